@@ -1,0 +1,1 @@
+//! Bit packing, quantization and component schemas.

@@ -1,0 +1,1 @@
+//! Rooms, stages and the tick scheduler.

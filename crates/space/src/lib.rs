@@ -1,0 +1,1 @@
+//! Spatial indexes and interest sets.

@@ -1,0 +1,1 @@
+//! Virtual clock, network conditioner, and clients against a room.

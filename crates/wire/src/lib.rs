@@ -1,0 +1,5 @@
+//! Ids, protocol messages, fragments and named limits.
+
+mod ids;
+
+pub use ids::{EntityId, InputSeq, MessageId, PacketSeq, PlayerId, RequestId, Tick};

@@ -1,0 +1,1 @@
+//! Entities and replicated components in columns.
