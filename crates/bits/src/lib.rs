@@ -1,1 +1,54 @@
 //! Bit packing, quantization and component schemas.
+//!
+//! A game declares what it replicates once, as a struct:
+//!
+//! ```
+//! use aether_bits::{BitReader, BitWriter, Replicate};
+//!
+//! #[derive(Clone, Replicate)]
+//! #[replicate(channel = "movement", place = position)]
+//! struct Ship {
+//!     #[replicate(range = -1000.0..=1000.0, step = 0.01, moves_by = velocity)]
+//!     position: [f32; 2],
+//!     #[replicate(range = -50.0..=50.0, step = 0.01)]
+//!     velocity: [f32; 2],
+//!     #[replicate(angle = 8)]
+//!     heading: f32,
+//!     shield: bool,
+//! }
+//!
+//! let before = Ship { position: [10.0, 20.0], velocity: [3.0, 0.0], heading: 0.0, shield: true };
+//! let after = Ship { position: [10.15, 20.0], ..before.clone() };
+//! let mut writer = BitWriter::new();
+//! after.write_delta(&before, 0.05, &mut writer);
+//! let bytes = writer.to_bytes();
+//! let read = Ship::read_delta(&before, 0.05, &mut BitReader::new(&bytes))?;
+//! assert!((read.position[0] - 10.15).abs() < 0.01);
+//! # Ok::<(), aether_bits::ReadError>(())
+//! ```
+//!
+//! A field without a packing does not compile:
+//!
+//! ```compile_fail
+//! #[derive(Clone, aether_bits::Replicate)]
+//! struct Forgotten {
+//!     height: f32,
+//! }
+//! ```
+
+pub mod codec;
+mod hash;
+mod reader;
+mod replicate;
+pub mod residual;
+pub mod schema;
+mod value;
+mod writer;
+
+pub use aether_bits_derive::Replicate;
+pub use hash::StateHasher;
+pub use reader::{BitReader, ReadError};
+pub use replicate::{Component, Replicate};
+pub use schema::{Field, Kind, RecordSchema, Schema};
+pub use value::{Value, read_choice, write_choice};
+pub use writer::BitWriter;

@@ -1,0 +1,68 @@
+//! The derive for enums without fields.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{DataEnum, DeriveInput, Error, Fields, Result};
+
+pub fn derive(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
+    if let Some(variant) = data
+        .variants
+        .iter()
+        .find(|variant| !matches!(variant.fields, Fields::Unit))
+    {
+        return Err(Error::new_spanned(
+            variant,
+            "a replicated enum has no fields; put them beside it in a struct",
+        ));
+    }
+    let Some(first) = data.variants.first().map(|variant| &variant.ident) else {
+        return Err(Error::new_spanned(
+            &input.ident,
+            "a replicated enum needs a variant",
+        ));
+    };
+    let name = &input.ident;
+    let variants: Vec<_> = data.variants.iter().map(|variant| &variant.ident).collect();
+    let names = variants.iter().map(ToString::to_string);
+    let count = variants.len();
+    let numbers = 0..count as u32;
+    let numbers_again = numbers.clone();
+    Ok(quote! {
+        impl #name {
+            const fn variant_number(&self) -> u32 {
+                match self { #(Self::#variants => #numbers,)* }
+            }
+        }
+
+        impl ::aether_bits::Replicate for #name {
+            fn initial() -> Self {
+                Self::#first
+            }
+
+            fn snap(&mut self) {}
+
+            fn same(&self, other: &Self) -> bool {
+                self.variant_number() == other.variant_number()
+            }
+
+            fn write_delta(&self, base: &Self, _elapsed_seconds: f32, writer: &mut ::aether_bits::BitWriter) {
+                ::aether_bits::write_choice(base.variant_number(), self.variant_number(), #count, writer);
+            }
+
+            fn read_delta(
+                base: &Self,
+                _elapsed_seconds: f32,
+                reader: &mut ::aether_bits::BitReader<'_>,
+            ) -> ::core::result::Result<Self, ::aether_bits::ReadError> {
+                match ::aether_bits::read_choice(base.variant_number(), #count, reader)? {
+                    #(#numbers_again => ::core::result::Result::Ok(Self::#variants),)*
+                    _ => ::core::result::Result::Err(::aether_bits::ReadError::OutOfRange),
+                }
+            }
+
+            fn kind() -> ::aether_bits::Kind {
+                ::aether_bits::Kind::Choice { names: ::std::vec![#(#names.to_owned()),*] }
+            }
+        }
+    })
+}

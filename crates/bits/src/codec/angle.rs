@@ -1,0 +1,94 @@
+//! Angles, which go round.
+
+use super::Codec;
+use crate::{BitReader, BitWriter, Kind, ReadError, residual};
+use std::f64::consts::TAU;
+
+/// Packs an angle in radians into a number of bits; values go round, from 0 up to a full turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Angle {
+    bits: u32,
+}
+
+impl Angle {
+    /// The finest angle: `f32` cannot hold more steps of a turn.
+    pub const BITS_MAX: u32 = 20;
+
+    /// An angle of 2^`bits` steps.
+    ///
+    /// # Panics
+    /// When `bits` is zero or above [`Angle::BITS_MAX`]; in a constant that does not compile.
+    #[must_use]
+    pub const fn new(bits: u32) -> Self {
+        assert!(
+            bits >= 1 && bits <= Self::BITS_MAX,
+            "an angle takes 1 to 20 bits"
+        );
+        Angle { bits }
+    }
+
+    /// The nearest step; what is not finite counts as zero.
+    #[inline]
+    #[must_use]
+    pub fn quantize(&self, radians: f32) -> u32 {
+        let turns = f64::from(radians) / TAU;
+        // Adding the steps of one turn keeps the cast's truncation on one side of zero for the usual -1..1 turns.
+        let steps = (turns % 1.0 + 1.0) * self.steps() + 0.5;
+        steps as u32 & self.mask()
+    }
+
+    /// The angle of a step, from 0 up to a full turn.
+    #[inline]
+    #[must_use]
+    pub fn dequantize(&self, step: u32) -> f32 {
+        (f64::from(step) * TAU / self.steps()) as f32
+    }
+
+    fn steps(&self) -> f64 {
+        f64::from(1u32 << self.bits)
+    }
+
+    fn mask(&self) -> u32 {
+        (1 << self.bits) - 1
+    }
+}
+
+impl Codec<f32> for Angle {
+    fn initial(&self) -> f32 {
+        0.0
+    }
+
+    #[inline]
+    fn snap(&self, value: &mut f32) {
+        *value = self.dequantize(self.quantize(*value));
+    }
+
+    #[inline]
+    fn write(&self, base: &f32, value: &f32, writer: &mut BitWriter) {
+        let half = 1 << (self.bits - 1);
+        let difference = self
+            .quantize(*value)
+            .wrapping_sub(self.quantize(*base))
+            .wrapping_add(half)
+            & self.mask();
+        residual::write(
+            &[i64::from(difference) - i64::from(half)],
+            self.bits,
+            writer,
+        );
+    }
+
+    #[inline]
+    fn read(&self, base: &f32, reader: &mut BitReader<'_>) -> Result<f32, ReadError> {
+        let mut residual = [0];
+        residual::read(&mut residual, self.bits, reader)?;
+        let step = self.quantize(*base).wrapping_add(residual[0] as u32) & self.mask();
+        Ok(self.dequantize(step))
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Angle {
+            bits: self.bits as u8,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Bounded lists.
+
+use super::{Codec, bits_for};
+use crate::{BitReader, BitWriter, Kind, ReadError};
+
+/// Packs a list of at most so many elements. Elements are compared with those at the same place in the base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct List<C> {
+    len_max: u32,
+    element: C,
+}
+
+impl List<()> {
+    /// The longest list a component may hold: a full state must fit one packet.
+    pub const LEN_MAX: u32 = 64;
+}
+
+impl<C> List<C> {
+    /// A list of at most `len_max` elements.
+    ///
+    /// # Panics
+    /// When `len_max` is zero or above [`List::LEN_MAX`]; in a constant that does not compile.
+    #[must_use]
+    pub const fn new(len_max: u32, element: C) -> Self {
+        assert!(
+            len_max >= 1 && len_max <= List::LEN_MAX,
+            "a list holds 1 to 64 elements"
+        );
+        List { len_max, element }
+    }
+}
+
+impl<T, C: Codec<T>> Codec<Vec<T>> for List<C> {
+    fn initial(&self) -> Vec<T> {
+        Vec::new()
+    }
+
+    fn snap(&self, value: &mut Vec<T>) {
+        value.truncate(self.len_max as usize);
+        for element in value {
+            self.element.snap(element);
+        }
+    }
+
+    fn write(&self, base: &Vec<T>, value: &Vec<T>, writer: &mut BitWriter) {
+        let len = value.len().min(self.len_max as usize);
+        writer.write(len as u64, bits_for(u64::from(self.len_max)));
+        let fresh = self.element.initial();
+        for (index, element) in value[..len].iter().enumerate() {
+            self.element
+                .write(base.get(index).unwrap_or(&fresh), element, writer);
+        }
+    }
+
+    fn read(&self, base: &Vec<T>, reader: &mut BitReader<'_>) -> Result<Vec<T>, ReadError> {
+        let len = reader.read(bits_for(u64::from(self.len_max)))? as usize;
+        if len > self.len_max as usize {
+            return Err(ReadError::TooLong);
+        }
+        let fresh = self.element.initial();
+        (0..len)
+            .map(|index| self.element.read(base.get(index).unwrap_or(&fresh), reader))
+            .collect()
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::List {
+            len_max: self.len_max as u8,
+            element: Box::new(self.element.kind()),
+        }
+    }
+}

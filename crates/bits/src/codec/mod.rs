@@ -1,0 +1,42 @@
+//! How one field is packed. A codec knows its range and precision; it writes a value as the difference from a base.
+
+mod angle;
+mod direction;
+mod list;
+mod number;
+mod own;
+mod text;
+mod whole;
+
+pub use angle::Angle;
+pub use direction::{Rotation, UnitVector};
+pub use list::List;
+pub use number::Number;
+pub use own::Own;
+pub use text::Text;
+pub use whole::{Whole, WholeNumber};
+
+use crate::{BitReader, BitWriter, Kind, ReadError};
+
+/// Packs values of type `T`.
+pub trait Codec<T> {
+    /// What a field holds when nothing else is said: zero, or the nearest value in range.
+    fn initial(&self) -> T;
+
+    /// Moves `value` to the nearest one that the wire can say.
+    fn snap(&self, value: &mut T);
+
+    /// Appends `value` as the difference from `base`. Both count as snapped.
+    fn write(&self, base: &T, value: &T, writer: &mut BitWriter);
+
+    /// Reads the value that was written against the same `base`.
+    fn read(&self, base: &T, reader: &mut BitReader<'_>) -> Result<T, ReadError>;
+
+    /// The descriptor of this codec.
+    fn kind(&self) -> Kind;
+}
+
+/// How many bits hold every number up to `max`.
+pub(crate) const fn bits_for(max: u64) -> u32 {
+    64 - max.leading_zeros()
+}

@@ -1,0 +1,186 @@
+//! The bit reader. It reads what peers sent, so it never panics: past the end is an error.
+
+use std::fmt;
+
+/// Why bits could not be read as what they should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadError {
+    /// The input ends before the value does.
+    Overrun,
+    /// A value lies outside what its field can hold.
+    OutOfRange,
+    /// A length is above the field's limit.
+    TooLong,
+    /// Text that is not UTF-8.
+    BadText,
+    /// A descriptor nests deeper than allowed.
+    TooDeep,
+    /// A baseline is named that this side does not have.
+    NoBaseline,
+}
+
+impl ReadError {
+    /// A short name for a metric's label.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            ReadError::Overrun => "overrun",
+            ReadError::OutOfRange => "out_of_range",
+            ReadError::TooLong => "too_long",
+            ReadError::BadText => "bad_text",
+            ReadError::TooDeep => "too_deep",
+            ReadError::NoBaseline => "no_baseline",
+        }
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ReadError::Overrun => "the input ends before the value does",
+            ReadError::OutOfRange => "a value lies outside what its field can hold",
+            ReadError::TooLong => "a length is above the field's limit",
+            ReadError::BadText => "text is not valid UTF-8",
+            ReadError::TooDeep => "the descriptor nests too deeply",
+            ReadError::NoBaseline => "a baseline is named that is not known here",
+        })
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// Reads values of 0 to 64 bits each, in the order a [`crate::BitWriter`] wrote them.
+#[derive(Clone, Debug)]
+pub struct BitReader<'a> {
+    bytes: &'a [u8],
+    position: usize,
+}
+
+impl<'a> BitReader<'a> {
+    /// Starts at the first bit of `bytes`.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        BitReader { bytes, position: 0 }
+    }
+
+    /// How many bits were read.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// How many bits are left, padding included.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.bytes.len() * 8 - self.position
+    }
+
+    /// The next `bits` bits.
+    #[inline]
+    pub fn read(&mut self, bits: u32) -> Result<u64, ReadError> {
+        debug_assert!(bits <= 64);
+        if bits == 0 {
+            return Ok(0);
+        }
+        if bits as usize > self.remaining() {
+            return Err(ReadError::Overrun);
+        }
+        let shift = (self.position % 8) as u32;
+        let low = self.word_at(self.position / 8) >> shift;
+        let have = 64 - shift;
+        let value = if bits > have {
+            low | u64::from(self.bytes[self.position / 8 + 8]) << have
+        } else {
+            low
+        };
+        self.position += bits as usize;
+        Ok(if bits == 64 {
+            value
+        } else {
+            value & ((1 << bits) - 1)
+        })
+    }
+
+    /// The next bit.
+    #[inline]
+    pub fn read_bool(&mut self) -> Result<bool, ReadError> {
+        Ok(self.read(1)? == 1)
+    }
+
+    /// The eight bytes from `index` on, with zeros past the end.
+    #[inline]
+    fn word_at(&self, index: usize) -> u64 {
+        let mut word = [0; 8];
+        match self.bytes.get(index..index + 8) {
+            Some(whole) => word.copy_from_slice(whole),
+            None => {
+                let rest = &self.bytes[index..];
+                word[..rest.len()].copy_from_slice(rest);
+            }
+        }
+        u64::from_le_bytes(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::BitWriter;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(values in proptest::collection::vec((any::<u64>(), 0u32..=64), 0..200)) {
+            let fit = |value: u64, bits: u32| if bits == 64 { value } else { value & ((1 << bits) - 1) };
+            let mut writer = BitWriter::new();
+            for &(value, bits) in &values {
+                writer.write(fit(value, bits), bits);
+            }
+            let bytes = writer.to_bytes();
+            prop_assert_eq!(bytes.len(), writer.bytes());
+            let mut reader = BitReader::new(&bytes);
+            for &(value, bits) in &values {
+                prop_assert_eq!(reader.read(bits), Ok(fit(value, bits)));
+            }
+            prop_assert!(reader.remaining() < 8);
+            prop_assert_eq!(reader.read(8), Err(ReadError::Overrun));
+        }
+
+        #[test]
+        fn ranges_append_at_any_bit(lead in 0u32..64, values in proptest::collection::vec((any::<u32>(), 1u32..=32), 1..20)) {
+            let mut range = BitWriter::new();
+            for &(value, bits) in &values {
+                range.write(u64::from(value) & ((1 << bits) - 1), bits);
+            }
+            let bits = range.bits() as u32;
+            let mut whole = BitWriter::new();
+            whole.write(0, lead);
+            whole.append(range.finish_words(), bits);
+            prop_assert_eq!(whole.bits(), (lead + bits) as usize);
+            let bytes = whole.to_bytes();
+            let mut reader = BitReader::new(&bytes);
+            prop_assert_eq!(reader.read(lead), Ok(0));
+            for &(value, bits) in &values {
+                prop_assert_eq!(reader.read(bits), Ok(u64::from(value) & ((1 << bits) - 1)));
+            }
+        }
+
+        #[test]
+        fn a_patch_changes_only_its_bits(lead in 0u32..70, value in 0u64..1024, tail in any::<u64>()) {
+            let mut writer = BitWriter::new();
+            for _ in 0..lead {
+                writer.write_bool(true);
+            }
+            writer.write(0, 10);
+            writer.write(tail, 64);
+            writer.patch(lead as usize, value, 10);
+            let bytes = writer.to_bytes();
+            let mut reader = BitReader::new(&bytes);
+            for _ in 0..lead {
+                prop_assert_eq!(reader.read_bool(), Ok(true));
+            }
+            prop_assert_eq!(reader.read(10), Ok(value));
+            prop_assert_eq!(reader.read(64), Ok(tail));
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The bit writer: values go into 64-bit words, lowest bit first.
+
+/// Collects values of 0 to 64 bits each. Clear it and it can be filled again without allocating.
+#[derive(Clone, Debug, Default)]
+pub struct BitWriter {
+    words: Vec<u64>,
+    pending: u64,
+    pending_bits: u32,
+}
+
+impl BitWriter {
+    /// An empty writer that allocates on first use.
+    #[must_use]
+    pub const fn new() -> Self {
+        BitWriter {
+            words: Vec::new(),
+            pending: 0,
+            pending_bits: 0,
+        }
+    }
+
+    /// Forgets what was written and keeps the memory.
+    pub fn clear(&mut self) {
+        self.words.clear();
+        self.pending = 0;
+        self.pending_bits = 0;
+    }
+
+    /// How many bits were written.
+    #[must_use]
+    pub fn bits(&self) -> usize {
+        self.words.len() * 64 + self.pending_bits as usize
+    }
+
+    /// How many bytes [`BitWriter::copy_to`] will yield.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bits().div_ceil(8)
+    }
+
+    /// Whether nothing was written.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bits() == 0
+    }
+
+    /// Appends the lowest `bits` bits of `value`; the bits above them must be zero.
+    #[inline]
+    pub fn write(&mut self, value: u64, bits: u32) {
+        debug_assert!(bits <= 64);
+        debug_assert!(
+            bits == 64 || value >> bits == 0,
+            "value does not fit its bits"
+        );
+        self.pending |= value << self.pending_bits;
+        let total = self.pending_bits + bits;
+        if total >= 64 {
+            self.words.push(self.pending);
+            self.pending = if self.pending_bits == 0 {
+                0
+            } else {
+                value >> (64 - self.pending_bits)
+            };
+            self.pending_bits = total - 64;
+        } else {
+            self.pending_bits = total;
+        }
+    }
+
+    /// Appends one bit.
+    #[inline]
+    pub fn write_bool(&mut self, value: bool) {
+        self.write(u64::from(value), 1);
+    }
+
+    /// Appends the first `bits` bits of `words`, as [`BitWriter::finish_words`] leaves them.
+    #[inline]
+    pub fn append(&mut self, words: &[u64], bits: u32) {
+        let mut left = bits;
+        for &word in words {
+            if left <= 64 {
+                self.write(word, left);
+                return;
+            }
+            self.write(word, 64);
+            left -= 64;
+        }
+    }
+
+    /// Overwrites `bits` bits that were written before at bit `position`, for counts that are known late.
+    pub fn patch(&mut self, position: usize, value: u64, bits: u32) {
+        assert!(
+            position + bits as usize <= self.bits(),
+            "a patch lies inside what was written"
+        );
+        for bit in 0..bits {
+            let at = position + bit as usize;
+            let word = match self.words.get_mut(at / 64) {
+                Some(word) => word,
+                None => &mut self.pending,
+            };
+            let mask = 1u64 << (at % 64);
+            *word = if value >> bit & 1 == 1 {
+                *word | mask
+            } else {
+                *word & !mask
+            };
+        }
+    }
+
+    /// Pads with zero bits to the next 64-bit word, so that another range can begin at a word.
+    pub fn align(&mut self) {
+        if self.pending_bits > 0 {
+            self.words.push(self.pending);
+            self.pending = 0;
+            self.pending_bits = 0;
+        }
+    }
+
+    /// The whole words written so far. Bits after the last [`BitWriter::align`] may still be pending.
+    #[must_use]
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Aligns, and gives all words.
+    pub fn finish_words(&mut self) -> &[u64] {
+        self.align();
+        &self.words
+    }
+
+    /// Appends what was written to `out` as bytes, lowest first, the last one padded with zero bits.
+    pub fn copy_to(&self, out: &mut Vec<u8>) {
+        out.reserve(self.bytes());
+        for word in &self.words {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+        let rest = (self.pending_bits as usize).div_ceil(8);
+        out.extend_from_slice(&self.pending.to_le_bytes()[..rest]);
+    }
+
+    /// What was written, as bytes of its own.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.copy_to(&mut out);
+        out
+    }
+}
