@@ -1,5 +1,7 @@
 //! A state hash that is the same on every platform.
 
+use crate::BitWriter;
+
 /// Mixes 64-bit words into one 64-bit hash. It is for comparing states, not for security.
 #[derive(Clone, Copy, Debug)]
 pub struct StateHasher(u64);
@@ -11,6 +13,15 @@ impl StateHasher {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         StateHasher(seed ^ MULTIPLIER)
+    }
+
+    /// The hash of what was written.
+    pub fn of_bits(writer: &mut BitWriter) -> u64 {
+        let mut hasher = StateHasher::new(writer.bits() as u64);
+        for &word in writer.finish_words() {
+            hasher.word(word);
+        }
+        hasher.finish()
     }
 
     /// Mixes in one word.

@@ -60,11 +60,7 @@ pub trait Component: Replicate + Clone + Send + Sync + 'static {
     fn digest(&self, scratch: &mut BitWriter) -> u64 {
         scratch.clear();
         self.write_full(scratch);
-        let mut hasher = StateHasher::new(scratch.bits() as u64);
-        for &word in scratch.finish_words() {
-            hasher.word(word);
-        }
-        hasher.finish()
+        StateHasher::of_bits(scratch)
     }
 }
 

@@ -117,6 +117,13 @@ impl BitWriter {
         }
     }
 
+    /// Takes back everything after the first `words` words.
+    pub fn truncate_words(&mut self, words: usize) {
+        self.words.truncate(words);
+        self.pending = 0;
+        self.pending_bits = 0;
+    }
+
     /// The whole words written so far. Bits after the last [`BitWriter::align`] may still be pending.
     #[must_use]
     pub fn words(&self) -> &[u64] {

@@ -1,1 +1,24 @@
 //! Sending and receiving world state.
+//!
+//! Sending: a [`View`] knows, per client, what that client sees and which version of it the client has. Per snapshot it
+//! gathers what is due, [`Deltas`] encodes each difference once for all clients that share it, and the view picks the
+//! encoded ranges into packets. Receiving: a [`Mirror`] is the client's copy.
+
+mod assemble;
+mod deltas;
+mod flight;
+mod gather;
+mod mirror;
+mod packet;
+mod replica;
+mod roster;
+mod settings;
+mod view;
+
+pub use assemble::PacketSink;
+pub use deltas::{Deltas, Ledger};
+pub use gather::Gathered;
+pub use mirror::{Applied, Mirror, MirrorBuilder};
+pub use packet::{BASELINE_AGE_MAX, SLOTS_MAX};
+pub use settings::{Link, Ring, SendSettings};
+pub use view::{Frame, View};

@@ -1,0 +1,220 @@
+//! Puts encoded ranges into packets.
+
+use crate::Link;
+use crate::deltas::{Deltas, Range};
+use crate::flight::Cargo;
+use crate::gather::{Due, Gathered};
+use crate::packet::{self, ENTRIES_MAX, Header, PREFIX_BITS_MAX};
+use crate::view::{Frame, View};
+use aether_bits::BitWriter;
+use aether_wire::limits::STATE_PACKET_BYTES_MAX;
+use aether_wire::{InputSeq, PacketSeq, Tick};
+
+/// Where a view's packets go.
+pub trait PacketSink {
+    /// An empty buffer for the next packet, one that was used before if there is one.
+    fn buffer(&mut self) -> Vec<u8>;
+
+    /// Takes a finished packet.
+    fn packet(&mut self, sequence: PacketSeq, bytes: Vec<u8>);
+}
+
+/// A snapshot with nothing in it is still sent after so many silent ones, so that the client's clock goes on.
+const SILENT_SNAPSHOTS_MAX: u32 = 20;
+
+const REMOVED: usize = 0;
+const FULL: usize = 1;
+const UPDATE: usize = 2;
+
+impl View {
+    /// Sends what is due, within the byte budget, and what left the view. `input_ack` is the client's last input that was
+    /// applied.
+    pub fn assemble(
+        &mut self,
+        frame: &Frame<'_>,
+        deltas: &Deltas,
+        gathered: &mut Gathered,
+        input_ack: InputSeq,
+        sink: &mut impl PacketSink,
+    ) {
+        self.choose(frame, deltas, gathered);
+        let removals = self.departed.iter().any(|(_, sent)| *sent == Tick::ZERO);
+        if gathered.due.is_empty() && !removals && input_ack == self.input_ack_sent {
+            self.silent_snapshots = self.silent_snapshots.saturating_add(1);
+            if self.silent_snapshots < SILENT_SNAPSHOTS_MAX {
+                return;
+            }
+        }
+        self.silent_snapshots = 0;
+        self.input_ack_sent = input_ack;
+        let Gathered {
+            due, writer, uses, ..
+        } = gathered;
+        uses.resize(deltas.len(), 0);
+        let mut packets = Packets::new(
+            self,
+            (frame.world.tick(), input_ack, gap_bits(due)),
+            writer,
+            sink,
+        );
+        packets.removals();
+        for due in due.iter() {
+            let range = deltas.at(due.range);
+            if range.full {
+                uses[due.range as usize] += 1;
+                packets.entity(FULL, due, range, deltas);
+            }
+        }
+        for due in due.iter() {
+            let range = deltas.at(due.range);
+            if !range.full {
+                uses[due.range as usize] += 1;
+                packets.entity(UPDATE, due, range, deltas);
+            }
+        }
+        packets.finish(true);
+    }
+}
+
+fn gap_bits(due: &[Due]) -> u32 {
+    match (due.first(), due.last()) {
+        (Some(first), Some(last)) => packet::gap_bits(due.len(), last.slot - first.slot + 1),
+        _ => 0,
+    }
+}
+
+/// The packet being written, and what is the same for all packets of a snapshot.
+struct Packets<'a, S> {
+    view: &'a mut View,
+    sink: &'a mut S,
+    writer: &'a mut BitWriter,
+    tick: Tick,
+    input_ack: InputSeq,
+    gap_bits: u32,
+    counts: [u32; 3],
+    part: usize,
+    next_slot: u32,
+    age: u32,
+    cargo_len: usize,
+}
+
+impl<'a, S: PacketSink> Packets<'a, S> {
+    fn new(
+        view: &'a mut View,
+        (tick, input_ack, gap_bits): (Tick, InputSeq, u32),
+        writer: &'a mut BitWriter,
+        sink: &'a mut S,
+    ) -> Self {
+        let mut packets = Packets {
+            view,
+            sink,
+            writer,
+            tick,
+            input_ack,
+            gap_bits,
+            counts: [0; 3],
+            part: REMOVED,
+            next_slot: 0,
+            age: 0,
+            cargo_len: 0,
+        };
+        packets.begin();
+        packets
+    }
+
+    fn removals(&mut self) {
+        let mut departed = std::mem::take(&mut self.view.departed);
+        departed.sort_unstable();
+        for (slot, sent) in departed.iter_mut().filter(|(_, sent)| *sent == Tick::ZERO) {
+            *sent = self.tick;
+            self.enter(REMOVED, *slot, 0);
+            let (code, bits) = packet::gap_code(*slot - self.next_slot, self.gap_bits);
+            self.writer.write(code, bits);
+            self.next_slot = *slot + 1;
+            self.load(Cargo::Removal(*slot));
+        }
+        if self.view.link == Link::Ordered {
+            departed.clear();
+        }
+        self.view.departed = departed;
+    }
+
+    #[inline]
+    fn entity(&mut self, part: usize, due: &Due, range: &Range, deltas: &Deltas) {
+        self.enter(part, due.slot, range.bits);
+        let (mut code, mut bits) = packet::gap_code(due.slot - self.next_slot, self.gap_bits);
+        if part == UPDATE && self.view.link == Link::Unordered {
+            let age = self.tick.since(due.base);
+            let (base_code, base_bits) = packet::base_code(age, self.age);
+            code |= base_code << bits;
+            bits += base_bits;
+            self.age = age;
+        }
+        self.writer.write(code, bits);
+        deltas.append(range, self.writer);
+        self.next_slot = due.slot + 1;
+        let at = due.at as usize;
+        self.view.roster.sent[at] = self.tick;
+        if self.view.link == Link::Ordered {
+            self.view.roster.base[at] = self.tick;
+        }
+        if !self.view.waiting.is_empty() {
+            self.view.waiting.remove(due.slot);
+        }
+        self.load(Cargo::State(due.slot));
+    }
+
+    /// Makes sure that an entry of so many bits fits, in a new packet if need be.
+    #[inline]
+    fn enter(&mut self, part: usize, _slot: u32, bits: u16) {
+        let end = self.writer.bits() + PREFIX_BITS_MAX as usize + usize::from(bits);
+        if end > STATE_PACKET_BYTES_MAX * 8 || self.counts[part] == ENTRIES_MAX {
+            self.finish(false);
+            self.begin();
+        }
+        if part != self.part {
+            self.part = part;
+            self.next_slot = 0;
+        }
+        self.counts[part] += 1;
+    }
+
+    #[inline]
+    fn load(&mut self, cargo: Cargo) {
+        if self.view.link == Link::Unordered {
+            self.view.flight.load(cargo);
+            self.cargo_len += 1;
+        }
+    }
+
+    fn begin(&mut self) {
+        self.writer.clear();
+        self.counts = [0; 3];
+        self.next_slot = 0;
+        self.age = 0;
+        self.cargo_len = 0;
+        let header = Header {
+            tick: self.tick,
+            sequence: self.view.next_sequence,
+            input_ack: self.input_ack,
+            ordered: self.view.link == Link::Ordered,
+            last: false,
+            gap_bits: self.gap_bits,
+            counts: [0; 3],
+        };
+        header.write(self.writer);
+    }
+
+    fn finish(&mut self, last: bool) {
+        packet::finish(self.counts, last, self.writer);
+        let sequence = self.view.next_sequence;
+        self.view.next_sequence.0 += 1;
+        if self.view.link == Link::Unordered {
+            self.view.flight.depart(sequence, self.tick, self.cargo_len);
+        }
+        let mut buffer = self.sink.buffer();
+        buffer.clear();
+        self.writer.copy_to(&mut buffer);
+        self.sink.packet(sequence, buffer);
+    }
+}

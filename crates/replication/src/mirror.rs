@@ -1,0 +1,417 @@
+//! The client's copy of what it sees.
+
+use crate::Link;
+use crate::packet::{self, BASELINE_AGE_MAX, Header};
+use crate::replica::{Described, ReplicaColumn, Typed};
+use aether_bits::{BitReader, BitWriter, Component, Kind, ReadError, Schema, Value};
+use aether_wire::{EntityId, InputSeq, PacketSeq, Tick};
+use aether_world::{bits_of, hash_entity};
+
+/// A copy of the entities that a client sees, kept up to date by state packets.
+pub struct Mirror {
+    columns: Vec<Box<dyn ReplicaColumn>>,
+    seconds_per_tick: f32,
+    /// How many versions are kept per entity.
+    depth: usize,
+    /// Per slot: one more than the number of its replica; zero if none.
+    replica_of: Vec<u32>,
+    replicas: Vec<Replica>,
+    /// Per replica, `depth` ticks: which version each cell holds.
+    ticks: Vec<Tick>,
+    /// Per cell: which components the version has.
+    shapes: Vec<u32>,
+    tick: Tick,
+    input_ack: InputSeq,
+    received: Received,
+    entered: Vec<EntityId>,
+    left: Vec<EntityId>,
+}
+
+/// Declares what a mirror holds.
+#[derive(Default)]
+pub struct MirrorBuilder {
+    columns: Vec<Box<dyn ReplicaColumn>>,
+}
+
+/// What a packet brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// The tick of the state.
+    pub tick: Tick,
+    /// The packet's number, to be acknowledged.
+    pub sequence: PacketSeq,
+    /// The last of this client's inputs that the state includes.
+    pub input_ack: InputSeq,
+    /// Whether it was the last packet of its snapshot.
+    pub last: bool,
+    /// Whether it came too late to be of use. It must not be acknowledged, and was not.
+    pub stale: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Replica {
+    id: EntityId,
+    shape: u32,
+    /// The newest state, or the tick at which it was removed.
+    tick: Tick,
+    alive: bool,
+}
+
+/// Which packets arrived.
+#[derive(Clone, Copy, Debug, Default)]
+struct Received {
+    latest: PacketSeq,
+    bitmap: u64,
+}
+
+impl MirrorBuilder {
+    /// Adds a component type; the order is that of the server's world.
+    #[must_use]
+    pub fn component<C: Component>(mut self) -> Self {
+        self.columns
+            .push(Box::new(Typed::<C> { values: Vec::new() }));
+        self
+    }
+
+    /// Adds all components of a schema, without their types.
+    #[must_use]
+    pub fn described(mut self, schema: &Schema) -> Self {
+        for component in &schema.components {
+            self.columns.push(Box::new(Described {
+                kind: component.kind.clone(),
+                values: Vec::new(),
+            }));
+        }
+        self
+    }
+
+    /// A mirror that has seen nothing yet.
+    #[must_use]
+    pub fn build(self, link: Link, seconds_per_tick: f32) -> Mirror {
+        Mirror {
+            columns: self.columns,
+            seconds_per_tick,
+            depth: if link == Link::Ordered {
+                1
+            } else {
+                BASELINE_AGE_MAX as usize + 1
+            },
+            replica_of: Vec::new(),
+            replicas: Vec::new(),
+            ticks: Vec::new(),
+            shapes: Vec::new(),
+            tick: Tick::ZERO,
+            input_ack: InputSeq(0),
+            received: Received::default(),
+            entered: Vec::new(),
+            left: Vec::new(),
+        }
+    }
+}
+
+impl Mirror {
+    /// Starts the declaration of a mirror.
+    #[must_use]
+    pub fn builder() -> MirrorBuilder {
+        MirrorBuilder::default()
+    }
+
+    /// Takes in a state packet. One that cannot be read is not acknowledged.
+    pub fn apply(&mut self, bytes: &[u8]) -> Result<Applied, ReadError> {
+        self.entered.clear();
+        self.left.clear();
+        let mut reader = BitReader::new(bytes);
+        let header = Header::read(&mut reader)?;
+        let applied = Applied {
+            tick: header.tick,
+            sequence: header.sequence,
+            input_ack: header.input_ack,
+            last: header.last,
+            stale: self.tick.since(header.tick) > BASELINE_AGE_MAX || header.tick == Tick::ZERO,
+        };
+        if applied.stale {
+            return Ok(applied);
+        }
+        let [removed, full, update] = header.counts;
+        self.read_removed(&header, removed, &mut reader)?;
+        self.read_full(&header, full, &mut reader)?;
+        self.read_updates(&header, update, &mut reader)?;
+        if header.tick >= self.tick {
+            self.tick = header.tick;
+            self.input_ack = self.input_ack.max(header.input_ack);
+        }
+        self.received.note(header.sequence);
+        Ok(applied)
+    }
+
+    /// The newest tick of which anything arrived.
+    #[must_use]
+    pub fn tick(&self) -> Tick {
+        self.tick
+    }
+
+    /// The last of this client's inputs that the state includes.
+    #[must_use]
+    pub fn input_ack(&self) -> InputSeq {
+        self.input_ack
+    }
+
+    /// The acknowledgement to send: the latest packet, and which of the 64 before it arrived.
+    #[must_use]
+    pub fn acknowledgement(&self) -> (PacketSeq, u64) {
+        (self.received.latest, self.received.bitmap)
+    }
+
+    /// The entities that came into view with the last packet.
+    #[must_use]
+    pub fn entered(&self) -> &[EntityId] {
+        &self.entered
+    }
+
+    /// The entities that went out of view with the last packet.
+    #[must_use]
+    pub fn left(&self) -> &[EntityId] {
+        &self.left
+    }
+
+    /// All entities in view.
+    pub fn entities(&self) -> impl Iterator<Item = EntityId> {
+        self.replicas
+            .iter()
+            .filter(|replica| replica.alive)
+            .map(|replica| replica.id)
+    }
+
+    /// Whether an entity is in view.
+    #[must_use]
+    pub fn contains(&self, id: EntityId) -> bool {
+        self.find(id).is_some()
+    }
+
+    /// A component of an entity in view; `None` too if the mirror was built without that type.
+    #[must_use]
+    pub fn get<C: Component>(&self, id: EntityId) -> Option<&C> {
+        let (number, replica) = self.find(id)?;
+        let cell = self.cell(number, replica.tick);
+        bits_of(replica.shape).find_map(|index| {
+            let column = self.columns[index].as_any().downcast_ref::<Typed<C>>()?;
+            column.values.get(cell)
+        })
+    }
+
+    /// A component of an entity in view, by number, where only its descriptor is known.
+    #[must_use]
+    pub fn value(&self, id: EntityId, component: usize) -> Option<(&Kind, &Value)> {
+        let (number, replica) = self.find(id)?;
+        if replica.shape >> component & 1 == 0 {
+            return None;
+        }
+        let column = self
+            .columns
+            .get(component)?
+            .as_any()
+            .downcast_ref::<Described>()?;
+        Some((
+            &column.kind,
+            column.values.get(self.cell(number, replica.tick))?,
+        ))
+    }
+
+    /// A hash over all entities in view, equal to the server's over the same ones.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        let mut scratch = BitWriter::new();
+        let alive = self
+            .replicas
+            .iter()
+            .enumerate()
+            .filter(|(_, replica)| replica.alive);
+        alive.fold(0, |sum: u64, (number, replica)| {
+            let cell = self.cell(number, replica.tick);
+            let digests =
+                bits_of(replica.shape).map(|index| self.columns[index].digest(cell, &mut scratch));
+            sum.wrapping_add(hash_entity(replica.id, replica.shape, digests))
+        })
+    }
+
+    fn read_removed(
+        &mut self,
+        header: &Header,
+        count: u32,
+        reader: &mut BitReader<'_>,
+    ) -> Result<(), ReadError> {
+        let mut next = 0;
+        for _ in 0..count {
+            let slot = packet::read_slot(next, header.gap_bits, reader)?;
+            next = slot + 1;
+            let number = self.number(slot);
+            let replica = &mut self.replicas[number];
+            if replica.tick < header.tick {
+                replica.tick = header.tick;
+                if std::mem::replace(&mut replica.alive, false) {
+                    self.left.push(replica.id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_full(
+        &mut self,
+        header: &Header,
+        count: u32,
+        reader: &mut BitReader<'_>,
+    ) -> Result<(), ReadError> {
+        let mut next = 0;
+        for _ in 0..count {
+            let slot = packet::read_slot(next, header.gap_bits, reader)?;
+            next = slot + 1;
+            let generation = reader.read(16)? as u16;
+            let shape = reader.read(self.columns.len() as u32)? as u32;
+            let number = self.number(slot);
+            let cell = self.cell(number, header.tick);
+            for index in bits_of(shape) {
+                self.columns[index].read_full(cell, reader)?;
+            }
+            self.ticks[cell] = header.tick;
+            self.shapes[cell] = shape;
+            let replica = &mut self.replicas[number];
+            if replica.tick < header.tick {
+                let id = EntityId { slot, generation };
+                if replica.alive && replica.id != id {
+                    self.left.push(replica.id);
+                }
+                if !replica.alive || replica.id != id {
+                    self.entered.push(id);
+                }
+                *replica = Replica {
+                    id,
+                    shape,
+                    tick: header.tick,
+                    alive: true,
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn read_updates(
+        &mut self,
+        header: &Header,
+        count: u32,
+        reader: &mut BitReader<'_>,
+    ) -> Result<(), ReadError> {
+        let mut next = 0;
+        let mut age = 0;
+        for _ in 0..count {
+            let slot = packet::read_slot(next, header.gap_bits, reader)?;
+            next = slot + 1;
+            let number = self.number(slot);
+            let base = if header.ordered {
+                self.replicas[number].tick
+            } else {
+                age = packet::read_age(age, reader)?;
+                Tick(header.tick.0.saturating_sub(age))
+            };
+            self.read_update(number, base, header.tick, reader)?;
+        }
+        Ok(())
+    }
+
+    fn read_update(
+        &mut self,
+        number: usize,
+        base: Tick,
+        tick: Tick,
+        reader: &mut BitReader<'_>,
+    ) -> Result<(), ReadError> {
+        let (from, to) = (self.cell(number, base), self.cell(number, tick));
+        if base == Tick::ZERO || base >= tick || self.ticks[from] != base {
+            return Err(ReadError::NoBaseline);
+        }
+        let shape = self.shapes[from];
+        let mut changed = shape;
+        if shape.count_ones() > 1 {
+            for index in bits_of(shape) {
+                if !reader.read_bool()? {
+                    changed &= !(1 << index);
+                }
+            }
+        }
+        let elapsed_seconds = tick.since(base) as f32 * self.seconds_per_tick;
+        for index in bits_of(shape) {
+            if changed >> index & 1 == 1 {
+                self.columns[index].read_delta(from, to, elapsed_seconds, reader)?;
+            } else {
+                self.columns[index].copy(from, to);
+            }
+        }
+        self.ticks[to] = tick;
+        self.shapes[to] = shape;
+        let replica = &mut self.replicas[number];
+        if replica.tick < tick && replica.alive {
+            replica.tick = tick;
+        }
+        Ok(())
+    }
+
+    fn find(&self, id: EntityId) -> Option<(usize, &Replica)> {
+        let number = (*self.replica_of.get(id.slot as usize)?).checked_sub(1)? as usize;
+        let replica = &self.replicas[number];
+        (replica.alive && replica.id == id).then_some((number, replica))
+    }
+
+    /// The number of a slot's replica, made now if there was none.
+    fn number(&mut self, slot: u32) -> usize {
+        if slot as usize >= self.replica_of.len() {
+            self.replica_of.resize(slot as usize + 1, 0);
+        }
+        let known = &mut self.replica_of[slot as usize];
+        if *known == 0 {
+            self.replicas.push(Replica {
+                id: EntityId {
+                    slot,
+                    generation: 0,
+                },
+                shape: 0,
+                tick: Tick::ZERO,
+                alive: false,
+            });
+            *known = self.replicas.len() as u32;
+            let cells = self.replicas.len() * self.depth;
+            self.ticks.resize(cells, Tick::ZERO);
+            self.shapes.resize(cells, 0);
+            for column in &mut self.columns {
+                column.grow(cells);
+            }
+        }
+        *known as usize - 1
+    }
+
+    /// Where the version of a tick lies. Versions within the depth of each other never meet in one cell.
+    fn cell(&self, number: usize, tick: Tick) -> usize {
+        number * self.depth + tick.0 as usize % self.depth
+    }
+}
+
+impl Received {
+    fn note(&mut self, sequence: PacketSeq) {
+        if sequence > self.latest {
+            let ahead = sequence.0 - self.latest.0;
+            let shifted = if ahead < 64 { self.bitmap << ahead } else { 0 };
+            let previous = if self.latest.0 > 0 && ahead <= 64 {
+                1 << (ahead - 1)
+            } else {
+                0
+            };
+            *self = Received {
+                latest: sequence,
+                bitmap: shifted | previous,
+            };
+        } else if let Some(before) = (self.latest.0 - sequence.0).checked_sub(1)
+            && before < 64
+        {
+            self.bitmap |= 1 << before;
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Component values as a client keeps them.
+
+use aether_bits::{BitReader, BitWriter, Component, Kind, ReadError, StateHasher, Value};
+use std::any::Any;
+
+/// The values of one component, by cell. An entity has one or several cells, each for one version.
+pub trait ReplicaColumn: Any + Send {
+    /// Makes room for all cells below `cells`.
+    fn grow(&mut self, cells: usize);
+
+    /// Copies a value from one cell to another.
+    fn copy(&mut self, from: usize, to: usize);
+
+    /// Reads a whole value into a cell.
+    fn read_full(&mut self, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError>;
+
+    /// Reads the difference from the value in `from` into `to`.
+    fn read_delta(
+        &mut self,
+        from: usize,
+        to: usize,
+        elapsed_seconds: f32,
+        reader: &mut BitReader<'_>,
+    ) -> Result<(), ReadError>;
+
+    /// The hash of a value, as the server computes it.
+    fn digest(&self, cell: usize, scratch: &mut BitWriter) -> u64;
+
+    /// For getting back to the type.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// A column of a known type.
+pub struct Typed<C> {
+    pub values: Vec<C>,
+}
+
+impl<C: Component> ReplicaColumn for Typed<C> {
+    fn grow(&mut self, cells: usize) {
+        if cells > self.values.len() {
+            self.values.resize(cells, C::initial());
+        }
+    }
+
+    fn copy(&mut self, from: usize, to: usize) {
+        if from != to {
+            self.values[to] = self.values[from].clone();
+        }
+    }
+
+    fn read_full(&mut self, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
+        self.values[to] = C::read_full(reader)?;
+        Ok(())
+    }
+
+    fn read_delta(
+        &mut self,
+        from: usize,
+        to: usize,
+        elapsed_seconds: f32,
+        reader: &mut BitReader<'_>,
+    ) -> Result<(), ReadError> {
+        self.values[to] = C::read_delta(&self.values[from], elapsed_seconds, reader)?;
+        Ok(())
+    }
+
+    fn digest(&self, cell: usize, scratch: &mut BitWriter) -> u64 {
+        self.values[cell].digest(scratch)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A column of which only the descriptor is known.
+pub struct Described {
+    pub kind: Kind,
+    pub values: Vec<Value>,
+}
+
+impl ReplicaColumn for Described {
+    fn grow(&mut self, cells: usize) {
+        if cells > self.values.len() {
+            self.values.resize(cells, self.kind.initial());
+        }
+    }
+
+    fn copy(&mut self, from: usize, to: usize) {
+        if from != to {
+            self.values[to] = self.values[from].clone();
+        }
+    }
+
+    fn read_full(&mut self, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
+        self.values[to] = self.kind.read_delta(&self.kind.initial(), 0.0, reader)?;
+        Ok(())
+    }
+
+    fn read_delta(
+        &mut self,
+        from: usize,
+        to: usize,
+        elapsed_seconds: f32,
+        reader: &mut BitReader<'_>,
+    ) -> Result<(), ReadError> {
+        self.values[to] = self
+            .kind
+            .read_delta(&self.values[from], elapsed_seconds, reader)?;
+        Ok(())
+    }
+
+    fn digest(&self, cell: usize, scratch: &mut BitWriter) -> u64 {
+        scratch.clear();
+        self.kind
+            .write_delta(&self.kind.initial(), &self.values[cell], 0.0, scratch)
+            .expect("what was read fits its kind");
+        StateHasher::of_bits(scratch)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

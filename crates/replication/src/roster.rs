@@ -1,0 +1,109 @@
+//! The entities a client sees, and which version of each it has.
+
+use aether_space::{Changes, SlotSet};
+use aether_wire::Tick;
+
+/// One client's entities. The arrays run parallel to the members of `visible`, in ascending order of slots.
+#[derive(Debug, Default)]
+pub struct Roster {
+    pub visible: SlotSet,
+    /// The tick whose state the client is known to have; zero if none.
+    pub base: Vec<Tick>,
+    /// The tick whose state was sent last; zero if none.
+    pub sent: Vec<Tick>,
+    /// When the entity came into view.
+    since: Vec<Tick>,
+    /// How long something has been waiting, weighted.
+    pub priority: Vec<f32>,
+}
+
+impl Roster {
+    /// The position of a slot in the arrays.
+    #[inline]
+    pub fn position(&self, slot: u32) -> Option<usize> {
+        self.visible.rank(slot)
+    }
+
+    /// Notes that the client has the state of `tick`, unless that was sent before the entity came into view this time.
+    pub fn acknowledge(&mut self, slot: u32, tick: Tick) {
+        if let Some(at) = self.position(slot)
+            && self.since[at] <= tick
+            && self.base[at] < tick
+        {
+            self.base[at] = tick;
+        }
+    }
+
+    /// Brings the arrays in step after the set was changed; `departed` gets the slots that the client may still know.
+    pub fn adjust(&mut self, changes: &Changes, tick: Tick, departed: impl FnMut(u32)) {
+        self.visible.index();
+        self.forget(changes, departed);
+        self.admit(&changes.entered, tick);
+        debug_assert_eq!(self.base.len(), self.visible.len());
+    }
+
+    fn forget(&mut self, changes: &Changes, mut departed: impl FnMut(u32)) {
+        let mut entered = 0;
+        let mut kept = None;
+        let mut next = 0;
+        for (gone, &slot) in changes.left.iter().enumerate() {
+            while changes
+                .entered
+                .get(entered)
+                .is_some_and(|&other| other < slot)
+            {
+                entered += 1;
+            }
+            // The position that it had before the change.
+            let at = self.visible.count_below(slot) + gone - entered;
+            if self.sent[at] != Tick::ZERO {
+                departed(slot);
+            }
+            kept = Some(self.shift(kept.unwrap_or(at), next, at));
+            next = at + 1;
+        }
+        if let Some(kept) = kept {
+            let len = self.shift(kept, next, self.base.len());
+            self.resize(len);
+        }
+    }
+
+    /// Moves the entries `from..end` down to `to`, and tells where they end.
+    fn shift(&mut self, to: usize, from: usize, end: usize) -> usize {
+        if from == 0 {
+            return to;
+        }
+        self.base.copy_within(from..end, to);
+        self.sent.copy_within(from..end, to);
+        self.since.copy_within(from..end, to);
+        self.priority.copy_within(from..end, to);
+        to + end - from
+    }
+
+    fn admit(&mut self, entered: &[u32], tick: Tick) {
+        let mut from = self.base.len();
+        let mut to = from + entered.len();
+        self.resize(to);
+        // From the back, so that nothing is overwritten before it has moved.
+        for &slot in entered.iter().rev() {
+            let at = self.visible.count_below(slot);
+            let moved = to - (at + 1);
+            self.base.copy_within(from - moved..from, at + 1);
+            self.sent.copy_within(from - moved..from, at + 1);
+            self.since.copy_within(from - moved..from, at + 1);
+            self.priority.copy_within(from - moved..from, at + 1);
+            (from, to) = (from - moved, at);
+            self.base[at] = Tick::ZERO;
+            self.sent[at] = Tick::ZERO;
+            self.since[at] = tick;
+            self.priority[at] = 0.0;
+        }
+    }
+
+    fn resize(&mut self, len: usize) {
+        self.base.resize(len, Tick::ZERO);
+        self.sent.resize(len, Tick::ZERO);
+        self.since.resize(len, Tick::ZERO);
+        self.priority.resize(len, 0.0);
+    }
+}

@@ -1,0 +1,185 @@
+//! One client's view of a room: what it sees, and what of that it has.
+
+use crate::flight::{Cargo, Fate, Flight};
+use crate::roster::Roster;
+use crate::{Link, SendSettings};
+use aether_space::{Changes, SlotSet};
+use aether_wire::{EntityId, InputSeq, PacketSeq, Tick};
+use aether_world::World;
+
+/// What all views of a room share in one snapshot.
+#[derive(Clone, Copy)]
+pub struct Frame<'a> {
+    /// The world, settled.
+    pub world: &'a World,
+    /// The slots that changed since the last snapshot.
+    pub changed: &'a SlotSet,
+    /// How state is sent.
+    pub settings: &'a SendSettings,
+    /// The number of this snapshot, for the rings.
+    pub snapshot: u32,
+    /// By how much the rings' intervals are stretched under overload; 1 normally.
+    pub ring_stretch: u32,
+}
+
+/// What one client sees, which version of it the client has, and what is under way.
+#[derive(Debug)]
+pub struct View {
+    /// The entity that is never left waiting: the player's own.
+    pub focus: Option<EntityId>,
+    /// Where the player looks from, for rings and priorities.
+    pub center: Option<[f32; 2]>,
+    pub(crate) link: Link,
+    pub(crate) roster: Roster,
+    /// Slots with something from earlier snapshots that the client was not sent yet, or that was lost.
+    pub(crate) waiting: SlotSet,
+    /// Slots the client must be told are gone, each with the tick at which that was sent; zero if it was not.
+    pub(crate) departed: Vec<(u32, Tick)>,
+    pub(crate) flight: Flight,
+    pub(crate) next_sequence: PacketSeq,
+    pub(crate) input_ack_sent: InputSeq,
+    pub(crate) silent_snapshots: u32,
+    changes: Changes,
+}
+
+impl View {
+    /// A view that sees nothing yet.
+    #[must_use]
+    pub fn new(link: Link) -> Self {
+        View {
+            focus: None,
+            center: None,
+            link,
+            roster: Roster::default(),
+            waiting: SlotSet::new(),
+            departed: Vec::new(),
+            flight: Flight::default(),
+            next_sequence: PacketSeq(1),
+            input_ack_sent: InputSeq(0),
+            silent_snapshots: u32::MAX,
+            changes: Changes::new(),
+        }
+    }
+
+    /// The slots this client sees.
+    #[must_use]
+    pub fn visible(&self) -> &SlotSet {
+        &self.roster.visible
+    }
+
+    /// Updates what is seen: `ended` are the slots whose entity ended since the last snapshot, ascending; `update`
+    /// changes the set and notes the difference.
+    pub fn look(
+        &mut self,
+        tick: Tick,
+        ended: &[u32],
+        update: impl FnOnce(&mut SlotSet, &mut Changes),
+    ) {
+        if !ended.is_empty() {
+            // A slot may be in use again: the client has to learn of the new entity as one that came into view.
+            self.changes.clear();
+            self.changes.left.extend(
+                ended
+                    .iter()
+                    .filter(|&&slot| self.roster.visible.remove(slot)),
+            );
+            self.adjust(tick);
+        }
+        update(&mut self.roster.visible, &mut self.changes);
+        self.adjust(tick);
+    }
+
+    /// What came into view and what went, in the last update.
+    #[must_use]
+    pub fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// Takes in an acknowledgement of state packets: `latest` arrived, and of the 64 before it those whose bit is set.
+    /// What was never sent cannot be acknowledged.
+    pub fn acknowledge(&mut self, latest: PacketSeq, bitmap: u64) {
+        let View {
+            flight,
+            roster,
+            waiting,
+            departed,
+            ..
+        } = self;
+        flight.acknowledge(latest, bitmap, |cargo, tick, fate| {
+            settle(roster, waiting, departed, (cargo, tick, fate))
+        });
+    }
+
+    /// Gives up packets that were not acknowledged in time, so that what they carried is sent again.
+    pub(crate) fn expire(&mut self, oldest: Tick) {
+        let View {
+            flight,
+            roster,
+            waiting,
+            departed,
+            ..
+        } = self;
+        flight.expire(oldest, |cargo, tick, fate| {
+            settle(roster, waiting, departed, (cargo, tick, fate))
+        });
+    }
+
+    fn adjust(&mut self, tick: Tick) {
+        let View {
+            roster,
+            waiting,
+            departed,
+            changes,
+            ..
+        } = self;
+        if changes.is_empty() {
+            return;
+        }
+        for &slot in &changes.left {
+            waiting.remove(slot);
+        }
+        roster.adjust(changes, tick, |slot| departed.push((slot, Tick::ZERO)));
+        for &slot in &changes.entered {
+            waiting.insert(slot);
+        }
+        if !departed.is_empty() {
+            // Whoever comes back is sent as a whole, which says more than that its slot was empty for a while.
+            departed.retain(|&(slot, _)| match roster.position(slot) {
+                Some(at) => {
+                    // Should it leave again before it is sent, the client still has the one from before.
+                    roster.sent[at] = tick;
+                    false
+                }
+                None => true,
+            });
+        }
+    }
+}
+
+/// Books what became of a packet's cargo.
+fn settle(
+    roster: &mut Roster,
+    waiting: &mut SlotSet,
+    departed: &mut Vec<(u32, Tick)>,
+    (cargo, tick, fate): (Cargo, Tick, Fate),
+) {
+    match (cargo, fate) {
+        (Cargo::State(slot), Fate::Received) => roster.acknowledge(slot, tick),
+        (Cargo::State(slot), Fate::Lost) => {
+            if roster
+                .position(slot)
+                .is_some_and(|at| roster.sent[at] == tick)
+            {
+                waiting.insert(slot);
+            }
+        }
+        // The same slot may have come and gone again since: only the removal that this packet carried is meant.
+        (Cargo::Removal(slot), Fate::Received) => departed.retain(|&other| other != (slot, tick)),
+        (Cargo::Removal(slot), Fate::Lost) => {
+            departed
+                .iter_mut()
+                .filter(|other| **other == (slot, tick))
+                .for_each(|other| other.1 = Tick::ZERO);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! A world that changes at random, and clients that receive it over a lossy link.
+
+use aether_bits::{Replicate, Schema};
+use aether_replication::{Deltas, Frame, Gathered, Link, Mirror, PacketSink, SendSettings, View};
+use aether_space::{Changes, SlotSet};
+use aether_wire::{EntityId, InputSeq, PacketSeq};
+use aether_world::World;
+
+#[derive(Clone, Debug, PartialEq, Replicate)]
+#[replicate(channel = "movement", place = position)]
+pub struct Body {
+    #[replicate(range = -1000.0..=1000.0, step = 0.01, moves_by = velocity)]
+    pub position: [f32; 2],
+    #[replicate(range = -50.0..=50.0, step = 0.01)]
+    pub velocity: [f32; 2],
+    #[replicate(angle = 8)]
+    pub heading: f32,
+}
+
+#[derive(Clone, Debug, PartialEq, Replicate)]
+pub struct Tag {
+    #[replicate(text = 8)]
+    pub name: String,
+    pub score: u16,
+}
+
+/// A small generator of its own, so that seeds stay good for ever.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    pub fn within(&mut self, min: f32, max: f32) -> f32 {
+        min + (max - min) * (self.next() >> 40) as f32 / (1u64 << 24) as f32
+    }
+}
+
+pub const SECONDS_PER_TICK: f32 = 0.05;
+
+pub fn world() -> World {
+    World::builder()
+        .component::<Body>()
+        .component::<Tag>()
+        .build()
+}
+
+pub fn body(random: &mut Random) -> Body {
+    Body {
+        position: [
+            random.within(-1000.0, 1000.0),
+            random.within(-1000.0, 1000.0),
+        ],
+        velocity: [random.within(-20.0, 20.0), random.within(-20.0, 20.0)],
+        heading: random.within(0.0, 6.0),
+    }
+}
+
+/// Spawns, ends, moves and reshapes some entities.
+pub fn stir(world: &mut World, random: &mut Random) {
+    let ids: Vec<EntityId> = world.entities().collect();
+    for &id in &ids {
+        if random.chance(60)
+            && let Some(body) = world.get_mut::<Body>(id)
+        {
+            for axis in 0..2 {
+                body.velocity[axis] += random.within(-1.0, 1.0);
+                body.position[axis] += body.velocity[axis] * SECONDS_PER_TICK;
+            }
+        }
+        match random.below(100) {
+            0..2 => drop(world.despawn(id)),
+            2..4 => drop(world.insert(
+                id,
+                Tag {
+                    name: format!("n{}", random.below(9)),
+                    score: random.below(999) as u16,
+                },
+            )),
+            4..5 => drop(world.remove::<Tag>(id)),
+            5..8 => {
+                if let Some(tag) = world.get_mut::<Tag>(id) {
+                    tag.score = tag.score.wrapping_add(1);
+                }
+            }
+            _ => {}
+        }
+    }
+    while random.chance(40) && world.len() < 60 {
+        let body = body(random);
+        world.spawn(body).unwrap();
+    }
+}
+
+/// A link that loses, doubles and reorders, and the client behind it.
+pub struct Client {
+    pub view: View,
+    pub mirror: Mirror,
+    pub typeless: Mirror,
+    pub link: Link,
+    /// Packets under way, each with the step at which it arrives.
+    packets: Vec<(u32, Vec<u8>)>,
+    acks: Vec<(u32, (PacketSeq, u64))>,
+}
+
+#[derive(Clone, Copy)]
+pub struct Weather {
+    pub loss: u64,
+    pub delay: u64,
+    pub doubles: u64,
+}
+
+impl Client {
+    pub fn new(world: &World, link: Link) -> Client {
+        let schema = Schema {
+            components: world.schema(),
+            ..Schema::default()
+        };
+        Client {
+            view: View::new(link),
+            mirror: Mirror::builder()
+                .component::<Body>()
+                .component::<Tag>()
+                .build(link, SECONDS_PER_TICK),
+            typeless: Mirror::builder()
+                .described(&schema)
+                .build(link, SECONDS_PER_TICK),
+            link,
+            packets: Vec::new(),
+            acks: Vec::new(),
+        }
+    }
+
+    /// Sends a snapshot and delivers what is due at this step.
+    pub fn exchange(
+        &mut self,
+        frame: &Frame<'_>,
+        ended: &[u32],
+        step: u32,
+        net: &mut (Weather, Random),
+        sees: impl Fn(u32) -> bool,
+    ) {
+        self.view
+            .look(frame.world.tick(), ended, |visible, changes| {
+                choose(frame.world, visible, changes, sees);
+            });
+        let (mut deltas, mut gathered) = (Deltas::default(), Gathered::default());
+        deltas.begin(frame.world, SECONDS_PER_TICK);
+        self.view.gather(frame, &mut gathered);
+        self.view.resolve(frame, &mut deltas, &mut gathered);
+        let mut sent = Sent::default();
+        self.view
+            .assemble(frame, &deltas, &mut gathered, InputSeq(0), &mut sent);
+        let (weather, random) = net;
+        for packet in sent.0 {
+            assert!(packet.len() <= 1000, "a packet of {} bytes", packet.len());
+            let copies = if self.link == Link::Ordered {
+                1
+            } else {
+                1 + u32::from(random.chance(weather.doubles))
+            };
+            for _ in 0..copies {
+                if self.link == Link::Ordered || !random.chance(weather.loss) {
+                    let delay = if self.link == Link::Ordered {
+                        0
+                    } else {
+                        random.below(weather.delay + 1)
+                    };
+                    self.packets.push((step + delay as u32, packet.clone()));
+                }
+            }
+        }
+        let (due, later) = std::mem::take(&mut self.packets)
+            .into_iter()
+            .partition(|(at, _)| *at <= step);
+        self.packets = later;
+        let due: Vec<(u32, Vec<u8>)> = due;
+        for (_, packet) in due {
+            let applied = self
+                .mirror
+                .apply(&packet)
+                .expect("a packet of the server can be read");
+            assert_eq!(self.typeless.apply(&packet), Ok(applied));
+        }
+        if !random.chance(weather.loss) {
+            self.acks.push((
+                step + random.below(weather.delay + 1) as u32,
+                self.mirror.acknowledgement(),
+            ));
+        }
+        let (due, later) = std::mem::take(&mut self.acks)
+            .into_iter()
+            .partition(|(at, _)| *at <= step);
+        self.acks = later;
+        let due: Vec<(u32, (PacketSeq, u64))> = due;
+        for (_, (latest, bitmap)) in due {
+            self.view.acknowledge(latest, bitmap);
+        }
+    }
+
+    /// Whether the client holds exactly what the server shows it.
+    pub fn agrees(&self, world: &World) -> bool {
+        let expected = world.hash_of(self.view.visible().iter());
+        assert_eq!(
+            self.mirror.hash(),
+            self.typeless.hash(),
+            "types or no types, the same state"
+        );
+        self.mirror.hash() == expected
+    }
+}
+
+#[derive(Default)]
+pub struct Sent(pub Vec<Vec<u8>>);
+
+impl PacketSink for Sent {
+    fn buffer(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn packet(&mut self, _sequence: PacketSeq, bytes: Vec<u8>) {
+        self.0.push(bytes);
+    }
+}
+
+/// Sets what is visible to what `sees` says.
+pub fn choose(
+    world: &World,
+    visible: &mut SlotSet,
+    changes: &mut Changes,
+    sees: impl Fn(u32) -> bool,
+) {
+    changes.clear();
+    let left: Vec<u32> = visible
+        .iter()
+        .filter(|&slot| !world.alive().contains(slot) || !sees(slot))
+        .collect();
+    for slot in left {
+        visible.remove(slot);
+        changes.left.push(slot);
+    }
+    for slot in world.alive().iter().filter(|&slot| sees(slot)) {
+        if visible.insert(slot) {
+            changes.entered.push(slot);
+        }
+    }
+}
+
+pub fn settings() -> SendSettings {
+    SendSettings {
+        seconds_per_tick: SECONDS_PER_TICK,
+        ..SendSettings::default()
+    }
+}
+
+/// The slots that ended, ascending.
+pub fn ended(world: &World) -> Vec<u32> {
+    let mut slots: Vec<u32> = world.despawned().iter().map(|id| id.slot).collect();
+    slots.sort_unstable();
+    slots
+}

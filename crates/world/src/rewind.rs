@@ -1,0 +1,87 @@
+//! Where entities were, for lag compensation.
+
+use crate::places::Places;
+use aether_wire::{EntityId, Tick};
+
+/// The places of all entities over the last ticks.
+///
+/// A player shoots at what it saw, and it saw the past. The game asks where a target was at the tick that the player
+/// was seeing, interpolated as the player's own client did.
+#[derive(Debug, Default)]
+pub struct Rewind {
+    frames: Vec<Frame>,
+}
+
+#[derive(Debug, Default)]
+struct Frame {
+    tick: Tick,
+    /// Per slot: who was there, and where.
+    places: Vec<Option<(u16, [f32; 2])>>,
+}
+
+impl Rewind {
+    /// A history of so many ticks; none if zero.
+    pub(crate) fn new(ticks: u16) -> Self {
+        Rewind {
+            frames: (0..ticks).map(|_| Frame::default()).collect(),
+        }
+    }
+
+    /// The oldest tick that can still be asked for, and the newest.
+    #[must_use]
+    pub fn range(&self) -> Option<(Tick, Tick)> {
+        let known = || {
+            self.frames
+                .iter()
+                .map(|frame| frame.tick)
+                .filter(|&tick| tick != Tick::ZERO)
+        };
+        Some((known().min()?, known().max()?))
+    }
+
+    /// Where an entity was at `tick` plus a `fraction` of one. What lies outside the history counts as its nearest end,
+    /// so a client that names an absurd time gains nothing; an entity that was not there then gives `None`.
+    #[must_use]
+    pub fn place_at(&self, id: EntityId, tick: Tick, fraction: f32) -> Option<[f32; 2]> {
+        let (oldest, newest) = self.range()?;
+        let tick = tick.clamp(oldest, newest);
+        let before = self.place_in(id, tick)?;
+        if tick == newest || !(0.0..=1.0).contains(&fraction) {
+            return Some(before);
+        }
+        match self.place_in(id, tick.next()) {
+            Some(after) => Some(std::array::from_fn(|axis| {
+                before[axis] + (after[axis] - before[axis]) * fraction
+            })),
+            None => Some(before),
+        }
+    }
+
+    pub(crate) fn record(
+        &mut self,
+        tick: Tick,
+        places: &Places,
+        generation: impl Fn(u32) -> Option<u16>,
+    ) {
+        if self.frames.is_empty() {
+            return;
+        }
+        let index = tick.0 as usize % self.frames.len();
+        let frame = &mut self.frames[index];
+        frame.tick = tick;
+        frame.places.fill(None);
+        for point in places.points() {
+            if point.slot as usize >= frame.places.len() {
+                frame.places.resize(point.slot as usize + 1, None);
+            }
+            frame.places[point.slot as usize] =
+                generation(point.slot).map(|generation| (generation, [point.x, point.y]));
+        }
+    }
+
+    fn place_in(&self, id: EntityId, tick: Tick) -> Option<[f32; 2]> {
+        let frame = &self.frames[tick.0 as usize % self.frames.len()];
+        let (generation, place) = (*frame.places.get(id.slot as usize)?)?;
+        (frame.tick == tick && generation == id.generation).then_some(place)
+    }
+}

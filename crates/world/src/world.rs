@@ -1,0 +1,598 @@
+//! The world of one room.
+
+use crate::Rewind;
+use crate::column::{AnyColumn, Column};
+use crate::entities::{Entities, Visibility};
+use crate::places::Places;
+use aether_bits::schema::COMPONENTS_MAX;
+use aether_bits::{BitWriter, Component, RecordSchema, StateHasher};
+use aether_space::{Point, SlotSet};
+use aether_wire::{EntityId, PlayerId, Tick};
+use std::any::TypeId;
+use std::fmt;
+
+/// How many versions of a value are kept by default: how far behind an acknowledgement may be before a whole value is
+/// sent instead of a difference. At 60 snapshots a second, half a second.
+pub const VERSIONS_DEFAULT: u8 = 32;
+
+/// The most bits all components of one entity may take together, so that its full state fits one packet.
+pub const ENTITY_BITS_MAX: u32 = 7_600;
+
+/// The entities of a room and their components.
+pub struct World {
+    tick: Tick,
+    entities: Entities,
+    entities_max: usize,
+    columns: Vec<Box<dyn AnyColumn>>,
+    types: Vec<TypeId>,
+    bits_max: Vec<u32>,
+    places: Places,
+    rewind: Rewind,
+    changed: SlotSet,
+    despawned: Vec<EntityId>,
+    placeless: SlotSet,
+    restricted: SlotSet,
+    changed_at: Vec<Tick>,
+}
+
+/// Declares what a world holds.
+pub struct WorldBuilder {
+    entities_max: usize,
+    versions: u8,
+    rewind_ticks: u16,
+    columns: Vec<(TypeId, MakeColumn)>,
+}
+
+/// Makes an empty column that keeps so many versions.
+type MakeColumn = fn(u8) -> Box<dyn AnyColumn>;
+
+/// Why an entity could not be spawned or changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpawnError {
+    /// The room's limit of entities is reached.
+    Full,
+    /// A component was not registered with the world.
+    UnknownComponent,
+    /// The components together do not fit one packet.
+    TooLarge,
+    /// The entity does not exist, or no longer.
+    NoEntity,
+}
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SpawnError::Full => "the room's limit of entities is reached",
+            SpawnError::UnknownComponent => "a component was not registered with the world",
+            SpawnError::TooLarge => "the components together do not fit one packet",
+            SpawnError::NoEntity => "the entity does not exist",
+        })
+    }
+}
+
+impl std::error::Error for SpawnError {}
+
+impl Default for WorldBuilder {
+    fn default() -> Self {
+        WorldBuilder {
+            entities_max: usize::MAX,
+            versions: VERSIONS_DEFAULT,
+            rewind_ticks: 0,
+            columns: Vec::new(),
+        }
+    }
+}
+
+impl WorldBuilder {
+    /// Adds a component type. Registering one twice changes nothing.
+    ///
+    /// # Panics
+    /// With more than [`COMPONENTS_MAX`] components: that is an error in the game's source.
+    #[must_use]
+    pub fn component<C: Component>(mut self) -> Self {
+        if !self
+            .columns
+            .iter()
+            .any(|(known, _)| *known == TypeId::of::<C>())
+        {
+            assert!(
+                self.columns.len() < COMPONENTS_MAX,
+                "a world has at most {COMPONENTS_MAX} component types"
+            );
+            self.columns.push((TypeId::of::<C>(), |versions| {
+                Box::new(Column::<C>::new(versions))
+            }));
+        }
+        self
+    }
+
+    /// The most entities at one time.
+    #[must_use]
+    pub fn entities_max(mut self, entities_max: usize) -> Self {
+        self.entities_max = entities_max;
+        self
+    }
+
+    /// How many versions of each value are kept, at least 2.
+    #[must_use]
+    pub fn versions(mut self, versions: u8) -> Self {
+        self.versions = versions.max(2);
+        self
+    }
+
+    /// How many ticks of places are kept for lag compensation.
+    #[must_use]
+    pub fn rewind_ticks(mut self, ticks: u16) -> Self {
+        self.rewind_ticks = ticks;
+        self
+    }
+
+    /// An empty world before its first tick.
+    #[must_use]
+    pub fn build(self) -> World {
+        let types = self.columns.iter().map(|(id, _)| *id).collect();
+        let columns: Vec<_> = self
+            .columns
+            .iter()
+            .map(|(_, column)| column(self.versions))
+            .collect();
+        World {
+            tick: Tick::ZERO,
+            entities: Entities::default(),
+            entities_max: self.entities_max,
+            bits_max: columns
+                .iter()
+                .map(|column| column.schema().kind.bits_max())
+                .collect(),
+            columns,
+            types,
+            places: Places::default(),
+            rewind: Rewind::new(self.rewind_ticks),
+            changed: SlotSet::new(),
+            despawned: Vec::new(),
+            placeless: SlotSet::new(),
+            restricted: SlotSet::new(),
+            changed_at: Vec::new(),
+        }
+    }
+}
+
+/// What a game does with a world.
+impl World {
+    /// Starts the declaration of a world.
+    #[must_use]
+    pub fn builder() -> WorldBuilder {
+        WorldBuilder::default()
+    }
+
+    /// The current tick.
+    #[must_use]
+    pub fn tick(&self) -> Tick {
+        self.tick
+    }
+
+    /// Makes an entity with its first component; [`World::insert`] adds others.
+    pub fn spawn<C: Component>(&mut self, component: C) -> Result<EntityId, SpawnError> {
+        if self.entities.alive.len() >= self.entities_max {
+            return Err(SpawnError::Full);
+        }
+        let shape = self.shape_with::<C>(0)?;
+        let id = self.entities.spawn(self.tick);
+        if id.slot as usize >= self.changed_at.len() {
+            self.changed_at.resize(id.slot as usize + 1, Tick::ZERO);
+        }
+        self.reshape(id.slot, shape);
+        self.put(id.slot, component);
+        Ok(id)
+    }
+
+    /// Ends an entity; false if it had ended before.
+    pub fn despawn(&mut self, id: EntityId) -> bool {
+        if !self.entities.despawn(id) {
+            return false;
+        }
+        for index in bits_of(self.entities.shapes[id.slot as usize]) {
+            self.columns[index].remove(id.slot);
+        }
+        self.places.remove(id.slot);
+        self.changed.remove(id.slot);
+        self.placeless.remove(id.slot);
+        self.restricted.remove(id.slot);
+        self.despawned.push(id);
+        true
+    }
+
+    /// Adds a component to an entity, or replaces it.
+    pub fn insert<C: Component>(&mut self, id: EntityId, component: C) -> Result<(), SpawnError> {
+        if !self.entities.contains(id) {
+            return Err(SpawnError::NoEntity);
+        }
+        let before = self.entities.shapes[id.slot as usize];
+        let shape = self.shape_with::<C>(before)?;
+        if shape != before {
+            self.reshape(id.slot, shape);
+        }
+        self.put(id.slot, component);
+        Ok(())
+    }
+
+    /// Takes a component off an entity; false if it had none.
+    pub fn remove<C: Component>(&mut self, id: EntityId) -> bool {
+        let Some(index) = self.component_index::<C>() else {
+            return false;
+        };
+        if !self.entities.contains(id) || self.entities.shapes[id.slot as usize] & 1 << index == 0 {
+            return false;
+        }
+        self.columns[index].remove(id.slot);
+        if C::PLACED {
+            self.places.remove(id.slot);
+        }
+        self.reshape(
+            id.slot,
+            self.entities.shapes[id.slot as usize] & !(1 << index),
+        );
+        true
+    }
+
+    /// A component of an entity.
+    #[must_use]
+    pub fn get<C: Component>(&self, id: EntityId) -> Option<&C> {
+        if self.entities.contains(id) {
+            self.column::<C>()?.get(id.slot)
+        } else {
+            None
+        }
+    }
+
+    /// A component of an entity, to be written.
+    pub fn get_mut<C: Component>(&mut self, id: EntityId) -> Option<&mut C> {
+        if self.entities.contains(id) {
+            self.column_mut::<C>()?.get_mut(id.slot)
+        } else {
+            None
+        }
+    }
+
+    /// All entities with a component.
+    pub fn each<C: Component>(&self) -> impl Iterator<Item = (EntityId, &C)> {
+        let column = self.column::<C>().into_iter().flat_map(Column::iter);
+        column.filter_map(|(slot, value)| Some((self.entities.at(slot)?, value)))
+    }
+
+    /// Hands every component of a type to `visit`, to be written.
+    pub fn each_mut<C: Component>(&mut self, mut visit: impl FnMut(EntityId, &mut C)) {
+        let Some(index) = self.component_index::<C>() else {
+            return;
+        };
+        let entities = &self.entities;
+        if let Some(column) = self.columns[index].as_any_mut().downcast_mut::<Column<C>>() {
+            column.each_mut(|slot, value| {
+                if let Some(id) = entities.at(slot) {
+                    visit(id, value);
+                }
+            });
+        }
+    }
+
+    /// Hands every entity with both components to `visit`, the first to be written.
+    pub fn each_with<A: Component, B: Component>(
+        &mut self,
+        mut visit: impl FnMut(EntityId, &mut A, &B),
+    ) {
+        let (Some(first), Some(second)) =
+            (self.component_index::<A>(), self.component_index::<B>())
+        else {
+            return;
+        };
+        let Ok([first, second]) = self.columns.get_disjoint_mut([first, second]) else {
+            return;
+        };
+        let first = first.as_any_mut().downcast_mut::<Column<A>>();
+        let second = second.as_any().downcast_ref::<Column<B>>();
+        if let (Some(first), Some(second)) = (first, second) {
+            for slot in second.present().iter() {
+                if let (Some(id), Some(a), Some(b)) = (
+                    self.entities.at(slot),
+                    first.get_mut(slot),
+                    second.get(slot),
+                ) {
+                    visit(id, a, b);
+                }
+            }
+        }
+    }
+
+    /// Whether an entity exists.
+    #[must_use]
+    pub fn contains(&self, id: EntityId) -> bool {
+        self.entities.contains(id)
+    }
+
+    /// How many entities there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entities.alive.len()
+    }
+
+    /// Whether there are no entities.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The most entities at one time.
+    #[must_use]
+    pub fn entities_max(&self) -> usize {
+        self.entities_max
+    }
+
+    /// All entities, in the order of their slots.
+    pub fn entities(&self) -> impl Iterator<Item = EntityId> {
+        self.entities
+            .alive
+            .iter()
+            .filter_map(|slot| self.entities.at(slot))
+    }
+
+    /// The player that owns an entity.
+    #[must_use]
+    pub fn owner(&self, id: EntityId) -> Option<PlayerId> {
+        if self.entities.contains(id) {
+            self.entities.owners[id.slot as usize]
+        } else {
+            None
+        }
+    }
+
+    /// Gives an entity to a player, or to none.
+    pub fn set_owner(&mut self, id: EntityId, owner: Option<PlayerId>) {
+        if self.entities.contains(id) {
+            self.entities.owners[id.slot as usize] = owner;
+        }
+    }
+
+    /// Says who may see an entity that is near enough.
+    pub fn set_visibility(&mut self, id: EntityId, visibility: Visibility) {
+        if self.entities.contains(id) {
+            self.entities.visibilities[id.slot as usize] = visibility;
+            if visibility == Visibility::Everyone {
+                self.restricted.remove(id.slot);
+            } else {
+                self.restricted.insert(id.slot);
+            }
+        }
+    }
+
+    /// Where an entity is, as of the last settling.
+    #[must_use]
+    pub fn place(&self, id: EntityId) -> Option<[f32; 2]> {
+        if self.entities.contains(id) {
+            self.places.get(id.slot)
+        } else {
+            None
+        }
+    }
+
+    /// Where entities were.
+    #[must_use]
+    pub fn rewind(&self) -> &Rewind {
+        &self.rewind
+    }
+}
+
+/// What the engine and replication do with a world.
+impl World {
+    /// Begins the next tick: what is written from now on belongs to it.
+    pub fn advance(&mut self) {
+        self.tick = self.tick.next();
+        self.changed.clear();
+        self.despawned.clear();
+        self.entities.advance();
+    }
+
+    /// Ends the tick's writing: snaps what was written to the wire's grid and notes what changed.
+    pub fn settle(&mut self) {
+        for column in &mut self.columns {
+            column.settle(self.tick, &mut self.changed, &mut self.places);
+        }
+        for slot in self.changed.iter() {
+            self.changed_at[slot as usize] = self.tick;
+            if self.places.get(slot).is_none() {
+                self.placeless.insert(slot);
+            } else if !self.placeless.is_empty() {
+                self.placeless.remove(slot);
+            }
+        }
+        let entities = &self.entities;
+        self.rewind.record(self.tick, &self.places, |slot| {
+            entities.at(slot).map(|id| id.generation)
+        });
+    }
+
+    /// The slots that changed or were spawned this tick, after [`World::settle`].
+    #[must_use]
+    pub fn changed(&self) -> &SlotSet {
+        &self.changed
+    }
+
+    /// When anything about a slot last changed.
+    #[inline]
+    #[must_use]
+    pub fn changed_at(&self, slot: u32) -> Tick {
+        self.changed_at
+            .get(slot as usize)
+            .copied()
+            .unwrap_or(Tick::ZERO)
+    }
+
+    /// The entities that ended this tick.
+    #[must_use]
+    pub fn despawned(&self) -> &[EntityId] {
+        &self.despawned
+    }
+
+    /// The slots in use.
+    #[must_use]
+    pub fn alive(&self) -> &SlotSet {
+        &self.entities.alive
+    }
+
+    /// The slots whose entity is nowhere in particular, and so of interest to the whole room.
+    #[must_use]
+    pub fn placeless(&self) -> &SlotSet {
+        &self.placeless
+    }
+
+    /// The slots that not everyone may see.
+    #[must_use]
+    pub fn restricted(&self) -> &SlotSet {
+        &self.restricted
+    }
+
+    /// Who may see a slot's entity.
+    #[must_use]
+    pub fn visibility_at(&self, slot: u32) -> Visibility {
+        self.entities
+            .visibilities
+            .get(slot as usize)
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// The player that owns a slot's entity.
+    #[must_use]
+    pub fn owner_at(&self, slot: u32) -> Option<PlayerId> {
+        self.entities.owners.get(slot as usize).copied().flatten()
+    }
+
+    /// The entity that uses a slot.
+    #[must_use]
+    pub fn entity_at(&self, slot: u32) -> Option<EntityId> {
+        self.entities.at(slot)
+    }
+
+    /// Where a slot's entity is.
+    #[inline]
+    #[must_use]
+    pub fn place_at(&self, slot: u32) -> Option<[f32; 2]> {
+        self.places.get(slot)
+    }
+
+    /// All places, for a spatial index.
+    #[must_use]
+    pub fn points(&self) -> &[Point] {
+        self.places.points()
+    }
+
+    /// The components of a slot's entity, as a mask over [`World::columns`].
+    #[must_use]
+    pub fn shape(&self, slot: u32) -> u32 {
+        self.entities
+            .shapes
+            .get(slot as usize)
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// When the set of a slot's components last changed.
+    #[must_use]
+    pub fn shaped_at(&self, slot: u32) -> Tick {
+        self.entities
+            .shaped_at
+            .get(slot as usize)
+            .copied()
+            .unwrap_or(Tick::ZERO)
+    }
+
+    /// The columns, by component number.
+    #[must_use]
+    pub fn columns(&self) -> &[Box<dyn AnyColumn>] {
+        &self.columns
+    }
+
+    /// The components' descriptors, by component number.
+    #[must_use]
+    pub fn schema(&self) -> Vec<RecordSchema> {
+        self.columns.iter().map(|column| column.schema()).collect()
+    }
+
+    /// A hash over all entities, the same on every platform.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        self.hash_of(self.entities.alive.iter())
+    }
+
+    /// A hash over some entities; their order does not matter.
+    #[must_use]
+    pub fn hash_of(&self, slots: impl Iterator<Item = u32>) -> u64 {
+        let mut scratch = BitWriter::new();
+        slots
+            .filter_map(|slot| self.entities.at(slot))
+            .fold(0, |sum: u64, id| {
+                let shape = self.shape(id.slot);
+                let digests =
+                    bits_of(shape).map(|index| self.columns[index].digest(id.slot, &mut scratch));
+                sum.wrapping_add(hash_entity(id, shape, digests))
+            })
+    }
+
+    fn component_index<C: Component>(&self) -> Option<usize> {
+        self.types
+            .iter()
+            .position(|known| *known == TypeId::of::<C>())
+    }
+
+    /// The column of a component type.
+    #[must_use]
+    pub fn column<C: Component>(&self) -> Option<&Column<C>> {
+        self.columns[self.component_index::<C>()?]
+            .as_any()
+            .downcast_ref()
+    }
+
+    /// The column of a component type, to be written.
+    pub fn column_mut<C: Component>(&mut self) -> Option<&mut Column<C>> {
+        let index = self.component_index::<C>()?;
+        self.columns[index].as_any_mut().downcast_mut()
+    }
+
+    /// An entity's mask with one more component, if that fits a packet.
+    fn shape_with<C: Component>(&self, before: u32) -> Result<u32, SpawnError> {
+        let shape = before
+            | 1 << self
+                .component_index::<C>()
+                .ok_or(SpawnError::UnknownComponent)?;
+        let bits: u32 = bits_of(shape).map(|index| self.bits_max[index]).sum();
+        if bits > ENTITY_BITS_MAX {
+            Err(SpawnError::TooLarge)
+        } else {
+            Ok(shape)
+        }
+    }
+
+    fn put<C: Component>(&mut self, slot: u32, component: C) {
+        if let Some(column) = self.column_mut::<C>() {
+            column.insert(slot, component);
+        }
+    }
+
+    fn reshape(&mut self, slot: u32, shape: u32) {
+        self.entities.shapes[slot as usize] = shape;
+        self.entities.shaped_at[slot as usize] = self.tick;
+        self.changed.insert(slot);
+    }
+}
+
+/// The hash of one entity; a client that sees it computes the same.
+pub fn hash_entity(id: EntityId, shape: u32, digests: impl Iterator<Item = u64>) -> u64 {
+    let mut hasher = StateHasher::new(id.to_bits());
+    hasher.word(u64::from(shape));
+    digests.for_each(|digest| hasher.word(digest));
+    hasher.finish()
+}
+
+/// The numbers of the bits that are set, ascending.
+pub fn bits_of(mask: u32) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |bit| mask >> bit & 1 == 1)
+}
