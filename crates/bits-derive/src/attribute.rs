@@ -38,9 +38,7 @@ impl RecordAttributes {
                     })?;
                 }
             } else {
-                return Err(meta.error(
-                    "a struct takes `channel = \"…\"` and `place = field` or `place(x, y)`",
-                ));
+                return Err(meta.error("a struct takes `channel = \"…\"` and `place = field` or `place(x, y)`"));
             }
             Ok(())
         })?;
@@ -81,10 +79,7 @@ impl FieldAttributes {
         })?;
         parsed.add_range(range, step)?;
         if let Some(len_max) = list {
-            let element = parsed
-                .codec
-                .take()
-                .unwrap_or_else(|| quote!(::aether_bits::codec::Own));
+            let element = parsed.codec.take().unwrap_or_else(|| quote!(::aether_bits::codec::Own));
             parsed.codec = Some(quote!(::aether_bits::codec::List::new(#len_max, #element)));
         }
         Ok(parsed)
@@ -92,10 +87,9 @@ impl FieldAttributes {
 
     fn add_range(&mut self, range: Option<(Expr, Expr)>, step: Option<Expr>) -> Result<()> {
         match (range, step) {
-            (Some(_), _) if self.codec.is_some() => Err(Error::new(
-                proc_macro2::Span::call_site(),
-                "a range does not go with another packing",
-            )),
+            (Some(_), _) if self.codec.is_some() => {
+                Err(Error::new(proc_macro2::Span::call_site(), "a range does not go with another packing"))
+            }
             (Some((min, max)), Some(step)) => {
                 self.codec = Some(quote!(::aether_bits::codec::Number::new(#min, #max, #step)));
                 Ok(())
@@ -104,10 +98,7 @@ impl FieldAttributes {
                 self.codec = Some(quote!(::aether_bits::codec::Whole::new(#min, #max)));
                 Ok(())
             }
-            (None, Some(step)) => Err(Error::new_spanned(
-                step,
-                "a step needs a range: `range = min..=max, step = …`",
-            )),
+            (None, Some(step)) => Err(Error::new_spanned(step, "a step needs a range: `range = min..=max, step = …`")),
             (None, None) => Ok(()),
         }
     }
@@ -116,21 +107,14 @@ impl FieldAttributes {
 fn parse_range(meta: &ParseNestedMeta<'_>) -> Result<(Expr, Expr)> {
     let expression: Expr = meta.value()?.parse()?;
     if let Expr::Range(range) = &expression
-        && let (Some(min), RangeLimits::Closed(_), Some(max)) =
-            (&range.start, &range.limits, &range.end)
+        && let (Some(min), RangeLimits::Closed(_), Some(max)) = (&range.start, &range.limits, &range.end)
     {
         return Ok(((**min).clone(), (**max).clone()));
     }
-    Err(Error::new_spanned(
-        expression,
-        "a range is written `min..=max`",
-    ))
+    Err(Error::new_spanned(expression, "a range is written `min..=max`"))
 }
 
-fn each(
-    attributes: &[Attribute],
-    mut read: impl FnMut(ParseNestedMeta<'_>) -> Result<()>,
-) -> Result<()> {
+fn each(attributes: &[Attribute], mut read: impl FnMut(ParseNestedMeta<'_>) -> Result<()>) -> Result<()> {
     attributes
         .iter()
         .filter(|attribute| attribute.path().is_ident("replicate"))

@@ -5,21 +5,11 @@ use quote::quote;
 use syn::{DataEnum, DeriveInput, Error, Fields, Result};
 
 pub fn derive(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
-    if let Some(variant) = data
-        .variants
-        .iter()
-        .find(|variant| !matches!(variant.fields, Fields::Unit))
-    {
-        return Err(Error::new_spanned(
-            variant,
-            "a replicated enum has no fields; put them beside it in a struct",
-        ));
+    if let Some(variant) = data.variants.iter().find(|variant| !matches!(variant.fields, Fields::Unit)) {
+        return Err(Error::new_spanned(variant, "a replicated enum has no fields; put them beside it in a struct"));
     }
     let Some(first) = data.variants.first().map(|variant| &variant.ident) else {
-        return Err(Error::new_spanned(
-            &input.ident,
-            "a replicated enum needs a variant",
-        ));
+        return Err(Error::new_spanned(&input.ident, "a replicated enum needs a variant"));
     };
     let name = &input.ident;
     let variants: Vec<_> = data.variants.iter().map(|variant| &variant.ident).collect();
@@ -45,16 +35,15 @@ pub fn derive(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
                 self.variant_number() == other.variant_number()
             }
 
-            fn write_delta(&self, base: &Self, _elapsed_seconds: f32, writer: &mut ::aether_bits::BitWriter) {
-                ::aether_bits::write_choice(base.variant_number(), self.variant_number(), #count, writer);
+            fn write(&self, basis: ::aether_bits::Basis<'_, Self>, fields: &mut ::aether_bits::FieldWriter<'_>) {
+                ::aether_bits::write_choice(basis.value.variant_number(), self.variant_number(), #count, fields);
             }
 
-            fn read_delta(
-                base: &Self,
-                _elapsed_seconds: f32,
-                reader: &mut ::aether_bits::BitReader<'_>,
+            fn read(
+                basis: ::aether_bits::Basis<'_, Self>,
+                fields: &mut ::aether_bits::FieldReader<'_, '_>,
             ) -> ::core::result::Result<Self, ::aether_bits::ReadError> {
-                match ::aether_bits::read_choice(base.variant_number(), #count, reader)? {
+                match ::aether_bits::read_choice(basis.value.variant_number(), #count, fields)? {
                     #(#numbers_again => ::core::result::Result::Ok(Self::#variants),)*
                     _ => ::core::result::Result::Err(::aether_bits::ReadError::OutOfRange),
                 }

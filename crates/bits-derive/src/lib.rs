@@ -35,10 +35,7 @@ pub fn derive_replicate(input: TokenStream) -> TokenStream {
     let result = match &input.data {
         Data::Struct(data) => record::derive(&input, data),
         Data::Enum(data) => choice::derive(&input, data),
-        Data::Union(_) => Err(Error::new_spanned(
-            &input.ident,
-            "a union cannot be replicated",
-        )),
+        Data::Union(_) => Err(Error::new_spanned(&input.ident, "a union cannot be replicated")),
     };
     result.unwrap_or_else(Error::into_compile_error).into()
 }

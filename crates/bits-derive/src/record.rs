@@ -30,25 +30,15 @@ fn parse_fields(data: &DataStruct) -> Result<Vec<Field<'_>>> {
     fields
         .into_iter()
         .map(|field| {
-            let name = field
-                .ident
-                .as_ref()
-                .ok_or_else(|| Error::new_spanned(field, "replicated fields need names"))?;
-            Ok(Field {
-                name,
-                ty: &field.ty,
-                attributes: FieldAttributes::parse(&field.attrs)?,
-            })
+            let name = field.ident.as_ref().ok_or_else(|| Error::new_spanned(field, "replicated fields need names"))?;
+            Ok(Field { name, ty: &field.ty, attributes: FieldAttributes::parse(&field.attrs)? })
         })
         .collect()
 }
 
 impl Field<'_> {
     fn codec(&self) -> TokenStream {
-        self.attributes
-            .codec
-            .clone()
-            .unwrap_or_else(|| quote!(::aether_bits::codec::Own))
+        self.attributes.codec.clone().unwrap_or_else(|| quote!(::aether_bits::codec::Own))
     }
 
     fn initial(&self) -> TokenStream {
@@ -67,24 +57,19 @@ impl Field<'_> {
 
 fn implement_replicate(input: &DeriveInput, fields: &[Field<'_>]) -> Result<TokenStream> {
     let name = &input.ident;
-    let sent: Vec<_> = fields
-        .iter()
-        .filter(|field| !field.attributes.skip)
-        .collect();
+    let sent: Vec<_> = fields.iter().filter(|field| !field.attributes.skip).collect();
     let names: Vec<_> = sent.iter().map(|field| field.name).collect();
     let types: Vec<_> = sent.iter().map(|field| field.ty).collect();
     let codecs: Vec<_> = sent.iter().map(|field| field.codec()).collect();
     let all_names = fields.iter().map(|field| field.name);
     let initials = fields.iter().map(Field::initial);
-    let skipped: Vec<_> = fields
-        .iter()
-        .filter(|field| field.attributes.skip)
-        .map(|field| field.name)
-        .collect();
-    let bases = sent
-        .iter()
-        .map(|field| expected(field, &sent))
-        .collect::<Result<Vec<_>>>()?;
+    let skipped: Vec<_> = fields.iter().filter(|field| field.attributes.skip).map(|field| field.name).collect();
+    // A field that moves by another one is packed after it.
+    let (still, moving): (Vec<&Field<'_>>, Vec<&Field<'_>>) =
+        sent.iter().partition(|field| field.attributes.moves_by.is_none());
+    let in_order: Vec<_> = still.into_iter().chain(moving).collect();
+    let writes = in_order.iter().map(|field| write(field, &sent)).collect::<Result<Vec<_>>>()?;
+    let reads = in_order.iter().map(|field| read(field));
     let descriptors = sent.iter().map(|field| describe(field, &sent));
     let same = sent.iter().map(|field| compare(field));
     Ok(quote! {
@@ -104,19 +89,16 @@ fn implement_replicate(input: &DeriveInput, fields: &[Field<'_>]) -> Result<Toke
             }
 
             #[inline]
-            fn write_delta(&self, base: &Self, elapsed_seconds: f32, writer: &mut ::aether_bits::BitWriter) {
-                let _ = elapsed_seconds;
-                #(::aether_bits::codec::Codec::<#types>::write(&const { #codecs }, #bases, &self.#names, writer);)*
+            fn write(&self, basis: ::aether_bits::Basis<'_, Self>, fields: &mut ::aether_bits::FieldWriter<'_>) {
+                #(#writes)*
             }
 
             #[inline]
-            fn read_delta(
-                base: &Self,
-                elapsed_seconds: f32,
-                reader: &mut ::aether_bits::BitReader<'_>,
+            fn read(
+                basis: ::aether_bits::Basis<'_, Self>,
+                fields: &mut ::aether_bits::FieldReader<'_, '_>,
             ) -> ::core::result::Result<Self, ::aether_bits::ReadError> {
-                let _ = elapsed_seconds;
-                #(let #names = ::aether_bits::codec::Codec::<#types>::read(&const { #codecs }, #bases, reader)?;)*
+                #(#reads)*
                 ::core::result::Result::Ok(#name {
                     #(#names,)*
                     #(#skipped: ::core::default::Default::default(),)*
@@ -130,24 +112,41 @@ fn implement_replicate(input: &DeriveInput, fields: &[Field<'_>]) -> Result<Toke
     })
 }
 
-/// The reference that a field's difference is taken from: its base, moved on by its velocity where it has one.
-fn expected(field: &Field<'_>, sent: &[&Field<'_>]) -> Result<TokenStream> {
-    let name = field.name;
+fn write(field: &Field<'_>, sent: &[&Field<'_>]) -> Result<TokenStream> {
+    let (name, ty, codec) = (field.name, field.ty, field.codec());
     let Some(velocity) = &field.attributes.moves_by else {
-        return Ok(quote!(&base.#name));
+        return Ok(quote! {
+            ::aether_bits::codec::Codec::<#ty>::write(
+                &const { #codec }, basis.field(|record| &record.#name), &self.#name, fields,
+            );
+        });
     };
-    if !sent.iter().any(|other| other.name == velocity) {
-        return Err(Error::new_spanned(
-            velocity,
-            "moves_by names a replicated field of the same struct",
-        ));
+    let by = sent.iter().find(|other| other.name == velocity);
+    if by.is_none_or(|by| by.attributes.moves_by.is_some()) {
+        let text = "moves_by names a replicated field of the same struct, one that does not move by another itself";
+        return Err(Error::new_spanned(velocity, text));
     }
-    Ok(match field.ty {
-        Type::Array(_) => {
-            quote!(&::core::array::from_fn(|i| base.#name[i] + base.#velocity[i] * elapsed_seconds))
-        }
-        _ => quote!(&(base.#name + base.#velocity * elapsed_seconds)),
+    Ok(quote! {
+        const { #codec }.write_moving(
+            basis.field(|record| &record.#name), (&basis.value.#velocity, &self.#velocity), &self.#name, fields,
+        );
     })
+}
+
+fn read(field: &Field<'_>) -> TokenStream {
+    let (name, ty, codec) = (field.name, field.ty, field.codec());
+    match &field.attributes.moves_by {
+        None => quote! {
+            let #name = ::aether_bits::codec::Codec::<#ty>::read(
+                &const { #codec }, basis.field(|record| &record.#name), fields,
+            )?;
+        },
+        Some(velocity) => quote! {
+            let #name = const { #codec }.read_moving(
+                basis.field(|record| &record.#name), (&basis.value.#velocity, &#velocity), fields,
+            )?;
+        },
+    }
 }
 
 fn compare(field: &Field<'_>) -> TokenStream {
@@ -159,12 +158,7 @@ fn compare(field: &Field<'_>) -> TokenStream {
 }
 
 fn describe(field: &Field<'_>, sent: &[&Field<'_>]) -> TokenStream {
-    let (ty, codec, text, initial) = (
-        field.ty,
-        field.codec(),
-        field.name.to_string(),
-        field.initial(),
-    );
+    let (ty, codec, text, initial) = (field.ty, field.codec(), field.name.to_string(), field.initial());
     let moves_by = field.attributes.moves_by.as_ref();
     let moves_by = match moves_by.and_then(|by| sent.iter().position(|other| other.name == by)) {
         Some(index) => {
@@ -178,23 +172,13 @@ fn describe(field: &Field<'_>, sent: &[&Field<'_>]) -> TokenStream {
     }
 }
 
-fn implement_component(
-    input: &DeriveInput,
-    record: &RecordAttributes,
-    fields: &[Field<'_>],
-) -> Result<TokenStream> {
+fn implement_component(input: &DeriveInput, record: &RecordAttributes, fields: &[Field<'_>]) -> Result<TokenStream> {
     let name = &input.ident;
     let text = name.to_string();
-    let channel = record
-        .channel
-        .as_ref()
-        .map_or_else(|| quote!("state"), |channel| quote!(#channel));
+    let channel = record.channel.as_ref().map_or_else(|| quote!("state"), |channel| quote!(#channel));
     for place in &record.place {
         if !fields.iter().any(|field| field.name == place) {
-            return Err(Error::new_spanned(
-                place,
-                "place names a field of this struct",
-            ));
+            return Err(Error::new_spanned(place, "place names a field of this struct"));
         }
     }
     let place = match record.place.as_slice() {

@@ -3,7 +3,7 @@
 //! A game declares what it replicates once, as a struct:
 //!
 //! ```
-//! use aether_bits::{BitReader, BitWriter, Replicate};
+//! use aether_bits::{Ages, Basis, BitReader, BitWriter, Replicate};
 //!
 //! #[derive(Clone, Replicate)]
 //! #[replicate(channel = "movement", place = position)]
@@ -20,9 +20,12 @@
 //! let before = Ship { position: [10.0, 20.0], velocity: [3.0, 0.0], heading: 0.0, shield: true };
 //! let after = Ship { position: [10.15, 20.0], ..before.clone() };
 //! let mut writer = BitWriter::new();
-//! after.write_delta(&before, 0.05, &mut writer);
+//! let ages = Ages { elapsed: 1, spacing: 0, seconds_per_tick: 0.05 };
+//! let basis = Basis { value: &before, earlier: None, ages };
+//! after.write_delta(basis, &mut writer);
+//! assert!(writer.bytes() <= 2);
 //! let bytes = writer.to_bytes();
-//! let read = Ship::read_delta(&before, 0.05, &mut BitReader::new(&bytes))?;
+//! let read = Ship::read_delta(basis, &mut BitReader::new(&bytes))?;
 //! assert!((read.position[0] - 10.15).abs() < 0.01);
 //! # Ok::<(), aether_bits::ReadError>(())
 //! ```
@@ -36,16 +39,19 @@
 //! }
 //! ```
 
+mod basis;
 pub mod codec;
+mod field;
 mod hash;
 mod reader;
 mod replicate;
-pub mod residual;
 pub mod schema;
 mod value;
 mod writer;
 
 pub use aether_bits_derive::Replicate;
+pub use basis::{Ages, Basis};
+pub use field::{Expected, FIELD_BITS_MAX, FieldReader, FieldWriter};
 pub use hash::StateHasher;
 pub use reader::{BitReader, ReadError};
 pub use replicate::{Component, Replicate};

@@ -88,23 +88,39 @@ impl<'a> BitReader<'a> {
         let shift = (self.position % 8) as u32;
         let low = self.word_at(self.position / 8) >> shift;
         let have = 64 - shift;
-        let value = if bits > have {
-            low | u64::from(self.bytes[self.position / 8 + 8]) << have
-        } else {
-            low
-        };
+        let value = if bits > have { low | u64::from(self.bytes[self.position / 8 + 8]) << have } else { low };
         self.position += bits as usize;
-        Ok(if bits == 64 {
-            value
-        } else {
-            value & ((1 << bits) - 1)
-        })
+        Ok(if bits == 64 { value } else { value & ((1 << bits) - 1) })
     }
 
     /// The next bit.
     #[inline]
     pub fn read_bool(&mut self) -> Result<bool, ReadError> {
         Ok(self.read(1)? == 1)
+    }
+
+    /// Counts the one bits before the next zero, and skips that too; more than `max` of them are an error.
+    #[inline]
+    pub fn read_ones(&mut self, max: u32) -> Result<u32, ReadError> {
+        debug_assert!(max < 64);
+        let mut ones = 0;
+        loop {
+            let shift = (self.position % 8) as u32;
+            let here = (64 - shift).min(self.remaining().min(64) as u32);
+            if here == 0 {
+                return Err(ReadError::Overrun);
+            }
+            let run = (self.word_at(self.position / 8) >> shift).trailing_ones().min(here);
+            ones += run;
+            if ones > max {
+                return Err(ReadError::OutOfRange);
+            }
+            if run < here {
+                self.position += run as usize + 1;
+                return Ok(ones);
+            }
+            self.position += run as usize;
+        }
     }
 
     /// The eight bytes from `index` on, with zeros past the end.

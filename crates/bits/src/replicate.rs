@@ -1,7 +1,7 @@
 //! What a type must be able to do to be replicated.
 
 use crate::codec::{Codec, Whole};
-use crate::{BitReader, BitWriter, Kind, ReadError, StateHasher};
+use crate::{Basis, BitReader, BitWriter, FieldReader, FieldWriter, Kind, ReadError, StateHasher};
 
 /// A value with a packing of its own. Derive it: see [`macro@crate::Replicate`].
 #[diagnostic::on_unimplemented(
@@ -18,27 +18,33 @@ pub trait Replicate: Sized {
     /// Whether all replicated fields are equal.
     fn same(&self, other: &Self) -> bool;
 
-    /// Appends the difference from `base`, which is `elapsed_seconds` older.
-    fn write_delta(&self, base: &Self, elapsed_seconds: f32, writer: &mut BitWriter);
+    /// Appends the difference from what the receiver has.
+    fn write(&self, basis: Basis<'_, Self>, fields: &mut FieldWriter<'_>);
 
-    /// Reads what [`Replicate::write_delta`] wrote against the same base.
-    fn read_delta(
-        base: &Self,
-        elapsed_seconds: f32,
-        reader: &mut BitReader<'_>,
-    ) -> Result<Self, ReadError>;
+    /// Reads what [`Replicate::write`] wrote against the same basis.
+    fn read(basis: Basis<'_, Self>, fields: &mut FieldReader<'_, '_>) -> Result<Self, ReadError>;
 
     /// The descriptor of this packing.
     fn kind() -> Kind;
 
+    /// Appends the difference from what the receiver has, as a record of its own.
+    fn write_delta(&self, basis: Basis<'_, Self>, writer: &mut BitWriter) {
+        self.write(basis, &mut FieldWriter::new(writer));
+    }
+
+    /// Reads what [`Replicate::write_delta`] wrote against the same basis.
+    fn read_delta(basis: Basis<'_, Self>, reader: &mut BitReader<'_>) -> Result<Self, ReadError> {
+        Self::read(basis, &mut FieldReader::new(reader))
+    }
+
     /// Appends the whole value.
     fn write_full(&self, writer: &mut BitWriter) {
-        self.write_delta(&Self::initial(), 0.0, writer);
+        self.write_delta(Basis::held(&Self::initial()), writer);
     }
 
     /// Reads a whole value.
     fn read_full(reader: &mut BitReader<'_>) -> Result<Self, ReadError> {
-        Self::read_delta(&Self::initial(), 0.0, reader)
+        Self::read_delta(Basis::held(&Self::initial()), reader)
     }
 }
 
@@ -75,16 +81,12 @@ impl Replicate for bool {
         self == other
     }
 
-    fn write_delta(&self, _base: &Self, _elapsed_seconds: f32, writer: &mut BitWriter) {
-        writer.write_bool(*self);
+    fn write(&self, _basis: Basis<'_, Self>, fields: &mut FieldWriter<'_>) {
+        fields.bits(u64::from(*self), 1);
     }
 
-    fn read_delta(
-        _base: &Self,
-        _elapsed_seconds: f32,
-        reader: &mut BitReader<'_>,
-    ) -> Result<Self, ReadError> {
-        reader.read_bool()
+    fn read(_basis: Basis<'_, Self>, fields: &mut FieldReader<'_, '_>) -> Result<Self, ReadError> {
+        Ok(fields.bits(1)? == 1)
     }
 
     fn kind() -> Kind {
@@ -105,12 +107,12 @@ macro_rules! own_range {
                 self == other
             }
 
-            fn write_delta(&self, base: &Self, _elapsed_seconds: f32, writer: &mut BitWriter) {
-                Whole::new(<$integer>::MIN as i64, <$integer>::MAX as i64).write(base, self, writer);
+            fn write(&self, basis: Basis<'_, Self>, fields: &mut FieldWriter<'_>) {
+                Whole::new(<$integer>::MIN as i64, <$integer>::MAX as i64).write(basis, self, fields);
             }
 
-            fn read_delta(base: &Self, _elapsed_seconds: f32, reader: &mut BitReader<'_>) -> Result<Self, ReadError> {
-                Whole::new(<$integer>::MIN as i64, <$integer>::MAX as i64).read(base, reader)
+            fn read(basis: Basis<'_, Self>, fields: &mut FieldReader<'_, '_>) -> Result<Self, ReadError> {
+                Whole::new(<$integer>::MIN as i64, <$integer>::MAX as i64).read(basis, fields)
             }
 
             fn kind() -> Kind {

@@ -1,7 +1,8 @@
 //! The descriptor of what a room replicates, so that a generic client can read it without the game's types.
 
 use crate::codec::{Angle, Codec, List, Number, Rotation, Text, UnitVector, Whole, bits_for};
-use crate::{BitReader, BitWriter, Component, ReadError, StateHasher, Value, residual};
+use crate::field::bits_max;
+use crate::{Basis, BitReader, BitWriter, Component, FieldWriter, ReadError, StateHasher, Value};
 
 /// The most components a world can have: an entity's set of them is a 32-bit mask.
 pub const COMPONENTS_MAX: usize = 32;
@@ -73,7 +74,7 @@ pub enum Kind {
     },
     /// Named fields.
     Record {
-        /// The fields, in the order in which they are packed.
+        /// The fields as declared. Those that move by another one are packed after all others.
         fields: Vec<Field>,
     },
 }
@@ -117,11 +118,7 @@ impl RecordSchema {
     /// The descriptor of a derived type.
     #[must_use]
     pub fn of<C: Component>() -> Self {
-        RecordSchema {
-            name: C::NAME.to_owned(),
-            channel: C::CHANNEL.to_owned(),
-            kind: C::kind(),
-        }
+        RecordSchema { name: C::NAME.to_owned(), channel: C::CHANNEL.to_owned(), kind: C::kind() }
     }
 }
 
@@ -166,27 +163,15 @@ impl Kind {
     pub fn bits_max(&self) -> u32 {
         match self {
             Kind::Flag => 1,
-            Kind::Whole { min, max } => residual::bits_max(1, Whole::new(*min, *max).bits()),
-            Kind::Number {
-                len,
-                min,
-                max,
-                step,
-            } => residual::bits_max(u32::from(*len), Number::new(*min, *max, *step).bits()),
-            Kind::Angle { bits } => residual::bits_max(1, u32::from(*bits)),
-            Kind::Rotation { bits } => {
-                1 + residual::bits_max(3, u32::from(*bits)).max(2 + 3 * u32::from(*bits))
-            }
-            Kind::UnitVector { bits } => {
-                1 + residual::bits_max(2, u32::from(*bits)).max(3 + 2 * u32::from(*bits))
-            }
+            Kind::Whole { min, max } => bits_max(Whole::new(*min, *max).bits()),
+            Kind::Number { len, min, max, step } => u32::from(*len) * bits_max(Number::new(*min, *max, *step).bits()),
+            Kind::Angle { bits } => bits_max(u32::from(*bits)),
+            // A changed largest component adds its own residual, place and sign.
+            Kind::Rotation { bits } => 4 * bits_max(u32::from(*bits)) + 2,
+            Kind::UnitVector { bits } => 3 * bits_max(u32::from(*bits)) + 3,
             Kind::Choice { names } => 1 + choice_bits(names.len()),
-            Kind::Text { bytes_max } => {
-                1 + bits_for(u64::from(*bytes_max)) + 8 * u32::from(*bytes_max)
-            }
-            Kind::List { len_max, element } => {
-                bits_for(u64::from(*len_max)) + u32::from(*len_max) * element.bits_max()
-            }
+            Kind::Text { bytes_max } => 1 + bits_for(u64::from(*bytes_max)) + 8 * u32::from(*bytes_max),
+            Kind::List { len_max, element } => bits_for(u64::from(*len_max)) + u32::from(*len_max) * element.bits_max(),
             Kind::Record { fields } => fields.iter().map(|field| field.kind.bits_max()).sum(),
         }
     }
@@ -197,28 +182,17 @@ impl Kind {
         match self {
             Kind::Flag => Value::Flag(false),
             Kind::Whole { min, max } => Value::Whole(Whole::new(*min, *max).initial()),
-            Kind::Number {
-                len,
-                min,
-                max,
-                step,
-            } => {
+            Kind::Number { len, min, max, step } => {
                 let zero: f32 = Number::new(*min, *max, *step).initial();
                 Value::Numbers(vec![zero; usize::from(*len)])
             }
             Kind::Angle { .. } => Value::Numbers(vec![0.0]),
-            Kind::Rotation { bits } => {
-                Value::Numbers(Rotation::new(u32::from(*bits)).initial().to_vec())
-            }
-            Kind::UnitVector { bits } => {
-                Value::Numbers(UnitVector::new(u32::from(*bits)).initial().to_vec())
-            }
+            Kind::Rotation { bits } => Value::Numbers(Rotation::new(u32::from(*bits)).initial().to_vec()),
+            Kind::UnitVector { bits } => Value::Numbers(UnitVector::new(u32::from(*bits)).initial().to_vec()),
             Kind::Choice { .. } => Value::Choice(0),
             Kind::Text { .. } => Value::Text(String::new()),
             Kind::List { .. } => Value::List(Vec::new()),
-            Kind::Record { fields } => {
-                Value::List(fields.iter().map(|field| field.initial.clone()).collect())
-            }
+            Kind::Record { fields } => Value::List(fields.iter().map(|field| field.initial.clone()).collect()),
         }
     }
 
@@ -230,12 +204,7 @@ impl Kind {
                 writer.write(*min as u64, 64);
                 writer.write(*max as u64, 64);
             }
-            Kind::Number {
-                len,
-                min,
-                max,
-                step,
-            } => {
+            Kind::Number { len, min, max, step } => {
                 writer.write(2, 4);
                 writer.write(u64::from(*len), 3);
                 for number in [min, max, step] {
@@ -261,10 +230,7 @@ impl Kind {
                     field.kind.describe(writer);
                     writer.write(field.moves_by.map_or(0, |index| u64::from(index) + 1), 6);
                     // The value was built by the derive or read by this module, so it fits its kind.
-                    let _ =
-                        field
-                            .kind
-                            .write_delta(&field.kind.initial(), &field.initial, 0.0, writer);
+                    let _ = field.kind.write_delta(Basis::held(&field.kind.initial()), &field.initial, writer);
                 }
             }
         }
@@ -278,58 +244,32 @@ impl Kind {
             0 => Ok(Kind::Flag),
             1 => {
                 let (min, max) = (reader.read(64)? as i64, reader.read(64)? as i64);
-                Whole::is_valid(min, max)
-                    .then_some(Kind::Whole { min, max })
-                    .ok_or(ReadError::OutOfRange)
+                Whole::is_valid(min, max).then_some(Kind::Whole { min, max }).ok_or(ReadError::OutOfRange)
             }
             2 => {
                 let len = read_limited(3, 1, 4, reader)?;
                 let mut float = || reader.read(64).map(f64::from_bits);
                 let (min, max, step) = (float()?, float()?, float()?);
                 let valid = Number::is_valid(min, max, step);
-                valid
-                    .then_some(Kind::Number {
-                        len,
-                        min,
-                        max,
-                        step,
-                    })
-                    .ok_or(ReadError::OutOfRange)
+                valid.then_some(Kind::Number { len, min, max, step }).ok_or(ReadError::OutOfRange)
             }
-            3 => Ok(Kind::Angle {
-                bits: read_limited(8, 1, Angle::BITS_MAX as u8, reader)?,
-            }),
-            4 => Ok(Kind::Rotation {
-                bits: read_limited(8, 2, 16, reader)?,
-            }),
-            5 => Ok(Kind::UnitVector {
-                bits: read_limited(8, 2, 16, reader)?,
-            }),
+            3 => Ok(Kind::Angle { bits: read_limited(8, 1, Angle::BITS_MAX as u8, reader)? }),
+            4 => Ok(Kind::Rotation { bits: read_limited(8, 2, 16, reader)? }),
+            5 => Ok(Kind::UnitVector { bits: read_limited(8, 2, 16, reader)? }),
             6 => {
                 let len = read_limited(8, 1, CHOICES_MAX as u8, reader)?;
-                let names = (0..len)
-                    .map(|_| read_name(reader))
-                    .collect::<Result<_, _>>()?;
+                let names = (0..len).map(|_| read_name(reader)).collect::<Result<_, _>>()?;
                 Ok(Kind::Choice { names })
             }
-            7 => Ok(Kind::Text {
-                bytes_max: read_limited(8, 1, Text::BYTES_MAX as u8, reader)?,
-            }),
+            7 => Ok(Kind::Text { bytes_max: read_limited(8, 1, Text::BYTES_MAX as u8, reader)? }),
             8 => {
                 let len_max = read_limited(8, 1, List::LEN_MAX as u8, reader)?;
-                Ok(Kind::List {
-                    len_max,
-                    element: Box::new(Kind::read(depth - 1, reader)?),
-                })
+                Ok(Kind::List { len_max, element: Box::new(Kind::read(depth - 1, reader)?) })
             }
             9 => {
                 let len = read_limited(8, 0, FIELDS_MAX as u8, reader)?;
-                let fields: Vec<_> = (0..len)
-                    .map(|_| Field::read(depth, reader))
-                    .collect::<Result<_, _>>()?;
-                velocities_fit(&fields)
-                    .then_some(Kind::Record { fields })
-                    .ok_or(ReadError::OutOfRange)
+                let fields: Vec<_> = (0..len).map(|_| Field::read(depth, reader)).collect::<Result<_, _>>()?;
+                moves_fit(&fields).then_some(Kind::Record { fields }).ok_or(ReadError::OutOfRange)
             }
             _ => Err(ReadError::OutOfRange),
         }
@@ -344,38 +284,23 @@ impl Field {
             0 => None,
             index => Some(index as u8 - 1),
         };
-        let initial = kind.read_delta(&kind.initial(), 0.0, reader)?;
-        Ok(Field {
-            name,
-            kind,
-            initial,
-            moves_by,
-        })
+        let initial = kind.read_delta(Basis::held(&kind.initial()), reader)?;
+        Ok(Field { name, kind, initial, moves_by })
     }
 }
 
 /// Builds the descriptor of one field; used by the derive.
 #[must_use]
-pub fn describe_field<T, C: Codec<T>>(
-    name: &str,
-    codec: &C,
-    initial: &T,
-    moves_by: Option<u8>,
-) -> Field {
+pub fn describe_field<T, C: Codec<T>>(name: &str, codec: &C, initial: &T, moves_by: Option<u8>) -> Field {
     let kind = codec.kind();
     // The typed value becomes an untyped one by way of the bits that both agree on.
     let mut writer = BitWriter::new();
-    codec.write(&codec.initial(), initial, &mut writer);
+    codec.write(Basis::held(&codec.initial()), initial, &mut FieldWriter::new(&mut writer));
     let bytes = writer.to_bytes();
     let initial = kind
-        .read_delta(&kind.initial(), 0.0, &mut BitReader::new(&bytes))
+        .read_delta(Basis::held(&kind.initial()), &mut BitReader::new(&bytes))
         .expect("a codec reads what it wrote");
-    Field {
-        name: name.to_owned(),
-        kind,
-        initial,
-        moves_by,
-    }
+    Field { name: name.to_owned(), kind, initial, moves_by }
 }
 
 /// How many bits tell apart so many variants.
@@ -384,19 +309,14 @@ pub(crate) fn choice_bits(len: usize) -> u32 {
 }
 
 /// A field can only be predicted by another one with as many numbers.
-fn velocities_fit(fields: &[Field]) -> bool {
+fn moves_fit(fields: &[Field]) -> bool {
     let len = |field: &Field| match field.kind {
         Kind::Number { len, .. } => Some(len),
         _ => None,
     };
     fields.iter().all(|field| match field.moves_by {
         None => true,
-        Some(index) => {
-            len(field).is_some()
-                && fields
-                    .get(usize::from(index))
-                    .is_some_and(|by| len(by) == len(field))
-        }
+        Some(index) => len(field).is_some() && fields.get(usize::from(index)).is_some_and(|by| len(by) == len(field)),
     })
 }
 
@@ -407,13 +327,7 @@ fn read_records(max: usize, reader: &mut BitReader<'_>) -> Result<Vec<RecordSche
             let (name, channel) = (read_name(reader)?, read_name(reader)?);
             let kind = Kind::read(DEPTH_MAX, reader)?;
             let record = matches!(kind, Kind::Record { .. });
-            record
-                .then_some(RecordSchema {
-                    name,
-                    channel,
-                    kind,
-                })
-                .ok_or(ReadError::OutOfRange)
+            record.then_some(RecordSchema { name, channel, kind }).ok_or(ReadError::OutOfRange)
         })
         .collect()
 }
@@ -425,11 +339,7 @@ fn write_sized(tag: u64, size: u8, writer: &mut BitWriter) {
 
 fn read_limited(bits: u32, min: u8, max: u8, reader: &mut BitReader<'_>) -> Result<u8, ReadError> {
     let value = reader.read(bits)? as u8;
-    if value < min || value > max {
-        Err(ReadError::TooLong)
-    } else {
-        Ok(value)
-    }
+    if value < min || value > max { Err(ReadError::TooLong) } else { Ok(value) }
 }
 
 fn write_name(name: &str, writer: &mut BitWriter) {
@@ -442,8 +352,6 @@ fn write_name(name: &str, writer: &mut BitWriter) {
 
 fn read_name(reader: &mut BitReader<'_>) -> Result<String, ReadError> {
     let len = reader.read(6)?;
-    let bytes = (0..len)
-        .map(|_| reader.read(8).map(|byte| byte as u8))
-        .collect::<Result<Vec<_>, _>>()?;
+    let bytes = (0..len).map(|_| reader.read(8).map(|byte| byte as u8)).collect::<Result<Vec<_>, _>>()?;
     String::from_utf8(bytes).map_err(|_| ReadError::BadText)
 }

@@ -12,11 +12,7 @@ impl BitWriter {
     /// An empty writer that allocates on first use.
     #[must_use]
     pub const fn new() -> Self {
-        BitWriter {
-            words: Vec::new(),
-            pending: 0,
-            pending_bits: 0,
-        }
+        BitWriter { words: Vec::new(), pending: 0, pending_bits: 0 }
     }
 
     /// Forgets what was written and keeps the memory.
@@ -48,19 +44,12 @@ impl BitWriter {
     #[inline]
     pub fn write(&mut self, value: u64, bits: u32) {
         debug_assert!(bits <= 64);
-        debug_assert!(
-            bits == 64 || value >> bits == 0,
-            "value does not fit its bits"
-        );
+        debug_assert!(bits == 64 || value >> bits == 0, "value does not fit its bits");
         self.pending |= value << self.pending_bits;
         let total = self.pending_bits + bits;
         if total >= 64 {
             self.words.push(self.pending);
-            self.pending = if self.pending_bits == 0 {
-                0
-            } else {
-                value >> (64 - self.pending_bits)
-            };
+            self.pending = if self.pending_bits == 0 { 0 } else { value >> (64 - self.pending_bits) };
             self.pending_bits = total - 64;
         } else {
             self.pending_bits = total;
@@ -89,10 +78,7 @@ impl BitWriter {
 
     /// Overwrites `bits` bits that were written before at bit `position`, for counts that are known late.
     pub fn patch(&mut self, position: usize, value: u64, bits: u32) {
-        assert!(
-            position + bits as usize <= self.bits(),
-            "a patch lies inside what was written"
-        );
+        assert!(position + bits as usize <= self.bits(), "a patch lies inside what was written");
         for bit in 0..bits {
             let at = position + bit as usize;
             let word = match self.words.get_mut(at / 64) {
@@ -100,11 +86,7 @@ impl BitWriter {
                 None => &mut self.pending,
             };
             let mask = 1u64 << (at % 64);
-            *word = if value >> bit & 1 == 1 {
-                *word | mask
-            } else {
-                *word & !mask
-            };
+            *word = if value >> bit & 1 == 1 { *word | mask } else { *word & !mask };
         }
     }
 

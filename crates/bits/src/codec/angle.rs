@@ -1,7 +1,8 @@
 //! Angles, which go round.
 
 use super::Codec;
-use crate::{BitReader, BitWriter, Kind, ReadError, residual};
+use crate::field::Expected;
+use crate::{Basis, FieldReader, FieldWriter, Kind, ReadError};
 use std::f64::consts::TAU;
 
 /// Packs an angle in radians into a number of bits; values go round, from 0 up to a full turn.
@@ -20,10 +21,7 @@ impl Angle {
     /// When `bits` is zero or above [`Angle::BITS_MAX`]; in a constant that does not compile.
     #[must_use]
     pub const fn new(bits: u32) -> Self {
-        assert!(
-            bits >= 1 && bits <= Self::BITS_MAX,
-            "an angle takes 1 to 20 bits"
-        );
+        assert!(bits >= 1 && bits <= Self::BITS_MAX, "an angle takes 1 to 20 bits");
         Angle { bits }
     }
 
@@ -42,6 +40,12 @@ impl Angle {
     #[must_use]
     pub fn dequantize(&self, step: u32) -> f32 {
         (f64::from(step) * TAU / self.steps()) as f32
+    }
+
+    /// Differences wrap in the field's bits, so a turn over zero is as small as any other.
+    fn expected(&self, basis: Basis<'_, f32>) -> Expected {
+        let quantize = |radians: &f32| u64::from(self.quantize(*radians));
+        Expected::continued(quantize(basis.value), basis.earlier.map(quantize), basis.ages, self.bits)
     }
 
     fn steps(&self) -> f64 {
@@ -64,31 +68,17 @@ impl Codec<f32> for Angle {
     }
 
     #[inline]
-    fn write(&self, base: &f32, value: &f32, writer: &mut BitWriter) {
-        let half = 1 << (self.bits - 1);
-        let difference = self
-            .quantize(*value)
-            .wrapping_sub(self.quantize(*base))
-            .wrapping_add(half)
-            & self.mask();
-        residual::write(
-            &[i64::from(difference) - i64::from(half)],
-            self.bits,
-            writer,
-        );
+    fn write(&self, basis: Basis<'_, f32>, value: &f32, fields: &mut FieldWriter<'_>) {
+        fields.write(u64::from(self.quantize(*value)), self.expected(basis), self.bits);
     }
 
     #[inline]
-    fn read(&self, base: &f32, reader: &mut BitReader<'_>) -> Result<f32, ReadError> {
-        let mut residual = [0];
-        residual::read(&mut residual, self.bits, reader)?;
-        let step = self.quantize(*base).wrapping_add(residual[0] as u32) & self.mask();
-        Ok(self.dequantize(step))
+    fn read(&self, basis: Basis<'_, f32>, fields: &mut FieldReader<'_, '_>) -> Result<f32, ReadError> {
+        let step = fields.read(self.expected(basis), self.bits)?;
+        Ok(self.dequantize(step as u32))
     }
 
     fn kind(&self) -> Kind {
-        Kind::Angle {
-            bits: self.bits as u8,
-        }
+        Kind::Angle { bits: self.bits as u8 }
     }
 }

@@ -1,7 +1,20 @@
 //! Unit vectors and rotations: the largest component is left out and found again from the others.
+//!
+//! While the same component is the largest, the others are fields like any. When that changes, its new place is written,
+//! and the others are expected to be the baseline's own with that one left out, which integers compute alike on both
+//! sides. Whether it changed is a flag where the baseline is near the border to another largest component; elsewhere,
+//! where a change is rare, it is a first residual that no value has.
+//!
+//! ```text
+//! near a border:  changed 1 · (largest 2 · sign 1) if changed · components
+//! elsewhere:      components,   or   2^bits as the first residual · largest 2 · sign 1 · components
+//! ```
+//!
+//! The sign is there for unit vectors only: a quaternion and its negative are the same rotation.
 
 use super::Codec;
-use crate::{BitReader, BitWriter, Kind, ReadError, residual};
+use crate::field::{Expected, restored};
+use crate::{Ages, Basis, FieldReader, FieldWriter, Kind, ReadError};
 use std::f32::consts::FRAC_1_SQRT_2;
 
 /// Packs a quaternion `[x, y, z, w]` as its smallest three components.
@@ -20,10 +33,7 @@ pub struct UnitVector {
 pub const COMPONENT_BITS_MAX: u32 = 16;
 
 const fn check_bits(bits: u32) {
-    assert!(
-        bits >= 2 && bits <= COMPONENT_BITS_MAX,
-        "a component takes 2 to 16 bits"
-    );
+    assert!(bits >= 2 && bits <= COMPONENT_BITS_MAX, "a component takes 2 to 16 bits");
 }
 
 impl Rotation {
@@ -47,14 +57,7 @@ impl Rotation {
     /// The quaternion that a packed form stands for, its largest component positive.
     #[must_use]
     pub fn dequantize(&self, largest: u32, rest: [u32; 3]) -> [f32; 4] {
-        dequantize::<4, 3>(
-            &Packed {
-                largest,
-                negative: false,
-                rest,
-            },
-            self.bits,
-        )
+        dequantize::<4, 3>(&Packed { largest, negative: false, rest }, self.bits)
     }
 }
 
@@ -78,30 +81,24 @@ impl Codec<[f32; 4]> for Rotation {
     }
 
     fn snap(&self, value: &mut [f32; 4]) {
-        *value = dequantize::<4, 3>(
-            &quantize::<4, 3>(*value, self.bits, Sign::Either),
-            self.bits,
-        );
+        *value = dequantize::<4, 3>(&quantize::<4, 3>(*value, self.bits, Sign::Either), self.bits);
     }
 
-    fn write(&self, base: &[f32; 4], value: &[f32; 4], writer: &mut BitWriter) {
-        let base = quantize::<4, 3>(*base, self.bits, Sign::Either);
-        let value = quantize::<4, 3>(*value, self.bits, Sign::Either);
-        write(&base, &value, self.bits, Sign::Either, writer);
+    fn write(&self, basis: Basis<'_, [f32; 4]>, value: &[f32; 4], fields: &mut FieldWriter<'_>) {
+        let quantize = |value: &[f32; 4]| quantize::<4, 3>(*value, self.bits, Sign::Either);
+        let form = Form { bits: self.bits, sign: Sign::Either, ages: basis.ages };
+        form.write::<4, 3>(quantize(basis.value), basis.earlier.map(quantize), quantize(value), fields);
     }
 
-    fn read(&self, base: &[f32; 4], reader: &mut BitReader<'_>) -> Result<[f32; 4], ReadError> {
-        let base = quantize::<4, 3>(*base, self.bits, Sign::Either);
-        Ok(dequantize::<4, 3>(
-            &read(&base, self.bits, Sign::Either, reader)?,
-            self.bits,
-        ))
+    fn read(&self, basis: Basis<'_, [f32; 4]>, fields: &mut FieldReader<'_, '_>) -> Result<[f32; 4], ReadError> {
+        let quantize = |value: &[f32; 4]| quantize::<4, 3>(*value, self.bits, Sign::Either);
+        let form = Form { bits: self.bits, sign: Sign::Either, ages: basis.ages };
+        let packed = form.read::<4, 3>(quantize(basis.value), basis.earlier.map(quantize), fields)?;
+        Ok(dequantize(&packed, self.bits))
     }
 
     fn kind(&self) -> Kind {
-        Kind::Rotation {
-            bits: self.bits as u8,
-        }
+        Kind::Rotation { bits: self.bits as u8 }
     }
 }
 
@@ -116,24 +113,21 @@ impl Codec<[f32; 3]> for UnitVector {
         *value = dequantize::<3, 2>(&quantize::<3, 2>(*value, self.bits, Sign::Kept), self.bits);
     }
 
-    fn write(&self, base: &[f32; 3], value: &[f32; 3], writer: &mut BitWriter) {
-        let base = quantize::<3, 2>(*base, self.bits, Sign::Kept);
-        let value = quantize::<3, 2>(*value, self.bits, Sign::Kept);
-        write(&base, &value, self.bits, Sign::Kept, writer);
+    fn write(&self, basis: Basis<'_, [f32; 3]>, value: &[f32; 3], fields: &mut FieldWriter<'_>) {
+        let quantize = |value: &[f32; 3]| quantize::<3, 2>(*value, self.bits, Sign::Kept);
+        let form = Form { bits: self.bits, sign: Sign::Kept, ages: basis.ages };
+        form.write::<3, 2>(quantize(basis.value), basis.earlier.map(quantize), quantize(value), fields);
     }
 
-    fn read(&self, base: &[f32; 3], reader: &mut BitReader<'_>) -> Result<[f32; 3], ReadError> {
-        let base = quantize::<3, 2>(*base, self.bits, Sign::Kept);
-        Ok(dequantize::<3, 2>(
-            &read(&base, self.bits, Sign::Kept, reader)?,
-            self.bits,
-        ))
+    fn read(&self, basis: Basis<'_, [f32; 3]>, fields: &mut FieldReader<'_, '_>) -> Result<[f32; 3], ReadError> {
+        let quantize = |value: &[f32; 3]| quantize::<3, 2>(*value, self.bits, Sign::Kept);
+        let form = Form { bits: self.bits, sign: Sign::Kept, ages: basis.ages };
+        let packed = form.read::<3, 2>(quantize(basis.value), basis.earlier.map(quantize), fields)?;
+        Ok(dequantize(&packed, self.bits))
     }
 
     fn kind(&self) -> Kind {
-        Kind::UnitVector {
-            bits: self.bits as u8,
-        }
+        Kind::UnitVector { bits: self.bits as u8 }
     }
 }
 
@@ -151,11 +145,7 @@ struct Packed<const REST: usize> {
     rest: [u32; REST],
 }
 
-fn quantize<const N: usize, const REST: usize>(
-    mut value: [f32; N],
-    bits: u32,
-    sign: Sign,
-) -> Packed<REST> {
+fn quantize<const N: usize, const REST: usize>(mut value: [f32; N], bits: u32, sign: Sign) -> Packed<REST> {
     let length = value.iter().map(|c| c * c).sum::<f32>().sqrt();
     if length.is_finite() && length > f32::MIN_POSITIVE {
         value = value.map(|c| c / length);
@@ -170,17 +160,10 @@ fn quantize<const N: usize, const REST: usize>(
     }
     let scale = (steps(bits) as f32) / 2.0 / FRAC_1_SQRT_2;
     let mut rest = [0; REST];
-    for (rest, (_, &component)) in rest
-        .iter_mut()
-        .zip(value.iter().enumerate().filter(|&(i, _)| i != largest))
-    {
+    for (rest, (_, &component)) in rest.iter_mut().zip(value.iter().enumerate().filter(|&(i, _)| i != largest)) {
         *rest = (((component + FRAC_1_SQRT_2) * scale + 0.5) as u32).min(steps(bits));
     }
-    let packed = Packed {
-        largest: largest as u32,
-        negative: negative && sign == Sign::Kept,
-        rest,
-    };
+    let packed = Packed { largest: largest as u32, negative: negative && sign == Sign::Kept, rest };
     settle::<N, REST>(packed, bits)
 }
 
@@ -194,16 +177,8 @@ fn settle<const N: usize, const REST: usize>(mut packed: Packed<REST>, bits: u32
         if largest as u32 == packed.largest {
             return packed;
         }
-        let place = if (largest as u32) < packed.largest {
-            largest
-        } else {
-            largest - 1
-        };
-        packed.rest[place] = if packed.rest[place] > middle {
-            packed.rest[place] - 1
-        } else {
-            packed.rest[place] + 1
-        };
+        let place = if (largest as u32) < packed.largest { largest } else { largest - 1 };
+        packed.rest[place] = if packed.rest[place] > middle { packed.rest[place] - 1 } else { packed.rest[place] + 1 };
     }
 }
 
@@ -221,61 +196,124 @@ fn dequantize<const N: usize, const REST: usize>(packed: &Packed<REST>, bits: u3
     value
 }
 
-fn write<const REST: usize>(
-    base: &Packed<REST>,
-    value: &Packed<REST>,
+/// How a direction is packed.
+#[derive(Clone, Copy)]
+struct Form {
     bits: u32,
     sign: Sign,
-    writer: &mut BitWriter,
-) {
-    let near = base.largest == value.largest && base.negative == value.negative;
-    writer.write_bool(near);
-    if near {
-        let mut residuals = [0; REST];
-        for (residual, (&base, &value)) in
-            residuals.iter_mut().zip(base.rest.iter().zip(&value.rest))
-        {
-            *residual = i64::from(value) - i64::from(base);
+    ages: Ages,
+}
+
+impl Form {
+    fn write<const N: usize, const REST: usize>(
+        self,
+        base: Packed<REST>,
+        earlier: Option<Packed<REST>>,
+        value: Packed<REST>,
+        fields: &mut FieldWriter<'_>,
+    ) {
+        let changed = !value.is_alike(&base);
+        let mut expected = self.continued(&base, earlier);
+        if self.near_border(&base) {
+            fields.bits(u64::from(changed), 1);
+        } else if changed {
+            fields.write_residual(1 << self.bits, expected[0], self.bits);
         }
-        residual::write(&residuals, bits, writer);
-        return;
+        if changed {
+            fields.bits(u64::from(value.largest), 2);
+            if self.sign == Sign::Kept {
+                fields.bits(u64::from(value.negative), 1);
+            }
+            expected = self.without::<N, REST>(&base, value.largest);
+        }
+        for (&rest, expected) in value.rest.iter().zip(expected) {
+            fields.write(u64::from(rest), expected, self.bits);
+        }
     }
-    writer.write(u64::from(value.largest), 2);
-    if sign == Sign::Kept {
-        writer.write_bool(value.negative);
+
+    fn read<const N: usize, const REST: usize>(
+        self,
+        base: Packed<REST>,
+        earlier: Option<Packed<REST>>,
+        fields: &mut FieldReader<'_, '_>,
+    ) -> Result<Packed<REST>, ReadError> {
+        let mut packed = base;
+        let mut expected = self.continued(&base, earlier);
+        let mut known = 0;
+        let changed = if self.near_border(&base) {
+            fields.bits(1)? == 1
+        } else {
+            let first = fields.read_residual(expected[0], self.bits)?;
+            if first < 1 << self.bits {
+                packed.rest[0] = restored(first, expected[0], self.bits) as u32;
+                known = 1;
+            }
+            known == 0
+        };
+        if changed {
+            packed.largest = fields.bits(2)? as u32;
+            packed.negative = self.sign == Sign::Kept && fields.bits(1)? == 1;
+            if packed.largest as usize >= N {
+                return Err(ReadError::OutOfRange);
+            }
+            expected = self.without::<N, REST>(&base, packed.largest);
+        }
+        for (rest, expected) in packed.rest.iter_mut().zip(expected).skip(known) {
+            *rest = fields.read(expected, self.bits)? as u32;
+        }
+        let in_range = packed.rest.iter().all(|&rest| rest <= steps(self.bits));
+        // What no value packs to is refused, so that what is read is always on the grid.
+        let settled = in_range && largest_of(&dequantize::<N, REST>(&packed, self.bits)) == packed.largest as usize;
+        if settled { Ok(packed) } else { Err(ReadError::OutOfRange) }
     }
-    for &rest in &value.rest {
-        writer.write(u64::from(rest), bits);
+
+    /// Only states that leave out the same component can be compared.
+    fn continued<const REST: usize>(self, base: &Packed<REST>, earlier: Option<Packed<REST>>) -> [Expected; REST] {
+        let earlier = earlier.filter(|earlier| earlier.is_alike(base));
+        std::array::from_fn(|place| {
+            let earlier = earlier.map(|earlier| u64::from(earlier.rest[place]));
+            Expected::continued(u64::from(base.rest[place]), earlier, self.ages, self.bits)
+        })
+    }
+
+    /// Whether another component is nearly as large as the largest, judged by the others alone.
+    fn near_border<const REST: usize>(self, packed: &Packed<REST>) -> bool {
+        let all = steps(self.bits) as i32;
+        packed.rest.iter().any(|&rest| (2 * rest as i32 - all).abs() > all * BORDER_SIXTEENTHS / 16)
+    }
+
+    /// What the components are expected to be when another one is left out.
+    fn without<const N: usize, const REST: usize>(self, packed: &Packed<REST>, largest: u32) -> [Expected; REST] {
+        // Doubled and centred, a component runs from -all to all, and 1/sqrt(2) is all: the squared radius of the sphere
+        // is twice its square, so the missing one is an integer root away.
+        let all = i64::from(steps(self.bits));
+        let mut rest = packed.rest.iter().map(|&rest| 2 * i64::from(rest) - all);
+        let mut square = 2 * all * all;
+        let mut components = [0; N];
+        for (place, component) in components.iter_mut().enumerate() {
+            if place != packed.largest as usize {
+                *component = rest.next().unwrap_or(0);
+                square -= *component * *component;
+            }
+        }
+        let root = square.max(0).isqrt();
+        components[packed.largest as usize] = if packed.negative { -root } else { root };
+        let flip = self.sign == Sign::Either && components[largest as usize] < 0;
+        let mut others = components.iter().enumerate().filter(|&(place, _)| place != largest as usize);
+        std::array::from_fn(|_| {
+            let component = others.next().map_or(0, |(_, &component)| if flip { -component } else { component });
+            Expected::held(((component + all + 1) >> 1).clamp(0, all) as u64)
+        })
     }
 }
 
-fn read<const REST: usize>(
-    base: &Packed<REST>,
-    bits: u32,
-    sign: Sign,
-    reader: &mut BitReader<'_>,
-) -> Result<Packed<REST>, ReadError> {
-    let mut packed = *base;
-    if reader.read_bool()? {
-        let mut residuals = [0; REST];
-        residual::read(&mut residuals, bits, reader)?;
-        for (rest, &residual) in packed.rest.iter_mut().zip(&residuals) {
-            let steps = i64::from(*rest) + residual;
-            *rest = u32::try_from(steps).map_err(|_| ReadError::OutOfRange)?;
-        }
-    } else {
-        packed.largest = reader.read(2)? as u32;
-        packed.negative = sign == Sign::Kept && reader.read_bool()?;
-        for rest in &mut packed.rest {
-            *rest = reader.read(bits)? as u32;
-        }
-    }
-    let in_range =
-        packed.largest as usize <= REST && packed.rest.iter().all(|&rest| rest <= steps(bits));
-    if in_range {
-        Ok(packed)
-    } else {
-        Err(ReadError::OutOfRange)
+/// A component above this share of its range is near the border.
+const BORDER_SIXTEENTHS: i32 = 10;
+
+impl<const REST: usize> Packed<REST> {
+    /// Whether both leave out the same component.
+    fn is_alike(&self, other: &Self) -> bool {
+        self.largest == other.largest && self.negative == other.negative
     }
 }
 

@@ -1,7 +1,7 @@
 //! Bounded lists.
 
 use super::{Codec, bits_for};
-use crate::{BitReader, BitWriter, Kind, ReadError};
+use crate::{Basis, FieldReader, FieldWriter, Kind, ReadError};
 
 /// Packs a list of at most so many elements. Elements are compared with those at the same place in the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,10 +22,7 @@ impl<C> List<C> {
     /// When `len_max` is zero or above [`List::LEN_MAX`]; in a constant that does not compile.
     #[must_use]
     pub const fn new(len_max: u32, element: C) -> Self {
-        assert!(
-            len_max >= 1 && len_max <= List::LEN_MAX,
-            "a list holds 1 to 64 elements"
-        );
+        assert!(len_max >= 1 && len_max <= List::LEN_MAX, "a list holds 1 to 64 elements");
         List { len_max, element }
     }
 }
@@ -42,31 +39,25 @@ impl<T, C: Codec<T>> Codec<Vec<T>> for List<C> {
         }
     }
 
-    fn write(&self, base: &Vec<T>, value: &Vec<T>, writer: &mut BitWriter) {
+    fn write(&self, basis: Basis<'_, Vec<T>>, value: &Vec<T>, fields: &mut FieldWriter<'_>) {
         let len = value.len().min(self.len_max as usize);
-        writer.write(len as u64, bits_for(u64::from(self.len_max)));
+        fields.bits(len as u64, bits_for(u64::from(self.len_max)));
         let fresh = self.element.initial();
         for (index, element) in value[..len].iter().enumerate() {
-            self.element
-                .write(base.get(index).unwrap_or(&fresh), element, writer);
+            self.element.write(Basis::held(basis.value.get(index).unwrap_or(&fresh)), element, fields);
         }
     }
 
-    fn read(&self, base: &Vec<T>, reader: &mut BitReader<'_>) -> Result<Vec<T>, ReadError> {
-        let len = reader.read(bits_for(u64::from(self.len_max)))? as usize;
+    fn read(&self, basis: Basis<'_, Vec<T>>, fields: &mut FieldReader<'_, '_>) -> Result<Vec<T>, ReadError> {
+        let len = fields.bits(bits_for(u64::from(self.len_max)))? as usize;
         if len > self.len_max as usize {
             return Err(ReadError::TooLong);
         }
         let fresh = self.element.initial();
-        (0..len)
-            .map(|index| self.element.read(base.get(index).unwrap_or(&fresh), reader))
-            .collect()
+        (0..len).map(|index| self.element.read(Basis::held(basis.value.get(index).unwrap_or(&fresh)), fields)).collect()
     }
 
     fn kind(&self) -> Kind {
-        Kind::List {
-            len_max: self.len_max as u8,
-            element: Box::new(self.element.kind()),
-        }
+        Kind::List { len_max: self.len_max as u8, element: Box::new(self.element.kind()) }
     }
 }

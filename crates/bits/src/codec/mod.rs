@@ -11,12 +11,12 @@ mod whole;
 pub use angle::Angle;
 pub use direction::{Rotation, UnitVector};
 pub use list::List;
-pub use number::Number;
+pub use number::{Number, Numbers, VectorBasis};
 pub use own::Own;
 pub use text::Text;
 pub use whole::{Whole, WholeNumber};
 
-use crate::{BitReader, BitWriter, Kind, ReadError};
+use crate::{Basis, FieldReader, FieldWriter, Kind, ReadError};
 
 /// Packs values of type `T`.
 pub trait Codec<T> {
@@ -26,11 +26,11 @@ pub trait Codec<T> {
     /// Moves `value` to the nearest one that the wire can say.
     fn snap(&self, value: &mut T);
 
-    /// Appends `value` as the difference from `base`. Both count as snapped.
-    fn write(&self, base: &T, value: &T, writer: &mut BitWriter);
+    /// Appends `value` as the difference from what the receiver has. All values count as snapped.
+    fn write(&self, basis: Basis<'_, T>, value: &T, fields: &mut FieldWriter<'_>);
 
-    /// Reads the value that was written against the same `base`.
-    fn read(&self, base: &T, reader: &mut BitReader<'_>) -> Result<T, ReadError>;
+    /// Reads the value that was written against the same basis.
+    fn read(&self, basis: Basis<'_, T>, fields: &mut FieldReader<'_, '_>) -> Result<T, ReadError>;
 
     /// The descriptor of this codec.
     fn kind(&self) -> Kind;

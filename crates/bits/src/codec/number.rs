@@ -1,10 +1,59 @@
 //! Real numbers over a range, at a precision.
 
 use super::{Codec, bits_for};
-use crate::{BitReader, BitWriter, Kind, ReadError, residual};
+use crate::field::Expected;
+use crate::{Ages, Basis, FieldReader, FieldWriter, Kind, ReadError};
 
 /// The most components a vector field can have.
 pub const VECTOR_LEN_MAX: usize = 4;
+
+/// What the receiver has of a vector, and of its velocity if it has one: at the baseline, and now.
+#[derive(Clone, Copy, Debug)]
+pub struct VectorBasis<'a> {
+    /// The vector at the baseline.
+    pub value: &'a [f32],
+    /// The vector shortly before.
+    pub earlier: Option<&'a [f32]>,
+    /// The velocity at the baseline and now.
+    pub velocity: Option<(&'a [f32], &'a [f32])>,
+    /// The times between.
+    pub ages: Ages,
+}
+
+/// Fields that a [`Number`] packs: one number, or a few of like magnitude.
+pub trait Numbers: Copy {
+    /// All zero.
+    const ZERO: Self;
+    /// The numbers.
+    fn as_slice(&self) -> &[f32];
+    /// The numbers, to be written.
+    fn as_mut_slice(&mut self) -> &mut [f32];
+}
+
+impl Numbers for f32 {
+    const ZERO: Self = 0.0;
+
+    fn as_slice(&self) -> &[f32] {
+        std::slice::from_ref(self)
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [f32] {
+        std::slice::from_mut(self)
+    }
+}
+
+impl<const N: usize> Numbers for [f32; N] {
+    const ZERO: Self = [0.0; N];
+
+    fn as_slice(&self) -> &[f32] {
+        const { assert!(N >= 1 && N <= VECTOR_LEN_MAX, "a vector field has 1 to 4 components") };
+        self
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [f32] {
+        self
+    }
+}
 
 /// Packs `f32`, and `[f32; N]` whose components are of like magnitude, over `min..=max` in steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,12 +75,7 @@ impl Number {
             Self::is_valid(min, max, step),
             "a number needs min < max, a step > 0, at most 2^32 steps, and a step that f32 can tell apart at both ends"
         );
-        Number {
-            min,
-            step,
-            steps_per_unit: 1.0 / step,
-            steps_max: ((max - min) / step + 0.5) as u32,
-        }
+        Number { min, step, steps_per_unit: 1.0 / step, steps_max: ((max - min) / step + 0.5) as u32 }
     }
 
     /// Whether [`Number::new`] would accept this range.
@@ -57,7 +101,12 @@ impl Number {
     #[inline]
     #[must_use]
     pub fn quantize(&self, value: f32) -> u32 {
-        let steps = (f64::from(value) - self.min) * self.steps_per_unit + 0.5;
+        self.quantize_wide(f64::from(value))
+    }
+
+    #[inline]
+    fn quantize_wide(&self, value: f64) -> u32 {
+        let steps = (value - self.min) * self.steps_per_unit + 0.5;
         (steps as u32).min(self.steps_max)
     }
 
@@ -72,110 +121,118 @@ impl Number {
         self.min + f64::from(self.steps_max) * self.step
     }
 
-    fn kind_of(&self, len: u8) -> Kind {
-        Kind::Number {
-            len,
-            min: self.min,
-            max: self.max(),
-            step: self.step,
+    /// Appends the components of a vector.
+    #[inline]
+    pub fn write_vector(&self, basis: &VectorBasis<'_>, value: &[f32], fields: &mut FieldWriter<'_>) {
+        for (axis, &component) in value.iter().enumerate() {
+            let expected = self.expected(basis, axis, basis.velocity.map(|(_, now)| now[axis]));
+            fields.write(u64::from(self.quantize(component)), expected, self.bits());
         }
     }
 
-    /// [`Codec::write`] over the components of a vector.
+    /// Reads the components of a vector.
     #[inline]
-    pub fn write_slice(&self, base: &[f32], value: &[f32], writer: &mut BitWriter) {
-        let mut residuals = [0; VECTOR_LEN_MAX];
-        let residuals = &mut residuals[..value.len()];
-        for (residual, (&base, &value)) in residuals.iter_mut().zip(base.iter().zip(value)) {
-            *residual = i64::from(self.quantize(value)) - i64::from(self.quantize(base));
-        }
-        residual::write(residuals, self.bits(), writer);
-    }
-
-    /// [`Codec::read`] over the components of a vector: `value` holds the base and then the result.
-    #[inline]
-    pub fn read_slice(
+    pub fn read_vector(
         &self,
+        basis: &VectorBasis<'_>,
         value: &mut [f32],
-        reader: &mut BitReader<'_>,
+        fields: &mut FieldReader<'_, '_>,
     ) -> Result<(), ReadError> {
-        let mut residuals = [0; VECTOR_LEN_MAX];
-        let residuals = &mut residuals[..value.len()];
-        residual::read(residuals, self.bits(), reader)?;
-        for (value, &residual) in value.iter_mut().zip(residuals.iter()) {
-            let steps = i64::from(self.quantize(*value)) + residual;
-            let steps = u32::try_from(steps).map_err(|_| ReadError::OutOfRange)?;
+        for (axis, component) in value.iter_mut().enumerate() {
+            let expected = self.expected(basis, axis, basis.velocity.map(|(_, now)| now[axis]));
+            let steps = fields.read(expected, self.bits())? as u32;
             if steps > self.steps_max {
                 return Err(ReadError::OutOfRange);
             }
-            *value = self.dequantize(steps);
+            *component = self.dequantize(steps);
         }
         Ok(())
     }
 
-    fn nearest_to_zero(&self) -> f32 {
-        self.dequantize(self.quantize(0.0))
+    #[inline]
+    fn expected(&self, basis: &VectorBasis<'_>, axis: usize, velocity_now: Option<f32>) -> Expected {
+        let base = basis.value[axis];
+        match (basis.velocity, velocity_now) {
+            (Some((then, _)), Some(now)) => {
+                // A game that steps its velocity and then its position covers, while the velocity changes evenly over n
+                // ticks, (n + 1) / 2 times the new velocity and (n - 1) / 2 times the old; over one tick, the new one.
+                let ticks = f64::from(basis.ages.elapsed);
+                let twice = (ticks + 1.0) * f64::from(now) + (ticks - 1.0) * f64::from(then[axis]);
+                let moved = twice * 0.5 * f64::from(basis.ages.seconds_per_tick);
+                Expected::sharp(u64::from(self.quantize_wide(f64::from(base) + moved)))
+            }
+            _ => {
+                let earlier = basis.earlier.map(|earlier| u64::from(self.quantize(earlier[axis])));
+                Expected::continued(u64::from(self.quantize(base)), earlier, basis.ages, self.bits())
+            }
+        }
+    }
+
+    /// Appends a field that moves by another one, whose value now is `velocity`.
+    #[inline]
+    pub fn write_moving<T: Numbers>(
+        &self,
+        basis: Basis<'_, T>,
+        velocity: (&T, &T),
+        value: &T,
+        fields: &mut FieldWriter<'_>,
+    ) {
+        self.write_vector(&VectorBasis::new(&basis, Some(velocity)), value.as_slice(), fields);
+    }
+
+    /// Reads a field that moves by another one, whose value now is `velocity`.
+    #[inline]
+    pub fn read_moving<T: Numbers>(
+        &self,
+        basis: Basis<'_, T>,
+        velocity: (&T, &T),
+        fields: &mut FieldReader<'_, '_>,
+    ) -> Result<T, ReadError> {
+        let mut value = *basis.value;
+        self.read_vector(&VectorBasis::new(&basis, Some(velocity)), value.as_mut_slice(), fields)?;
+        Ok(value)
     }
 }
 
-impl Codec<f32> for Number {
-    fn initial(&self) -> f32 {
-        self.nearest_to_zero()
-    }
-
-    #[inline]
-    fn snap(&self, value: &mut f32) {
-        *value = self.dequantize(self.quantize(*value));
-    }
-
-    #[inline]
-    fn write(&self, base: &f32, value: &f32, writer: &mut BitWriter) {
-        self.write_slice(&[*base], &[*value], writer);
-    }
-
-    #[inline]
-    fn read(&self, base: &f32, reader: &mut BitReader<'_>) -> Result<f32, ReadError> {
-        let mut value = [*base];
-        self.read_slice(&mut value, reader)?;
-        Ok(value[0])
-    }
-
-    fn kind(&self) -> Kind {
-        self.kind_of(1)
+impl<'a> VectorBasis<'a> {
+    fn new<T: Numbers>(basis: &Basis<'a, T>, velocity: Option<(&'a T, &'a T)>) -> Self {
+        VectorBasis {
+            value: basis.value.as_slice(),
+            earlier: basis.earlier.map(T::as_slice),
+            velocity: velocity.map(|(then, now)| (then.as_slice(), now.as_slice())),
+            ages: basis.ages,
+        }
     }
 }
 
-impl<const N: usize> Codec<[f32; N]> for Number {
-    fn initial(&self) -> [f32; N] {
-        const {
-            assert!(
-                N >= 1 && N <= VECTOR_LEN_MAX,
-                "a vector field has 1 to 4 components"
-            )
-        };
-        [self.nearest_to_zero(); N]
+impl<T: Numbers> Codec<T> for Number {
+    fn initial(&self) -> T {
+        let mut value = T::ZERO;
+        self.snap(&mut value);
+        value
     }
 
     #[inline]
-    fn snap(&self, value: &mut [f32; N]) {
-        for component in value {
+    fn snap(&self, value: &mut T) {
+        for component in value.as_mut_slice() {
             *component = self.dequantize(self.quantize(*component));
         }
     }
 
     #[inline]
-    fn write(&self, base: &[f32; N], value: &[f32; N], writer: &mut BitWriter) {
-        self.write_slice(base, value, writer);
+    fn write(&self, basis: Basis<'_, T>, value: &T, fields: &mut FieldWriter<'_>) {
+        self.write_vector(&VectorBasis::new(&basis, None), value.as_slice(), fields);
     }
 
     #[inline]
-    fn read(&self, base: &[f32; N], reader: &mut BitReader<'_>) -> Result<[f32; N], ReadError> {
-        let mut value = *base;
-        self.read_slice(&mut value, reader)?;
+    fn read(&self, basis: Basis<'_, T>, fields: &mut FieldReader<'_, '_>) -> Result<T, ReadError> {
+        let mut value = *basis.value;
+        self.read_vector(&VectorBasis::new(&basis, None), value.as_mut_slice(), fields)?;
         Ok(value)
     }
 
     fn kind(&self) -> Kind {
-        self.kind_of(N as u8)
+        let len = T::ZERO.as_slice().len() as u8;
+        Kind::Number { len, min: self.min, max: self.max(), step: self.step }
     }
 }

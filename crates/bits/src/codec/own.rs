@@ -1,7 +1,7 @@
 //! Types that bring their own packing.
 
 use super::Codec;
-use crate::{BitReader, BitWriter, Kind, ReadError, Replicate};
+use crate::{Basis, FieldReader, FieldWriter, Kind, ReadError, Replicate};
 
 /// Packs a type the way the type itself says: booleans, integers, and whatever derives [`Replicate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,13 +18,13 @@ impl<T: Replicate> Codec<T> for Own {
     }
 
     #[inline]
-    fn write(&self, base: &T, value: &T, writer: &mut BitWriter) {
-        value.write_delta(base, 0.0, writer);
+    fn write(&self, basis: Basis<'_, T>, value: &T, fields: &mut FieldWriter<'_>) {
+        value.write(basis, fields);
     }
 
     #[inline]
-    fn read(&self, base: &T, reader: &mut BitReader<'_>) -> Result<T, ReadError> {
-        T::read_delta(base, 0.0, reader)
+    fn read(&self, basis: Basis<'_, T>, fields: &mut FieldReader<'_, '_>) -> Result<T, ReadError> {
+        T::read(basis, fields)
     }
 
     fn kind(&self) -> Kind {

@@ -1,7 +1,7 @@
 //! Bounded text.
 
 use super::{Codec, bits_for};
-use crate::{BitReader, BitWriter, Kind, ReadError};
+use crate::{Basis, FieldReader, FieldWriter, Kind, ReadError};
 
 /// Packs a string of at most so many bytes. It is sent whole whenever it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,10 +19,7 @@ impl Text {
     /// When `bytes_max` is zero or above [`Text::BYTES_MAX`]; in a constant that does not compile.
     #[must_use]
     pub const fn new(bytes_max: u32) -> Self {
-        assert!(
-            bytes_max >= 1 && bytes_max <= Self::BYTES_MAX,
-            "a text holds 1 to 255 bytes"
-        );
+        assert!(bytes_max >= 1 && bytes_max <= Self::BYTES_MAX, "a text holds 1 to 255 bytes");
         Text { bytes_max }
     }
 }
@@ -36,34 +33,31 @@ impl Codec<String> for Text {
         value.truncate(value.floor_char_boundary(self.bytes_max as usize));
     }
 
-    fn write(&self, base: &String, value: &String, writer: &mut BitWriter) {
+    fn write(&self, basis: Basis<'_, String>, value: &String, fields: &mut FieldWriter<'_>) {
         let value = &value[..value.floor_char_boundary(self.bytes_max as usize)];
-        writer.write_bool(base != value);
-        if base != value {
-            writer.write(value.len() as u64, bits_for(u64::from(self.bytes_max)));
+        let changed = basis.value != value;
+        fields.bits(u64::from(changed), 1);
+        if changed {
+            fields.bits(value.len() as u64, bits_for(u64::from(self.bytes_max)));
             for byte in value.bytes() {
-                writer.write(u64::from(byte), 8);
+                fields.bits(u64::from(byte), 8);
             }
         }
     }
 
-    fn read(&self, base: &String, reader: &mut BitReader<'_>) -> Result<String, ReadError> {
-        if !reader.read_bool()? {
-            return Ok(base.clone());
+    fn read(&self, basis: Basis<'_, String>, fields: &mut FieldReader<'_, '_>) -> Result<String, ReadError> {
+        if fields.bits(1)? == 0 {
+            return Ok(basis.value.clone());
         }
-        let len = reader.read(bits_for(u64::from(self.bytes_max)))?;
+        let len = fields.bits(bits_for(u64::from(self.bytes_max)))?;
         if len > u64::from(self.bytes_max) {
             return Err(ReadError::TooLong);
         }
-        let bytes = (0..len)
-            .map(|_| reader.read(8).map(|byte| byte as u8))
-            .collect::<Result<Vec<_>, _>>()?;
+        let bytes = (0..len).map(|_| fields.bits(8).map(|byte| byte as u8)).collect::<Result<Vec<_>, _>>()?;
         String::from_utf8(bytes).map_err(|_| ReadError::BadText)
     }
 
     fn kind(&self) -> Kind {
-        Kind::Text {
-            bytes_max: self.bytes_max as u8,
-        }
+        Kind::Text { bytes_max: self.bytes_max as u8 }
     }
 }

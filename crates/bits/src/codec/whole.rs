@@ -1,7 +1,8 @@
 //! Whole numbers over a range.
 
 use super::{Codec, bits_for};
-use crate::{BitReader, BitWriter, Kind, ReadError, residual};
+use crate::field::{Expected, FIELD_BITS_MAX};
+use crate::{Basis, FieldReader, FieldWriter, Kind, ReadError};
 
 /// Packs integers over `min..=max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,8 +12,8 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// The widest range: differences of two values must fit 63 bits with their sign.
-    pub const BITS_MAX: u32 = 61;
+    /// The widest range.
+    pub const BITS_MAX: u32 = FIELD_BITS_MAX;
 
     /// A range of integers.
     ///
@@ -20,10 +21,7 @@ impl Whole {
     /// When the range is empty or wider than [`Whole::BITS_MAX`] bits; in a constant that does not compile.
     #[must_use]
     pub const fn new(min: i64, max: i64) -> Self {
-        assert!(
-            Self::is_valid(min, max),
-            "a whole number needs min < max and at most 61 bits between them"
-        );
+        assert!(Self::is_valid(min, max), "a whole number needs min < max and at most 61 bits between them");
         Whole { min, max }
     }
 
@@ -37,6 +35,10 @@ impl Whole {
     #[must_use]
     pub const fn bits(&self) -> u32 {
         bits_for(self.max.abs_diff(self.min))
+    }
+
+    fn above_min<T: WholeNumber>(&self, value: &T) -> u64 {
+        value.widen().clamp(self.min, self.max).abs_diff(self.min)
     }
 }
 
@@ -75,30 +77,20 @@ impl<T: WholeNumber> Codec<T> for Whole {
     }
 
     #[inline]
-    fn write(&self, base: &T, value: &T, writer: &mut BitWriter) {
-        let clamp = |value: &T| value.widen().clamp(self.min, self.max);
-        residual::write(&[clamp(value) - clamp(base)], self.bits(), writer);
+    fn write(&self, basis: Basis<'_, T>, value: &T, fields: &mut FieldWriter<'_>) {
+        fields.write(self.above_min(value), Expected::held(self.above_min(basis.value)), self.bits());
     }
 
     #[inline]
-    fn read(&self, base: &T, reader: &mut BitReader<'_>) -> Result<T, ReadError> {
-        let mut residual = [0];
-        residual::read(&mut residual, self.bits(), reader)?;
-        let value = base
-            .widen()
-            .clamp(self.min, self.max)
-            .checked_add(residual[0])
-            .ok_or(ReadError::OutOfRange)?;
-        if value < self.min || value > self.max {
+    fn read(&self, basis: Basis<'_, T>, fields: &mut FieldReader<'_, '_>) -> Result<T, ReadError> {
+        let above = fields.read(Expected::held(self.above_min(basis.value)), self.bits())?;
+        if above > self.max.abs_diff(self.min) {
             return Err(ReadError::OutOfRange);
         }
-        Ok(T::narrow(value))
+        Ok(T::narrow(self.min.wrapping_add(above as i64)))
     }
 
     fn kind(&self) -> Kind {
-        Kind::Whole {
-            min: self.min,
-            max: self.max,
-        }
+        Kind::Whole { min: self.min, max: self.max }
     }
 }

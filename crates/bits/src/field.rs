@@ -1,0 +1,269 @@
+//! The code of one number: its deviation from what the receiver expects.
+//!
+//! ```text
+//! residual  u = zigzag of (value − expected), wrapped into the field's own bits
+//! order     k = 0                                 where the expectation is sharp
+//!           k = (4 · reach + neighbour + 2) >> 3  otherwise, and never above the field's bits
+//! bits      n ones, a zero, then the low n + k bits of v,   v = u + 2^k,  n = floor(log2 v) − k
+//! ```
+//!
+//! It is an Exp-Golomb code whose order follows from what both sides know: `reach` is the bit width of the expected
+//! movement, and `neighbour` the bit width of the residual before it in the same record; each stands in for the other
+//! where one is unknown. So a record that moves fast pays for large residuals, one that rests pays a bit a field, and no
+//! table is sent.
+
+use crate::basis::Ages;
+use crate::{BitReader, BitWriter, ReadError};
+
+/// The widest field.
+pub const FIELD_BITS_MAX: u32 = 61;
+
+/// The width that is assumed where nothing is known yet.
+const FIRST_WIDTH: u32 = 6;
+
+/// Writes the fields of one record, in their declared order.
+#[derive(Debug)]
+pub struct FieldWriter<'a> {
+    writer: &'a mut BitWriter,
+    neighbour: Option<u32>,
+}
+
+/// Reads the fields of one record.
+#[derive(Debug)]
+pub struct FieldReader<'a, 'b> {
+    reader: &'a mut BitReader<'b>,
+    neighbour: Option<u32>,
+}
+
+/// What a field is expected to hold, and how far it was expected to move.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected {
+    value: u64,
+    reach: Reach,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Reach {
+    /// Nothing is known but the baseline.
+    Unknown,
+    /// The bit width of the expected movement.
+    Width(u32),
+    /// The value follows from other fields, up to rounding.
+    Sharp,
+}
+
+impl Expected {
+    /// Expects the field to rest.
+    #[inline]
+    #[must_use]
+    pub fn held(value: u64) -> Self {
+        Expected { value, reach: Reach::Unknown }
+    }
+
+    /// Expects a value that follows from other fields.
+    #[inline]
+    #[must_use]
+    pub fn sharp(value: u64) -> Self {
+        Expected { value, reach: Reach::Sharp }
+    }
+
+    /// Expects a field of `bits` bits to go on as it went between an earlier state and the baseline, if there is one.
+    #[inline]
+    #[must_use]
+    pub fn continued(base: u64, earlier: Option<u64>, ages: Ages, bits: u32) -> Self {
+        let (Some(earlier), true) = (earlier, ages.spacing > 0) else {
+            return Expected::held(base);
+        };
+        let step = sign_extend(base.wrapping_sub(earlier), bits);
+        let (elapsed, spacing) = (i64::from(ages.elapsed), i64::from(ages.spacing));
+        let moved = step.wrapping_mul(elapsed);
+        let moved =
+            if spacing == 1 { moved } else { moved.wrapping_mul(2).wrapping_add(spacing).div_euclid(2 * spacing) };
+        // A step of one unit may be rounding alone; stretched over a longer time than it was seen in, it would predict
+        // motion that is not there.
+        let rounding = step.unsigned_abs() <= 1 && elapsed > spacing;
+        let value = if rounding { base } else { base.wrapping_add(moved as u64) & mask(bits) };
+        Expected { value, reach: Reach::Width(width(zigzag(moved)).min(bits)) }
+    }
+}
+
+impl<'a> FieldWriter<'a> {
+    /// Starts a record.
+    #[inline]
+    #[must_use]
+    pub fn new(writer: &'a mut BitWriter) -> Self {
+        FieldWriter { writer, neighbour: None }
+    }
+
+    /// Appends a field of `bits` bits.
+    #[inline]
+    pub fn write(&mut self, value: u64, expected: Expected, bits: u32) {
+        let residual = zigzag(sign_extend(value.wrapping_sub(expected.value), bits));
+        self.write_residual(residual, expected, bits);
+    }
+
+    /// Appends a residual; 2^bits, which no value has, may be used to say something else.
+    #[inline]
+    pub(crate) fn write_residual(&mut self, residual: u64, expected: Expected, bits: u32) {
+        let order = order(expected.reach, self.neighbour, bits);
+        let shifted = residual + (1 << order);
+        let ones = shifted.ilog2() - order;
+        let low_bits = ones + order;
+        let (head, low) = ((1 << ones) - 1, shifted & mask(low_bits));
+        if ones + 1 + low_bits <= 64 {
+            self.writer.write(head | low << (ones + 1), ones + 1 + low_bits);
+        } else {
+            self.writer.write(head, ones + 1);
+            self.writer.write(low, low_bits);
+        }
+        self.neighbour = Some(width(residual));
+    }
+
+    /// Bits that are not a number's.
+    #[inline]
+    pub fn bits(&mut self, value: u64, bits: u32) {
+        self.writer.write(value, bits);
+    }
+}
+
+impl<'a, 'b> FieldReader<'a, 'b> {
+    /// Starts a record.
+    #[inline]
+    #[must_use]
+    pub fn new(reader: &'a mut BitReader<'b>) -> Self {
+        FieldReader { reader, neighbour: None }
+    }
+
+    /// Reads a field of `bits` bits.
+    #[inline]
+    pub fn read(&mut self, expected: Expected, bits: u32) -> Result<u64, ReadError> {
+        let residual = self.read_residual(expected, bits)?;
+        if residual > mask(bits) {
+            return Err(ReadError::OutOfRange);
+        }
+        Ok(restored(residual, expected, bits))
+    }
+
+    /// Reads a residual of up to 2^bits.
+    #[inline]
+    pub(crate) fn read_residual(&mut self, expected: Expected, bits: u32) -> Result<u64, ReadError> {
+        let order = order(expected.reach, self.neighbour, bits);
+        let ones = self.reader.read_ones(FIELD_BITS_MAX + 1)?;
+        let low_bits = ones + order;
+        if low_bits > bits + 1 {
+            return Err(ReadError::OutOfRange);
+        }
+        let residual = (1 << low_bits | self.reader.read(low_bits)?) - (1 << order);
+        if residual > 1 << bits {
+            return Err(ReadError::OutOfRange);
+        }
+        self.neighbour = Some(width(residual));
+        Ok(residual)
+    }
+
+    /// Bits that are not a number's.
+    #[inline]
+    pub fn bits(&mut self, bits: u32) -> Result<u64, ReadError> {
+        self.reader.read(bits)
+    }
+}
+
+/// The most bits that a field of `bits` bits can take.
+#[must_use]
+pub fn bits_max(bits: u32) -> u32 {
+    2 * bits + 3
+}
+
+/// The value whose residual this is.
+#[inline]
+pub(crate) fn restored(residual: u64, expected: Expected, bits: u32) -> u64 {
+    let difference = (residual >> 1) ^ (residual & 1).wrapping_neg();
+    expected.value.wrapping_add(difference) & mask(bits)
+}
+
+#[inline]
+fn order(reach: Reach, neighbour: Option<u32>, bits: u32) -> u32 {
+    let (reach, neighbour) = match (reach, neighbour) {
+        (Reach::Sharp, _) => return 0,
+        (Reach::Width(reach), Some(neighbour)) => (reach, neighbour),
+        (Reach::Width(reach), None) => (reach, reach),
+        (Reach::Unknown, neighbour) => {
+            let neighbour = neighbour.unwrap_or(FIRST_WIDTH);
+            (neighbour, neighbour)
+        }
+    };
+    ((4 * reach + neighbour + 2) >> 3).min(bits)
+}
+
+#[inline]
+fn sign_extend(value: u64, bits: u32) -> i64 {
+    let shift = 64 - bits;
+    (value << shift) as i64 >> shift
+}
+
+#[inline]
+fn zigzag(value: i64) -> u64 {
+    (value << 1 ^ value >> 63) as u64
+}
+
+#[inline]
+fn width(value: u64) -> u32 {
+    64 - value.leading_zeros()
+}
+
+#[inline]
+fn mask(bits: u32) -> u64 {
+    if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_field() -> impl Strategy<Value = (u64, Expected, u32)> {
+        (1..=FIELD_BITS_MAX, any::<[u64; 3]>(), 0u64..16, any::<bool>(), 0u32..9, 1u32..70).prop_map(
+            |(bits, [value, base, earlier], step, near, spacing, elapsed)| {
+                let base = base & mask(bits);
+                let value = if near { base.wrapping_add(step) & mask(bits) } else { value & mask(bits) };
+                let ages = Ages { elapsed, spacing, seconds_per_tick: 0.05 };
+                let expected = match spacing {
+                    8 => Expected::sharp(base),
+                    _ => Expected::continued(base, Some(earlier & mask(bits)), ages, bits),
+                };
+                (value, expected, bits)
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn fields_of_every_width_come_back_as_they_were(fields in proptest::collection::vec(any_field(), 1..8)) {
+            let mut writer = BitWriter::new();
+            let mut out = FieldWriter::new(&mut writer);
+            for &(value, expected, bits) in &fields {
+                out.write(value, expected, bits);
+            }
+            prop_assert!(writer.bits() as u32 <= fields.iter().map(|&(_, _, bits)| bits_max(bits)).sum());
+            let bytes = writer.to_bytes();
+            let mut reader = BitReader::new(&bytes);
+            let mut input = FieldReader::new(&mut reader);
+            for &(value, expected, bits) in &fields {
+                prop_assert_eq!(input.read(expected, bits), Ok(value));
+            }
+        }
+    }
+
+    #[test]
+    fn a_residual_beyond_the_field_is_refused() {
+        let mut writer = BitWriter::new();
+        FieldWriter::new(&mut writer).write_residual(512, Expected::held(0), 9);
+        let bytes = writer.to_bytes();
+        assert_eq!(
+            FieldReader::new(&mut BitReader::new(&bytes)).read(Expected::held(0), 9),
+            Err(ReadError::OutOfRange)
+        );
+        let ones = [0xff; 16];
+        assert!(FieldReader::new(&mut BitReader::new(&ones)).read(Expected::held(0), 9).is_err());
+    }
+}
