@@ -1,0 +1,50 @@
+//! What changed in a set of slots.
+
+/// The difference between what a viewer saw before an update and what it sees after it.
+///
+/// The lists are reused from update to update: each update clears them first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// The slots that came into view, in ascending order.
+    pub entered: Vec<u32>,
+    /// The slots that went out of view, in ascending order.
+    pub left: Vec<u32>,
+}
+
+impl Changes {
+    /// No changes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        self.entered.is_empty() && self.left.is_empty()
+    }
+
+    /// Forgets all changes and keeps the memory.
+    pub fn clear(&mut self) {
+        self.entered.clear();
+        self.left.clear();
+    }
+
+    /// Appends the difference between two versions of one word of a set, and tells how many members
+    /// it gained, modulo 2^32.
+    #[inline]
+    pub(crate) fn push_word(&mut self, word: usize, mut difference: u64, new: u64) -> u32 {
+        let mut gained = 0u32;
+        while difference != 0 {
+            let bit = difference.trailing_zeros();
+            difference &= difference - 1;
+            let slot = word as u32 * u64::BITS + bit;
+            let has_entered = (new >> bit & 1) as usize;
+            // The slot goes into both lists and is taken back from one of them.
+            self.entered.push(slot);
+            self.entered.truncate(self.entered.len() - 1 + has_entered);
+            self.left.push(slot);
+            self.left.truncate(self.left.len() - has_entered);
+            gained = gained.wrapping_add(2 * has_entered as u32).wrapping_sub(1);
+        }
+        gained
+    }
+}

@@ -1,0 +1,280 @@
+//! Interest sets follow their rules over many steps, whatever the index.
+
+use std::collections::BTreeSet;
+
+use aether_space::{
+    Bounds, Changes, Grid, Index, Interest, InterestSettings, Point, Quadtree, SettingsError, SlotSet, Viewer,
+    distance_squared,
+};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+static NOBODY: SlotSet = SlotSet::new();
+
+/// One tick of a scene: who is where, and how the viewer looks at it.
+#[derive(Clone, Debug)]
+struct Scene {
+    points: Vec<Point>,
+    center: Option<[f32; 2]>,
+    always: BTreeSet<u32>,
+    hidden: BTreeSet<u32>,
+}
+
+fn coordinate() -> impl Strategy<Value = f32> {
+    prop_oneof![
+        10 => -60.0..60.0f32,
+        10 => (-6..=6i32).prop_map(|number| number as f32 * 10.0),
+        1 => prop::sample::select(vec![f32::NAN, f32::INFINITY, 1e9, -0.0]),
+    ]
+}
+
+fn scene() -> impl Strategy<Value = Scene> {
+    let place = prop::option::weighted(0.9, (coordinate(), coordinate()));
+    let some_slots = || prop::collection::btree_set(0..150u32, 0..10);
+    let places = prop::collection::vec(place, 0..120);
+    let center = prop::option::weighted(0.95, [-20.0..20.0f32, -20.0..20.0f32]);
+    (places, center, some_slots(), some_slots()).prop_map(|(places, center, always, hidden)| {
+        let places = (0..).zip(places);
+        let points = places.filter_map(|(slot, place)| place.map(|(x, y)| Point { slot, x, y })).collect();
+        Scene { points, center, always, hidden }
+    })
+}
+
+/// A first scene, and then steps in which most entities move a little and some jump.
+fn scenes() -> impl Strategy<Value = Vec<Scene>> {
+    let step = prop::collection::vec((-6.0..6.0f32, -6.0..6.0f32), 120);
+    (scene(), prop::collection::vec((scene(), step), 1..8)).prop_map(|(first, others)| {
+        let mut scenes = vec![first];
+        for (jumped, moves) in others {
+            let mut scene = jumped.clone();
+            let last = &scenes[scenes.len() - 1];
+            scene.center = scene.center.and(last.center.or(scene.center));
+            for point in &mut scene.points {
+                let before = last.points.iter().find(|before| before.slot == point.slot);
+                if let Some(before) = before.filter(|before| before.slot % 8 != 0) {
+                    let (dx, dy) = moves[point.slot as usize];
+                    (point.x, point.y) = (before.x + dx, before.y + dy);
+                }
+            }
+            scenes.push(scene);
+        }
+        scenes
+    })
+}
+
+/// What the rules say, one entity at a time.
+fn expected(settings: &InterestSettings, scene: &Scene, before: &BTreeSet<u32>) -> BTreeSet<u32> {
+    let inner = settings.radius * settings.radius;
+    let outer = settings.outer_radius() * settings.outer_radius();
+    let mut by_place = Vec::new();
+    for point in &scene.points {
+        let Some(center) = scene.center else { continue };
+        let distance = distance_squared(center, point.x, point.y);
+        let (limit, measure) =
+            if before.contains(&point.slot) { (outer, distance * (inner / outer)) } else { (inner, distance) };
+        let is_free = !scene.hidden.contains(&point.slot) && !scene.always.contains(&point.slot);
+        if distance <= limit && is_free {
+            by_place.push((measure, point.slot));
+        }
+    }
+    by_place.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    by_place.truncate(settings.nearest_max.unwrap_or(usize::MAX));
+    let placed = by_place.into_iter().map(|(_, slot)| slot);
+    placed.chain(scene.always.difference(&scene.hidden).copied()).collect()
+}
+
+fn assert_follows_rules(index: &mut impl Index, settings: InterestSettings, scenes: &[Scene]) {
+    let mut interest = Interest::new(settings).expect("the settings are valid");
+    let mut visible = SlotSet::new();
+    let mut before = BTreeSet::new();
+    let mut changes = Changes::new();
+    for scene in scenes {
+        index.rebuild(&scene.points);
+        let viewer = Viewer {
+            center: scene.center,
+            always: &scene.always.iter().copied().collect(),
+            hidden: &scene.hidden.iter().copied().collect(),
+        };
+        interest.update(index, &viewer, &mut visible, &mut changes);
+        let now = expected(&settings, scene, &before);
+        assert!(visible.iter().eq(now.iter().copied()), "{visible:?} is not {now:?}");
+        assert_eq!(visible.len(), now.len());
+        assert!(changes.entered.iter().eq(now.difference(&before)));
+        assert!(changes.left.iter().eq(before.difference(&now)));
+        for (rank, slot) in now.iter().enumerate() {
+            assert_eq!(visible.rank(*slot), Some(rank));
+        }
+        before = now;
+    }
+}
+
+fn grid() -> Grid {
+    let bounds = Bounds { min: [-50.0; 2], max: [50.0; 2] };
+    Grid::new(bounds, 30.0).expect("the bounds are in order")
+}
+
+/// The same cases on every run.
+fn fixed() -> ProptestConfig {
+    ProptestConfig { rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(fixed())]
+
+    #[test]
+    fn entities_enter_stay_and_leave_by_distance(
+        scenes in scenes(), radius in 1.0..50.0f32, hysteresis in 0.0..0.5f32,
+    ) {
+        let settings = InterestSettings { radius, hysteresis, nearest_max: None };
+        assert_follows_rules(&mut grid(), settings, &scenes);
+        assert_follows_rules(&mut Quadtree::new(), settings, &scenes);
+    }
+
+    #[test]
+    fn only_the_nearest_are_seen_in_a_crowd(
+        scenes in scenes(), radius in 1.0..50.0f32, hysteresis in 0.0..0.5f32, count in 0..30usize,
+    ) {
+        let settings = InterestSettings { radius, hysteresis, nearest_max: Some(count) };
+        assert_follows_rules(&mut grid(), settings, &scenes);
+        assert_follows_rules(&mut Quadtree::new(), settings, &scenes);
+    }
+
+    #[test]
+    fn without_radius_everyone_who_is_not_hidden_is_seen(
+        steps in prop::collection::vec(
+            (prop::collection::btree_set(0..20_000u32, 0..50), prop::collection::btree_set(0..20_000u32, 0..50)),
+            1..6,
+        ),
+    ) {
+        let mut interest = Interest::new(InterestSettings::default()).unwrap();
+        let (mut visible, mut changes) = (SlotSet::new(), Changes::new());
+        let mut before = BTreeSet::new();
+        for (everyone, hidden) in &steps {
+            let hidden_set = hidden.iter().copied().collect();
+            let everyone_set = everyone.iter().copied().collect();
+            interest.update_everyone(&everyone_set, &hidden_set, &mut visible, &mut changes);
+            let now: BTreeSet<u32> = everyone.difference(hidden).copied().collect();
+            prop_assert!(visible.iter().eq(now.iter().copied()));
+            prop_assert!(changes.entered.iter().eq(now.difference(&before)));
+            prop_assert!(changes.left.iter().eq(before.difference(&now)));
+            prop_assert_eq!(visible.len(), now.len());
+            for (rank, slot) in now.iter().enumerate() {
+                prop_assert_eq!(visible.rank(*slot), Some(rank));
+            }
+            before = now;
+        }
+    }
+}
+
+/// One entity at a distance, and one viewer.
+struct Approach {
+    index: Quadtree,
+    interest: Interest,
+    visible: SlotSet,
+    changes: Changes,
+}
+
+impl Approach {
+    fn new(settings: InterestSettings) -> Self {
+        Self {
+            index: Quadtree::new(),
+            interest: Interest::new(settings).expect("the settings are valid"),
+            visible: SlotSet::new(),
+            changes: Changes::new(),
+        }
+    }
+
+    /// The slots in view when the entities 0, 1, … are at these distances.
+    fn see(&mut self, distances: &[f32]) -> Vec<u32> {
+        let placed = (0..).zip(distances);
+        let points: Vec<Point> = placed.map(|(slot, &x)| Point { slot, x, y: 0.0 }).collect();
+        self.index.rebuild(&points);
+        let viewer = Viewer { center: Some([0.0; 2]), always: &NOBODY, hidden: &NOBODY };
+        self.interest.update(&self.index, &viewer, &mut self.visible, &mut self.changes);
+        self.visible.iter().collect()
+    }
+}
+
+#[test]
+fn with_the_defaults_an_entity_enters_at_200_and_leaves_beyond_220() {
+    let mut approach = Approach::new(InterestSettings::default());
+    assert_eq!(approach.see(&[200.1]), []);
+    assert_eq!(approach.see(&[200.0]), [0]);
+    assert_eq!(approach.changes, Changes { entered: vec![0], left: vec![] });
+    assert_eq!(approach.see(&[219.9]), [0]);
+    assert!(approach.changes.is_empty());
+    assert_eq!(approach.see(&[220.1]), []);
+    assert_eq!(approach.changes, Changes { entered: vec![], left: vec![0] });
+    assert_eq!(approach.see(&[210.0]), []);
+}
+
+#[test]
+fn an_entity_that_is_gone_leaves() {
+    let mut approach = Approach::new(InterestSettings::default());
+    assert_eq!(approach.see(&[1.0, 2.0]), [0, 1]);
+    assert_eq!(approach.see(&[1.0]), [0]);
+    assert_eq!(approach.see(&[f32::NAN]), []);
+    assert_eq!(approach.changes.left, [0]);
+}
+
+#[test]
+fn under_the_cap_a_newcomer_must_be_clearly_nearer_to_take_a_place() {
+    let mut approach = Approach::new(InterestSettings { nearest_max: Some(1), ..InterestSettings::default() });
+    assert_eq!(approach.see(&[100.0, 101.0]), [0]);
+    assert_eq!(approach.see(&[101.0, 100.0]), [0]);
+    assert_eq!(approach.see(&[109.0, 100.0]), [0]);
+    assert_eq!(approach.see(&[111.0, 100.0]), [1]);
+    assert_eq!(approach.changes, Changes { entered: vec![1], left: vec![0] });
+}
+
+#[test]
+fn a_cap_of_zero_shows_nobody_by_place() {
+    let mut approach = Approach::new(InterestSettings { nearest_max: Some(0), ..InterestSettings::default() });
+    assert_eq!(approach.see(&[0.0, 1.0]), []);
+}
+
+#[test]
+fn a_viewer_without_a_place_sees_what_is_always_in_view_but_not_what_is_hidden() {
+    let mut interest = Interest::new(InterestSettings::default()).unwrap();
+    let (mut visible, mut changes) = (SlotSet::new(), Changes::new());
+    let mut index = grid();
+    index.rebuild(&[Point { slot: 0, x: 0.0, y: 0.0 }]);
+    for center in [None, Some([f32::NAN; 2])] {
+        let viewer =
+            Viewer { center, always: &[1, 5_000].into_iter().collect(), hidden: &[1, 70_000].into_iter().collect() };
+        interest.update(&index, &viewer, &mut visible, &mut changes);
+        assert!(visible.iter().eq([5_000]));
+    }
+}
+
+#[test]
+fn one_interest_serves_many_viewers_without_mixing_them_up() {
+    let mut interest = Interest::new(InterestSettings::default()).unwrap();
+    let mut changes = Changes::new();
+    let mut index = grid();
+    let points: Vec<Point> = (0..300).map(|slot| Point { slot, x: slot as f32 * 1_000.0, y: 0.0 }).collect();
+    index.rebuild(&points);
+    let mut sets = vec![SlotSet::new(); points.len()];
+    for _ in 0..2 {
+        for (point, visible) in points.iter().zip(&mut sets) {
+            let viewer = Viewer { center: Some([point.x, 0.0]), always: &NOBODY, hidden: &NOBODY };
+            interest.update(&index, &viewer, visible, &mut changes);
+            assert!(visible.iter().eq([point.slot]));
+        }
+    }
+}
+
+#[test]
+fn bad_interest_settings_are_refused() {
+    let with = |radius, hysteresis| {
+        let settings = InterestSettings { radius, hysteresis, nearest_max: None };
+        Interest::new(settings).err()
+    };
+    for radius in [0.0, -1.0, f32::NAN, f32::INFINITY, 1e30] {
+        assert_eq!(with(radius, 0.1), Some(SettingsError::Radius));
+    }
+    for hysteresis in [-0.1, f32::NAN, f32::INFINITY, 1e30] {
+        assert_eq!(with(200.0, hysteresis), Some(SettingsError::Hysteresis));
+    }
+    assert_eq!(with(200.0, 0.0), None);
+}
