@@ -1,0 +1,21 @@
+//! A descriptor from a stranger is refused, or can be written again and used to read values.
+
+#![no_main]
+
+use aether_bits::{Basis, BitReader, Schema};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: (&[u8], &[u8])| {
+    let (values, descriptor) = input;
+    let Ok(schema) = Schema::from_bytes(descriptor) else {
+        return;
+    };
+    let again = Schema::from_bytes(&schema.to_bytes());
+    assert_eq!(again.as_ref(), Ok(&schema));
+    let mut reader = BitReader::new(values);
+    for record in schema.components.iter().chain(&schema.events) {
+        // Any answer will do, as long as there is one.
+        let initial = record.kind.initial();
+        let _ = record.kind.read_delta(Basis::held(&initial), &mut reader);
+    }
+});

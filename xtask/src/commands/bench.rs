@@ -1,0 +1,283 @@
+//! The benchmarks, their aims, and the peers they are compared with.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use lexopt::Arg::{Long, Value};
+
+use super::{Command, text};
+use crate::failure::{Failure, Outcome};
+use crate::process;
+use crate::project::Project;
+use crate::steps::Step;
+
+pub const COMMAND: Command = Command {
+    name: "bench",
+    summary: "Runs the benchmarks and shows each figure beside its aim.",
+    help: "
+Usage: cargo xtask bench [--short] [--peers] [name...]
+       cargo xtask bench list
+
+  name      runs only the benchmarks named
+  list      shows the names
+  --short   a quick form that shows that they work; its figures mean little
+  --peers   also runs bevy_replicon on the same workload, and shows how many
+            times more it takes
+
+A benchmark's last line reads `<name>: <figure> <unit>, aim <aim>: met` (or
+`missed`); the table at the end repeats these lines.",
+    run,
+};
+
+/// The short form for `cargo xtask test`: a missed aim is no failure there, a broken benchmark is.
+pub const SHORT_BENCHES: Step = Step {
+    name: "benches",
+    what: "the benchmarks work, in a short form whose figures mean little",
+    run: |project| {
+        let chosen: Vec<&Bench> = BENCHES.iter().filter(|bench| bench.in_test).collect();
+        measure(project, &chosen, Options { short: true, peers: false })
+    },
+    needed_by_the_rest: false,
+};
+
+/// One benchmark.
+struct Bench {
+    /// What it is called here and on its last line.
+    name: &'static str,
+    package: &'static str,
+    /// The bench target of that package.
+    target: &'static str,
+    /// Whether the peers know this workload.
+    has_peer: bool,
+    /// Whether `cargo xtask test` runs its short form.
+    in_test: bool,
+}
+
+/// All benchmarks, in the order they run.
+const BENCHES: &[Bench] = &[
+    bench("interest", "aether-space", "interest"),
+    with_peer(bench("replicate-dense", "aether-replication", "replicate_dense")),
+    with_peer(bench("replicate-idle", "aether-replication", "replicate_idle")),
+    with_peer(bench("bytes", "aether-replication", "bytes")),
+    bench("cubes", "aether-replication", "cubes"),
+    bench("world", "aether-engine", "world"),
+];
+
+/// The folder of the peer, outside the workspace so that the product does not depend on it.
+const PEER: &str = "bevy_replicon";
+
+#[derive(Clone, Copy)]
+struct Options {
+    short: bool,
+    peers: bool,
+}
+
+/// What a benchmark's last line says.
+#[derive(Debug, PartialEq)]
+struct Figure {
+    value: f64,
+    unit: String,
+    /// The aim and whether it was met; a peer has none.
+    verdict: Option<(String, bool)>,
+}
+
+/// One line of the closing table.
+struct Row {
+    name: &'static str,
+    own: Figure,
+    peer: Option<Figure>,
+}
+
+fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let mut options = Options { short: false, peers: false };
+    let mut names = Vec::new();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("short") => options.short = true,
+            Long("peers") => options.peers = true,
+            Value(name) => names.push(text(name)?),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    if names == ["list"] {
+        for bench in BENCHES {
+            println!("{}", bench.name);
+        }
+        return Ok(());
+    }
+    measure(project, &chosen(&names)?, options)
+}
+
+fn chosen(names: &[String]) -> Result<Vec<&'static Bench>, Failure> {
+    if names.is_empty() {
+        return Ok(BENCHES.iter().collect());
+    }
+    names
+        .iter()
+        .map(|name| {
+            BENCHES
+                .iter()
+                .find(|bench| bench.name == name)
+                .ok_or_else(|| Failure::new(format!("there is no benchmark `{name}`; `cargo xtask bench list`")))
+        })
+        .collect()
+}
+
+/// Runs the benchmarks one after the other and prints the table. A missed aim is shown, not failed.
+fn measure(project: &Project, benches: &[&'static Bench], options: Options) -> Outcome {
+    let mut rows = Vec::new();
+    let mut broken = Vec::new();
+    let mut keep = |name: String, figure: Result<Figure, Failure>| {
+        figure
+            .inspect_err(|failure| {
+                println!("{name}: {failure}");
+                broken.push(name);
+            })
+            .ok()
+    };
+    for bench in benches {
+        let own = keep(bench.name.into(), own_figure(project, bench, options));
+        let mut peer = None;
+        if options.peers && bench.has_peer {
+            peer = keep(format!("{} of {PEER}", bench.name), peer_figure(project, bench));
+        }
+        if let Some(own) = own {
+            rows.push(Row { name: bench.name, own, peer });
+        }
+    }
+    print!("\n{}", table(&rows));
+    if broken.is_empty() { Ok(()) } else { Err(Failure::new(format!("without a figure: {}", broken.join(", ")))) }
+}
+
+fn own_figure(project: &Project, bench: &Bench, options: Options) -> Result<Figure, Failure> {
+    let mut command = project.cargo();
+    command.args(["bench", "--package", bench.package, "--bench", bench.target]);
+    if options.short {
+        command.args(["--", "--short"]);
+    }
+    figure(&mut command, &format!("{}: ", bench.name))
+}
+
+fn peer_figure(project: &Project, bench: &Bench) -> Result<Figure, Failure> {
+    let mut command = project.cargo();
+    command.env("CARGO_TARGET_DIR", project.target.join("peers"));
+    command.args(["run", "--release", "--locked"]);
+    // Bevy declares a newer compiler than it needs, and than ours.
+    command.args(["--ignore-rust-version", "--manifest-path"]);
+    command.arg(project.root.join("peers").join(PEER).join("Cargo.toml"));
+    command.args(["--", bench.name]);
+    figure(&mut command, &format!("peer {}: ", bench.name))
+}
+
+/// Runs a benchmark, shows what it prints, and reads the figure from its last line.
+fn figure(command: &mut std::process::Command, start: &str) -> Result<Figure, Failure> {
+    println!("\n$ {}", process::line(command));
+    let unread = |error| Failure::new(format!("its output could not be read: {error}"));
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(unread)?;
+    let mut last = None;
+    if let Some(output) = child.stdout.take() {
+        for line in BufReader::new(output).lines() {
+            let line = line.map_err(unread)?;
+            println!("{line}");
+            if let Some(rest) = line.strip_prefix(start) {
+                last = Some(rest.to_owned());
+            }
+        }
+    }
+    let status = child.wait().map_err(unread)?;
+    if !status.success() {
+        return Err(Failure::new(format!("`{}` ended with {status}", process::line(command))));
+    }
+    last.as_deref()
+        .and_then(parse)
+        .ok_or_else(|| Failure::new(format!("no line `{start}<figure> <unit>, aim <aim>: met|missed` was printed")))
+}
+
+/// Reads what follows the name: `0.61 ms, aim under 0.8 ms: met`, or a peer's `61 ms (version)`.
+fn parse(line: &str) -> Option<Figure> {
+    let (measured, judged) = match line.split_once(", aim ") {
+        Some((measured, judged)) => (measured, Some(judged)),
+        None => (line.split(" (").next()?, None),
+    };
+    let (value, unit) = measured.trim().split_once(' ')?;
+    let verdict = match judged {
+        Some(judged) => {
+            let (aim, verdict) = judged.rsplit_once(": ")?;
+            let met = match verdict.trim() {
+                "met" => true,
+                "missed" => false,
+                _ => return None,
+            };
+            Some((aim.to_owned(), met))
+        }
+        None => None,
+    };
+    let value = value.replace([',', '_'], "").parse().ok()?;
+    Some(Figure { value, unit: unit.to_owned(), verdict })
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        let measured = format!("{} {}", row.own.value, row.own.unit);
+        text += &format!("{:<16} {measured:<24}", row.name);
+        if let Some((aim, met)) = &row.own.verdict {
+            let verdict = if *met { "met" } else { "missed" };
+            text += &format!(" aim {aim}: {verdict}");
+        }
+        if let Some(peer) = &row.peer {
+            text += &format!("; {PEER} {} {}", peer.value, peer.unit);
+            if peer.unit == row.own.unit && row.own.value > 0.0 {
+                text += &format!(", {:.1} times ours", peer.value / row.own.value);
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+const fn bench(name: &'static str, package: &'static str, target: &'static str) -> Bench {
+    Bench { name, package, target, has_peer: false, in_test: true }
+}
+
+const fn with_peer(bench: Bench) -> Bench {
+    Bench { has_peer: true, ..bench }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_a_benchmark_is_read() {
+        let figure = parse("0.61 ms, aim under 0.8 ms: met").unwrap();
+        assert_eq!((figure.value, figure.unit.as_str()), (0.61, "ms"));
+        assert_eq!(figure.verdict, Some(("under 0.8 ms".to_owned(), true)));
+        let figure = parse("1,200 B per cube, aim 80 % of 7.1 B: missed").unwrap();
+        assert_eq!((figure.value, figure.unit.as_str()), (1200.0, "B per cube"));
+        assert_eq!(figure.verdict, Some(("80 % of 7.1 B".to_owned(), false)));
+    }
+
+    #[test]
+    fn a_line_without_a_figure_or_a_verdict_is_refused() {
+        assert_eq!(parse("fast, aim under 0.8 ms: met"), None);
+        assert_eq!(parse("0.61 ms, aim under 0.8 ms: perhaps"), None);
+    }
+
+    #[test]
+    fn the_table_shows_the_ratio_to_a_peer_with_the_same_unit() {
+        let own = parse("0.5 ms, aim under 0.8 ms: met").unwrap();
+        let peer = parse("60 ms (bevy_replicon 0.45)").unwrap();
+        let text = table(&[Row { name: "replicate-dense", own, peer: Some(peer) }]);
+        assert!(text.contains("aim under 0.8 ms: met"), "{text}");
+        assert!(text.contains("120.0 times ours"), "{text}");
+    }
+
+    #[test]
+    fn an_unknown_benchmark_is_refused() {
+        assert!(chosen(&["interest".into()]).is_ok());
+        assert!(chosen(&["interets".into()]).is_err());
+    }
+}

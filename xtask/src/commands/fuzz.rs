@@ -1,0 +1,249 @@
+//! Coverage-guided fuzzing of every decoder, on the stable toolchain.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process;
+
+use lexopt::Arg::{Long, Value};
+use lexopt::ValueExt;
+
+use super::{Command, text};
+use crate::failure::{Failure, Outcome};
+use crate::packages;
+use crate::process::{output, run};
+use crate::project::{Project, parse};
+use crate::steps::Step;
+
+pub const COMMAND: Command = Command {
+    name: "fuzz",
+    summary: "Feeds the decoders hostile bytes, guided by coverage.",
+    help: "
+Usage: cargo xtask fuzz [--seconds N] [target...]
+       cargo xtask fuzz <target> --input FILE
+       cargo xtask fuzz list
+
+  target       fuzzes only the targets named
+  --seconds N  how long each target runs, 60 if not given
+  --input F    runs one kept input and nothing else
+  list         shows the targets
+
+Inputs that break a target are kept in fuzz/artifacts/<target>; once mended,
+move them to fuzz/seeds/<target>, which every run starts from.",
+    run: run_command,
+};
+
+/// The short form for `cargo xtask test`.
+pub const SHORT_FUZZ: Step = Step {
+    name: "fuzz",
+    what: "the decoders withstand hostile bytes for a short while",
+    run: |project| fuzz(project, &targets(project)?, SECONDS_IN_TEST),
+    needed_by_the_rest: false,
+};
+
+/// Long enough to reload what earlier runs found and to try some hundred thousand more.
+const SECONDS_IN_TEST: u64 = 5;
+
+const SECONDS_DEFAULT: u64 = 60;
+
+/// Longer than the longest frame a client may send, so that this limit is crossed too.
+const INPUT_BYTES_MAX: u32 = 10_240;
+
+/// A decoder that needs more than this for one input has no bound on its memory.
+const MEMORY_MB_MAX: u32 = 512;
+
+/// A decoder that needs longer than this for one input has no bound on its time.
+const INPUT_SECONDS_MAX: u32 = 5;
+
+/// What stable rustc needs to tell libFuzzer which branches an input took, and what comparisons
+/// it met. `cfg(fuzzing)` is what fuzzers set by custom.
+const COMPILER_FLAGS: &[&str] = &[
+    "--cfg=fuzzing",
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "-Ccodegen-units=1",
+];
+
+fn run_command(project: &Project, arguments: Vec<OsString>) -> Outcome {
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let mut names = Vec::new();
+    let mut seconds = SECONDS_DEFAULT;
+    let mut input = None;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("seconds") => seconds = parser.value()?.parse()?,
+            Long("input") => input = Some(PathBuf::from(parser.value()?)),
+            Value(name) => names.push(text(name)?),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let all = targets(project)?;
+    if names == ["list"] {
+        println!("{}", all.join("\n"));
+        return Ok(());
+    }
+    if let Some(unknown) = names.iter().find(|name| !all.contains(name)) {
+        let message = format!("there is no target `{unknown}`; `cargo xtask fuzz list`");
+        return Err(Failure::new(message));
+    }
+    let chosen = if names.is_empty() { all } else { names };
+    match input {
+        None => fuzz(project, &chosen, seconds),
+        Some(input) => rerun(project, &chosen, &input),
+    }
+}
+
+/// The fuzz targets, which are the programs of the fuzz package.
+fn targets(project: &Project) -> Result<Vec<String>, Failure> {
+    let mut command = project.cargo();
+    command.args(["metadata", "--format-version=1", "--no-deps", "--manifest-path"]);
+    let metadata = parse(&output(command.arg(manifest(project)))?)?;
+    let listed = metadata["packages"][0]["targets"].as_array().cloned().unwrap_or_default();
+    let names: Vec<String> = listed.iter().filter_map(|target| target["name"].as_str().map(str::to_owned)).collect();
+    if names.is_empty() { Err(Failure::new("fuzz/Cargo.toml has no targets")) } else { Ok(names) }
+}
+
+fn fuzz(project: &Project, targets: &[String], seconds: u64) -> Outcome {
+    let programs = build(project, targets)?;
+    let mut broken = Vec::new();
+    for (index, target) in targets.iter().enumerate() {
+        println!("fuzz {target}: {seconds} s, target {} of {}", index + 1, targets.len());
+        if let Err(failure) = fuzz_one(project, target, &programs, seconds) {
+            println!("{failure}");
+            broken.push(target.as_str());
+        }
+    }
+    if broken.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(format!("broken by their input: {}", broken.join(", "))))
+}
+
+fn fuzz_one(project: &Project, target: &str, programs: &Path, seconds: u64) -> Outcome {
+    let artifacts = project.root.join("fuzz/artifacts").join(target);
+    // What a run finds is kept beside the build, so that the next one starts where it ended.
+    let corpus = project.target.join("fuzz-corpus").join(target);
+    for folder in [&artifacts, &corpus] {
+        std::fs::create_dir_all(folder).map_err(|error| Failure::new(format!("{}: {error}", folder.display())))?;
+    }
+    let mut command = limited(project, target, programs);
+    command
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-max_len={INPUT_BYTES_MAX}"))
+        .arg(format!("-artifact_prefix={}/", artifacts.display()))
+        .arg("-print_final_stats=1")
+        .arg(&corpus);
+    let seeds = project.root.join("fuzz/seeds").join(target);
+    if seeds.is_dir() {
+        command.arg(seeds);
+    }
+    let ended = command.output();
+    let ended = ended.map_err(|error| Failure::new(format!("{target} did not start: {error}")))?;
+    let report = String::from_utf8_lossy(&ended.stderr);
+    if ended.status.success() {
+        println!("  {}", progress(&report));
+        return Ok(());
+    }
+    // Lines that begin with a number sign only tell how the search went.
+    for line in report.lines().filter(|line| !line.starts_with('#')) {
+        eprintln!("{line}");
+    }
+    Err(Failure::new(broken_text(target, &report)))
+}
+
+/// Runs a kept input alone.
+fn rerun(project: &Project, targets: &[String], input: &Path) -> Outcome {
+    let [target] = targets else {
+        return Err(Failure::new("name the one target that the input is for"));
+    };
+    let programs = build(project, targets)?;
+    // The program runs in the project's root, the person may be elsewhere.
+    let input = std::path::absolute(input).map_err(|error| Failure::new(format!("{}: {error}", input.display())))?;
+    if !input.is_file() {
+        return Err(Failure::new(format!("there is no file {}", input.display())));
+    }
+    run(limited(project, target, &programs).env("RUST_BACKTRACE", "1").arg(input))
+}
+
+/// Builds the targets and returns the folder of their programs.
+fn build(project: &Project, targets: &[String]) -> Result<PathBuf, Failure> {
+    packages::ensure(packages::FOR_TESTS)?;
+    let host = host(project)?;
+    let folder = project.target.join("fuzz");
+    let mut command = project.cargo();
+    // Naming the host as the target keeps these flags away from build scripts and macros.
+    command.args(["build", "--release", "--target", &host, "--manifest-path"]);
+    command.arg(manifest(project));
+    for target in targets {
+        command.args(["--bin", target]);
+    }
+    command.env("CARGO_TARGET_DIR", &folder).env("RUSTFLAGS", COMPILER_FLAGS.join(" "));
+    run(&mut command)?;
+    Ok(folder.join(host).join("release"))
+}
+
+fn limited(project: &Project, target: &str, programs: &Path) -> process::Command {
+    let mut command = process::Command::new(programs.join(target));
+    command
+        .current_dir(&project.root)
+        .arg(format!("-rss_limit_mb={MEMORY_MB_MAX}"))
+        .arg(format!("-timeout={INPUT_SECONDS_MAX}"));
+    command
+}
+
+fn host(project: &Project) -> Result<String, Failure> {
+    let mut command = process::Command::new("rustc");
+    let version = output(command.current_dir(&project.root).arg("-vV"))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or_else(|| Failure::new("`rustc -vV` names no host"))
+}
+
+fn manifest(project: &Project) -> PathBuf {
+    project.root.join("fuzz/Cargo.toml")
+}
+
+/// How many inputs ran, and how much of the code they reached.
+fn progress(report: &str) -> String {
+    let runs = report.lines().rev().find_map(|line| line.strip_prefix("Done "));
+    let reached = report.lines().rev().find_map(|line| {
+        let (_, rest) = line.split_once("cov: ")?;
+        rest.split_whitespace().next()
+    });
+    format!("{}, {} branches reached", runs.unwrap_or("no runs"), reached.unwrap_or("no"))
+}
+
+/// Says where the input is kept and how to see it break again.
+fn broken_text(target: &str, report: &str) -> String {
+    let kept = report.lines().find_map(|line| {
+        let (_, path) = line.split_once("Test unit written to ")?;
+        let start = path.find("fuzz/artifacts").unwrap_or(0);
+        Some(&path[start..])
+    });
+    match kept {
+        Some(path) => format!(
+            "{target} broke; see it again with `cargo xtask fuzz {target} --input {path}`, and \
+             once it is mended move that file to fuzz/seeds/{target}/"
+        ),
+        None => format!("{target} ended badly, and libFuzzer kept no input; see above"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_target_says_how_to_see_it_again() {
+        let report = "artifact_prefix='/p/'; Test unit written to /p/fuzz/artifacts/bits/crash-1\n";
+        let text = broken_text("bits", report);
+        assert!(text.contains("cargo xtask fuzz bits --input fuzz/artifacts/bits/crash-1"), "{text}");
+    }
+
+    #[test]
+    fn progress_is_read_from_the_report() {
+        let report = "#2\tINITED cov: 3 ft: 4\n#9\tDONE   cov: 12 ft: 40 corp: 1\nDone 9 runs in 5 second(s)\n";
+        assert_eq!(progress(report), "9 runs in 5 second(s), 12 branches reached");
+    }
+}

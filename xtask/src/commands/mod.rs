@@ -1,0 +1,53 @@
+//! The commands of the menu, one file each.
+
+pub mod bench;
+pub mod check;
+pub mod fuzz;
+pub mod run;
+pub mod sim;
+pub mod test;
+pub mod tidy;
+pub mod wasm;
+
+use std::ffi::OsString;
+
+use crate::failure::{Failure, Outcome};
+use crate::project::Project;
+
+/// One command of the menu.
+#[derive(Debug)]
+pub struct Command {
+    /// What one types.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// How it is used.
+    pub help: &'static str,
+    /// Does it, with the arguments after its name.
+    pub run: fn(&Project, Vec<OsString>) -> Outcome,
+}
+
+/// The menu, in the order it is shown.
+pub const COMMANDS: &[Command] = &[
+    run::COMMAND,
+    test::COMMAND,
+    check::COMMAND,
+    tidy::COMMAND,
+    bench::COMMAND,
+    sim::COMMAND,
+    fuzz::COMMAND,
+    wasm::COMMAND,
+];
+
+/// Refuses arguments where a command takes none.
+fn no_arguments(arguments: Vec<OsString>) -> Outcome {
+    match lexopt::Parser::from_args(arguments).next()? {
+        Some(argument) => Err(argument.unexpected().into()),
+        None => Ok(()),
+    }
+}
+
+/// A value from the command line as text.
+fn text(value: OsString) -> Result<String, Failure> {
+    value.into_string().map_err(|value| Failure::new(format!("`{}` is not readable text", value.to_string_lossy())))
+}

@@ -1,0 +1,58 @@
+//! Seeded simulations of a room and its clients over a bad network.
+
+use std::ffi::OsString;
+
+use lexopt::Arg::Long;
+use lexopt::ValueExt;
+
+use super::Command;
+use crate::failure::{Failure, Outcome};
+use crate::process;
+use crate::project::Project;
+use crate::steps::Step;
+
+pub const COMMAND: Command = Command {
+    name: "sim",
+    summary: "Runs simulations of a room and its clients over a bad network, by seed.",
+    help: "
+Usage: cargo xtask sim --seed N [--count K]
+
+  --seed N    the first seed; the same seed gives the same run
+  --count K   how many seeds from there on, 1 if not given
+
+A failing seed is printed; rerun it alone with `--seed`.",
+    run,
+};
+
+/// The short form for `cargo xtask test`.
+pub const SIMULATIONS: Step = Step {
+    name: "sim",
+    what: "a room and its clients agree in spite of a bad network",
+    run: |project| simulate(project, 1, SEEDS_IN_TEST),
+    needed_by_the_rest: false,
+};
+
+/// Enough seeds to meet every fault of the conditioner, few enough for every test run.
+const SEEDS_IN_TEST: u64 = 20;
+
+fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let mut seed = None;
+    let mut count = 1;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("seed") => seed = Some(parser.value()?.parse()?),
+            Long("count") => count = parser.value()?.parse()?,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let seed = seed.ok_or_else(|| Failure::new("say which one: `cargo xtask sim --seed 1`"))?;
+    simulate(project, seed, count)
+}
+
+fn simulate(project: &Project, seed: u64, count: u64) -> Outcome {
+    let (seed, count) = (seed.to_string(), count.to_string());
+    let mut command = project.cargo();
+    command.args(["run", "--release", "--package", "aether-testkit", "--bin", "sim", "--"]);
+    process::run(command.args(["--seed", &seed, "--count", &count]))
+}

@@ -1,0 +1,165 @@
+//! The house: which floor each crate stands on. A new crate is entered here, and nowhere else.
+
+/// Where a package stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A numbered floor; it may use only lower floors.
+    Floor(u8),
+    /// A game's rules, which both server and browser run; they rest on floors 0 to 2.
+    Rules,
+    /// Programs and tools; they may use anything, and no floor may use them.
+    Roof,
+}
+
+/// The crates by floor.
+const FLOORS: &[(&str, u8)] = &[
+    ("aether-bits-derive", 0),
+    ("aether-bits", 0),
+    ("aether-limits", 0),
+    ("aether-wire", 1),
+    ("aether-space", 1),
+    ("aether-rudp", 2),
+    ("aether-world", 2),
+    ("aether-replication", 3),
+    ("aether-engine", 4),
+    (CLIENT, 4),
+    (STORE, 4),
+    ("aether-services", 5),
+    ("aether-net", 5),
+    ("aether-script", 6),
+    ("aether-api", 6),
+    ("aether-cluster", 6),
+    ("aether-server", 7),
+];
+
+/// Programs and tools that are not games.
+const ROOF: &[&str] = &["aether-bevy", "aether-load", TESTKIT, "aether-testkit-server", "xtask"];
+
+/// Neighbours on one floor that are one thing in two packages: a derive has to be its own crate.
+const ONE_PIECE: &[(&str, &str)] = &[("aether-bits", "aether-bits-derive")];
+
+/// Packages that may read the environment and end the process anywhere in their sources.
+const OWN_THEIR_PROCESS: &[&str] = &["aether-server", "aether-load", "xtask"];
+
+const CLIENT: &str = "aether-client";
+const STORE: &str = "aether-store";
+
+/// The test tools, which any crate may use in its tests.
+pub const TESTKIT: &str = "aether-testkit";
+
+/// The highest floor where time is the tick number and map order must not matter.
+const DETERMINISTIC_UP_TO: u8 = 4;
+
+/// The highest floor that builds for the browser as a whole.
+const WASM_UP_TO: u8 = 3;
+
+/// The highest floor a game's rules rest on.
+const RULES_REST_ON: u8 = 2;
+
+/// Where a package stands, by its name and its folder relative to the root.
+pub fn place_of(package: &str, folder: &str) -> Option<Place> {
+    if let Some((_, floor)) = FLOORS.iter().find(|(name, _)| *name == package) {
+        return Some(Place::Floor(*floor));
+    }
+    if ROOF.contains(&package) {
+        return Some(Place::Roof);
+    }
+    let mut parts = folder.split('/');
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some("games"), Some(_), Some("rules")) => Some(Place::Rules),
+        (Some("games"), Some(_), Some(_)) => Some(Place::Roof),
+        _ => None,
+    }
+}
+
+/// Whether one package may depend on another.
+pub fn may_use(user: (&str, Place), used: (&str, Place)) -> bool {
+    match (user.1, used.1) {
+        (Place::Roof, _) => true,
+        (Place::Floor(_), Place::Floor(_)) if ONE_PIECE.contains(&(user.0, used.0)) => true,
+        (Place::Floor(user), Place::Floor(used)) => used < user,
+        (Place::Rules, Place::Floor(used)) => used <= RULES_REST_ON,
+        (Place::Floor(_) | Place::Rules, Place::Rules | Place::Roof) => false,
+    }
+}
+
+/// Whether nothing here may read a clock or depend on the order of a hashed map.
+pub fn is_deterministic(place: Place) -> bool {
+    match place {
+        Place::Floor(floor) => floor <= DETERMINISTIC_UP_TO,
+        Place::Rules => true,
+        Place::Roof => false,
+    }
+}
+
+/// Whether this package must do without an async runtime.
+pub fn is_synchronous(package: &str, place: Place) -> bool {
+    is_deterministic(place) && package != STORE
+}
+
+/// Whether this package promises to build for the browser.
+pub fn builds_for_wasm(package: &str, place: Place) -> bool {
+    match place {
+        // The derive runs inside the compiler, so it is built for the host only.
+        Place::Floor(_) if ONE_PIECE.iter().any(|(_, derive)| *derive == package) => false,
+        Place::Floor(floor) => floor <= WASM_UP_TO || package == CLIENT,
+        Place::Rules => true,
+        Place::Roof => false,
+    }
+}
+
+/// Whether this package may read the environment and end the process.
+pub fn owns_its_process(package: &str) -> bool {
+    OWN_THEIR_PROCESS.contains(&package)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: (&str, Place) = ("aether-sandbox-rules", Place::Rules);
+    const WORLD: (&str, Place) = ("aether-world", Place::Floor(2));
+    const ENGINE: (&str, Place) = ("aether-engine", Place::Floor(4));
+    const KIT: (&str, Place) = (TESTKIT, Place::Roof);
+
+    #[test]
+    fn a_floor_uses_lower_floors_only() {
+        assert!(may_use(ENGINE, WORLD));
+        assert!(!may_use(WORLD, ENGINE));
+        assert!(!may_use(WORLD, WORLD));
+        assert!(!may_use(ENGINE, KIT));
+        assert!(may_use(KIT, ENGINE));
+    }
+
+    #[test]
+    fn rules_rest_on_the_lowest_three_floors() {
+        assert!(may_use(RULES, WORLD));
+        assert!(!may_use(RULES, ("aether-replication", Place::Floor(3))));
+        assert!(!may_use(ENGINE, RULES));
+    }
+
+    #[test]
+    fn a_crate_may_use_its_own_derive_but_not_the_other_way() {
+        let bits = ("aether-bits", Place::Floor(0));
+        let derive = ("aether-bits-derive", Place::Floor(0));
+        assert!(may_use(bits, derive));
+        assert!(!may_use(derive, bits));
+    }
+
+    #[test]
+    fn places_follow_the_table_and_the_games_folder() {
+        assert_eq!(place_of("aether-wire", "crates/wire"), Some(Place::Floor(1)));
+        assert_eq!(place_of("aether-x-rules", "games/x/rules"), Some(Place::Rules));
+        assert_eq!(place_of("aether-x-server", "games/x/server"), Some(Place::Roof));
+        assert_eq!(place_of("aether-attic", "crates/attic"), None);
+    }
+
+    #[test]
+    fn the_browser_gets_floors_0_to_3_the_client_and_rules() {
+        assert!(builds_for_wasm("aether-replication", Place::Floor(3)));
+        assert!(builds_for_wasm("aether-client", Place::Floor(4)));
+        assert!(builds_for_wasm(RULES.0, RULES.1));
+        assert!(!builds_for_wasm(ENGINE.0, ENGINE.1));
+        assert!(!builds_for_wasm("aether-bits-derive", Place::Floor(0)));
+    }
+}

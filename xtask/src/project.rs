@@ -1,0 +1,77 @@
+//! Where the project lies, and cargo called on it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::process;
+
+/// The work tree and its build folder.
+pub struct Project {
+    /// The workspace's root folder.
+    pub root: PathBuf,
+    /// The build folder, which follows `CARGO_TARGET_DIR`.
+    pub target: PathBuf,
+}
+
+impl Project {
+    /// Finds the project around the current folder.
+    pub fn open() -> Result<Self, Failure> {
+        let mut metadata = cargo_program();
+        if let Some(own) = std::env::var_os("CARGO_MANIFEST_DIR") {
+            metadata.current_dir(own);
+        }
+        metadata.args(["metadata", "--format-version=1", "--no-deps"]);
+        let metadata = parse(&process::output(&mut metadata)?)?;
+        Ok(Self { root: path_at(&metadata, "workspace_root")?, target: path_at(&metadata, "target_directory")? })
+    }
+
+    /// The cargo that started us, at the project's root.
+    pub fn cargo(&self) -> Command {
+        let mut command = cargo_program();
+        command.current_dir(&self.root);
+        command
+    }
+
+    /// What cargo knows about the workspace and all it depends on.
+    pub fn metadata(&self) -> Result<Value, Failure> {
+        let mut command = self.cargo();
+        parse(&process::output(command.args(["metadata", "--format-version=1"]))?)
+    }
+
+    /// Manifests of the packages that stand outside the workspace on purpose.
+    pub fn excluded_manifests(&self) -> Vec<PathBuf> {
+        let mut folders = vec![self.root.join("fuzz")];
+        folders.extend(subfolders(&self.root.join("peers")));
+        folders.into_iter().map(|folder| folder.join("Cargo.toml")).filter(|manifest| manifest.is_file()).collect()
+    }
+}
+
+/// The folders directly in a folder, sorted by name; none if it does not exist.
+pub fn subfolders(folder: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect();
+    found.sort();
+    found
+}
+
+/// Reads cargo's JSON.
+pub fn parse(json: &str) -> Result<Value, Failure> {
+    serde_json::from_str(json).map_err(|error| Failure::new(format!("cargo's metadata is not understood: {error}")))
+}
+
+fn path_at(metadata: &Value, key: &str) -> Result<PathBuf, Failure> {
+    metadata[key].as_str().map(PathBuf::from).ok_or_else(|| Failure::new(format!("cargo's metadata lacks `{key}`")))
+}
+
+fn cargo_program() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")))
+}

@@ -1,0 +1,289 @@
+//! Rules about who depends on whom, from cargo's metadata.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{Finding, relative};
+use crate::failure::Failure;
+use crate::house::{self, Place, TESTKIT};
+
+/// The async runtime that stays above the engine.
+const RUNTIME: &str = "tokio";
+
+/// A package of the workspace.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// Its folder relative to the root.
+    pub folder: String,
+    /// Cargo's own name for it, which includes where it comes from.
+    pub id: String,
+    /// The packages it names in its manifest.
+    pub dependencies: Vec<Dependency>,
+}
+
+/// One line of a manifest's dependencies.
+#[derive(Debug, Clone)]
+pub struct Dependency {
+    /// The package used.
+    pub name: String,
+    /// Whether only tests, benches and examples use it.
+    pub for_tests: bool,
+}
+
+/// The packages of the workspace, by name.
+pub fn members(metadata: &Value, root: &Path) -> Result<Vec<Member>, Failure> {
+    let mut members: Vec<Member> = array(metadata, "packages")?
+        .iter()
+        // Cargo gives a source to everything that is not a path of ours.
+        .filter(|package| package["source"].is_null())
+        .map(|package| Member {
+            name: text(&package["name"]),
+            folder: Path::new(&text(&package["manifest_path"]))
+                .parent()
+                .map_or_else(String::new, |folder| relative(folder, root)),
+            id: text(&package["id"]),
+            dependencies: dependencies(package),
+        })
+        .collect();
+    members.sort_by(|left, right| left.name.cmp(&right.name));
+    Ok(members)
+}
+
+fn dependencies(package: &Value) -> Vec<Dependency> {
+    let listed = package["dependencies"].as_array();
+    let listed = listed.map(Vec::as_slice).unwrap_or_default();
+    listed
+        .iter()
+        .map(|dependency| Dependency { name: text(&dependency["name"]), for_tests: dependency["kind"] == "dev" })
+        .collect()
+}
+
+/// A crate uses only crates on lower floors.
+pub fn check_floors(members: &[Member], manifest: &dyn Fn(&str) -> String) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let places: BTreeMap<&str, Place> = members
+        .iter()
+        .filter_map(|member| Some((member.name.as_str(), house::place_of(&member.name, &member.folder)?)))
+        .collect();
+    for member in members {
+        let path = format!("{}/Cargo.toml", member.folder);
+        let Some(&place) = places.get(member.name.as_str()) else {
+            findings.push(Finding {
+                path,
+                line: 1,
+                rule: "floors",
+                advice: format!("give {} a floor in xtask/src/house.rs", member.name),
+                warning: false,
+            });
+            continue;
+        };
+        for dependency in &member.dependencies {
+            let Some(&used) = places.get(dependency.name.as_str()) else {
+                continue;
+            };
+            let in_tests = dependency.for_tests && dependency.name == TESTKIT;
+            if in_tests || house::may_use((&member.name, place), (&dependency.name, used)) {
+                continue;
+            }
+            findings.push(Finding {
+                line: line_of(&manifest(&path), &dependency.name),
+                path: path.clone(),
+                rule: "floors",
+                advice: format!(
+                    "{} ({place:?}) may use only lower floors, not {} ({used:?}); move the code \
+                     down or pass it in from above",
+                    member.name, dependency.name
+                ),
+                warning: false,
+            });
+        }
+    }
+    findings
+}
+
+/// The async runtime is in nobody's dependency tree up to the engine and the client.
+pub fn check_runtime(members: &[Member], resolved: &Resolved) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for member in members {
+        let place = house::place_of(&member.name, &member.folder);
+        let Some(place) = place else { continue };
+        if !house::is_synchronous(&member.name, place) {
+            continue;
+        }
+        if let Some(way) = resolved.way_to(&member.id, RUNTIME) {
+            findings.push(Finding {
+                path: format!("{}/Cargo.toml", member.folder),
+                line: 1,
+                rule: "runtime",
+                advice: format!(
+                    "{} must do without {RUNTIME}, which comes by {}; drop that dependency or \
+                     its feature",
+                    member.name,
+                    way.join(" -> ")
+                ),
+                warning: false,
+            });
+        }
+    }
+    findings
+}
+
+/// The resolved dependency graph without what only tests use.
+#[derive(Default)]
+pub struct Resolved {
+    names: BTreeMap<String, String>,
+    uses: BTreeMap<String, Vec<String>>,
+}
+
+impl Resolved {
+    /// Reads the graph from cargo's metadata.
+    pub fn read(metadata: &Value) -> Result<Self, Failure> {
+        let mut resolved = Self::default();
+        for package in array(metadata, "packages")? {
+            resolved.names.insert(text(&package["id"]), text(&package["name"]));
+        }
+        for node in array(&metadata["resolve"], "nodes")? {
+            let uses = array(node, "deps")?
+                .iter()
+                .filter(|used| {
+                    let kinds = used["dep_kinds"].as_array();
+                    kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind["kind"] != "dev"))
+                })
+                .map(|used| text(&used["pkg"]))
+                .collect();
+            resolved.uses.insert(text(&node["id"]), uses);
+        }
+        Ok(resolved)
+    }
+
+    /// The shortest chain of names from a package to one called `wanted`, if there is one.
+    fn way_to(&self, from: &str, wanted: &str) -> Option<Vec<String>> {
+        let mut seen = BTreeSet::from([from]);
+        let mut waiting = VecDeque::from([vec![from]]);
+        while let Some(way) = waiting.pop_front() {
+            let last = way.last()?;
+            if self.names.get(*last).is_some_and(|name| name == wanted) {
+                let named = |id: &&str| self.names.get(*id).cloned().unwrap_or_default();
+                return Some(way.iter().map(named).collect());
+            }
+            for next in self.uses.get(*last).into_iter().flatten() {
+                if seen.insert(next) {
+                    let mut longer = way.clone();
+                    longer.push(next);
+                    waiting.push_back(longer);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// The line of a manifest where a dependency is named, or its first line.
+fn line_of(manifest: &str, dependency: &str) -> usize {
+    manifest.lines().position(|line| line.trim_start().starts_with(dependency)).map_or(1, |index| index + 1)
+}
+
+fn array<'a>(value: &'a Value, key: &str) -> Result<&'a Vec<Value>, Failure> {
+    value[key].as_array().ok_or_else(|| Failure::new(format!("cargo's metadata lacks the list `{key}`")))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn member(name: &str, dependencies: &[(&str, bool)]) -> Member {
+        let folder = format!("crates/{}", name.trim_start_matches("aether-"));
+        let dependencies = dependencies
+            .iter()
+            .map(|(name, for_tests)| Dependency { name: (*name).into(), for_tests: *for_tests })
+            .collect();
+        Member { name: name.into(), folder, id: name.into(), dependencies }
+    }
+
+    fn floors(members: &[Member]) -> Vec<Finding> {
+        check_floors(members, &|_| "[dependencies]\naether-engine.workspace = true\n".into())
+    }
+
+    #[test]
+    fn using_a_lower_floor_is_fine() {
+        let members =
+            [member("aether-world", &[]), member("aether-engine", &[("aether-world", false), ("serde_json", false)])];
+        assert_eq!(floors(&members), []);
+    }
+
+    #[test]
+    fn using_a_higher_floor_is_named_at_its_line() {
+        let members = [member("aether-engine", &[]), member("aether-world", &[("aether-engine", false)])];
+        let findings = floors(&members);
+        assert_eq!(findings.len(), 1);
+        assert_eq!((findings[0].path.as_str(), findings[0].line), ("crates/world/Cargo.toml", 2));
+    }
+
+    #[test]
+    fn only_the_testkit_may_be_used_from_above_and_only_by_tests() {
+        let testkit = member("aether-testkit", &[]);
+        let engine = member("aether-engine", &[]);
+        let in_tests = member("aether-world", &[("aether-testkit", true)]);
+        assert_eq!(floors(&[testkit.clone(), in_tests]), []);
+        let in_code = member("aether-world", &[("aether-testkit", false)]);
+        assert_eq!(floors(&[testkit, in_code]).len(), 1);
+        let other_in_tests = member("aether-world", &[("aether-engine", true)]);
+        assert_eq!(floors(&[engine, other_in_tests]).len(), 1);
+    }
+
+    #[test]
+    fn a_crate_without_a_floor_is_sent_to_the_table() {
+        let findings = floors(&[member("aether-attic", &[])]);
+        assert!(findings[0].advice.contains("house.rs"));
+    }
+
+    fn metadata(kind: Value) -> Value {
+        json!({
+            "packages": [
+                {"id": "e", "name": "aether-engine", "source": null,
+                 "manifest_path": "/p/crates/engine/Cargo.toml",
+                 "dependencies": [{"name": "middle", "kind": null}]},
+                {"id": "m", "name": "middle", "source": "registry"},
+                {"id": "t", "name": "tokio", "source": "registry"}
+            ],
+            "resolve": {"nodes": [
+                {"id": "e", "deps": [{"pkg": "m", "dep_kinds": [{"kind": null}]}]},
+                {"id": "m", "deps": [{"pkg": "t", "dep_kinds": [{"kind": kind}]}]},
+                {"id": "t", "deps": []}
+            ]}
+        })
+    }
+
+    fn runtime(metadata: &Value) -> Vec<Finding> {
+        let members = members(metadata, Path::new("/p")).unwrap();
+        check_runtime(&members, &Resolved::read(metadata).unwrap())
+    }
+
+    #[test]
+    fn a_runtime_behind_another_dependency_is_found_with_its_way() {
+        let findings = runtime(&metadata(Value::Null));
+        assert_eq!(findings.len(), 1);
+        assert!(findings[0].advice.contains("aether-engine -> middle -> tokio"));
+    }
+
+    #[test]
+    fn a_runtime_that_only_tests_use_is_fine() {
+        assert_eq!(runtime(&metadata(json!("dev"))), []);
+    }
+
+    #[test]
+    fn members_are_the_packages_without_a_source() {
+        let members = members(&metadata(Value::Null), Path::new("/p")).unwrap();
+        assert_eq!(members.len(), 1);
+        assert_eq!(members[0].folder, "crates/engine");
+    }
+}
