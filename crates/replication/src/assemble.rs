@@ -1,10 +1,10 @@
 //! Puts encoded ranges into packets.
 
 use crate::Link;
-use crate::deltas::{Deltas, Range};
+use crate::deltas::Deltas;
 use crate::flight::Cargo;
 use crate::gather::{Due, Gathered};
-use crate::packet::{self, ENTRIES_MAX, Header, PREFIX_BITS_MAX};
+use crate::packet::{self, ENTRIES_MAX, Header, PREFIX_BITS_MAX, Source};
 use crate::view::{Frame, View};
 use aether_bits::BitWriter;
 use aether_wire::limits::STATE_PACKET_BYTES_MAX;
@@ -37,7 +37,7 @@ impl View {
         input_ack: InputSeq,
         sink: &mut impl PacketSink,
     ) {
-        self.choose(frame, deltas, gathered);
+        self.choose(frame, gathered);
         let removals = self.departed.iter().any(|(_, sent)| *sent == Tick::ZERO);
         if gathered.due.is_empty() && !removals && input_ack == self.input_ack_sent {
             self.silent_snapshots = self.silent_snapshots.saturating_add(1);
@@ -47,30 +47,20 @@ impl View {
         }
         self.silent_snapshots = 0;
         self.input_ack_sent = input_ack;
-        let Gathered {
-            due, writer, uses, ..
-        } = gathered;
+        let Gathered { due, writer, uses, any_full, .. } = gathered;
         uses.resize(deltas.len(), 0);
-        let mut packets = Packets::new(
-            self,
-            (frame.world.tick(), input_ack, gap_bits(due)),
-            writer,
-            sink,
-        );
-        packets.removals();
         for due in due.iter() {
-            let range = deltas.at(due.range);
-            if range.full {
-                uses[due.range as usize] += 1;
-                packets.entity(FULL, due, range, deltas);
-            }
+            uses[due.found.range as usize] += 1;
         }
-        for due in due.iter() {
-            let range = deltas.at(due.range);
-            if !range.full {
-                uses[due.range as usize] += 1;
-                packets.entity(UPDATE, due, range, deltas);
-            }
+        let mut packets = Packets::new(self, (frame.world.tick(), input_ack, gap_bits(due)), writer, sink);
+        if removals {
+            packets.removals();
+        }
+        if *any_full {
+            packets.entities(FULL, due.iter().filter(|due| due.found.full), deltas);
+            packets.entities(UPDATE, due.iter().filter(|due| !due.found.full), deltas);
+        } else {
+            packets.entities(UPDATE, due.iter(), deltas);
         }
         packets.finish(true);
     }
@@ -92,10 +82,9 @@ struct Packets<'a, S> {
     input_ack: InputSeq,
     gap_bits: u32,
     counts: [u32; 3],
-    part: usize,
+    cargo: Cargo,
     next_slot: u32,
-    age: u32,
-    cargo_len: usize,
+    source: Source,
 }
 
 impl<'a, S: PacketSink> Packets<'a, S> {
@@ -105,19 +94,10 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         writer: &'a mut BitWriter,
         sink: &'a mut S,
     ) -> Self {
-        let mut packets = Packets {
-            view,
-            sink,
-            writer,
-            tick,
-            input_ack,
-            gap_bits,
-            counts: [0; 3],
-            part: REMOVED,
-            next_slot: 0,
-            age: 0,
-            cargo_len: 0,
-        };
+        let cargo = view.flight.cargo(tick);
+        let (next_slot, source) = (0, Source::default());
+        let mut packets =
+            Packets { view, sink, writer, tick, input_ack, gap_bits, counts: [0; 3], cargo, next_slot, source };
         packets.begin();
         packets
     }
@@ -127,11 +107,11 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         departed.sort_unstable();
         for (slot, sent) in departed.iter_mut().filter(|(_, sent)| *sent == Tick::ZERO) {
             *sent = self.tick;
-            self.enter(REMOVED, *slot, 0);
+            self.make_room(REMOVED, 0);
             let (code, bits) = packet::gap_code(*slot - self.next_slot, self.gap_bits);
             self.writer.write(code, bits);
             self.next_slot = *slot + 1;
-            self.load(Cargo::Removal(*slot));
+            self.cargo.removals.push(*slot);
         }
         if self.view.link == Link::Ordered {
             departed.clear();
@@ -139,60 +119,51 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         self.view.departed = departed;
     }
 
-    #[inline]
-    fn entity(&mut self, part: usize, due: &Due, range: &Range, deltas: &Deltas) {
-        self.enter(part, due.slot, range.bits);
-        let (mut code, mut bits) = packet::gap_code(due.slot - self.next_slot, self.gap_bits);
-        if part == UPDATE && self.view.link == Link::Unordered {
-            let age = self.tick.since(due.base);
-            let (base_code, base_bits) = packet::base_code(age, self.age);
-            code |= base_code << bits;
-            bits += base_bits;
-            self.age = age;
+    fn entities<'d>(&mut self, part: usize, due: impl Iterator<Item = &'d Due>, deltas: &Deltas) {
+        self.next_slot = 0;
+        let ordered = self.view.link == Link::Ordered;
+        let any_waiting = !self.view.waiting.is_empty();
+        for due in due {
+            self.make_room(part, due.found.bits);
+            let (mut lead, mut lead_bits) = packet::gap_code(due.slot - self.next_slot, self.gap_bits);
+            if part == UPDATE {
+                let age = if ordered { 0 } else { self.tick.0 - due.base.0 };
+                let source = Source { age, spacing: u32::from(due.found.spacing) };
+                let (code, bits) = source.code(self.source, ordered);
+                lead |= code << lead_bits;
+                lead_bits += bits;
+                self.source = source;
+            }
+            deltas.append(lead, lead_bits, due.found, self.writer);
+            self.next_slot = due.slot + 1;
+            self.view.roster.sent[due.at as usize] = self.tick;
+            if ordered {
+                self.view.roster.advance(due.at as usize, self.tick);
+            } else {
+                self.cargo.states.push(due.slot);
+            }
+            if any_waiting {
+                self.view.waiting.remove(due.slot);
+            }
         }
-        self.writer.write(code, bits);
-        deltas.append(range, self.writer);
-        self.next_slot = due.slot + 1;
-        let at = due.at as usize;
-        self.view.roster.sent[at] = self.tick;
-        if self.view.link == Link::Ordered {
-            self.view.roster.base[at] = self.tick;
-        }
-        if !self.view.waiting.is_empty() {
-            self.view.waiting.remove(due.slot);
-        }
-        self.load(Cargo::State(due.slot));
     }
 
-    /// Makes sure that an entry of so many bits fits, in a new packet if need be.
+    /// Makes sure that an entry of so many bits fits, in a new packet if need be, and counts it.
     #[inline]
-    fn enter(&mut self, part: usize, _slot: u32, bits: u16) {
+    fn make_room(&mut self, part: usize, bits: u16) {
         let end = self.writer.bits() + PREFIX_BITS_MAX as usize + usize::from(bits);
         if end > STATE_PACKET_BYTES_MAX * 8 || self.counts[part] == ENTRIES_MAX {
             self.finish(false);
             self.begin();
         }
-        if part != self.part {
-            self.part = part;
-            self.next_slot = 0;
-        }
         self.counts[part] += 1;
-    }
-
-    #[inline]
-    fn load(&mut self, cargo: Cargo) {
-        if self.view.link == Link::Unordered {
-            self.view.flight.load(cargo);
-            self.cargo_len += 1;
-        }
     }
 
     fn begin(&mut self) {
         self.writer.clear();
         self.counts = [0; 3];
         self.next_slot = 0;
-        self.age = 0;
-        self.cargo_len = 0;
+        self.source = Source::default();
         let header = Header {
             tick: self.tick,
             sequence: self.view.next_sequence,
@@ -210,7 +181,8 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         let sequence = self.view.next_sequence;
         self.view.next_sequence.0 += 1;
         if self.view.link == Link::Unordered {
-            self.view.flight.depart(sequence, self.tick, self.cargo_len);
+            let next = self.view.flight.cargo(self.tick);
+            self.view.flight.depart(sequence, std::mem::replace(&mut self.cargo, next));
         }
         let mut buffer = self.sink.buffer();
         buffer.clear();

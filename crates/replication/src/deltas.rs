@@ -1,6 +1,6 @@
 //! Differences, each encoded once and shared by all clients that have the same baseline.
 
-use aether_bits::BitWriter;
+use aether_bits::{Ages, BitWriter};
 use aether_wire::Tick;
 use aether_world::{World, bits_of};
 
@@ -22,20 +22,41 @@ pub struct Deltas {
 #[derive(Clone, Copy, Debug, Default)]
 struct Head {
     tick: Tick,
-    base: Tick,
-    range: u32,
+    key: Key,
+    found: Found,
 }
 
-/// One encoded difference.
-#[derive(Clone, Copy, Debug)]
-pub struct Range {
-    base: Tick,
-    word: u32,
+/// From which states a difference is made: the baseline, zero for none, and how many ticks before it the state lies that
+/// tells of its motion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub base: Tick,
+    pub spacing: u8,
+}
+
+/// An encoded difference, as gathering needs to know it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Found {
+    /// Its number.
+    pub range: u32,
     /// Zero when there is nothing to send.
     pub bits: u16,
     /// Whether it is a whole entity rather than a difference.
     pub full: bool,
+    /// The spacing that was used: zero also where the state before the baseline is no longer known.
+    pub spacing: u8,
+}
+
+/// Where an encoded difference lies.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    key: Key,
+    found: Found,
+    word: u32,
+    /// The next difference of the same slot.
     next: u32,
+    /// The first 64 bits, which most often are all.
+    start: u64,
 }
 
 /// How many bits each component cost, over all clients of a snapshot.
@@ -58,34 +79,14 @@ impl Deltas {
         self.shares.clear();
     }
 
-    /// The difference of a slot's entity from its state at tick `base` (everything, if that is zero): encoded now, unless
-    /// it was asked for before.
+    /// The difference of a slot's entity from a state before (everything, if that is none): encoded now, unless it was
+    /// asked for before.
     #[inline]
-    pub fn range(&mut self, world: &World, slot: u32, base: Tick) -> u32 {
+    pub(crate) fn find(&mut self, world: &World, slot: u32, key: Key) -> Found {
         match self.heads.get(slot as usize) {
-            Some(head) if head.tick == self.tick => {
-                if head.base == base {
-                    return head.range;
-                }
-                let mut range = head.range;
-                while range != NONE {
-                    if self.ranges[range as usize].base == base {
-                        return range;
-                    }
-                    range = self.ranges[range as usize].next;
-                }
-            }
-            Some(_) => {}
-            None => self.heads.resize(slot as usize + 1, Head::default()),
+            Some(head) if head.tick == self.tick && head.key == key => head.found,
+            _ => self.find_other(world, slot, key),
         }
-        self.add(world, slot, base)
-    }
-
-    /// An encoded difference.
-    #[inline]
-    #[must_use]
-    pub fn at(&self, range: u32) -> &Range {
-        &self.ranges[range as usize]
     }
 
     /// How many differences were encoded for this snapshot.
@@ -100,13 +101,17 @@ impl Deltas {
         self.ranges.is_empty()
     }
 
-    /// Appends an encoded difference.
+    /// Appends `bits` bits of `lead` and then an encoded difference.
     #[inline]
-    pub fn append(&self, range: &Range, writer: &mut BitWriter) {
-        writer.append(
-            &self.arena.words()[range.word as usize..],
-            u32::from(range.bits),
-        );
+    pub(crate) fn append(&self, lead: u64, lead_bits: u32, found: Found, writer: &mut BitWriter) {
+        let range = &self.ranges[found.range as usize];
+        let bits = u32::from(found.bits);
+        if lead_bits + bits <= 64 {
+            writer.write(lead | range.start << lead_bits, lead_bits + bits);
+        } else {
+            writer.write(lead, lead_bits);
+            writer.append(&self.arena.words()[range.word as usize..], bits);
+        }
     }
 
     /// Adds to `ledger` what the components cost, when range `i` was sent `uses[i]` times.
@@ -120,45 +125,64 @@ impl Deltas {
         }
     }
 
-    fn add(&mut self, world: &World, slot: u32, base: Tick) -> u32 {
-        let word = self.arena.words().len() as u32;
+    fn find_other(&mut self, world: &World, slot: u32, key: Key) -> Found {
+        if slot as usize >= self.heads.len() {
+            self.heads.resize(slot as usize + 1, Head::default());
+        }
+        let head = self.heads[slot as usize];
+        if head.tick != self.tick {
+            let found = self.add(world, slot, key);
+            self.heads[slot as usize] = Head { tick: self.tick, key, found };
+            return found;
+        }
+        let mut last = head.found.range;
+        loop {
+            let range = &self.ranges[last as usize];
+            if range.key == key {
+                return range.found;
+            }
+            if range.next == NONE {
+                break;
+            }
+            last = range.next;
+        }
+        let found = self.add(world, slot, key);
+        self.ranges[last as usize].next = found.range;
+        found
+    }
+
+    fn add(&mut self, world: &World, slot: u32, key: Key) -> Found {
+        let word = self.arena.words().len();
         let share = self.shares.len();
         self.shares.resize(share + self.components, 0);
-        let mut full = base == Tick::ZERO || world.shaped_at(slot) > base;
-        if !full && !self.write_delta(world, slot, base, share) {
-            self.arena.truncate_words(word as usize);
-            self.shares[share..].fill(0);
-            full = true;
+        let mut spacing = key.spacing;
+        let mut full = key.base == Tick::ZERO || world.shaped_at(slot) > key.base;
+        if !full && !self.write_delta(world, slot, key, share) {
+            self.take_back(word, share);
+            spacing = 0;
+            if key.spacing == 0 || !self.write_delta(world, slot, Key { spacing, ..key }, share) {
+                self.take_back(word, share);
+                full = true;
+            }
         }
         if full {
             self.write_full(world, slot, share);
         }
-        let bits = self.arena.bits() - word as usize * 64;
+        let bits = (self.arena.bits() - word * 64) as u16;
         self.arena.align();
-        let index = self.ranges.len() as u32;
-        let head = &mut self.heads[slot as usize];
-        let mut next = NONE;
-        if head.tick == self.tick {
-            next = std::mem::replace(&mut self.ranges[head.range as usize].next, index);
-        } else {
-            *head = Head {
-                tick: self.tick,
-                base,
-                range: index,
-            };
-        }
-        self.ranges.push(Range {
-            base,
-            word,
-            bits: bits as u16,
-            full,
-            next,
-        });
-        index
+        let start = self.arena.words().get(word).copied().unwrap_or(0);
+        let found = Found { range: self.ranges.len() as u32, bits, full, spacing };
+        self.ranges.push(Range { key, found, word: word as u32, next: NONE, start });
+        found
     }
 
-    /// Appends the components that changed after `base`; false if the state at `base` is no longer known.
-    fn write_delta(&mut self, world: &World, slot: u32, base: Tick, share: usize) -> bool {
+    fn take_back(&mut self, word: usize, share: usize) {
+        self.arena.truncate_words(word);
+        self.shares[share..].fill(0);
+    }
+
+    /// Appends the components that changed after the baseline; false if a state it is made from is no longer known.
+    fn write_delta(&mut self, world: &World, slot: u32, Key { base, spacing }: Key, share: usize) -> bool {
         if world.changed_at(slot) <= base {
             return true;
         }
@@ -166,15 +190,15 @@ impl Deltas {
         let columns = world.columns();
         if shape.count_ones() > 1 {
             for index in bits_of(shape) {
-                self.arena
-                    .write_bool(columns[index].changed_after(slot, base));
+                self.arena.write_bool(columns[index].changed_after(slot, base));
             }
         }
-        let elapsed_seconds = self.tick.since(base) as f32 * self.seconds_per_tick;
+        let (elapsed, spacing) = (self.tick.since(base), u32::from(spacing));
+        let ages = Ages { elapsed, spacing, seconds_per_tick: self.seconds_per_tick };
         for index in bits_of(shape) {
             if columns[index].changed_after(slot, base) {
                 let before = self.arena.bits();
-                if !columns[index].write_delta(slot, base, elapsed_seconds, &mut self.arena) {
+                if !columns[index].write_delta(slot, base, ages, &mut self.arena) {
                     return false;
                 }
                 self.shares[share + index] = (self.arena.bits() - before) as u16;

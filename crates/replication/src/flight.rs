@@ -8,13 +8,14 @@ const OVERTAKEN_MAX: u32 = 8;
 /// The most packets in flight; beyond, the oldest counts as lost.
 const PACKETS_MAX: usize = 512;
 
-/// What a packet carried for one slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cargo {
-    /// Its state.
-    State(u32),
-    /// The news that it is gone.
-    Removal(u32),
+/// What a packet carried.
+#[derive(Debug, Default)]
+pub struct Cargo {
+    pub tick: Tick,
+    /// The slots whose state it carried.
+    pub states: Vec<u32>,
+    /// The slots that it said were gone.
+    pub removals: Vec<u32>,
 }
 
 /// What became of a packet.
@@ -24,94 +25,69 @@ pub enum Fate {
     Lost,
 }
 
-/// The log of packets in flight.
+/// The log of packets in flight, oldest first.
 #[derive(Debug, Default)]
 pub struct Flight {
     packets: VecDeque<Packet>,
-    cargo: VecDeque<Cargo>,
+    /// The cargo of settled packets, for its memory.
+    spare: Vec<Cargo>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Packet {
     sequence: PacketSeq,
-    tick: Tick,
-    cargo_len: usize,
+    cargo: Cargo,
     open: bool,
 }
 
 impl Flight {
-    /// Notes one more thing in the packet being written.
-    #[inline]
-    pub fn load(&mut self, cargo: Cargo) {
-        self.cargo.push_back(cargo);
+    /// An empty cargo for the next packet.
+    pub fn cargo(&mut self, tick: Tick) -> Cargo {
+        let mut cargo = self.spare.pop().unwrap_or_default();
+        cargo.tick = tick;
+        cargo.states.clear();
+        cargo.removals.clear();
+        cargo
     }
 
-    /// Notes that the packet with the last `cargo_len` things was sent.
-    pub fn depart(&mut self, sequence: PacketSeq, tick: Tick, cargo_len: usize) {
-        self.packets.push_back(Packet {
-            sequence,
-            tick,
-            cargo_len,
-            open: true,
-        });
+    /// Notes that a packet was sent.
+    pub fn depart(&mut self, sequence: PacketSeq, cargo: Cargo) {
+        self.packets.push_back(Packet { sequence, cargo, open: true });
     }
 
     /// Takes in an acknowledgement: `latest` arrived, and of the 64 before it those whose bit is set.
-    pub fn acknowledge(
-        &mut self,
-        latest: PacketSeq,
-        bitmap: u64,
-        mut settle: impl FnMut(Cargo, Tick, Fate),
-    ) {
-        let newest = self
-            .packets
-            .back()
-            .map_or(PacketSeq(0), |packet| packet.sequence);
-        if latest > newest {
-            // It names a packet that was never sent, or nothing is in flight.
+    pub fn acknowledge(&mut self, latest: PacketSeq, bitmap: u64, mut settle: impl FnMut(&Cargo, Fate)) {
+        // What names a packet that was never sent is no acknowledgement.
+        if self.packets.back().is_none_or(|newest| latest > newest.sequence) {
             return;
         }
-        let mut first = 0;
-        for packet in &mut self.packets {
-            if packet.sequence > latest {
-                break;
-            }
+        for packet in self.packets.iter_mut().take_while(|packet| packet.sequence <= latest) {
             let before = latest.0 - packet.sequence.0;
             let received = before == 0 || before <= 64 && bitmap >> (before - 1) & 1 == 1;
             if packet.open && (received || before > OVERTAKEN_MAX) {
                 packet.open = false;
-                let fate = if received { Fate::Received } else { Fate::Lost };
-                for index in first..first + packet.cargo_len {
-                    settle(self.cargo[index], packet.tick, fate);
-                }
+                settle(&packet.cargo, if received { Fate::Received } else { Fate::Lost });
             }
-            first += packet.cargo_len;
         }
-        self.drop_settled();
+        while self.packets.front().is_some_and(|packet| !packet.open) {
+            self.retire();
+        }
     }
 
     /// Gives up packets older than `oldest`, and those beyond the most that are followed.
-    pub fn expire(&mut self, oldest: Tick, mut settle: impl FnMut(Cargo, Tick, Fate)) {
+    pub fn expire(&mut self, oldest: Tick, mut settle: impl FnMut(&Cargo, Fate)) {
         while let Some(packet) = self.packets.front() {
-            if packet.open && packet.tick >= oldest && self.packets.len() <= PACKETS_MAX {
-                break;
-            }
-            let packet = *packet;
-            self.packets.pop_front();
-            for cargo in self.cargo.drain(..packet.cargo_len) {
-                if packet.open {
-                    settle(cargo, packet.tick, Fate::Lost);
+            if packet.open {
+                if packet.cargo.tick >= oldest && self.packets.len() <= PACKETS_MAX {
+                    break;
                 }
+                settle(&packet.cargo, Fate::Lost);
             }
+            self.retire();
         }
     }
 
-    fn drop_settled(&mut self) {
-        while let Some(packet) = self.packets.front()
-            && !packet.open
-        {
-            self.cargo.drain(..packet.cargo_len);
-            self.packets.pop_front();
-        }
+    fn retire(&mut self) {
+        self.spare.extend(self.packets.pop_front().map(|packet| packet.cargo));
     }
 }

@@ -1,5 +1,6 @@
 //! What is due for a client in a snapshot.
 
+use crate::deltas::{Found, Key};
 use crate::view::{Frame, View};
 use crate::{BASELINE_AGE_MAX, Deltas, Link, SendSettings};
 use aether_bits::BitWriter;
@@ -15,6 +16,10 @@ pub struct Gathered {
     /// How often each range was sent.
     pub(crate) uses: Vec<u32>,
     urgency: Vec<(f32, u32)>,
+    /// What everything due will take, about.
+    bits: usize,
+    /// Whether anything due is a whole entity.
+    pub(crate) any_full: bool,
 }
 
 /// One entity that is due.
@@ -24,7 +29,7 @@ pub(crate) struct Due {
     /// Its position in the roster.
     pub at: u32,
     pub base: Tick,
-    pub range: u32,
+    pub found: Found,
 }
 
 /// An entity's urgency grows by this much each snapshot even at the edge of sight, so that nothing starves.
@@ -48,77 +53,78 @@ impl Gathered {
 }
 
 impl View {
-    /// Lists the entities whose state the client lacks and whose turn it is.
-    pub fn gather(&mut self, frame: &Frame<'_>, gathered: &mut Gathered) {
+    /// Lists the entities whose state the client lacks and whose turn it is, and finds or encodes their differences.
+    pub fn gather(&mut self, frame: &Frame<'_>, deltas: &mut Deltas, gathered: &mut Gathered) {
+        self.list(frame, gathered, |slot, key| deltas.find(frame.world, slot, key));
+    }
+
+    /// The first half of [`View::gather`], which views can do side by side: lists what is due.
+    pub fn survey(&mut self, frame: &Frame<'_>, gathered: &mut Gathered) {
+        self.list(frame, gathered, |_, Key { spacing, .. }| Found { bits: 1, spacing, ..Found::default() });
+    }
+
+    /// The second half of [`View::gather`], one view after the other: finds or encodes the differences.
+    pub fn resolve(&mut self, frame: &Frame<'_>, deltas: &mut Deltas, gathered: &mut Gathered) {
+        let Gathered { due, bits, any_full, .. } = gathered;
+        (*bits, *any_full) = (0, false);
+        due.retain_mut(|due| {
+            due.found = deltas.find(frame.world, due.slot, Key { base: due.base, spacing: due.found.spacing });
+            *bits += usize::from(due.found.bits) + PREFIX_BITS_TYPICAL;
+            *any_full |= due.found.full;
+            if due.found.bits == 0 {
+                self.waiting.remove(due.slot);
+            }
+            due.found.bits > 0
+        });
+    }
+
+    #[inline]
+    fn list(&mut self, frame: &Frame<'_>, gathered: &mut Gathered, mut find: impl FnMut(u32, Key) -> Found) {
+        let now = frame.world.tick();
         if self.link == Link::Unordered {
-            self.expire(Tick(
-                frame
-                    .world
-                    .tick()
-                    .0
-                    .saturating_sub(frame.settings.resend_ticks),
-            ));
+            self.expire(Tick(now.0.saturating_sub(frame.settings.resend_ticks)));
         }
-        gathered.due.clear();
-        let rings = Rings::new(frame, self.center);
-        let visible = self.roster.visible.words();
+        let View { roster, waiting, link, center, .. } = self;
+        let rings = Rings::new(frame, *center);
+        let Gathered { due, bits: due_bits, any_full, .. } = gathered;
+        due.clear();
+        (*due_bits, *any_full) = (0, false);
         let changed = frame.changed.words();
-        let waiting = self.waiting.words();
         let mut before = 0;
-        for (word, &seen) in visible.iter().enumerate() {
-            let mut bits =
-                seen & (changed.get(word).unwrap_or(&0) | waiting.get(word).unwrap_or(&0));
+        for (word, &seen) in roster.visible.words().iter().enumerate() {
+            let late = waiting.words().get(word).unwrap_or(&0);
+            let mut bits = seen & (changed.get(word).unwrap_or(&0) | late);
             while bits != 0 {
                 let bit = bits & bits.wrapping_neg();
                 bits ^= bit;
                 let slot = word as u32 * 64 + bit.trailing_zeros();
                 let at = before + (seen & (bit - 1)).count_ones();
-                gathered.due.push(Due {
-                    slot,
-                    at,
-                    base: self.base(at as usize, frame.world.tick()),
-                    range: 0,
-                });
+                let key = certain(roster.base[at as usize], roster.spacing[at as usize], now, *link);
+                if key.base != Tick::ZERO && rings.as_ref().is_some_and(|rings| !rings.is_turn(slot)) {
+                    waiting.insert(slot);
+                    continue;
+                }
+                let found = find(slot, key);
+                if found.bits == 0 {
+                    // It was lost, but a later packet brought it.
+                    waiting.remove(slot);
+                    continue;
+                }
+                *due_bits += usize::from(found.bits) + PREFIX_BITS_TYPICAL;
+                *any_full |= found.full;
+                due.push(Due { slot, at, base: key.base, found });
             }
             before += seen.count_ones();
-        }
-        if let Some(rings) = rings {
-            gathered.due.retain(|due| {
-                let turn = due.base == Tick::ZERO || rings.is_turn(due.slot);
-                if !turn {
-                    self.waiting.insert(due.slot);
-                }
-                turn
-            });
-        }
-    }
-
-    /// Finds or encodes the difference for everything that is due.
-    pub fn resolve(&mut self, frame: &Frame<'_>, deltas: &mut Deltas, gathered: &mut Gathered) {
-        let mut empty = false;
-        for due in &mut gathered.due {
-            due.range = deltas.range(frame.world, due.slot, due.base);
-            empty |= deltas.at(due.range).bits == 0;
-        }
-        if empty {
-            // It was lost, but a later packet brought it.
-            gathered.due.retain(|due| {
-                let something = deltas.at(due.range).bits > 0;
-                if !something {
-                    self.waiting.remove(due.slot);
-                }
-                something
-            });
         }
     }
 
     /// Keeps what is most urgent within the byte budget; the rest waits, and grows more urgent.
-    pub(crate) fn choose(&mut self, frame: &Frame<'_>, deltas: &Deltas, gathered: &mut Gathered) {
+    pub(crate) fn choose(&mut self, frame: &Frame<'_>, gathered: &mut Gathered) {
         let budget_bits = frame.settings.bytes_max * 8;
-        let cost = |due: &Due| usize::from(deltas.at(due.range).bits) + GAP_BITS_TYPICAL;
-        if gathered.due.iter().map(cost).sum::<usize>() <= budget_bits {
+        if gathered.bits <= budget_bits {
             return;
         }
+        let cost = |due: &Due| usize::from(due.found.bits) + PREFIX_BITS_TYPICAL;
         gathered.urgency.clear();
         for (index, due) in gathered.due.iter().enumerate() {
             let urgency = self.roster.priority[due.at as usize] + self.urgency(frame, due);
@@ -142,22 +148,9 @@ impl View {
         for &(_, index) in &gathered.urgency[chosen..] {
             let due = &mut gathered.due[index as usize];
             self.waiting.insert(due.slot);
-            due.range = u32::MAX;
+            due.found.bits = 0;
         }
-        gathered.due.retain(|due| due.range != u32::MAX);
-    }
-
-    /// The tick whose state the client certainly still has.
-    #[inline]
-    fn base(&self, at: usize, now: Tick) -> Tick {
-        let base = self.roster.base[at];
-        // Once something newer is under way, the client keeps the old state only for so long.
-        let kept = now.since(base) <= BASELINE_AGE_MAX;
-        if kept || self.link == Link::Ordered {
-            base
-        } else {
-            Tick::ZERO
-        }
+        gathered.due.retain(|due| due.found.bits > 0);
     }
 
     fn urgency(&self, frame: &Frame<'_>, due: &Due) -> f32 {
@@ -171,18 +164,27 @@ impl View {
             }
             _ => 1.0,
         };
-        if due.base == Tick::ZERO {
-            nearness * URGENCY_NEW
-        } else {
-            nearness
-        }
+        if due.base == Tick::ZERO { nearness * URGENCY_NEW } else { nearness }
     }
 }
 
 /// At this distance an entity is half as urgent as one right here.
 const DISTANCE_HALF: f32 = 50.0;
-/// What a slot's gap and baseline usually take, for the budget.
-const GAP_BITS_TYPICAL: usize = 7;
+/// What a slot's gap and source usually take, for the budget.
+const PREFIX_BITS_TYPICAL: usize = 7;
+
+/// The states that the client certainly still has. On an unordered link it keeps them only for so long.
+#[inline]
+fn certain(base: Tick, spacing: u8, now: Tick, link: Link) -> Key {
+    let age = now.0 - base.0;
+    if link == Link::Ordered || age + u32::from(spacing) <= BASELINE_AGE_MAX {
+        Key { base, spacing }
+    } else if age <= BASELINE_AGE_MAX {
+        Key { base, spacing: 0 }
+    } else {
+        Key::default()
+    }
+}
 
 fn most_urgent_first(a: &(f32, u32), b: &(f32, u32)) -> Ordering {
     b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
@@ -198,16 +200,11 @@ struct Rings<'a> {
 impl<'a> Rings<'a> {
     fn new(frame: &'a Frame<'a>, center: Option<[f32; 2]>) -> Option<Self> {
         let settings = frame.settings;
-        let throttled =
-            settings.rings.iter().any(|ring| ring.interval > 1) || frame.ring_stretch > 1;
+        let throttled = settings.rings.iter().any(|ring| ring.interval > 1) || frame.ring_stretch > 1;
         if settings.rings.is_empty() || !throttled {
             return None;
         }
-        Some(Rings {
-            frame,
-            settings,
-            center: center?,
-        })
+        Some(Rings { frame, settings, center: center? })
     }
 
     /// Slots take turns, so that a ring's updates spread evenly over the snapshots.
@@ -217,20 +214,11 @@ impl<'a> Rings<'a> {
         };
         let distance_squared = aether_space::distance_squared(self.center, x, y);
         let rings = &self.settings.rings;
-        let within = rings
-            .iter()
-            .position(|ring| distance_squared <= ring.distance * ring.distance);
+        let within = rings.iter().position(|ring| distance_squared <= ring.distance * ring.distance);
         let number = within.unwrap_or(rings.len() - 1);
         // The nearest ring keeps its rate under overload: what is close is what the player looks at.
-        let stretch = if number == 0 {
-            1
-        } else {
-            self.frame.ring_stretch
-        };
+        let stretch = if number == 0 { 1 } else { self.frame.ring_stretch };
         let interval = (rings[number].interval * stretch).max(1);
-        self.frame
-            .snapshot
-            .wrapping_add(slot)
-            .is_multiple_of(interval)
+        self.frame.snapshot.wrapping_add(slot).is_multiple_of(interval)
     }
 }

@@ -1,9 +1,9 @@
 //! The client's copy of what it sees.
 
 use crate::Link;
-use crate::packet::{self, BASELINE_AGE_MAX, Header};
-use crate::replica::{Described, ReplicaColumn, Typed};
-use aether_bits::{BitReader, BitWriter, Component, Kind, ReadError, Schema, Value};
+use crate::packet::{self, BASELINE_AGE_MAX, Header, SPACING_MAX, Source};
+use crate::replica::{Cells, Described, ReplicaColumn, Typed};
+use aether_bits::{Ages, BitReader, BitWriter, Component, Kind, ReadError, Schema, Value};
 use aether_wire::{EntityId, InputSeq, PacketSeq, Tick};
 use aether_world::{bits_of, hash_entity};
 
@@ -68,8 +68,7 @@ impl MirrorBuilder {
     /// Adds a component type; the order is that of the server's world.
     #[must_use]
     pub fn component<C: Component>(mut self) -> Self {
-        self.columns
-            .push(Box::new(Typed::<C> { values: Vec::new() }));
+        self.columns.push(Box::new(Typed::<C> { values: Vec::new() }));
         self
     }
 
@@ -77,10 +76,7 @@ impl MirrorBuilder {
     #[must_use]
     pub fn described(mut self, schema: &Schema) -> Self {
         for component in &schema.components {
-            self.columns.push(Box::new(Described {
-                kind: component.kind.clone(),
-                values: Vec::new(),
-            }));
+            self.columns.push(Box::new(Described { kind: component.kind.clone(), values: Vec::new() }));
         }
         self
     }
@@ -91,11 +87,7 @@ impl MirrorBuilder {
         Mirror {
             columns: self.columns,
             seconds_per_tick,
-            depth: if link == Link::Ordered {
-                1
-            } else {
-                BASELINE_AGE_MAX as usize + 1
-            },
+            depth: if link == Link::Ordered { SPACING_MAX as usize + 1 } else { BASELINE_AGE_MAX as usize + 1 },
             replica_of: Vec::new(),
             replicas: Vec::new(),
             ticks: Vec::new(),
@@ -176,10 +168,7 @@ impl Mirror {
 
     /// All entities in view.
     pub fn entities(&self) -> impl Iterator<Item = EntityId> {
-        self.replicas
-            .iter()
-            .filter(|replica| replica.alive)
-            .map(|replica| replica.id)
+        self.replicas.iter().filter(|replica| replica.alive).map(|replica| replica.id)
     }
 
     /// Whether an entity is in view.
@@ -206,40 +195,23 @@ impl Mirror {
         if replica.shape >> component & 1 == 0 {
             return None;
         }
-        let column = self
-            .columns
-            .get(component)?
-            .as_any()
-            .downcast_ref::<Described>()?;
-        Some((
-            &column.kind,
-            column.values.get(self.cell(number, replica.tick))?,
-        ))
+        let column = self.columns.get(component)?.as_any().downcast_ref::<Described>()?;
+        Some((&column.kind, column.values.get(self.cell(number, replica.tick))?))
     }
 
     /// A hash over all entities in view, equal to the server's over the same ones.
     #[must_use]
     pub fn hash(&self) -> u64 {
         let mut scratch = BitWriter::new();
-        let alive = self
-            .replicas
-            .iter()
-            .enumerate()
-            .filter(|(_, replica)| replica.alive);
+        let alive = self.replicas.iter().enumerate().filter(|(_, replica)| replica.alive);
         alive.fold(0, |sum: u64, (number, replica)| {
             let cell = self.cell(number, replica.tick);
-            let digests =
-                bits_of(replica.shape).map(|index| self.columns[index].digest(cell, &mut scratch));
+            let digests = bits_of(replica.shape).map(|index| self.columns[index].digest(cell, &mut scratch));
             sum.wrapping_add(hash_entity(replica.id, replica.shape, digests))
         })
     }
 
-    fn read_removed(
-        &mut self,
-        header: &Header,
-        count: u32,
-        reader: &mut BitReader<'_>,
-    ) -> Result<(), ReadError> {
+    fn read_removed(&mut self, header: &Header, count: u32, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
         let mut next = 0;
         for _ in 0..count {
             let slot = packet::read_slot(next, header.gap_bits, reader)?;
@@ -256,12 +228,7 @@ impl Mirror {
         Ok(())
     }
 
-    fn read_full(
-        &mut self,
-        header: &Header,
-        count: u32,
-        reader: &mut BitReader<'_>,
-    ) -> Result<(), ReadError> {
+    fn read_full(&mut self, header: &Header, count: u32, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
         let mut next = 0;
         for _ in 0..count {
             let slot = packet::read_slot(next, header.gap_bits, reader)?;
@@ -284,52 +251,54 @@ impl Mirror {
                 if !replica.alive || replica.id != id {
                     self.entered.push(id);
                 }
-                *replica = Replica {
-                    id,
-                    shape,
-                    tick: header.tick,
-                    alive: true,
-                };
+                *replica = Replica { id, shape, tick: header.tick, alive: true };
             }
         }
         Ok(())
     }
 
-    fn read_updates(
-        &mut self,
-        header: &Header,
-        count: u32,
-        reader: &mut BitReader<'_>,
-    ) -> Result<(), ReadError> {
+    fn read_updates(&mut self, header: &Header, count: u32, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
         let mut next = 0;
-        let mut age = 0;
+        let mut source = Source::default();
         for _ in 0..count {
             let slot = packet::read_slot(next, header.gap_bits, reader)?;
             next = slot + 1;
+            source = Source::read(source, header.ordered, reader)?;
             let number = self.number(slot);
-            let base = if header.ordered {
-                self.replicas[number].tick
-            } else {
-                age = packet::read_age(age, reader)?;
-                Tick(header.tick.0.saturating_sub(age))
+            let base = match header.ordered {
+                true => self.replicas[number].tick,
+                false => Tick(header.tick.0.saturating_sub(source.age)),
             };
-            self.read_update(number, base, header.tick, reader)?;
+            let cells = self.cells(number, base, source.spacing, header.tick)?;
+            self.read_update(number, cells, header.tick, reader)?;
         }
         Ok(())
+    }
+
+    /// The cells of the states that an update is made from, if they are still there.
+    fn cells(&self, number: usize, base: Tick, spacing: u32, tick: Tick) -> Result<Cells, ReadError> {
+        let known = |wanted: Tick| {
+            let cell = self.cell(number, wanted);
+            (wanted != Tick::ZERO && wanted < tick && self.ticks[cell] == wanted).then_some(cell)
+        };
+        let cell = known(base).ok_or(ReadError::NoBaseline)?;
+        let mut earlier = None;
+        if spacing > 0 {
+            earlier = Some(known(Tick(base.0.saturating_sub(spacing))).ok_or(ReadError::NoBaseline)?);
+        }
+        let ages = Ages { elapsed: tick.since(base), spacing, seconds_per_tick: self.seconds_per_tick };
+        Ok(Cells { base: cell, earlier, ages })
     }
 
     fn read_update(
         &mut self,
         number: usize,
-        base: Tick,
+        cells: Cells,
         tick: Tick,
         reader: &mut BitReader<'_>,
     ) -> Result<(), ReadError> {
-        let (from, to) = (self.cell(number, base), self.cell(number, tick));
-        if base == Tick::ZERO || base >= tick || self.ticks[from] != base {
-            return Err(ReadError::NoBaseline);
-        }
-        let shape = self.shapes[from];
+        let to = self.cell(number, tick);
+        let shape = self.shapes[cells.base];
         let mut changed = shape;
         if shape.count_ones() > 1 {
             for index in bits_of(shape) {
@@ -338,12 +307,14 @@ impl Mirror {
                 }
             }
         }
-        let elapsed_seconds = tick.since(base) as f32 * self.seconds_per_tick;
+        if cells.earlier.is_some_and(|cell| changed & !self.shapes[cell] != 0) {
+            return Err(ReadError::NoBaseline);
+        }
         for index in bits_of(shape) {
             if changed >> index & 1 == 1 {
-                self.columns[index].read_delta(from, to, elapsed_seconds, reader)?;
+                self.columns[index].read_delta(cells, to, reader)?;
             } else {
-                self.columns[index].copy(from, to);
+                self.columns[index].copy(cells.base, to);
             }
         }
         self.ticks[to] = tick;
@@ -369,10 +340,7 @@ impl Mirror {
         let known = &mut self.replica_of[slot as usize];
         if *known == 0 {
             self.replicas.push(Replica {
-                id: EntityId {
-                    slot,
-                    generation: 0,
-                },
+                id: EntityId { slot, generation: 0 },
                 shape: 0,
                 tick: Tick::ZERO,
                 alive: false,
@@ -399,15 +367,8 @@ impl Received {
         if sequence > self.latest {
             let ahead = sequence.0 - self.latest.0;
             let shifted = if ahead < 64 { self.bitmap << ahead } else { 0 };
-            let previous = if self.latest.0 > 0 && ahead <= 64 {
-                1 << (ahead - 1)
-            } else {
-                0
-            };
-            *self = Received {
-                latest: sequence,
-                bitmap: shifted | previous,
-            };
+            let previous = if self.latest.0 > 0 && ahead <= 64 { 1 << (ahead - 1) } else { 0 };
+            *self = Received { latest: sequence, bitmap: shifted | previous };
         } else if let Some(before) = (self.latest.0 - sequence.0).checked_sub(1)
             && before < 64
         {

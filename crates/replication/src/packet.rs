@@ -6,9 +6,10 @@
 //!         · removed × removed_count · full × full_count · update × update_count
 //! removed = gap
 //! full    = gap · generation 16 · mask (one bit per component) · component × set bits
-//! update  = gap · base (unordered links only) · mask (one bit per component the entity has, if more than one)
-//!         · component × set bits
-//! base    = 0 (as in the update before), or 1 · age in ticks 6
+//! update  = gap · source · mask (one bit per component the entity has, if more than one) · component × set bits
+//! source  = 0 (as in the update before it), or 1 · age 6 (unordered links only) · spacing 3
+//!           the baseline lies `age` ticks back (on ordered links it is what was last received), and the state before it,
+//!           from which motion is told, another `spacing` ticks (0: none)
 //! gap     = distance from the slot before it in the same part, minus one, in a Rice code of `gap_bits`
 //! ```
 //!
@@ -19,6 +20,8 @@ use aether_wire::{InputSeq, PacketSeq, Tick};
 
 /// How many ticks back a baseline may lie, so that both sides keep it. At 60 ticks a second, a second.
 pub const BASELINE_AGE_MAX: u32 = 63;
+/// How far before its baseline an entity's motion is told from.
+pub const SPACING_MAX: u32 = (1 << SPACING_BITS) - 1;
 /// The most slots a client follows: what a packet names beyond is refused, so that memory is bounded.
 pub const SLOTS_MAX: u32 = 1 << 20;
 
@@ -27,24 +30,19 @@ pub const ENTRIES_MAX: u32 = (1 << COUNT_BITS) - 1;
 /// Bits of the fixed part.
 pub const HEADER_BITS: usize = 32 * 3 + 2 + 4 + 3 * COUNT_BITS as usize;
 /// The most bits that name a slot and its baseline.
-pub const PREFIX_BITS_MAX: u32 = GAP_QUOTIENT_MAX + GAP_RAW_BITS + 1 + AGE_BITS;
+pub const PREFIX_BITS_MAX: u32 = GAP_QUOTIENT_MAX + GAP_RAW_BITS + 1 + AGE_BITS + SPACING_BITS;
 
 const COUNT_BITS: u32 = 10;
 const AGE_BITS: u32 = 6;
+const SPACING_BITS: u32 = 3;
 /// A gap whose Rice quotient reaches this is written plainly instead.
 const GAP_QUOTIENT_MAX: u32 = 12;
 const GAP_RAW_BITS: u32 = 20;
 const COUNTS_AT: usize = HEADER_BITS - 3 * COUNT_BITS as usize;
 const LAST_AT: usize = 32 * 3 + 1;
 
-const _: () = assert!(
-    1 << GAP_RAW_BITS == SLOTS_MAX,
-    "every gap can be written plainly"
-);
-const _: () = assert!(
-    1 << AGE_BITS == BASELINE_AGE_MAX + 1,
-    "every age can be written"
-);
+const _: () = assert!(1 << GAP_RAW_BITS == SLOTS_MAX, "every gap can be written plainly");
+const _: () = assert!(1 << AGE_BITS == BASELINE_AGE_MAX + 1, "every age can be written");
 
 /// The fixed part of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,15 +74,7 @@ impl Header {
         let (ordered, last) = (reader.read_bool()?, reader.read_bool()?);
         let gap_bits = reader.read(4)? as u32;
         let mut count = || reader.read(COUNT_BITS).map(|value| value as u32);
-        Ok(Header {
-            tick,
-            sequence,
-            input_ack,
-            ordered,
-            last,
-            gap_bits,
-            counts: [count()?, count()?, count()?],
-        })
+        Ok(Header { tick, sequence, input_ack, ordered, last, gap_bits, counts: [count()?, count()?, count()?] })
     }
 }
 
@@ -92,11 +82,7 @@ impl Header {
 pub fn finish(counts: [u32; 3], last: bool, writer: &mut BitWriter) {
     writer.patch(LAST_AT, u64::from(last), 1);
     for (index, &count) in counts.iter().enumerate() {
-        writer.patch(
-            COUNTS_AT + index * COUNT_BITS as usize,
-            u64::from(count),
-            COUNT_BITS,
-        );
+        writer.patch(COUNTS_AT + index * COUNT_BITS as usize, u64::from(count), COUNT_BITS);
     }
 }
 
@@ -112,35 +98,48 @@ pub fn gap_code(gap: u32, gap_bits: u32) -> (u64, u32) {
     let quotient = gap >> gap_bits;
     if quotient < GAP_QUOTIENT_MAX {
         let rest = u64::from(gap & ((1 << gap_bits) - 1));
-        (
-            ((1 << quotient) - 1) | rest << (quotient + 1),
-            quotient + 1 + gap_bits,
-        )
+        (((1 << quotient) - 1) | rest << (quotient + 1), quotient + 1 + gap_bits)
     } else {
-        (
-            ((1 << GAP_QUOTIENT_MAX) - 1) | u64::from(gap) << GAP_QUOTIENT_MAX,
-            GAP_QUOTIENT_MAX + GAP_RAW_BITS,
-        )
+        (((1 << GAP_QUOTIENT_MAX) - 1) | u64::from(gap) << GAP_QUOTIENT_MAX, GAP_QUOTIENT_MAX + GAP_RAW_BITS)
     }
 }
 
-/// The code of a baseline that is `age` ticks old, and its length.
-#[inline]
-pub fn base_code(age: u32, age_before: u32) -> (u64, u32) {
-    if age == age_before {
-        (0, 1)
-    } else {
-        (1 | u64::from(age) << 1, 1 + AGE_BITS)
+/// From which states an update is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// How many ticks back the baseline lies; zero on ordered links, where it needs no name.
+    pub age: u32,
+    /// How many ticks before the baseline the state lies that tells of its motion; zero if none.
+    pub spacing: u32,
+}
+
+impl Source {
+    /// The code of this source, and its length.
+    #[inline]
+    pub fn code(self, before: Source, ordered: bool) -> (u64, u32) {
+        if self == before {
+            (0, 1)
+        } else if ordered {
+            (1 | u64::from(self.spacing) << 1, 1 + SPACING_BITS)
+        } else {
+            (1 | u64::from(self.age) << 1 | u64::from(self.spacing) << (1 + AGE_BITS), 1 + AGE_BITS + SPACING_BITS)
+        }
+    }
+
+    /// Reads a source.
+    #[inline]
+    pub fn read(before: Source, ordered: bool, reader: &mut BitReader<'_>) -> Result<Source, ReadError> {
+        if !reader.read_bool()? {
+            return Ok(before);
+        }
+        let age = if ordered { 0 } else { reader.read(AGE_BITS)? as u32 };
+        Ok(Source { age, spacing: reader.read(SPACING_BITS)? as u32 })
     }
 }
 
 /// Reads the slot that follows `previous`, the slots' own numbers counted from one.
 #[inline]
-pub fn read_slot(
-    previous: u32,
-    gap_bits: u32,
-    reader: &mut BitReader<'_>,
-) -> Result<u32, ReadError> {
+pub fn read_slot(previous: u32, gap_bits: u32, reader: &mut BitReader<'_>) -> Result<u32, ReadError> {
     let mut quotient = 0;
     while quotient < GAP_QUOTIENT_MAX && reader.read_bool()? {
         quotient += 1;
@@ -151,21 +150,7 @@ pub fn read_slot(
         reader.read(GAP_RAW_BITS)? as u32
     };
     let slot = previous.checked_add(gap).ok_or(ReadError::OutOfRange)?;
-    if slot < SLOTS_MAX {
-        Ok(slot)
-    } else {
-        Err(ReadError::OutOfRange)
-    }
-}
-
-/// Reads a baseline's age.
-#[inline]
-pub fn read_age(age_before: u32, reader: &mut BitReader<'_>) -> Result<u32, ReadError> {
-    if reader.read_bool()? {
-        Ok(reader.read(AGE_BITS)? as u32)
-    } else {
-        Ok(age_before)
-    }
+    if slot < SLOTS_MAX { Ok(slot) } else { Err(ReadError::OutOfRange) }
 }
 
 #[cfg(test)]
@@ -211,9 +196,6 @@ mod tests {
         header.write(&mut writer);
         assert_eq!(writer.bits(), HEADER_BITS);
         finish(header.counts, true, &mut writer);
-        assert_eq!(
-            Header::read(&mut BitReader::new(&writer.to_bytes())),
-            Ok(header)
-        );
+        assert_eq!(Header::read(&mut BitReader::new(&writer.to_bytes())), Ok(header));
     }
 }

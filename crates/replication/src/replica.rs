@@ -1,7 +1,21 @@
 //! Component values as a client keeps them.
 
-use aether_bits::{BitReader, BitWriter, Component, Kind, ReadError, StateHasher, Value};
+use aether_bits::{Ages, Basis, BitReader, BitWriter, Component, Kind, ReadError, StateHasher, Value};
 use std::any::Any;
+
+/// The cells that hold what a difference is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Cells {
+    pub base: usize,
+    pub earlier: Option<usize>,
+    pub ages: Ages,
+}
+
+impl Cells {
+    fn basis<T>(self, values: &[T]) -> Basis<'_, T> {
+        Basis { value: &values[self.base], earlier: self.earlier.map(|cell| &values[cell]), ages: self.ages }
+    }
+}
 
 /// The values of one component, by cell. An entity has one or several cells, each for one version.
 pub trait ReplicaColumn: Any + Send {
@@ -14,14 +28,8 @@ pub trait ReplicaColumn: Any + Send {
     /// Reads a whole value into a cell.
     fn read_full(&mut self, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError>;
 
-    /// Reads the difference from the value in `from` into `to`.
-    fn read_delta(
-        &mut self,
-        from: usize,
-        to: usize,
-        elapsed_seconds: f32,
-        reader: &mut BitReader<'_>,
-    ) -> Result<(), ReadError>;
+    /// Reads the difference from the values in the cells of `source` into `to`.
+    fn read_delta(&mut self, source: Cells, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError>;
 
     /// The hash of a value, as the server computes it.
     fn digest(&self, cell: usize, scratch: &mut BitWriter) -> u64;
@@ -53,14 +61,8 @@ impl<C: Component> ReplicaColumn for Typed<C> {
         Ok(())
     }
 
-    fn read_delta(
-        &mut self,
-        from: usize,
-        to: usize,
-        elapsed_seconds: f32,
-        reader: &mut BitReader<'_>,
-    ) -> Result<(), ReadError> {
-        self.values[to] = C::read_delta(&self.values[from], elapsed_seconds, reader)?;
+    fn read_delta(&mut self, source: Cells, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
+        self.values[to] = C::read_delta(source.basis(&self.values), reader)?;
         Ok(())
     }
 
@@ -93,27 +95,19 @@ impl ReplicaColumn for Described {
     }
 
     fn read_full(&mut self, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
-        self.values[to] = self.kind.read_delta(&self.kind.initial(), 0.0, reader)?;
+        self.values[to] = self.kind.read_delta(Basis::held(&self.kind.initial()), reader)?;
         Ok(())
     }
 
-    fn read_delta(
-        &mut self,
-        from: usize,
-        to: usize,
-        elapsed_seconds: f32,
-        reader: &mut BitReader<'_>,
-    ) -> Result<(), ReadError> {
-        self.values[to] = self
-            .kind
-            .read_delta(&self.values[from], elapsed_seconds, reader)?;
+    fn read_delta(&mut self, source: Cells, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
+        self.values[to] = self.kind.read_delta(source.basis(&self.values), reader)?;
         Ok(())
     }
 
     fn digest(&self, cell: usize, scratch: &mut BitWriter) -> u64 {
         scratch.clear();
         self.kind
-            .write_delta(&self.kind.initial(), &self.values[cell], 0.0, scratch)
+            .write_delta(Basis::held(&self.kind.initial()), &self.values[cell], scratch)
             .expect("what was read fits its kind");
         StateHasher::of_bits(scratch)
     }

@@ -1,5 +1,6 @@
 //! The entities a client sees, and which version of each it has.
 
+use crate::packet::SPACING_MAX;
 use aether_space::{Changes, SlotSet};
 use aether_wire::Tick;
 
@@ -9,6 +10,8 @@ pub struct Roster {
     pub visible: SlotSet,
     /// The tick whose state the client is known to have; zero if none.
     pub base: Vec<Tick>,
+    /// How many ticks before the baseline the one before it lay; zero if that was too long ago to tell of its motion.
+    pub spacing: Vec<u8>,
     /// The tick whose state was sent last; zero if none.
     pub sent: Vec<Tick>,
     /// When the entity came into view.
@@ -25,13 +28,23 @@ impl Roster {
     }
 
     /// Notes that the client has the state of `tick`, unless that was sent before the entity came into view this time.
+    #[inline]
     pub fn acknowledge(&mut self, slot: u32, tick: Tick) {
-        if let Some(at) = self.position(slot)
-            && self.since[at] <= tick
-            && self.base[at] < tick
-        {
-            self.base[at] = tick;
+        if let Some(at) = self.position(slot) {
+            let base = self.base[at];
+            if base < tick && (base != Tick::ZERO || self.since[at] <= tick) {
+                self.advance(at, tick);
+            }
         }
+    }
+
+    /// Moves a baseline forward.
+    #[inline]
+    pub fn advance(&mut self, at: usize, tick: Tick) {
+        let base = self.base[at];
+        let spacing = tick.0 - base.0;
+        self.spacing[at] = if base != Tick::ZERO && spacing <= SPACING_MAX { spacing as u8 } else { 0 };
+        self.base[at] = tick;
     }
 
     /// Brings the arrays in step after the set was changed; `departed` gets the slots that the client may still know.
@@ -47,11 +60,7 @@ impl Roster {
         let mut kept = None;
         let mut next = 0;
         for (gone, &slot) in changes.left.iter().enumerate() {
-            while changes
-                .entered
-                .get(entered)
-                .is_some_and(|&other| other < slot)
-            {
+            while changes.entered.get(entered).is_some_and(|&other| other < slot) {
                 entered += 1;
             }
             // The position that it had before the change.
@@ -74,6 +83,7 @@ impl Roster {
             return to;
         }
         self.base.copy_within(from..end, to);
+        self.spacing.copy_within(from..end, to);
         self.sent.copy_within(from..end, to);
         self.since.copy_within(from..end, to);
         self.priority.copy_within(from..end, to);
@@ -89,11 +99,13 @@ impl Roster {
             let at = self.visible.count_below(slot);
             let moved = to - (at + 1);
             self.base.copy_within(from - moved..from, at + 1);
+            self.spacing.copy_within(from - moved..from, at + 1);
             self.sent.copy_within(from - moved..from, at + 1);
             self.since.copy_within(from - moved..from, at + 1);
             self.priority.copy_within(from - moved..from, at + 1);
             (from, to) = (from - moved, at);
             self.base[at] = Tick::ZERO;
+            self.spacing[at] = 0;
             self.sent[at] = Tick::ZERO;
             self.since[at] = tick;
             self.priority[at] = 0.0;
@@ -102,6 +114,7 @@ impl Roster {
 
     fn resize(&mut self, len: usize) {
         self.base.resize(len, Tick::ZERO);
+        self.spacing.resize(len, 0);
         self.sent.resize(len, Tick::ZERO);
         self.since.resize(len, Tick::ZERO);
         self.priority.resize(len, 0.0);

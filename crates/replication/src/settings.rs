@@ -35,11 +35,6 @@ pub struct SendSettings {
 
 impl Default for SendSettings {
     fn default() -> Self {
-        SendSettings {
-            bytes_max: 4_000,
-            rings: Vec::new(),
-            resend_ticks: 20,
-            seconds_per_tick: 1.0 / 20.0,
-        }
+        SendSettings { bytes_max: 4_000, rings: Vec::new(), resend_ticks: 20, seconds_per_tick: 1.0 / 20.0 }
     }
 }

@@ -69,20 +69,11 @@ impl View {
 
     /// Updates what is seen: `ended` are the slots whose entity ended since the last snapshot, ascending; `update`
     /// changes the set and notes the difference.
-    pub fn look(
-        &mut self,
-        tick: Tick,
-        ended: &[u32],
-        update: impl FnOnce(&mut SlotSet, &mut Changes),
-    ) {
+    pub fn look(&mut self, tick: Tick, ended: &[u32], update: impl FnOnce(&mut SlotSet, &mut Changes)) {
         if !ended.is_empty() {
             // A slot may be in use again: the client has to learn of the new entity as one that came into view.
             self.changes.clear();
-            self.changes.left.extend(
-                ended
-                    .iter()
-                    .filter(|&&slot| self.roster.visible.remove(slot)),
-            );
+            self.changes.left.extend(ended.iter().filter(|&&slot| self.roster.visible.remove(slot)));
             self.adjust(tick);
         }
         update(&mut self.roster.visible, &mut self.changes);
@@ -98,40 +89,18 @@ impl View {
     /// Takes in an acknowledgement of state packets: `latest` arrived, and of the 64 before it those whose bit is set.
     /// What was never sent cannot be acknowledged.
     pub fn acknowledge(&mut self, latest: PacketSeq, bitmap: u64) {
-        let View {
-            flight,
-            roster,
-            waiting,
-            departed,
-            ..
-        } = self;
-        flight.acknowledge(latest, bitmap, |cargo, tick, fate| {
-            settle(roster, waiting, departed, (cargo, tick, fate))
-        });
+        let View { flight, roster, waiting, departed, .. } = self;
+        flight.acknowledge(latest, bitmap, |cargo, fate| settle(roster, waiting, departed, (cargo, fate)));
     }
 
     /// Gives up packets that were not acknowledged in time, so that what they carried is sent again.
     pub(crate) fn expire(&mut self, oldest: Tick) {
-        let View {
-            flight,
-            roster,
-            waiting,
-            departed,
-            ..
-        } = self;
-        flight.expire(oldest, |cargo, tick, fate| {
-            settle(roster, waiting, departed, (cargo, tick, fate))
-        });
+        let View { flight, roster, waiting, departed, .. } = self;
+        flight.expire(oldest, |cargo, fate| settle(roster, waiting, departed, (cargo, fate)));
     }
 
     fn adjust(&mut self, tick: Tick) {
-        let View {
-            roster,
-            waiting,
-            departed,
-            changes,
-            ..
-        } = self;
+        let View { roster, waiting, departed, changes, .. } = self;
         if changes.is_empty() {
             return;
         }
@@ -157,29 +126,27 @@ impl View {
 }
 
 /// Books what became of a packet's cargo.
-fn settle(
-    roster: &mut Roster,
-    waiting: &mut SlotSet,
-    departed: &mut Vec<(u32, Tick)>,
-    (cargo, tick, fate): (Cargo, Tick, Fate),
-) {
-    match (cargo, fate) {
-        (Cargo::State(slot), Fate::Received) => roster.acknowledge(slot, tick),
-        (Cargo::State(slot), Fate::Lost) => {
-            if roster
-                .position(slot)
-                .is_some_and(|at| roster.sent[at] == tick)
-            {
-                waiting.insert(slot);
+fn settle(roster: &mut Roster, waiting: &mut SlotSet, departed: &mut Vec<(u32, Tick)>, (cargo, fate): (&Cargo, Fate)) {
+    let tick = cargo.tick;
+    match fate {
+        Fate::Received => {
+            for &slot in &cargo.states {
+                roster.acknowledge(slot, tick);
+            }
+            // The same slot may have come and gone again since: only the removal that this packet carried is meant.
+            for &slot in &cargo.removals {
+                departed.retain(|&other| other != (slot, tick));
             }
         }
-        // The same slot may have come and gone again since: only the removal that this packet carried is meant.
-        (Cargo::Removal(slot), Fate::Received) => departed.retain(|&other| other != (slot, tick)),
-        (Cargo::Removal(slot), Fate::Lost) => {
-            departed
-                .iter_mut()
-                .filter(|other| **other == (slot, tick))
-                .for_each(|other| other.1 = Tick::ZERO);
+        Fate::Lost => {
+            for &slot in &cargo.states {
+                if roster.position(slot).is_some_and(|at| roster.sent[at] == tick) {
+                    waiting.insert(slot);
+                }
+            }
+            for &slot in &cargo.removals {
+                departed.iter_mut().filter(|other| **other == (slot, tick)).for_each(|other| other.1 = Tick::ZERO);
+            }
         }
     }
 }

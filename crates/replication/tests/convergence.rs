@@ -5,16 +5,8 @@ mod common;
 use aether_replication::{Frame, Link, Ring, SendSettings};
 use common::{Client, Random, Weather, ended, settings, stir, world};
 
-const STORM: Weather = Weather {
-    loss: 30,
-    delay: 6,
-    doubles: 5,
-};
-const CALM: Weather = Weather {
-    loss: 0,
-    delay: 0,
-    doubles: 0,
-};
+const STORM: Weather = Weather { loss: 30, delay: 6, doubles: 5 };
+const CALM: Weather = Weather { loss: 0, delay: 0, doubles: 0 };
 
 /// Runs 150 stormy ticks and then calm ones without changes until client and server agree; gives how many that took.
 fn calm_ticks_to_agreement(seed: u64, link: Link, settings: &SendSettings) -> u32 {
@@ -30,19 +22,11 @@ fn calm_ticks_to_agreement(seed: u64, link: Link, settings: &SendSettings) -> u3
             net.0 = CALM;
         }
         world.settle();
-        let frame = Frame {
-            world: &world,
-            changed: world.changed(),
-            settings,
-            snapshot: step,
-            ring_stretch: 1,
-        };
+        let frame = Frame { world: &world, changed: world.changed(), settings, snapshot: step, ring_stretch: 1 };
         // Sight changes over time, so that entities come and go.
         let era = if step < 150 { u64::from(step / 10) } else { 99 };
         client.view.center = Some([0.0, 0.0]);
-        client.exchange(&frame, &ended(&world), step, &mut net, |slot| {
-            Random(u64::from(slot) ^ era << 32).chance(70)
-        });
+        client.exchange(&frame, &ended(&world), step, &mut net, |slot| Random(u64::from(slot) ^ era << 32).chance(70));
         if step >= 150 && client.agrees(&world) {
             return step - 150;
         }
@@ -61,31 +45,14 @@ fn unordered_links_converge() {
 #[test]
 fn ordered_links_agree_at_once() {
     for seed in 0..30 {
-        assert_eq!(
-            calm_ticks_to_agreement(seed, Link::Ordered, &settings()),
-            0,
-            "seed {seed}"
-        );
+        assert_eq!(calm_ticks_to_agreement(seed, Link::Ordered, &settings()), 0, "seed {seed}");
     }
 }
 
 #[test]
 fn a_small_budget_and_rings_only_delay() {
-    let rings = vec![
-        Ring {
-            distance: 300.0,
-            interval: 1,
-        },
-        Ring {
-            distance: 600.0,
-            interval: 4,
-        },
-    ];
-    let settings = SendSettings {
-        bytes_max: 120,
-        rings,
-        ..settings()
-    };
+    let rings = vec![Ring { distance: 300.0, interval: 1 }, Ring { distance: 600.0, interval: 4 }];
+    let settings = SendSettings { bytes_max: 120, rings, ..settings() };
     for seed in 0..30 {
         for link in [Link::Ordered, Link::Unordered] {
             calm_ticks_to_agreement(seed, link, &settings);

@@ -2,7 +2,7 @@
 
 use crate::places::Places;
 use crate::versions::Versions;
-use aether_bits::{BitWriter, Component, RecordSchema};
+use aether_bits::{Ages, Basis, BitWriter, Component, RecordSchema};
 use aether_space::SlotSet;
 use aether_wire::Tick;
 use std::any::Any;
@@ -34,14 +34,9 @@ pub trait AnyColumn: Any + Send + Sync {
     /// Appends the whole value.
     fn write_full(&self, slot: u32, writer: &mut BitWriter);
 
-    /// Appends the difference from the value at tick `base`; false if that one is no longer known.
-    fn write_delta(
-        &self,
-        slot: u32,
-        base: Tick,
-        elapsed_seconds: f32,
-        writer: &mut BitWriter,
-    ) -> bool;
+    /// Appends the difference from the value at tick `base`, and the one `ages.spacing` ticks earlier if that is not zero;
+    /// false if either is no longer known.
+    fn write_delta(&self, slot: u32, base: Tick, ages: Ages, writer: &mut BitWriter) -> bool;
 
     /// A hash of the value, the same on every platform. `scratch` is overwritten.
     fn digest(&self, slot: u32, scratch: &mut BitWriter) -> u64;
@@ -67,11 +62,7 @@ impl<C: Component> Column<C> {
     #[inline]
     #[must_use]
     pub fn get(&self, slot: u32) -> Option<&C> {
-        if self.present.contains(slot) {
-            self.values.get(slot as usize)
-        } else {
-            None
-        }
+        if self.present.contains(slot) { self.values.get(slot as usize) } else { None }
     }
 
     /// The value of a slot, to be written.
@@ -92,9 +83,7 @@ impl<C: Component> Column<C> {
 
     /// All values in the order of their slots.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &C)> {
-        self.present
-            .iter()
-            .map(|slot| (slot, &self.values[slot as usize]))
+        self.present.iter().map(|slot| (slot, &self.values[slot as usize]))
     }
 
     /// Hands every value to `visit`, to be written.
@@ -128,11 +117,7 @@ impl<C: Component> AnyColumn for Column<C> {
         for slot in self.written.iter() {
             let value = &mut self.values[slot as usize];
             value.snap();
-            if self
-                .versions
-                .newest(slot)
-                .is_some_and(|(_, before)| before.same(value))
-            {
+            if self.versions.newest(slot).is_some_and(|(_, before)| before.same(value)) {
                 continue;
             }
             self.versions.push(slot, tick, value);
@@ -152,29 +137,24 @@ impl<C: Component> AnyColumn for Column<C> {
     }
 
     fn changed_after(&self, slot: u32, tick: Tick) -> bool {
-        self.versions
-            .newest(slot)
-            .is_some_and(|(newest, _)| newest > tick)
+        self.versions.newest(slot).is_some_and(|(newest, _)| newest > tick)
     }
 
     fn write_full(&self, slot: u32, writer: &mut BitWriter) {
         self.values[slot as usize].write_full(writer);
     }
 
-    fn write_delta(
-        &self,
-        slot: u32,
-        base: Tick,
-        elapsed_seconds: f32,
-        writer: &mut BitWriter,
-    ) -> bool {
-        match self.versions.at(slot, base) {
-            Some(base) => {
-                self.values[slot as usize].write_delta(base, elapsed_seconds, writer);
-                true
+    fn write_delta(&self, slot: u32, base: Tick, ages: Ages, writer: &mut BitWriter) -> bool {
+        let Some(value) = self.versions.at(slot, base) else { return false };
+        let mut earlier = None;
+        if ages.spacing > 0 {
+            earlier = self.versions.at(slot, Tick(base.0 - ages.spacing));
+            if earlier.is_none() {
+                return false;
             }
-            None => false,
         }
+        self.values[slot as usize].write_delta(Basis { value, earlier, ages }, writer);
+        true
     }
 
     fn digest(&self, slot: u32, scratch: &mut BitWriter) -> u64 {

@@ -47,10 +47,7 @@ impl Entities {
         self.shaped_at[slot as usize] = tick;
         self.owners[slot as usize] = None;
         self.visibilities[slot as usize] = Visibility::Everyone;
-        EntityId {
-            slot,
-            generation: self.generations[slot as usize],
-        }
+        EntityId { slot, generation: self.generations[slot as usize] }
     }
 
     /// Ends an entity; false if it had ended before.
@@ -72,9 +69,7 @@ impl Entities {
     /// The entity that uses a slot.
     pub fn at(&self, slot: u32) -> Option<EntityId> {
         let generation = *self.generations.get(slot as usize)?;
-        self.alive
-            .contains(slot)
-            .then_some(EntityId { slot, generation })
+        self.alive.contains(slot).then_some(EntityId { slot, generation })
     }
 
     /// Lets the slots given back be used again.

@@ -22,20 +22,13 @@ struct Frame {
 impl Rewind {
     /// A history of so many ticks; none if zero.
     pub(crate) fn new(ticks: u16) -> Self {
-        Rewind {
-            frames: (0..ticks).map(|_| Frame::default()).collect(),
-        }
+        Rewind { frames: (0..ticks).map(|_| Frame::default()).collect() }
     }
 
     /// The oldest tick that can still be asked for, and the newest.
     #[must_use]
     pub fn range(&self) -> Option<(Tick, Tick)> {
-        let known = || {
-            self.frames
-                .iter()
-                .map(|frame| frame.tick)
-                .filter(|&tick| tick != Tick::ZERO)
-        };
+        let known = || self.frames.iter().map(|frame| frame.tick).filter(|&tick| tick != Tick::ZERO);
         Some((known().min()?, known().max()?))
     }
 
@@ -50,19 +43,12 @@ impl Rewind {
             return Some(before);
         }
         match self.place_in(id, tick.next()) {
-            Some(after) => Some(std::array::from_fn(|axis| {
-                before[axis] + (after[axis] - before[axis]) * fraction
-            })),
+            Some(after) => Some(std::array::from_fn(|axis| before[axis] + (after[axis] - before[axis]) * fraction)),
             None => Some(before),
         }
     }
 
-    pub(crate) fn record(
-        &mut self,
-        tick: Tick,
-        places: &Places,
-        generation: impl Fn(u32) -> Option<u16>,
-    ) {
+    pub(crate) fn record(&mut self, tick: Tick, places: &Places, generation: impl Fn(u32) -> Option<u16>) {
         if self.frames.is_empty() {
             return;
         }

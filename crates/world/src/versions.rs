@@ -17,12 +17,7 @@ pub struct Versions<C> {
 impl<C: Component> Versions<C> {
     pub fn new(depth: u8) -> Self {
         assert!(depth >= 2, "a change needs the value before it");
-        Versions {
-            depth: usize::from(depth),
-            newest: Vec::new(),
-            ticks: Vec::new(),
-            values: Vec::new(),
-        }
+        Versions { depth: usize::from(depth), newest: Vec::new(), ticks: Vec::new(), values: Vec::new() }
     }
 
     /// Makes room for all slots below `slots`.
@@ -43,11 +38,7 @@ impl<C: Component> Versions<C> {
     /// Notes that `value` holds from `tick` on.
     pub fn push(&mut self, slot: u32, tick: Tick, value: &C) {
         let newest = &mut self.newest[slot as usize];
-        *newest = if usize::from(*newest) + 1 == self.depth {
-            0
-        } else {
-            *newest + 1
-        };
+        *newest = if usize::from(*newest) + 1 == self.depth { 0 } else { *newest + 1 };
         let at = slot as usize * self.depth + usize::from(*newest);
         self.ticks[at] = tick;
         self.values[at].clone_from(value);
@@ -71,11 +62,7 @@ impl<C: Component> Versions<C> {
             if self.ticks[at] <= tick {
                 return Some(&self.values[at]);
             }
-            index = if index == 0 {
-                self.depth - 1
-            } else {
-                index - 1
-            };
+            index = if index == 0 { self.depth - 1 } else { index - 1 };
         }
         None
     }

@@ -74,12 +74,7 @@ impl std::error::Error for SpawnError {}
 
 impl Default for WorldBuilder {
     fn default() -> Self {
-        WorldBuilder {
-            entities_max: usize::MAX,
-            versions: VERSIONS_DEFAULT,
-            rewind_ticks: 0,
-            columns: Vec::new(),
-        }
+        WorldBuilder { entities_max: usize::MAX, versions: VERSIONS_DEFAULT, rewind_ticks: 0, columns: Vec::new() }
     }
 }
 
@@ -90,18 +85,9 @@ impl WorldBuilder {
     /// With more than [`COMPONENTS_MAX`] components: that is an error in the game's source.
     #[must_use]
     pub fn component<C: Component>(mut self) -> Self {
-        if !self
-            .columns
-            .iter()
-            .any(|(known, _)| *known == TypeId::of::<C>())
-        {
-            assert!(
-                self.columns.len() < COMPONENTS_MAX,
-                "a world has at most {COMPONENTS_MAX} component types"
-            );
-            self.columns.push((TypeId::of::<C>(), |versions| {
-                Box::new(Column::<C>::new(versions))
-            }));
+        if !self.columns.iter().any(|(known, _)| *known == TypeId::of::<C>()) {
+            assert!(self.columns.len() < COMPONENTS_MAX, "a world has at most {COMPONENTS_MAX} component types");
+            self.columns.push((TypeId::of::<C>(), |versions| Box::new(Column::<C>::new(versions))));
         }
         self
     }
@@ -131,19 +117,12 @@ impl WorldBuilder {
     #[must_use]
     pub fn build(self) -> World {
         let types = self.columns.iter().map(|(id, _)| *id).collect();
-        let columns: Vec<_> = self
-            .columns
-            .iter()
-            .map(|(_, column)| column(self.versions))
-            .collect();
+        let columns: Vec<_> = self.columns.iter().map(|(_, column)| column(self.versions)).collect();
         World {
             tick: Tick::ZERO,
             entities: Entities::default(),
             entities_max: self.entities_max,
-            bits_max: columns
-                .iter()
-                .map(|column| column.schema().kind.bits_max())
-                .collect(),
+            bits_max: columns.iter().map(|column| column.schema().kind.bits_max()).collect(),
             columns,
             types,
             places: Places::default(),
@@ -228,30 +207,19 @@ impl World {
         if C::PLACED {
             self.places.remove(id.slot);
         }
-        self.reshape(
-            id.slot,
-            self.entities.shapes[id.slot as usize] & !(1 << index),
-        );
+        self.reshape(id.slot, self.entities.shapes[id.slot as usize] & !(1 << index));
         true
     }
 
     /// A component of an entity.
     #[must_use]
     pub fn get<C: Component>(&self, id: EntityId) -> Option<&C> {
-        if self.entities.contains(id) {
-            self.column::<C>()?.get(id.slot)
-        } else {
-            None
-        }
+        if self.entities.contains(id) { self.column::<C>()?.get(id.slot) } else { None }
     }
 
     /// A component of an entity, to be written.
     pub fn get_mut<C: Component>(&mut self, id: EntityId) -> Option<&mut C> {
-        if self.entities.contains(id) {
-            self.column_mut::<C>()?.get_mut(id.slot)
-        } else {
-            None
-        }
+        if self.entities.contains(id) { self.column_mut::<C>()?.get_mut(id.slot) } else { None }
     }
 
     /// All entities with a component.
@@ -276,13 +244,8 @@ impl World {
     }
 
     /// Hands every entity with both components to `visit`, the first to be written.
-    pub fn each_with<A: Component, B: Component>(
-        &mut self,
-        mut visit: impl FnMut(EntityId, &mut A, &B),
-    ) {
-        let (Some(first), Some(second)) =
-            (self.component_index::<A>(), self.component_index::<B>())
-        else {
+    pub fn each_with<A: Component, B: Component>(&mut self, mut visit: impl FnMut(EntityId, &mut A, &B)) {
+        let (Some(first), Some(second)) = (self.component_index::<A>(), self.component_index::<B>()) else {
             return;
         };
         let Ok([first, second]) = self.columns.get_disjoint_mut([first, second]) else {
@@ -292,11 +255,7 @@ impl World {
         let second = second.as_any().downcast_ref::<Column<B>>();
         if let (Some(first), Some(second)) = (first, second) {
             for slot in second.present().iter() {
-                if let (Some(id), Some(a), Some(b)) = (
-                    self.entities.at(slot),
-                    first.get_mut(slot),
-                    second.get(slot),
-                ) {
+                if let (Some(id), Some(a), Some(b)) = (self.entities.at(slot), first.get_mut(slot), second.get(slot)) {
                     visit(id, a, b);
                 }
             }
@@ -329,20 +288,13 @@ impl World {
 
     /// All entities, in the order of their slots.
     pub fn entities(&self) -> impl Iterator<Item = EntityId> {
-        self.entities
-            .alive
-            .iter()
-            .filter_map(|slot| self.entities.at(slot))
+        self.entities.alive.iter().filter_map(|slot| self.entities.at(slot))
     }
 
     /// The player that owns an entity.
     #[must_use]
     pub fn owner(&self, id: EntityId) -> Option<PlayerId> {
-        if self.entities.contains(id) {
-            self.entities.owners[id.slot as usize]
-        } else {
-            None
-        }
+        if self.entities.contains(id) { self.entities.owners[id.slot as usize] } else { None }
     }
 
     /// Gives an entity to a player, or to none.
@@ -367,11 +319,7 @@ impl World {
     /// Where an entity is, as of the last settling.
     #[must_use]
     pub fn place(&self, id: EntityId) -> Option<[f32; 2]> {
-        if self.entities.contains(id) {
-            self.places.get(id.slot)
-        } else {
-            None
-        }
+        if self.entities.contains(id) { self.places.get(id.slot) } else { None }
     }
 
     /// Where entities were.
@@ -405,9 +353,7 @@ impl World {
             }
         }
         let entities = &self.entities;
-        self.rewind.record(self.tick, &self.places, |slot| {
-            entities.at(slot).map(|id| id.generation)
-        });
+        self.rewind.record(self.tick, &self.places, |slot| entities.at(slot).map(|id| id.generation));
     }
 
     /// The slots that changed or were spawned this tick, after [`World::settle`].
@@ -420,10 +366,7 @@ impl World {
     #[inline]
     #[must_use]
     pub fn changed_at(&self, slot: u32) -> Tick {
-        self.changed_at
-            .get(slot as usize)
-            .copied()
-            .unwrap_or(Tick::ZERO)
+        self.changed_at.get(slot as usize).copied().unwrap_or(Tick::ZERO)
     }
 
     /// The entities that ended this tick.
@@ -453,11 +396,7 @@ impl World {
     /// Who may see a slot's entity.
     #[must_use]
     pub fn visibility_at(&self, slot: u32) -> Visibility {
-        self.entities
-            .visibilities
-            .get(slot as usize)
-            .copied()
-            .unwrap_or_default()
+        self.entities.visibilities.get(slot as usize).copied().unwrap_or_default()
     }
 
     /// The player that owns a slot's entity.
@@ -488,21 +427,13 @@ impl World {
     /// The components of a slot's entity, as a mask over [`World::columns`].
     #[must_use]
     pub fn shape(&self, slot: u32) -> u32 {
-        self.entities
-            .shapes
-            .get(slot as usize)
-            .copied()
-            .unwrap_or(0)
+        self.entities.shapes.get(slot as usize).copied().unwrap_or(0)
     }
 
     /// When the set of a slot's components last changed.
     #[must_use]
     pub fn shaped_at(&self, slot: u32) -> Tick {
-        self.entities
-            .shaped_at
-            .get(slot as usize)
-            .copied()
-            .unwrap_or(Tick::ZERO)
+        self.entities.shaped_at.get(slot as usize).copied().unwrap_or(Tick::ZERO)
     }
 
     /// The columns, by component number.
@@ -527,28 +458,21 @@ impl World {
     #[must_use]
     pub fn hash_of(&self, slots: impl Iterator<Item = u32>) -> u64 {
         let mut scratch = BitWriter::new();
-        slots
-            .filter_map(|slot| self.entities.at(slot))
-            .fold(0, |sum: u64, id| {
-                let shape = self.shape(id.slot);
-                let digests =
-                    bits_of(shape).map(|index| self.columns[index].digest(id.slot, &mut scratch));
-                sum.wrapping_add(hash_entity(id, shape, digests))
-            })
+        slots.filter_map(|slot| self.entities.at(slot)).fold(0, |sum: u64, id| {
+            let shape = self.shape(id.slot);
+            let digests = bits_of(shape).map(|index| self.columns[index].digest(id.slot, &mut scratch));
+            sum.wrapping_add(hash_entity(id, shape, digests))
+        })
     }
 
     fn component_index<C: Component>(&self) -> Option<usize> {
-        self.types
-            .iter()
-            .position(|known| *known == TypeId::of::<C>())
+        self.types.iter().position(|known| *known == TypeId::of::<C>())
     }
 
     /// The column of a component type.
     #[must_use]
     pub fn column<C: Component>(&self) -> Option<&Column<C>> {
-        self.columns[self.component_index::<C>()?]
-            .as_any()
-            .downcast_ref()
+        self.columns[self.component_index::<C>()?].as_any().downcast_ref()
     }
 
     /// The column of a component type, to be written.
@@ -559,16 +483,9 @@ impl World {
 
     /// An entity's mask with one more component, if that fits a packet.
     fn shape_with<C: Component>(&self, before: u32) -> Result<u32, SpawnError> {
-        let shape = before
-            | 1 << self
-                .component_index::<C>()
-                .ok_or(SpawnError::UnknownComponent)?;
+        let shape = before | 1 << self.component_index::<C>().ok_or(SpawnError::UnknownComponent)?;
         let bits: u32 = bits_of(shape).map(|index| self.bits_max[index]).sum();
-        if bits > ENTITY_BITS_MAX {
-            Err(SpawnError::TooLarge)
-        } else {
-            Ok(shape)
-        }
+        if bits > ENTITY_BITS_MAX { Err(SpawnError::TooLarge) } else { Ok(shape) }
     }
 
     fn put<C: Component>(&mut self, slot: u32, component: C) {

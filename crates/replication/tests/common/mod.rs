@@ -52,18 +52,12 @@ impl Random {
 pub const SECONDS_PER_TICK: f32 = 0.05;
 
 pub fn world() -> World {
-    World::builder()
-        .component::<Body>()
-        .component::<Tag>()
-        .build()
+    World::builder().component::<Body>().component::<Tag>().build()
 }
 
 pub fn body(random: &mut Random) -> Body {
     Body {
-        position: [
-            random.within(-1000.0, 1000.0),
-            random.within(-1000.0, 1000.0),
-        ],
+        position: [random.within(-1000.0, 1000.0), random.within(-1000.0, 1000.0)],
         velocity: [random.within(-20.0, 20.0), random.within(-20.0, 20.0)],
         heading: random.within(0.0, 6.0),
     }
@@ -82,15 +76,14 @@ pub fn stir(world: &mut World, random: &mut Random) {
             }
         }
         match random.below(100) {
-            0..2 => drop(world.despawn(id)),
-            2..4 => drop(world.insert(
-                id,
-                Tag {
-                    name: format!("n{}", random.below(9)),
-                    score: random.below(999) as u16,
-                },
-            )),
-            4..5 => drop(world.remove::<Tag>(id)),
+            0..2 => assert!(world.despawn(id)),
+            2..4 => {
+                let tag = Tag { name: format!("n{}", random.below(9)), score: random.below(999) as u16 };
+                world.insert(id, tag).expect("it fits");
+            }
+            4..5 => {
+                world.remove::<Tag>(id);
+            }
             5..8 => {
                 if let Some(tag) = world.get_mut::<Tag>(id) {
                     tag.score = tag.score.wrapping_add(1);
@@ -101,7 +94,7 @@ pub fn stir(world: &mut World, random: &mut Random) {
     }
     while random.chance(40) && world.len() < 60 {
         let body = body(random);
-        world.spawn(body).unwrap();
+        world.spawn(body).expect("there is room");
     }
 }
 
@@ -125,19 +118,11 @@ pub struct Weather {
 
 impl Client {
     pub fn new(world: &World, link: Link) -> Client {
-        let schema = Schema {
-            components: world.schema(),
-            ..Schema::default()
-        };
+        let schema = Schema { components: world.schema(), ..Schema::default() };
         Client {
             view: View::new(link),
-            mirror: Mirror::builder()
-                .component::<Body>()
-                .component::<Tag>()
-                .build(link, SECONDS_PER_TICK),
-            typeless: Mirror::builder()
-                .described(&schema)
-                .build(link, SECONDS_PER_TICK),
+            mirror: Mirror::builder().component::<Body>().component::<Tag>().build(link, SECONDS_PER_TICK),
+            typeless: Mirror::builder().described(&schema).build(link, SECONDS_PER_TICK),
             link,
             packets: Vec::new(),
             acks: Vec::new(),
@@ -153,57 +138,36 @@ impl Client {
         net: &mut (Weather, Random),
         sees: impl Fn(u32) -> bool,
     ) {
-        self.view
-            .look(frame.world.tick(), ended, |visible, changes| {
-                choose(frame.world, visible, changes, sees);
-            });
+        self.view.look(frame.world.tick(), ended, |visible, changes| {
+            choose(frame.world, visible, changes, sees);
+        });
         let (mut deltas, mut gathered) = (Deltas::default(), Gathered::default());
         deltas.begin(frame.world, SECONDS_PER_TICK);
-        self.view.gather(frame, &mut gathered);
-        self.view.resolve(frame, &mut deltas, &mut gathered);
+        self.view.gather(frame, &mut deltas, &mut gathered);
         let mut sent = Sent::default();
-        self.view
-            .assemble(frame, &deltas, &mut gathered, InputSeq(0), &mut sent);
+        self.view.assemble(frame, &deltas, &mut gathered, InputSeq(0), &mut sent);
         let (weather, random) = net;
         for packet in sent.0 {
             assert!(packet.len() <= 1000, "a packet of {} bytes", packet.len());
-            let copies = if self.link == Link::Ordered {
-                1
-            } else {
-                1 + u32::from(random.chance(weather.doubles))
-            };
+            let copies = if self.link == Link::Ordered { 1 } else { 1 + u32::from(random.chance(weather.doubles)) };
             for _ in 0..copies {
                 if self.link == Link::Ordered || !random.chance(weather.loss) {
-                    let delay = if self.link == Link::Ordered {
-                        0
-                    } else {
-                        random.below(weather.delay + 1)
-                    };
+                    let delay = if self.link == Link::Ordered { 0 } else { random.below(weather.delay + 1) };
                     self.packets.push((step + delay as u32, packet.clone()));
                 }
             }
         }
-        let (due, later) = std::mem::take(&mut self.packets)
-            .into_iter()
-            .partition(|(at, _)| *at <= step);
+        let (due, later) = std::mem::take(&mut self.packets).into_iter().partition(|(at, _)| *at <= step);
         self.packets = later;
         let due: Vec<(u32, Vec<u8>)> = due;
         for (_, packet) in due {
-            let applied = self
-                .mirror
-                .apply(&packet)
-                .expect("a packet of the server can be read");
+            let applied = self.mirror.apply(&packet).expect("a packet of the server can be read");
             assert_eq!(self.typeless.apply(&packet), Ok(applied));
         }
         if !random.chance(weather.loss) {
-            self.acks.push((
-                step + random.below(weather.delay + 1) as u32,
-                self.mirror.acknowledgement(),
-            ));
+            self.acks.push((step + random.below(weather.delay + 1) as u32, self.mirror.acknowledgement()));
         }
-        let (due, later) = std::mem::take(&mut self.acks)
-            .into_iter()
-            .partition(|(at, _)| *at <= step);
+        let (due, later) = std::mem::take(&mut self.acks).into_iter().partition(|(at, _)| *at <= step);
         self.acks = later;
         let due: Vec<(u32, (PacketSeq, u64))> = due;
         for (_, (latest, bitmap)) in due {
@@ -214,11 +178,7 @@ impl Client {
     /// Whether the client holds exactly what the server shows it.
     pub fn agrees(&self, world: &World) -> bool {
         let expected = world.hash_of(self.view.visible().iter());
-        assert_eq!(
-            self.mirror.hash(),
-            self.typeless.hash(),
-            "types or no types, the same state"
-        );
+        assert_eq!(self.mirror.hash(), self.typeless.hash(), "types or no types, the same state");
         self.mirror.hash() == expected
     }
 }
@@ -237,17 +197,9 @@ impl PacketSink for Sent {
 }
 
 /// Sets what is visible to what `sees` says.
-pub fn choose(
-    world: &World,
-    visible: &mut SlotSet,
-    changes: &mut Changes,
-    sees: impl Fn(u32) -> bool,
-) {
+pub fn choose(world: &World, visible: &mut SlotSet, changes: &mut Changes, sees: impl Fn(u32) -> bool) {
     changes.clear();
-    let left: Vec<u32> = visible
-        .iter()
-        .filter(|&slot| !world.alive().contains(slot) || !sees(slot))
-        .collect();
+    let left: Vec<u32> = visible.iter().filter(|&slot| !world.alive().contains(slot) || !sees(slot)).collect();
     for slot in left {
         visible.remove(slot);
         changes.left.push(slot);
@@ -260,10 +212,7 @@ pub fn choose(
 }
 
 pub fn settings() -> SendSettings {
-    SendSettings {
-        seconds_per_tick: SECONDS_PER_TICK,
-        ..SendSettings::default()
-    }
+    SendSettings { seconds_per_tick: SECONDS_PER_TICK, ..SendSettings::default() }
 }
 
 /// The slots that ended, ascending.

@@ -1,0 +1,179 @@
+//! What the replication benches share: a moving world, clients with and without delay, and the report.
+
+use aether_bits::Replicate;
+use aether_replication::{Deltas, Frame, Gathered, Link, PacketSink, SendSettings, View};
+use aether_space::{Changes, SlotSet};
+use aether_wire::{EntityId, InputSeq, PacketSeq};
+use aether_world::World;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+pub const SECONDS_PER_TICK: f32 = 0.05;
+
+#[derive(Clone, Debug, Replicate)]
+#[replicate(channel = "movement", place = position)]
+pub struct Body {
+    #[replicate(range = -1000.0..=1000.0, step = 0.01, moves_by = velocity)]
+    pub position: [f32; 2],
+    #[replicate(range = -50.0..=50.0, step = 0.01)]
+    pub velocity: [f32; 2],
+    #[replicate(angle = 8)]
+    pub heading: f32,
+}
+
+/// A small generator, so that every run has the same world.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    pub fn within(&mut self, min: f32, max: f32) -> f32 {
+        min + (max - min) * (self.next() >> 40) as f32 / (1u64 << 24) as f32
+    }
+}
+
+pub fn spawn(world: &mut World, count: usize, random: &mut Random) -> Vec<EntityId> {
+    (0..count)
+        .map(|_| {
+            let speed = random.within(2.0, 15.0);
+            let heading = random.within(0.0, std::f32::consts::TAU);
+            let body = Body {
+                position: [random.within(-900.0, 900.0), random.within(-900.0, 900.0)],
+                velocity: [speed * heading.cos(), speed * heading.sin()],
+                heading,
+            };
+            world.spawn(body).expect("the world has room")
+        })
+        .collect()
+}
+
+/// Steers a body a little and moves it on.
+pub fn drive(body: &mut Body, random: &mut Random) {
+    body.heading += random.within(-0.15, 0.15);
+    let speed = (body.velocity[0].powi(2) + body.velocity[1].powi(2)).sqrt() + random.within(-0.3, 0.3);
+    body.velocity = [speed * body.heading.cos(), speed * body.heading.sin()];
+    for axis in 0..2 {
+        body.position[axis] += body.velocity[axis] * SECONDS_PER_TICK;
+        if body.position[axis].abs() > 990.0 {
+            body.position[axis] = -body.position[axis].signum() * 980.0;
+        }
+    }
+}
+
+/// A client whose acknowledgements come so many ticks late, or that is on an ordered link.
+pub struct Client {
+    pub view: View,
+    lag: Option<usize>,
+    acks: VecDeque<PacketSeq>,
+    pub outbox: Outbox,
+}
+
+/// Keeps the buffers of the last snapshot for the next.
+#[derive(Default)]
+pub struct Outbox {
+    spare: Vec<Vec<u8>>,
+    sent: Vec<Vec<u8>>,
+    latest: PacketSeq,
+    pub bytes: usize,
+    pub packets: usize,
+}
+
+impl PacketSink for Outbox {
+    fn buffer(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    fn packet(&mut self, sequence: PacketSeq, bytes: Vec<u8>) {
+        self.bytes += bytes.len();
+        self.packets += 1;
+        self.latest = sequence;
+        self.sent.push(bytes);
+    }
+}
+
+impl Client {
+    pub fn new(lag: Option<usize>) -> Client {
+        let link = if lag.is_some() { Link::Unordered } else { Link::Ordered };
+        Client { view: View::new(link), lag, acks: VecDeque::new(), outbox: Outbox::default() }
+    }
+
+    /// Part of the measured time: taking in the acknowledgement that is due.
+    fn receive(&mut self) {
+        let Some(lag) = self.lag else { return };
+        if self.acks.len() >= lag
+            && let Some(latest) = self.acks.pop_front()
+        {
+            self.view.acknowledge(latest, u64::MAX);
+        }
+    }
+
+    /// Not measured: the client takes the packets away and gives the buffers back.
+    fn take(&mut self) {
+        self.acks.push_back(self.outbox.latest);
+        self.outbox.spare.append(&mut self.outbox.sent);
+    }
+}
+
+pub struct Sender {
+    deltas: Deltas,
+    gathered: Gathered,
+    settings: SendSettings,
+    snapshot: u32,
+}
+
+impl Sender {
+    pub fn new() -> Sender {
+        let settings =
+            SendSettings { bytes_max: usize::MAX / 16, seconds_per_tick: SECONDS_PER_TICK, ..SendSettings::default() };
+        Sender { deltas: Deltas::default(), gathered: Gathered::default(), settings, snapshot: 0 }
+    }
+
+    /// Sends one snapshot to all clients; gives the time that took: acknowledgements, encoding and packets.
+    pub fn send(&mut self, world: &World, clients: &mut [Client]) -> Duration {
+        let start = Instant::now();
+        self.deltas.begin(world, SECONDS_PER_TICK);
+        self.snapshot += 1;
+        let frame = Frame {
+            world,
+            changed: world.changed(),
+            settings: &self.settings,
+            snapshot: self.snapshot,
+            ring_stretch: 1,
+        };
+        self.gathered.begin();
+        for client in clients.iter_mut() {
+            client.receive();
+            client.view.gather(&frame, &mut self.deltas, &mut self.gathered);
+            client.view.assemble(&frame, &self.deltas, &mut self.gathered, InputSeq(0), &mut client.outbox);
+        }
+        let time = start.elapsed();
+        clients.iter_mut().for_each(Client::take);
+        time
+    }
+}
+
+/// Lets every client see everything.
+pub fn show_all(world: &World, clients: &mut [Client]) {
+    for client in clients {
+        client.view.look(world.tick(), &[], |visible: &mut SlotSet, changes: &mut Changes| {
+            changes.clear();
+            changes.entered.extend(world.alive().iter().filter(|&slot| visible.insert(slot)));
+        });
+    }
+}
+
+pub fn median(times: &mut [Duration]) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64() * 1e3
+}
+
+/// The last line of a bench.
+pub fn report(name: &str, figure: f64, unit: &str, aim: &str, met: bool) {
+    println!("{name}: {figure:.3} {unit}, aim {aim}: {}", if met { "met" } else { "missed" });
+}
