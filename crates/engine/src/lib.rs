@@ -1,1 +1,37 @@
 //! Rooms, stages and the tick scheduler.
+//!
+//! A [`Room`] owns one world and one game. Messages come in through bounded queues, [`Room::tick`] runs the five stages,
+//! and packets go out through bounded queues; there is no socket, clock, log or lock inside. A [`Scheduler`] runs many
+//! rooms on a few threads.
+
+pub mod authority;
+pub mod connection;
+mod context;
+mod declaration;
+mod game;
+mod observer;
+mod overload;
+mod pacer;
+mod random;
+pub mod recording;
+mod request;
+mod room;
+mod scheduler;
+mod seat;
+mod settings;
+mod stages;
+
+pub use aether_bits as bits;
+pub use connection::{LinkEnd, RoomEnd};
+pub use context::{Context, Sight};
+pub use declaration::{Declaration, Events, Message};
+pub use game::{Game, Joiner, Permissions, PlaygroundCommand, Refusal};
+pub use observer::{Audit, Counts, Observer, Stage, Unobserved};
+pub use overload::Overload;
+pub use pacer::{Pacer, Steps};
+pub use random::Random;
+pub use request::{Answer, REQUESTS_MAX, Request};
+pub use room::{BuildError, MAILBOX_MAX, MailboxFull, Room, RoomBuilder, RoomHandle, RoomStatus};
+pub use scheduler::{Clock, Ending, RoomNumber, Scheduler};
+pub use seat::{INPUT_DROPS_MAX, INPUT_QUEUE_MAX};
+pub use settings::{RoomSettings, SettingsError};

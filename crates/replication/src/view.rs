@@ -80,6 +80,13 @@ impl View {
         self.adjust(tick);
     }
 
+    /// Notes what changed in a snapshot that this client is not sent, because its link is still busy with the last.
+    pub fn defer(&mut self, changed: &SlotSet) {
+        for slot in self.roster.visible.intersection(changed) {
+            self.waiting.insert(slot);
+        }
+    }
+
     /// What came into view and what went, in the last update.
     #[must_use]
     pub fn changes(&self) -> &Changes {

@@ -32,6 +32,7 @@ pub struct World {
     despawned: Vec<EntityId>,
     placeless: SlotSet,
     restricted: SlotSet,
+    spawns_refused: u64,
     changed_at: Vec<Tick>,
 }
 
@@ -131,6 +132,7 @@ impl WorldBuilder {
             despawned: Vec::new(),
             placeless: SlotSet::new(),
             restricted: SlotSet::new(),
+            spawns_refused: 0,
             changed_at: Vec::new(),
         }
     }
@@ -153,6 +155,7 @@ impl World {
     /// Makes an entity with its first component; [`World::insert`] adds others.
     pub fn spawn<C: Component>(&mut self, component: C) -> Result<EntityId, SpawnError> {
         if self.entities.alive.len() >= self.entities_max {
+            self.spawns_refused += 1;
             return Err(SpawnError::Full);
         }
         let shape = self.shape_with::<C>(0)?;
@@ -354,6 +357,11 @@ impl World {
         }
         let entities = &self.entities;
         self.rewind.record(self.tick, &self.places, |slot| entities.at(slot).map(|id| id.generation));
+    }
+
+    /// How many spawns were refused for lack of room since this was last asked.
+    pub fn take_spawns_refused(&mut self) -> u64 {
+        std::mem::take(&mut self.spawns_refused)
     }
 
     /// The slots that changed or were spawned this tick, after [`World::settle`].

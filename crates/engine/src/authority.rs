@@ -1,0 +1,208 @@
+//! Checks on movement that clients propose, for games that let them.
+//!
+//! Most games do not need this: their clients send inputs, and the server moves the player. Where a client says how far
+//! it moved, a [`Mover`] judges that. What is too much is cut down or refused, and the client is corrected.
+
+use aether_space::Bounds;
+use aether_wire::InputSeq;
+
+/// What movement is allowed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MovementRules {
+    /// The most units a tick. Default 5.
+    pub speed_max: f32,
+    /// The most that the units a tick may change from one tick to the next. Default 2.
+    pub acceleration_max: f32,
+    /// Beyond this many units at once it is no movement at all. Default 50.
+    pub teleport_min: f32,
+    /// Where one may be. Default -1000 to 1000.
+    pub bounds: Bounds,
+    /// How many movements may come at once after a pause; on average one a tick may. Default 4.
+    pub burst: u32,
+}
+
+impl Default for MovementRules {
+    fn default() -> Self {
+        MovementRules { speed_max: 5.0, acceleration_max: 2.0, teleport_min: 50.0, bounds: Bounds::default(), burst: 4 }
+    }
+}
+
+/// What is wrong with a movement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Violation {
+    /// It is not a number, or infinite.
+    NotFinite,
+    /// Its sequence number was seen before.
+    Sequence,
+    /// Too many came too soon.
+    Rate,
+    /// It is too far to be movement.
+    Teleport,
+    /// It is too fast.
+    Speed,
+    /// It speeds up or slows down too fast.
+    Acceleration,
+    /// It leads out of the world.
+    Bounds,
+}
+
+impl Violation {
+    /// A short name for a metric's label.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Violation::NotFinite => "not_finite",
+            Violation::Sequence => "sequence",
+            Violation::Rate => "rate",
+            Violation::Teleport => "teleport",
+            Violation::Speed => "speed",
+            Violation::Acceleration => "acceleration",
+            Violation::Bounds => "bounds",
+        }
+    }
+}
+
+/// One moving thing, as the server sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mover {
+    /// Where it is.
+    pub position: [f32; 2],
+    /// Units a tick.
+    pub velocity: [f32; 2],
+    last_seq: InputSeq,
+    credit: u32,
+}
+
+impl Mover {
+    /// Something at rest.
+    #[must_use]
+    pub fn at(position: [f32; 2]) -> Self {
+        Mover { position, velocity: [0.0; 2], last_seq: InputSeq(0), credit: 1 }
+    }
+
+    /// The last movement that was looked at.
+    #[must_use]
+    pub fn last_seq(&self) -> InputSeq {
+        self.last_seq
+    }
+
+    /// Grants a tick's credit; call it once a tick.
+    pub fn refill(&mut self, rules: &MovementRules) {
+        self.credit = (self.credit + 1).min(rules.burst.max(1));
+    }
+
+    /// Moves by `delta` as far as the rules allow, and says what was wrong with it if something was. The caller then
+    /// corrects the client with [`crate::Context::correct`].
+    pub fn propose(&mut self, rules: &MovementRules, seq: InputSeq, delta: [f32; 2]) -> Result<(), Violation> {
+        if !delta.iter().all(|component| component.is_finite()) {
+            return Err(Violation::NotFinite);
+        }
+        if seq <= self.last_seq {
+            return Err(Violation::Sequence);
+        }
+        self.last_seq = seq;
+        self.credit = self.credit.checked_sub(1).ok_or(Violation::Rate)?;
+        if length(delta) >= rules.teleport_min {
+            self.velocity = [0.0; 2];
+            return Err(Violation::Teleport);
+        }
+        let (slowed, too_fast) = shorten(delta, rules.speed_max);
+        let change = [slowed[0] - self.velocity[0], slowed[1] - self.velocity[1]];
+        let (change, too_sudden) = shorten(change, rules.acceleration_max);
+        self.velocity = [self.velocity[0] + change[0], self.velocity[1] + change[1]];
+        let mut outside = false;
+        for axis in 0..2 {
+            let wanted = self.position[axis] + self.velocity[axis];
+            self.position[axis] = wanted.clamp(rules.bounds.min[axis], rules.bounds.max[axis]);
+            if self.position[axis] != wanted {
+                self.velocity[axis] = 0.0;
+                outside = true;
+            }
+        }
+        match (too_fast, too_sudden, outside) {
+            (true, _, _) => Err(Violation::Speed),
+            (_, true, _) => Err(Violation::Acceleration),
+            (_, _, true) => Err(Violation::Bounds),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn length([x, y]: [f32; 2]) -> f32 {
+    (x * x + y * y).sqrt()
+}
+
+/// Cuts a vector down to a length, and tells whether it was longer. A thousandth is forgiven as rounding.
+fn shorten(vector: [f32; 2], length_max: f32) -> ([f32; 2], bool) {
+    let length = length(vector);
+    if length <= length_max {
+        return (vector, false);
+    }
+    let scale = length_max / length;
+    ([vector[0] * scale, vector[1] * scale], length > length_max * 1.001)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rested() -> Mover {
+        let mut mover = Mover::at([0.0, 0.0]);
+        for _ in 0..8 {
+            mover.refill(&MovementRules::default());
+        }
+        mover
+    }
+
+    #[test]
+    fn each_kind_of_violation_is_told_apart() {
+        let rules = MovementRules::default();
+        let first = |delta| rested().propose(&rules, InputSeq(1), delta);
+        assert_eq!(first([1.0, 1.0]), Ok(()));
+        assert_eq!(first([f32::NAN, 0.0]), Err(Violation::NotFinite));
+        assert_eq!(first([0.0, f32::INFINITY]), Err(Violation::NotFinite));
+        assert_eq!(first([1e38, 1e38]), Err(Violation::Teleport));
+        assert_eq!(first([50.0, 0.0]), Err(Violation::Teleport));
+        assert_eq!(first([4.0, 0.0]), Err(Violation::Acceleration));
+        assert_eq!(first([40.0, 0.0]), Err(Violation::Speed));
+        assert_eq!(rested().propose(&rules, InputSeq(0), [1.0, 0.0]), Err(Violation::Sequence));
+        let mut at_edge = Mover { position: [999.5, 0.0], ..rested() };
+        assert_eq!(at_edge.propose(&rules, InputSeq(1), [1.0, 0.0]), Err(Violation::Bounds));
+        assert_eq!(at_edge.position, [1000.0, 0.0]);
+    }
+
+    #[test]
+    fn more_than_one_a_tick_is_too_many_once_the_burst_is_used_up() {
+        let rules = MovementRules::default();
+        let mut mover = rested();
+        let results: Vec<_> = (1..=6).map(|seq| mover.propose(&rules, InputSeq(seq), [0.1, 0.0])).collect();
+        assert_eq!(results[..4], [Ok(()); 4]);
+        assert_eq!(results[4..], [Err(Violation::Rate); 2]);
+        mover.refill(&rules);
+        assert_eq!(mover.propose(&rules, InputSeq(7), [0.1, 0.0]), Ok(()));
+    }
+
+    #[test]
+    fn a_teleport_does_not_move() {
+        let mut mover = rested();
+        let _ = mover.propose(&MovementRules::default(), InputSeq(1), [500.0, 0.0]);
+        assert_eq!(mover.position, [0.0, 0.0]);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_client_says_the_rules_hold(deltas in proptest::collection::vec((any::<f32>(), any::<f32>()), 1..200)) {
+            let rules = MovementRules::default();
+            let mut mover = Mover::at([0.0, 0.0]);
+            for (seq, (dx, dy)) in deltas.into_iter().enumerate() {
+                let before = mover;
+                mover.refill(&rules);
+                let _ = mover.propose(&rules, InputSeq(seq as u32 + 1), [dx, dy]);
+                let moved = [mover.position[0] - before.position[0], mover.position[1] - before.position[1]];
+                prop_assert!(length(moved) <= rules.speed_max * 1.01);
+                prop_assert!(mover.position.iter().all(|c| (-1000.0..=1000.0).contains(c)));
+            }
+        }
+    }
+}

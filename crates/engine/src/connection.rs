@@ -1,0 +1,153 @@
+//! Where a connection and a room meet: bounded queues, and no lock.
+
+use crate::game::Refusal;
+use aether_replication::PacketSink;
+use aether_wire::{ClientMessage, Closing, PacketSeq, PlayerId, ServerMessage};
+use crossbeam_queue::ArrayQueue;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Messages of one client that wait for the next tick. A tick takes them all, so this bounds what a burst can cost.
+pub const INBOX_MAX: usize = 64;
+/// Reliable messages that wait for the link. A client that lets them pile up is closed.
+pub const RELIABLE_MAX: usize = 256;
+/// Packets of one snapshot; the byte budget of a snapshot stays below what they hold.
+pub const STATE_PACKETS_MAX: usize = 128;
+
+/// Joins a room and a connection.
+#[must_use]
+pub fn connect() -> (RoomEnd, LinkEnd) {
+    let pipe = Arc::new(Pipe {
+        inbox: ArrayQueue::new(INBOX_MAX),
+        reliable: ArrayQueue::new(RELIABLE_MAX),
+        state: ArrayQueue::new(STATE_PACKETS_MAX),
+        spare: ArrayQueue::new(STATE_PACKETS_MAX),
+        admission: OnceLock::new(),
+        closing: OnceLock::new(),
+        link_gone: AtomicBool::new(false),
+    });
+    (RoomEnd { pipe: Arc::clone(&pipe) }, LinkEnd { pipe })
+}
+
+#[derive(Debug)]
+struct Pipe {
+    inbox: ArrayQueue<ClientMessage>,
+    reliable: ArrayQueue<Arc<ServerMessage>>,
+    state: ArrayQueue<Vec<u8>>,
+    /// Buffers that the link is done with.
+    spare: ArrayQueue<Vec<u8>>,
+    admission: OnceLock<Result<PlayerId, Refusal>>,
+    closing: OnceLock<Closing>,
+    link_gone: AtomicBool,
+}
+
+/// The room's end.
+#[derive(Debug)]
+pub struct RoomEnd {
+    pipe: Arc<Pipe>,
+}
+
+/// The connection's end. Dropping it tells the room that the client is gone.
+#[derive(Debug)]
+pub struct LinkEnd {
+    pipe: Arc<Pipe>,
+}
+
+/// The inbox is full: the client sends faster than the room ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InboxFull;
+
+impl RoomEnd {
+    /// The next message of the client.
+    pub(crate) fn receive(&self) -> Option<ClientMessage> {
+        self.pipe.inbox.pop()
+    }
+
+    /// Queues a reliable message; false when too many wait already.
+    pub(crate) fn send(&self, message: Arc<ServerMessage>) -> bool {
+        self.pipe.reliable.push(message).is_ok()
+    }
+
+    /// Whether the last snapshot was taken away, so that a new one may be built.
+    pub(crate) fn wants_state(&self) -> bool {
+        self.pipe.state.is_empty()
+    }
+
+    /// Tells the link that its player is in.
+    pub(crate) fn admit(&self, player: PlayerId) {
+        let _ = self.pipe.admission.set(Ok(player));
+    }
+
+    /// Tells the link that its player is not let in.
+    pub(crate) fn refuse(&self, refusal: Refusal) {
+        let _ = self.pipe.admission.set(Err(refusal));
+    }
+
+    /// Ends the connection, once; the first reason counts.
+    pub(crate) fn close(&self, closing: Closing) {
+        let _ = self.pipe.closing.set(closing);
+    }
+
+    /// Whether this end closed it.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.pipe.closing.get().is_some()
+    }
+
+    /// Whether the client went away.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.pipe.link_gone.load(Ordering::Acquire)
+    }
+}
+
+impl PacketSink for &RoomEnd {
+    fn buffer(&mut self) -> Vec<u8> {
+        self.pipe.spare.pop().unwrap_or_default()
+    }
+
+    fn packet(&mut self, _sequence: PacketSeq, bytes: Vec<u8>) {
+        let kept = self.pipe.state.push(bytes).is_ok();
+        debug_assert!(kept, "a snapshot's budget stays below what the queue holds");
+    }
+}
+
+impl LinkEnd {
+    /// Hands a message to the room.
+    pub fn push(&self, message: ClientMessage) -> Result<(), InboxFull> {
+        self.pipe.inbox.push(message).map_err(|_| InboxFull)
+    }
+
+    /// Whether the player was let in; nothing until the room's next tick.
+    #[must_use]
+    pub fn admission(&self) -> Option<&Result<PlayerId, Refusal>> {
+        self.pipe.admission.get()
+    }
+
+    /// The next reliable message. Those of a tick come before its state.
+    #[must_use]
+    pub fn next_reliable(&self) -> Option<Arc<ServerMessage>> {
+        self.pipe.reliable.pop()
+    }
+
+    /// The next state packet.
+    #[must_use]
+    pub fn next_state(&self) -> Option<Vec<u8>> {
+        self.pipe.state.pop()
+    }
+
+    /// Gives the memory of a state packet back.
+    pub fn recycle(&self, buffer: Vec<u8>) {
+        let _ = self.pipe.spare.push(buffer);
+    }
+
+    /// Why the room ended the connection, if it did. What is queued may still be sent before.
+    #[must_use]
+    pub fn closing(&self) -> Option<&Closing> {
+        self.pipe.closing.get()
+    }
+}
+
+impl Drop for LinkEnd {
+    fn drop(&mut self) {
+        self.pipe.link_gone.store(true, Ordering::Release);
+    }
+}

@@ -1,0 +1,226 @@
+//! What a game can do to its room.
+
+use crate::authority::{Mover, Violation};
+use crate::declaration::Events;
+use crate::random::Random;
+use crate::request::{REQUESTS_MAX, Request};
+use crate::room::Desk;
+use crate::seat::Seats;
+use crate::settings::RoomSettings;
+use aether_bits::{BitWriter, Component};
+use aether_wire::{
+    CloseReason, Correction, EntityId, Event, GameBody, PlayerId, Possession, RequestId, ServerMessage, Tick, Vector2,
+};
+use aether_world::World;
+use std::sync::Arc;
+
+/// The room, as its game sees it.
+pub struct Context<'a> {
+    /// Entities and components.
+    pub world: &'a mut World,
+    /// The room's own random numbers.
+    pub random: &'a mut Random,
+    pub(crate) seats: &'a mut Seats,
+    pub(crate) desk: &'a mut Desk,
+    pub(crate) events: &'a Events,
+    pub(crate) settings: &'a RoomSettings,
+}
+
+/// From where a player looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Sight {
+    /// From the entity it possesses.
+    #[default]
+    Possession,
+    /// From a place.
+    At([f32; 2]),
+    /// From everywhere: sees the whole room. For spectators and replays.
+    Everything,
+}
+
+impl Context<'_> {
+    /// The current tick.
+    #[must_use]
+    pub fn tick(&self) -> Tick {
+        self.world.tick()
+    }
+
+    /// The length of a tick.
+    #[must_use]
+    pub fn seconds_per_tick(&self) -> f32 {
+        self.settings.seconds_per_tick()
+    }
+
+    /// The room's settings.
+    #[must_use]
+    pub fn settings(&self) -> &RoomSettings {
+        self.settings
+    }
+
+    /// All players, in the order in which they came.
+    pub fn players(&self) -> impl Iterator<Item = PlayerId> {
+        self.seats.iter().map(|seat| seat.id)
+    }
+
+    /// The name of a player.
+    #[must_use]
+    pub fn name(&self, player: PlayerId) -> Option<&str> {
+        self.seats.get(player).map(|seat| seat.joiner.name.as_str())
+    }
+
+    /// The account of a player.
+    #[must_use]
+    pub fn user(&self, player: PlayerId) -> Option<&str> {
+        self.seats.get(player).map(|seat| seat.joiner.user.as_str())
+    }
+
+    /// Gives an entity to a player, who is told so reliably and looks from there.
+    pub fn possess(&mut self, player: PlayerId, entity: EntityId) {
+        let Some(seat) = self.seats.get_mut(player) else { return };
+        seat.possession = Some(entity);
+        seat.view.focus = Some(entity);
+        self.world.set_owner(entity, Some(player));
+        self.deliver(player, ServerMessage::Possession(Possession { tick: self.world.tick(), entity }));
+    }
+
+    /// The entity that a player possesses.
+    #[must_use]
+    pub fn possession(&self, player: PlayerId) -> Option<EntityId> {
+        self.seats.get(player)?.possession
+    }
+
+    /// Says from where a player looks.
+    pub fn set_sight(&mut self, player: PlayerId, sight: Sight) {
+        if let Some(seat) = self.seats.get_mut(player) {
+            seat.sight = sight;
+        }
+    }
+
+    /// Puts a player in a team, for [`aether_world::Visibility::Team`].
+    pub fn set_team(&mut self, player: PlayerId, team: Option<u8>) {
+        if let Some(seat) = self.seats.get_mut(player) {
+            seat.team = team;
+        }
+    }
+
+    /// Sends an event to one player.
+    pub fn send<E: Component>(&mut self, player: PlayerId, event: &E) {
+        self.send_to(&[player], event);
+    }
+
+    /// Sends an event to some players. It arrives before the state of this tick.
+    pub fn send_to<E: Component>(&mut self, players: &[PlayerId], event: &E) {
+        let Some(message) = self.encode(event) else { return };
+        for &player in players {
+            self.deliver_shared(player, &message);
+        }
+    }
+
+    /// Sends an event to everyone in the room.
+    pub fn broadcast<E: Component>(&mut self, event: &E) {
+        if let Some(message) = self.encode(event) {
+            self.deliver_to_all(message);
+        }
+    }
+
+    /// Removes a player at the next tick.
+    pub fn kick(&mut self, player: PlayerId) {
+        if let Some(seat) = self.seats.get_mut(player) {
+            seat.leaving.get_or_insert(CloseReason::Kicked);
+        }
+    }
+
+    /// Asks a service for something. The answer comes to [`crate::Game::answer`] on a later tick; nothing waits.
+    pub fn request(&mut self, request: Request) -> RequestId {
+        self.desk.next_request.0 += 1;
+        let id = self.desk.next_request;
+        let accepted = self.desk.requests_waiting < REQUESTS_MAX && self.desk.requests.push((id, request)).is_ok();
+        if accepted {
+            self.desk.requests_waiting += 1;
+            self.desk.counts.requests += 1;
+        } else {
+            self.desk.requests_refused.push(id);
+            self.desk.counts.requests_refused += 1;
+        }
+        id
+    }
+
+    /// Where a target was when this player, in its last input, saw it. Bounded by the room's `rewind_ticks`.
+    #[must_use]
+    pub fn seen_by(&self, player: PlayerId, target: EntityId) -> Option<[f32; 2]> {
+        let seen = self.seats.get(player)?.seen;
+        self.world.rewind().place_at(target, seen.tick, f32::from(seen.fraction) / 256.0)
+    }
+
+    /// Tells a player where its entity really is, and which of its inputs that includes.
+    pub fn correct(&mut self, player: PlayerId, entity: EntityId, position: [f32; 2], velocity: [f32; 2]) {
+        let Some(seat) = self.seats.get(player) else { return };
+        let vector = |[x, y]: [f32; 2]| Vector2 { x, y };
+        let correction =
+            Correction { entity, position: vector(position), velocity: vector(velocity), ack_seq: seat.input_ack };
+        self.desk.counts.corrections += 1;
+        self.deliver(player, ServerMessage::Correction(correction));
+    }
+
+    /// Books what was wrong with a movement, and corrects the player.
+    pub fn correct_movement(&mut self, player: PlayerId, entity: EntityId, mover: &Mover, violation: Violation) {
+        let counts = &mut self.desk.counts;
+        let count = match violation {
+            Violation::NotFinite => &mut counts.movement_not_finite,
+            Violation::Sequence => &mut counts.movement_sequence,
+            Violation::Rate => &mut counts.movement_rate,
+            Violation::Teleport => &mut counts.movement_teleport,
+            Violation::Speed => &mut counts.movement_speed,
+            Violation::Acceleration => &mut counts.movement_acceleration,
+            Violation::Bounds => &mut counts.movement_bounds,
+        };
+        *count += 1;
+        self.correct(player, entity, mover.position, mover.velocity);
+    }
+
+    /// The room's label, by which it is listed and found.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        &self.desk.label
+    }
+
+    /// Changes the room's label.
+    pub fn set_label(&mut self, label: impl Into<String>) {
+        self.desk.label = label.into();
+    }
+
+    /// Ends the room after this tick.
+    pub fn end(&mut self) {
+        self.desk.ending = true;
+    }
+
+    pub(crate) fn deliver(&mut self, player: PlayerId, message: ServerMessage) {
+        self.deliver_shared(player, &Arc::new(message));
+    }
+
+    pub(crate) fn deliver_to_all(&mut self, message: Arc<ServerMessage>) {
+        for seat in self.seats.iter_mut() {
+            self.desk.counts.events += 1;
+            self.desk.counts.too_slow += u64::from(!seat.send(&message));
+        }
+    }
+
+    fn deliver_shared(&mut self, player: PlayerId, message: &Arc<ServerMessage>) {
+        if let Some(seat) = self.seats.get_mut(player) {
+            self.desk.counts.events += 1;
+            self.desk.counts.too_slow += u64::from(!seat.send(message));
+        }
+    }
+
+    /// An event in its packed form; nothing if the game did not declare it.
+    fn encode<E: Component>(&mut self, event: &E) -> Option<Arc<ServerMessage>> {
+        let code = self.events.code::<E>();
+        debug_assert!(code.is_some(), "the game declares {} as an event", E::NAME);
+        let mut snapped = event.clone();
+        snapped.snap();
+        let mut writer = BitWriter::new();
+        snapped.write_full(&mut writer);
+        let body = GameBody::Packed { code: code?, payload: writer.to_bytes() };
+        Some(Arc::new(ServerMessage::Event(Event { tick: self.world.tick(), body })))
+    }
+}

@@ -1,0 +1,170 @@
+//! What a game is to the engine.
+
+use crate::context::Context;
+use crate::declaration::{Declaration, Message};
+use crate::request::Answer;
+use aether_bits::{Component, StateHasher};
+use aether_wire::{
+    CloseReason, EntityId, ErrorCode, MovementDelta, PlayerId, PlaygroundSpawn, RequestId, SpawnRequest,
+};
+use aether_world::World;
+
+/// A game: it declares what is replicated, and reacts. All calls come from the room's tick, one at a time.
+pub trait Game: Send + Sized + 'static {
+    /// What a player sends every tick.
+    type Input: Component;
+
+    /// Declares components and events.
+    fn declare(declaration: Declaration) -> Declaration;
+
+    /// The room begins.
+    fn init(&mut self, _room: &mut Context<'_>) {}
+
+    /// Someone wants to come in.
+    fn join_attempt(&mut self, _room: &mut Context<'_>, _joiner: &Joiner) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// A player has come in. Most games spawn an entity here and let the player possess it.
+    fn join(&mut self, room: &mut Context<'_>, player: PlayerId);
+
+    /// A player is gone.
+    fn leave(&mut self, _room: &mut Context<'_>, _player: PlayerId, _reason: CloseReason) {}
+
+    /// A player's input, in order.
+    fn input(&mut self, room: &mut Context<'_>, player: PlayerId, input: &Self::Input);
+
+    /// A player's reliable message.
+    fn message(&mut self, _room: &mut Context<'_>, _player: PlayerId, _message: &Message<'_>) -> Result<(), Refusal> {
+        Err(Refusal::new(ErrorCode::UnknownCommand, "this game takes no messages"))
+    }
+
+    /// A player says how far an entity moved, where the game lets clients say so; see [`crate::authority`].
+    fn movement(
+        &mut self,
+        _room: &mut Context<'_>,
+        _player: PlayerId,
+        _movement: &MovementDelta,
+    ) -> Result<(), Refusal> {
+        Err(Refusal::new(ErrorCode::UnknownCommand, "this game moves players by their inputs"))
+    }
+
+    /// A player asks to be spawned.
+    fn spawn_request(
+        &mut self,
+        _room: &mut Context<'_>,
+        _player: PlayerId,
+        _request: &SpawnRequest,
+    ) -> Result<(), Refusal> {
+        Err(Refusal::new(ErrorCode::UnknownCommand, "this game spawns players when they join"))
+    }
+
+    /// A playground command of a player who may give it.
+    fn playground(
+        &mut self,
+        _room: &mut Context<'_>,
+        _player: PlayerId,
+        _command: &PlaygroundCommand,
+    ) -> Result<(), Refusal> {
+        Err(Refusal::new(ErrorCode::UnknownCommand, "this game has no playground"))
+    }
+
+    /// One step of the game, after the tick's inputs.
+    fn tick(&mut self, room: &mut Context<'_>);
+
+    /// A service answered.
+    fn answer(&mut self, _room: &mut Context<'_>, _id: RequestId, _answer: &Answer) {}
+
+    /// Something outside the room tells it something and wants to hear back.
+    fn signal(&mut self, _room: &mut Context<'_>, _data: &[u8]) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Whether a player may see an entity of [`aether_world::Visibility::Game`].
+    fn visible(&self, _world: &World, _viewer: PlayerId, _entity: EntityId) -> bool {
+        true
+    }
+
+    /// The room ends.
+    fn terminate(&mut self, _room: &mut Context<'_>) {}
+
+    /// The game's state, to be kept for later.
+    fn checkpoint(&self, _world: &World) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Puts the game in a state that [`Game::checkpoint`] gave; called instead of [`Game::init`].
+    fn restore(&mut self, _room: &mut Context<'_>, _checkpoint: &[u8]) -> Result<(), Refusal> {
+        Err(Refusal::new(ErrorCode::Internal, "this game keeps no checkpoints"))
+    }
+
+    /// Mixes in what is not replicated but decides the future, so that a replay that strays is noticed.
+    fn hash(&self, _hasher: &mut StateHasher) {}
+}
+
+/// Someone who wants to come in.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Joiner {
+    /// The account.
+    pub user: String,
+    /// The name to show.
+    pub name: String,
+    /// What the account's role allows.
+    pub permissions: Permissions,
+    /// What the client says of itself, for the game.
+    pub metadata: Vec<u8>,
+}
+
+/// What a player may do beyond playing. It comes from the account's role and nothing else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Permissions {
+    /// Spawn, clear and stress-test.
+    pub playground: bool,
+    /// See more of the manifest.
+    pub inspect: bool,
+}
+
+/// A playground command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PlaygroundCommand {
+    /// Spawn something at a place.
+    Spawn(PlaygroundSpawn),
+    /// Clear the world. The engine has acknowledged what is under way, and everyone joins anew afterwards.
+    Clear,
+    /// Spawn many things.
+    Stress {
+        /// How many, up to [`aether_wire::limits::STRESS_ENTITIES_MAX`].
+        count: u32,
+        /// Whether they turn.
+        rotate: bool,
+    },
+}
+
+impl PlaygroundCommand {
+    /// A short name, for the audit log.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            PlaygroundCommand::Spawn(_) => "playground.spawn",
+            PlaygroundCommand::Clear => "playground.clear",
+            PlaygroundCommand::Stress { .. } => "playground.stress",
+        }
+    }
+}
+
+/// Why something is not done: a code for programs and a sentence for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// For programs.
+    pub code: ErrorCode,
+    /// For people.
+    pub message: String,
+}
+
+impl Refusal {
+    /// A refusal with a sentence that says what to do.
+    #[must_use]
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Refusal { code, message: message.into() }
+    }
+}

@@ -1,0 +1,267 @@
+//! What can happen to a game from outside.
+
+use super::RecordingError;
+use super::bytes::{Reader, Writer};
+use crate::game::{Joiner, Permissions, PlaygroundCommand};
+use crate::request::Answer;
+use aether_wire::{
+    ClientTime, CloseReason, CommandSeq, EntityId, InputBytes, InputSeq, MovementDelta, PlayerId, PlaygroundSpawn,
+    RequestId, SpawnRequest, Vector2, ViewTick,
+};
+
+/// Something that reaches a game from outside its own step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Happening {
+    /// Someone wants to come in.
+    Join {
+        /// The number they get.
+        player: PlayerId,
+        /// Who they are.
+        joiner: Joiner,
+    },
+    /// A player goes.
+    Leave {
+        /// Who.
+        player: PlayerId,
+        /// Why.
+        reason: CloseReason,
+    },
+    /// A player's input.
+    Input {
+        /// Whose.
+        player: PlayerId,
+        /// Its number.
+        seq: InputSeq,
+        /// What the player was seeing.
+        view: ViewTick,
+        /// The input itself.
+        bytes: InputBytes,
+    },
+    /// A player's reliable message.
+    Message {
+        /// Whose.
+        player: PlayerId,
+        /// Its number, for the acknowledgement.
+        seq: CommandSeq,
+        /// Which of the game's events.
+        code: u16,
+        /// The event itself.
+        payload: Vec<u8>,
+    },
+    /// A player says how far something moved.
+    Movement {
+        /// Whose.
+        player: PlayerId,
+        /// What moved, and how far.
+        movement: MovementDelta,
+    },
+    /// A player asks to be spawned.
+    SpawnRequest {
+        /// Whose.
+        player: PlayerId,
+        /// Where.
+        request: SpawnRequest,
+    },
+    /// A playground command.
+    Playground {
+        /// Whose.
+        player: PlayerId,
+        /// Its number, for the acknowledgement.
+        seq: CommandSeq,
+        /// The command.
+        command: PlaygroundCommand,
+    },
+    /// A service answered.
+    Answer {
+        /// Which request.
+        id: RequestId,
+        /// The answer.
+        answer: Answer,
+    },
+    /// Something outside told the game something.
+    Signal {
+        /// What.
+        data: Vec<u8>,
+    },
+}
+
+impl Happening {
+    pub(super) fn write(&self, writer: &mut Writer) {
+        match self {
+            Happening::Join { player, joiner } => {
+                write_player(0, *player, writer);
+                writer.text(&joiner.user);
+                writer.text(&joiner.name);
+                let Permissions { playground, inspect } = joiner.permissions;
+                writer.raw(&[u8::from(playground) | u8::from(inspect) << 1]);
+                writer.bytes(&joiner.metadata);
+            }
+            Happening::Leave { player, reason } => {
+                write_player(1, *player, writer);
+                writer.text(reason.name());
+            }
+            Happening::Input { player, seq, view, bytes } => {
+                write_player(2, *player, writer);
+                writer.number(u64::from(seq.0));
+                writer.number(view.to_bits());
+                writer.bytes(bytes.as_slice());
+            }
+            Happening::Message { player, seq, code, payload } => {
+                write_player(3, *player, writer);
+                writer.number(u64::from(seq.0));
+                writer.number(u64::from(*code));
+                writer.bytes(payload);
+            }
+            Happening::Movement { player, movement } => {
+                write_player(4, *player, writer);
+                writer.number(movement.entity.to_bits());
+                writer.number(u64::from(movement.seq.0));
+                writer.float(movement.dx);
+                writer.float(movement.dy);
+                writer.number(movement.client_time.0);
+            }
+            Happening::SpawnRequest { player, request } => {
+                write_player(5, *player, writer);
+                writer.number(u64::from(request.seq.0));
+                writer.raw(&[u8::from(request.position.is_some())]);
+                if let Some(Vector2 { x, y }) = request.position {
+                    writer.float(x);
+                    writer.float(y);
+                }
+            }
+            Happening::Playground { player, seq, command } => {
+                write_player(6, *player, writer);
+                writer.number(u64::from(seq.0));
+                write_command(command, writer);
+            }
+            Happening::Answer { id, answer } => {
+                writer.raw(&[7]);
+                writer.number(u64::from(id.0));
+                write_answer(answer, writer);
+            }
+            Happening::Signal { data } => {
+                writer.raw(&[8]);
+                writer.bytes(data);
+            }
+        }
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Happening, RecordingError> {
+        let tag = reader.byte()?;
+        if tag < 7 {
+            let player = PlayerId(reader.small()?);
+            return Self::read_of(tag, player, reader);
+        }
+        match tag {
+            7 => Ok(Happening::Answer { id: RequestId(reader.small()?), answer: read_answer(reader)? }),
+            8 => Ok(Happening::Signal { data: reader.bytes()? }),
+            _ => Err(RecordingError::Damaged),
+        }
+    }
+
+    fn read_of(tag: u8, player: PlayerId, reader: &mut Reader<'_>) -> Result<Happening, RecordingError> {
+        let damaged = RecordingError::Damaged;
+        Ok(match tag {
+            0 => {
+                let (user, name) = (reader.text()?, reader.text()?);
+                let bits = reader.byte()?;
+                let permissions = Permissions { playground: bits & 1 == 1, inspect: bits & 2 == 2 };
+                let metadata = reader.bytes()?;
+                Happening::Join { player, joiner: Joiner { user, name, permissions, metadata } }
+            }
+            1 => Happening::Leave { player, reason: CloseReason::from_name(&reader.text()?) },
+            2 => {
+                let seq = InputSeq(reader.small()?);
+                let view = ViewTick::from_bits(reader.number()?).ok_or(damaged)?;
+                let bytes = InputBytes::new(&reader.bytes()?).ok_or(damaged)?;
+                Happening::Input { player, seq, view, bytes }
+            }
+            3 => {
+                let (seq, code) = (CommandSeq(reader.small()?), reader.number_up_to(u64::from(u16::MAX))? as u16);
+                Happening::Message { player, seq, code, payload: reader.bytes()? }
+            }
+            4 => {
+                let entity = EntityId::from_bits(reader.number()?).ok_or(damaged)?;
+                let seq = InputSeq(reader.small()?);
+                let (dx, dy) = (reader.float()?, reader.float()?);
+                let movement = MovementDelta { entity, seq, dx, dy, client_time: ClientTime(reader.number()?) };
+                Happening::Movement { player, movement }
+            }
+            5 => {
+                let seq = CommandSeq(reader.small()?);
+                let position = match reader.byte()? {
+                    0 => None,
+                    _ => Some(Vector2 { x: reader.float()?, y: reader.float()? }),
+                };
+                Happening::SpawnRequest { player, request: SpawnRequest { seq, position } }
+            }
+            _ => {
+                let seq = CommandSeq(reader.small()?);
+                Happening::Playground { player, seq, command: read_command(seq, reader)? }
+            }
+        })
+    }
+}
+
+fn write_player(tag: u8, player: PlayerId, writer: &mut Writer) {
+    writer.raw(&[tag]);
+    writer.number(u64::from(player.0));
+}
+
+fn write_command(command: &PlaygroundCommand, writer: &mut Writer) {
+    match command {
+        PlaygroundCommand::Spawn(spawn) => {
+            writer.raw(&[0]);
+            writer.text(&spawn.kind);
+            for number in [spawn.x, spawn.y, spawn.rotation] {
+                writer.float(number);
+            }
+        }
+        PlaygroundCommand::Clear => writer.raw(&[1]),
+        PlaygroundCommand::Stress { count, rotate } => {
+            writer.raw(&[2, u8::from(*rotate)]);
+            writer.number(u64::from(*count));
+        }
+    }
+}
+
+fn read_command(seq: CommandSeq, reader: &mut Reader<'_>) -> Result<PlaygroundCommand, RecordingError> {
+    match reader.byte()? {
+        0 => {
+            let kind = reader.text()?;
+            let (x, y, rotation) = (reader.float()?, reader.float()?, reader.float()?);
+            Ok(PlaygroundCommand::Spawn(PlaygroundSpawn { seq, kind, x, y, rotation }))
+        }
+        1 => Ok(PlaygroundCommand::Clear),
+        2 => {
+            let rotate = reader.byte()? != 0;
+            Ok(PlaygroundCommand::Stress { count: reader.small()?, rotate })
+        }
+        _ => Err(RecordingError::Damaged),
+    }
+}
+
+fn write_answer(answer: &Answer, writer: &mut Writer) {
+    match answer {
+        Answer::Done => writer.raw(&[0]),
+        Answer::Value(None) => writer.raw(&[1]),
+        Answer::Value(Some(value)) => {
+            writer.raw(&[2]);
+            writer.bytes(value);
+        }
+        Answer::Failed(why) => {
+            writer.raw(&[3]);
+            writer.text(why);
+        }
+    }
+}
+
+fn read_answer(reader: &mut Reader<'_>) -> Result<Answer, RecordingError> {
+    match reader.byte()? {
+        0 => Ok(Answer::Done),
+        1 => Ok(Answer::Value(None)),
+        2 => Ok(Answer::Value(Some(reader.bytes()?))),
+        3 => Ok(Answer::Failed(reader.text()?)),
+        _ => Err(RecordingError::Damaged),
+    }
+}

@@ -1,0 +1,101 @@
+//! Running a recorded room again.
+
+use super::{Recording, RecordingError, Ticks};
+use crate::game::Game;
+use crate::observer::Unobserved;
+use crate::room::{BuildError, Room};
+use crate::settings::RoomSettings;
+use aether_wire::Tick;
+use std::fmt;
+
+/// A room that runs over a recording.
+pub struct Replay<'a, G: Game> {
+    room: Room<G>,
+    ticks: Ticks<'a>,
+}
+
+/// Why a replay cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplayError {
+    /// The recording cannot be read.
+    Recording(RecordingError),
+    /// The room cannot be built.
+    Room(BuildError),
+    /// The recording is of a game that replicates something else.
+    OtherSchema,
+    /// The game went another way than it did when it was recorded.
+    Diverged {
+        /// At which tick.
+        tick: Tick,
+        /// The hash that was recorded.
+        recorded: u64,
+        /// The hash that was found.
+        found: u64,
+    },
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReplayError::Recording(error) => error.fmt(f),
+            ReplayError::Room(error) => error.fmt(f),
+            ReplayError::OtherSchema => {
+                f.write_str("the recording was made by a version of the game that replicates something else")
+            }
+            ReplayError::Diverged { tick, recorded, found } => write!(
+                f,
+                "the game went another way at tick {tick}: recorded {recorded:016x}, found {found:016x}; \
+                 look for state that depends on anything but inputs and the room's random numbers"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ReplayError {}
+
+impl<'a, G: Game> Replay<'a, G> {
+    /// A replay before its first tick. Game and settings must be those of the recorded room.
+    pub fn new(game: G, mut settings: RoomSettings, recording: &'a Recording) -> Result<Self, ReplayError> {
+        settings.tick_hz = recording.tick_hz;
+        settings.snapshot_hz = recording.tick_hz;
+        let mut builder = Room::builder(game, settings).seed(recording.seed);
+        if let Some(checkpoint) = &recording.checkpoint {
+            builder = builder.checkpoint(checkpoint.clone());
+        }
+        let room = builder.build().map_err(ReplayError::Room)?;
+        if room.schema().hash() != recording.schema_hash {
+            return Err(ReplayError::OtherSchema);
+        }
+        Ok(Replay { room, ticks: recording.read() })
+    }
+
+    /// Runs the next tick and compares its hash; nothing at the end of the recording.
+    pub fn step(&mut self) -> Result<Option<(Tick, u64)>, ReplayError> {
+        let next = self.ticks.next(&mut self.room.agenda).map_err(ReplayError::Recording)?;
+        let Some((tick, recorded)) = next else { return Ok(None) };
+        self.room.step(&mut Unobserved);
+        let found = self.room.hash();
+        if found != recorded {
+            return Err(ReplayError::Diverged { tick, recorded, found });
+        }
+        Ok(Some((tick, found)))
+    }
+
+    /// Runs up to and including `last`, or to the end of the recording; gives the last tick and its hash.
+    pub fn run_to(&mut self, last: Tick) -> Result<Option<(Tick, u64)>, ReplayError> {
+        let mut reached = None;
+        while self.room.now() < last {
+            match self.step()? {
+                Some(step) => reached = Some(step),
+                None => break,
+            }
+        }
+        Ok(reached)
+    }
+
+    /// The room as it is at this point.
+    #[must_use]
+    pub fn room(&self) -> &Room<G> {
+        &self.room
+    }
+}

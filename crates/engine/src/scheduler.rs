@@ -1,0 +1,227 @@
+//! Many rooms on a few threads.
+
+use crate::game::Game;
+use crate::observer::Observer;
+use crate::pacer::Pacer;
+use crate::room::{Room, RoomStatus};
+use aether_wire::CloseReason;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Tells the time. The engine has no clock of its own.
+pub trait Clock: Send + Sync + 'static {
+    /// The time since some fixed moment; it never goes back.
+    fn now(&self) -> Duration;
+}
+
+/// The number of a room in a scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RoomNumber(pub u64);
+
+/// How a room ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It was done.
+    Finished,
+    /// Its game panicked, and with what words.
+    Panicked(String),
+}
+
+/// Runs rooms on tick threads: a room is pinned to the thread that had the least to do when it came.
+pub struct Scheduler {
+    lanes: Vec<LaneHandle>,
+    clock: Arc<dyn Clock>,
+    endings: Mutex<Receiver<(RoomNumber, Ending)>>,
+    next_room: AtomicU64,
+}
+
+struct LaneHandle {
+    commands: Sender<Command>,
+    /// What the lane's rooms take of a second, in microseconds.
+    load_us: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+enum Command {
+    Add(RoomNumber, Box<dyn Ticking>),
+    Stop,
+}
+
+impl Scheduler {
+    /// Starts so many tick threads, at least one.
+    #[must_use]
+    pub fn new(threads: usize, clock: Arc<dyn Clock>) -> Self {
+        let (ended, endings) = channel();
+        let lanes = (0..threads.max(1))
+            .map(|number| {
+                let (commands, inbox) = channel();
+                let load_us = Arc::new(AtomicU64::new(0));
+                let lane = Lane::new(Arc::clone(&clock), ended.clone(), Arc::clone(&load_us));
+                let thread = std::thread::Builder::new().name(format!("tick-{number}"));
+                let thread = thread.spawn(move || lane.run(&inbox)).expect("the system can start a thread");
+                LaneHandle { commands, load_us, thread: Some(thread) }
+            })
+            .collect();
+        Scheduler { lanes, clock, endings: Mutex::new(endings), next_room: AtomicU64::new(0) }
+    }
+
+    /// Takes in a room, which begins to tick at once.
+    pub fn add<G: Game>(&self, room: Room<G>, observer: impl Observer + Send + 'static) -> RoomNumber {
+        let number = RoomNumber(self.next_room.fetch_add(1, Ordering::Relaxed));
+        let settings = room.settings();
+        let step = Duration::from_secs(1) / settings.tick_hz;
+        // Rooms begin at different moments, so that their ticks spread over the step.
+        let phase = step.mul_f64((number.0 as f64 * 0.618_033_988_749_895).fract());
+        let pacer = Pacer::new(settings.tick_hz, settings.catch_up_max, self.clock.now() + phase);
+        let runner = Runner { room, observer, pacer, load: 0.0, dropped: 0 };
+        let lane = self.lanes.iter().min_by_key(|lane| lane.load_us.load(Ordering::Relaxed));
+        if let Some(lane) = lane {
+            // Counted at once, so that rooms which come together do not all go to one lane.
+            lane.load_us.fetch_add(1, Ordering::Relaxed);
+            let _ = lane.commands.send(Command::Add(number, Box::new(runner)));
+        }
+        number
+    }
+
+    /// The next room that ended, and how, if one did.
+    #[must_use]
+    pub fn next_ended(&self, wait: Duration) -> Option<(RoomNumber, Ending)> {
+        let endings = self.endings.lock().unwrap_or_else(PoisonError::into_inner);
+        endings.recv_timeout(wait).ok()
+    }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        for lane in &self.lanes {
+            let _ = lane.commands.send(Command::Stop);
+        }
+        for lane in &mut self.lanes {
+            if let Some(thread) = lane.thread.take() {
+                // A lane's own panic has been reported; there is nothing to add here.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+/// A room of any game, with its pacer and its observer.
+trait Ticking: Send {
+    /// When it is due next.
+    fn due_at(&self) -> Duration;
+    /// Runs what is due.
+    fn run_due(&mut self, clock: &dyn Clock) -> RoomStatus;
+    /// Closes its connections after it failed.
+    fn fail(&mut self);
+    /// What it takes of a second.
+    fn load(&self) -> f32;
+}
+
+struct Runner<G: Game, O> {
+    room: Room<G>,
+    observer: O,
+    pacer: Pacer,
+    /// What a tick takes of its step, smoothed.
+    load: f32,
+    dropped: u64,
+}
+
+impl<G: Game, O: Observer + Send> Ticking for Runner<G, O> {
+    fn due_at(&self) -> Duration {
+        self.pacer.next()
+    }
+
+    fn run_due(&mut self, clock: &dyn Clock) -> RoomStatus {
+        let steps = self.pacer.due(clock.now());
+        self.dropped += u64::from(steps.dropped);
+        self.observer.dropped(steps.dropped);
+        let mut status = RoomStatus::Running;
+        for _ in 0..steps.run {
+            let before = clock.now();
+            status = self.room.tick(&mut self.observer);
+            let took = clock.now().saturating_sub(before);
+            let share = took.as_secs_f32() / self.pacer.step().as_secs_f32();
+            self.load += (share - self.load) * 0.1;
+            self.room.set_load(self.load);
+            self.pacer.set_rate(self.room.overload().time_rate());
+            if status == RoomStatus::Ended {
+                break;
+            }
+        }
+        status
+    }
+
+    fn fail(&mut self) {
+        self.room.abandon(CloseReason::RoomFailed);
+    }
+
+    fn load(&self) -> f32 {
+        self.load
+    }
+}
+
+/// The rooms of one thread.
+struct Lane {
+    rooms: Vec<(RoomNumber, Box<dyn Ticking>)>,
+    clock: Arc<dyn Clock>,
+    ended: Sender<(RoomNumber, Ending)>,
+    load_us: Arc<AtomicU64>,
+}
+
+/// How long a lane without rooms sleeps; a command wakes it at once.
+const IDLE: Duration = Duration::from_secs(60);
+
+impl Lane {
+    fn new(clock: Arc<dyn Clock>, ended: Sender<(RoomNumber, Ending)>, load_us: Arc<AtomicU64>) -> Self {
+        Lane { rooms: Vec::new(), clock, ended, load_us }
+    }
+
+    fn run(mut self, inbox: &Receiver<Command>) {
+        loop {
+            let now = self.clock.now();
+            let wait = self.turn(now).map_or(IDLE, |next| next.saturating_sub(self.clock.now()));
+            match inbox.recv_timeout(wait) {
+                Ok(Command::Add(number, room)) => self.rooms.push((number, room)),
+                Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Runs every room that is due, the one that has waited longest first; tells when the next is.
+    fn turn(&mut self, now: Duration) -> Option<Duration> {
+        self.rooms.sort_by_key(|(_, room)| room.due_at());
+        let due = self.rooms.partition_point(|(_, room)| room.due_at() <= now);
+        let mut finished = Vec::new();
+        for (number, room) in &mut self.rooms[..due] {
+            let clock = &*self.clock;
+            // A room that panics ends alone: nothing but the room itself can have been left half done.
+            match catch_unwind(AssertUnwindSafe(|| room.run_due(clock))) {
+                Ok(RoomStatus::Running) => {}
+                Ok(RoomStatus::Ended) => finished.push((*number, Ending::Finished)),
+                Err(panic) => {
+                    let _ = catch_unwind(AssertUnwindSafe(|| room.fail()));
+                    finished.push((*number, Ending::Panicked(words_of(&*panic))));
+                }
+            }
+        }
+        if !finished.is_empty() {
+            self.rooms.retain(|(number, _)| finished.iter().all(|(ended, _)| ended != number));
+            for ending in finished {
+                let _ = self.ended.send(ending);
+            }
+        }
+        let load: f32 = self.rooms.iter().map(|(_, room)| room.load()).sum();
+        self.load_us.store((load * 1e6) as u64 + self.rooms.len() as u64, Ordering::Relaxed);
+        self.rooms.iter().map(|(_, room)| room.due_at()).min()
+    }
+}
+
+fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}

@@ -1,0 +1,128 @@
+//! What a room type sets.
+
+use aether_replication::{Ring, SendSettings};
+use aether_space::{Bounds, InterestSettings};
+use std::fmt;
+
+/// The settings of a room type. The defaults are those of the plain spatial room.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoomSettings {
+    /// Simulation steps a second, 1 to 128. Default 40.
+    pub tick_hz: u32,
+    /// Snapshots a second; it divides `tick_hz`. Default 20: halves the bytes, and clients interpolate between.
+    pub snapshot_hz: u32,
+    /// How many missed steps are made up for at once; beyond, they are dropped and counted. Default 8. With 0 a late room
+    /// is simply late: nothing is made up for and nothing dropped.
+    pub catch_up_max: u32,
+    /// The most entities; a spawn beyond is refused and counted. Default 300.
+    pub entities_max: usize,
+    /// The most players. Default 300.
+    pub players_max: usize,
+    /// The world's corners. Default -1000 to 1000.
+    pub bounds: Bounds,
+    /// How far a player sees; `None` shows everyone everything. Default a radius of 200.
+    pub interest: Option<InterestSettings>,
+    /// The most bytes of state per client and snapshot. Default 4,000.
+    pub snapshot_bytes_max: usize,
+    /// Rings of falling update rate by distance. Default: every snapshot up to half the radius, then every second.
+    pub rings: Vec<Ring>,
+    /// How many ticks of places are kept for lag compensation. Default 0: none.
+    pub rewind_ticks: u16,
+    /// How many inputs of a player are applied per tick on average. Default 1.
+    pub inputs_per_tick: u32,
+    /// How many inputs may be applied at once after a pause, so that jitter costs nothing. Default 4.
+    pub inputs_burst: u32,
+    /// For how many ticks a player who lost the connection keeps the entity. Default 0: leaves at once.
+    pub resume_ticks: u32,
+    /// From how many clients on state is encoded by several threads, if the room has a pool. Default 64.
+    pub parallel_clients_min: usize,
+}
+
+/// What is wrong with a setting, in a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsError(pub &'static str);
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+impl Default for RoomSettings {
+    fn default() -> Self {
+        RoomSettings {
+            tick_hz: 40,
+            snapshot_hz: 20,
+            catch_up_max: 8,
+            entities_max: 300,
+            players_max: 300,
+            bounds: Bounds::default(),
+            interest: Some(InterestSettings::default()),
+            snapshot_bytes_max: 4_000,
+            rings: vec![Ring { distance: 100.0, interval: 1 }, Ring { distance: 200.0, interval: 2 }],
+            rewind_ticks: 0,
+            inputs_per_tick: 1,
+            inputs_burst: 4,
+            resume_ticks: 0,
+            parallel_clients_min: 64,
+        }
+    }
+}
+
+impl RoomSettings {
+    /// The most bytes a snapshot may be set to: what the queue to the link holds.
+    pub const SNAPSHOT_BYTES_MAX: usize = crate::connection::STATE_PACKETS_MAX * 800;
+
+    /// Tells what is wrong, if something is.
+    pub fn validate(&self) -> Result<(), SettingsError> {
+        let checks = [
+            ((1..=128).contains(&self.tick_hz), "tick_hz must be from 1 to 128"),
+            (
+                self.snapshot_hz >= 1 && self.tick_hz.is_multiple_of(self.snapshot_hz.max(1)),
+                "snapshot_hz must divide tick_hz",
+            ),
+            (self.entities_max >= 1, "entities_max must be at least 1"),
+            (self.players_max >= 1, "players_max must be at least 1"),
+            (self.bounds.validate().is_ok(), "bounds must be finite, each minimum below its maximum"),
+            (
+                self.interest.is_none_or(|interest| interest.validate().is_ok()),
+                "the interest radius must be positive and the hysteresis not negative",
+            ),
+            (
+                (200..=Self::SNAPSHOT_BYTES_MAX).contains(&self.snapshot_bytes_max),
+                "snapshot_bytes_max must be from 200 to 102400",
+            ),
+            (self.rings.iter().all(|ring| ring.interval >= 1), "a ring's interval must be at least 1"),
+            (self.rings.is_sorted_by(|a, b| a.distance <= b.distance), "rings must be given nearest first"),
+            (
+                self.inputs_per_tick >= 1 && self.inputs_burst >= 1,
+                "inputs_per_tick and inputs_burst must be at least 1",
+            ),
+        ];
+        match checks.into_iter().find(|(holds, _)| !holds) {
+            Some((_, sentence)) => Err(SettingsError(sentence)),
+            None => Ok(()),
+        }
+    }
+
+    /// The length of a tick.
+    #[must_use]
+    pub fn seconds_per_tick(&self) -> f32 {
+        1.0 / self.tick_hz as f32
+    }
+
+    pub(crate) fn ticks_per_snapshot(&self) -> u32 {
+        self.tick_hz / self.snapshot_hz
+    }
+
+    pub(crate) fn send_settings(&self) -> SendSettings {
+        SendSettings {
+            bytes_max: self.snapshot_bytes_max,
+            rings: self.rings.clone(),
+            resend_ticks: (self.tick_hz / 2).max(2),
+            seconds_per_tick: self.seconds_per_tick(),
+        }
+    }
+}

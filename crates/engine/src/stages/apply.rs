@@ -1,0 +1,173 @@
+//! Stage two: what is on the agenda takes effect.
+
+use crate::context::Context;
+use crate::declaration::Message;
+use crate::game::{Game, Joiner, PlaygroundCommand, Refusal};
+use crate::observer::{Audit, Observer, Stage};
+use crate::recording::Happening;
+use crate::room::{Room, State};
+use crate::seat::{Seat, closing};
+use aether_bits::{BitReader, Replicate};
+use aether_wire::limits::STRESS_ENTITIES_MAX;
+use aether_wire::{
+    Ack, Cleared, CloseReason, CommandError, CommandSeq, ErrorCode, InputBytes, PlayerId, ServerMessage,
+};
+use std::sync::Arc;
+
+impl<G: Game> Room<G> {
+    /// Works the agenda off.
+    pub(crate) fn apply(&mut self, observer: &mut impl Observer) {
+        observer.stage(self.now(), Stage::Apply);
+        let agenda = std::mem::take(&mut self.agenda);
+        for happening in &agenda {
+            self.happen(happening, observer);
+        }
+        self.agenda = agenda;
+    }
+
+    fn happen(&mut self, happening: &Happening, observer: &mut impl Observer) {
+        match happening {
+            Happening::Join { player, joiner } => self.join(*player, joiner),
+            Happening::Leave { player, reason } => self.leave(*player, *reason),
+            Happening::Input { player, seq, view, bytes } => {
+                if let Some(seat) = self.state.seats.get_mut(*player) {
+                    seat.input_ack = *seq;
+                    seat.seen = *view;
+                    self.input(*player, bytes);
+                }
+            }
+            Happening::Message { player, seq, code, payload } => self.message(*player, *seq, (*code, payload)),
+            Happening::Movement { player, movement } => {
+                if self.state.seats.get(*player).is_some() {
+                    let result = self.game.movement(&mut self.state.context(), *player, movement);
+                    self.state.desk.counts.refused += u64::from(result.is_err());
+                }
+            }
+            Happening::SpawnRequest { player, request } => {
+                if self.state.seats.get(*player).is_some() {
+                    let result = self.game.spawn_request(&mut self.state.context(), *player, request);
+                    self.acknowledge_command(*player, request.seq, result);
+                }
+            }
+            Happening::Playground { player, seq, command } => self.playground(*player, *seq, command, observer),
+            Happening::Answer { id, answer } => self.game.answer(&mut self.state.context(), *id, answer),
+            Happening::Signal { data } => {
+                let reply = self.game.signal(&mut self.state.context(), data);
+                if let Some(sender) = self.replies.pop_front() {
+                    // Whoever asked may have stopped waiting.
+                    let _ = sender.try_send(reply);
+                }
+            }
+        }
+    }
+
+    fn join(&mut self, player: PlayerId, joiner: &Joiner) {
+        let arrival = self.arrivals.pop_front_if(|(waiting, _, _)| *waiting == player);
+        let full = self.state.seats.len() >= self.state.settings.players_max;
+        let result = match full {
+            true => Err(Refusal::new(ErrorCode::RoomFull, "the room has no place left")),
+            false => self.game.join_attempt(&mut self.state.context(), joiner),
+        };
+        if let Err(refusal) = result {
+            self.state.desk.counts.joins_refused += 1;
+            if let Some((_, _, end)) = arrival {
+                end.refuse(refusal);
+            }
+            return;
+        }
+        self.state.desk.counts.joins += 1;
+        if let Some((_, _, end)) = &arrival {
+            end.admit(player);
+        }
+        self.state.seats.push(Seat::new(player, joiner.clone(), arrival.map(|(_, link, end)| (link, end))));
+        self.game.join(&mut self.state.context(), player);
+    }
+
+    fn leave(&mut self, player: PlayerId, reason: CloseReason) {
+        if self.state.seats.get(player).is_none() {
+            return;
+        }
+        self.game.leave(&mut self.state.context(), player, reason);
+        self.state.desk.counts.leaves += 1;
+        let Some(seat) = self.state.seats.remove(player) else { return };
+        if let Some(entity) = seat.possession
+            && self.state.world.owner(entity) == Some(player)
+        {
+            self.state.world.despawn(entity);
+        }
+        if let Some(connection) = seat.connection {
+            connection.close(closing(reason));
+        }
+    }
+
+    fn input(&mut self, player: PlayerId, bytes: &InputBytes) {
+        match G::Input::read_full(&mut BitReader::new(bytes.as_slice())) {
+            Ok(input) => {
+                self.state.desk.counts.inputs += 1;
+                self.game.input(&mut self.state.context(), player, &input);
+            }
+            Err(_) => self.state.desk.counts.decode_errors += 1,
+        }
+    }
+
+    fn message(&mut self, player: PlayerId, seq: CommandSeq, (code, payload): (u16, &[u8])) {
+        if self.state.seats.get(player).is_none() {
+            return;
+        }
+        let State { world, random, seats, desk, events, settings, .. } = &mut self.state;
+        let message = Message { code, payload, events };
+        let result = self.game.message(&mut Context { world, random, seats, desk, events, settings }, player, &message);
+        self.acknowledge_command(player, seq, result);
+    }
+
+    fn playground(
+        &mut self,
+        player: PlayerId,
+        seq: CommandSeq,
+        command: &PlaygroundCommand,
+        observer: &mut impl Observer,
+    ) {
+        let Some(seat) = self.state.seats.get(player) else { return };
+        let allowed = seat.joiner.permissions.playground;
+        observer.audit(&Audit { player, user: &seat.joiner.user, action: command.name(), allowed });
+        let result = match (allowed, command) {
+            (false, _) => {
+                self.state.desk.counts.unprivileged += 1;
+                Err(Refusal::new(ErrorCode::Forbidden, "playground commands need a role that has the permission"))
+            }
+            (true, PlaygroundCommand::Stress { count, .. }) if *count > STRESS_ENTITIES_MAX => {
+                Err(Refusal::new(ErrorCode::BadValue, "a stress test spawns at most 1000 entities"))
+            }
+            (true, _) => self.game.playground(&mut self.state.context(), player, command),
+        };
+        let cleared = result.is_ok() && *command == PlaygroundCommand::Clear;
+        self.acknowledge_command(player, seq, result);
+        if cleared {
+            self.clear();
+        }
+    }
+
+    /// Empties the world and lets everyone join anew.
+    fn clear(&mut self) {
+        let all: Vec<_> = self.state.world.entities().collect();
+        for entity in all {
+            self.state.world.despawn(entity);
+        }
+        let tick = self.now();
+        self.state.context().deliver_to_all(Arc::new(ServerMessage::Cleared(Cleared { tick })));
+        let players: Vec<_> = self.state.seats.iter().map(|seat| seat.id).collect();
+        for player in players {
+            if let Some(seat) = self.state.seats.get_mut(player) {
+                seat.possession = None;
+                seat.view.focus = None;
+            }
+            self.game.join(&mut self.state.context(), player);
+        }
+    }
+
+    fn acknowledge_command(&mut self, player: PlayerId, seq: CommandSeq, result: Result<(), Refusal>) {
+        self.state.desk.counts.refused += u64::from(result.is_err());
+        let error = result.err().map(|Refusal { code, message }| CommandError { code, message });
+        self.state.context().deliver(player, ServerMessage::Ack(Ack { seq, error }));
+    }
+}

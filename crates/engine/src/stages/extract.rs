@@ -1,0 +1,113 @@
+//! Stage four: what changed, and who sees it.
+
+use crate::context::Sight;
+use crate::game::Game;
+use crate::observer::{Observer, Stage};
+use crate::room::{Room, State};
+use crate::seat::Seat;
+use crate::settings::RoomSettings;
+use aether_space::{Grid, Index, Interest, InterestSettings, SlotSet, Viewer};
+use aether_world::{Visibility, World};
+
+/// What is gathered between snapshots, and scratch memory.
+pub(crate) struct Extraction {
+    /// The slots that changed since the last snapshot.
+    pub changed: SlotSet,
+    /// The slots whose entity ended since the last snapshot.
+    ended: Vec<u32>,
+    sight: Option<(Grid, Interest)>,
+    everything: Interest,
+    hidden: SlotSet,
+    nobody: SlotSet,
+}
+
+impl Extraction {
+    pub fn new(settings: &RoomSettings) -> Self {
+        let everything = Interest::new(InterestSettings::default()).expect("the defaults are valid");
+        let mut extraction = Extraction {
+            changed: SlotSet::new(),
+            ended: Vec::new(),
+            sight: None,
+            everything,
+            hidden: SlotSet::new(),
+            nobody: SlotSet::new(),
+        };
+        extraction.set_nearest_max(settings, settings.interest.and_then(|interest| interest.nearest_max));
+        extraction
+    }
+
+    /// Sets how many a player sees at most.
+    pub fn set_nearest_max(&mut self, settings: &RoomSettings, nearest_max: Option<usize>) {
+        self.sight = settings.interest.map(|interest| {
+            let grid = Grid::new(settings.bounds, interest.outer_radius());
+            let interest = Interest::new(InterestSettings { nearest_max, ..interest });
+            (grid.expect("the settings were validated"), interest.expect("the settings were validated"))
+        });
+    }
+
+    fn note(&mut self, world: &World) {
+        self.changed.union_with(world.changed());
+        for entity in world.despawned() {
+            self.changed.remove(entity.slot);
+            self.ended.push(entity.slot);
+        }
+    }
+}
+
+impl<G: Game> Room<G> {
+    /// Notes what changed; before a snapshot, updates what every player sees.
+    pub(crate) fn extract(&mut self, observer: &mut impl Observer) {
+        observer.stage(self.now(), Stage::Extract);
+        let Room { extraction, state, game, .. } = self;
+        extraction.note(&state.world);
+        if !state.world.tick().0.is_multiple_of(state.settings.ticks_per_snapshot()) {
+            return;
+        }
+        extraction.ended.sort_unstable();
+        extraction.ended.dedup();
+        if let Some((grid, _)) = &mut extraction.sight {
+            grid.rebuild(state.world.points());
+        }
+        let State { world, seats, .. } = state;
+        for seat in seats.iter_mut() {
+            if seat.connection.as_ref().is_some_and(|connection| !connection.is_closed()) {
+                look(seat, world, game, extraction);
+            }
+        }
+        extraction.ended.clear();
+    }
+}
+
+fn look<G: Game>(seat: &mut Seat, world: &World, game: &G, extraction: &mut Extraction) {
+    let Extraction { sight, everything, hidden, nobody, ended, .. } = extraction;
+    let hidden = match world.restricted().is_empty() {
+        true => &*nobody,
+        false => {
+            hidden.clear();
+            hidden.extend(world.restricted().iter().filter(|&slot| !may_see(seat, slot, world, game)));
+            &*hidden
+        }
+    };
+    let center = match seat.sight {
+        Sight::Possession => seat.possession.and_then(|entity| world.place(entity)),
+        Sight::At(place) => Some(place),
+        Sight::Everything => None,
+    };
+    seat.view.center = center;
+    seat.view.look(world.tick(), ended, |visible, changes| match sight {
+        Some((grid, interest)) if seat.sight != Sight::Everything => {
+            let viewer = Viewer { center, always: world.placeless(), hidden };
+            interest.update(grid, &viewer, visible, changes);
+        }
+        _ => everything.update_everyone(world.alive(), hidden, visible, changes),
+    });
+}
+
+fn may_see<G: Game>(seat: &Seat, slot: u32, world: &World, game: &G) -> bool {
+    match world.visibility_at(slot) {
+        Visibility::Everyone => true,
+        Visibility::Owner => world.owner_at(slot) == Some(seat.id),
+        Visibility::Team(team) => seat.team == Some(team),
+        Visibility::Game => world.entity_at(slot).is_some_and(|entity| game.visible(world, seat.id, entity)),
+    }
+}

@@ -1,0 +1,174 @@
+//! Stage one: what came in since the last tick becomes the agenda.
+
+use crate::connection::{INBOX_MAX, RoomEnd};
+use crate::game::{Game, PlaygroundCommand, Refusal};
+use crate::observer::{Counts, Observer, Stage};
+use crate::recording::Happening;
+use crate::request::Answer;
+use crate::room::{Letter, Room};
+use crate::seat::{PendingInput, Queued, Seat, closing};
+use aether_replication::{Link, View};
+use aether_wire::{
+    ClientMessage, CloseReason, CommandSeq, ErrorCode, GameBody, InputPayload, Inputs, PlayerId, Possession,
+    ServerMessage, StateAck,
+};
+use std::sync::Arc;
+
+impl<G: Game> Room<G> {
+    /// Fills the agenda: letters first, in the order in which they came, then every player's messages, in the order of
+    /// players and of their sequence.
+    pub(crate) fn receive(&mut self, observer: &mut impl Observer) {
+        observer.stage(self.now().next(), Stage::Receive);
+        self.agenda.clear();
+        self.open_letters();
+        let per_tick = self.state.settings.inputs_per_tick;
+        let burst = self.state.settings.inputs_burst;
+        let resume_ticks = self.state.settings.resume_ticks;
+        let now = self.now();
+        for seat in self.state.seats.iter_mut() {
+            if seat.connection.as_ref().is_some_and(|connection| connection.is_gone() || connection.is_closed()) {
+                seat.connection = None;
+                seat.detached_at = Some(now);
+            }
+            if seat.detached_at.is_some_and(|since| now.since(since) >= resume_ticks) {
+                let reason = if resume_ticks == 0 { CloseReason::Left } else { CloseReason::TimedOut };
+                seat.leaving.get_or_insert(reason);
+            }
+            let mut intake = Intake { seat, agenda: &mut self.agenda, counts: &mut self.state.desk.counts };
+            intake.messages();
+            seat.inputs.refill(per_tick, burst);
+            while let Some(PendingInput { seq, view, bytes }) = seat.inputs.pop() {
+                self.agenda.push(Happening::Input { player: seat.id, seq, view, bytes });
+            }
+            if seat.inputs.is_flooding() {
+                seat.leaving.get_or_insert(CloseReason::Flooded);
+            }
+            if let Some(reason) = seat.leaving {
+                self.agenda.push(Happening::Leave { player: seat.id, reason });
+            }
+        }
+    }
+
+    fn open_letters(&mut self) {
+        for id in self.state.desk.requests_refused.drain(..) {
+            let text = "too many requests of this room wait for an answer";
+            self.agenda.push(Happening::Answer { id, answer: Answer::Failed(text.to_owned()) });
+        }
+        while let Some(letter) = self.mailbox.letters.pop() {
+            match letter {
+                Letter::Join(joiner, link, end) => {
+                    self.next_player.0 += 1;
+                    self.arrivals.push_back((self.next_player, link, end));
+                    self.agenda.push(Happening::Join { player: self.next_player, joiner });
+                }
+                Letter::Resume(player, link, end) => self.resume(player, link, end),
+                Letter::Answer(id, answer) => {
+                    self.state.desk.requests_waiting = self.state.desk.requests_waiting.saturating_sub(1);
+                    self.agenda.push(Happening::Answer { id, answer });
+                }
+                Letter::Signal(data, reply) => {
+                    self.replies.push_back(reply);
+                    self.agenda.push(Happening::Signal { data });
+                }
+                Letter::End => self.state.desk.ending = true,
+            }
+        }
+    }
+
+    /// A new connection for a player who is still in; the game does not notice.
+    fn resume(&mut self, player: PlayerId, link: Link, end: RoomEnd) {
+        let Some(seat) = self.state.seats.get_mut(player).filter(|seat| seat.leaving.is_none()) else {
+            end.refuse(Refusal::new(ErrorCode::ResumeRefused, "the player is no longer in the room"));
+            return;
+        };
+        if let Some(before) = seat.connection.take() {
+            before.close(closing(CloseReason::Replaced));
+        }
+        end.admit(player);
+        let focus = seat.view.focus;
+        seat.connection = Some(end);
+        seat.detached_at = None;
+        seat.view = View::new(link);
+        seat.view.focus = focus;
+        if let Some(entity) = seat.possession {
+            let tick = self.state.world.tick();
+            let possession = ServerMessage::Possession(Possession { tick, entity });
+            seat.send(&Arc::new(possession));
+        }
+    }
+}
+
+/// Sorts one player's messages.
+struct Intake<'a> {
+    seat: &'a mut Seat,
+    agenda: &'a mut Vec<Happening>,
+    counts: &'a mut Counts,
+}
+
+impl Intake<'_> {
+    fn messages(&mut self) {
+        // The inbox is bounded, but its other end may fill it while this one empties it.
+        for _ in 0..INBOX_MAX {
+            let Some(message) = self.seat.connection.as_ref().and_then(|connection| connection.receive()) else {
+                return;
+            };
+            self.message(message);
+        }
+    }
+
+    fn message(&mut self, message: ClientMessage) {
+        let player = self.seat.id;
+        match message {
+            ClientMessage::Inputs(inputs) => self.inputs(&inputs),
+            ClientMessage::Ack(ack) => self.acknowledge(ack),
+            ClientMessage::Game(message) => match message.body {
+                GameBody::Packed { code, payload } => {
+                    self.counts.messages += 1;
+                    self.agenda.push(Happening::Message { player, seq: message.seq, code, payload });
+                }
+                GameBody::Named { .. } => self.counts.unexpected += 1,
+            },
+            ClientMessage::MovementDelta(movement) => self.agenda.push(Happening::Movement { player, movement }),
+            ClientMessage::SpawnRequest(request) => self.agenda.push(Happening::SpawnRequest { player, request }),
+            ClientMessage::PlaygroundSpawn(spawn) => self.playground(spawn.seq, PlaygroundCommand::Spawn(spawn)),
+            ClientMessage::PlaygroundClear(clear) => self.playground(clear.seq, PlaygroundCommand::Clear),
+            ClientMessage::PlaygroundStress(stress) => {
+                self.playground(stress.seq, PlaygroundCommand::Stress { count: stress.count, rotate: stress.rotate });
+            }
+            ClientMessage::Leave => {
+                self.seat.leaving.get_or_insert(CloseReason::Left);
+            }
+            ClientMessage::Heartbeat => {}
+            // The connection answers these itself.
+            ClientMessage::Hello(_)
+            | ClientMessage::Ping(_)
+            | ClientMessage::ManifestRequest
+            | ClientMessage::SchemaRequest
+            | ClientMessage::Fragment(_) => self.counts.unexpected += 1,
+        }
+    }
+
+    fn playground(&mut self, seq: CommandSeq, command: PlaygroundCommand) {
+        self.agenda.push(Happening::Playground { player: self.seat.id, seq, command });
+    }
+
+    fn inputs(&mut self, inputs: &Inputs) {
+        self.acknowledge(inputs.ack);
+        for (seq, payload) in inputs.iter() {
+            // Named fields are packed by the connection, which knows the schema.
+            let InputPayload::Packed(bytes) = payload else {
+                self.counts.unexpected += 1;
+                continue;
+            };
+            match self.seat.inputs.push(PendingInput { seq, view: inputs.view, bytes: *bytes }) {
+                Queued::Yes => {}
+                Queued::Repeated => self.counts.inputs_repeated += 1,
+                Queued::OldestDropped => self.counts.inputs_dropped += 1,
+            }
+        }
+    }
+
+    fn acknowledge(&mut self, ack: StateAck) {
+        self.seat.view.acknowledge(ack.latest(), ack.before());
+    }
+}

@@ -1,0 +1,116 @@
+//! Components are added to entities and taken off again.
+
+use crate::support::{Anchor, Body, Label, begun, body, builder, changed, label, step, world};
+use aether_wire::Tick;
+
+#[test]
+fn a_shape_tells_which_components_an_entity_has() {
+    let mut world = world();
+    let id = world.spawn(body(0.0, 0.0)).unwrap();
+    assert_eq!(world.shape(id.slot), 0b01);
+    world.insert(id, label("a", 1)).unwrap();
+    assert_eq!(world.shape(id.slot), 0b11);
+    assert!(world.remove::<Body>(id));
+    assert_eq!(world.shape(id.slot), 0b10);
+    assert!(!world.remove::<Body>(id), "it has none any more");
+    assert_eq!(world.shape(99), 0);
+}
+
+#[test]
+fn only_a_new_shape_counts_as_one() {
+    let mut world = world();
+    let id = world.spawn(body(0.0, 0.0)).unwrap();
+    step(&mut world);
+    world.insert(id, body(1.0, 0.0)).unwrap();
+    world.settle();
+    assert_eq!((world.shaped_at(id.slot), world.changed_at(id.slot)), (Tick(1), Tick(2)));
+    world.advance();
+    world.insert(id, label("a", 1)).unwrap();
+    world.settle();
+    assert_eq!((world.shaped_at(id.slot), world.changed_at(id.slot)), (Tick(3), Tick(3)));
+    world.advance();
+    world.remove::<Label>(id);
+    world.settle();
+    assert_eq!((world.shaped_at(id.slot), world.changed_at(id.slot)), (Tick(4), Tick(4)));
+    assert_eq!(changed(&world), [id.slot], "the client has to learn that it is gone");
+}
+
+#[test]
+fn replacing_by_the_same_value_is_no_change() {
+    let mut world = world();
+    let id = world.spawn(body(1.0, 2.0)).unwrap();
+    step(&mut world);
+    world.insert(id, body(1.0, 2.0)).unwrap();
+    world.settle();
+    assert!(changed(&world).is_empty());
+}
+
+#[test]
+fn taking_off_and_putting_back_within_a_tick_keeps_the_entity_whole() {
+    let mut world = world();
+    let id = world.spawn(body(1.0, 2.0)).unwrap();
+    step(&mut world);
+    world.remove::<Body>(id);
+    world.insert(id, body(1.0, 2.0)).unwrap();
+    world.settle();
+    assert_eq!((world.shape(id.slot), world.place(id)), (0b01, Some([1.0, 2.0])));
+    assert!(!world.placeless().contains(id.slot));
+    assert_eq!(world.points().len(), 1);
+}
+
+#[test]
+fn an_entity_without_a_place_is_placeless_until_it_gets_one() {
+    let mut world = world();
+    let id = world.spawn(label("sun", 1)).unwrap();
+    world.settle();
+    assert!(world.placeless().contains(id.slot));
+    assert_eq!((world.place(id), world.place_at(id.slot)), (None, None));
+    world.advance();
+    world.insert(id, body(1.0, 2.0)).unwrap();
+    world.settle();
+    assert!(!world.placeless().contains(id.slot));
+    assert_eq!(world.place(id), Some([1.0, 2.0]));
+    world.advance();
+    world.remove::<Body>(id);
+    world.settle();
+    assert!(world.placeless().contains(id.slot));
+    assert_eq!((world.place(id), world.points().len()), (None, 0));
+    world.despawn(id);
+    assert!(world.placeless().is_empty());
+}
+
+#[test]
+fn an_entity_may_have_no_component_at_all() {
+    let mut world = world();
+    let id = world.spawn(body(1.0, 2.0)).unwrap();
+    world.remove::<Body>(id);
+    world.settle();
+    assert!(world.contains(id));
+    assert_eq!((world.shape(id.slot), world.len()), (0, 1));
+    assert!(world.placeless().contains(id.slot));
+    assert_eq!(changed(&world), [id.slot]);
+}
+
+#[test]
+fn a_place_is_that_of_the_last_settling() {
+    let mut world = world();
+    let id = world.spawn(body(1.0, 2.0)).unwrap();
+    assert_eq!(world.place(id), None);
+    step(&mut world);
+    world.get_mut::<Body>(id).unwrap().position = [7.0, 8.0];
+    assert_eq!(world.place(id), Some([1.0, 2.0]));
+    world.settle();
+    assert_eq!(world.place(id), Some([7.0, 8.0]));
+}
+
+#[test]
+fn an_entity_with_two_places_keeps_one_when_the_other_is_taken_off() {
+    let mut world = begun(builder().component::<Anchor>());
+    let id = world.spawn(body(1.0, 2.0)).unwrap();
+    world.insert(id, Anchor { position: [50.0, 60.0] }).unwrap();
+    step(&mut world);
+    world.remove::<Anchor>(id);
+    world.settle();
+    assert_eq!(world.place(id), Some([1.0, 2.0]));
+    assert!(!world.placeless().contains(id.slot), "it would be of interest to the whole room");
+}
