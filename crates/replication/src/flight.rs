@@ -1,6 +1,6 @@
 //! Packets that were sent on an unordered link and not yet acknowledged.
 
-use aether_wire::{PacketSeq, Tick};
+use aether_wire::{PacketSeq, StateAck, Tick};
 use std::collections::VecDeque;
 
 /// A packet counts as lost when one sent so many packets later has arrived: less is often mere overtaking.
@@ -55,16 +55,16 @@ impl Flight {
         self.packets.push_back(Packet { sequence, cargo, open: true });
     }
 
-    /// Takes in an acknowledgement: `latest` arrived, and of the 64 before it those whose bit is set.
-    pub fn acknowledge(&mut self, latest: PacketSeq, bitmap: u64, mut settle: impl FnMut(&Cargo, Fate)) {
+    /// Takes in an acknowledgement.
+    pub fn acknowledge(&mut self, ack: StateAck, mut settle: impl FnMut(&Cargo, Fate)) {
+        let latest = ack.latest();
         // What names a packet that was never sent is no acknowledgement.
         if self.packets.back().is_none_or(|newest| latest > newest.sequence) {
             return;
         }
         for packet in self.packets.iter_mut().take_while(|packet| packet.sequence <= latest) {
-            let before = latest.0 - packet.sequence.0;
-            let received = before == 0 || before <= 64 && bitmap >> (before - 1) & 1 == 1;
-            if packet.open && (received || before > OVERTAKEN_MAX) {
+            let received = ack.contains(packet.sequence);
+            if packet.open && (received || latest.0 - packet.sequence.0 > OVERTAKEN_MAX) {
                 packet.open = false;
                 settle(&packet.cargo, if received { Fate::Received } else { Fate::Lost });
             }

@@ -5,6 +5,7 @@ use crate::view::{Frame, View};
 use crate::{BASELINE_AGE_MAX, Deltas, Link, SendSettings};
 use aether_bits::BitWriter;
 use aether_wire::Tick;
+use aether_world::LastChanges;
 use std::cmp::Ordering;
 
 /// What is due for one client, and scratch memory. One can serve many views, one after the other.
@@ -84,7 +85,7 @@ impl View {
         if self.link == Link::Unordered {
             self.expire(Tick(now.0.saturating_sub(frame.settings.resend_ticks)));
         }
-        let View { roster, waiting, link, center, .. } = self;
+        let View { roster, waiting, center, received, .. } = self;
         let rings = Rings::new(frame, *center);
         let Gathered { due, bits: due_bits, any_full, .. } = gathered;
         due.clear();
@@ -99,7 +100,8 @@ impl View {
                 bits ^= bit;
                 let slot = word as u32 * 64 + bit.trailing_zeros();
                 let at = before + (seen & (bit - 1)).count_ones();
-                let key = certain(roster.base[at as usize], roster.spacing[at as usize], now, *link);
+                let known = (roster.base[at as usize], roster.spacing[at as usize]);
+                let key = source(known, frame.world.last_changes(slot), now, *received);
                 if key.base != Tick::ZERO && rings.as_ref().is_some_and(|rings| !rings.is_turn(slot)) {
                     waiting.insert(slot);
                     continue;
@@ -173,14 +175,23 @@ const DISTANCE_HALF: f32 = 50.0;
 /// What a slot's gap and source usually take, for the budget.
 const PREFIX_BITS_TYPICAL: usize = 7;
 
-/// The states that the client certainly still has. On an unordered link it keeps them only for so long.
+/// From which states an update is made. The client is known to have the state of tick `base`, and of `spacing` ticks
+/// before it. Where nothing changed since, that is the state of later ticks too, up to the newest of which the client is
+/// known to have anything: naming that one tells that the entity rested, and most entities and clients share it.
 #[inline]
-fn certain(base: Tick, spacing: u8, now: Tick, link: Link) -> Key {
-    let age = now.0 - base.0;
-    if link == Link::Ordered || age + u32::from(spacing) <= BASELINE_AGE_MAX {
+fn source((base, spacing): (Tick, u8), changes: LastChanges, now: Tick, received: Tick) -> Key {
+    let rested = received.min(Tick(changes.last.0.saturating_sub(1)));
+    let key = if base != Tick::ZERO && changes.before <= base && rested > base {
+        Key { base: rested, spacing: 1 }
+    } else {
         Key { base, spacing }
+    };
+    // The client keeps states only for so long.
+    let age = now.0 - key.base.0;
+    if age + u32::from(key.spacing) <= BASELINE_AGE_MAX {
+        key
     } else if age <= BASELINE_AGE_MAX {
-        Key { base, spacing: 0 }
+        Key { spacing: 0, ..key }
     } else {
         Key::default()
     }

@@ -4,14 +4,15 @@ use crate::Link;
 use crate::packet::{self, BASELINE_AGE_MAX, Header, SPACING_MAX, Source};
 use crate::replica::{Cells, Described, ReplicaColumn, Typed};
 use aether_bits::{Ages, BitReader, BitWriter, Component, Kind, ReadError, Schema, Value};
-use aether_wire::{EntityId, InputSeq, PacketSeq, Tick};
+use aether_wire::{EntityId, InputSeq, PacketSeq, StateAck, Tick};
 use aether_world::{bits_of, hash_entity};
 
 /// A copy of the entities that a client sees, kept up to date by state packets.
 pub struct Mirror {
     columns: Vec<Box<dyn ReplicaColumn>>,
     seconds_per_tick: f32,
-    /// How many versions are kept per entity.
+    /// How many versions are kept per entity. As a version begins at a tick of its own, so many reach back to the newest
+    /// one at or before any tick that a source may name.
     depth: usize,
     /// Per slot: one more than the number of its replica; zero if none.
     replica_of: Vec<u32>,
@@ -22,7 +23,7 @@ pub struct Mirror {
     shapes: Vec<u32>,
     tick: Tick,
     input_ack: InputSeq,
-    received: Received,
+    received: StateAck,
     entered: Vec<EntityId>,
     left: Vec<EntityId>,
 }
@@ -54,14 +55,9 @@ struct Replica {
     shape: u32,
     /// The newest state, or the tick at which it was removed.
     tick: Tick,
+    /// The cell of the newest state.
+    cell: usize,
     alive: bool,
-}
-
-/// Which packets arrived.
-#[derive(Clone, Copy, Debug, Default)]
-struct Received {
-    latest: PacketSeq,
-    bitmap: u64,
 }
 
 impl MirrorBuilder {
@@ -94,7 +90,7 @@ impl MirrorBuilder {
             shapes: Vec::new(),
             tick: Tick::ZERO,
             input_ack: InputSeq(0),
-            received: Received::default(),
+            received: StateAck::NONE,
             entered: Vec::new(),
             left: Vec::new(),
         }
@@ -114,13 +110,10 @@ impl Mirror {
         self.left.clear();
         let mut reader = BitReader::new(bytes);
         let header = Header::read(&mut reader)?;
-        let applied = Applied {
-            tick: header.tick,
-            sequence: header.sequence,
-            input_ack: header.input_ack,
-            last: header.last,
-            stale: self.tick.since(header.tick) > BASELINE_AGE_MAX || header.tick == Tick::ZERO,
-        };
+        let sequence = PacketSeq(packet::expand(header.sequence, self.received.latest().0));
+        let input_ack = InputSeq(packet::expand(header.input_ack, self.input_ack.0));
+        let stale = self.tick.since(header.tick) > BASELINE_AGE_MAX || header.tick == Tick::ZERO;
+        let applied = Applied { tick: header.tick, sequence, input_ack, last: header.last, stale };
         if applied.stale {
             return Ok(applied);
         }
@@ -130,9 +123,9 @@ impl Mirror {
         self.read_updates(&header, update, &mut reader)?;
         if header.tick >= self.tick {
             self.tick = header.tick;
-            self.input_ack = self.input_ack.max(header.input_ack);
+            self.input_ack = self.input_ack.max(input_ack);
         }
-        self.received.note(header.sequence);
+        self.received.record(sequence);
         Ok(applied)
     }
 
@@ -148,10 +141,10 @@ impl Mirror {
         self.input_ack
     }
 
-    /// The acknowledgement to send: the latest packet, and which of the 64 before it arrived.
+    /// The acknowledgement to send: which packets arrived.
     #[must_use]
-    pub fn acknowledgement(&self) -> (PacketSeq, u64) {
-        (self.received.latest, self.received.bitmap)
+    pub fn acknowledgement(&self) -> StateAck {
+        self.received
     }
 
     /// The entities that came into view with the last packet.
@@ -180,8 +173,8 @@ impl Mirror {
     /// A component of an entity in view; `None` too if the mirror was built without that type.
     #[must_use]
     pub fn get<C: Component>(&self, id: EntityId) -> Option<&C> {
-        let (number, replica) = self.find(id)?;
-        let cell = self.cell(number, replica.tick);
+        let replica = self.find(id)?;
+        let cell = replica.cell;
         bits_of(replica.shape).find_map(|index| {
             let column = self.columns[index].as_any().downcast_ref::<Typed<C>>()?;
             column.values.get(cell)
@@ -191,22 +184,20 @@ impl Mirror {
     /// A component of an entity in view, by number, where only its descriptor is known.
     #[must_use]
     pub fn value(&self, id: EntityId, component: usize) -> Option<(&Kind, &Value)> {
-        let (number, replica) = self.find(id)?;
+        let replica = self.find(id)?;
         if replica.shape >> component & 1 == 0 {
             return None;
         }
         let column = self.columns.get(component)?.as_any().downcast_ref::<Described>()?;
-        Some((&column.kind, column.values.get(self.cell(number, replica.tick))?))
+        Some((&column.kind, column.values.get(replica.cell)?))
     }
 
     /// A hash over all entities in view, equal to the server's over the same ones.
     #[must_use]
     pub fn hash(&self) -> u64 {
         let mut scratch = BitWriter::new();
-        let alive = self.replicas.iter().enumerate().filter(|(_, replica)| replica.alive);
-        alive.fold(0, |sum: u64, (number, replica)| {
-            let cell = self.cell(number, replica.tick);
-            let digests = bits_of(replica.shape).map(|index| self.columns[index].digest(cell, &mut scratch));
+        self.replicas.iter().filter(|replica| replica.alive).fold(0, |sum: u64, replica| {
+            let digests = bits_of(replica.shape).map(|index| self.columns[index].digest(replica.cell, &mut scratch));
             sum.wrapping_add(hash_entity(replica.id, replica.shape, digests))
         })
     }
@@ -214,7 +205,7 @@ impl Mirror {
     fn read_removed(&mut self, header: &Header, count: u32, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
         let mut next = 0;
         for _ in 0..count {
-            let slot = packet::read_slot(next, header.gap_bits, reader)?;
+            let slot = packet::read_slot(next, header.gap_order, reader)?;
             next = slot + 1;
             let number = self.number(slot);
             let replica = &mut self.replicas[number];
@@ -231,12 +222,12 @@ impl Mirror {
     fn read_full(&mut self, header: &Header, count: u32, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
         let mut next = 0;
         for _ in 0..count {
-            let slot = packet::read_slot(next, header.gap_bits, reader)?;
+            let slot = packet::read_slot(next, header.gap_order, reader)?;
             next = slot + 1;
             let generation = reader.read(16)? as u16;
             let shape = reader.read(self.columns.len() as u32)? as u32;
             let number = self.number(slot);
-            let cell = self.cell(number, header.tick);
+            let cell = self.cell_for(number, header.tick);
             for index in bits_of(shape) {
                 self.columns[index].read_full(cell, reader)?;
             }
@@ -251,7 +242,7 @@ impl Mirror {
                 if !replica.alive || replica.id != id {
                     self.entered.push(id);
                 }
-                *replica = Replica { id, shape, tick: header.tick, alive: true };
+                *replica = Replica { id, shape, tick: header.tick, cell, alive: true };
             }
         }
         Ok(())
@@ -261,33 +252,31 @@ impl Mirror {
         let mut next = 0;
         let mut source = Source::default();
         for _ in 0..count {
-            let slot = packet::read_slot(next, header.gap_bits, reader)?;
+            let slot = packet::read_slot(next, header.gap_order, reader)?;
             next = slot + 1;
-            source = Source::read(source, header.ordered, reader)?;
+            source = Source::read(source, reader)?;
             let number = self.number(slot);
-            let base = match header.ordered {
-                true => self.replicas[number].tick,
-                false => Tick(header.tick.0.saturating_sub(source.age)),
-            };
-            let cells = self.cells(number, base, source.spacing, header.tick)?;
+            let cells = self.cells(number, source, header.tick)?;
             self.read_update(number, cells, header.tick, reader)?;
         }
         Ok(())
     }
 
-    /// The cells of the states that an update is made from, if they are still there.
-    fn cells(&self, number: usize, base: Tick, spacing: u32, tick: Tick) -> Result<Cells, ReadError> {
-        let known = |wanted: Tick| {
-            let cell = self.cell(number, wanted);
-            (wanted != Tick::ZERO && wanted < tick && self.ticks[cell] == wanted).then_some(cell)
+    /// The cells of the states that an update is made from, if they are there.
+    fn cells(&self, number: usize, Source { age, spacing }: Source, tick: Tick) -> Result<Cells, ReadError> {
+        let at = |age: u32| {
+            let tick = Tick(tick.0.checked_sub(age)?);
+            self.newest_at(number, tick)
         };
-        let cell = known(base).ok_or(ReadError::NoBaseline)?;
+        if age == 0 {
+            return Err(ReadError::NoBaseline);
+        }
+        let base = at(age).ok_or(ReadError::NoBaseline)?;
         let mut earlier = None;
         if spacing > 0 {
-            earlier = Some(known(Tick(base.0.saturating_sub(spacing))).ok_or(ReadError::NoBaseline)?);
+            earlier = Some(at(age + spacing).ok_or(ReadError::NoBaseline)?);
         }
-        let ages = Ages { elapsed: tick.since(base), spacing, seconds_per_tick: self.seconds_per_tick };
-        Ok(Cells { base: cell, earlier, ages })
+        Ok(Cells { base, earlier, ages: Ages { elapsed: age, spacing, seconds_per_tick: self.seconds_per_tick } })
     }
 
     fn read_update(
@@ -297,7 +286,7 @@ impl Mirror {
         tick: Tick,
         reader: &mut BitReader<'_>,
     ) -> Result<(), ReadError> {
-        let to = self.cell(number, tick);
+        let to = self.cell_for(number, tick);
         let shape = self.shapes[cells.base];
         let mut changed = shape;
         if shape.count_ones() > 1 {
@@ -321,15 +310,15 @@ impl Mirror {
         self.shapes[to] = shape;
         let replica = &mut self.replicas[number];
         if replica.tick < tick && replica.alive {
-            replica.tick = tick;
+            (replica.tick, replica.cell) = (tick, to);
         }
         Ok(())
     }
 
-    fn find(&self, id: EntityId) -> Option<(usize, &Replica)> {
+    fn find(&self, id: EntityId) -> Option<&Replica> {
         let number = (*self.replica_of.get(id.slot as usize)?).checked_sub(1)? as usize;
         let replica = &self.replicas[number];
-        (replica.alive && replica.id == id).then_some((number, replica))
+        (replica.alive && replica.id == id).then_some(replica)
     }
 
     /// The number of a slot's replica, made now if there was none.
@@ -339,12 +328,9 @@ impl Mirror {
         }
         let known = &mut self.replica_of[slot as usize];
         if *known == 0 {
-            self.replicas.push(Replica {
-                id: EntityId { slot, generation: 0 },
-                shape: 0,
-                tick: Tick::ZERO,
-                alive: false,
-            });
+            let id = EntityId { slot, generation: 0 };
+            let cell = self.replicas.len() * self.depth;
+            self.replicas.push(Replica { id, shape: 0, tick: Tick::ZERO, cell, alive: false });
             *known = self.replicas.len() as u32;
             let cells = self.replicas.len() * self.depth;
             self.ticks.resize(cells, Tick::ZERO);
@@ -356,23 +342,27 @@ impl Mirror {
         *known as usize - 1
     }
 
-    /// Where the version of a tick lies. Versions within the depth of each other never meet in one cell.
-    fn cell(&self, number: usize, tick: Tick) -> usize {
-        number * self.depth + tick.0 as usize % self.depth
+    /// The cell of a replica's newest version at or before a tick.
+    fn newest_at(&self, number: usize, tick: Tick) -> Option<usize> {
+        let first = number * self.depth;
+        let cells = first..first + self.depth;
+        let cell = cells.filter(|&cell| self.ticks[cell] <= tick).max_by_key(|&cell| self.ticks[cell])?;
+        (self.ticks[cell] != Tick::ZERO).then_some(cell)
     }
-}
 
-impl Received {
-    fn note(&mut self, sequence: PacketSeq) {
-        if sequence > self.latest {
-            let ahead = sequence.0 - self.latest.0;
-            let shifted = if ahead < 64 { self.bitmap << ahead } else { 0 };
-            let previous = if self.latest.0 > 0 && ahead <= 64 { 1 << (ahead - 1) } else { 0 };
-            *self = Received { latest: sequence, bitmap: shifted | previous };
-        } else if let Some(before) = (self.latest.0 - sequence.0).checked_sub(1)
-            && before < 64
-        {
-            self.bitmap |= 1 << before;
+    /// The cell for a replica's version of a tick: the one that has it already, or the oldest.
+    fn cell_for(&self, number: usize, tick: Tick) -> usize {
+        let first = number * self.depth;
+        let ticks = &self.ticks[first..first + self.depth];
+        let mut oldest = 0;
+        for (cell, &here) in ticks.iter().enumerate() {
+            if here == tick {
+                return first + cell;
+            }
+            if here < ticks[oldest] {
+                oldest = cell;
+            }
         }
+        first + oldest
     }
 }

@@ -4,7 +4,7 @@ use crate::flight::{Cargo, Fate, Flight};
 use crate::roster::Roster;
 use crate::{Link, SendSettings};
 use aether_space::{Changes, SlotSet};
-use aether_wire::{EntityId, InputSeq, PacketSeq, Tick};
+use aether_wire::{EntityId, InputSeq, PacketSeq, StateAck, Tick};
 use aether_world::World;
 
 /// What all views of a room share in one snapshot.
@@ -37,6 +37,8 @@ pub struct View {
     pub(crate) departed: Vec<(u32, Tick)>,
     pub(crate) flight: Flight,
     pub(crate) next_sequence: PacketSeq,
+    /// The newest tick of which the client is known to have received anything.
+    pub(crate) received: Tick,
     pub(crate) input_ack_sent: InputSeq,
     pub(crate) silent_snapshots: u32,
     changes: Changes,
@@ -55,6 +57,7 @@ impl View {
             departed: Vec::new(),
             flight: Flight::default(),
             next_sequence: PacketSeq(1),
+            received: Tick::ZERO,
             input_ack_sent: InputSeq(0),
             silent_snapshots: u32::MAX,
             changes: Changes::new(),
@@ -93,11 +96,16 @@ impl View {
         &self.changes
     }
 
-    /// Takes in an acknowledgement of state packets: `latest` arrived, and of the 64 before it those whose bit is set.
+    /// Takes in an acknowledgement of state packets.
     /// What was never sent cannot be acknowledged.
-    pub fn acknowledge(&mut self, latest: PacketSeq, bitmap: u64) {
-        let View { flight, roster, waiting, departed, .. } = self;
-        flight.acknowledge(latest, bitmap, |cargo, fate| settle(roster, waiting, departed, (cargo, fate)));
+    pub fn acknowledge(&mut self, ack: StateAck) {
+        let View { flight, roster, waiting, departed, received, .. } = self;
+        flight.acknowledge(ack, |cargo, fate| {
+            if fate == Fate::Received {
+                *received = (*received).max(cargo.tick);
+            }
+            settle(roster, waiting, departed, (cargo, fate));
+        });
     }
 
     /// Gives up packets that were not acknowledged in time, so that what they carried is sent again.

@@ -15,4 +15,6 @@ pub use column::{AnyColumn, Column};
 pub use entities::Visibility;
 pub use places::Places;
 pub use rewind::Rewind;
-pub use world::{ENTITY_BITS_MAX, SpawnError, VERSIONS_DEFAULT, World, WorldBuilder, bits_of, hash_entity};
+pub use world::{
+    ENTITY_BITS_MAX, LastChanges, SpawnError, VERSIONS_DEFAULT, World, WorldBuilder, bits_of, hash_entity,
+};

@@ -33,7 +33,16 @@ pub struct World {
     placeless: SlotSet,
     restricted: SlotSet,
     spawns_refused: u64,
-    changed_at: Vec<Tick>,
+    changes: Vec<LastChanges>,
+}
+
+/// When a slot's entity last changed, and when before that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LastChanges {
+    /// The last change.
+    pub last: Tick,
+    /// The one before; the state was the same from then until just before the last.
+    pub before: Tick,
 }
 
 /// Declares what a world holds.
@@ -133,7 +142,7 @@ impl WorldBuilder {
             placeless: SlotSet::new(),
             restricted: SlotSet::new(),
             spawns_refused: 0,
-            changed_at: Vec::new(),
+            changes: Vec::new(),
         }
     }
 }
@@ -160,9 +169,10 @@ impl World {
         }
         let shape = self.shape_with::<C>(0)?;
         let id = self.entities.spawn(self.tick);
-        if id.slot as usize >= self.changed_at.len() {
-            self.changed_at.resize(id.slot as usize + 1, Tick::ZERO);
+        if id.slot as usize >= self.changes.len() {
+            self.changes.resize(id.slot as usize + 1, LastChanges::default());
         }
+        self.changes[id.slot as usize] = LastChanges::default();
         self.reshape(id.slot, shape);
         self.put(id.slot, component);
         Ok(id)
@@ -348,7 +358,8 @@ impl World {
             column.settle(self.tick, &mut self.changed, &mut self.places);
         }
         for slot in self.changed.iter() {
-            self.changed_at[slot as usize] = self.tick;
+            let changes = &mut self.changes[slot as usize];
+            *changes = LastChanges { last: self.tick, before: changes.last };
             if self.places.get(slot).is_none() {
                 self.placeless.insert(slot);
             } else if !self.placeless.is_empty() {
@@ -374,7 +385,14 @@ impl World {
     #[inline]
     #[must_use]
     pub fn changed_at(&self, slot: u32) -> Tick {
-        self.changed_at.get(slot as usize).copied().unwrap_or(Tick::ZERO)
+        self.last_changes(slot).last
+    }
+
+    /// When anything about a slot last changed, and when before that.
+    #[inline]
+    #[must_use]
+    pub fn last_changes(&self, slot: u32) -> LastChanges {
+        self.changes.get(slot as usize).copied().unwrap_or_default()
     }
 
     /// The entities that ended this tick.

@@ -169,6 +169,6 @@ impl Intake<'_> {
     }
 
     fn acknowledge(&mut self, ack: StateAck) {
-        self.seat.view.acknowledge(ack.latest(), ack.before());
+        self.seat.view.acknowledge(ack);
     }
 }

@@ -3,7 +3,7 @@
 use aether_bits::Replicate;
 use aether_replication::{Deltas, Frame, Gathered, Link, PacketSink, SendSettings, View};
 use aether_space::{Changes, SlotSet};
-use aether_wire::{EntityId, InputSeq, PacketSeq};
+use aether_wire::{EntityId, InputSeq, PacketSeq, StateAck};
 use aether_world::World;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -109,7 +109,7 @@ impl Client {
         if self.acks.len() >= lag
             && let Some(latest) = self.acks.pop_front()
         {
-            self.view.acknowledge(latest, u64::MAX);
+            self.view.acknowledge(StateAck::new(latest, u64::MAX));
         }
     }
 

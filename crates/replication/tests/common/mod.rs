@@ -3,7 +3,7 @@
 use aether_bits::{Replicate, Schema};
 use aether_replication::{Deltas, Frame, Gathered, Link, Mirror, PacketSink, SendSettings, View};
 use aether_space::{Changes, SlotSet};
-use aether_wire::{EntityId, InputSeq, PacketSeq};
+use aether_wire::{EntityId, InputSeq, PacketSeq, StateAck};
 use aether_world::World;
 
 #[derive(Clone, Debug, PartialEq, Replicate)]
@@ -106,7 +106,7 @@ pub struct Client {
     pub link: Link,
     /// Packets under way, each with the step at which it arrives.
     packets: Vec<(u32, Vec<u8>)>,
-    acks: Vec<(u32, (PacketSeq, u64))>,
+    acks: Vec<(u32, StateAck)>,
 }
 
 #[derive(Clone, Copy)]
@@ -169,9 +169,9 @@ impl Client {
         }
         let (due, later) = std::mem::take(&mut self.acks).into_iter().partition(|(at, _)| *at <= step);
         self.acks = later;
-        let due: Vec<(u32, (PacketSeq, u64))> = due;
-        for (_, (latest, bitmap)) in due {
-            self.view.acknowledge(latest, bitmap);
+        let due: Vec<(u32, StateAck)> = due;
+        for (_, ack) in due {
+            self.view.acknowledge(ack);
         }
     }
 

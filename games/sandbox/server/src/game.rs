@@ -1,0 +1,270 @@
+//! The game.
+
+use crate::save;
+use aether_bits::StateHasher;
+use aether_engine::{Answer, Context, Declaration, Game, Joiner, PlaygroundCommand, Refusal, Request};
+use aether_sandbox_rules::{
+    Controls, EDGE, HIT_RADIUS, Hit, Look, RELOAD_SECONDS, SHOT_SECONDS, Scoreboard, Ship, Shot, Thing, fire, is_near,
+    step, wrap,
+};
+use aether_wire::{CloseReason, EntityId, ErrorCode, PlayerId, RequestId, Tick};
+use aether_world::World;
+use std::collections::BTreeMap;
+
+/// What a hit takes off a hull.
+const DAMAGE: i32 = 25;
+
+/// The sandbox.
+#[derive(Default)]
+pub struct Sandbox {
+    pilots: BTreeMap<PlayerId, Pilot>,
+    scoreboard: Option<EntityId>,
+    /// Whose earlier hits were asked for.
+    asked: BTreeMap<RequestId, PlayerId>,
+}
+
+#[derive(Default)]
+struct Pilot {
+    controls: Controls,
+    hits: u16,
+    loaded_at: Tick,
+}
+
+impl Game for Sandbox {
+    type Input = Controls;
+
+    fn declare(declaration: Declaration) -> Declaration {
+        declaration
+            .component::<Ship>()
+            .component::<Thing>()
+            .component::<Shot>()
+            .component::<Scoreboard>()
+            .event::<Hit>()
+    }
+
+    fn init(&mut self, room: &mut Context<'_>) {
+        room.set_label("sandbox");
+        for _ in 0..20 {
+            let look = [Look::Crate, Look::Rock, Look::Beacon][room.random.below(3) as usize];
+            let position = self.somewhere(room);
+            self.place(room, look, position, 0.0, 0.5);
+        }
+    }
+
+    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &Joiner) -> Result<(), Refusal> {
+        if joiner.name.len() > 24 {
+            return Err(Refusal::new(ErrorCode::BadValue, "a name has at most 24 bytes"));
+        }
+        Ok(())
+    }
+
+    fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
+        let pilot = self.pilots.entry(player).or_default();
+        pilot.controls = Controls::default();
+        let position = self.somewhere(room);
+        let heading = room.random.between(0.0, std::f32::consts::TAU);
+        let colour = room.random.below(256) as u8;
+        let ship = Ship { position, velocity: [0.0; 2], heading, hull: 100, colour };
+        if let Ok(entity) = room.world.spawn(ship) {
+            room.possess(player, entity);
+        }
+        if let Some(user) = room.user(player) {
+            let key = user.to_owned();
+            let request = room.request(Request::Read { collection: "sandbox".to_owned(), key });
+            self.asked.insert(request, player);
+        }
+    }
+
+    fn leave(&mut self, room: &mut Context<'_>, player: PlayerId, _reason: CloseReason) {
+        let hits = self.pilots.remove(&player).map_or(0, |pilot| pilot.hits);
+        if let Some(user) = room.user(player) {
+            let (key, value) = (user.to_owned(), hits.to_le_bytes().to_vec());
+            room.request(Request::Write { collection: "sandbox".to_owned(), key, value });
+        }
+    }
+
+    fn input(&mut self, _room: &mut Context<'_>, player: PlayerId, input: &Controls) {
+        if let Some(pilot) = self.pilots.get_mut(&player) {
+            pilot.controls = *input;
+        }
+    }
+
+    fn tick(&mut self, room: &mut Context<'_>) {
+        self.fly(room);
+        self.shoot(room);
+        self.hit(room);
+        let seconds = room.seconds_per_tick();
+        room.world.each_mut(|_, thing: &mut Thing| thing.rotation += thing.spin * seconds);
+        self.keep_score(room);
+    }
+
+    fn answer(&mut self, _room: &mut Context<'_>, id: RequestId, answer: &Answer) {
+        let pilot = self.asked.remove(&id).and_then(|player| self.pilots.get_mut(&player));
+        if let (Some(pilot), Answer::Value(Some(value))) = (pilot, answer)
+            && let Ok(hits) = value.as_slice().try_into()
+        {
+            pilot.hits = pilot.hits.saturating_add(u16::from_le_bytes(hits));
+        }
+    }
+
+    fn playground(
+        &mut self,
+        room: &mut Context<'_>,
+        player: PlayerId,
+        command: &PlaygroundCommand,
+    ) -> Result<(), Refusal> {
+        let full = || Refusal::new(ErrorCode::LimitReached, "the room's limit of entities is reached");
+        match command {
+            PlaygroundCommand::Spawn(spawn) => {
+                let look = look_of(&spawn.kind)?;
+                let position = [wrap(spawn.x), wrap(spawn.y)];
+                let thing = self.place(room, look, position, spawn.rotation, 0.0).ok_or_else(full)?;
+                room.world.set_owner(thing, Some(player));
+            }
+            PlaygroundCommand::Clear => self.scoreboard = None,
+            PlaygroundCommand::Stress { count, rotate } => {
+                for _ in 0..*count {
+                    let position = self.somewhere(room);
+                    let spin = if *rotate { room.random.between(-2.0, 2.0) } else { 0.0 };
+                    self.place(room, Look::Rock, position, 0.0, spin).ok_or_else(full)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn signal(&mut self, room: &mut Context<'_>, _data: &[u8]) -> Vec<u8> {
+        format!("{} players, {} entities", self.pilots.len(), room.world.len()).into_bytes()
+    }
+
+    fn checkpoint(&self, world: &World) -> Option<Vec<u8>> {
+        Some(save::write(world))
+    }
+
+    fn restore(&mut self, room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Refusal> {
+        for thing in save::read(checkpoint).map_err(|error| Refusal::new(ErrorCode::BadValue, error.to_string()))? {
+            if room.world.spawn(thing).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn hash(&self, hasher: &mut StateHasher) {
+        for (player, pilot) in &self.pilots {
+            hasher.word(u64::from(player.0));
+            hasher.word(u64::from(pilot.hits) << 32 | u64::from(pilot.loaded_at.0));
+        }
+    }
+}
+
+impl Sandbox {
+    fn fly(&mut self, room: &mut Context<'_>) {
+        let seconds = room.seconds_per_tick();
+        for (&player, pilot) in &self.pilots {
+            if let Some(ship) = room.possession(player).and_then(|ship| room.world.get_mut::<Ship>(ship)) {
+                step(ship, pilot.controls, seconds);
+            }
+        }
+    }
+
+    fn shoot(&mut self, room: &mut Context<'_>) {
+        let tick_hz = 1.0 / room.seconds_per_tick();
+        for (&player, pilot) in &mut self.pilots {
+            let ship = room.possession(player).and_then(|ship| room.world.get::<Ship>(ship));
+            if let Some(ship) = ship
+                && pilot.controls.fire
+                && room.tick() >= pilot.loaded_at
+            {
+                let shot = fire(ship, player.0, (SHOT_SECONDS * tick_hz) as u32);
+                pilot.loaded_at = Tick(room.tick().0 + (RELOAD_SECONDS * tick_hz) as u32);
+                // In a full room a shot is simply not fired.
+                let _ = room.world.spawn(shot);
+            }
+        }
+    }
+
+    /// Moves the shots, and sees whom they hit, where the shooter saw them.
+    fn hit(&mut self, room: &mut Context<'_>) {
+        let seconds = room.seconds_per_tick();
+        let mut spent = Vec::new();
+        let mut flying = Vec::new();
+        room.world.each_mut(|id, shot: &mut Shot| {
+            for axis in 0..2 {
+                shot.position[axis] = wrap(shot.position[axis] + shot.velocity[axis] * seconds);
+            }
+            shot.ticks_left = shot.ticks_left.saturating_sub(1);
+            if shot.ticks_left == 0 {
+                spent.push(id);
+            } else {
+                flying.push((id, PlayerId(shot.shooter), shot.position));
+            }
+        });
+        for (shot, shooter, place) in flying {
+            let target = self.pilots.keys().copied().find(|&target| {
+                let ship = room.possession(target).filter(|_| target != shooter);
+                let seen = ship.and_then(|ship| room.seen_by(shooter, ship).or_else(|| room.world.place(ship)));
+                seen.is_some_and(|seen| is_near(seen, place, HIT_RADIUS))
+            });
+            if let Some(target) = target {
+                spent.push(shot);
+                self.damage(room, shooter, target);
+            }
+        }
+        for shot in spent {
+            room.world.despawn(shot);
+        }
+    }
+
+    fn damage(&mut self, room: &mut Context<'_>, shooter: PlayerId, target: PlayerId) {
+        let position = self.somewhere(room);
+        let Some(ship) = room.possession(target).and_then(|ship| room.world.get_mut::<Ship>(ship)) else { return };
+        ship.hull -= DAMAGE;
+        let hull = ship.hull.max(0);
+        if hull == 0 {
+            (ship.hull, ship.position, ship.velocity) = (100, position, [0.0; 2]);
+        }
+        if let Some(pilot) = self.pilots.get_mut(&shooter) {
+            pilot.hits = pilot.hits.saturating_add(1);
+        }
+        room.broadcast(&Hit { shooter: shooter.0, target: target.0, hull });
+    }
+
+    fn keep_score(&mut self, room: &mut Context<'_>) {
+        let best = self.pilots.iter().max_by_key(|(player, pilot)| (pilot.hits, std::cmp::Reverse(player.0)));
+        let leader = best.and_then(|(player, _)| room.name(*player)).unwrap_or("").to_owned();
+        let hits = best.map_or(0, |(_, pilot)| pilot.hits);
+        let now = Scoreboard { leader, hits, players: self.pilots.len() as u16 };
+        match self.scoreboard.and_then(|board| room.world.get_mut::<Scoreboard>(board)) {
+            Some(board) if *board == now => {}
+            Some(board) => *board = now,
+            None => self.scoreboard = room.world.spawn(now).ok(),
+        }
+    }
+
+    fn place(
+        &self,
+        room: &mut Context<'_>,
+        look: Look,
+        position: [f32; 2],
+        rotation: f32,
+        spin: f32,
+    ) -> Option<EntityId> {
+        room.world.spawn(Thing { position, rotation, look, spin }).ok()
+    }
+
+    fn somewhere(&self, room: &mut Context<'_>) -> [f32; 2] {
+        [room.random.between(-EDGE, EDGE) * 0.9, room.random.between(-EDGE, EDGE) * 0.9]
+    }
+}
+
+fn look_of(kind: &str) -> Result<Look, Refusal> {
+    match kind {
+        "crate" => Ok(Look::Crate),
+        "rock" => Ok(Look::Rock),
+        "beacon" => Ok(Look::Beacon),
+        _ => {
+            Err(Refusal::new(ErrorCode::NotFound, "there are crates, rocks and beacons: kind is crate, rock or beacon"))
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The sandbox: ships that thrust, turn and shoot, things to spawn, and a scoreboard.
+
+mod game;
+mod save;
+
+pub use game::Sandbox;
+
+use aether_engine::RoomSettings;
+
+/// The name under which recordings of the sandbox are kept.
+pub const NAME: &str = "sandbox";
+
+/// The sandbox's room settings.
+#[must_use]
+pub fn settings() -> RoomSettings {
+    RoomSettings { entities_max: 2_000, rewind_ticks: 40, ..RoomSettings::default() }
+}
