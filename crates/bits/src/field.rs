@@ -68,7 +68,7 @@ impl Expected {
     }
 
     /// Expects a field of `bits` bits to go on as it went between an earlier state and the baseline, if there is one.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn continued(base: u64, earlier: Option<u64>, ages: Ages, bits: u32) -> Self {
         let (Some(earlier), true) = (earlier, ages.spacing > 0) else {
@@ -103,7 +103,7 @@ impl<'a> FieldWriter<'a> {
     }
 
     /// Appends a residual; 2^bits, which no value has, may be used to say something else.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write_residual(&mut self, residual: u64, expected: Expected, bits: u32) {
         let order = order(expected.reach, self.neighbour, bits);
         let shifted = residual + (1 << order);

@@ -81,7 +81,7 @@ impl Deltas {
 
     /// The difference of a slot's entity from a state before (everything, if that is none): encoded now, unless it was
     /// asked for before.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&mut self, world: &World, slot: u32, key: Key) -> Found {
         match self.heads.get(slot as usize) {
             Some(head) if head.tick == self.tick && head.key == key => head.found,
@@ -102,7 +102,7 @@ impl Deltas {
     }
 
     /// Appends `bits` bits of `lead` and then an encoded difference.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn append(&self, lead: u64, lead_bits: u32, found: Found, writer: &mut BitWriter) {
         let range = &self.ranges[found.range as usize];
         let bits = u32::from(found.bits);

@@ -536,6 +536,9 @@ pub fn hash_entity(id: EntityId, shape: u32, digests: impl Iterator<Item = u64>)
 }
 
 /// The numbers of the bits that are set, ascending.
+#[inline]
 pub fn bits_of(mask: u32) -> impl Iterator<Item = usize> {
-    (0..32).filter(move |bit| mask >> bit & 1 == 1)
+    std::iter::successors(Some(mask), |rest| Some(rest & rest.wrapping_sub(1)))
+        .take_while(|&rest| rest != 0)
+        .map(|rest| rest.trailing_zeros() as usize)
 }

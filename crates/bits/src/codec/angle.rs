@@ -30,8 +30,7 @@ impl Angle {
     #[must_use]
     pub fn quantize(&self, radians: f32) -> u32 {
         let turns = f64::from(radians) / TAU;
-        // Adding the steps of one turn keeps the cast's truncation on one side of zero for the usual -1..1 turns.
-        let steps = (turns % 1.0 + 1.0) * self.steps() + 0.5;
+        let steps = (turns - turns.floor()) * self.steps() + 0.5;
         steps as u32 & self.mask()
     }
 

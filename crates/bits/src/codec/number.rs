@@ -4,6 +4,9 @@ use super::{Codec, bits_for};
 use crate::field::Expected;
 use crate::{Ages, Basis, FieldReader, FieldWriter, Kind, ReadError};
 
+/// 1.5 times 2^52.
+const ROUNDER: f64 = 6_755_399_441_055_744.0;
+
 /// The most components a vector field can have.
 pub const VECTOR_LEN_MAX: usize = 4;
 
@@ -106,8 +109,9 @@ impl Number {
 
     #[inline]
     fn quantize_wide(&self, value: f64) -> u32 {
-        let steps = (value - self.min) * self.steps_per_unit + 0.5;
-        (steps as u32).min(self.steps_max)
+        let steps = ((value - self.min) * self.steps_per_unit).max(0.0).min(f64::from(self.steps_max));
+        // So large a number has no bits left for fractions: adding it rounds, and its lowest bits are the whole number.
+        (steps + ROUNDER).to_bits() as u32
     }
 
     /// The value that lies `steps` above the minimum.
@@ -122,7 +126,7 @@ impl Number {
     }
 
     /// Appends the components of a vector.
-    #[inline]
+    #[inline(always)]
     pub fn write_vector(&self, basis: &VectorBasis<'_>, value: &[f32], fields: &mut FieldWriter<'_>) {
         for (axis, &component) in value.iter().enumerate() {
             let expected = self.expected(basis, axis, basis.velocity.map(|(_, now)| now[axis]));
@@ -149,7 +153,7 @@ impl Number {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn expected(&self, basis: &VectorBasis<'_>, axis: usize, velocity_now: Option<f32>) -> Expected {
         let base = basis.value[axis];
         match (basis.velocity, velocity_now) {

@@ -1,1 +1,240 @@
-fn main() {}
+//! Runs the sandbox without a network: headless rooms with scripted pilots, recordings and their replay.
+
+use aether_bits::{BitWriter, Replicate};
+use aether_engine::recording::{Recording, Replay};
+use aether_engine::{Counts, Joiner, LinkEnd, Observer, Pacer, Permissions, Random, Room, Stage};
+use aether_replication::Link;
+use aether_sandbox_rules::Controls;
+use aether_sandbox_server::{NAME, Sandbox, settings};
+use aether_wire::{
+    ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, PlaygroundStress, StateAck, Tick, ViewTick,
+};
+use lexopt::{Arg, Parser, ValueExt};
+use std::error::Error;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const HELP: &str = "\
+The sandbox without a network.
+
+  run     [--players N] [--seconds S] [--seed N]      a room with N scripted pilots; prints a line a second
+  record  FILE [--players N] [--ticks N] [--seed N]   runs as fast as it can and writes a recording
+  replay  FILE [--to-tick T]                          runs a recording again, checks every tick's hash and prints the last
+
+Without --seconds, `run` goes on until it is interrupted.";
+
+fn main() {
+    if let Err(error) = command() {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+/// What the command line says.
+#[derive(Default)]
+struct Options {
+    file: Option<PathBuf>,
+    players: Option<u32>,
+    seconds: Option<u64>,
+    ticks: Option<u32>,
+    to_tick: Option<u32>,
+    seed: Option<u64>,
+}
+
+fn command() -> Result<(), Box<dyn Error>> {
+    let mut parser = Parser::from_env();
+    let mut name = None;
+    let mut options = Options::default();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Arg::Long("help") | Arg::Short('h') => {
+                println!("{HELP}");
+                return Ok(());
+            }
+            Arg::Long("players") => options.players = Some(parser.value()?.parse()?),
+            Arg::Long("seconds") => options.seconds = Some(parser.value()?.parse()?),
+            Arg::Long("ticks") => options.ticks = Some(parser.value()?.parse()?),
+            Arg::Long("to-tick") => options.to_tick = Some(parser.value()?.parse()?),
+            Arg::Long("seed") => options.seed = Some(parser.value()?.parse()?),
+            Arg::Value(value) if name.is_none() => name = Some(value.string()?),
+            Arg::Value(value) if options.file.is_none() => options.file = Some(value.into()),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    match name.as_deref() {
+        Some("run") | None => run(&options),
+        Some("record") => record(&options),
+        Some("replay") => replay(&options),
+        Some(other) => Err(format!("there is no command `{other}`; try --help").into()),
+    }
+}
+
+fn run(options: &Options) -> Result<(), Box<dyn Error>> {
+    let mut room = Room::builder(Sandbox::default(), settings()).seed(options.seed.unwrap_or(1)).build()?;
+    let mut pilots = Pilots::new(&room, options.players.unwrap_or(8));
+    let start = Instant::now();
+    let mut pacer = Pacer::new(settings().tick_hz, settings().catch_up_max, Duration::ZERO);
+    let mut watch = Watch::default();
+    println!("sandbox: {} pilots at {} ticks a second; press Ctrl-C to stop", pilots.links.len(), settings().tick_hz);
+    let mut printed = 0;
+    while options.seconds.is_none_or(|seconds| start.elapsed().as_secs() < seconds) {
+        std::thread::sleep(pacer.next().saturating_sub(start.elapsed()));
+        for _ in 0..pacer.due(start.elapsed()).run {
+            pilots.steer();
+            room.tick(&mut watch);
+            pilots.read();
+        }
+        let second = start.elapsed().as_secs();
+        if second > printed {
+            printed = second;
+            watch.print(&room, pilots.take_bytes());
+        }
+    }
+    Ok(())
+}
+
+fn record(options: &Options) -> Result<(), Box<dyn Error>> {
+    let file = options.file.as_ref().ok_or("record needs a file to write: record FILE")?;
+    let builder = Room::builder(Sandbox::default(), settings()).seed(options.seed.unwrap_or(1)).record(NAME);
+    let mut room = builder.build()?;
+    let mut pilots = Pilots::new(&room, options.players.unwrap_or(8));
+    for _ in 0..options.ticks.unwrap_or(600) {
+        pilots.steer();
+        room.tick(&mut Watch::default());
+        pilots.read();
+    }
+    let recording = room.recording().ok_or("the room was not recorded")?;
+    let bytes = recording.to_bytes();
+    std::fs::write(file, &bytes)?;
+    println!("{} ticks, {} bytes, last hash {:016x}", recording.ticks(), bytes.len(), room.hash());
+    Ok(())
+}
+
+fn replay(options: &Options) -> Result<(), Box<dyn Error>> {
+    let file = options.file.as_ref().ok_or("replay needs a recording: replay FILE")?;
+    let bytes = std::fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+    let recording = Recording::from_bytes(&bytes)?;
+    if recording.game != NAME {
+        return Err(format!("this is a recording of `{}`, not of `{NAME}`", recording.game).into());
+    }
+    let mut replay = Replay::new(Sandbox::default(), settings(), &recording)?;
+    let last = Tick(options.to_tick.unwrap_or(recording.ticks()));
+    match replay.run_to(last)? {
+        Some((tick, hash)) => {
+            println!(
+                "tick {tick} of {}: {} entities, hash {hash:016x}",
+                recording.ticks(),
+                replay.room().world().len()
+            );
+        }
+        None => println!("the recording has no ticks"),
+    }
+    Ok(())
+}
+
+/// Scripted pilots, each on a link of its own.
+struct Pilots {
+    links: Vec<LinkEnd>,
+    controls: Vec<Controls>,
+    random: Random,
+    seq: InputSeq,
+    bytes: usize,
+}
+
+impl Pilots {
+    fn new(room: &Room<Sandbox>, count: u32) -> Pilots {
+        let join = |number| {
+            let permissions = Permissions { playground: number == 0, inspect: false };
+            let joiner = Joiner {
+                user: format!("pilot-{number}"),
+                name: format!("Pilot {number}"),
+                permissions,
+                metadata: Vec::new(),
+            };
+            room.handle().join(joiner, Link::Ordered).ok()
+        };
+        let links: Vec<LinkEnd> = (0..count).filter_map(join).collect();
+        if let Some(first) = links.first() {
+            let stress = PlaygroundStress { count: 100, rotate: true, ..PlaygroundStress::default() };
+            let _ = first.push(ClientMessage::PlaygroundStress(stress));
+        }
+        let controls = vec![Controls::default(); links.len()];
+        Pilots { links, controls, random: Random::new(99), seq: InputSeq(0), bytes: 0 }
+    }
+
+    /// Everyone changes course now and then.
+    fn steer(&mut self) {
+        self.seq.0 += 1;
+        for (link, controls) in self.links.iter().zip(&mut self.controls) {
+            if self.random.chance(5) {
+                controls.thrust = self.random.chance(70);
+                controls.left = self.random.chance(30);
+                controls.right = self.random.chance(30);
+                controls.fire = self.random.chance(40);
+            }
+            let mut writer = BitWriter::new();
+            controls.write_full(&mut writer);
+            let Some(bytes) = InputBytes::new(&writer.to_bytes()) else { continue };
+            let payloads = vec![InputPayload::Packed(bytes)];
+            let inputs = Inputs { first_seq: self.seq, payloads, ack: StateAck::NONE, view: ViewTick::default() };
+            let _ = link.push(ClientMessage::Inputs(inputs));
+        }
+    }
+
+    /// Everyone reads what was sent.
+    fn read(&mut self) {
+        for link in &self.links {
+            while link.next_reliable().is_some() {}
+            while let Some(packet) = link.next_state() {
+                self.bytes += packet.len();
+                link.recycle(packet);
+            }
+        }
+    }
+
+    fn take_bytes(&mut self) -> usize {
+        std::mem::take(&mut self.bytes)
+    }
+}
+
+/// Measures ticks.
+#[derive(Default)]
+struct Watch {
+    began: Option<Instant>,
+    slowest: Duration,
+    total: Duration,
+    ticks: u32,
+}
+
+impl Observer for Watch {
+    fn stage(&mut self, _tick: Tick, stage: Stage) {
+        if stage == Stage::Receive {
+            self.began = Some(Instant::now());
+        }
+    }
+
+    fn ticked(&mut self, _tick: Tick, _counts: &Counts) {
+        if let Some(began) = self.began.take() {
+            let took = began.elapsed();
+            self.slowest = self.slowest.max(took);
+            self.total += took;
+            self.ticks += 1;
+        }
+    }
+}
+
+impl Watch {
+    fn print(&mut self, room: &Room<Sandbox>, bytes: usize) {
+        let mean = self.total / self.ticks.max(1);
+        println!(
+            "tick {:>6}  {} ticks/s  mean {mean:>9.1?}  slowest {:>9.1?}  {} entities  {:.1} kB/s a player  hash {:016x}",
+            room.now(),
+            self.ticks,
+            self.slowest,
+            room.world().len(),
+            bytes as f64 / 1e3 / room.players().max(1) as f64,
+            room.hash(),
+        );
+        *self = Watch::default();
+    }
+}

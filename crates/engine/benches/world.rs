@@ -1,0 +1,188 @@
+//! 10,000 entities, 1,000 clients, about 50 visible each: the whole tick of a room, on one thread.
+
+use aether_bits::{BitWriter, Replicate};
+use aether_engine::{Context, Counts, Declaration, Game, Joiner, LinkEnd, Observer, Random, Room, RoomSettings, Stage};
+use aether_replication::Link;
+use aether_space::{Bounds, InterestSettings};
+use aether_wire::{ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, PlayerId, StateAck, Tick, ViewTick};
+use std::time::{Duration, Instant};
+
+const ENTITIES: usize = 10_000;
+const CLIENTS: usize = 1_000;
+
+#[derive(Clone, Debug, Replicate)]
+#[replicate(channel = "movement", place = position)]
+struct Body {
+    #[replicate(range = -4000.0..=4000.0, step = 0.01, moves_by = velocity)]
+    position: [f32; 2],
+    #[replicate(range = -50.0..=50.0, step = 0.01)]
+    velocity: [f32; 2],
+    #[replicate(angle = 8)]
+    heading: f32,
+}
+
+#[derive(Clone, Debug, Replicate)]
+struct Turn {
+    #[replicate(range = -1..=1)]
+    turn: i32,
+}
+
+/// Everyone and everything moves all the time.
+struct Crowd;
+
+impl Game for Crowd {
+    type Input = Turn;
+
+    fn declare(declaration: Declaration) -> Declaration {
+        declaration.component::<Body>()
+    }
+
+    fn init(&mut self, room: &mut Context<'_>) {
+        for _ in 0..ENTITIES - CLIENTS {
+            let body = somewhere(room.random);
+            room.world.spawn(body).expect("there is room");
+        }
+    }
+
+    fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
+        let body = somewhere(room.random);
+        let entity = room.world.spawn(body).expect("there is room");
+        room.possess(player, entity);
+    }
+
+    fn input(&mut self, room: &mut Context<'_>, player: PlayerId, input: &Turn) {
+        let entity = room.possession(player).expect("everyone has one");
+        if let Some(body) = room.world.get_mut::<Body>(entity) {
+            body.heading += input.turn as f32 * 0.1;
+        }
+    }
+
+    fn tick(&mut self, room: &mut Context<'_>) {
+        let seconds = room.seconds_per_tick();
+        let random = &mut *room.random;
+        room.world.each_mut(|_, body: &mut Body| {
+            for axis in 0..2 {
+                body.velocity[axis] = (body.velocity[axis] + random.between(-0.5, 0.5)).clamp(-20.0, 20.0);
+                body.position[axis] += body.velocity[axis] * seconds;
+                if body.position[axis].abs() > EDGE {
+                    body.velocity[axis] = -body.velocity[axis];
+                }
+            }
+        });
+    }
+}
+
+/// The area in which a radius of 100 holds about 50 entities.
+const EDGE: f32 = 1_253.0;
+
+fn somewhere(random: &mut Random) -> Body {
+    Body {
+        position: [random.between(-EDGE, EDGE), random.between(-EDGE, EDGE)],
+        velocity: [random.between(-15.0, 15.0), random.between(-15.0, 15.0)],
+        heading: 0.0,
+    }
+}
+
+#[derive(Default)]
+struct Watch {
+    at: Option<(Stage, Instant)>,
+    stages: [Duration; 5],
+    updates: u64,
+}
+
+impl Observer for Watch {
+    fn stage(&mut self, _tick: Tick, stage: Stage) {
+        self.close();
+        self.at = Some((stage, Instant::now()));
+    }
+
+    fn ticked(&mut self, _tick: Tick, counts: &Counts) {
+        self.close();
+        self.updates = counts.updates;
+    }
+}
+
+impl Watch {
+    fn close(&mut self) {
+        if let Some((stage, since)) = self.at.take() {
+            self.stages[stage as usize] += since.elapsed();
+        }
+    }
+}
+
+fn main() {
+    let rounds = if std::env::args().any(|argument| argument == "--short") { 60 } else { 300 };
+    println!("{ENTITIES} entities that all move, {CLIENTS} clients on ordered links, 20 ticks and snapshots a second.");
+    println!(
+        "The whole tick: an input of every client, simulation, index, interest, encoding and packets; one thread."
+    );
+    let settings = RoomSettings {
+        tick_hz: 20,
+        snapshot_hz: 20,
+        entities_max: ENTITIES,
+        players_max: CLIENTS,
+        bounds: Bounds { min: [-EDGE; 2], max: [EDGE; 2] },
+        interest: Some(InterestSettings { radius: 100.0, ..InterestSettings::default() }),
+        rings: Vec::new(),
+        ..RoomSettings::default()
+    };
+    let mut room = Room::builder(Crowd, settings).seed(1).build().expect("the settings are valid");
+    let join = |number| room.handle().join(Joiner { user: format!("{number}"), ..Joiner::default() }, Link::Ordered);
+    let links: Vec<LinkEnd> = (0..CLIENTS).map(|number| join(number).expect("the mailbox has room")).collect();
+    let mut times = Vec::new();
+    let mut stages = [Duration::ZERO; 5];
+    let (mut bytes, mut updates) = (0, 0);
+    for round in 0..rounds + 40 {
+        steer(&links, round as u32 + 1);
+        let mut watch = Watch::default();
+        let start = Instant::now();
+        room.tick(&mut watch);
+        let time = start.elapsed();
+        let read = read(&links);
+        if round >= 40 {
+            times.push(time);
+            bytes += read;
+            updates += watch.updates;
+            stages.iter_mut().zip(watch.stages).for_each(|(sum, time)| *sum += time);
+        }
+    }
+    times.sort_unstable();
+    for (stage, time) in Stage::ALL.iter().zip(stages) {
+        println!("{:>9}: {:.3} ms on average", stage.label(), time.as_secs_f64() * 1e3 / times.len() as f64);
+    }
+    println!(
+        "{:.1} updates and {:.0} bytes a client and tick, {:.2} bytes an update",
+        updates as f64 / (times.len() * CLIENTS) as f64,
+        bytes as f64 / (times.len() * CLIENTS) as f64,
+        bytes as f64 / updates as f64,
+    );
+    let figure = times[times.len() / 2].as_secs_f64() * 1e3;
+    println!("p99 {:.3} ms", times[times.len() * 99 / 100].as_secs_f64() * 1e3);
+    println!("world: {figure:.3} ms, aim under 5 ms: {}", if figure < 5.0 { "met" } else { "missed" });
+}
+
+/// Every client sends an input.
+fn steer(links: &[LinkEnd], seq: u32) {
+    let mut writer = BitWriter::new();
+    Turn { turn: seq as i32 % 3 - 1 }.write_full(&mut writer);
+    let bytes = InputBytes::new(&writer.to_bytes()).expect("an input is small");
+    for link in links {
+        let payloads = vec![InputPayload::Packed(bytes)];
+        let view = ViewTick::default();
+        let inputs = Inputs { first_seq: InputSeq(seq), payloads, ack: StateAck::NONE, view };
+        link.push(ClientMessage::Inputs(inputs)).expect("the inbox has room");
+    }
+}
+
+/// Every client takes its packets.
+fn read(links: &[LinkEnd]) -> usize {
+    let mut bytes = 0;
+    for link in links {
+        while link.next_reliable().is_some() {}
+        while let Some(packet) = link.next_state() {
+            bytes += packet.len();
+            link.recycle(packet);
+        }
+    }
+    bytes
+}
