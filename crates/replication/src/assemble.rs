@@ -4,7 +4,7 @@ use crate::Link;
 use crate::deltas::Deltas;
 use crate::flight::Cargo;
 use crate::gather::{Due, Gathered};
-use crate::packet::{self, ENTRIES_MAX, GAP_ORDER_MAX, Header, PREFIX_BITS_MAX, Part, Source};
+use crate::packet::{self, ENTRIES_MAX, Header, PREFIX_BITS_MAX, Part, Source};
 use crate::view::{Frame, View};
 use aether_bits::BitWriter;
 use aether_wire::limits::STATE_PACKET_BYTES_MAX;
@@ -43,14 +43,12 @@ impl View {
         }
         self.silent_snapshots = 0;
         self.input_ack_sent = input_ack;
-        let Gathered { due, writer, uses, any_full, .. } = gathered;
+        let Gathered { due, writer, uses, block_uses, any_full, gap_order, .. } = gathered;
         uses.resize(deltas.len(), 0);
-        for due in due.iter() {
-            uses[due.found.range as usize] += 1;
-        }
+        block_uses.resize(deltas.blocks.len(), 0);
         let present = [removals, *any_full, due.iter().any(|due| !due.found.full)];
-        let snapshot = Snapshot { tick: frame.world.tick(), input_ack, gap_order: gap_order(due), present };
-        let mut packets = Packets::new(self, snapshot, writer, sink);
+        let snapshot = Snapshot { tick: frame.world.tick(), input_ack, gap_order: *gap_order, present };
+        let mut packets = Packets::new(self, snapshot, (writer, uses, block_uses), sink);
         if removals {
             packets.removals();
         }
@@ -65,18 +63,6 @@ impl View {
             self.received = frame.world.tick();
         }
     }
-}
-
-/// The order of the code in which these gaps are shortest, about: one below their mean width.
-fn gap_order(due: &[Due]) -> u32 {
-    let mut next = 0;
-    let widths = due.iter().map(|due| {
-        let gap = due.slot - next;
-        next = due.slot + 1;
-        (gap + 1).ilog2()
-    });
-    let sum: u32 = widths.sum();
-    (sum / (due.len() as u32).max(1)).saturating_sub(1).min(GAP_ORDER_MAX)
 }
 
 /// What is the same for all packets of a snapshot.
@@ -94,6 +80,9 @@ struct Packets<'a, S> {
     view: &'a mut View,
     sink: &'a mut S,
     writer: &'a mut BitWriter,
+    /// How often each range and each block was sent.
+    uses: &'a mut [u32],
+    block_uses: &'a mut [u32],
     snapshot: Snapshot,
     counts: [u32; 3],
     cargo: Cargo,
@@ -102,10 +91,15 @@ struct Packets<'a, S> {
 }
 
 impl<'a, S: PacketSink> Packets<'a, S> {
-    fn new(view: &'a mut View, snapshot: Snapshot, writer: &'a mut BitWriter, sink: &'a mut S) -> Self {
+    fn new(
+        view: &'a mut View,
+        snapshot: Snapshot,
+        (writer, uses, block_uses): (&'a mut BitWriter, &'a mut [u32], &'a mut [u32]),
+        sink: &'a mut S,
+    ) -> Self {
         let cargo = view.flight.cargo(snapshot.tick);
         let (counts, next_slot, source) = ([0; 3], 0, Source::default());
-        let mut packets = Packets { view, sink, writer, snapshot, counts, cargo, next_slot, source };
+        let mut packets = Packets { view, sink, writer, uses, block_uses, snapshot, counts, cargo, next_slot, source };
         packets.begin();
         packets
     }
@@ -115,7 +109,7 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         departed.sort_unstable();
         for (slot, sent) in departed.iter_mut().filter(|(_, sent)| *sent == Tick::ZERO) {
             *sent = self.snapshot.tick;
-            self.make_room(Part::Removed, 0);
+            self.make_room(Part::Removed, 0, 1);
             let (code, bits) = packet::gap_code(*slot - self.next_slot, self.snapshot.gap_order);
             self.writer.write(code, bits);
             self.next_slot = *slot + 1;
@@ -129,47 +123,97 @@ impl<'a, S: PacketSink> Packets<'a, S> {
 
     fn entities<'d>(&mut self, part: Part, due: impl Iterator<Item = &'d Due>, deltas: &Deltas) {
         self.next_slot = 0;
-        let Snapshot { tick, gap_order, .. } = self.snapshot;
-        let ordered = self.view.link == Link::Ordered;
-        let any_waiting = !self.view.waiting.is_empty();
         for due in due {
-            self.make_room(part, due.found.bits);
-            let (mut lead, mut lead_bits) = packet::gap_code(due.slot - self.next_slot, gap_order);
-            self.next_slot = due.slot + 1;
-            if part == Part::Update {
-                let source = Source { age: tick.0 - due.base.0, spacing: u32::from(due.found.spacing) };
-                if source == self.source {
-                    lead_bits += 1;
-                } else {
-                    let (code, bits) = source.code();
-                    lead |= code << lead_bits;
-                    lead_bits += bits;
-                    self.source = source;
-                }
-            }
-            deltas.append(lead, lead_bits, due.found, self.writer);
-            let at = due.at as usize;
-            self.view.roster.sent[at] = tick;
-            if ordered {
-                self.view.roster.advance(at, tick);
+            if due.is_block() {
+                self.block(due, deltas);
             } else {
-                self.cargo.states.push(due.slot);
+                self.entity(part, due, deltas);
             }
-            if any_waiting {
-                self.view.waiting.remove(due.slot);
+        }
+    }
+
+    #[inline]
+    fn entity(&mut self, part: Part, due: &Due, deltas: &Deltas) {
+        self.make_room(part, usize::from(due.found.bits), 1);
+        self.write(part, due, deltas);
+        self.uses[due.found.range as usize] += 1;
+        self.book(due.slot / 64, 1 << (due.slot % 64));
+        if self.view.link == Link::Ordered {
+            self.view.roster.advance(due.at as usize, self.snapshot.tick);
+        }
+    }
+
+    /// A stretch that another client needed in the same form: its first entity, and the others as one run.
+    fn block(&mut self, due: &Due, deltas: &Deltas) {
+        let block = deltas.blocks.at(due.found.range);
+        let members = deltas.blocks.members(block);
+        let word = due.slot / 64;
+        let visible = self.view.roster.visible.words()[word as usize];
+        let at = |slot: u32| due.at + (visible & ((1 << (slot % 64)) - 1)).count_ones();
+        if !self.has_room(Part::Update, block.bits, members.len() as u32) {
+            for member in members {
+                self.entity(Part::Update, &Due { at: at(member.due.slot), ..member.due }, deltas);
             }
+            return;
+        }
+        self.counts[Part::Update as usize] += members.len() as u32;
+        self.write(Part::Update, &members[0].due, deltas);
+        deltas.blocks.append(block, self.writer);
+        self.next_slot = members[members.len() - 1].due.slot + 1;
+        self.block_uses[due.found.range as usize] += 1;
+        self.book(word, block.due);
+        if self.view.link == Link::Ordered {
+            for member in members {
+                self.view.roster.advance(at(member.due.slot) as usize, self.snapshot.tick);
+            }
+        }
+    }
+
+    /// Appends an entity.
+    #[inline]
+    fn write(&mut self, part: Part, due: &Due, deltas: &Deltas) {
+        let (mut lead, mut lead_bits) = packet::gap_code(due.slot - self.next_slot, self.snapshot.gap_order);
+        self.next_slot = due.slot + 1;
+        if part == Part::Update {
+            let source = due.source(self.snapshot.tick);
+            if source == self.source {
+                lead_bits += 1;
+            } else {
+                let (code, bits) = source.code();
+                lead |= code << lead_bits;
+                lead_bits += bits;
+                self.source = source;
+            }
+        }
+        deltas.append(lead, lead_bits, due.found, self.writer);
+    }
+
+    /// Notes that some slots of a stretch were sent.
+    #[inline]
+    fn book(&mut self, word: u32, slots: u64) {
+        self.view.roster.told.insert_word(word as usize, slots);
+        if self.view.link == Link::Unordered {
+            self.cargo.add(word, slots);
+        }
+        if !self.view.waiting.is_empty() {
+            self.view.waiting.remove_word(word as usize, slots);
         }
     }
 
     /// Makes sure that an entry of so many bits fits, in a new packet if need be, and counts it.
     #[inline]
-    fn make_room(&mut self, part: Part, bits: u16) {
-        let end = self.writer.bits() + PREFIX_BITS_MAX as usize + usize::from(bits);
-        if end > STATE_PACKET_BYTES_MAX * 8 || self.counts[part as usize] == ENTRIES_MAX {
+    fn make_room(&mut self, part: Part, bits: usize, count: u32) {
+        if !self.has_room(part, bits, count) {
             self.finish(false);
             self.begin();
         }
-        self.counts[part as usize] += 1;
+        self.counts[part as usize] += count;
+    }
+
+    #[inline]
+    fn has_room(&self, part: Part, bits: usize, count: u32) -> bool {
+        let end = self.writer.bits() + PREFIX_BITS_MAX as usize + bits;
+        end <= STATE_PACKET_BYTES_MAX * 8 && self.counts[part as usize] + count <= ENTRIES_MAX
     }
 
     fn begin(&mut self) {

@@ -1,5 +1,7 @@
 //! Differences, each encoded once and shared by all clients that have the same baseline.
 
+use crate::blocks::Blocks;
+use crate::gather::Gathered;
 use aether_bits::{Ages, BitWriter};
 use aether_wire::Tick;
 use aether_world::{World, bits_of};
@@ -17,6 +19,8 @@ pub struct Deltas {
     /// Per range and component: how many bits the component took.
     shares: Vec<u16>,
     components: usize,
+    /// Stretches that several clients need in the same form.
+    pub(crate) blocks: Blocks,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -77,6 +81,7 @@ impl Deltas {
         self.arena.clear();
         self.ranges.clear();
         self.shares.clear();
+        self.blocks.begin(self.tick);
     }
 
     /// The difference of a slot's entity from a state before (everything, if that is none): encoded now, unless it was
@@ -114,15 +119,24 @@ impl Deltas {
         }
     }
 
-    /// Adds to `ledger` what the components cost, when range `i` was sent `uses[i]` times.
-    pub fn charge(&self, uses: &[u32], ledger: &mut Ledger) {
+    /// Adds to `ledger` what was sent since [`Gathered::begin`], and tells how many updates that were.
+    pub fn charge(&self, gathered: &mut Gathered, ledger: &mut Ledger) -> u64 {
+        for (number, &uses) in gathered.block_uses.iter().enumerate() {
+            for member in self.blocks.members(self.blocks.at(number as u32)) {
+                gathered.uses[member.due.found.range as usize] += uses;
+            }
+        }
+        gathered.block_uses.clear();
         ledger.component_bits.resize(self.components, 0);
-        for (range, &uses) in uses.iter().enumerate() {
+        let mut updates = 0;
+        for (range, &uses) in gathered.uses.iter().enumerate() {
+            updates += u64::from(uses);
             let shares = &self.shares[range * self.components..][..self.components];
             for (total, &share) in ledger.component_bits.iter_mut().zip(shares) {
                 *total += u64::from(share) * u64::from(uses);
             }
         }
+        updates
     }
 
     fn find_other(&mut self, world: &World, slot: u32, key: Key) -> Found {

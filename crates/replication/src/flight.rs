@@ -12,10 +12,21 @@ const PACKETS_MAX: usize = 512;
 #[derive(Debug, Default)]
 pub struct Cargo {
     pub tick: Tick,
-    /// The slots whose state it carried.
-    pub states: Vec<u32>,
+    /// The slots whose state it carried: stretches of 64, each with the bits of its slots.
+    pub states: Vec<(u32, u64)>,
     /// The slots that it said were gone.
     pub removals: Vec<u32>,
+}
+
+impl Cargo {
+    /// Adds the state of some slots of a stretch. Stretches come in ascending order.
+    #[inline]
+    pub fn add(&mut self, word: u32, slots: u64) {
+        match self.states.last_mut() {
+            Some((last, bits)) if *last == word => *bits |= slots,
+            _ => self.states.push((word, slots)),
+        }
+    }
 }
 
 /// What became of a packet.

@@ -1,9 +1,12 @@
 //! What is due for a client in a snapshot.
 
+use crate::blocks::{DUE_MIN, Want};
 use crate::deltas::{Found, Key};
+use crate::packet::{GAP_ORDER_MAX, Source};
 use crate::view::{Frame, View};
 use crate::{BASELINE_AGE_MAX, Deltas, Link, SendSettings};
 use aether_bits::BitWriter;
+use aether_space::SlotSet;
 use aether_wire::Tick;
 use aether_world::LastChanges;
 use std::cmp::Ordering;
@@ -14,23 +17,39 @@ pub struct Gathered {
     /// In ascending order of slots.
     pub(crate) due: Vec<Due>,
     pub(crate) writer: BitWriter,
-    /// How often each range was sent.
+    /// How often each range was sent by itself, and each block.
     pub(crate) uses: Vec<u32>,
+    pub(crate) block_uses: Vec<u32>,
     urgency: Vec<(f32, u32)>,
+    /// Per stretch of 64 slots: those that are due.
+    words: Vec<u64>,
+    /// The order of the code for gaps.
+    pub(crate) gap_order: u32,
     /// What everything due will take, about.
     bits: usize,
     /// Whether anything due is a whole entity.
     pub(crate) any_full: bool,
 }
 
-/// One entity that is due.
+/// One entity that is due; or a block of them, and then `found.range` is its number and `found.bits` is zero.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Due {
     pub slot: u32,
-    /// Its position in the roster.
+    /// Its position in the roster; of a block, that of the first slot of its stretch.
     pub at: u32,
     pub base: Tick,
     pub found: Found,
+}
+
+impl Due {
+    pub fn is_block(&self) -> bool {
+        self.found.bits == 0
+    }
+
+    /// From which states the update is made.
+    pub fn source(&self, now: Tick) -> Source {
+        Source { age: now.0 - self.base.0, spacing: u32::from(self.found.spacing) }
+    }
 }
 
 /// An entity's urgency grows by this much each snapshot even at the edge of sight, so that nothing starves.
@@ -41,27 +60,61 @@ const URGENCY_NEW: f32 = 4.0;
 const URGENCY_FOCUS: f32 = 1e9;
 
 impl Gathered {
-    /// How often each range was sent, for [`Deltas::charge`].
-    #[must_use]
-    pub fn uses(&self) -> &[u32] {
-        &self.uses
+    /// Lists the entities of blocks one by one, so that some can be left out.
+    fn unfold(&mut self, deltas: &Deltas, visible: &SlotSet) {
+        let folded = std::mem::take(&mut self.due);
+        for due in &folded {
+            if due.is_block() {
+                let block = deltas.blocks.at(due.found.range);
+                let members = deltas.blocks.members(block).iter();
+                self.due.extend(
+                    members.map(|member| Due { at: visible.count_below(member.due.slot) as u32, ..member.due }),
+                );
+            } else {
+                self.due.push(*due);
+            }
+        }
     }
 
-    /// Forgets the counts of [`Gathered::uses`], for a new snapshot.
+    /// Forgets what was sent, for a new snapshot.
     pub fn begin(&mut self) {
         self.uses.clear();
+        self.block_uses.clear();
     }
 }
 
 impl View {
     /// Lists the entities whose state the client lacks and whose turn it is, and finds or encodes their differences.
     pub fn gather(&mut self, frame: &Frame<'_>, deltas: &mut Deltas, gathered: &mut Gathered) {
-        self.list(frame, gathered, |slot, key| deltas.find(frame.world, slot, key));
+        self.prepare(frame, gathered);
+        let rings = Rings::new(frame, self.center);
+        let mut before = 0;
+        for word in 0..gathered.words.len() {
+            let (seen, due) = (self.roster.visible.words()[word], gathered.words[word]);
+            if due.count_ones() >= DUE_MIN && rings.is_none() {
+                self.list_block((word, seen, due, before), frame, deltas, gathered);
+            } else if due != 0 {
+                let find = |slot, key| deltas.find(frame.world, slot, key);
+                self.list((word, seen, due, before), frame, (rings.as_ref(), gathered), find);
+            }
+            before += seen.count_ones();
+        }
+        if gathered.bits > frame.settings.bytes_max * 8 {
+            gathered.unfold(deltas, &self.roster.visible);
+        }
     }
 
     /// The first half of [`View::gather`], which views can do side by side: lists what is due.
     pub fn survey(&mut self, frame: &Frame<'_>, gathered: &mut Gathered) {
-        self.list(frame, gathered, |_, Key { spacing, .. }| Found { bits: 1, spacing, ..Found::default() });
+        self.prepare(frame, gathered);
+        let rings = Rings::new(frame, self.center);
+        let mut before = 0;
+        for word in 0..gathered.words.len() {
+            let (seen, due) = (self.roster.visible.words()[word], gathered.words[word]);
+            let find = |_, Key { spacing, .. }| Found { bits: 1, spacing, ..Found::default() };
+            self.list((word, seen, due, before), frame, (rings.as_ref(), gathered), find);
+            before += seen.count_ones();
+        }
     }
 
     /// The second half of [`View::gather`], one view after the other: finds or encodes the differences.
@@ -79,44 +132,87 @@ impl View {
         });
     }
 
-    #[inline]
-    fn list(&mut self, frame: &Frame<'_>, gathered: &mut Gathered, mut find: impl FnMut(u32, Key) -> Found) {
-        let now = frame.world.tick();
+    /// Finds which visible slots changed or wait.
+    fn prepare(&mut self, frame: &Frame<'_>, gathered: &mut Gathered) {
         if self.link == Link::Unordered {
-            self.expire(Tick(now.0.saturating_sub(frame.settings.resend_ticks)));
+            let oldest = frame.world.tick().0.saturating_sub(frame.settings.resend_ticks);
+            self.expire(Tick(oldest));
         }
-        let View { roster, waiting, center, received, .. } = self;
-        let rings = Rings::new(frame, *center);
-        let Gathered { due, bits: due_bits, any_full, .. } = gathered;
-        due.clear();
-        (*due_bits, *any_full) = (0, false);
-        let changed = frame.changed.words();
-        let mut before = 0;
-        for (word, &seen) in roster.visible.words().iter().enumerate() {
-            let late = waiting.words().get(word).unwrap_or(&0);
-            let mut bits = seen & (changed.get(word).unwrap_or(&0) | late);
-            while bits != 0 {
-                let bit = bits & bits.wrapping_neg();
-                bits ^= bit;
-                let slot = word as u32 * 64 + bit.trailing_zeros();
-                let at = before + (seen & (bit - 1)).count_ones();
-                let known = (roster.base[at as usize], roster.spacing[at as usize]);
-                let key = source(known, frame.world.last_changes(slot), now, *received);
-                if key.base != Tick::ZERO && rings.as_ref().is_some_and(|rings| !rings.is_turn(slot)) {
-                    waiting.insert(slot);
-                    continue;
-                }
-                let found = find(slot, key);
-                if found.bits == 0 {
-                    // It was lost, but a later packet brought it.
-                    waiting.remove(slot);
-                    continue;
-                }
-                *due_bits += usize::from(found.bits) + PREFIX_BITS_TYPICAL;
-                *any_full |= found.full;
-                due.push(Due { slot, at, base: key.base, found });
+        gathered.due.clear();
+        (gathered.bits, gathered.any_full) = (0, false);
+        let (changed, waiting) = (frame.changed.words(), self.waiting.words());
+        let due = self
+            .roster
+            .visible
+            .words()
+            .iter()
+            .enumerate()
+            .map(|(word, seen)| seen & (changed.get(word).unwrap_or(&0) | waiting.get(word).unwrap_or(&0)));
+        gathered.words.clear();
+        gathered.words.extend(due);
+        gathered.gap_order = gap_order(&gathered.words);
+    }
+
+    /// Takes what is due of a stretch from another client that needed the same, or leaves it for the next one.
+    fn list_block(
+        &mut self,
+        (word, seen, due, before): (usize, u64, u64, u32),
+        frame: &Frame<'_>,
+        deltas: &mut Deltas,
+        gathered: &mut Gathered,
+    ) {
+        let (received, gap_order) = (self.received, gathered.gap_order);
+        let (bases, spacings) = (self.roster.base.as_slice(), self.roster.spacing.as_slice());
+        let want = Want { word, seen, due, before, bases, spacings, received, gap_order };
+        if let Some(number) = deltas.blocks.find(&want) {
+            let block = deltas.blocks.at(number);
+            gathered.bits += block.bits + PREFIX_BITS_TYPICAL;
+            let base = Tick(frame.world.tick().0 - block.source.age);
+            let found = Found { range: number, bits: 0, full: false, spacing: block.source.spacing as u8 };
+            gathered.due.push(Due { slot: word as u32 * 64 + due.trailing_zeros(), at: before, base, found });
+            return;
+        }
+        let first = gathered.due.len();
+        let find = |slot, key| deltas.find(frame.world, slot, key);
+        self.list((word, seen, due, before), frame, (None, gathered), find);
+        let (bases, spacings) = (self.roster.base.as_slice(), self.roster.spacing.as_slice());
+        let want = Want { word, seen, due, before, bases, spacings, received, gap_order };
+        let mut blocks = std::mem::take(&mut deltas.blocks);
+        blocks.keep(&want, &gathered.due[first..], deltas);
+        deltas.blocks = blocks;
+    }
+
+    /// Lists what is due of a stretch, entity by entity.
+    #[inline]
+    fn list(
+        &mut self,
+        (word, seen, mut bits, before): (usize, u64, u64, u32),
+        frame: &Frame<'_>,
+        (rings, gathered): (Option<&Rings<'_>>, &mut Gathered),
+        mut find: impl FnMut(u32, Key) -> Found,
+    ) {
+        let View { roster, waiting, received, .. } = self;
+        let now = frame.world.tick();
+        while bits != 0 {
+            let bit = bits & bits.wrapping_neg();
+            bits ^= bit;
+            let slot = word as u32 * 64 + bit.trailing_zeros();
+            let at = before + (seen & (bit - 1)).count_ones();
+            let known = (roster.base[at as usize], roster.spacing[at as usize]);
+            let key = source(known, frame.world.last_changes(slot), now, *received);
+            if key.base != Tick::ZERO && rings.is_some_and(|rings| !rings.is_turn(slot)) {
+                waiting.insert(slot);
+                continue;
             }
-            before += seen.count_ones();
+            let found = find(slot, key);
+            if found.bits == 0 {
+                // It was lost, but a later packet brought it.
+                waiting.remove(slot);
+                continue;
+            }
+            gathered.bits += usize::from(found.bits) + PREFIX_BITS_TYPICAL;
+            gathered.any_full |= found.full;
+            gathered.due.push(Due { slot, at, base: key.base, found });
         }
     }
 
@@ -174,6 +270,22 @@ impl View {
 const DISTANCE_HALF: f32 = 50.0;
 /// What a slot's gap and source usually take, for the budget.
 const PREFIX_BITS_TYPICAL: usize = 7;
+
+/// The order of the code in which the gaps between these slots are shortest, about: one below their mean width.
+fn gap_order(words: &[u64]) -> u32 {
+    let (mut next, mut count, mut widths) = (0, 0, 0);
+    for (word, &bits) in words.iter().enumerate() {
+        let mut bits = bits;
+        while bits != 0 {
+            let slot = word as u32 * 64 + bits.trailing_zeros();
+            bits &= bits - 1;
+            widths += (slot - next + 1).ilog2();
+            next = slot + 1;
+            count += 1;
+        }
+    }
+    (widths / u32::max(count, 1)).saturating_sub(1).min(GAP_ORDER_MAX)
+}
 
 /// From which states an update is made. The client is known to have the state of tick `base`, and of `spacing` ticks
 /// before it. Where nothing changed since, that is the state of later ticks too, up to the newest of which the client is

@@ -5,6 +5,7 @@
 //! encoded ranges into packets. Receiving: a [`Mirror`] is the client's copy.
 
 mod assemble;
+mod blocks;
 mod deltas;
 mod flight;
 mod gather;

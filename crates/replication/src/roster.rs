@@ -12,25 +12,25 @@ pub struct Roster {
     pub base: Vec<Tick>,
     /// How many ticks before the baseline the one before it lay; zero if that was too long ago to tell of its motion.
     pub spacing: Vec<u8>,
-    /// The tick whose state was sent last; zero if none.
-    pub sent: Vec<Tick>,
     /// When the entity came into view.
     since: Vec<Tick>,
     /// How long something has been waiting, weighted.
     pub priority: Vec<f32>,
+    /// The slots of which the client was told anything since they came into view, or of whose former entity it may still
+    /// know.
+    pub told: SlotSet,
 }
 
 impl Roster {
-    /// The position of a slot in the arrays.
-    #[inline]
-    pub fn position(&self, slot: u32) -> Option<usize> {
-        self.visible.rank(slot)
-    }
-
-    /// Notes that the client has the state of `tick`, unless that was sent before the entity came into view this time.
-    #[inline]
-    pub fn acknowledge(&mut self, slot: u32, tick: Tick) {
-        if let Some(at) = self.position(slot) {
+    /// Notes that the client has the state of `tick` of some slots of a stretch, but for those that came into view later.
+    pub fn acknowledge(&mut self, word: usize, slots: u64, tick: Tick) {
+        let seen = self.visible.words().get(word).copied().unwrap_or(0);
+        let before = self.visible.count_below(word as u32 * 64);
+        let mut bits = slots & seen;
+        while bits != 0 {
+            let bit = bits & bits.wrapping_neg();
+            bits ^= bit;
+            let at = before + (seen & (bit - 1)).count_ones() as usize;
             let base = self.base[at];
             if base < tick && (base != Tick::ZERO || self.since[at] <= tick) {
                 self.advance(at, tick);
@@ -65,7 +65,7 @@ impl Roster {
             }
             // The position that it had before the change.
             let at = self.visible.count_below(slot) + gone - entered;
-            if self.sent[at] != Tick::ZERO {
+            if self.told.remove(slot) {
                 departed(slot);
             }
             kept = Some(self.shift(kept.unwrap_or(at), next, at));
@@ -84,7 +84,6 @@ impl Roster {
         }
         self.base.copy_within(from..end, to);
         self.spacing.copy_within(from..end, to);
-        self.sent.copy_within(from..end, to);
         self.since.copy_within(from..end, to);
         self.priority.copy_within(from..end, to);
         to + end - from
@@ -100,13 +99,11 @@ impl Roster {
             let moved = to - (at + 1);
             self.base.copy_within(from - moved..from, at + 1);
             self.spacing.copy_within(from - moved..from, at + 1);
-            self.sent.copy_within(from - moved..from, at + 1);
             self.since.copy_within(from - moved..from, at + 1);
             self.priority.copy_within(from - moved..from, at + 1);
             (from, to) = (from - moved, at);
             self.base[at] = Tick::ZERO;
             self.spacing[at] = 0;
-            self.sent[at] = Tick::ZERO;
             self.since[at] = tick;
             self.priority[at] = 0.0;
         }
@@ -115,7 +112,6 @@ impl Roster {
     fn resize(&mut self, len: usize) {
         self.base.resize(len, Tick::ZERO);
         self.spacing.resize(len, 0);
-        self.sent.resize(len, Tick::ZERO);
         self.since.resize(len, Tick::ZERO);
         self.priority.resize(len, 0.0);
     }

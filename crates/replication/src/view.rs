@@ -128,13 +128,13 @@ impl View {
         }
         if !departed.is_empty() {
             // Whoever comes back is sent as a whole, which says more than that its slot was empty for a while.
-            departed.retain(|&(slot, _)| match roster.position(slot) {
-                Some(at) => {
+            departed.retain(|&(slot, _)| {
+                let back = roster.visible.contains(slot);
+                if back {
                     // Should it leave again before it is sent, the client still has the one from before.
-                    roster.sent[at] = tick;
-                    false
+                    roster.told.insert(slot);
                 }
-                None => true,
+                !back
             });
         }
     }
@@ -145,8 +145,8 @@ fn settle(roster: &mut Roster, waiting: &mut SlotSet, departed: &mut Vec<(u32, T
     let tick = cargo.tick;
     match fate {
         Fate::Received => {
-            for &slot in &cargo.states {
-                roster.acknowledge(slot, tick);
+            for &(word, slots) in &cargo.states {
+                roster.acknowledge(word as usize, slots, tick);
             }
             // The same slot may have come and gone again since: only the removal that this packet carried is meant.
             for &slot in &cargo.removals {
@@ -154,10 +154,10 @@ fn settle(roster: &mut Roster, waiting: &mut SlotSet, departed: &mut Vec<(u32, T
             }
         }
         Fate::Lost => {
-            for &slot in &cargo.states {
-                if roster.position(slot).is_some_and(|at| roster.sent[at] == tick) {
-                    waiting.insert(slot);
-                }
+            // What was sent again since is cleared by that; what nobody asks for any more is found to be empty.
+            for &(word, slots) in &cargo.states {
+                let seen = roster.visible.words().get(word as usize).copied().unwrap_or(0);
+                waiting.insert_word(word as usize, slots & seen);
             }
             for &slot in &cargo.removals {
                 departed.iter_mut().filter(|other| **other == (slot, tick)).for_each(|other| other.1 = Tick::ZERO);

@@ -107,6 +107,23 @@ impl SlotSet {
         true
     }
 
+    /// Adds the slots whose bits are set in `bits`, of the 64 slots from `64 * word` on.
+    #[inline]
+    pub fn insert_word(&mut self, word: usize, bits: u64) {
+        if bits != 0 {
+            self.reserve_words(word + 1);
+            self.set_word(word, self.words[word] | bits);
+        }
+    }
+
+    /// Takes out the slots whose bits are set in `bits`, of the 64 slots from `64 * word` on.
+    #[inline]
+    pub fn remove_word(&mut self, word: usize, bits: u64) {
+        if let Some(&before) = self.words.get(word) {
+            self.set_word(word, before & !bits);
+        }
+    }
+
     /// Takes all slots out and keeps the memory.
     pub fn clear(&mut self) {
         let stretches = self.words.chunks_mut(WORDS_PER_SUMMARY);

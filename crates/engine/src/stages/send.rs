@@ -40,7 +40,7 @@ impl Sending {
             seat.view.gather(frame, &mut self.deltas, &mut self.gathered);
             assemble(seat, frame, &self.deltas, &mut self.gathered);
         }
-        self.updates += charge(&self.deltas, self.gathered.uses(), &mut self.ledger);
+        self.updates += self.deltas.charge(&mut self.gathered, &mut self.ledger);
     }
 
     /// Many clients at a time; between two such passes everything is encoded, so the packets are the same.
@@ -62,16 +62,10 @@ impl Sending {
                 seat.gathered = gathered;
             });
         });
-        for seat in seats.iter().filter(|seat| seat.served) {
-            self.updates += charge(&self.deltas, seat.gathered.uses(), &mut self.ledger);
+        for seat in seats.iter_mut().filter(|seat| seat.served) {
+            self.updates += self.deltas.charge(&mut seat.gathered, &mut self.ledger);
         }
     }
-}
-
-/// Notes what the ranges that were sent cost, and tells how many there were.
-fn charge(deltas: &Deltas, uses: &[u32], ledger: &mut Ledger) -> u64 {
-    deltas.charge(uses, ledger);
-    uses.iter().map(|&uses| u64::from(uses)).sum()
 }
 
 fn assemble(seat: &mut Seat, frame: &Frame<'_>, deltas: &Deltas, gathered: &mut Gathered) {
