@@ -1,17 +1,18 @@
 //! Glenn Fiedler's snapshot compression, as the size to beat.
 //!
-//! Two forms are public: the one that the article "Snapshot Compression" describes, and the
-//! reference program of the data compression challenge that followed it, which also predicts
-//! positions from two acknowledged snapshots. Both are modelled here to the bit. Sizes are all that
-//! the comparison needs, so bits are counted and not written. His cubes also carry an "interacting"
-//! flag of one bit, which this scene does not have and which is not charged.
+//! Two forms are public: the one that the article "Snapshot Compression" describes, and the reference program of the data
+//! compression challenge that followed it, which also predicts positions from two acknowledged snapshots. Both are
+//! modelled here to the bit. Sizes are all that the comparison needs, so bits are counted and not written. Each snapshot
+//! is charged one header, the indices of its cubes in the cheaper of his two forms (distances between the indices, or a
+//! flag for every cube), and their states. His cubes also carry an "interacting" flag of one bit, which this scene does
+//! not have and which is not charged.
 
-use crate::cubes_scene::CubeState;
+use crate::cubes_scene::{CUBE_COUNT, CubeState};
 
 /// Steps of a position in a metre.
-pub const UNITS_PER_METRE: f32 = 512.0;
+const UNITS_PER_METRE: f32 = 512.0;
 /// Bits of each of the three smallest components of a rotation.
-pub const ROTATION_BITS: u32 = 9;
+const ROTATION_BITS: u32 = 9;
 
 /// Sequence, sequence of the baseline, and whether the baseline is the initial state.
 const PACKET_HEADER_BITS: u64 = 16 + 16 + 1;
@@ -55,61 +56,57 @@ impl QuantizedCube {
     }
 }
 
-/// Bits of a snapshot by the article's scheme.
-pub fn article_bits(current: &[QuantizedCube], baseline: &[QuantizedCube]) -> u64 {
-    let cubes = changed(current, baseline);
-    let indices: u64 = gaps(&cubes).map(article_index_bits).sum();
+/// A cube that goes into a snapshot because it differs from its baseline.
+#[derive(Clone, Copy, Debug)]
+pub struct ChangedCube {
+    pub index: usize,
+    pub now: QuantizedCube,
+    pub baseline: QuantizedCube,
+    /// Its state in the snapshot that the baseline was itself encoded against: velocities are taken from it.
+    pub before: QuantizedCube,
+}
+
+/// Bits of a snapshot of these cubes, in ascending order of indices, by the article's scheme.
+pub fn article_bits(cubes: &[ChangedCube]) -> u64 {
+    let indices: u64 = gaps(cubes).map(article_index_bits).sum();
     let states: u64 = cubes
         .iter()
-        .map(|&index| {
-            let (cube, base) = (&current[index], &baseline[index]);
+        .map(|ChangedCube { now, baseline, .. }| {
             let mut bits = 2;
-            if cube.position != base.position {
-                bits += article_position_bits(differences(cube.position, base.position));
+            if now.position != baseline.position {
+                bits += article_position_bits(differences(now.position, baseline.position));
             }
-            if (cube.largest, cube.smallest) != (base.largest, base.smallest) {
-                bits += article_rotation_bits(cube, base);
+            if (now.largest, now.smallest) != (baseline.largest, baseline.smallest) {
+                bits += article_rotation_bits(now, baseline);
             }
             bits
         })
         .sum();
-    PACKET_HEADER_BITS + 1 + indices.min(current.len() as u64) + states
+    PACKET_HEADER_BITS + 1 + indices.min(CUBE_COUNT as u64) + states
 }
 
-/// Bits of a snapshot by the reference program; `before` is the snapshot that the baseline was
-/// itself encoded against, from which the velocities are taken.
-pub fn reference_bits(current: &[QuantizedCube], baseline: &[QuantizedCube], before: &[QuantizedCube]) -> u64 {
-    let cubes = changed(current, baseline);
-    let indices: u64 = 8 + gaps(&cubes).map(reference_index_bits).sum::<u64>();
+/// Bits of a snapshot of these cubes by the reference program.
+pub fn reference_bits(cubes: &[ChangedCube]) -> u64 {
+    let indices: u64 = 8 + gaps(cubes).map(reference_index_bits).sum::<u64>();
     let states: u64 = cubes
         .iter()
-        .map(|&index| {
-            let (cube, base) = (&current[index], &baseline[index]);
+        .map(|ChangedCube { now, baseline, before, .. }| {
             let mut bits = 1;
-            if cube.position != base.position {
-                let expected = reference_estimate(base.position, before[index].position);
-                bits += reference_position_bits(differences(cube.position, expected));
+            if now.position != baseline.position {
+                let expected = reference_estimate(baseline.position, before.position);
+                bits += reference_position_bits(differences(now.position, expected));
             }
-            bits + reference_rotation_bits(cube, base)
+            bits + reference_rotation_bits(now, baseline)
         })
         .sum();
-    let many = cubes.len() > 256;
-    let flags = current.len() as u64;
-    PACKET_HEADER_BITS + 1 + if many { flags } else { indices.min(flags) } + states
+    let flags = CUBE_COUNT as u64;
+    PACKET_HEADER_BITS + 1 + if cubes.len() > 256 { flags } else { indices.min(flags) } + states
 }
 
-fn changed(current: &[QuantizedCube], baseline: &[QuantizedCube]) -> Vec<usize> {
-    let pairs = current.iter().zip(baseline).enumerate();
-    pairs.filter(|(_, (cube, base))| cube != base).map(|(index, _)| index).collect()
-}
-
-/// Distances between changed indices; the first counts from before the first cube.
-fn gaps(indices: &[usize]) -> impl Iterator<Item = usize> + '_ {
-    let before = std::iter::once(None).chain(indices.iter().map(Some));
-    indices.iter().zip(before).map(|(index, before)| match before {
-        Some(before) => index - before,
-        None => index + 1,
-    })
+/// Distances between the cubes' indices; the first counts from before the first cube.
+fn gaps(cubes: &[ChangedCube]) -> impl Iterator<Item = usize> + '_ {
+    let before = std::iter::once(0).chain(cubes.iter().map(|cube| cube.index + 1));
+    cubes.iter().zip(before).map(|(cube, before)| cube.index + 1 - before)
 }
 
 fn differences(value: [i32; 3], base: [i32; 3]) -> [i32; 3] {

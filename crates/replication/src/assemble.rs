@@ -97,8 +97,7 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         (writer, uses, block_uses): (&'a mut BitWriter, &'a mut [u32], &'a mut [u32]),
         sink: &'a mut S,
     ) -> Self {
-        let cargo = view.flight.cargo(snapshot.tick);
-        let (counts, next_slot, source) = ([0; 3], 0, Source::default());
+        let (counts, cargo, next_slot, source) = ([0; 3], Cargo::default(), 0, Source::default());
         let mut packets = Packets { view, sink, writer, uses, block_uses, snapshot, counts, cargo, next_slot, source };
         packets.begin();
         packets
@@ -138,6 +137,9 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         self.write(part, due, deltas);
         self.uses[due.found.range as usize] += 1;
         self.book(due.slot / 64, 1 << (due.slot % 64));
+        if self.view.pressed {
+            self.view.roster.priority[due.at as usize] = 0.0;
+        }
         if self.view.link == Link::Ordered {
             self.view.roster.advance(due.at as usize, self.snapshot.tick);
         }
@@ -162,6 +164,11 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         self.next_slot = members[members.len() - 1].due.slot + 1;
         self.block_uses[due.found.range as usize] += 1;
         self.book(word, block.due);
+        if self.view.pressed {
+            for member in members {
+                self.view.roster.priority[at(member.due.slot) as usize] = 0.0;
+            }
+        }
         if self.view.link == Link::Ordered {
             for member in members {
                 self.view.roster.advance(at(member.due.slot) as usize, self.snapshot.tick);
@@ -217,6 +224,9 @@ impl<'a, S: PacketSink> Packets<'a, S> {
     }
 
     fn begin(&mut self) {
+        if self.view.link == Link::Unordered {
+            self.cargo = self.view.flight.cargo(self.snapshot.tick);
+        }
         self.writer.clear();
         self.counts = [0; 3];
         self.next_slot = 0;
@@ -237,8 +247,7 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         let sequence = self.view.next_sequence;
         self.view.next_sequence.0 += 1;
         if self.view.link == Link::Unordered {
-            let next = self.view.flight.cargo(self.snapshot.tick);
-            self.view.flight.depart(sequence, std::mem::replace(&mut self.cargo, next));
+            self.view.flight.depart(sequence, std::mem::take(&mut self.cargo));
         }
         let mut buffer = self.sink.buffer();
         buffer.clear();

@@ -19,8 +19,9 @@ const FORMS_MAX: u32 = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     tick: Tick,
-    /// Per stretch: when it was last used, its first form and how many there are.
-    heads: Vec<(Tick, u32, u32)>,
+    round: u64,
+    /// Per stretch: the round in which it was last used, its first form and how many there are.
+    heads: Vec<(u64, u32, u32)>,
     blocks: Vec<Block>,
     members: Vec<Member>,
     /// The bits of all members but the first, whose lead depends on what stands before it.
@@ -78,8 +79,8 @@ impl Want<'_> {
 }
 
 impl Blocks {
-    pub fn begin(&mut self, tick: Tick) {
-        self.tick = tick;
+    pub fn begin(&mut self, tick: Tick, round: u64) {
+        (self.tick, self.round) = (tick, round);
         self.blocks.clear();
         self.members.clear();
         self.runs.clear();
@@ -87,8 +88,8 @@ impl Blocks {
 
     /// The number of the form that a client needs, if another one needed it before.
     pub fn find(&self, want: &Want<'_>) -> Option<u32> {
-        let &(tick, mut number, _) = self.heads.get(want.word)?;
-        if tick != self.tick {
+        let &(round, mut number, _) = self.heads.get(want.word)?;
+        if round != self.round {
             return None;
         }
         while number != NONE {
@@ -104,10 +105,10 @@ impl Blocks {
     /// Keeps what a client was found to need, if it can be shared: differences only, all from one source.
     pub fn keep(&mut self, want: &Want<'_>, due: &[Due], deltas: &Deltas) {
         if want.word >= self.heads.len() {
-            self.heads.resize(want.word + 1, (Tick::ZERO, NONE, 0));
+            self.heads.resize(want.word + 1, (0, NONE, 0));
         }
-        let (tick, next, forms) = self.heads[want.word];
-        let (next, forms) = if tick == self.tick { (next, forms) } else { (NONE, 0) };
+        let (round, next, forms) = self.heads[want.word];
+        let (next, forms) = if round == self.round { (next, forms) } else { (NONE, 0) };
         let Some(source) = due.first().map(|first| first.source(self.tick)) else { return };
         let uniform = due.iter().all(|due| !due.found.full && due.source(self.tick) == source);
         if !uniform || forms >= FORMS_MAX || due.len() != want.due.count_ones() as usize {
@@ -124,7 +125,7 @@ impl Blocks {
         }
         let run_bits = (self.runs.bits() - run_word * 64) as u32;
         self.runs.align();
-        self.heads[want.word] = (self.tick, self.blocks.len() as u32, forms + 1);
+        self.heads[want.word] = (self.round, self.blocks.len() as u32, forms + 1);
         self.blocks.push(Block {
             due: want.due,
             received: want.received,

@@ -10,6 +10,8 @@ use aether_world::{World, bits_of};
 #[derive(Debug, Default)]
 pub struct Deltas {
     tick: Tick,
+    /// Raised with every snapshot; what bears an older number is of no use any more.
+    round: u64,
     seconds_per_tick: f32,
     /// The encoded bits; every range begins at a word.
     arena: BitWriter,
@@ -25,7 +27,7 @@ pub struct Deltas {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Head {
-    tick: Tick,
+    round: u64,
     key: Key,
     found: Found,
 }
@@ -76,12 +78,13 @@ impl Deltas {
     /// Forgets the last snapshot's ranges and begins those of the world's current tick.
     pub fn begin(&mut self, world: &World, seconds_per_tick: f32) {
         self.tick = world.tick();
+        self.round += 1;
         self.seconds_per_tick = seconds_per_tick;
         self.components = world.columns().len();
         self.arena.clear();
         self.ranges.clear();
         self.shares.clear();
-        self.blocks.begin(self.tick);
+        self.blocks.begin(self.tick, self.round);
     }
 
     /// The difference of a slot's entity from a state before (everything, if that is none): encoded now, unless it was
@@ -89,7 +92,7 @@ impl Deltas {
     #[inline(always)]
     pub(crate) fn find(&mut self, world: &World, slot: u32, key: Key) -> Found {
         match self.heads.get(slot as usize) {
-            Some(head) if head.tick == self.tick && head.key == key => head.found,
+            Some(head) if head.round == self.round && head.key == key => head.found,
             _ => self.find_other(world, slot, key),
         }
     }
@@ -144,9 +147,9 @@ impl Deltas {
             self.heads.resize(slot as usize + 1, Head::default());
         }
         let head = self.heads[slot as usize];
-        if head.tick != self.tick {
+        if head.round != self.round {
             let found = self.add(world, slot, key);
-            self.heads[slot as usize] = Head { tick: self.tick, key, found };
+            self.heads[slot as usize] = Head { round: self.round, key, found };
             return found;
         }
         let mut last = head.found.range;

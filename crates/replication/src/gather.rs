@@ -2,12 +2,13 @@
 
 use crate::blocks::{DUE_MIN, Want};
 use crate::deltas::{Found, Key};
-use crate::packet::{GAP_ORDER_MAX, Source};
+use crate::packet::{self, GAP_ORDER_MAX, Source};
 use crate::view::{Frame, View};
 use crate::{BASELINE_AGE_MAX, Deltas, Link, SendSettings};
 use aether_bits::BitWriter;
 use aether_space::SlotSet;
 use aether_wire::Tick;
+use aether_wire::limits::STATE_PACKET_BYTES_MAX;
 use aether_world::LastChanges;
 use std::cmp::Ordering;
 
@@ -60,6 +61,44 @@ const URGENCY_NEW: f32 = 4.0;
 const URGENCY_FOCUS: f32 = 1e9;
 
 impl Gathered {
+    /// How many of the most urgent fit the budget; at least one, so that the largest entity arrives some day too.
+    fn fitting(&mut self, frame: &Frame<'_>) -> usize {
+        let budget_bits = frame.settings.bytes_max * 8;
+        let mut count = self.urgency.len();
+        loop {
+            let bits = self.packed_bits(count, frame.world.tick());
+            if bits <= budget_bits || count <= 1 {
+                return count;
+            }
+            // Fewer entities have wider gaps, so this closes in from above.
+            count = (count * budget_bits / bits).clamp(1, count - 1);
+        }
+    }
+
+    /// How many bits the packets of the `count` most urgent take, headers included.
+    fn packed_bits(&mut self, count: usize, now: Tick) -> usize {
+        self.words.fill(0);
+        for &(_, index) in &self.urgency[..count] {
+            let slot = self.due[index as usize].slot as usize;
+            self.words[slot / 64] |= 1 << (slot % 64);
+        }
+        let (mut bits, mut next, mut source) = (0, 0, Source::default());
+        for due in &self.due {
+            if self.words[due.slot as usize / 64] >> (due.slot % 64) & 1 == 1 {
+                bits += packet::gap_code(due.slot - next, self.gap_order).1 as usize + usize::from(due.found.bits);
+                next = due.slot + 1;
+                if !due.found.full {
+                    let same = due.source(now) == source;
+                    bits += if same { 1 } else { source.code().1 as usize };
+                    source = due.source(now);
+                }
+            }
+        }
+        // Every packet has a header, and names its first slot and source anew.
+        let packets = bits / (STATE_PACKET_BYTES_MAX * 8) + 1;
+        bits + packets * (packet::HEADER_BITS_MAX + packet::PREFIX_BITS_MAX as usize)
+    }
+
     /// Lists the entities of blocks one by one, so that some can be left out.
     fn unfold(&mut self, deltas: &Deltas, visible: &SlotSet) {
         let folded = std::mem::take(&mut self.due);
@@ -87,7 +126,7 @@ impl View {
     /// Lists the entities whose state the client lacks and whose turn it is, and finds or encodes their differences.
     pub fn gather(&mut self, frame: &Frame<'_>, deltas: &mut Deltas, gathered: &mut Gathered) {
         self.prepare(frame, gathered);
-        let rings = Rings::new(frame, self.center);
+        let rings = Rings::new(frame, self.center, self.snapshots);
         let mut before = 0;
         for word in 0..gathered.words.len() {
             let (seen, due) = (self.roster.visible.words()[word], gathered.words[word]);
@@ -107,7 +146,7 @@ impl View {
     /// The first half of [`View::gather`], which views can do side by side: lists what is due.
     pub fn survey(&mut self, frame: &Frame<'_>, gathered: &mut Gathered) {
         self.prepare(frame, gathered);
-        let rings = Rings::new(frame, self.center);
+        let rings = Rings::new(frame, self.center, self.snapshots);
         let mut before = 0;
         for word in 0..gathered.words.len() {
             let (seen, due) = (self.roster.visible.words()[word], gathered.words[word]);
@@ -138,6 +177,7 @@ impl View {
             let oldest = frame.world.tick().0.saturating_sub(frame.settings.resend_ticks);
             self.expire(Tick(oldest));
         }
+        self.snapshots = self.snapshots.wrapping_add(1);
         gathered.due.clear();
         (gathered.bits, gathered.any_full) = (0, false);
         let (changed, waiting) = (frame.changed.words(), self.waiting.words());
@@ -218,11 +258,10 @@ impl View {
 
     /// Keeps what is most urgent within the byte budget; the rest waits, and grows more urgent.
     pub(crate) fn choose(&mut self, frame: &Frame<'_>, gathered: &mut Gathered) {
-        let budget_bits = frame.settings.bytes_max * 8;
-        if gathered.bits <= budget_bits {
+        if gathered.bits <= frame.settings.bytes_max * 8 {
             return;
         }
-        let cost = |due: &Due| usize::from(due.found.bits) + PREFIX_BITS_TYPICAL;
+        self.pressed = true;
         gathered.urgency.clear();
         for (index, due) in gathered.due.iter().enumerate() {
             let urgency = self.roster.priority[due.at as usize] + self.urgency(frame, due);
@@ -230,19 +269,7 @@ impl View {
             gathered.urgency.push((urgency, index as u32));
         }
         gathered.urgency.sort_unstable_by(most_urgent_first);
-        let mut left = budget_bits;
-        let mut chosen = 0;
-        for &(_, index) in &gathered.urgency {
-            let cost = cost(&gathered.due[index as usize]);
-            if cost > left {
-                break;
-            }
-            left -= cost;
-            chosen += 1;
-        }
-        for &(_, index) in &gathered.urgency[..chosen] {
-            self.roster.priority[gathered.due[index as usize].at as usize] = 0.0;
-        }
+        let chosen = gathered.fitting(frame);
         for &(_, index) in &gathered.urgency[chosen..] {
             let due = &mut gathered.due[index as usize];
             self.waiting.insert(due.slot);
@@ -268,8 +295,8 @@ impl View {
 
 /// At this distance an entity is half as urgent as one right here.
 const DISTANCE_HALF: f32 = 50.0;
-/// What a slot's gap and source usually take, for the budget.
-const PREFIX_BITS_TYPICAL: usize = 7;
+/// What a slot's gap and source take at the most as a rule: above this sum the exact one is made.
+const PREFIX_BITS_TYPICAL: usize = 14;
 
 /// The order of the code in which the gaps between these slots are shortest, about: one below their mean width.
 fn gap_order(words: &[u64]) -> u32 {
@@ -318,16 +345,18 @@ struct Rings<'a> {
     frame: &'a Frame<'a>,
     settings: &'a SendSettings,
     center: [f32; 2],
+    /// The number of this snapshot for this client.
+    snapshot: u32,
 }
 
 impl<'a> Rings<'a> {
-    fn new(frame: &'a Frame<'a>, center: Option<[f32; 2]>) -> Option<Self> {
+    fn new(frame: &'a Frame<'a>, center: Option<[f32; 2]>, snapshot: u32) -> Option<Self> {
         let settings = frame.settings;
         let throttled = settings.rings.iter().any(|ring| ring.interval > 1) || frame.ring_stretch > 1;
         if settings.rings.is_empty() || !throttled {
             return None;
         }
-        Some(Rings { frame, settings, center: center? })
+        Some(Rings { frame, settings, center: center?, snapshot })
     }
 
     /// Slots take turns, so that a ring's updates spread evenly over the snapshots.
@@ -342,6 +371,6 @@ impl<'a> Rings<'a> {
         // The nearest ring keeps its rate under overload: what is close is what the player looks at.
         let stretch = if number == 0 { 1 } else { self.frame.ring_stretch };
         let interval = (rings[number].interval * stretch).max(1);
-        self.frame.snapshot.wrapping_add(slot).is_multiple_of(interval)
+        self.snapshot.wrapping_add(slot).is_multiple_of(interval)
     }
 }

@@ -20,6 +20,6 @@ pub use assemble::PacketSink;
 pub use deltas::{Deltas, Ledger};
 pub use gather::Gathered;
 pub use mirror::{Applied, Mirror, MirrorBuilder};
-pub use packet::{BASELINE_AGE_MAX, SLOTS_MAX};
+pub use packet::BASELINE_AGE_MAX;
 pub use settings::{Link, Ring, SendSettings};
 pub use view::{Frame, View};

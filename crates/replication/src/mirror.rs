@@ -55,6 +55,8 @@ struct Replica {
     shape: u32,
     /// The newest state, or the tick at which it was removed.
     tick: Tick,
+    /// The first of its cells; none until a state arrives.
+    first_cell: Option<usize>,
     /// The cell of the newest state.
     cell: usize,
     alive: bool,
@@ -104,7 +106,8 @@ impl Mirror {
         MirrorBuilder::default()
     }
 
-    /// Takes in a state packet. One that cannot be read is not acknowledged.
+    /// Takes in a state packet. One that cannot be read is not acknowledged. On an unordered link a packet that comes very
+    /// late may be made from a state that is no longer kept ([`ReadError::NoBaseline`]): drop it and go on.
     pub fn apply(&mut self, bytes: &[u8]) -> Result<Applied, ReadError> {
         self.entered.clear();
         self.left.clear();
@@ -242,7 +245,7 @@ impl Mirror {
                 if !replica.alive || replica.id != id {
                     self.entered.push(id);
                 }
-                *replica = Replica { id, shape, tick: header.tick, cell, alive: true };
+                *replica = Replica { id, shape, tick: header.tick, cell, alive: true, ..*replica };
             }
         }
         Ok(())
@@ -329,30 +332,38 @@ impl Mirror {
         let known = &mut self.replica_of[slot as usize];
         if *known == 0 {
             let id = EntityId { slot, generation: 0 };
-            let cell = self.replicas.len() * self.depth;
-            self.replicas.push(Replica { id, shape: 0, tick: Tick::ZERO, cell, alive: false });
+            self.replicas.push(Replica { id, shape: 0, tick: Tick::ZERO, first_cell: None, cell: 0, alive: false });
             *known = self.replicas.len() as u32;
-            let cells = self.replicas.len() * self.depth;
-            self.ticks.resize(cells, Tick::ZERO);
-            self.shapes.resize(cells, 0);
-            for column in &mut self.columns {
-                column.grow(cells);
-            }
         }
         *known as usize - 1
     }
 
     /// The cell of a replica's newest version at or before a tick.
     fn newest_at(&self, number: usize, tick: Tick) -> Option<usize> {
-        let first = number * self.depth;
+        let first = self.replicas[number].first_cell?;
         let cells = first..first + self.depth;
         let cell = cells.filter(|&cell| self.ticks[cell] <= tick).max_by_key(|&cell| self.ticks[cell])?;
         (self.ticks[cell] != Tick::ZERO).then_some(cell)
     }
 
+    fn add_cells(&mut self, number: usize) -> usize {
+        let first = self.ticks.len();
+        let cells = first + self.depth;
+        self.ticks.resize(cells, Tick::ZERO);
+        self.shapes.resize(cells, 0);
+        for column in &mut self.columns {
+            column.grow(cells);
+        }
+        self.replicas[number].first_cell = Some(first);
+        first
+    }
+
     /// The cell for a replica's version of a tick: the one that has it already, or the oldest.
-    fn cell_for(&self, number: usize, tick: Tick) -> usize {
-        let first = number * self.depth;
+    fn cell_for(&mut self, number: usize, tick: Tick) -> usize {
+        let first = match self.replicas[number].first_cell {
+            Some(first) => first,
+            None => self.add_cells(number),
+        };
         let ticks = &self.ticks[first..first + self.depth];
         let mut oldest = 0;
         for (cell, &here) in ticks.iter().enumerate() {

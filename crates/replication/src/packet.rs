@@ -19,18 +19,19 @@
 
 use aether_bits::{BitReader, BitWriter, ReadError};
 use aether_wire::Tick;
+use aether_wire::limits::SLOTS_MAX;
 
 /// How many ticks back a baseline may lie, so that both sides keep it. At 60 ticks a second, a second.
 pub const BASELINE_AGE_MAX: u32 = 63;
 /// How far before its baseline an entity's motion is told from.
 pub const SPACING_MAX: u32 = (1 << SPACING_BITS) - 1;
-/// The most slots a client follows: what a packet names beyond is refused, so that memory is bounded.
-pub const SLOTS_MAX: u32 = 1 << 20;
 
 /// The most entries of each part in one packet.
 pub const ENTRIES_MAX: u32 = (1 << COUNT_BITS) - 1;
 /// The most bits that name a slot and its source.
 pub const PREFIX_BITS_MAX: u32 = 2 * SLOT_BITS + 1 + 1 + AGE_BITS + SPACING_BITS;
+/// The most bits of a header.
+pub const HEADER_BITS_MAX: usize = 32 + 16 + 16 + 1 + 3 + 3 * (1 + COUNT_BITS as usize);
 /// The highest order of the gaps' code.
 pub const GAP_ORDER_MAX: u32 = 7;
 

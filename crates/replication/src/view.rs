@@ -16,8 +16,6 @@ pub struct Frame<'a> {
     pub changed: &'a SlotSet,
     /// How state is sent.
     pub settings: &'a SendSettings,
-    /// The number of this snapshot, for the rings.
-    pub snapshot: u32,
     /// By how much the rings' intervals are stretched under overload; 1 normally.
     pub ring_stretch: u32,
 }
@@ -41,6 +39,10 @@ pub struct View {
     pub(crate) received: Tick,
     pub(crate) input_ack_sent: InputSeq,
     pub(crate) silent_snapshots: u32,
+    /// How many snapshots were built for this client, for the rings' turns.
+    pub(crate) snapshots: u32,
+    /// Whether anything was left waiting for lack of budget, so that urgencies are kept.
+    pub(crate) pressed: bool,
     changes: Changes,
 }
 
@@ -60,6 +62,8 @@ impl View {
             received: Tick::ZERO,
             input_ack_sent: InputSeq(0),
             silent_snapshots: u32::MAX,
+            snapshots: 0,
+            pressed: false,
             changes: Changes::new(),
         }
     }
@@ -149,9 +153,7 @@ fn settle(roster: &mut Roster, waiting: &mut SlotSet, departed: &mut Vec<(u32, T
                 roster.acknowledge(word as usize, slots, tick);
             }
             // The same slot may have come and gone again since: only the removal that this packet carried is meant.
-            for &slot in &cargo.removals {
-                departed.retain(|&other| other != (slot, tick));
-            }
+            departed.retain(|(slot, sent)| *sent != tick || cargo.removals.binary_search(slot).is_err());
         }
         Fate::Lost => {
             // What was sent again since is cleared by that; what nobody asks for any more is found to be empty.
@@ -159,8 +161,10 @@ fn settle(roster: &mut Roster, waiting: &mut SlotSet, departed: &mut Vec<(u32, T
                 let seen = roster.visible.words().get(word as usize).copied().unwrap_or(0);
                 waiting.insert_word(word as usize, slots & seen);
             }
-            for &slot in &cargo.removals {
-                departed.iter_mut().filter(|other| **other == (slot, tick)).for_each(|other| other.1 = Tick::ZERO);
+            for (slot, sent) in departed {
+                if *sent == tick && cargo.removals.binary_search(slot).is_ok() {
+                    *sent = Tick::ZERO;
+                }
             }
         }
     }

@@ -22,7 +22,7 @@ fn calm_ticks_to_agreement(seed: u64, link: Link, settings: &SendSettings) -> u3
             net.0 = CALM;
         }
         world.settle();
-        let frame = Frame { world: &world, changed: world.changed(), settings, snapshot: step, ring_stretch: 1 };
+        let frame = Frame { world: &world, changed: world.changed(), settings, ring_stretch: 1 };
         // Sight changes over time, so that entities come and go.
         let era = if step < 150 { u64::from(step / 10) } else { 99 };
         client.view.center = Some([0.0, 0.0]);

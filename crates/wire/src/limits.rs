@@ -21,6 +21,10 @@ pub const ACK_WINDOW_PACKETS: u32 = u64::BITS;
 
 // Inputs.
 
+/// Slots of entities in a room. Clients follow no slot beyond, so that what a packet names cannot make
+/// them take memory without bound, and a server uses none beyond.
+pub const SLOTS_MAX: u32 = 1 << 20;
+
 /// Bytes of one encoded input. A player's intent for one tick is a few keys and an aim; what
 /// needs more is a command, not an input.
 pub const INPUT_BYTES_MAX: usize = 32;

@@ -28,6 +28,9 @@ pub trait AnyColumn: Any + Send + Sync {
     /// Takes the component off a slot.
     fn remove(&mut self, slot: u32);
 
+    /// Where the entity is, if this component is on the slot and says so.
+    fn place(&self, slot: u32) -> Option<[f32; 2]>;
+
     /// Whether the value changed after `tick`.
     fn changed_after(&self, slot: u32, tick: Tick) -> bool;
 
@@ -134,6 +137,10 @@ impl<C: Component> AnyColumn for Column<C> {
     fn remove(&mut self, slot: u32) {
         self.present.remove(slot);
         self.written.remove(slot);
+    }
+
+    fn place(&self, slot: u32) -> Option<[f32; 2]> {
+        self.get(slot)?.place()
     }
 
     fn changed_after(&self, slot: u32, tick: Tick) -> bool {

@@ -1,6 +1,7 @@
 //! Which slots are in use, and by which entity.
 
 use aether_space::SlotSet;
+use aether_wire::limits::SLOTS_MAX;
 use aether_wire::{EntityId, PlayerId, Tick};
 
 /// Who may see an entity that is near enough to be seen.
@@ -34,20 +35,21 @@ pub struct Entities {
 }
 
 impl Entities {
-    pub fn spawn(&mut self, tick: Tick) -> EntityId {
+    /// A new entity; none when all slots are in use.
+    pub fn spawn(&mut self, tick: Tick) -> Option<EntityId> {
         let slot = match self.free.iter().next() {
             Some(slot) => {
                 self.free.remove(slot);
                 slot
             }
-            None => self.add_slot(),
+            None => self.add_slot()?,
         };
         self.alive.insert(slot);
         self.shapes[slot as usize] = 0;
         self.shaped_at[slot as usize] = tick;
         self.owners[slot as usize] = None;
         self.visibilities[slot as usize] = Visibility::Everyone;
-        EntityId { slot, generation: self.generations[slot as usize] }
+        Some(EntityId { slot, generation: self.generations[slot as usize] })
     }
 
     /// Ends an entity; false if it had ended before.
@@ -79,13 +81,16 @@ impl Entities {
         }
     }
 
-    fn add_slot(&mut self) -> u32 {
+    fn add_slot(&mut self) -> Option<u32> {
         let slot = self.generations.len() as u32;
+        if slot >= SLOTS_MAX {
+            return None;
+        }
         self.generations.push(0);
         self.shapes.push(0);
         self.shaped_at.push(Tick::ZERO);
         self.owners.push(None);
         self.visibilities.push(Visibility::Everyone);
-        slot
+        Some(slot)
     }
 }

@@ -168,7 +168,10 @@ impl World {
             return Err(SpawnError::Full);
         }
         let shape = self.shape_with::<C>(0)?;
-        let id = self.entities.spawn(self.tick);
+        let Some(id) = self.entities.spawn(self.tick) else {
+            self.spawns_refused += 1;
+            return Err(SpawnError::Full);
+        };
         if id.slot as usize >= self.changes.len() {
             self.changes.resize(id.slot as usize + 1, LastChanges::default());
         }
@@ -218,7 +221,11 @@ impl World {
         }
         self.columns[index].remove(id.slot);
         if C::PLACED {
-            self.places.remove(id.slot);
+            // Another component may say where it is, too.
+            match self.columns.iter().find_map(|column| column.place(id.slot)) {
+                Some(place) => self.places.set(id.slot, place),
+                None => self.places.remove(id.slot),
+            }
         }
         self.reshape(id.slot, self.entities.shapes[id.slot as usize] & !(1 << index));
         true

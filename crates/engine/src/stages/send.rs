@@ -12,7 +12,6 @@ use rayon::prelude::*;
 pub(crate) struct Sending {
     deltas: Deltas,
     gathered: Gathered,
-    snapshot: u32,
     ledger: Ledger,
     /// Updates sent in this snapshot, over all clients.
     updates: u64,
@@ -20,13 +19,7 @@ pub(crate) struct Sending {
 
 impl Sending {
     pub fn new() -> Self {
-        Sending {
-            deltas: Deltas::default(),
-            gathered: Gathered::default(),
-            snapshot: 0,
-            ledger: Ledger::default(),
-            updates: 0,
-        }
+        Sending { deltas: Deltas::default(), gathered: Gathered::default(), ledger: Ledger::default(), updates: 0 }
     }
 
     pub fn ledger(&self) -> &Ledger {
@@ -82,7 +75,6 @@ impl<G: Game> Room<G> {
         if !state.world.tick().0.is_multiple_of(state.settings.ticks_per_snapshot()) {
             return;
         }
-        sending.snapshot = sending.snapshot.wrapping_add(1);
         sending.deltas.begin(&state.world, state.settings.seconds_per_tick());
         sending.ledger.component_bits.fill(0);
         sending.updates = 0;
@@ -100,7 +92,6 @@ impl<G: Game> Room<G> {
             world: &state.world,
             changed: &extraction.changed,
             settings: &state.send,
-            snapshot: sending.snapshot,
             ring_stretch: overload.ring_stretch(),
         };
         match pool {

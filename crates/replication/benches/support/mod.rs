@@ -124,7 +124,6 @@ pub struct Sender {
     deltas: Deltas,
     gathered: Gathered,
     settings: SendSettings,
-    snapshot: u32,
 }
 
 impl Sender {
@@ -139,13 +138,7 @@ impl Sender {
         let start = Instant::now();
         self.deltas.begin(world, SECONDS_PER_TICK);
         self.snapshot += 1;
-        let frame = Frame {
-            world,
-            changed: world.changed(),
-            settings: &self.settings,
-            snapshot: self.snapshot,
-            ring_stretch: 1,
-        };
+        let frame = Frame { world, changed: world.changed(), settings: &self.settings, ring_stretch: 1 };
         self.gathered.begin();
         for client in clients.iter_mut() {
             client.receive();

@@ -128,6 +128,7 @@ fn a_full_world_refuses_until_somebody_leaves() {
     world.spawn(body(0.0, 0.0)).unwrap();
     assert_eq!(world.spawn(body(0.0, 0.0)), Err(SpawnError::Full));
     assert_eq!(world.len(), 2);
+    assert_eq!((world.take_spawns_refused(), world.take_spawns_refused()), (1, 0), "they are counted");
     world.insert(first, label("more", 1)).unwrap();
     world.despawn(first);
     world.spawn(body(0.0, 0.0)).unwrap();

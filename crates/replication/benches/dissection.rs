@@ -1,0 +1,109 @@
+//! Takes state packets apart, to see what they carry and what each part of them costs.
+
+use crate::packet::{Header, Source, read_slot};
+use aether_bits::{Ages, Basis, BitReader, Component, ReadError};
+use aether_wire::Tick;
+use std::ops::AddAssign;
+
+/// The states of the past, as the server had them.
+pub trait Past<C> {
+    /// The state of a slot at a tick.
+    fn at(&self, tick: Tick, slot: u32) -> &C;
+}
+
+/// One entity's state in a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    pub slot: u32,
+    /// The tick whose state it was made from; zero where the whole state was sent.
+    pub base: Tick,
+}
+
+/// The bits of packets, by what they are for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Costs {
+    /// Headers, and what fills the last byte.
+    pub frame: usize,
+    /// Which entities.
+    pub slots: usize,
+    /// Against which baselines.
+    pub sources: usize,
+    /// States as differences.
+    pub updates: usize,
+    /// States without a baseline.
+    pub wholes: usize,
+}
+
+impl Costs {
+    pub fn total(&self) -> usize {
+        self.frame + self.slots + self.sources + self.updates + self.wholes
+    }
+}
+
+impl AddAssign for Costs {
+    fn add_assign(&mut self, other: Costs) {
+        self.frame += other.frame;
+        self.slots += other.slots;
+        self.sources += other.sources;
+        self.updates += other.updates;
+        self.wholes += other.wholes;
+    }
+}
+
+/// Reads a packet on entities that have the one component `C`, of ticks that last so long. What it says must be the
+/// state at its own tick.
+pub fn dissect<C: Component>(
+    bytes: &[u8],
+    past: &impl Past<C>,
+    seconds_per_tick: f32,
+) -> Result<(Vec<Entry>, Costs), ReadError> {
+    let mut reader = BitReader::new(bytes);
+    let mut costs = Costs::default();
+    let mut entries = Vec::new();
+    let header = counted(&mut reader, &mut costs.frame, Header::read)?;
+    let [_, wholes, updates] = header.counts;
+    let mut next = 0;
+    for _ in 0..wholes {
+        let slot = counted(&mut reader, &mut costs.slots, |reader| read_slot(next, header.gap_order, reader))?;
+        let state = counted(&mut reader, &mut costs.wholes, read_whole::<C>)?;
+        assert!(state.same(past.at(header.tick, slot)), "slot {slot} was sent as it is");
+        entries.push(Entry { slot, base: Tick::ZERO });
+        next = slot + 1;
+    }
+    next = 0;
+    let mut source = Source::default();
+    for _ in 0..updates {
+        let slot = counted(&mut reader, &mut costs.slots, |reader| read_slot(next, header.gap_order, reader))?;
+        source = counted(&mut reader, &mut costs.sources, |reader| Source::read(source, reader))?;
+        let Source { age, spacing } = source;
+        let base = Tick(header.tick.0 - age);
+        let basis = Basis {
+            value: past.at(base, slot),
+            earlier: (spacing > 0).then(|| past.at(Tick(base.0 - spacing), slot)),
+            ages: Ages { elapsed: age, spacing, seconds_per_tick },
+        };
+        let state = counted(&mut reader, &mut costs.updates, |reader| C::read_delta(basis, reader))?;
+        assert!(state.same(past.at(header.tick, slot)), "slot {slot} was sent as it is");
+        entries.push(Entry { slot, base });
+        next = slot + 1;
+    }
+    costs.frame += reader.remaining();
+    Ok((entries, costs))
+}
+
+/// The generation and the mask of the one component come before the state itself.
+fn read_whole<C: Component>(reader: &mut BitReader<'_>) -> Result<C, ReadError> {
+    reader.read(16 + 1)?;
+    C::read_full(reader)
+}
+
+fn counted<'a, T>(
+    reader: &mut BitReader<'a>,
+    cost: &mut usize,
+    read: impl FnOnce(&mut BitReader<'a>) -> Result<T, ReadError>,
+) -> Result<T, ReadError> {
+    let start = reader.position();
+    let value = read(reader)?;
+    *cost += reader.position() - start;
+    Ok(value)
+}

@@ -1,0 +1,213 @@
+//! What a client acknowledges counts as received, and nothing else does.
+
+use crate::common::{Body, Random, Tag, stir};
+use crate::support::{Room, bytes_of, counts_of, line, mirror, nudge_all, typeless_mirror};
+use aether_replication::Link;
+use aether_wire::{PacketSeq, StateAck};
+use aether_world::World;
+
+#[test]
+fn without_an_acknowledgement_whole_entities_are_sent() {
+    let mut room = Room::new(Link::Unordered);
+    let mut random = Random(1);
+    room.tick(|world| drop(line(world, 5, 1.0)));
+    for _ in 0..5 {
+        room.tick(|world| nudge_all(world, &mut random));
+        let packets = room.packets();
+        assert_eq!(counts_of(&packets), [0, 5, 0]);
+        for packet in &packets {
+            room.mirror.apply(packet).unwrap();
+        }
+        assert!(room.agrees());
+    }
+    room.view.acknowledge(room.mirror.acknowledgement());
+    room.tick(|world| nudge_all(world, &mut random));
+    assert_eq!(counts_of(&room.packets()), [0, 0, 5]);
+}
+
+#[test]
+fn acknowledging_what_was_never_sent_changes_nothing() {
+    let mut random = Random(1);
+    let mut room = Room::new(Link::Unordered);
+    room.view.acknowledge(StateAck::new(PacketSeq(1), u64::MAX));
+    room.tick(|world| drop(line(world, 5, 1.0)));
+    assert_eq!(room.packets().len(), 1);
+    for latest in [2, 3, 64, 65, 66, 1_000, u32::MAX] {
+        room.view.acknowledge(StateAck::new(PacketSeq(latest), u64::MAX));
+        room.view.acknowledge(StateAck::new(PacketSeq(latest), 0));
+    }
+    room.view.acknowledge(StateAck::new(PacketSeq(0), u64::MAX));
+    room.tick(|world| nudge_all(world, &mut random));
+    assert_eq!(counts_of(&room.packets()), [0, 5, 0], "the client is not known to have anything");
+}
+
+#[test]
+fn old_acknowledgements_that_come_again_change_nothing() {
+    let (mut first, mut second) = (Room::new(Link::Unordered), Room::new(Link::Unordered));
+    let (mut one, mut other) = (Random(7), Random(7));
+    let mut old = Vec::new();
+    for step in 0..120 {
+        let packets = first.round(|world| stir(world, &mut one));
+        second.tick(|world| stir(world, &mut other));
+        assert_eq!(second.packets(), packets, "step {step}");
+        second.deliver(&packets);
+        old.push(second.mirror.acknowledgement());
+        for &ack in old.iter().rev().skip(1).step_by(5) {
+            second.view.acknowledge(ack);
+        }
+    }
+    assert!(first.agrees() && second.agrees());
+}
+
+#[test]
+fn a_packet_that_was_skipped_long_enough_is_lost_and_its_content_sent_again() {
+    let mut room = Room::new(Link::Unordered);
+    let mut ids = Vec::new();
+    room.round(|world| ids = line(world, 2, 1.0));
+    room.tick(|world| world.get_mut::<Body>(ids[0]).unwrap().heading = 1.0);
+    drop(room.packets());
+    let turn = |world: &mut World| {
+        world.get_mut::<Body>(ids[1]).unwrap().heading += 0.5;
+    };
+    let mut rounds = 0;
+    while !room.agrees() {
+        room.round(turn);
+        rounds += 1;
+        assert!(rounds < 20, "later packets tell that it was lost");
+    }
+    assert!(rounds > 3, "a little overtaking is not loss");
+}
+
+#[test]
+fn so_many_packets_later_one_without_an_acknowledgement_is_lost_at_any_age() {
+    let mut room = Room::new(Link::Unordered);
+    room.settings.resend_ticks = 1_000_000;
+    let mut ids = Vec::new();
+    room.round(|world| ids = line(world, 2, 1.0));
+    room.tick(|world| world.get_mut::<Body>(ids[0]).unwrap().heading = 1.0);
+    drop(room.packets());
+    let mut packets_sent = 0;
+    while !room.agrees() {
+        room.tick(|world| world.get_mut::<Body>(ids[1]).unwrap().heading += 0.5);
+        for packet in room.packets() {
+            room.mirror.apply(&packet).unwrap();
+            packets_sent += 1;
+        }
+        assert!(packets_sent < 600, "the log of packets in flight has no end");
+    }
+    assert!(packets_sent > 400);
+}
+
+#[test]
+fn a_lost_removal_is_sent_again() {
+    let mut room = Room::new(Link::Unordered);
+    let mut ids = Vec::new();
+    room.round(|world| ids = line(world, 3, 1.0));
+    room.tick(|world| assert!(world.despawn(ids[1])));
+    assert_eq!(counts_of(&room.packets()), [1, 0, 0]);
+    assert!(!room.agrees());
+    let rounds = room.rounds_to_agreement(60);
+    assert!(rounds >= room.settings.resend_ticks, "not before it counts as lost: {rounds} rounds");
+}
+
+#[test]
+fn what_was_sent_before_an_entity_left_does_not_count_after_its_return() {
+    let mut room = Room::new(Link::Unordered);
+    let mut ids = Vec::new();
+    room.round(|world| ids = line(world, 2, 1.0));
+    room.tick(|world| nudge_all(world, &mut Random(1)));
+    for packet in room.packets() {
+        room.mirror.apply(&packet).unwrap();
+    }
+    let late = room.mirror.acknowledgement();
+    room.tick(|_| {});
+    let removal = room.packets_of(|slot| slot == 0);
+    assert_eq!(counts_of(&removal), [1, 0, 0]);
+    room.tick(|_| {});
+    assert_eq!(counts_of(&room.packets()), [0, 1, 0], "it is back, but the packet is lost");
+    room.view.acknowledge(late);
+    for packet in &removal {
+        room.mirror.apply(packet).unwrap();
+    }
+    let packets = room.round(|world| world.get_mut::<Body>(ids[1]).unwrap().heading += 1.0);
+    assert_eq!(counts_of(&packets), [0, 1, 0], "the client may have dropped it meanwhile");
+    assert!(room.agrees());
+}
+
+#[test]
+fn false_acknowledgements_hurt_only_who_sends_them() {
+    let mut room = Room::new(Link::Unordered);
+    let mut random = Random(3);
+    for step in 1..200 {
+        room.tick(|world| stir(world, &mut random));
+        let packets = room.packets();
+        assert!(bytes_of(&packets) <= 6_000);
+        room.view.acknowledge(StateAck::new(PacketSeq(step), random.next()));
+    }
+}
+
+#[test]
+fn a_client_that_never_acknowledges_keeps_getting_right_and_bounded_state() {
+    let mut room = Room::new(Link::Unordered);
+    let mut random = Random(11);
+    let mut typeless = typeless_mirror(Link::Unordered, &room.world);
+    let mut most = 0;
+    for step in 0..5_000 {
+        room.tick(|world| {
+            if step < 10 || step % 5 == 0 {
+                stir(world, &mut random);
+            }
+        });
+        let packets = room.packets_of(|slot| Random(u64::from(slot) ^ (step / 50) << 32).chance(80));
+        most = most.max(bytes_of(&packets));
+        for packet in &packets {
+            let applied = room.mirror.apply(packet).unwrap();
+            assert_eq!(typeless.apply(packet), Ok(applied));
+            assert!(!applied.stale);
+            assert_eq!(counts_of(std::slice::from_ref(packet))[2], 0, "there is nothing to tell a difference from");
+        }
+        assert!(room.agrees(), "step {step}");
+    }
+    assert!(most < 2_500, "{most} bytes in one snapshot");
+}
+
+#[test]
+fn where_older_values_are_forgotten_whole_entities_are_sent() {
+    for link in [Link::Ordered, Link::Unordered] {
+        let mut room = Room::new(link);
+        room.world = World::builder().component::<Body>().component::<Tag>().versions(2).build();
+        let mut random = Random(6);
+        let mut whole = 0;
+        for step in 0..200 {
+            room.tick(|world| stir(world, &mut random));
+            let packets = room.packets();
+            whole += counts_of(&packets)[1];
+            for packet in &packets {
+                room.mirror.apply(packet).unwrap();
+            }
+            if step % 4 == 3 {
+                room.view.acknowledge(room.mirror.acknowledgement());
+            }
+            assert!(room.agrees(), "{link:?}, step {step}");
+        }
+        assert!(whole > 300, "{link:?}: {whole} whole entities");
+    }
+}
+
+#[test]
+fn who_joins_late_needs_nothing_from_before() {
+    let mut room = Room::new(Link::Unordered);
+    let mut random = Random(12);
+    for _ in 0..300 {
+        room.tick(|world| stir(world, &mut random));
+        drop(room.packets());
+    }
+    room.mirror = mirror(Link::Unordered);
+    for _ in 0..room.settings.resend_ticks + 2 {
+        room.tick(|world| nudge_all(world, &mut random));
+        for packet in room.packets() {
+            room.mirror.apply(&packet).unwrap();
+        }
+    }
+    assert!(room.agrees());
+}

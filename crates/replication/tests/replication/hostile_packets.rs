@@ -1,0 +1,167 @@
+//! No packet, however wrong, brings a client down.
+
+use crate::common::{Random, stir};
+use crate::support::{Room, mirror, typeless_mirror};
+use aether_bits::{BitWriter, ReadError};
+use aether_replication::{Link, Mirror};
+use aether_wire::StateAck;
+use aether_wire::limits::SLOTS_MAX;
+
+const LINKS: [Link; 2] = [Link::Ordered, Link::Unordered];
+
+/// The most entries that a packet of a thousand bytes can name: a bit for the slot, and the rest of a removal is nothing.
+const ENTRIES_MAX: usize = 3 * 1_023;
+
+/// A short history of packets, and the last of them apart.
+fn history(link: Link, seed: u64) -> (Room, Vec<Vec<u8>>, Vec<u8>) {
+    let mut room = Room::new(link);
+    let mut random = Random(seed);
+    let mut packets = Vec::new();
+    for _ in 0..12 {
+        packets.extend(room.round(|world| stir(world, &mut random)));
+    }
+    let last = packets.pop().unwrap();
+    (room, packets, last)
+}
+
+fn replay(mut client: Mirror, packets: &[Vec<u8>]) -> Mirror {
+    for packet in packets {
+        client.apply(packet).unwrap();
+    }
+    client
+}
+
+/// Uses everything that a client can ask after a packet.
+fn exercise(client: &Mirror) {
+    assert!(client.entities().count() <= ENTRIES_MAX);
+    let _ = client.hash();
+    for id in client.entities() {
+        assert!(client.contains(id) && id.slot < SLOTS_MAX);
+        let _ = (client.value(id, 0), client.value(id, 31));
+    }
+}
+
+#[test]
+fn random_bytes_are_refused_or_read() {
+    let mut random = Random(1);
+    for link in LINKS {
+        for _ in 0..4_000 {
+            let len = random.below(120) as usize;
+            let bytes: Vec<u8> = (0..len).map(|_| random.next() as u8).collect();
+            let mut client = mirror(link);
+            let _ = client.apply(&bytes);
+            exercise(&client);
+        }
+    }
+}
+
+#[test]
+fn random_content_behind_a_good_header_is_refused_or_read() {
+    let mut random = Random(2);
+    for link in LINKS {
+        let (room, packets, last) = history(link, 2);
+        let mut typed = replay(mirror(link), &packets);
+        let mut typeless = replay(typeless_mirror(link, &room.world), &packets);
+        for _ in 0..3_000 {
+            let mut bytes = last.clone();
+            bytes.truncate(8);
+            bytes.extend((0..random.below(80)).map(|_| random.next() as u8 & random.next() as u8));
+            assert_eq!(typed.apply(&bytes), typeless.apply(&bytes));
+            exercise(&typed);
+        }
+    }
+}
+
+#[test]
+fn a_packet_cut_anywhere_is_refused() {
+    for link in LINKS {
+        let (room, packets, last) = history(link, 3);
+        for cut in 0..last.len() {
+            let mut client = replay(mirror(link), &packets);
+            let before = client.acknowledgement();
+            assert!(client.apply(&last[..cut]).is_err(), "{cut} of {} bytes", last.len());
+            assert_eq!(client.acknowledgement(), before, "what cannot be read is not acknowledged");
+            exercise(&client);
+        }
+        let mut client = replay(mirror(link), &packets);
+        client.apply(&last).unwrap();
+        assert_eq!(client.hash(), room.mirror.hash());
+    }
+}
+
+#[test]
+fn after_a_packet_cut_anywhere_the_whole_one_is_still_good() {
+    let (room, packets, last) = history(Link::Unordered, 4);
+    for cut in 0..last.len() {
+        let mut client = replay(mirror(Link::Unordered), &packets);
+        assert!(client.apply(&last[..cut]).is_err());
+        client.apply(&last).unwrap();
+        assert_eq!(client.hash(), room.mirror.hash(), "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_packet_with_any_bit_turned_is_refused_or_read() {
+    for link in LINKS {
+        for seed in 0..3 {
+            let (room, packets, last) = history(link, seed);
+            for bit in 0..last.len() * 8 {
+                let mut bytes = last.clone();
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                let mut typed = replay(mirror(link), &packets);
+                let mut typeless = replay(typeless_mirror(link, &room.world), &packets);
+                assert_eq!(typed.apply(&bytes), typeless.apply(&bytes), "bit {bit}");
+                exercise(&typed);
+                exercise(&typeless);
+                // Whatever it did, the client goes on.
+                let _ = typed.apply(&last);
+            }
+        }
+    }
+}
+
+/// A packet with two entries of one kind at these distances, and zeros after them.
+fn naming(first: u32, second: u32, kind: usize) -> Vec<u8> {
+    let mut writer = BitWriter::new();
+    for (value, bits) in [(5, 32), (1, 16), (0, 16), (0, 1), (0, 3)] {
+        writer.write(value, bits);
+    }
+    for part in 0..3 {
+        writer.write_bool(part == kind);
+        writer.write(if part == kind { 2 } else { 0 }, if part == kind { 10 } else { 0 });
+    }
+    for gap in [first, second] {
+        let width = (gap + 1).ilog2();
+        writer.write((1 << width) - 1, width + 1);
+        writer.write(u64::from(gap + 1 - (1 << width)), width);
+        if kind == 1 {
+            writer.write(0, 16 + 2);
+        }
+    }
+    writer.to_bytes()
+}
+
+#[test]
+fn a_slot_beyond_the_limit_is_refused() {
+    for kind in 0..2 {
+        let mut client = mirror(Link::Unordered);
+        assert!(client.apply(&naming(SLOTS_MAX - 2, 0, kind)).is_ok(), "the last slot is good");
+        for (first, second) in [(SLOTS_MAX - 1, 0), (0, SLOTS_MAX - 1), (SLOTS_MAX / 2, SLOTS_MAX / 2)] {
+            let mut client = mirror(Link::Unordered);
+            assert_eq!(client.apply(&naming(first, second, kind)), Err(ReadError::OutOfRange));
+            assert_eq!(client.acknowledgement(), StateAck::NONE);
+        }
+    }
+}
+
+#[test]
+fn an_update_of_the_unknown_is_refused() {
+    for link in LINKS {
+        let (_, packets, last) = history(link, 6);
+        let mut client = mirror(link);
+        let refused = packets.iter().chain([&last]).filter_map(|packet| client.apply(packet).err());
+        assert!(refused.count() == 0, "the history itself is good");
+        let mut client = mirror(link);
+        assert_eq!(client.apply(&last), Err(ReadError::NoBaseline));
+    }
+}

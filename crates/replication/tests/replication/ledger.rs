@@ -1,0 +1,140 @@
+//! The ledger says which component cost how many bits.
+
+use crate::common::{Body, SECONDS_PER_TICK, Sent, Tag, choose, settings, world};
+use crate::support::{header_bits, line};
+use aether_bits::{Ages, Basis, BitWriter, Replicate};
+use aether_replication::{Deltas, Frame, Gathered, Ledger, Link, View};
+use aether_wire::{EntityId, InputSeq};
+use aether_world::World;
+
+/// A room with two clients that see everything, and the bill of its last snapshot.
+struct Billed {
+    world: World,
+    views: [View; 2],
+    /// All bits beside the headers, with the padding of the last byte of each packet.
+    bits_max: usize,
+    ledger: Ledger,
+    packets: Vec<Vec<u8>>,
+}
+
+impl Billed {
+    fn new() -> Billed {
+        let views = [View::new(Link::Ordered), View::new(Link::Ordered)];
+        Billed { world: world(), views, bits_max: 0, ledger: Ledger::default(), packets: Vec::new() }
+    }
+
+    fn round(&mut self, act: impl FnOnce(&mut World)) {
+        self.world.advance();
+        act(&mut self.world);
+        self.world.settle();
+        let (world, settings) = (&self.world, settings());
+        let frame = Frame { world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
+        let (mut deltas, mut gathered, mut sent) = (Deltas::default(), Gathered::default(), Sent::default());
+        deltas.begin(world, SECONDS_PER_TICK);
+        gathered.begin();
+        for view in &mut self.views {
+            view.look(world.tick(), &[], |visible, changes| choose(world, visible, changes, |_| true));
+            view.gather(&frame, &mut deltas, &mut gathered);
+            view.assemble(&frame, &deltas, &mut gathered, InputSeq(0), &mut sent);
+        }
+        self.ledger = Ledger::default();
+        deltas.charge(&mut gathered, &mut self.ledger);
+        self.packets = sent.0;
+        self.bits_max = self.packets.iter().map(|packet| packet.len() * 8 - header_bits(packet)).sum();
+    }
+}
+
+/// Twelve entities, of which the first four have a tag.
+fn populate(world: &mut World) -> Vec<EntityId> {
+    let ids = line(world, 12, 3.0);
+    for &id in &ids[..4] {
+        world.insert(id, Tag { name: "name".to_owned(), score: id.slot as u16 }).unwrap();
+    }
+    ids
+}
+
+fn bits_of_full(value: &impl Replicate) -> u64 {
+    let mut writer = BitWriter::new();
+    value.write_full(&mut writer);
+    writer.bits() as u64
+}
+
+#[test]
+fn whole_entities_are_charged_by_component_for_every_client() {
+    let mut room = Billed::new();
+    room.round(|world| drop(populate(world)));
+    let bodies: u64 = room.world.each::<Body>().map(|(_, body)| bits_of_full(body)).sum();
+    let tags: u64 = room.world.each::<Tag>().map(|(_, tag)| bits_of_full(tag)).sum();
+    assert_eq!(room.ledger.component_bits, [2 * bodies, 2 * tags]);
+    // An entry has a slot of one bit, a generation and a mask besides.
+    let overhead = 2 * 12 * (1 + 16 + 2);
+    let total = 2 * (bodies + tags) as usize + overhead;
+    assert!((room.bits_max - 16..=room.bits_max).contains(&total), "{total} bits in {}", room.bits_max);
+}
+
+#[test]
+fn a_difference_is_charged_as_it_was_written() {
+    let mut room = Billed::new();
+    let mut ids = Vec::new();
+    room.round(|world| ids = populate(world));
+    let before = room.world.get::<Body>(ids[5]).unwrap().clone();
+    room.round(|world| world.get_mut::<Body>(ids[5]).unwrap().position = [40.0, 3.0]);
+    let mut writer = BitWriter::new();
+    let ages = Ages { elapsed: 1, spacing: 0, seconds_per_tick: SECONDS_PER_TICK };
+    let basis = Basis { value: &before, earlier: None, ages };
+    room.world.get::<Body>(ids[5]).unwrap().write_delta(basis, &mut writer);
+    assert_eq!(room.ledger.component_bits, [2 * writer.bits() as u64, 0]);
+}
+
+#[test]
+fn a_component_that_did_not_change_costs_nothing() {
+    let mut room = Billed::new();
+    let mut ids = Vec::new();
+    room.round(|world| ids = populate(world));
+    room.round(|world| world.get_mut::<Tag>(ids[2]).unwrap().score = 99);
+    assert_eq!(room.ledger.component_bits[0], 0);
+    assert!(room.ledger.component_bits[1] > 0);
+    room.round(|world| world.each_mut::<Body>(|_, body| body.heading += 1.0));
+    assert!(room.ledger.component_bits[0] > 0);
+    assert_eq!(room.ledger.component_bits[1], 0);
+    room.round(|_| {});
+    assert_eq!(room.ledger.component_bits.iter().sum::<u64>(), 0);
+}
+
+#[test]
+fn the_bill_never_exceeds_what_was_sent() {
+    let mut room = Billed::new();
+    room.round(|world| drop(populate(world)));
+    for step in 0..30 {
+        room.round(|world| {
+            world.each_mut::<Body>(|id, body| body.position[0] += (id.slot + step) as f32 / 10.0);
+            world.each_mut::<Tag>(|_, tag| tag.score += u16::from(step % 3 == 0));
+        });
+        let charged = room.ledger.component_bits.iter().sum::<u64>() as usize;
+        assert!(charged <= room.bits_max, "{charged} of {}", room.bits_max);
+        // Twelve slots, twelve sources and four masks of two bits are all there is besides.
+        assert!(room.bits_max - charged <= 2 * (12 * 6 + 4 * 2 + 8), "{charged} of {}", room.bits_max);
+    }
+}
+
+#[test]
+fn what_the_budget_held_back_is_not_charged() {
+    let mut world = world();
+    world.advance();
+    line(&mut world, 100, 1.0);
+    world.settle();
+    let mut settings = settings();
+    settings.bytes_max = 100;
+    let frame = Frame { world: &world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
+    let (mut deltas, mut gathered, mut sent) = (Deltas::default(), Gathered::default(), Sent::default());
+    let mut view = View::new(Link::Ordered);
+    deltas.begin(&world, SECONDS_PER_TICK);
+    view.look(world.tick(), &[], |visible, changes| choose(&world, visible, changes, |_| true));
+    view.gather(&frame, &mut deltas, &mut gathered);
+    view.assemble(&frame, &deltas, &mut gathered, InputSeq(0), &mut sent);
+    let mut ledger = Ledger::default();
+    let updates = deltas.charge(&mut gathered, &mut ledger);
+    assert_eq!(deltas.len(), 100);
+    assert!(updates < 20);
+    assert!(ledger.component_bits[0] <= 800);
+}

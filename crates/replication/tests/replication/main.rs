@@ -1,0 +1,20 @@
+//! Sending and receiving state through the public surface, one topic per file.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod acknowledgements;
+mod budget;
+mod descriptors;
+mod hostile_packets;
+mod interest;
+mod joiners;
+mod ledger;
+mod order_of_arrival;
+mod pull;
+mod reused_slots;
+mod rings;
+mod sharing;
+mod support;

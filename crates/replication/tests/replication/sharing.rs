@@ -1,0 +1,169 @@
+//! Differences are encoded once for all clients, in one pass or in several.
+
+use crate::common::{Random, SECONDS_PER_TICK, Sent, choose, ended, settings, stir, world};
+use crate::support::mirror;
+use aether_replication::{Deltas, Frame, Gathered, Link, Mirror, Ring, SendSettings, View};
+use aether_wire::InputSeq;
+use aether_world::World;
+
+/// Clients of both kinds with sights and speeds of their own.
+struct Crew(Vec<(View, Mirror)>);
+
+/// Clients with an even number are on ordered links.
+fn link(index: usize) -> Link {
+    if index.is_multiple_of(2) { Link::Ordered } else { Link::Unordered }
+}
+
+impl Crew {
+    fn new() -> Crew {
+        Crew((0..6).map(|index| (View::new(link(index)), mirror(link(index)))).collect())
+    }
+
+    fn look(&mut self, world: &World, step: u32) {
+        let ended = ended(world);
+        for (index, (view, _)) in self.0.iter_mut().enumerate() {
+            view.center = Some([index as f32 * 100.0, 0.0]);
+            let key = u64::from(step / 8) << 32 | (index as u64) << 20;
+            let sees = |slot: u32| Random(key ^ u64::from(slot)).chance(70);
+            view.look(world.tick(), &ended, |visible, changes| choose(world, visible, changes, sees));
+        }
+    }
+
+    /// Delivers what was sent, but for some packets of the unordered links.
+    fn deliver(&mut self, sent: &[Vec<Vec<u8>>], random: &mut Random) {
+        for (index, ((view, mirror), packets)) in self.0.iter_mut().zip(sent).enumerate() {
+            for packet in packets {
+                if link(index) == Link::Ordered || !random.chance(20) {
+                    mirror.apply(packet).unwrap();
+                }
+            }
+            view.acknowledge(mirror.acknowledgement());
+        }
+    }
+}
+
+fn send(view: &mut View, frame: &Frame<'_>, deltas: &Deltas, gathered: &mut Gathered) -> Vec<Vec<u8>> {
+    let mut sent = Sent::default();
+    view.assemble(frame, deltas, gathered, InputSeq(3), &mut sent);
+    sent.0
+}
+
+/// One pass: each client gathers and assembles with the shared differences.
+fn in_one_pass(crew: &mut Crew, frame: &Frame<'_>, deltas: &mut Deltas) -> Vec<Vec<Vec<u8>>> {
+    deltas.begin(frame.world, SECONDS_PER_TICK);
+    let mut gathered = Gathered::default();
+    let one = |(view, _): &mut (View, Mirror)| {
+        view.gather(frame, deltas, &mut gathered);
+        send(view, frame, deltas, &mut gathered)
+    };
+    crew.0.iter_mut().map(one).collect()
+}
+
+/// Three passes, of which the first and the last could run side by side.
+fn in_three_passes(crew: &mut Crew, frame: &Frame<'_>, deltas: &mut Deltas) -> Vec<Vec<Vec<u8>>> {
+    deltas.begin(frame.world, SECONDS_PER_TICK);
+    let mut gathered: Vec<Gathered> = crew.0.iter().map(|_| Gathered::default()).collect();
+    for ((view, _), gathered) in crew.0.iter_mut().zip(&mut gathered) {
+        view.survey(frame, gathered);
+    }
+    for ((view, _), gathered) in crew.0.iter_mut().zip(&mut gathered) {
+        view.resolve(frame, deltas, gathered);
+    }
+    crew.0.iter_mut().zip(&mut gathered).map(|((view, _), gathered)| send(view, frame, deltas, gathered)).collect()
+}
+
+/// Each client with differences of its own.
+fn unshared(crew: &mut Crew, frame: &Frame<'_>, _: &mut Deltas) -> Vec<Vec<Vec<u8>>> {
+    let one = |(view, _): &mut (View, Mirror)| {
+        let (mut deltas, mut gathered) = (Deltas::default(), Gathered::default());
+        deltas.begin(frame.world, SECONDS_PER_TICK);
+        view.gather(frame, &mut deltas, &mut gathered);
+        send(view, frame, &deltas, &mut gathered)
+    };
+    crew.0.iter_mut().map(one).collect()
+}
+
+type Way = fn(&mut Crew, &Frame<'_>, &mut Deltas) -> Vec<Vec<Vec<u8>>>;
+
+/// Runs a room and gives all its packets.
+fn run(seed: u64, settings: &SendSettings, way: Way) -> Vec<Vec<Vec<Vec<u8>>>> {
+    let (mut world, mut random, mut loss) = (world(), Random(seed), Random(!seed));
+    let mut crew = Crew::new();
+    let mut deltas = Deltas::default();
+    let run = (0..80).map(|step| {
+        world.advance();
+        stir(&mut world, &mut random);
+        world.settle();
+        crew.look(&world, step);
+        let frame = Frame { world: &world, changed: world.changed(), settings, ring_stretch: 1 };
+        let sent = way(&mut crew, &frame, &mut deltas);
+        crew.deliver(&sent, &mut loss);
+        sent
+    });
+    run.collect()
+}
+
+fn all_settings() -> [SendSettings; 2] {
+    let rings = vec![Ring { distance: 300.0, interval: 1 }, Ring { distance: 600.0, interval: 4 }];
+    [settings(), SendSettings { bytes_max: 120, rings, ..settings() }]
+}
+
+#[test]
+fn three_passes_give_the_same_bytes_as_one() {
+    for settings in all_settings() {
+        for seed in 0..6 {
+            assert!(run(seed, &settings, in_three_passes) == run(seed, &settings, in_one_pass), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn shared_differences_give_the_same_bytes_as_ones_own() {
+    for settings in all_settings() {
+        for seed in 0..6 {
+            assert!(run(seed, &settings, unshared) == run(seed, &settings, in_one_pass), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn clients_with_the_same_baseline_share_one_difference() {
+    let (mut world, settings) = (world(), settings());
+    let mut crew = Crew((0..4).map(|_| (View::new(Link::Ordered), mirror(Link::Ordered))).collect());
+    let mut deltas = Deltas::default();
+    for step in 0..3 {
+        world.advance();
+        if step == 0 {
+            crate::support::line(&mut world, 10, 1.0);
+        }
+        crate::support::nudge_all(&mut world, &mut Random(step));
+        world.settle();
+        for (view, _) in &mut crew.0 {
+            view.look(world.tick(), &[], |visible, changes| choose(&world, visible, changes, |_| true));
+        }
+        let frame = Frame { world: &world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
+        let sent = in_one_pass(&mut crew, &frame, &mut deltas);
+        assert!(sent.windows(2).all(|pair| pair[0] == pair[1]));
+        assert_eq!(deltas.len(), 10, "step {step}");
+    }
+}
+
+/// A tick thread runs many rooms, whose ticks have the same numbers.
+#[test]
+fn one_scratch_memory_serves_several_worlds() {
+    let settings = settings();
+    let mut worlds = [world(), world()];
+    for (index, world) in worlds.iter_mut().enumerate() {
+        world.advance();
+        crate::support::line(world, 20 - 10 * index, 3.0 + index as f32);
+        world.settle();
+    }
+    let mut shared = Deltas::default();
+    for world in &worlds {
+        let frame = Frame { world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
+        let mut crews = [Crew::new(), Crew::new()];
+        crews.iter_mut().for_each(|crew| crew.look(world, 0));
+        let expected = in_one_pass(&mut crews[0], &frame, &mut Deltas::default());
+        assert!(in_one_pass(&mut crews[1], &frame, &mut shared) == expected);
+    }
+}

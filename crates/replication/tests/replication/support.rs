@@ -1,0 +1,170 @@
+//! A room with one client whose packets the test itself carries.
+
+use crate::common::{Body, Random, SECONDS_PER_TICK, Sent, Tag, choose, settings, world};
+use aether_bits::{BitReader, Schema};
+use aether_replication::{Deltas, Frame, Gathered, Link, Mirror, SendSettings, View};
+use aether_space::SlotSet;
+use aether_wire::{EntityId, InputSeq};
+use aether_world::World;
+
+/// The most bytes of a packet's header.
+pub const HEADER_BYTES: usize = 13;
+
+/// One world, one client, and what of the world's changes the client was not shown yet.
+pub struct Room {
+    pub world: World,
+    pub settings: SendSettings,
+    pub view: View,
+    pub mirror: Mirror,
+    pub ring_stretch: u32,
+    pub input_ack: InputSeq,
+    pub changed: SlotSet,
+    pub ended: Vec<u32>,
+    deltas: Deltas,
+    gathered: Gathered,
+}
+
+impl Room {
+    pub fn new(link: Link) -> Room {
+        Room {
+            world: world(),
+            settings: settings(),
+            view: View::new(link),
+            mirror: mirror(link),
+            ring_stretch: 1,
+            input_ack: InputSeq(0),
+            changed: SlotSet::new(),
+            ended: Vec::new(),
+            deltas: Deltas::default(),
+            gathered: Gathered::default(),
+        }
+    }
+
+    /// One tick of the world, without a snapshot.
+    pub fn tick(&mut self, act: impl FnOnce(&mut World)) {
+        self.world.advance();
+        act(&mut self.world);
+        self.world.settle();
+        self.changed.union_with(self.world.changed());
+        self.ended.extend(self.world.despawned().iter().map(|id| id.slot));
+    }
+
+    /// The packets of a snapshot for a client that sees what `sees` says.
+    pub fn packets_of(&mut self, sees: impl Fn(u32) -> bool) -> Vec<Vec<u8>> {
+        let Room { world, settings, view, deltas, gathered, .. } = self;
+        self.ended.sort_unstable();
+        view.look(world.tick(), &self.ended, |visible, changes| choose(world, visible, changes, sees));
+        let frame = Frame { world, changed: &self.changed, settings, ring_stretch: self.ring_stretch };
+        deltas.begin(world, SECONDS_PER_TICK);
+        view.gather(&frame, deltas, gathered);
+        let mut sent = Sent::default();
+        view.assemble(&frame, deltas, gathered, self.input_ack, &mut sent);
+        self.changed.clear();
+        self.ended.clear();
+        sent.0
+    }
+
+    /// The packets of a snapshot for a client that sees everything.
+    pub fn packets(&mut self) -> Vec<Vec<u8>> {
+        self.packets_of(|_| true)
+    }
+
+    /// A snapshot that this client is not sent; its view keeps what changed.
+    pub fn skip(&mut self, sees: impl Fn(u32) -> bool) {
+        let Room { world, view, .. } = self;
+        self.ended.sort_unstable();
+        view.look(world.tick(), &self.ended, |visible, changes| choose(world, visible, changes, sees));
+        view.defer(&self.changed);
+        self.changed.clear();
+        self.ended.clear();
+    }
+
+    /// Hands packets to the client, whose acknowledgement arrives at once.
+    pub fn deliver(&mut self, packets: &[Vec<u8>]) {
+        for packet in packets {
+            self.mirror.apply(packet).unwrap();
+        }
+        self.view.acknowledge(self.mirror.acknowledgement());
+    }
+
+    /// A tick and a snapshot that arrives.
+    pub fn round(&mut self, act: impl FnOnce(&mut World)) -> Vec<Vec<u8>> {
+        self.tick(act);
+        let packets = self.packets();
+        self.deliver(&packets);
+        packets
+    }
+
+    /// Rounds without changes until the client agrees; gives how many that took.
+    pub fn rounds_to_agreement(&mut self, rounds_max: u32) -> u32 {
+        for round in 0..rounds_max {
+            if self.agrees() {
+                return round;
+            }
+            self.round(|_| {});
+        }
+        assert!(self.agrees(), "no agreement after {rounds_max} rounds");
+        rounds_max
+    }
+
+    /// Whether the client holds exactly what it is shown.
+    pub fn agrees(&self) -> bool {
+        self.mirror.hash() == self.world.hash_of(self.view.visible().iter())
+    }
+
+    /// Whether the client has an entity's body as it is now.
+    pub fn is_fresh(&self, id: EntityId) -> bool {
+        self.mirror.get::<Body>(id).is_some_and(|body| Some(body) == self.world.get::<Body>(id))
+    }
+}
+
+pub fn mirror(link: Link) -> Mirror {
+    Mirror::builder().component::<Body>().component::<Tag>().build(link, SECONDS_PER_TICK)
+}
+
+pub fn typeless_mirror(link: Link, world: &World) -> Mirror {
+    let schema = Schema { components: world.schema(), ..Schema::default() };
+    Mirror::builder().described(&schema).build(link, SECONDS_PER_TICK)
+}
+
+pub fn body_at(x: f32, y: f32) -> Body {
+    Body { position: [x, y], velocity: [0.0, 0.0], heading: 0.0 }
+}
+
+/// Spawns so many bodies on a line, `spacing` apart.
+pub fn line(world: &mut World, count: usize, spacing: f32) -> Vec<EntityId> {
+    (0..count).map(|index| world.spawn(body_at(index as f32 * spacing, 0.0)).unwrap()).collect()
+}
+
+/// Changes every body a little, so that none is as it was in any recent tick.
+pub fn nudge_all(world: &mut World, random: &mut Random) {
+    let tick = world.tick().0;
+    world.each_mut::<Body>(|_, body| {
+        body.position[1] = (tick % 4_000) as f32 / 100.0;
+        body.velocity[0] = random.within(-5.0, 5.0);
+    });
+}
+
+pub fn bytes_of(packets: &[Vec<u8>]) -> usize {
+    packets.iter().map(Vec::len).sum()
+}
+
+/// The counts of a packet: what it says was removed, what it sends whole and what it updates.
+pub fn counts(packet: &[u8]) -> [usize; 3] {
+    let mut reader = BitReader::new(packet);
+    for bits in [32, 16, 16, 1, 3] {
+        reader.read(bits).unwrap();
+    }
+    std::array::from_fn(|_| if reader.read_bool().unwrap() { reader.read(10).unwrap() as usize } else { 0 })
+}
+
+/// The counts of all packets of a snapshot together.
+pub fn counts_of(packets: &[Vec<u8>]) -> [usize; 3] {
+    packets.iter().map(|packet| counts(packet)).fold([0; 3], |sum, counts| std::array::from_fn(|i| sum[i] + counts[i]))
+}
+
+/// The bits of a packet before its first entry.
+pub fn header_bits(packet: &[u8]) -> usize {
+    let present = counts(packet).iter().filter(|&&count| count > 0).count();
+    32 + 16 + 16 + 1 + 3 + 3 + 10 * present
+}
