@@ -87,7 +87,6 @@ impl Line {
     }
 
     fn send(&mut self, world: &World) -> Sent {
-        self.snapshot += 1;
         let frame = Frame { world, changed: world.changed(), settings: &self.settings, ring_stretch: 1 };
         let mut sent = Sent::default();
         self.deltas.begin(world, self.settings.seconds_per_tick);

@@ -19,9 +19,9 @@ const FORMS_MAX: u32 = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     tick: Tick,
-    round: u64,
+    round: u32,
     /// Per stretch: the round in which it was last used, its first form and how many there are.
-    heads: Vec<(u64, u32, u32)>,
+    heads: Vec<(u32, u32, u32)>,
     blocks: Vec<Block>,
     members: Vec<Member>,
     /// The bits of all members but the first, whose lead depends on what stands before it.
@@ -79,7 +79,10 @@ impl Want<'_> {
 }
 
 impl Blocks {
-    pub fn begin(&mut self, tick: Tick, round: u64) {
+    pub fn begin(&mut self, tick: Tick, round: u32) {
+        if round <= self.round {
+            self.heads.clear();
+        }
         (self.tick, self.round) = (tick, round);
         self.blocks.clear();
         self.members.clear();

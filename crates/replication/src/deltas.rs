@@ -3,6 +3,7 @@
 use crate::blocks::Blocks;
 use crate::gather::Gathered;
 use aether_bits::{Ages, BitWriter};
+use aether_space::SlotSet;
 use aether_wire::Tick;
 use aether_world::{World, bits_of};
 
@@ -11,7 +12,7 @@ use aether_world::{World, bits_of};
 pub struct Deltas {
     tick: Tick,
     /// Raised with every snapshot; what bears an older number is of no use any more.
-    round: u64,
+    round: u32,
     seconds_per_tick: f32,
     /// The encoded bits; every range begins at a word.
     arena: BitWriter,
@@ -23,11 +24,13 @@ pub struct Deltas {
     components: usize,
     /// Stretches that several clients need in the same form.
     pub(crate) blocks: Blocks,
+    /// Scratch memory of [`Deltas::foresee`].
+    pub(crate) wanted: SlotSet,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Head {
-    round: u64,
+    round: u32,
     key: Key,
     found: Found,
 }
@@ -51,6 +54,8 @@ pub(crate) struct Found {
     pub full: bool,
     /// The spacing that was used: zero also where the state before the baseline is no longer known.
     pub spacing: u8,
+    /// The first 64 bits, which most often are all.
+    pub start: u64,
 }
 
 /// Where an encoded difference lies.
@@ -61,8 +66,6 @@ struct Range {
     word: u32,
     /// The next difference of the same slot.
     next: u32,
-    /// The first 64 bits, which most often are all.
-    start: u64,
 }
 
 /// How many bits each component cost, over all clients of a snapshot.
@@ -78,7 +81,10 @@ impl Deltas {
     /// Forgets the last snapshot's ranges and begins those of the world's current tick.
     pub fn begin(&mut self, world: &World, seconds_per_tick: f32) {
         self.tick = world.tick();
-        self.round += 1;
+        self.round = self.round.checked_add(1).unwrap_or_else(|| {
+            self.heads.clear();
+            1
+        });
         self.seconds_per_tick = seconds_per_tick;
         self.components = world.columns().len();
         self.arena.clear();
@@ -112,11 +118,11 @@ impl Deltas {
     /// Appends `bits` bits of `lead` and then an encoded difference.
     #[inline(always)]
     pub(crate) fn append(&self, lead: u64, lead_bits: u32, found: Found, writer: &mut BitWriter) {
-        let range = &self.ranges[found.range as usize];
         let bits = u32::from(found.bits);
         if lead_bits + bits <= 64 {
-            writer.write(lead | range.start << lead_bits, lead_bits + bits);
+            writer.write(lead | found.start << lead_bits, lead_bits + bits);
         } else {
+            let range = &self.ranges[found.range as usize];
             writer.write(lead, lead_bits);
             writer.append(&self.arena.words()[range.word as usize..], bits);
         }
@@ -188,8 +194,8 @@ impl Deltas {
         let bits = (self.arena.bits() - word * 64) as u16;
         self.arena.align();
         let start = self.arena.words().get(word).copied().unwrap_or(0);
-        let found = Found { range: self.ranges.len() as u32, bits, full, spacing };
-        self.ranges.push(Range { key, found, word: word as u32, next: NONE, start });
+        let found = Found { range: self.ranges.len() as u32, bits, full, spacing, start };
+        self.ranges.push(Range { key, found, word: word as u32, next: NONE });
         found
     }
 

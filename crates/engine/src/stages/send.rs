@@ -29,6 +29,7 @@ impl Sending {
     /// One client after the other; what one needed encoded is there for the next.
     fn serve(&mut self, frame: &Frame<'_>, seats: &mut [Seat]) {
         self.gathered.begin();
+        self.deltas.foresee(frame, seats.iter().filter(|seat| seat.served).map(|seat| &seat.view));
         for seat in seats.iter_mut().filter(|seat| seat.served) {
             seat.view.gather(frame, &mut self.deltas, &mut self.gathered);
             assemble(seat, frame, &self.deltas, &mut self.gathered);

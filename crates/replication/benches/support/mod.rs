@@ -130,14 +130,13 @@ impl Sender {
     pub fn new() -> Sender {
         let settings =
             SendSettings { bytes_max: usize::MAX / 16, seconds_per_tick: SECONDS_PER_TICK, ..SendSettings::default() };
-        Sender { deltas: Deltas::default(), gathered: Gathered::default(), settings, snapshot: 0 }
+        Sender { deltas: Deltas::default(), gathered: Gathered::default(), settings }
     }
 
     /// Sends one snapshot to all clients; gives the time that took: acknowledgements, encoding and packets.
     pub fn send(&mut self, world: &World, clients: &mut [Client]) -> Duration {
         let start = Instant::now();
         self.deltas.begin(world, SECONDS_PER_TICK);
-        self.snapshot += 1;
         let frame = Frame { world, changed: world.changed(), settings: &self.settings, ring_stretch: 1 };
         self.gathered.begin();
         for client in clients.iter_mut() {

@@ -1,0 +1,78 @@
+//! Where a target was when a player saw it.
+
+use crate::support::{Client, Scene, settings};
+use aether_engine::RoomSettings;
+use aether_wire::{EntityId, PlayerId, Tick, ViewTick};
+
+const REWIND_TICKS: u16 = 20;
+
+/// A room in which a target was at x = tick at every tick, up to tick 60, and a player who looks.
+fn scene() -> (Scene, Client, EntityId) {
+    let mut scene = Scene::new(RoomSettings { rewind_ticks: REWIND_TICKS, ..settings() });
+    let ann = scene.join("ann");
+    let target = scene.spawn_at([2.0, 0.0]);
+    for tick in 3..=60 {
+        scene.put(target, [tick as f32, 0.0]);
+        scene.tick();
+    }
+    assert_eq!(scene.room.now(), Tick(60));
+    (scene, ann, target)
+}
+
+/// Where `target` was for a player who just sent an input made at that view.
+fn seen(scene: &mut Scene, client: &Client, target: EntityId, (tick, fraction): (u32, u8)) -> Option<[f32; 2]> {
+    let (player, seq) = (client.player, scene.room.now().0);
+    client.push_seeing(seq, 0.0, ViewTick { tick: Tick(tick), fraction });
+    // The target rests in the tick of the shot.
+    scene.now(move |room| room.seen_by(player, target))
+}
+
+#[test]
+fn a_target_is_found_where_the_player_saw_it() {
+    let (mut scene, ann, target) = scene();
+    assert_eq!(seen(&mut scene, &ann, target, (55, 0)), Some([55.0, 0.0]));
+    assert_eq!(seen(&mut scene, &ann, target, (52, 128)), Some([52.5, 0.0]));
+    assert_eq!(seen(&mut scene, &ann, target, (52, 64)), Some([52.25, 0.0]));
+}
+
+#[test]
+fn a_view_outside_the_history_counts_as_its_end() {
+    let (mut scene, ann, target) = scene();
+    let oldest = 60.0 - f32::from(REWIND_TICKS) + 1.0;
+    assert_eq!(seen(&mut scene, &ann, target, (0, 0)), Some([oldest, 0.0]));
+    let oldest = oldest + 1.0;
+    assert_eq!(seen(&mut scene, &ann, target, (3, 0)), Some([oldest, 0.0]), "each tick forgets one");
+    assert_eq!(seen(&mut scene, &ann, target, (u32::MAX, 255)), Some([60.0, 0.0]));
+}
+
+#[test]
+fn the_view_of_the_newest_input_counts() {
+    let (mut scene, ann, target) = scene();
+    let (player, seq) = (ann.player, 100);
+    ann.push_seeing(seq, 0.0, ViewTick { tick: Tick(50), fraction: 0 });
+    scene.tick();
+    ann.push_seeing(seq + 1, 0.0, ViewTick { tick: Tick(57), fraction: 0 });
+    assert_eq!(scene.now(move |room| room.seen_by(player, target)), Some([57.0, 0.0]));
+    assert_eq!(scene.now(move |room| room.seen_by(player, target)), Some([57.0, 0.0]), "until a newer one comes");
+}
+
+#[test]
+fn what_was_not_there_then_was_not_seen() {
+    let (mut scene, ann, _) = scene();
+    let young = scene.spawn_at([5.0, 5.0]);
+    assert_eq!(seen(&mut scene, &ann, young, (55, 0)), None);
+    assert_eq!(seen(&mut scene, &ann, young, (61, 0)), Some([5.0, 5.0]));
+    let other = EntityId { generation: young.generation + 1, ..young };
+    assert_eq!(seen(&mut scene, &ann, other, (61, 0)), None);
+    let stranger = PlayerId(77);
+    assert_eq!(scene.now(move |room| room.seen_by(stranger, young)), None);
+}
+
+#[test]
+fn a_room_without_history_finds_nothing() {
+    let mut scene = Scene::new(settings());
+    let ann = scene.join("ann");
+    let target = scene.spawn_at([5.0, 5.0]);
+    scene.ticks(5);
+    assert_eq!(seen(&mut scene, &ann, target, (4, 0)), None);
+}

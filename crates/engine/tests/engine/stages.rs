@@ -1,0 +1,206 @@
+//! The five stages of a tick, and what a snapshot holds.
+
+use crate::support::{Client, Crate, Scene, joiner, read_all, settings};
+use aether_engine::{LinkEnd, RoomSettings, Stage};
+use aether_replication::Link;
+use aether_wire::Tick;
+
+#[test]
+fn every_tick_runs_the_five_stages_in_order_and_reports_its_counts() {
+    let mut scene = Scene::new(settings());
+    let ann = scene.join("ann");
+    ann.push(1, &[1.0]);
+    scene.ticks(2);
+    let expected: Vec<_> = (1..=3).flat_map(|tick| Stage::ALL.map(|stage| (Tick(tick), stage))).collect();
+    assert_eq!(scene.watch.stages, expected);
+    let inputs: Vec<_> =
+        scene.watch.ticked.iter().map(|(tick, counts)| (tick.0, counts.joins, counts.inputs)).collect();
+    assert_eq!(inputs, [(1, 1, 0), (2, 0, 1), (3, 0, 0)]);
+}
+
+#[test]
+fn the_counts_of_the_ticks_add_up_to_the_totals() {
+    let mut scene = Scene::new(settings());
+    let mut ann = scene.join("ann");
+    for seq in 1..=20 {
+        ann.push(seq, &[1.0]);
+        scene.play(1, &mut [&mut ann]);
+    }
+    let mut sum = aether_engine::Counts::default();
+    scene.watch.ticked.iter().for_each(|(_, counts)| sum.add(counts));
+    assert_eq!(sum, *scene.totals());
+    let names: Vec<_> = sum.each().filter(|(_, count)| *count > 0).map(|(name, _)| name).collect();
+    assert!(names.contains(&"inputs") && names.contains(&"snapshots"), "{names:?}");
+}
+
+#[test]
+fn what_is_spawned_in_a_tick_is_in_its_snapshot() {
+    let mut scene = Scene::new(settings());
+    let mut ann = scene.join("ann");
+    ann.read();
+    let spawned = scene.spawn_at([3.0, 4.0]);
+    ann.read();
+    assert_eq!(ann.mirror.tick(), scene.room.now());
+    assert_eq!(ann.place(spawned), Some([3.0, 4.0]));
+}
+
+#[test]
+fn what_a_join_or_an_input_spawns_or_moves_is_in_that_ticks_snapshot() {
+    let mut scene = Scene::new(settings());
+    let mut ann = scene.join("ann");
+    ann.read();
+    assert_eq!(ann.own_place(), Some([10.0, 0.0]));
+    ann.push(1, &[2.0]);
+    scene.tick();
+    ann.read();
+    assert_eq!(ann.own_place(), Some([12.0, 0.0]));
+    assert_eq!(ann.packet_ticks, [Tick(1), Tick(2)]);
+}
+
+#[test]
+fn packets_come_on_snapshot_ticks_only_and_hold_all_that_changed_since() {
+    let mut scene = Scene::new(RoomSettings { tick_hz: 20, snapshot_hz: 5, ..settings() });
+    let mut ann = scene.join("ann");
+    let (mut moved, mut spawned) = (Vec::new(), Vec::new());
+    for tick in 2..=20u32 {
+        match tick % 4 {
+            1 => spawned.push(scene.spawn_at([20.0 + tick as f32, 0.0])),
+            2 => {
+                moved.push(scene.spawn_at([20.0, tick as f32]));
+                scene.put(*moved.last().unwrap(), [1.0, 1.0]);
+            }
+            _ => scene.tick().eq(&aether_engine::RoomStatus::Running).then_some(()).unwrap(),
+        }
+        if ann.read() > 0 {
+            assert_eq!(tick % 4, 0, "tick {tick} is no snapshot tick");
+            assert!(scene.agrees_with(&ann), "at tick {tick} something is missing");
+        }
+    }
+    assert_eq!(ann.packet_ticks, [4, 8, 12, 16, 20].map(Tick));
+    assert_eq!((moved.len(), spawned.len()), (5, 4));
+    assert!(moved.iter().all(|&id| ann.place(id) == Some([1.0, 1.0])));
+    assert!(spawned.iter().all(|&id| ann.mirror.contains(id)));
+}
+
+#[test]
+fn an_entity_that_came_and_went_between_two_snapshots_is_never_mentioned() {
+    let mut scene = Scene::new(RoomSettings { tick_hz: 20, snapshot_hz: 5, ..settings() });
+    let mut ann = scene.join("ann");
+    scene.play(3, &mut [&mut ann]);
+    let brief = scene.spawn_at([10.0, 0.0]);
+    scene.next(move |room| assert!(room.world.despawn(brief)));
+    scene.play(2, &mut [&mut ann]);
+    // The slot is in use again before the next snapshot.
+    let heir = scene.spawn_at([11.0, 0.0]);
+    scene.play(4, &mut [&mut ann]);
+    assert_eq!(heir.slot, brief.slot);
+    assert!(ann.mirror.contains(heir));
+    assert!(!ann.ever.contains(&brief));
+    assert!(scene.agrees_with(&ann));
+}
+
+#[test]
+fn what_all_clients_share_is_encoded_once() {
+    const CLIENTS: u64 = 50;
+    let mut scene = Scene::new(settings());
+    // They come together, so that one difference fits all.
+    let links: Vec<_> = (0..CLIENTS).map(|_| scene.handle.join(joiner("player"), Link::Ordered).unwrap()).collect();
+    scene.tick();
+    let client = |link: LinkEnd| {
+        let player = *link.admission().unwrap().as_ref().unwrap();
+        Client::new(link, player, Link::Ordered, scene.room.settings().seconds_per_tick())
+    };
+    let mut clients: Vec<_> = links.into_iter().map(client).collect();
+    for _ in 0..10 {
+        scene.tick();
+        read_all(&mut clients);
+    }
+    let mut move_all = |clients: &mut [Client]| {
+        let before = *scene.totals();
+        scene.next(|room| room.world.each_mut::<Crate>(|_, body| body.position[1] += 1.0));
+        scene.tick();
+        read_all(clients);
+        assert!(clients.iter().all(|client| scene.agrees_with(client)));
+        let after = scene.totals();
+        (after.deltas_encoded - before.deltas_encoded, after.updates - before.updates)
+    };
+    let (encoded, _) = move_all(&mut clients);
+    assert!(encoded <= 2 * CLIENTS, "what rested may be encoded in vain once, but not {encoded} times");
+    for _ in 0..5 {
+        move_all(&mut clients);
+    }
+    let (encoded, updates) = move_all(&mut clients);
+    // Players stand 10 units apart, so each sees 20 others on either side.
+    let seen: u64 = clients.iter().map(|client| client.crates() as u64).sum();
+    assert!(seen > 20 * CLIENTS, "{seen}");
+    assert_eq!(updates, seen);
+    assert_eq!(encoded, CLIENTS, "one difference per crate that moved, and not one per client");
+}
+
+#[test]
+fn a_snapshot_keeps_to_its_bytes_the_own_entity_first_and_the_rest_comes_later() {
+    let bytes_max = 400;
+    let mut scene = Scene::new(RoomSettings { snapshot_bytes_max: bytes_max, ..settings() });
+    scene.next(|room| {
+        for step in 0..250 {
+            room.world.spawn(Crate { position: [step as f32 / 2.0, 3.3], velocity: [0.7, 0.0] }).unwrap();
+        }
+    });
+    scene.tick();
+    let mut ann = scene.join("ann");
+    ann.read();
+    assert!(ann.own_place().is_some());
+    assert!(ann.crates() < 100, "{} at once", ann.crates());
+    let mut snapshots = 1;
+    while ann.crates() < 251 {
+        let before = ann.state_bytes;
+        scene.play(1, &mut [&mut ann]);
+        snapshots += 1;
+        assert!(ann.state_bytes - before <= bytes_max + 20, "{} bytes", ann.state_bytes - before);
+        assert!(snapshots < 200, "something starves");
+    }
+    // When all rest, everything arrives.
+    scene.next(|room| room.world.each_mut::<Crate>(|_, body| body.velocity = [0.0; 2]));
+    scene.play(100, &mut [&mut ann]);
+    assert!(scene.agrees_with(&ann));
+}
+
+#[test]
+fn a_late_joiner_gets_everything_and_then_differences() {
+    let mut scene = Scene::new(settings());
+    let first = scene.spawn_at([10.0, 10.0]);
+    scene.ticks(50);
+    let mut late = scene.join("late");
+    late.read();
+    assert!(late.mirror.contains(first));
+    assert!(scene.agrees_with(&late));
+    let full = late.state_bytes;
+    scene.put(first, [11.0, 10.0]);
+    scene.play(1, &mut [&mut late]);
+    assert!(scene.agrees_with(&late));
+    assert!(late.state_bytes - full < full, "a difference is smaller than the whole");
+}
+
+#[test]
+fn several_threads_encode_the_same_bytes_as_one() {
+    let bytes = |pool: Option<usize>| {
+        let settings = RoomSettings { parallel_clients_min: 1, ..settings() };
+        let mut builder = aether_engine::Room::builder(crate::support::Yard::default(), settings).seed(3);
+        if let Some(threads) = pool {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            builder = builder.pool(std::sync::Arc::new(pool));
+        }
+        let mut room = builder.build().unwrap();
+        let links: Vec<_> = (0..20).map(|_| room.handle().join(joiner("player"), Link::Ordered).unwrap()).collect();
+        let mut packets = Vec::new();
+        for _ in 0..20 {
+            room.tick(&mut aether_engine::Unobserved);
+            packets.extend(links.iter().flat_map(|link| std::iter::from_fn(|| link.next_state())));
+        }
+        (packets, *room.totals())
+    };
+    let one = bytes(None);
+    assert!(!one.0.is_empty());
+    assert_eq!(bytes(Some(1)), one);
+    assert_eq!(bytes(Some(4)), one);
+}

@@ -1,0 +1,142 @@
+//! A room that is driven by hand.
+
+use super::client::Client;
+use super::yard::{Crate, Yard};
+use aether_engine::{
+    Audit, Context, Counts, Joiner, Observer, Permissions, Room, RoomHandle, RoomSettings, RoomStatus, Stage,
+};
+use aether_replication::Link;
+use aether_wire::{EntityId, PlayerId, Tick};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, mpsc};
+
+type Task = Box<dyn FnOnce(&mut Context<'_>) + Send>;
+
+/// A room of the yard, and what was observed of it.
+pub struct Scene {
+    pub room: Room<Yard>,
+    pub handle: RoomHandle,
+    pub watch: Watch,
+    pub revealed: Arc<Mutex<BTreeSet<(PlayerId, EntityId)>>>,
+    tasks: Arc<Mutex<Vec<Task>>>,
+}
+
+/// Keeps all that an observer is told.
+#[derive(Default)]
+pub struct Watch {
+    pub stages: Vec<(Tick, Stage)>,
+    pub ticked: Vec<(Tick, Counts)>,
+    /// Who, which account, what, and whether it was allowed.
+    pub audits: Vec<(PlayerId, String, &'static str, bool)>,
+}
+
+impl Observer for Watch {
+    fn stage(&mut self, tick: Tick, stage: Stage) {
+        self.stages.push((tick, stage));
+    }
+
+    fn ticked(&mut self, tick: Tick, counts: &Counts) {
+        self.ticked.push((tick, *counts));
+    }
+
+    fn audit(&mut self, audit: &Audit<'_>) {
+        self.audits.push((audit.player, audit.user.to_owned(), audit.action, audit.allowed));
+    }
+}
+
+/// Twenty ticks a second, a snapshot each, and no rings.
+pub fn settings() -> RoomSettings {
+    RoomSettings { tick_hz: 20, snapshot_hz: 20, rings: Vec::new(), ..RoomSettings::default() }
+}
+
+/// Someone who may do nothing but play.
+pub fn joiner(name: &str) -> Joiner {
+    Joiner { user: format!("user-{name}"), name: name.to_owned(), ..Joiner::default() }
+}
+
+impl Scene {
+    pub fn new(settings: RoomSettings) -> Self {
+        let yard = Yard::default();
+        let (tasks, revealed) = (Arc::clone(&yard.tasks), Arc::clone(&yard.revealed));
+        let room = Room::builder(yard, settings).seed(7).record("yard").build().unwrap();
+        let handle = room.handle();
+        Scene { room, handle, watch: Watch::default(), revealed, tasks }
+    }
+
+    pub fn tick(&mut self) -> RoomStatus {
+        self.room.tick(&mut self.watch)
+    }
+
+    pub fn ticks(&mut self, count: u32) {
+        for _ in 0..count {
+            self.tick();
+        }
+    }
+
+    /// Ticks, and lets the clients read after every tick.
+    pub fn play(&mut self, count: u32, clients: &mut [&mut Client]) {
+        for _ in 0..count {
+            self.tick();
+            for client in clients.iter_mut() {
+                client.read();
+            }
+        }
+    }
+
+    /// Does something to the room in its next tick, after the inputs.
+    pub fn next(&self, task: impl FnOnce(&mut Context<'_>) + Send + 'static) {
+        self.tasks.lock().unwrap().push(Box::new(task));
+    }
+
+    /// Does something to the room in a tick of its own, and gives what came of it.
+    pub fn now<T: Send + 'static>(&mut self, task: impl FnOnce(&mut Context<'_>) -> T + Send + 'static) -> T {
+        let (sender, receiver) = mpsc::channel();
+        self.next(move |room| sender.send(task(room)).unwrap());
+        self.tick();
+        receiver.recv().unwrap()
+    }
+
+    /// Puts a crate somewhere, in a tick of its own.
+    pub fn spawn_at(&mut self, position: [f32; 2]) -> EntityId {
+        self.now(move |room| room.world.spawn(Crate { position, velocity: [0.0; 2] }).unwrap())
+    }
+
+    /// Moves an entity in the next tick.
+    pub fn put(&self, entity: EntityId, position: [f32; 2]) {
+        self.next(move |room| room.world.get_mut::<Crate>(entity).unwrap().position = position);
+    }
+
+    pub fn join(&mut self, name: &str) -> Client {
+        self.join_as(joiner(name), Link::Ordered)
+    }
+
+    /// Someone with the permission for playground commands.
+    pub fn join_developer(&mut self, name: &str) -> Client {
+        let permissions = Permissions { playground: true, inspect: false };
+        self.join_as(Joiner { permissions, ..joiner(name) }, Link::Ordered)
+    }
+
+    pub fn join_as(&mut self, joiner: Joiner, link: Link) -> Client {
+        let end = self.handle.join(joiner, link).unwrap();
+        self.tick();
+        let player = *end.admission().unwrap().as_ref().unwrap();
+        Client::new(end, player, link, self.room.settings().seconds_per_tick())
+    }
+
+    /// A new connection for a player, in a tick of its own.
+    pub fn resume(&mut self, player: PlayerId) -> Client {
+        let end = self.handle.resume(player, Link::Ordered).unwrap();
+        self.tick();
+        assert_eq!(end.admission(), Some(&Ok(player)));
+        Client::new(end, player, Link::Ordered, self.room.settings().seconds_per_tick())
+    }
+
+    pub fn totals(&self) -> &Counts {
+        self.room.totals()
+    }
+
+    /// Whether a client has exactly what it may see.
+    pub fn agrees_with(&self, client: &Client) -> bool {
+        self.room.hash_seen_by(client.player) == Some(client.mirror.hash())
+    }
+}
