@@ -143,8 +143,8 @@ impl Deltas {
             for slot in wanted.intersection(frame.changed) {
                 let changes = frame.world.last_changes(slot);
                 let interval = now.0 - received.0;
-                let spacing = if changes.before == received { interval.min(SPACING_MAX) as u8 } else { 1 };
-                let key = source((changes.before, spacing), changes, now, received);
+                let spacing = if changes.before() == received { interval.min(SPACING_MAX) as u8 } else { 1 };
+                let key = source((changes.before(), spacing), changes, now, received);
                 self.find(frame.world, slot, key);
             }
         }
@@ -345,17 +345,17 @@ fn gap_order(words: &[u64]) -> u32 {
     (widths / u32::max(count, 1)).saturating_sub(1).min(GAP_ORDER_MAX)
 }
 
+/// What changes in steps moves in between: it rests only when it has been still for longer than this.
+const STEP_TICKS_MAX: u32 = 16;
+
 /// From which states an update is made. The client is known to have the state of tick `base`, and of `spacing` ticks
 /// before it. Where nothing changed since, that is the state of later ticks too, up to the newest of which the client is
 /// known to have anything: naming that one tells that the entity rested, and most entities and clients share it.
 #[inline]
 fn source((base, spacing): (Tick, u8), changes: LastChanges, now: Tick, received: Tick) -> Key {
-    let rested = received.min(Tick(changes.last.0.saturating_sub(1)));
-    let key = if base != Tick::ZERO && changes.before <= base && rested > base {
-        Key { base: rested, spacing: 1 }
-    } else {
-        Key { base, spacing }
-    };
+    let rested = received.min(changes.steady_until(base));
+    let aligned = base != Tick::ZERO && rested > base && (now.0 - base.0 > STEP_TICKS_MAX || rested.0 - base.0 == 1);
+    let key = if aligned { Key { base: rested, spacing: 1 } } else { Key { base, spacing } };
     // The client keeps states only for so long.
     let age = now.0 - key.base.0;
     if age + u32::from(key.spacing) <= BASELINE_AGE_MAX {

@@ -1,6 +1,7 @@
 //! The world of one room.
 
 use crate::Rewind;
+use crate::changes::LastChanges;
 use crate::column::{AnyColumn, Column};
 use crate::entities::{Entities, Visibility};
 use crate::places::Places;
@@ -34,15 +35,6 @@ pub struct World {
     restricted: SlotSet,
     spawns_refused: u64,
     changes: Vec<LastChanges>,
-}
-
-/// When a slot's entity last changed, and when before that.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LastChanges {
-    /// The last change.
-    pub last: Tick,
-    /// The one before; the state was the same from then until just before the last.
-    pub before: Tick,
 }
 
 /// Declares what a world holds.
@@ -365,8 +357,7 @@ impl World {
             column.settle(self.tick, &mut self.changed, &mut self.places);
         }
         for slot in self.changed.iter() {
-            let changes = &mut self.changes[slot as usize];
-            *changes = LastChanges { last: self.tick, before: changes.last };
+            self.changes[slot as usize].note(self.tick);
             if self.places.get(slot).is_none() {
                 self.placeless.insert(slot);
             } else if !self.placeless.is_empty() {
