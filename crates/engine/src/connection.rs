@@ -4,6 +4,7 @@ use crate::game::Refusal;
 use aether_replication::PacketSink;
 use aether_wire::{ClientMessage, Closing, PacketSeq, PlayerId, ServerMessage};
 use crossbeam_queue::ArrayQueue;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -56,6 +57,14 @@ pub struct LinkEnd {
 /// The inbox is full: the client sends faster than the room ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InboxFull;
+
+impl fmt::Display for InboxFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the inbox is full: the client sends faster than the room ticks")
+    }
+}
+
+impl std::error::Error for InboxFull {}
 
 impl RoomEnd {
     /// The next message of the client.

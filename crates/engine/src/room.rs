@@ -103,6 +103,14 @@ pub enum RoomStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MailboxFull;
 
+impl std::fmt::Display for MailboxFull {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the room's mailbox is full: it does not keep up")
+    }
+}
+
+impl std::error::Error for MailboxFull {}
+
 /// Builds a room.
 pub struct RoomBuilder<G> {
     game: G,
@@ -243,6 +251,13 @@ impl<G: Game> Room<G> {
             let hash = state_hash(&self.game, &self.state);
             recorder.tick(self.state.world.tick(), &self.agenda, hash);
         }
+    }
+
+    /// Drops what the room asks of services: in a replay the answers are recorded.
+    pub(crate) fn drop_requests(&mut self) {
+        while self.state.desk.requests.pop().is_some() {}
+        self.state.desk.requests_waiting = 0;
+        self.state.desk.requests_refused.clear();
     }
 
     /// Reaches this room from any thread.

@@ -40,7 +40,7 @@ impl Rotation {
     /// A rotation whose three components take `bits` bits each.
     ///
     /// # Panics
-    /// When `bits` is below 2 or above [`COMPONENT_BITS_MAX`]; in a constant that does not compile.
+    /// When `bits` is below 2 or above 16; in a constant that does not compile.
     #[must_use]
     pub const fn new(bits: u32) -> Self {
         check_bits(bits);
@@ -65,7 +65,7 @@ impl UnitVector {
     /// A unit vector whose two components take `bits` bits each.
     ///
     /// # Panics
-    /// When `bits` is below 2 or above [`COMPONENT_BITS_MAX`]; in a constant that does not compile.
+    /// When `bits` is below 2 or above 16; in a constant that does not compile.
     #[must_use]
     pub const fn new(bits: u32) -> Self {
         check_bits(bits);

@@ -74,6 +74,7 @@ impl<'a, G: Game> Replay<'a, G> {
         let next = self.ticks.next(&mut self.room.agenda).map_err(ReplayError::Recording)?;
         let Some((tick, recorded)) = next else { return Ok(None) };
         self.room.step(&mut Unobserved);
+        self.room.drop_requests();
         let found = self.room.hash();
         if found != recorded {
             return Err(ReplayError::Diverged { tick, recorded, found });
