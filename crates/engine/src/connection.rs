@@ -1,8 +1,9 @@
 //! Where a connection and a room meet: bounded queues, and no lock.
 
 use crate::game::Refusal;
+use crate::seat::closing;
 use aether_replication::PacketSink;
-use aether_wire::{ClientMessage, Closing, PacketSeq, PlayerId, ServerMessage};
+use aether_wire::{ClientMessage, CloseReason, Closing, PacketSeq, PlayerId, ServerMessage};
 use crossbeam_queue::ArrayQueue;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -102,9 +103,19 @@ impl RoomEnd {
         self.pipe.closing.get().is_some()
     }
 
-    /// Whether the client went away.
-    pub(crate) fn is_gone(&self) -> bool {
-        self.pipe.link_gone.load(Ordering::Acquire)
+    /// Why the connection is of no more use, if it is: this end closed it, or the client went away.
+    pub(crate) fn lost(&self) -> Option<CloseReason> {
+        let gone = self.pipe.link_gone.load(Ordering::Acquire);
+        self.pipe.closing.get().map(|closing| closing.reason).or(gone.then_some(CloseReason::Left))
+    }
+}
+
+impl Drop for RoomEnd {
+    /// A link is never left waiting: whoever was neither refused nor told why is told that the room failed.
+    fn drop(&mut self) {
+        if !matches!(self.pipe.admission.get(), Some(Err(_))) {
+            self.close(closing(CloseReason::RoomFailed));
+        }
     }
 }
 

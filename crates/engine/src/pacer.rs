@@ -36,7 +36,7 @@ impl Pacer {
     /// The length of a step as it is paced now.
     #[must_use]
     pub fn step(&self) -> Duration {
-        self.step.div_f32(self.rate)
+        if self.rate == 1.0 { self.step } else { self.step.div_f32(self.rate) }
     }
 
     /// Lets time run slower than the clock: 1 is normal, 0.5 half as fast.

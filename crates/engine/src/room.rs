@@ -20,6 +20,7 @@ use crossbeam_queue::ArrayQueue;
 use rayon::ThreadPool;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
 /// Joins, signals and answers that wait for a room's next tick.
@@ -74,6 +75,24 @@ pub(crate) struct Desk {
 pub(crate) struct Mailbox {
     pub letters: ArrayQueue<Letter>,
     requests: Arc<ArrayQueue<(RequestId, Request)>>,
+    /// Set when nobody opens letters any more.
+    closed: AtomicBool,
+}
+
+impl Mailbox {
+    /// Drops what waits, which tells those who wait for an answer.
+    fn empty_if_closed(&self) {
+        if self.closed.load(Ordering::SeqCst) {
+            while self.letters.pop().is_some() {}
+        }
+    }
+}
+
+impl<G: Game> Drop for Room<G> {
+    fn drop(&mut self) {
+        self.mailbox.closed.store(true, Ordering::SeqCst);
+        self.mailbox.empty_if_closed();
+    }
 }
 
 pub(crate) enum Letter {
@@ -166,7 +185,11 @@ impl<G: Game> RoomBuilder<G> {
         let requests = Arc::new(ArrayQueue::new(REQUESTS_MAX));
         let mut room = Room {
             game: self.game,
-            mailbox: Arc::new(Mailbox { letters: ArrayQueue::new(MAILBOX_MAX), requests: Arc::clone(&requests) }),
+            mailbox: Arc::new(Mailbox {
+                letters: ArrayQueue::new(MAILBOX_MAX),
+                requests: Arc::clone(&requests),
+                closed: AtomicBool::new(false),
+            }),
             agenda: Vec::new(),
             arrivals: VecDeque::new(),
             replies: VecDeque::new(),
@@ -381,6 +404,9 @@ impl<G: Game> Room<G> {
                 connection.close(closing(reason));
             }
         }
+        self.arrivals.clear();
+        self.mailbox.closed.store(true, Ordering::SeqCst);
+        self.mailbox.empty_if_closed();
         self.status = RoomStatus::Ended;
     }
 }
@@ -457,6 +483,8 @@ impl RoomHandle {
     }
 
     fn post(&self, letter: Letter) -> Result<(), MailboxFull> {
-        self.mailbox.letters.push(letter).map_err(|_| MailboxFull)
+        self.mailbox.letters.push(letter).map_err(|_| MailboxFull)?;
+        self.mailbox.empty_if_closed();
+        Ok(())
     }
 }

@@ -210,7 +210,11 @@ impl Lane {
             }
         }
         if !finished.is_empty() {
-            self.rooms.retain(|(number, _)| finished.iter().all(|(ended, _)| ended != number));
+            for (_, room) in self.rooms.extract_if(.., |(number, _)| finished.iter().any(|(ended, _)| ended == number))
+            {
+                // A game may also panic while it is dropped.
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(room)));
+            }
             for ending in finished {
                 let _ = self.ended.send(ending);
             }

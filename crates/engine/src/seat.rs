@@ -101,6 +101,14 @@ impl InputQueue {
         Some(input)
     }
 
+    /// Gives up the oldest beyond a burst, so that a stall does not make all later inputs late; tells how many.
+    pub fn trim(&mut self, burst: u32) -> u32 {
+        let excess = self.pending.len().saturating_sub(burst as usize);
+        self.pending.drain(..excess);
+        self.drops += excess as u32;
+        excess as u32
+    }
+
     /// Whether the player sends far more than it may.
     pub fn is_flooding(&self) -> bool {
         self.drops > INPUT_DROPS_MAX

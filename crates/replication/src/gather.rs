@@ -128,7 +128,8 @@ impl Deltas {
     pub fn foresee<'v>(&mut self, frame: &Frame<'_>, views: impl Iterator<Item = &'v View> + Clone) {
         let now = frame.world.tick();
         let Some(received) = views.clone().map(|view| view.received).max() else { return };
-        if received == Tick::ZERO || received == now {
+        // Too early, nobody has two states yet.
+        if received.0 <= SPACING_MAX || received == now {
             return;
         }
         let mut wanted = std::mem::take(&mut self.wanted);

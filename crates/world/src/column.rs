@@ -155,7 +155,7 @@ impl<C: Component> AnyColumn for Column<C> {
         let Some(value) = self.versions.at(slot, base) else { return false };
         let mut earlier = None;
         if ages.spacing > 0 {
-            earlier = self.versions.at(slot, Tick(base.0 - ages.spacing));
+            earlier = base.0.checked_sub(ages.spacing).and_then(|tick| self.versions.at(slot, Tick(tick)));
             if earlier.is_none() {
                 return false;
             }

@@ -38,7 +38,9 @@ impl<G: Game> Room<G> {
             }
             Happening::Message { player, seq, code, payload } => self.message(*player, *seq, (*code, payload)),
             Happening::Movement { player, movement } => {
-                if self.state.seats.get(*player).is_some() {
+                if let Some(seat) = self.state.seats.get_mut(*player) {
+                    // Movements are numbered with the inputs, so a correction names the last of either.
+                    seat.input_ack = seat.input_ack.max(movement.seq);
                     let result = self.game.movement(&mut self.state.context(), *player, movement);
                     self.state.desk.counts.refused += u64::from(result.is_err());
                 }
@@ -62,6 +64,10 @@ impl<G: Game> Room<G> {
     }
 
     fn join(&mut self, player: PlayerId, joiner: &Joiner) {
+        if self.state.seats.iter().last().is_some_and(|last| last.id >= player) {
+            // Numbers only grow; a recording that says otherwise is damaged.
+            return;
+        }
         let arrival = self.arrivals.pop_front_if(|(waiting, _, _)| *waiting == player);
         let full = self.state.seats.len() >= self.state.settings.players_max;
         let result = match full {
@@ -167,6 +173,10 @@ impl<G: Game> Room<G> {
 
     fn acknowledge_command(&mut self, player: PlayerId, seq: CommandSeq, result: Result<(), Refusal>) {
         self.state.desk.counts.refused += u64::from(result.is_err());
+        if seq == CommandSeq(0) {
+            // Zero asks for no answer.
+            return;
+        }
         let error = result.err().map(|Refusal { code, message }| CommandError { code, message });
         self.state.context().deliver(player, ServerMessage::Ack(Ack { seq, error }));
     }

@@ -6,10 +6,10 @@ use crate::observer::{Counts, Observer, Stage};
 use crate::recording::Happening;
 use crate::request::Answer;
 use crate::room::{Letter, Room};
-use crate::seat::{PendingInput, Queued, Seat, closing};
+use crate::seat::{InputQueue, PendingInput, Queued, Seat, closing};
 use aether_replication::{Link, View};
 use aether_wire::{
-    ClientMessage, CloseReason, CommandSeq, ErrorCode, GameBody, InputPayload, Inputs, PlayerId, Possession,
+    ClientMessage, CloseReason, CommandSeq, ErrorCode, GameBody, InputPayload, InputSeq, Inputs, PlayerId, Possession,
     ServerMessage, StateAck,
 };
 use std::sync::Arc;
@@ -26,20 +26,23 @@ impl<G: Game> Room<G> {
         let resume_ticks = self.state.settings.resume_ticks;
         let now = self.now();
         for seat in self.state.seats.iter_mut() {
-            if seat.connection.as_ref().is_some_and(|connection| connection.is_gone() || connection.is_closed()) {
+            // Asked before the messages are read: whoever says goodbye and goes at once is still heard.
+            let lost = seat.connection.as_ref().and_then(RoomEnd::lost);
+            let mut intake = Intake { seat, agenda: &mut self.agenda, counts: &mut self.state.desk.counts };
+            intake.messages();
+            if lost.is_some() {
                 seat.connection = None;
                 seat.detached_at = Some(now);
             }
             if seat.detached_at.is_some_and(|since| now.since(since) >= resume_ticks) {
-                let reason = if resume_ticks == 0 { CloseReason::Left } else { CloseReason::TimedOut };
+                let reason = if resume_ticks == 0 { lost.unwrap_or(CloseReason::Left) } else { CloseReason::TimedOut };
                 seat.leaving.get_or_insert(reason);
             }
-            let mut intake = Intake { seat, agenda: &mut self.agenda, counts: &mut self.state.desk.counts };
-            intake.messages();
             seat.inputs.refill(per_tick, burst);
             while let Some(PendingInput { seq, view, bytes }) = seat.inputs.pop() {
                 self.agenda.push(Happening::Input { player: seat.id, seq, view, bytes });
             }
+            self.state.desk.counts.inputs_dropped += u64::from(seat.inputs.trim(burst));
             if seat.inputs.is_flooding() {
                 seat.leaving.get_or_insert(CloseReason::Flooded);
             }
@@ -88,6 +91,9 @@ impl<G: Game> Room<G> {
         let focus = seat.view.focus;
         seat.connection = Some(end);
         seat.detached_at = None;
+        // Inputs are numbered per connection, as packets are.
+        seat.inputs = InputQueue::default();
+        seat.input_ack = InputSeq(0);
         seat.view = View::new(link);
         seat.view.focus = focus;
         if let Some(entity) = seat.possession {

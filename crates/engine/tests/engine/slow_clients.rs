@@ -67,6 +67,30 @@ fn a_client_that_reads_now_and_then_always_gets_the_newest() {
 }
 
 #[test]
+fn what_changed_once_while_nobody_read_is_not_forgotten() {
+    for link in [Link::Ordered, Link::Unordered] {
+        let mut scene = Scene::new(settings());
+        let mut slow = scene.join_as(joiner("slow"), link);
+        let [moved, ended] = [1.0, 2.0].map(|y| scene.spawn_at([10.0, y]));
+        scene.play(30, &mut [&mut slow]);
+        assert!(scene.agrees_with(&slow));
+        // Something keeps the queue full; the rest changes behind it.
+        scene.put(moved, [11.0, 1.0]);
+        scene.tick();
+        scene.put(moved, [12.0, 1.0]);
+        scene.next(move |room| assert!(room.world.despawn(ended)));
+        let spawned = scene.spawn_at([10.0, 3.0]);
+        scene.ticks(5);
+        slow.read();
+        assert_eq!(slow.place(moved), Some([11.0, 1.0]));
+        scene.play(1, &mut [&mut slow]);
+        assert_eq!(slow.place(moved), Some([12.0, 1.0]), "over {link:?}");
+        assert!(slow.mirror.contains(spawned) && !slow.mirror.contains(ended));
+        assert!(scene.agrees_with(&slow));
+    }
+}
+
+#[test]
 fn the_largest_snapshot_fits_the_queue() {
     let settings = RoomSettings {
         entities_max: 20_000,

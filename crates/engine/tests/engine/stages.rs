@@ -61,25 +61,43 @@ fn what_a_join_or_an_input_spawns_or_moves_is_in_that_ticks_snapshot() {
 fn packets_come_on_snapshot_ticks_only_and_hold_all_that_changed_since() {
     let mut scene = Scene::new(RoomSettings { tick_hz: 20, snapshot_hz: 5, ..settings() });
     let mut ann = scene.join("ann");
-    let (mut moved, mut spawned) = (Vec::new(), Vec::new());
-    for tick in 2..=20u32 {
-        match tick % 4 {
-            1 => spawned.push(scene.spawn_at([20.0 + tick as f32, 0.0])),
-            2 => {
-                moved.push(scene.spawn_at([20.0, tick as f32]));
-                scene.put(*moved.last().unwrap(), [1.0, 1.0]);
-            }
-            _ => scene.tick().eq(&aether_engine::RoomStatus::Running).then_some(()).unwrap(),
+    let known = [1.0, 2.0, 3.0].map(|y| scene.spawn_at([20.0, y]));
+    scene.play(4, &mut [&mut ann]);
+    for tick in 9..=40u32 {
+        // One of three moves in each tick between snapshots, and something is spawned in one of them.
+        if let Some(&entity) = known.get(tick as usize % 4) {
+            scene.put(entity, [20.0, tick as f32]);
         }
+        if tick % 4 == 1 {
+            scene.next(|room| {
+                room.world.spawn(Crate { position: [30.0, 0.0], velocity: [0.0; 2] }).unwrap();
+            });
+        }
+        scene.tick();
         if ann.read() > 0 {
             assert_eq!(tick % 4, 0, "tick {tick} is no snapshot tick");
             assert!(scene.agrees_with(&ann), "at tick {tick} something is missing");
         }
     }
-    assert_eq!(ann.packet_ticks, [4, 8, 12, 16, 20].map(Tick));
-    assert_eq!((moved.len(), spawned.len()), (5, 4));
-    assert!(moved.iter().all(|&id| ann.place(id) == Some([1.0, 1.0])));
-    assert!(spawned.iter().all(|&id| ann.mirror.contains(id)));
+    assert_eq!(ann.packet_ticks, [4, 12, 16, 20, 24, 28, 32, 36, 40].map(Tick));
+    assert_eq!(ann.crates(), 1 + 3 + 8);
+}
+
+#[test]
+fn an_entity_that_takes_the_slot_of_another_between_two_snapshots_takes_its_place() {
+    let mut scene = Scene::new(RoomSettings { tick_hz: 20, snapshot_hz: 5, ..settings() });
+    let mut ann = scene.join("ann");
+    let first = scene.spawn_at([10.0, 1.0]);
+    scene.play(2, &mut [&mut ann]);
+    assert!(ann.mirror.contains(first));
+    scene.next(move |room| assert!(room.world.despawn(first)));
+    scene.tick();
+    let second = scene.spawn_at([10.0, 2.0]);
+    assert_eq!(second.slot, first.slot);
+    scene.play(2, &mut [&mut ann]);
+    assert!(!ann.mirror.contains(first));
+    assert_eq!(ann.place(second), Some([10.0, 2.0]));
+    assert!(scene.agrees_with(&ann));
 }
 
 #[test]
