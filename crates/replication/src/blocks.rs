@@ -55,7 +55,7 @@ pub(crate) struct Member {
 /// What a client needs of a stretch.
 #[derive(Clone, Copy)]
 pub(crate) struct Want<'a> {
-    pub word: usize,
+    pub word: u32,
     /// The slots of the stretch that it sees.
     pub seen: u64,
     /// Those of them that are due.
@@ -91,7 +91,7 @@ impl Blocks {
 
     /// The number of the form that a client needs, if another one needed it before.
     pub fn find(&self, want: &Want<'_>) -> Option<u32> {
-        let &(round, mut number, _) = self.heads.get(want.word)?;
+        let &(round, mut number, _) = self.heads.get(want.word as usize)?;
         if round != self.round {
             return None;
         }
@@ -107,10 +107,11 @@ impl Blocks {
 
     /// Keeps what a client was found to need, if it can be shared: differences only, all from one source.
     pub fn keep(&mut self, want: &Want<'_>, due: &[Due], deltas: &Deltas) {
-        if want.word >= self.heads.len() {
-            self.heads.resize(want.word + 1, (0, NONE, 0));
+        let word = want.word as usize;
+        if word >= self.heads.len() {
+            self.heads.resize(word + 1, (0, NONE, 0));
         }
-        let (round, next, forms) = self.heads[want.word];
+        let (round, next, forms) = self.heads[word];
         let (next, forms) = if round == self.round { (next, forms) } else { (NONE, 0) };
         let Some(source) = due.first().map(|first| first.source(self.tick)) else { return };
         let uniform = due.iter().all(|due| !due.found.full && due.source(self.tick) == source);
@@ -128,7 +129,7 @@ impl Blocks {
         }
         let run_bits = (self.runs.bits() - run_word * 64) as u32;
         self.runs.align();
-        self.heads[want.word] = (self.round, self.blocks.len() as u32, forms + 1);
+        self.heads[word] = (self.round, self.blocks.len() as u32, forms + 1);
         self.blocks.push(Block {
             due: want.due,
             received: want.received,

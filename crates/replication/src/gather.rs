@@ -22,7 +22,9 @@ pub struct Gathered {
     pub(crate) uses: Vec<u32>,
     pub(crate) block_uses: Vec<u32>,
     urgency: Vec<(f32, u32)>,
-    /// Per stretch of 64 slots: those that are due.
+    /// The stretches of 64 slots in which something is due.
+    stretches: Vec<Stretch>,
+    /// Scratch memory: one bit per slot.
     words: Vec<u64>,
     /// The order of the code for gaps.
     pub(crate) gap_order: u32,
@@ -30,6 +32,18 @@ pub struct Gathered {
     bits: usize,
     /// Whether anything due is a whole entity.
     pub(crate) any_full: bool,
+}
+
+/// 64 slots, some of which are due.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    word: u32,
+    /// Where it begins in the roster.
+    before: u32,
+    /// The slots that the client sees.
+    seen: u64,
+    /// Those of them that are due.
+    due: u64,
 }
 
 /// One entity that is due; or a block of them, and then `found.range` is its number and `found.bits` is zero.
@@ -77,7 +91,8 @@ impl Gathered {
 
     /// How many bits the packets of the `count` most urgent take, headers included.
     fn packed_bits(&mut self, count: usize, now: Tick) -> usize {
-        self.words.fill(0);
+        self.words.clear();
+        self.words.resize(self.due.last().map_or(0, |due| due.slot as usize / 64 + 1), 0);
         for &(_, index) in &self.urgency[..count] {
             let slot = self.due[index as usize].slot as usize;
             self.words[slot / 64] |= 1 << (slot % 64);
@@ -158,16 +173,14 @@ impl View {
     pub fn gather(&mut self, frame: &Frame<'_>, deltas: &mut Deltas, gathered: &mut Gathered) {
         self.prepare(frame, gathered);
         let rings = Rings::new(frame, self.center, self.snapshots);
-        let mut before = 0;
-        for word in 0..gathered.words.len() {
-            let (seen, due) = (self.roster.visible.words()[word], gathered.words[word]);
-            if due.count_ones() >= DUE_MIN && rings.is_none() {
-                self.list_block((word, seen, due, before), frame, deltas, gathered);
-            } else if due != 0 {
+        for index in 0..gathered.stretches.len() {
+            let stretch = gathered.stretches[index];
+            if stretch.due.count_ones() >= DUE_MIN && rings.is_none() {
+                self.list_block(stretch, frame, deltas, gathered);
+            } else {
                 let find = |slot, key| deltas.find(frame.world, slot, key);
-                self.list((word, seen, due, before), frame, (rings.as_ref(), gathered), find);
+                self.list(stretch, frame, (rings.as_ref(), gathered), find);
             }
-            before += seen.count_ones();
         }
         if gathered.bits > frame.settings.bytes_max * 8 {
             gathered.unfold(deltas, &self.roster.visible);
@@ -178,12 +191,9 @@ impl View {
     pub fn survey(&mut self, frame: &Frame<'_>, gathered: &mut Gathered) {
         self.prepare(frame, gathered);
         let rings = Rings::new(frame, self.center, self.snapshots);
-        let mut before = 0;
-        for word in 0..gathered.words.len() {
-            let (seen, due) = (self.roster.visible.words()[word], gathered.words[word]);
+        for index in 0..gathered.stretches.len() {
             let find = |_, Key { spacing, .. }| Found { bits: 1, spacing, ..Found::default() };
-            self.list((word, seen, due, before), frame, (rings.as_ref(), gathered), find);
-            before += seen.count_ones();
+            self.list(gathered.stretches[index], frame, (rings.as_ref(), gathered), find);
         }
     }
 
@@ -212,26 +222,32 @@ impl View {
         gathered.due.clear();
         (gathered.bits, gathered.any_full) = (0, false);
         let (changed, waiting) = (frame.changed.words(), self.waiting.words());
-        let due = self
-            .roster
-            .visible
-            .words()
-            .iter()
-            .enumerate()
-            .map(|(word, seen)| seen & (changed.get(word).unwrap_or(&0) | waiting.get(word).unwrap_or(&0)));
-        gathered.words.clear();
-        gathered.words.extend(due);
-        gathered.gap_order = gap_order(&gathered.words);
+        gathered.stretches.clear();
+        let (mut next, mut count, mut widths) = (0, 0, 0);
+        for (word, seen) in self.roster.visible.occupied() {
+            let due = seen & (changed.get(word).unwrap_or(&0) | waiting.get(word).unwrap_or(&0));
+            if due == 0 {
+                continue;
+            }
+            let word = word as u32;
+            let before = self.roster.visible.count_below(word * 64) as u32;
+            gathered.stretches.push(Stretch { word, before, seen, due });
+            let mut bits = due;
+            while bits != 0 {
+                let slot = word * 64 + bits.trailing_zeros();
+                bits &= bits - 1;
+                widths += (slot - next + 1).ilog2();
+                next = slot + 1;
+                count += 1;
+            }
+        }
+        // The order in which the code of these gaps is shortest, about: one below their mean width.
+        gathered.gap_order = (widths / u32::max(count, 1)).saturating_sub(1).min(GAP_ORDER_MAX);
     }
 
     /// Takes what is due of a stretch from another client that needed the same, or leaves it for the next one.
-    fn list_block(
-        &mut self,
-        (word, seen, due, before): (usize, u64, u64, u32),
-        frame: &Frame<'_>,
-        deltas: &mut Deltas,
-        gathered: &mut Gathered,
-    ) {
+    fn list_block(&mut self, stretch: Stretch, frame: &Frame<'_>, deltas: &mut Deltas, gathered: &mut Gathered) {
+        let Stretch { word, before, seen, due } = stretch;
         let (received, gap_order) = (self.received, gathered.gap_order);
         let (bases, spacings) = (self.roster.base.as_slice(), self.roster.spacing.as_slice());
         let want = Want { word, seen, due, before, bases, spacings, received, gap_order };
@@ -241,12 +257,12 @@ impl View {
             let base = Tick(frame.world.tick().0 - block.source.age);
             let spacing = block.source.spacing as u8;
             let found = Found { range: number, spacing, ..Found::default() };
-            gathered.due.push(Due { slot: word as u32 * 64 + due.trailing_zeros(), at: before, base, found });
+            gathered.due.push(Due { slot: word * 64 + due.trailing_zeros(), at: before, base, found });
             return;
         }
         let first = gathered.due.len();
         let find = |slot, key| deltas.find(frame.world, slot, key);
-        self.list((word, seen, due, before), frame, (None, gathered), find);
+        self.list(stretch, frame, (None, gathered), find);
         let (bases, spacings) = (self.roster.base.as_slice(), self.roster.spacing.as_slice());
         let want = Want { word, seen, due, before, bases, spacings, received, gap_order };
         let mut blocks = std::mem::take(&mut deltas.blocks);
@@ -258,7 +274,7 @@ impl View {
     #[inline]
     fn list(
         &mut self,
-        (word, seen, mut bits, before): (usize, u64, u64, u32),
+        Stretch { word, before, seen, due: mut bits }: Stretch,
         frame: &Frame<'_>,
         (rings, gathered): (Option<&Rings<'_>>, &mut Gathered),
         mut find: impl FnMut(u32, Key) -> Found,
@@ -268,10 +284,14 @@ impl View {
         while bits != 0 {
             let bit = bits & bits.wrapping_neg();
             bits ^= bit;
-            let slot = word as u32 * 64 + bit.trailing_zeros();
+            let slot = word * 64 + bit.trailing_zeros();
             let at = before + (seen & (bit - 1)).count_ones();
             let known = (roster.base[at as usize], roster.spacing[at as usize]);
-            let key = source(known, frame.world.last_changes(slot), now, *received);
+            // What changes all the time was in the last packet: there is nothing to look up.
+            let key = match known {
+                (base, spacing) if base == *received && now.0 - base.0 <= RECENT_TICKS_MAX => Key { base, spacing },
+                known => source(known, frame.world.last_changes(slot), now, *received),
+            };
             if key.base != Tick::ZERO && rings.is_some_and(|rings| !rings.is_turn(slot)) {
                 waiting.insert(slot);
                 continue;
@@ -330,21 +350,8 @@ const DISTANCE_HALF: f32 = 50.0;
 /// What a slot's gap and source take at the most as a rule: above this sum the exact one is made.
 const PREFIX_BITS_TYPICAL: usize = 14;
 
-/// The order of the code in which the gaps between these slots are shortest, about: one below their mean width.
-fn gap_order(words: &[u64]) -> u32 {
-    let (mut next, mut count, mut widths) = (0, 0, 0);
-    for (word, &bits) in words.iter().enumerate() {
-        let mut bits = bits;
-        while bits != 0 {
-            let slot = word as u32 * 64 + bits.trailing_zeros();
-            bits &= bits - 1;
-            widths += (slot - next + 1).ilog2();
-            next = slot + 1;
-            count += 1;
-        }
-    }
-    (widths / u32::max(count, 1)).saturating_sub(1).min(GAP_ORDER_MAX)
-}
+/// So recent a baseline, with the state before it, is certainly still kept.
+const RECENT_TICKS_MAX: u32 = BASELINE_AGE_MAX - SPACING_MAX;
 
 /// What changes in steps moves in between: it rests only when it has been still for longer than this.
 const STEP_TICKS_MAX: u32 = 16;

@@ -110,16 +110,22 @@ impl SlotSet {
     /// Adds the slots whose bits are set in `bits`, of the 64 slots from `64 * word` on.
     #[inline]
     pub fn insert_word(&mut self, word: usize, bits: u64) {
-        if bits != 0 {
-            self.reserve_words(word + 1);
-            self.set_word(word, self.words[word] | bits);
+        match self.words.get(word) {
+            Some(before) if before & bits == bits => {}
+            Some(before) => self.set_word(word, before | bits),
+            None => {
+                self.reserve_words(word + 1);
+                self.set_word(word, bits);
+            }
         }
     }
 
     /// Takes out the slots whose bits are set in `bits`, of the 64 slots from `64 * word` on.
     #[inline]
     pub fn remove_word(&mut self, word: usize, bits: u64) {
-        if let Some(&before) = self.words.get(word) {
+        if let Some(&before) = self.words.get(word)
+            && before & bits != 0
+        {
             self.set_word(word, before & !bits);
         }
     }
@@ -182,6 +188,12 @@ impl SlotSet {
     #[inline]
     pub fn intersection<'a>(&'a self, other: &'a Self) -> Intersection<'a> {
         Intersection(Walk::new(Both(self, other)))
+    }
+
+    /// The words that are not empty, each with its number, ascending.
+    #[inline]
+    pub fn occupied(&self) -> impl Iterator<Item = (usize, u64)> {
+        occupied_words(self)
     }
 
     /// The bits themselves: slot `s` is bit `s % 64` of word `s / 64`. Words past the end are zero.

@@ -1,0 +1,397 @@
+//! A client in memory: its end of the connection, the network between, and its copy of the world.
+
+use crate::conditioner::{Conditioner, Conditions, Delivery, Traffic};
+use aether_bits::{ReadError, Schema};
+use aether_engine::{LinkEnd, Refusal};
+use aether_replication::{Link, Mirror};
+use aether_wire::{
+    Ack, ClientMessage, Closing, CommandSeq, Correction, EntityId, Event, InputBytes, InputPayload, InputSeq, Inputs,
+    PlayerId, Possession, ServerMessage, Snapshot, StateAck, Tick, ViewTick, encode_state_packet,
+};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How many inputs a message repeats, the newest included: two lost messages in a row lose nothing.
+const INPUTS_REPEATED: usize = 3;
+/// How many frames may be under way on a stream before its sender has to wait, as the window of a real one bounds it.
+const STREAM_FRAMES_MAX: usize = 32;
+
+/// What a client has received on its current connection.
+#[derive(Clone, Debug, Default)]
+pub struct Received {
+    /// Events, in the order of arrival.
+    pub events: Vec<Event>,
+    /// What the player was given to steer.
+    pub possessions: Vec<Possession>,
+    /// Corrections.
+    pub corrections: Vec<Correction>,
+    /// Answers to commands.
+    pub acks: Vec<Ack>,
+    /// When the world was cleared.
+    pub cleared: Vec<Tick>,
+    /// Which entities came into view, and by the state of which tick.
+    pub sightings: Vec<Sighting>,
+    /// State packets that were applied.
+    pub packets: u64,
+    /// State packets that came too late to be of use.
+    pub packets_stale: u64,
+    /// State packets that came so late that what they are made from is no longer kept.
+    pub packets_without_baseline: u64,
+    /// What should never happen: a frame that cannot be read.
+    pub faults: Vec<String>,
+}
+
+/// An entity came into a client's view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    /// The tick of the state that showed it.
+    pub tick: Tick,
+    /// The entity.
+    pub entity: EntityId,
+}
+
+/// One client.
+pub struct Client {
+    name: String,
+    link: Link,
+    conditions: Conditions,
+    end: Option<LinkEnd>,
+    player: Option<PlayerId>,
+    refusal: Option<Refusal>,
+    closing: Option<Closing>,
+    mirror: Mirror,
+    received: Received,
+    network: Network,
+    /// The traffic of earlier connections.
+    traffic_before: Traffic,
+    stalled: bool,
+    recent_inputs: VecDeque<InputBytes>,
+    last_input: InputSeq,
+    last_command: CommandSeq,
+    /// A message that the room's inbox had no place for.
+    held_up: Option<ClientMessage>,
+}
+
+/// The four ways between a client and a room.
+struct Network {
+    state_down: Conditioner<Vec<u8>>,
+    stream_down: Conditioner<Vec<u8>>,
+    inputs_up: Conditioner<Vec<u8>>,
+    stream_up: Conditioner<Vec<u8>>,
+}
+
+impl Network {
+    fn new(link: Link, conditions: Conditions, seed: u64) -> Self {
+        let datagrams = match link {
+            Link::Ordered => Delivery::Stream,
+            Link::Unordered => Delivery::Datagrams,
+        };
+        Network {
+            state_down: Conditioner::new(conditions, datagrams, seed),
+            stream_down: Conditioner::new(conditions, Delivery::Stream, seed ^ 1),
+            inputs_up: Conditioner::new(conditions, datagrams, seed ^ 2),
+            stream_up: Conditioner::new(conditions, Delivery::Stream, seed ^ 3),
+        }
+    }
+
+    fn each(&mut self) -> [&mut Conditioner<Vec<u8>>; 4] {
+        [&mut self.state_down, &mut self.stream_down, &mut self.inputs_up, &mut self.stream_up]
+    }
+}
+
+impl Client {
+    /// The name it joined under.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What its connection promises.
+    #[must_use]
+    pub fn link(&self) -> Link {
+        self.link
+    }
+
+    /// The player it is, once it was let in.
+    #[must_use]
+    pub fn player(&self) -> Option<PlayerId> {
+        self.player
+    }
+
+    /// Why it was not let in, if it was not.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.refusal.as_ref()
+    }
+
+    /// Why the room ended the connection, if it did.
+    #[must_use]
+    pub fn closing(&self) -> Option<&Closing> {
+        self.closing.as_ref()
+    }
+
+    /// Whether it has a connection.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Whether it is in a room: connected and let in.
+    #[must_use]
+    pub fn is_in(&self) -> bool {
+        self.end.is_some() && self.player.is_some()
+    }
+
+    /// Its copy of the world.
+    #[must_use]
+    pub fn mirror(&self) -> &Mirror {
+        &self.mirror
+    }
+
+    /// What arrived on its current connection.
+    #[must_use]
+    pub fn received(&self) -> &Received {
+        &self.received
+    }
+
+    /// The number of its last input on the current connection.
+    #[must_use]
+    pub fn last_input(&self) -> InputSeq {
+        self.last_input
+    }
+
+    /// The number of its last command.
+    #[must_use]
+    pub fn last_command(&self) -> CommandSeq {
+        self.last_command
+    }
+
+    /// What its networks have seen, all connections together.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        let Network { state_down, stream_down, inputs_up, stream_up } = &self.network;
+        [state_down, stream_down, inputs_up, stream_up].into_iter().fold(self.traffic_before, |sum, network| {
+            let more = network.traffic();
+            Traffic {
+                sent: sum.sent + more.sent,
+                bytes: sum.bytes + more.bytes,
+                lost: sum.lost + more.lost,
+                doubled: sum.doubled + more.doubled,
+                delivered: sum.delivered + more.delivered,
+            }
+        })
+    }
+
+    pub(crate) fn new(name: String, link: Link, conditions: Conditions, mirror: Mirror) -> Self {
+        Client {
+            name,
+            link,
+            conditions,
+            end: None,
+            player: None,
+            refusal: None,
+            closing: None,
+            mirror,
+            received: Received::default(),
+            network: Network::new(link, conditions, 0),
+            traffic_before: Traffic::default(),
+            stalled: false,
+            recent_inputs: VecDeque::new(),
+            last_input: InputSeq(0),
+            last_command: CommandSeq(0),
+            held_up: None,
+        }
+    }
+
+    /// Begins a connection: nothing of the one before is left, and inputs count from one again.
+    pub(crate) fn connect(&mut self, end: LinkEnd, mirror: Mirror, seed: u64) {
+        self.traffic_before = self.traffic();
+        self.network = Network::new(self.link, self.conditions, seed);
+        self.end = Some(end);
+        self.mirror = mirror;
+        self.received = Received::default();
+        self.refusal = None;
+        self.closing = None;
+        self.stalled = false;
+        self.recent_inputs.clear();
+        self.last_input = InputSeq(0);
+        self.held_up = None;
+    }
+
+    /// Loses the connection without a word.
+    pub(crate) fn disconnect(&mut self) {
+        self.end = None;
+    }
+
+    pub(crate) fn set_stalled(&mut self, stalled: bool) {
+        self.stalled = stalled;
+    }
+
+    pub(crate) fn set_conditions(&mut self, conditions: Conditions) {
+        self.conditions = conditions;
+        for network in self.network.each() {
+            network.set_conditions(conditions);
+        }
+    }
+
+    pub(crate) fn heal(&mut self, now: Duration) {
+        self.conditions = Conditions::PERFECT;
+        self.stalled = false;
+        for network in self.network.each() {
+            network.heal(now);
+        }
+    }
+
+    /// Sends a reliable message.
+    pub(crate) fn send(&mut self, now: Duration, message: &ClientMessage) {
+        let stream = match self.link {
+            Link::Ordered => &mut self.network.inputs_up,
+            Link::Unordered => &mut self.network.stream_up,
+        };
+        send(stream, now, message);
+    }
+
+    pub(crate) fn next_command(&mut self) -> CommandSeq {
+        self.last_command.0 += 1;
+        self.last_command
+    }
+
+    /// Sends an input with those before it, or without one the acknowledgement alone.
+    pub(crate) fn send_input(&mut self, now: Duration, input: Option<InputBytes>) {
+        if !self.is_in() {
+            return;
+        }
+        let ack = match self.link {
+            Link::Ordered => StateAck::NONE,
+            Link::Unordered => self.mirror.acknowledgement(),
+        };
+        let Some(input) = input else {
+            if self.link == Link::Unordered {
+                send(&mut self.network.inputs_up, now, &ClientMessage::Ack(ack));
+            }
+            return;
+        };
+        self.last_input.0 += 1;
+        self.recent_inputs.push_back(input);
+        if self.recent_inputs.len() > INPUTS_REPEATED {
+            self.recent_inputs.pop_front();
+        }
+        let first_seq = InputSeq(self.last_input.0 + 1 - self.recent_inputs.len() as u32);
+        let payloads = self.recent_inputs.iter().map(|input| InputPayload::Packed(*input)).collect();
+        let view = ViewTick { tick: self.mirror.tick(), fraction: 0 };
+        send(&mut self.network.inputs_up, now, &ClientMessage::Inputs(Inputs { first_seq, payloads, ack, view }));
+    }
+
+    /// Hands what has arrived at the room to its inbox. A stream waits when that is full; a datagram is lost.
+    pub(crate) fn deliver(&mut self, now: Duration) {
+        let Some(end) = &self.end else { return };
+        let Network { inputs_up, stream_up, .. } = &mut self.network;
+        if let Some(message) = self.held_up.take() {
+            self.held_up = end.push(message.clone()).is_err().then_some(message);
+        }
+        let inputs_are_a_stream = self.link == Link::Ordered;
+        for (network, is_stream) in [(stream_up, true), (inputs_up, inputs_are_a_stream)] {
+            while self.held_up.is_none()
+                && let Some(frame) = network.pop(now)
+            {
+                match ClientMessage::decode(&frame) {
+                    Ok(message) => {
+                        let full = end.push(message.clone()).is_err();
+                        self.held_up = (full && is_stream).then_some(message);
+                    }
+                    Err(error) => self.received.faults.push(format!("the server cannot read a frame: {error}")),
+                }
+            }
+        }
+    }
+
+    /// Takes what the room has for this client and hands it to the network.
+    pub(crate) fn collect(&mut self, now: Duration) {
+        let Some(end) = self.end.as_ref().filter(|_| !self.stalled) else { return };
+        match end.admission() {
+            Some(Ok(player)) => self.player = Some(*player),
+            Some(Err(refusal)) => self.refusal = Some(refusal.clone()),
+            None => {}
+        }
+        let Network { state_down, stream_down, .. } = &mut self.network;
+        let ordered = self.link == Link::Ordered;
+        let reliable = if ordered { &mut *state_down } else { stream_down };
+        while reliable.under_way() < STREAM_FRAMES_MAX
+            && let Some(message) = end.next_reliable()
+        {
+            let mut frame = Vec::new();
+            message.encode(&mut frame).expect("the room sends only what can be written");
+            let bytes = frame.len();
+            reliable.push(now, frame, bytes);
+        }
+        if !ordered || state_down.under_way() < STREAM_FRAMES_MAX {
+            while let Some(packet) = end.next_state() {
+                let mut frame = Vec::new();
+                encode_state_packet(&packet, &mut frame).expect("the room sends only what fits");
+                end.recycle(packet);
+                let bytes = frame.len();
+                state_down.push(now, frame, bytes);
+            }
+        }
+        if let Some(closing) = end.closing() {
+            self.closing = Some(closing.clone());
+        }
+    }
+
+    /// Takes in what has arrived at the client.
+    pub(crate) fn receive(&mut self, now: Duration) {
+        if self.end.is_none() {
+            return;
+        }
+        while let Some(frame) = self.network.stream_down.pop(now) {
+            self.take_in(&frame);
+        }
+        while let Some(frame) = self.network.state_down.pop(now) {
+            self.take_in(&frame);
+        }
+        let Network { stream_down, state_down, .. } = &self.network;
+        let ordered_is_done = self.link == Link::Unordered || state_down.under_way() == 0;
+        if (self.closing.is_some() || self.refusal.is_some()) && stream_down.under_way() == 0 && ordered_is_done {
+            self.end = None;
+        }
+    }
+
+    fn take_in(&mut self, frame: &[u8]) {
+        match ServerMessage::decode(frame) {
+            Ok(ServerMessage::Snapshot(Snapshot::Packed(packet))) => self.apply(&packet),
+            Ok(ServerMessage::Event(event)) => self.received.events.push(event),
+            Ok(ServerMessage::Possession(possession)) => self.received.possessions.push(possession),
+            Ok(ServerMessage::Correction(correction)) => self.received.corrections.push(correction),
+            Ok(ServerMessage::Ack(ack)) => self.received.acks.push(ack),
+            Ok(ServerMessage::Cleared(cleared)) => self.received.cleared.push(cleared.tick),
+            Ok(other) => self.received.faults.push(format!("a room does not send {}", other.name())),
+            Err(error) => self.received.faults.push(format!("the client cannot read a frame: {error}")),
+        }
+    }
+
+    fn apply(&mut self, packet: &[u8]) {
+        match self.mirror.apply(packet) {
+            Ok(applied) if applied.stale => self.received.packets_stale += 1,
+            Ok(applied) => {
+                self.received.packets += 1;
+                let seen = self.mirror.entered().iter().map(|&entity| Sighting { tick: applied.tick, entity });
+                self.received.sightings.extend(seen);
+            }
+            // On a stream nothing comes late, so there it is a fault.
+            Err(ReadError::NoBaseline) if self.link == Link::Unordered => self.received.packets_without_baseline += 1,
+            Err(error) => self.received.faults.push(format!("the client cannot read a state packet: {error}")),
+        }
+    }
+}
+
+/// A mirror of whatever a schema describes.
+pub(crate) fn mirror_of(schema: &Schema, link: Link, seconds_per_tick: f32) -> Mirror {
+    Mirror::builder().described(schema).build(link, seconds_per_tick)
+}
+
+fn send(network: &mut Conditioner<Vec<u8>>, now: Duration, message: &ClientMessage) {
+    let mut frame = Vec::new();
+    message.encode(&mut frame).expect("a test sends only what can be written");
+    let bytes = frame.len();
+    network.push(now, frame, bytes);
+}

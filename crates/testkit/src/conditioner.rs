@@ -1,0 +1,248 @@
+//! A network that is as bad as it is told to be, in virtual time.
+
+use aether_engine::Random;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How bad a network is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Conditions {
+    /// How long every packet takes at least, one way.
+    pub latency: Duration,
+    /// How much longer it takes at most. Alone it keeps the order, as a queue that fills and empties does.
+    pub jitter: Duration,
+    /// The share of packets that are lost, from 0 to 1.
+    pub loss: f32,
+    /// The share of packets that arrive twice.
+    pub duplication: f32,
+    /// The share of packets that are held back, so that later ones overtake them.
+    pub reordering: f32,
+    /// How much gets through; without it, everything does.
+    pub bandwidth: Option<Bandwidth>,
+}
+
+/// How much gets through a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bandwidth {
+    /// Bytes a second.
+    pub bytes_per_second: u64,
+    /// Bytes that wait for their turn at most; a datagram that finds the queue full is lost.
+    pub queue_bytes_max: u64,
+}
+
+impl Conditions {
+    /// Everything arrives at once.
+    pub const PERFECT: Conditions = Conditions {
+        latency: Duration::ZERO,
+        jitter: Duration::ZERO,
+        loss: 0.0,
+        duplication: 0.0,
+        reordering: 0.0,
+        bandwidth: None,
+    };
+
+    /// A good line at home.
+    pub const BROADBAND: Conditions = Conditions {
+        latency: Duration::from_millis(20),
+        jitter: Duration::from_millis(5),
+        loss: 0.002,
+        ..Conditions::PERFECT
+    };
+
+    /// A telephone on the move.
+    pub const MOBILE: Conditions = Conditions {
+        latency: Duration::from_millis(60),
+        jitter: Duration::from_millis(60),
+        loss: 0.03,
+        duplication: 0.01,
+        reordering: 0.02,
+        bandwidth: Some(Bandwidth { bytes_per_second: 60_000, queue_bytes_max: 24_000 }),
+    };
+
+    /// The worst that a game has to bear.
+    pub const STORM: Conditions = Conditions {
+        latency: Duration::from_millis(100),
+        jitter: Duration::from_millis(200),
+        loss: 0.30,
+        duplication: 0.05,
+        reordering: 0.10,
+        bandwidth: None,
+    };
+}
+
+/// What a path promises about the packets it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// Packets are lost, doubled and reordered.
+    Datagrams,
+    /// Everything arrives once and in order; a loss costs the time of sending it again, and holds up what follows.
+    Stream,
+}
+
+/// What a conditioner has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Packets handed in.
+    pub sent: u64,
+    /// Bytes handed in.
+    pub bytes: u64,
+    /// Packets that never arrive, be it by chance or for lack of bandwidth; on a stream, that had to be sent again.
+    pub lost: u64,
+    /// Packets that arrive twice.
+    pub doubled: u64,
+    /// Packets handed out.
+    pub delivered: u64,
+}
+
+/// One direction of a network. It has no clock: `now` is the time since the test began.
+#[derive(Debug)]
+pub struct Conditioner<P> {
+    conditions: Conditions,
+    delivery: Delivery,
+    random: Random,
+    /// By arrival; the number keeps packets apart that arrive at the same time.
+    under_way: BTreeMap<(Duration, u64), P>,
+    next_number: u64,
+    /// When the line is done with what was handed in before.
+    line_free_at: Duration,
+    /// When the last packet that keeps the order arrives.
+    last_arrival: Duration,
+    traffic: Traffic,
+}
+
+impl<P: Clone> Conditioner<P> {
+    /// A network without packets. The same seed treats the same packets the same way.
+    #[must_use]
+    pub fn new(conditions: Conditions, delivery: Delivery, seed: u64) -> Self {
+        Conditioner {
+            conditions,
+            delivery,
+            random: Random::new(seed),
+            under_way: BTreeMap::new(),
+            next_number: 0,
+            line_free_at: Duration::ZERO,
+            last_arrival: Duration::ZERO,
+            traffic: Traffic::default(),
+        }
+    }
+
+    /// Changes the network for packets from now on. What is under way arrives as it was going to.
+    pub fn set_conditions(&mut self, conditions: Conditions) {
+        self.conditions = conditions;
+    }
+
+    /// Makes the network perfect from now on. What a stream holds back arrives at once; a datagram that was held back still
+    /// comes late.
+    pub fn heal(&mut self, now: Duration) {
+        self.conditions = Conditions::PERFECT;
+        self.line_free_at = now;
+        if self.delivery == Delivery::Stream {
+            self.last_arrival = now;
+            let under_way = std::mem::take(&mut self.under_way);
+            self.under_way =
+                under_way.into_iter().map(|((at, number), packet)| ((at.min(now), number), packet)).collect();
+        }
+    }
+
+    /// Hands a packet of so many bytes to the network.
+    pub fn push(&mut self, now: Duration, packet: P, bytes: usize) {
+        self.traffic.sent += 1;
+        self.traffic.bytes += bytes as u64;
+        let Some(departure) = self.depart(now, bytes as u64) else {
+            self.traffic.lost += 1;
+            return;
+        };
+        match self.delivery {
+            Delivery::Stream => self.push_to_stream(departure, packet),
+            Delivery::Datagrams => self.push_datagram(departure, packet),
+        }
+    }
+
+    /// The next packet that has arrived by now.
+    pub fn pop(&mut self, now: Duration) -> Option<P> {
+        let first = self.under_way.first_entry().filter(|first| first.key().0 <= now)?;
+        self.traffic.delivered += 1;
+        Some(first.remove())
+    }
+
+    /// How many packets are under way.
+    #[must_use]
+    pub fn under_way(&self) -> usize {
+        self.under_way.len()
+    }
+
+    /// What it has seen.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    /// When the line has taken in a packet; nothing if its queue is full.
+    fn depart(&mut self, now: Duration, bytes: u64) -> Option<Duration> {
+        let Some(Bandwidth { bytes_per_second, queue_bytes_max }) = self.conditions.bandwidth else {
+            return Some(now);
+        };
+        let wait = self.line_free_at.saturating_sub(now);
+        let queue_bytes = wait.as_micros() * u128::from(bytes_per_second) / 1_000_000;
+        let is_full = queue_bytes + u128::from(bytes) > u128::from(queue_bytes_max);
+        if is_full && self.delivery == Delivery::Datagrams {
+            return None;
+        }
+        let time = Duration::from_micros(bytes * 1_000_000 / bytes_per_second.max(1));
+        self.line_free_at = now + wait + time;
+        Some(self.line_free_at)
+    }
+
+    fn push_datagram(&mut self, departure: Duration, packet: P) {
+        let Conditions { latency, jitter, loss, duplication, reordering, .. } = self.conditions;
+        if self.happens(loss) {
+            self.traffic.lost += 1;
+            return;
+        }
+        let direct = departure + latency + self.up_to(jitter);
+        let arrival = if self.happens(reordering) {
+            direct + self.up_to(latency + jitter + OVERTAKING_MIN)
+        } else {
+            self.last_arrival = self.last_arrival.max(direct);
+            self.last_arrival
+        };
+        if self.happens(duplication) {
+            self.traffic.doubled += 1;
+            let later = arrival + self.up_to(jitter + OVERTAKING_MIN);
+            self.deliver_at(later, packet.clone());
+        }
+        self.deliver_at(arrival, packet);
+    }
+
+    fn push_to_stream(&mut self, departure: Duration, packet: P) {
+        let Conditions { latency, jitter, loss, .. } = self.conditions;
+        let mut direct = departure + latency + self.up_to(jitter);
+        for _ in 0..RESENDS_MAX {
+            if !self.happens(loss) {
+                break;
+            }
+            self.traffic.lost += 1;
+            direct += 2 * latency + jitter;
+        }
+        self.last_arrival = self.last_arrival.max(direct);
+        self.deliver_at(self.last_arrival, packet);
+    }
+
+    fn deliver_at(&mut self, arrival: Duration, packet: P) {
+        self.under_way.insert((arrival, self.next_number), packet);
+        self.next_number += 1;
+    }
+
+    fn happens(&mut self, share: f32) -> bool {
+        share > 0.0 && self.random.unit() < share
+    }
+
+    fn up_to(&mut self, duration: Duration) -> Duration {
+        if duration.is_zero() { duration } else { duration.mul_f32(self.random.unit()) }
+    }
+}
+
+/// A packet that is held back waits up to this long even where latency and jitter are nothing.
+const OVERTAKING_MIN: Duration = Duration::from_millis(50);
+/// A packet on a stream is sent again so often at most, so that a network that loses everything still ends.
+const RESENDS_MAX: u32 = 6;

@@ -1,0 +1,343 @@
+//! Bodies that drift about, of every kind that replication has to bear: placed and placeless, for everyone, for an
+//! owner, for a team and for whom the game says; they come, go, change their components and who may see them.
+
+use aether_bits::Replicate;
+use aether_engine::{Context, Declaration, Game, Joiner, PlaygroundCommand, Refusal, RoomSettings, Sight};
+use aether_wire::{CloseReason, EntityId, ErrorCode, PlayerId};
+use aether_world::{Visibility, World};
+use std::collections::BTreeMap;
+
+/// The sea ends here on every side.
+const EDGE: f32 = 400.0;
+/// Loose bodies at the start. One that goes is followed by another, most often in the same slot.
+const LOOSE: usize = 40;
+/// One of so many slots blinks: its body comes into view and goes faster than a bad network tells.
+const BLINKING: u32 = 4;
+/// How many teams there are.
+const TEAMS: u32 = 3;
+
+/// Something with a place.
+#[derive(Clone, Debug, PartialEq, Replicate)]
+#[replicate(channel = "movement", place = position)]
+pub struct Body {
+    /// Where it is.
+    #[replicate(range = -400.0..=400.0, step = 0.02, moves_by = velocity)]
+    pub position: [f32; 2],
+    /// Units a second.
+    #[replicate(range = -64.0..=64.0, step = 0.02)]
+    pub velocity: [f32; 2],
+    /// Where it points.
+    #[replicate(angle = 8)]
+    pub heading: f32,
+}
+
+/// What some bodies fly.
+#[derive(Clone, Debug, PartialEq, Replicate)]
+#[replicate(channel = "looks")]
+pub struct Pennant {
+    /// What is written on it.
+    #[replicate(text = 12)]
+    pub words: String,
+    /// Its colour.
+    pub colour: u8,
+}
+
+/// A count that is nowhere in particular.
+#[derive(Clone, Debug, PartialEq, Replicate)]
+#[replicate(channel = "presence")]
+pub struct Tally {
+    /// How many.
+    pub count: u32,
+    /// Whose, or zero for everyone's.
+    pub player: u32,
+}
+
+/// What a player does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Replicate)]
+pub struct Steering {
+    /// Along both axes, from -1 to 1.
+    #[replicate(range = -1.0..=1.0, step = 0.1)]
+    pub push: [f32; 2],
+}
+
+/// A numbered event: every player hears its own, without a gap.
+#[derive(Clone, Debug, PartialEq, Eq, Replicate)]
+#[replicate(channel = "presence")]
+pub struct Chime {
+    /// Counts from 1 for each player.
+    pub number: u32,
+}
+
+/// The game.
+#[derive(Default)]
+pub struct Drift {
+    sailors: BTreeMap<PlayerId, Sailor>,
+    tally: Option<EntityId>,
+    /// How many bodies went in the last tick. Their slots are free from the next one on.
+    owed: u32,
+    resting: bool,
+}
+
+#[derive(Default)]
+struct Sailor {
+    steering: Steering,
+    /// The body that it steers.
+    own: Option<EntityId>,
+    /// What only this player sees.
+    secret: Option<EntityId>,
+    team: Option<u8>,
+    sight: Sight,
+    chimes: u32,
+}
+
+impl Drift {
+    /// How many chimes a player was sent.
+    #[must_use]
+    pub fn chimes(&self, player: PlayerId) -> Option<u32> {
+        Some(self.sailors.get(&player)?.chimes)
+    }
+
+    /// Whether a player may see an entity at all, told from the rules and not from what the engine shows.
+    #[must_use]
+    pub fn may_see(&self, world: &World, settings: &RoomSettings, player: PlayerId, entity: EntityId) -> bool {
+        let Some(sailor) = self.sailors.get(&player) else { return false };
+        let allowed = match world.visibility_at(entity.slot) {
+            Visibility::Everyone => true,
+            Visibility::Owner => world.owner(entity) == Some(player),
+            Visibility::Team(team) => sailor.team == Some(team),
+            Visibility::Game => shows(player, entity),
+        };
+        let (Some(interest), Some(place)) = (settings.interest, world.place(entity)) else { return allowed };
+        let center = match sailor.sight {
+            Sight::Everything => return allowed,
+            Sight::At(center) => Some(center),
+            Sight::Possession => sailor.own.and_then(|own| world.place(own)),
+        };
+        let Some([x, y]) = center else { return false };
+        let distance = (place[0] - x).hypot(place[1] - y);
+        // The engine compares squares; the last bit of a root is no reason to complain.
+        allowed && distance <= interest.outer_radius() * 1.000_1
+    }
+
+    fn steer(&mut self, room: &mut Context<'_>) {
+        let seconds = room.seconds_per_tick();
+        for sailor in self.sailors.values() {
+            if let Some(body) = sailor.own.and_then(|body| room.world.get_mut::<Body>(body)) {
+                for axis in 0..2 {
+                    body.velocity[axis] += sailor.steering.push[axis] * 60.0 * seconds;
+                }
+            }
+        }
+        room.world.each_mut(|_, body: &mut Body| {
+            for axis in 0..2 {
+                body.velocity[axis] = (body.velocity[axis] * 0.99).clamp(-60.0, 60.0);
+                body.position[axis] += body.velocity[axis] * seconds;
+                if body.position[axis].abs() > EDGE {
+                    body.position[axis] = body.position[axis].clamp(-EDGE, EDGE);
+                    body.velocity[axis] = -body.velocity[axis];
+                }
+            }
+        });
+    }
+
+    /// Lets loose bodies come, go, change and blink.
+    fn stir(&mut self, room: &mut Context<'_>) {
+        for _ in 0..std::mem::take(&mut self.owed) {
+            let body = loose(room);
+            self.launch(room, body);
+        }
+        let bodies: Vec<EntityId> = room.world.each::<Body>().map(|(id, _)| id).collect();
+        for id in bodies {
+            if room.world.owner(id).is_some() {
+                continue;
+            }
+            if id.slot.is_multiple_of(BLINKING) && room.random.chance(25) {
+                let hidden = room.world.visibility_at(id.slot) == Visibility::Owner;
+                room.world.set_visibility(id, if hidden { Visibility::Everyone } else { Visibility::Owner });
+            }
+            match room.random.below(400) {
+                0..6 => {
+                    room.world.despawn(id);
+                    self.owed += 1;
+                }
+                6..9 => {
+                    let visibility = any_visibility(room);
+                    room.world.set_visibility(id, visibility);
+                }
+                9..12 => {
+                    let colour = room.random.below(256) as u8;
+                    let _ = room.world.insert(id, Pennant { words: format!("flag {colour}"), colour });
+                }
+                12..15 => {
+                    room.world.remove::<Pennant>(id);
+                }
+                15..17 => {
+                    if let Some(body) = room.world.get_mut::<Body>(id) {
+                        body.velocity = [0.0; 2];
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Changes what some players are told, and from where they look.
+    fn surprise(&mut self, room: &mut Context<'_>) {
+        let players: Vec<PlayerId> = self.sailors.keys().copied().collect();
+        for player in players {
+            let Some(sailor) = self.sailors.get_mut(&player) else { continue };
+            if room.random.chance(30) {
+                sailor.chimes += 1;
+                room.send(player, &Chime { number: sailor.chimes });
+            }
+            if room.random.chance(20)
+                && let Some(tally) = sailor.secret.and_then(|secret| room.world.get_mut::<Tally>(secret))
+            {
+                tally.count += 1;
+            }
+            match room.random.below(300) {
+                0 => {
+                    sailor.team = Some(room.random.below(TEAMS) as u8);
+                    room.set_team(player, sailor.team);
+                }
+                1 => {
+                    sailor.sight = match room.random.below(4) {
+                        0 => Sight::Everything,
+                        1 => Sight::At([room.random.between(-EDGE, EDGE), room.random.between(-EDGE, EDGE)]),
+                        _ => Sight::Possession,
+                    };
+                    room.set_sight(player, sailor.sight);
+                }
+                _ => {}
+            }
+        }
+        if room.random.chance(5)
+            && let Some(tally) = self.tally.and_then(|tally| room.world.get_mut::<Tally>(tally))
+        {
+            tally.count += 1;
+        }
+    }
+
+    fn launch(&self, room: &mut Context<'_>, body: Body) -> Option<EntityId> {
+        let id = room.world.spawn(body).ok()?;
+        let visibility = any_visibility(room);
+        room.world.set_visibility(id, visibility);
+        Some(id)
+    }
+}
+
+impl Game for Drift {
+    type Input = Steering;
+
+    fn declare(declaration: Declaration) -> Declaration {
+        declaration.component::<Body>().component::<Pennant>().component::<Tally>().event::<Chime>()
+    }
+
+    fn init(&mut self, room: &mut Context<'_>) {
+        for _ in 0..LOOSE {
+            let body = loose(room);
+            self.launch(room, body);
+        }
+    }
+
+    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &Joiner) -> Result<(), Refusal> {
+        match joiner.name.is_empty() {
+            true => Err(Refusal::new(ErrorCode::JoinRefused, "say who you are")),
+            false => Ok(()),
+        }
+    }
+
+    fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
+        let body = loose(room);
+        let sailor = self.sailors.entry(player).or_default();
+        sailor.own = room.world.spawn(body).ok();
+        if let Some(own) = sailor.own {
+            let _ = room.world.insert(own, Pennant { words: format!("own {player}"), colour: player.0 as u8 });
+            room.possess(player, own);
+        }
+        sailor.team = Some(room.random.below(TEAMS) as u8);
+        room.set_team(player, sailor.team);
+        sailor.secret = room.world.spawn(Tally { count: 0, player: player.0 }).ok();
+        if let Some(secret) = sailor.secret {
+            room.world.set_owner(secret, Some(player));
+            room.world.set_visibility(secret, Visibility::Owner);
+        }
+        if self.tally.is_none_or(|tally| !room.world.contains(tally)) {
+            self.tally = room.world.spawn(Tally { count: 0, player: 0 }).ok();
+        }
+    }
+
+    fn leave(&mut self, room: &mut Context<'_>, player: PlayerId, _reason: CloseReason) {
+        if let Some(secret) = self.sailors.remove(&player).and_then(|sailor| sailor.secret) {
+            room.world.despawn(secret);
+        }
+    }
+
+    fn input(&mut self, _room: &mut Context<'_>, player: PlayerId, input: &Steering) {
+        if let Some(sailor) = self.sailors.get_mut(&player) {
+            sailor.steering = *input;
+        }
+    }
+
+    fn playground(
+        &mut self,
+        room: &mut Context<'_>,
+        player: PlayerId,
+        command: &PlaygroundCommand,
+    ) -> Result<(), Refusal> {
+        let full = || Refusal::new(ErrorCode::LimitReached, "the room's limit of entities is reached");
+        match command {
+            PlaygroundCommand::Spawn(spawn) => {
+                let body = Body { position: [spawn.x, spawn.y], velocity: [0.0; 2], heading: spawn.rotation };
+                let body = self.launch(room, body).ok_or_else(full)?;
+                room.world.set_owner(body, Some(player));
+            }
+            PlaygroundCommand::Stress { count, .. } => {
+                for _ in 0..*count {
+                    let body = loose(room);
+                    self.launch(room, body).ok_or_else(full)?;
+                }
+            }
+            PlaygroundCommand::Clear => {}
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, room: &mut Context<'_>) {
+        if !self.resting {
+            self.steer(room);
+            self.stir(room);
+            self.surprise(room);
+        }
+    }
+
+    /// `rest` stops everything, so that what clients hold can be compared at leisure; `move` lets it go on.
+    fn signal(&mut self, _room: &mut Context<'_>, data: &[u8]) -> Vec<u8> {
+        self.resting = data == b"rest";
+        Vec::new()
+    }
+
+    fn visible(&self, _world: &World, viewer: PlayerId, entity: EntityId) -> bool {
+        shows(viewer, entity)
+    }
+}
+
+/// Who sees what the game itself decides about.
+fn shows(viewer: PlayerId, entity: EntityId) -> bool {
+    (viewer.0 + entity.slot).is_multiple_of(2)
+}
+
+fn loose(room: &mut Context<'_>) -> Body {
+    let mut within = |end: f32| [room.random.between(-end, end), room.random.between(-end, end)];
+    let (position, velocity) = (within(EDGE), within(30.0));
+    Body { position, velocity, heading: room.random.between(0.0, 6.0) }
+}
+
+fn any_visibility(room: &mut Context<'_>) -> Visibility {
+    match room.random.below(10) {
+        0 => Visibility::Team(room.random.below(TEAMS) as u8),
+        1 => Visibility::Game,
+        2 => Visibility::Owner,
+        _ => Visibility::Everyone,
+    }
+}

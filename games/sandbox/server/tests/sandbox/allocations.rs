@@ -1,0 +1,48 @@
+//! A room that runs steadily asks for no memory.
+
+use crate::support::Pilot;
+use aether_engine::{Room, Unobserved};
+use aether_replication::Link;
+use aether_sandbox_rules::Controls;
+use aether_sandbox_server::{Sandbox, settings};
+
+const CLIENTS: usize = 100;
+const TICKS_TO_WARM_UP: u32 = 300;
+const TICKS: u32 = 200;
+
+#[test]
+fn a_steady_tick_allocates_nothing() {
+    let mut room = Room::builder(Sandbox::default(), settings()).seed(9).build().expect("the settings are valid");
+    let handle = room.handle();
+    let mut pilots: Vec<Pilot> = (0..CLIENTS)
+        .map(|n| {
+            let link = if n % 2 == 0 { Link::Ordered } else { Link::Unordered };
+            Pilot::join(&handle, &format!("pilot {n}"), link)
+        })
+        .collect();
+    pilots[0].stress(200);
+    let mut allocations = Vec::new();
+    for tick in 0..TICKS_TO_WARM_UP + TICKS {
+        for (number, pilot) in pilots.iter_mut().enumerate() {
+            // Everyone flies in circles, so that what they see repeats itself.
+            let left = number % 2 == 0;
+            pilot.steer(Controls { thrust: true, left, right: !left, fire: false });
+        }
+        let measured = allocation_counter::measure(|| {
+            room.tick(&mut Unobserved);
+        });
+        if tick >= TICKS_TO_WARM_UP && measured.count_total > 0 {
+            allocations.push((tick, measured.count_total, measured.bytes_total));
+        }
+        pilots.iter_mut().for_each(Pilot::receive);
+        while handle.next_request().is_some() {}
+    }
+    assert_eq!(room.totals().inputs, u64::from(TICKS_TO_WARM_UP + TICKS) * CLIENTS as u64 - CLIENTS as u64);
+    assert!(room.totals().updates > 100_000, "there was something to send: {:?}", room.totals());
+    let first = &allocations[..allocations.len().min(5)];
+    assert!(
+        allocations.is_empty(),
+        "{} of {TICKS} ticks allocated; the first, each with how often and how many bytes: {first:?}",
+        allocations.len()
+    );
+}

@@ -1,0 +1,84 @@
+//! A recording leads to the same game again, and a damaged or foreign one is noticed.
+
+use crate::golden::play;
+use crate::support::Gallery;
+use aether_engine::recording::{Recording, RecordingError, Replay, ReplayError};
+use aether_sandbox_server::{NAME, Sandbox, settings};
+use aether_wire::Tick;
+
+fn replay(recording: &Recording) -> Result<Option<(Tick, u64)>, ReplayError> {
+    Replay::new(Sandbox::default(), settings(), recording)?.run_to(Tick(u32::MAX))
+}
+
+#[test]
+fn a_recording_replays_to_the_same_hashes() {
+    let (hashes, recording) = play();
+    let bytes = recording.to_bytes();
+    let recording = Recording::from_bytes(&bytes).expect("what was written can be read");
+    assert_eq!((recording.game.as_str(), recording.ticks()), (NAME, 600));
+    let mut replay = Replay::new(Sandbox::default(), settings(), &recording).expect("it is of this game");
+    for (index, hash) in hashes.iter().enumerate() {
+        assert_eq!(replay.step(), Ok(Some((Tick(index as u32 + 1), *hash))));
+    }
+    assert_eq!(replay.step(), Ok(None), "it ends where the recording ends");
+}
+
+#[test]
+fn a_replay_stops_at_the_tick_that_was_asked_for() {
+    let (hashes, recording) = play();
+    let mut replay = Replay::new(Sandbox::default(), settings(), &recording).expect("it is of this game");
+    assert_eq!(replay.run_to(Tick(123)), Ok(Some((Tick(123), hashes[122]))));
+    assert_eq!(replay.room().now(), Tick(123));
+}
+
+#[test]
+fn a_damaged_recording_is_refused() {
+    let (_, recording) = play();
+    let bytes = recording.to_bytes();
+    let with = |at: usize, byte: u8| {
+        let mut bytes = bytes.clone();
+        bytes[at] = byte;
+        Recording::from_bytes(&bytes)
+    };
+    assert_eq!(Recording::from_bytes(&[]), Err(RecordingError::NotARecording));
+    assert_eq!(with(0, b'B'), Err(RecordingError::NotARecording));
+    assert_eq!(with(7, 99), Err(RecordingError::Version(99)));
+    assert_eq!(Recording::from_bytes(&bytes[..bytes.len() - 1]), Err(RecordingError::Damaged));
+    assert_eq!(Recording::from_bytes(&bytes[..20]), Err(RecordingError::Damaged));
+    let mut wrong_hash = bytes.clone();
+    *wrong_hash.last_mut().expect("it is not empty") ^= 1;
+    let wrong_hash = Recording::from_bytes(&wrong_hash).expect("only a hash is wrong");
+    assert!(matches!(replay(&wrong_hash), Err(ReplayError::Diverged { tick: Tick(600), .. })));
+}
+
+#[test]
+fn no_flipped_bit_makes_a_replay_panic() {
+    let (_, recording) = play();
+    let bytes = recording.to_bytes();
+    let mut noticed = 0;
+    for at in (0..bytes.len()).step_by(bytes.len() / 60) {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 1 << (at % 8);
+        let result = Recording::from_bytes(&bytes).map_err(ReplayError::Recording);
+        noticed += u32::from(result.and_then(|recording| replay(&recording)).is_err());
+    }
+    assert!(noticed > 30, "only {noticed} of 60 flips were noticed");
+}
+
+#[test]
+fn another_seed_diverges_at_the_first_tick() {
+    let (_, mut recording) = play();
+    recording.seed += 1;
+    let error = replay(&recording).expect_err("another seed is another game");
+    assert!(matches!(error, ReplayError::Diverged { tick: Tick(1), .. }));
+    assert!(error.to_string().contains("at tick 1:"), "{error}");
+}
+
+#[test]
+fn a_game_that_strays_is_caught_at_that_tick() {
+    let (_, recording) = play();
+    let game = Gallery { strays_at: Some(Tick(321)), ..Gallery::default() };
+    let mut replay = Replay::new(game, settings(), &recording).expect("it replicates the same");
+    let error = replay.run_to(Tick(600)).expect_err("it went another way");
+    assert!(matches!(error, ReplayError::Diverged { tick: Tick(321), .. }), "{error}");
+}

@@ -1,0 +1,80 @@
+//! Whenever someone joins and however far they see, they hold exactly what the room shows them.
+
+use crate::support::{Gallery, Pilot, SPECTATOR, controls};
+use aether_engine::{Room, RoomSettings, Unobserved};
+use aether_replication::Link;
+use aether_sandbox_server::settings;
+
+/// Every change in the next snapshot, so that a client agrees with a world in motion.
+fn room() -> Room<Gallery> {
+    let settings = RoomSettings { snapshot_hz: 40, rings: Vec::new(), snapshot_bytes_max: 20_000, ..settings() };
+    Room::builder(Gallery::default(), settings).seed(2).build().expect("the settings are valid")
+}
+
+fn tick(room: &mut Room<Gallery>, pilots: &mut [Pilot]) {
+    let tick = room.now().0;
+    for (number, pilot) in pilots.iter_mut().enumerate() {
+        pilot.steer(controls(tick, number as u32));
+    }
+    room.tick(&mut Unobserved);
+    pilots.iter_mut().for_each(Pilot::receive);
+}
+
+#[test]
+fn late_joiners_agree_from_their_first_tick_on() {
+    let mut room = room();
+    let handle = room.handle();
+    let mut pilots = vec![Pilot::join(&handle, "first", Link::Ordered)];
+    pilots[0].stress(500);
+    for number in 0..12 {
+        for _ in 0..20 {
+            tick(&mut room, &mut pilots);
+            for pilot in &pilots {
+                assert!(pilot.agrees(&room), "player {} at tick {}", pilot.player(), room.now());
+            }
+        }
+        let link = if number % 2 == 0 { Link::Unordered } else { Link::Ordered };
+        pilots.push(Pilot::join(&handle, &format!("late {number}"), link));
+    }
+}
+
+#[test]
+fn a_spectator_sees_the_whole_room() {
+    let mut room = room();
+    let handle = room.handle();
+    let mut pilots: Vec<Pilot> = (0..6).map(|n| Pilot::join(&handle, &format!("pilot {n}"), Link::Unordered)).collect();
+    pilots[0].stress(300);
+    for _ in 0..50 {
+        tick(&mut room, &mut pilots);
+    }
+    for link in [Link::Ordered, Link::Unordered] {
+        pilots.push(Pilot::join(&handle, SPECTATOR, link));
+    }
+    for _ in 0..100 {
+        tick(&mut room, &mut pilots);
+        for spectator in &pilots[6..] {
+            assert_eq!(spectator.mirror.hash(), room.world().hash(), "at tick {}", room.now());
+            assert_eq!(spectator.mirror.entities().count(), room.world().len());
+        }
+    }
+    let seen = pilots[0].mirror.entities().count();
+    assert!(seen < room.world().len() / 2, "a pilot sees only what is near: {seen} of {}", room.world().len());
+}
+
+#[test]
+fn a_large_world_reaches_a_joiner_in_pieces() {
+    let settings = RoomSettings { snapshot_hz: 40, rings: Vec::new(), snapshot_bytes_max: 1_000, ..settings() };
+    let mut room = Room::builder(Gallery::default(), settings).seed(3).build().expect("the settings are valid");
+    let handle = room.handle();
+    let mut pilots = vec![Pilot::join(&handle, "first", Link::Ordered)];
+    let stress = aether_wire::PlaygroundStress { seq: aether_wire::CommandSeq(1), count: 1_000, rotate: false };
+    pilots[0].end.push(aether_wire::ClientMessage::PlaygroundStress(stress)).expect("the inbox has place");
+    tick(&mut room, &mut pilots);
+    pilots.push(Pilot::join(&handle, SPECTATOR, Link::Unordered));
+    tick(&mut room, &mut pilots);
+    assert!(!pilots[1].agrees(&room), "it does not fit one snapshot");
+    for _ in 0..40 {
+        tick(&mut room, &mut pilots);
+    }
+    assert!(pilots[1].mirror.entities().count() > 1_000, "{}", pilots[1].mirror.entities().count());
+}

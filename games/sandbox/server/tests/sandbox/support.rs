@@ -1,0 +1,143 @@
+//! The sandbox in a room, with clients in memory that talk to it directly.
+
+use aether_bits::{BitWriter, Replicate, StateHasher};
+use aether_engine::{
+    Context, Declaration, Game, Joiner, LinkEnd, Permissions, PlaygroundCommand, Refusal, Room, RoomHandle, Sight,
+};
+use aether_replication::{Link, Mirror};
+use aether_sandbox_rules::{Controls, Scoreboard, Ship, Shot, Thing};
+use aether_sandbox_server::Sandbox;
+use aether_wire::{
+    ClientMessage, CloseReason, CommandSeq, InputBytes, InputPayload, InputSeq, Inputs, PlayerId, PlaygroundStress,
+    StateAck, Tick, ViewTick,
+};
+
+/// Who goes by this name sees everything and has no ship.
+pub const SPECTATOR: &str = "spectator";
+
+/// The sandbox with spectators, and with a fault if one is wanted.
+#[derive(Default)]
+pub struct Gallery {
+    pub sandbox: Sandbox,
+    /// At this tick it does what no input told it to.
+    pub strays_at: Option<Tick>,
+}
+
+impl Game for Gallery {
+    type Input = Controls;
+
+    fn declare(declaration: Declaration) -> Declaration {
+        Sandbox::declare(declaration)
+    }
+
+    fn init(&mut self, room: &mut Context<'_>) {
+        self.sandbox.init(room);
+    }
+
+    fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
+        match room.name(player) {
+            Some(SPECTATOR) => room.set_sight(player, Sight::Everything),
+            _ => self.sandbox.join(room, player),
+        }
+    }
+
+    fn leave(&mut self, room: &mut Context<'_>, player: PlayerId, reason: CloseReason) {
+        self.sandbox.leave(room, player, reason);
+    }
+
+    fn input(&mut self, room: &mut Context<'_>, player: PlayerId, input: &Controls) {
+        self.sandbox.input(room, player, input);
+    }
+
+    fn playground(
+        &mut self,
+        room: &mut Context<'_>,
+        player: PlayerId,
+        command: &PlaygroundCommand,
+    ) -> Result<(), Refusal> {
+        self.sandbox.playground(room, player, command)
+    }
+
+    fn answer(&mut self, room: &mut Context<'_>, id: aether_wire::RequestId, answer: &aether_engine::Answer) {
+        self.sandbox.answer(room, id, answer);
+    }
+
+    fn tick(&mut self, room: &mut Context<'_>) {
+        if self.strays_at == Some(room.tick()) {
+            room.random.bits();
+        }
+        self.sandbox.tick(room);
+    }
+
+    fn hash(&self, hasher: &mut StateHasher) {
+        self.sandbox.hash(hasher);
+    }
+}
+
+/// A client that talks to the room without a network between.
+pub struct Pilot {
+    pub end: LinkEnd,
+    pub link: Link,
+    pub mirror: Mirror,
+    last_input: InputSeq,
+}
+
+impl Pilot {
+    /// Asks a room to be let in at its next tick.
+    pub fn join(handle: &RoomHandle, name: &str, link: Link) -> Pilot {
+        let permissions = Permissions { playground: true, inspect: false };
+        let joiner = Joiner { user: name.to_owned(), name: name.to_owned(), permissions, metadata: Vec::new() };
+        let end = handle.join(joiner, link).expect("the mailbox has place");
+        let mirror = Mirror::builder().component::<Ship>().component::<Thing>().component::<Shot>();
+        let mirror = mirror.component::<Scoreboard>().build(link, aether_sandbox_server::settings().seconds_per_tick());
+        Pilot { end, link, mirror, last_input: InputSeq(0) }
+    }
+
+    /// The player it is.
+    pub fn player(&self) -> PlayerId {
+        *self.end.admission().expect("a tick has passed").as_ref().expect("it was let in")
+    }
+
+    /// Sends an input, and with it the acknowledgement of the state that arrived.
+    pub fn steer(&mut self, controls: Controls) {
+        let mut writer = BitWriter::new();
+        controls.write_full(&mut writer);
+        self.last_input.0 += 1;
+        let inputs = Inputs {
+            first_seq: self.last_input,
+            payloads: vec![InputPayload::Packed(InputBytes::new(&writer.to_bytes()).expect("controls are small"))],
+            ack: if self.link == Link::Ordered { StateAck::NONE } else { self.mirror.acknowledgement() },
+            view: ViewTick { tick: self.mirror.tick(), fraction: 0 },
+        };
+        self.end.push(ClientMessage::Inputs(inputs)).expect("the inbox has place");
+    }
+
+    /// Asks for many turning things.
+    pub fn stress(&self, count: u32) {
+        let stress = PlaygroundStress { seq: CommandSeq(1), count, rotate: true };
+        self.end.push(ClientMessage::PlaygroundStress(stress)).expect("the inbox has place");
+    }
+
+    /// Takes in everything that the room has sent, and gives the memory back.
+    pub fn receive(&mut self) {
+        while self.end.next_reliable().is_some() {}
+        while let Some(packet) = self.end.next_state() {
+            self.mirror.apply(&packet).expect("the room's packets can be read");
+            self.end.recycle(packet);
+        }
+    }
+
+    /// Whether it holds exactly what the room shows it.
+    pub fn agrees<G: Game>(&self, room: &Room<G>) -> bool {
+        room.hash_seen_by(self.player()) == Some(self.mirror.hash())
+    }
+}
+
+/// Controls that differ from player to player and change a few times a second.
+pub fn controls(tick: u32, player: u32) -> Controls {
+    let mut hasher = StateHasher::new(u64::from(tick / 12));
+    hasher.word(u64::from(player));
+    let bits = hasher.finish();
+    let is_set = |bit: u64| bits >> bit & 1 == 1;
+    Controls { thrust: is_set(0) || is_set(1), left: is_set(2), right: is_set(3), fire: is_set(4) }
+}
