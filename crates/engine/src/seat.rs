@@ -10,6 +10,9 @@ use std::sync::Arc;
 
 /// Inputs of one player that wait for their tick; the oldest gives way.
 pub const INPUT_QUEUE_MAX: usize = 32;
+/// So many bursts of inputs are saved up while none come: a network that stalls for that long costs the player nothing,
+/// and nobody can save up more time than that.
+const CREDIT_BURSTS: u32 = 4;
 /// A player whose inputs are dropped this often, less one a tick, is closed.
 pub const INPUT_DROPS_MAX: u32 = 256;
 
@@ -56,7 +59,10 @@ pub struct PendingInput {
 pub struct InputQueue {
     pending: VecDeque<PendingInput>,
     newest: InputSeq,
+    /// How many may be applied: one for every tick's share that was not used yet.
     credit: u32,
+    /// How many of them in this tick.
+    turn: u32,
     drops: u32,
 }
 
@@ -87,23 +93,26 @@ impl InputQueue {
 
     /// Grants a tick's credit.
     pub fn refill(&mut self, per_tick: u32, burst: u32) {
-        self.credit = (self.credit + per_tick).min(burst.max(per_tick));
+        self.credit = (self.credit + per_tick).min(burst.max(per_tick) * CREDIT_BURSTS);
+        self.turn = burst.max(per_tick);
         self.drops = self.drops.saturating_sub(1);
     }
 
     /// The next input, if there is one and credit for it.
     pub fn pop(&mut self) -> Option<PendingInput> {
-        if self.credit == 0 {
+        if self.credit == 0 || self.turn == 0 {
             return None;
         }
         let input = self.pending.pop_front()?;
         self.credit -= 1;
+        self.turn -= 1;
         Some(input)
     }
 
-    /// Gives up the oldest beyond a burst, so that a stall does not make all later inputs late; tells how many.
+    /// Gives up the oldest for which there is no credit, so that they do not make all later ones late; tells how many.
+    /// A burst may always wait.
     pub fn trim(&mut self, burst: u32) -> u32 {
-        let excess = self.pending.len().saturating_sub(burst as usize);
+        let excess = self.pending.len().saturating_sub(self.credit.max(burst) as usize);
         self.pending.drain(..excess);
         self.drops += excess as u32;
         excess as u32

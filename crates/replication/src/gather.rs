@@ -149,13 +149,18 @@ impl Deltas {
         }
         let mut wanted = std::mem::take(&mut self.wanted);
         wanted.clear();
-        let mut count = 0;
-        for view in views.filter(|view| view.received == received) {
-            wanted.union_with(&view.roster.visible);
-            count += view.roster.visible.len();
+        let (mut count, mut alike, mut others) = (0, 0, 0);
+        for view in views {
+            if view.received == received {
+                wanted.union_with(&view.roster.visible);
+                count += view.roster.visible.len();
+                alike += 1;
+            } else {
+                others += 1;
+            }
         }
         // Where hardly two clients need the same, nothing is gained.
-        if count > 2 * wanted.len() {
+        if count > 2 * wanted.len() && alike > 3 * others {
             for slot in wanted.intersection(frame.changed) {
                 let changes = frame.world.last_changes(slot);
                 let interval = now.0 - received.0;

@@ -29,7 +29,7 @@ impl Angle {
     #[inline]
     #[must_use]
     pub fn quantize(&self, radians: f32) -> u32 {
-        let turns = f64::from(radians) / TAU;
+        let turns = f64::from(radians) * (1.0 / TAU);
         let steps = (turns - turns.floor()) * self.steps() + 0.5;
         steps as u32 & self.mask()
     }
@@ -38,7 +38,7 @@ impl Angle {
     #[inline]
     #[must_use]
     pub fn dequantize(&self, step: u32) -> f32 {
-        (f64::from(step) * TAU / self.steps()) as f32
+        (f64::from(step) * (TAU / self.steps())) as f32
     }
 
     /// Differences wrap in the field's bits, so a turn over zero is as small as any other.

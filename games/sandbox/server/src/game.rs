@@ -232,11 +232,15 @@ impl Sandbox {
 
     fn keep_score(&mut self, room: &mut Context<'_>) {
         let best = self.pilots.iter().max_by_key(|(player, pilot)| (pilot.hits, std::cmp::Reverse(player.0)));
-        let leader = best.and_then(|(player, _)| room.name(*player)).unwrap_or("").to_owned();
+        let leader = best.and_then(|(player, _)| room.name(*player)).unwrap_or("");
         let hits = best.map_or(0, |(_, pilot)| pilot.hits);
-        let now = Scoreboard { leader, hits, players: self.pilots.len() as u16 };
+        let players = self.pilots.len() as u16;
+        let shown = self.scoreboard.and_then(|board| room.world.get::<Scoreboard>(board));
+        if shown.is_some_and(|board| board.leader == leader && board.hits == hits && board.players == players) {
+            return;
+        }
+        let now = Scoreboard { leader: leader.to_owned(), hits, players };
         match self.scoreboard.and_then(|board| room.world.get_mut::<Scoreboard>(board)) {
-            Some(board) if *board == now => {}
             Some(board) => *board = now,
             None => self.scoreboard = room.world.spawn(now).ok(),
         }
