@@ -65,14 +65,21 @@ impl BitWriter {
     /// Appends the first `bits` bits of `words`, as [`BitWriter::finish_words`] leaves them.
     #[inline]
     pub fn append(&mut self, words: &[u64], bits: u32) {
-        let mut left = bits;
-        for &word in words {
-            if left <= 64 {
-                self.write(word, left);
-                return;
-            }
-            self.write(word, 64);
-            left -= 64;
+        let (whole, rest) = (bits as usize / 64, bits % 64);
+        let shift = self.pending_bits;
+        if shift == 0 {
+            self.words.extend_from_slice(&words[..whole]);
+        } else {
+            let mut carry = self.pending;
+            self.words.extend(words[..whole].iter().map(|word| {
+                let full = carry | word << shift;
+                carry = word >> (64 - shift);
+                full
+            }));
+            self.pending = carry;
+        }
+        if rest > 0 {
+            self.write(words[whole], rest);
         }
     }
 
@@ -120,12 +127,13 @@ impl BitWriter {
 
     /// Appends what was written to `out` as bytes, lowest first, the last one padded with zero bits.
     pub fn copy_to(&self, out: &mut Vec<u8>) {
-        out.reserve(self.bytes());
-        for word in &self.words {
-            out.extend_from_slice(&word.to_le_bytes());
+        let start = out.len();
+        out.resize(start + self.bytes(), 0);
+        let (whole, rest) = out[start..].split_at_mut(self.words.len() * 8);
+        for (bytes, word) in whole.as_chunks_mut().0.iter_mut().zip(&self.words) {
+            *bytes = word.to_le_bytes();
         }
-        let rest = (self.pending_bits as usize).div_ceil(8);
-        out.extend_from_slice(&self.pending.to_le_bytes()[..rest]);
+        rest.copy_from_slice(&self.pending.to_le_bytes()[..rest.len()]);
     }
 
     /// What was written, as bytes of its own.
