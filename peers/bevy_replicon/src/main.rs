@@ -24,45 +24,24 @@ fn main() -> ExitCode {
         }
     };
     println!("built with bevy {}, one thread", locked_version("bevy"));
-    println!(
-        "peer {name}: {figure} (bevy_replicon {})",
-        locked_version("bevy_replicon")
-    );
+    println!("peer {name}: {figure} (bevy_replicon {})", locked_version("bevy_replicon"));
     ExitCode::SUCCESS
 }
 
 fn replicate_dense() -> String {
-    let shape = Shape {
-        entities: 5_000,
-        clients: 100,
-        late_clients: 50,
-        changes_per_tick: 500,
-    };
+    let shape = Shape { entities: 5_000, clients: 100, late_clients: 50, changes_per_tick: 500 };
     update_time_ms(shape, 50, 300)
 }
 
 fn replicate_idle() -> String {
-    let shape = Shape {
-        entities: 10_000,
-        clients: 20,
-        late_clients: 10,
-        changes_per_tick: 1,
-    };
+    let shape = Shape { entities: 10_000, clients: 20, late_clients: 10, changes_per_tick: 1 };
     update_time_ms(shape, 100, 1_000)
 }
 
 fn bytes() -> String {
-    let acknowledged_at_once = Shape {
-        entities: 5_000,
-        clients: 100,
-        late_clients: 0,
-        changes_per_tick: 500,
-    };
+    let acknowledged_at_once = Shape { entities: 5_000, clients: 100, late_clients: 0, changes_per_tick: 500 };
     let figure = bytes_per_change(acknowledged_at_once);
-    let half_late = bytes_per_change(Shape {
-        late_clients: 50,
-        ..acknowledged_at_once
-    });
+    let half_late = bytes_per_change(Shape { late_clients: 50, ..acknowledged_at_once });
     println!("five f32 fields by the default serializer; its usual form does not quantize");
     println!("message headers and entity ids are counted, transport headers are not");
     println!("every client acknowledges at once, so that nothing is sent twice: {figure:.2} B");

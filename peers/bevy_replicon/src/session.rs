@@ -7,9 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bevy::{
-    ecs::entity::EntityHashMap, prelude::*, state::app::StatesPlugin, tasks::ComputeTaskPool,
-};
+use bevy::{ecs::entity::EntityHashMap, prelude::*, state::app::StatesPlugin, tasks::ComputeTaskPool};
 use bevy_replicon::{
     bytes::Bytes,
     prelude::*,
@@ -68,16 +66,9 @@ impl Session {
     /// Connects the clients, spawns the entities and sends them to everyone.
     pub fn start(shape: Shape) -> Self {
         let mut server = replicating_app();
-        server
-            .world_mut()
-            .resource_mut::<NextState<ServerState>>()
-            .set(ServerState::Running);
+        server.world_mut().resource_mut::<NextState<ServerState>>().set(ServerState::Running);
         server.update();
-        assert_eq!(
-            ComputeTaskPool::get().thread_num(),
-            1,
-            "the workloads ask for one thread"
-        );
+        assert_eq!(ComputeTaskPool::get().thread_num(), 1, "the workloads ask for one thread");
 
         let on_time_clients = shape.clients - shape.late_clients;
         let clients = (0..shape.clients)
@@ -89,21 +80,9 @@ impl Session {
             })
             .collect();
 
-        let movers = (0..shape.entities)
-            .map(|index| {
-                server
-                    .world_mut()
-                    .spawn((Replicated, Mover::new(index)))
-                    .id()
-            })
-            .collect();
-        let mut session = Self {
-            shape,
-            server,
-            clients,
-            movers,
-            next_mover: 0,
-        };
+        let movers =
+            (0..shape.entities).map(|index| server.world_mut().spawn((Replicated, Mover::new(index))).id()).collect();
+        let mut session = Self { shape, server, clients, movers, next_mover: 0 };
         session.exchange();
         session
     }
@@ -131,11 +110,8 @@ impl Session {
         let stride = self.shape.entities / self.shape.changes_per_tick;
         for step in 0..self.shape.changes_per_tick {
             let index = (self.next_mover + step * stride) % self.shape.entities;
-            let mut mover = self
-                .server
-                .world_mut()
-                .get_mut::<Mover>(self.movers[index])
-                .expect("movers are never despawned");
+            let mut mover =
+                self.server.world_mut().get_mut::<Mover>(self.movers[index]).expect("movers are never despawned");
             mover.advance();
         }
         self.next_mover += 1;
@@ -160,10 +136,7 @@ impl Session {
         for client in &mut self.clients {
             client.receive(sent_to.remove(&client.entity).unwrap_or_default());
         }
-        Tick {
-            server_time,
-            bytes_sent,
-        }
+        Tick { server_time, bytes_sent }
     }
 }
 
@@ -212,9 +185,7 @@ struct Client {
 
 impl Client {
     fn connect(server: &mut App, ack_delay_ticks: usize, is_real: bool) -> Self {
-        let connected = ConnectedClient {
-            max_size: MESSAGE_BYTES_MAX,
-        };
+        let connected = ConnectedClient { max_size: MESSAGE_BYTES_MAX };
         Self {
             entity: server.world_mut().spawn((connected, AuthorizedClient)).id(),
             acks: VecDeque::from(vec![Vec::new(); ack_delay_ticks + 1]),
@@ -225,10 +196,11 @@ impl Client {
     fn deliver_due_ack(&mut self, server: &mut App) {
         let due = self.acks.pop_front().unwrap_or_default();
         if !due.is_empty() {
-            server
-                .world_mut()
-                .resource_mut::<ServerMessages>()
-                .insert_received(self.entity, ClientChannel::MutationAcks, due);
+            server.world_mut().resource_mut::<ServerMessages>().insert_received(
+                self.entity,
+                ClientChannel::MutationAcks,
+                due,
+            );
         }
     }
 
@@ -242,11 +214,7 @@ impl Client {
             .copied()
             .collect();
         if let Some(app) = &mut self.app {
-            assert_eq!(
-                ack_of_app(app, messages),
-                ack,
-                "the layout of mutations has changed"
-            );
+            assert_eq!(ack_of_app(app, messages), ack, "the layout of mutations has changed");
         }
         self.acks.push_back(ack);
     }
@@ -270,9 +238,7 @@ fn ack_of_app(app: &mut App, messages: Messages) -> Vec<u8> {
 
 fn connected_app() -> App {
     let mut app = replicating_app();
-    app.world_mut()
-        .resource_mut::<NextState<ClientState>>()
-        .set(ClientState::Connected);
+    app.world_mut().resource_mut::<NextState<ClientState>>().set(ClientState::Connected);
     app.update();
     app
 }
@@ -280,12 +246,8 @@ fn connected_app() -> App {
 /// The library's defaults, except that each update is a tick instead of one at a fixed rate.
 fn replicating_app() -> App {
     let mut app = App::new();
-    app.add_plugins((
-        MinimalPlugins,
-        StatesPlugin,
-        RepliconPlugins.set(ServerPlugin::new(PostUpdate)),
-    ))
-    .replicate::<Mover>();
+    app.add_plugins((MinimalPlugins, StatesPlugin, RepliconPlugins.set(ServerPlugin::new(PostUpdate))))
+        .replicate::<Mover>();
     app.finish();
     app.cleanup();
     app
