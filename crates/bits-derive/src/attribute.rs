@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::meta::ParseNestedMeta;
-use syn::{Attribute, Error, Expr, Ident, LitStr, RangeLimits, Result};
+use syn::{Attribute, Error, Expr, Ident, Lit, LitStr, RangeLimits, Result};
 
 /// What stands on a struct.
 #[derive(Default)]
@@ -94,6 +94,9 @@ impl FieldAttributes {
                 self.codec = Some(quote!(::aether_bits::codec::Number::new(#min, #max, #step)));
                 Ok(())
             }
+            (Some((min, max)), None) if is_float(&min) || is_float(&max) => {
+                Err(Error::new_spanned(min, "a range of real numbers needs a step: `range = min..=max, step = …`"))
+            }
             (Some((min, max)), None) => {
                 self.codec = Some(quote!(::aether_bits::codec::Whole::new(#min, #max)));
                 Ok(())
@@ -101,6 +104,14 @@ impl FieldAttributes {
             (None, Some(step)) => Err(Error::new_spanned(step, "a step needs a range: `range = min..=max, step = …`")),
             (None, None) => Ok(()),
         }
+    }
+}
+
+fn is_float(expression: &Expr) -> bool {
+    match expression {
+        Expr::Lit(literal) => matches!(literal.lit, Lit::Float(_)),
+        Expr::Unary(unary) => is_float(&unary.expr),
+        _ => false,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{Basis, BitReader, BitWriter, FieldReader, FieldWriter, Kind, ReadErr
 /// A value with a packing of its own. Derive it: see [`macro@crate::Replicate`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say how it is packed",
-    label = "give the field an attribute such as #[replicate(range = -1000.0..=1000.0, step = 0.01)], or #[replicate(skip)]"
+    label = "give the field #[replicate(…)] with range (and step), angle, text, list or another packing, or skip"
 )]
 pub trait Replicate: Sized {
     /// The value that a full state is the difference from.
@@ -48,6 +48,10 @@ pub trait Replicate: Sized {
     }
 }
 
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a component, input or event",
+    label = "that is a struct with #[derive(Clone, Replicate)]; an enum goes into a field of one"
+)]
 /// A named record that travels as a whole: a component, an input or an event. The derive implements it for structs.
 pub trait Component: Replicate + Clone + Send + Sync + 'static {
     /// The type's name.

@@ -215,7 +215,7 @@ impl Context<'_> {
     /// An event in its packed form; nothing if the game did not declare it.
     fn encode<E: Component>(&mut self, event: &E) -> Option<Arc<ServerMessage>> {
         let code = self.events.code::<E>();
-        debug_assert!(code.is_some(), "the game declares {} as an event", E::NAME);
+        assert!(code.is_some(), "the event {0} is not declared: add .event::<{0}>() to Game::declare", E::NAME);
         let mut snapped = event.clone();
         snapped.snap();
         let mut writer = BitWriter::new();

@@ -65,7 +65,9 @@ impl fmt::Display for SpawnError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             SpawnError::Full => "the room's limit of entities is reached",
-            SpawnError::UnknownComponent => "a component was not registered with the world",
+            SpawnError::UnknownComponent => {
+                "the component is not declared: add .component::<…>() where the world is declared"
+            }
             SpawnError::TooLarge => "the components together do not fit one packet",
             SpawnError::NoEntity => "the entity does not exist",
         })

@@ -61,6 +61,9 @@ fn command() -> Result<(), Box<dyn Error>> {
             other => return Err(other.unexpected().into()),
         }
     }
+    if options.players.is_some_and(|players| players as usize > settings().players_max) {
+        return Err(format!("a room takes at most {} players", settings().players_max).into());
+    }
     match name.as_deref() {
         Some("run") | None => run(&options),
         Some("record") => record(&options),
@@ -119,6 +122,11 @@ fn replay(options: &Options) -> Result<(), Box<dyn Error>> {
     }
     let mut replay = Replay::new(Sandbox::default(), settings(), &recording)?;
     let last = Tick(options.to_tick.unwrap_or(recording.ticks()));
+    if last == Tick::ZERO || last.0 > recording.ticks() {
+        return Err(
+            format!("the recording has ticks 1 to {}; choose one of them with --to-tick", recording.ticks()).into()
+        );
+    }
     match replay.run_to(last)? {
         Some((tick, hash)) => {
             println!(
