@@ -115,6 +115,8 @@ trait Ticking: Send {
     fn due_at(&self) -> Duration;
     /// Runs what is due.
     fn run_due(&mut self, clock: &dyn Clock) -> RoomStatus;
+    /// Ends it because the server stops.
+    fn stop(&mut self);
     /// Closes its connections after it failed.
     fn fail(&mut self);
     /// What it takes of a second.
@@ -155,6 +157,10 @@ impl<G: Game, O: Observer + Send> Ticking for Runner<G, O> {
         status
     }
 
+    fn stop(&mut self) {
+        self.room.end(CloseReason::Shutdown);
+    }
+
     fn fail(&mut self) {
         self.room.abandon(CloseReason::RoomFailed);
     }
@@ -186,9 +192,16 @@ impl Lane {
             let wait = self.turn(now).map_or(IDLE, |next| next.saturating_sub(self.clock.now()));
             match inbox.recv_timeout(wait) {
                 Ok(Command::Add(number, room)) => self.rooms.push((number, room)),
-                Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => return self.stop(),
                 Err(RecvTimeoutError::Timeout) => {}
             }
+        }
+    }
+
+    /// Ends all rooms, each with its game told and its players given the reason.
+    fn stop(self) {
+        for (_, mut room) in self.rooms {
+            let _ = catch_unwind(AssertUnwindSafe(move || room.stop()));
         }
     }
 

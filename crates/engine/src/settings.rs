@@ -73,7 +73,7 @@ impl Default for RoomSettings {
 
 impl RoomSettings {
     /// The most bytes a snapshot may be set to: what the queue to the link holds.
-    pub const SNAPSHOT_BYTES_MAX: usize = crate::connection::STATE_PACKETS_MAX * 800;
+    pub const SNAPSHOT_BYTES_MAX: usize = crate::connection::STATE_PACKETS_MAX * 450;
 
     /// Tells what is wrong, if something is.
     pub fn validate(&self) -> Result<(), SettingsError> {
@@ -92,7 +92,7 @@ impl RoomSettings {
             ),
             (
                 (200..=Self::SNAPSHOT_BYTES_MAX).contains(&self.snapshot_bytes_max),
-                "snapshot_bytes_max must be from 200 to 102400",
+                "snapshot_bytes_max must be from 200 to 57600",
             ),
             (self.rings.iter().all(|ring| ring.interval >= 1), "a ring's interval must be at least 1"),
             (self.rings.is_sorted_by(|a, b| a.distance <= b.distance), "rings must be given nearest first"),

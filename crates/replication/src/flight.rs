@@ -48,7 +48,8 @@ pub struct Flight {
 struct Packet {
     sequence: PacketSeq,
     cargo: Cargo,
-    open: bool,
+    /// What is known to have become of it. One that counts as lost may still turn out to have arrived.
+    fate: Option<Fate>,
 }
 
 impl Flight {
@@ -63,7 +64,7 @@ impl Flight {
 
     /// Notes that a packet was sent.
     pub fn depart(&mut self, sequence: PacketSeq, cargo: Cargo) {
-        self.packets.push_back(Packet { sequence, cargo, open: true });
+        self.packets.push_back(Packet { sequence, cargo, fate: None });
     }
 
     /// Takes in an acknowledgement.
@@ -74,24 +75,36 @@ impl Flight {
             return;
         }
         for packet in self.packets.iter_mut().take_while(|packet| packet.sequence <= latest) {
-            let received = ack.contains(packet.sequence);
-            if packet.open && (received || latest.0 - packet.sequence.0 > OVERTAKEN_MAX) {
-                packet.open = false;
-                settle(&packet.cargo, if received { Fate::Received } else { Fate::Lost });
+            if packet.fate == Some(Fate::Received) {
+                continue;
+            }
+            if ack.contains(packet.sequence) {
+                packet.fate = Some(Fate::Received);
+                settle(&packet.cargo, Fate::Received);
+            } else if packet.fate.is_none() && latest.0 - packet.sequence.0 > OVERTAKEN_MAX {
+                packet.fate = Some(Fate::Lost);
+                settle(&packet.cargo, Fate::Lost);
             }
         }
-        while self.packets.front().is_some_and(|packet| !packet.open) {
+        while self.packets.front().is_some_and(|packet| packet.fate == Some(Fate::Received)) {
             self.retire();
         }
     }
 
-    /// Gives up packets older than `oldest`, and those beyond the most that are followed.
-    pub fn expire(&mut self, oldest: Tick, mut settle: impl FnMut(&Cargo, Fate)) {
+    /// Gives up packets of before `late`, so that what they carried is sent again, and forgets those of before `oldest`,
+    /// whose state would be of no more use, or beyond the most that are followed.
+    pub fn expire(&mut self, late: Tick, oldest: Tick, mut settle: impl FnMut(&Cargo, Fate)) {
+        for packet in self.packets.iter_mut().take_while(|packet| packet.cargo.tick < late) {
+            if packet.fate.is_none() {
+                packet.fate = Some(Fate::Lost);
+                settle(&packet.cargo, Fate::Lost);
+            }
+        }
         while let Some(packet) = self.packets.front() {
-            if packet.open {
-                if packet.cargo.tick >= oldest && self.packets.len() <= PACKETS_MAX {
-                    break;
-                }
+            if packet.cargo.tick >= oldest && self.packets.len() <= PACKETS_MAX {
+                break;
+            }
+            if packet.fate.is_none() {
                 settle(&packet.cargo, Fate::Lost);
             }
             self.retire();

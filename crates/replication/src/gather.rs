@@ -116,6 +116,9 @@ impl Gathered {
 
     /// Lists the entities of blocks one by one, so that some can be left out.
     fn unfold(&mut self, deltas: &Deltas, visible: &SlotSet) {
+        if !self.due.iter().any(Due::is_block) {
+            return;
+        }
         let folded = std::mem::take(&mut self.due);
         for due in &folded {
             if due.is_block() {
@@ -220,8 +223,7 @@ impl View {
     /// Finds which visible slots changed or wait.
     fn prepare(&mut self, frame: &Frame<'_>, gathered: &mut Gathered) {
         if self.link == Link::Unordered {
-            let oldest = frame.world.tick().0.saturating_sub(frame.settings.resend_ticks);
-            self.expire(Tick(oldest));
+            self.expire(frame.world.tick(), frame.settings.resend_ticks);
         }
         self.snapshots = self.snapshots.wrapping_add(1);
         gathered.due.clear();
@@ -318,7 +320,6 @@ impl View {
         if gathered.bits <= frame.settings.bytes_max * 8 {
             return;
         }
-        self.pressed = true;
         gathered.urgency.clear();
         for (index, due) in gathered.due.iter().enumerate() {
             let urgency = self.roster.priority[due.at as usize] + self.urgency(frame, due);
@@ -327,6 +328,7 @@ impl View {
         }
         gathered.urgency.sort_unstable_by(most_urgent_first);
         let chosen = gathered.fitting(frame);
+        self.pressed |= chosen < gathered.urgency.len();
         for &(_, index) in &gathered.urgency[chosen..] {
             let due = &mut gathered.due[index as usize];
             self.waiting.insert(due.slot);
@@ -336,7 +338,7 @@ impl View {
     }
 
     fn urgency(&self, frame: &Frame<'_>, due: &Due) -> f32 {
-        if self.focus.is_some_and(|focus| focus.slot == due.slot) {
+        if self.focus.is_some() && self.focus == frame.world.entity_at(due.slot) {
             return URGENCY_FOCUS;
         }
         let nearness = match (self.center, frame.world.place_at(due.slot)) {

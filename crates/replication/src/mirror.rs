@@ -188,10 +188,10 @@ impl Mirror {
     #[must_use]
     pub fn value(&self, id: EntityId, component: usize) -> Option<(&Kind, &Value)> {
         let replica = self.find(id)?;
+        let column = self.columns.get(component)?.as_any().downcast_ref::<Described>()?;
         if replica.shape >> component & 1 == 0 {
             return None;
         }
-        let column = self.columns.get(component)?.as_any().downcast_ref::<Described>()?;
         Some((&column.kind, column.values.get(replica.cell)?))
     }
 
@@ -231,6 +231,8 @@ impl Mirror {
             let shape = reader.read(self.columns.len() as u32)? as u32;
             let number = self.number(slot);
             let cell = self.cell_for(number, header.tick);
+            // Should the packet turn out to be unreadable, nothing half written is left.
+            self.ticks[cell] = Tick::ZERO;
             for index in bits_of(shape) {
                 self.columns[index].read_full(cell, reader)?;
             }
@@ -302,6 +304,7 @@ impl Mirror {
         if cells.earlier.is_some_and(|cell| changed & !self.shapes[cell] != 0) {
             return Err(ReadError::NoBaseline);
         }
+        self.ticks[to] = Tick::ZERO;
         for index in bits_of(shape) {
             if changed >> index & 1 == 1 {
                 self.columns[index].read_delta(cells, to, reader)?;

@@ -2,7 +2,7 @@
 
 use crate::flight::{Cargo, Fate, Flight};
 use crate::roster::Roster;
-use crate::{Link, SendSettings};
+use crate::{BASELINE_AGE_MAX, Link, SendSettings};
 use aether_space::{Changes, SlotSet};
 use aether_wire::{EntityId, InputSeq, PacketSeq, StateAck, Tick};
 use aether_world::World;
@@ -113,9 +113,10 @@ impl View {
     }
 
     /// Gives up packets that were not acknowledged in time, so that what they carried is sent again.
-    pub(crate) fn expire(&mut self, oldest: Tick) {
+    pub(crate) fn expire(&mut self, now: Tick, resend_ticks: u32) {
         let View { flight, roster, waiting, departed, .. } = self;
-        flight.expire(oldest, |cargo, fate| settle(roster, waiting, departed, (cargo, fate)));
+        let [late, oldest] = [resend_ticks, BASELINE_AGE_MAX].map(|age| Tick(now.0.saturating_sub(age)));
+        flight.expire(late, oldest, |cargo, fate| settle(roster, waiting, departed, (cargo, fate)));
     }
 
     fn adjust(&mut self, tick: Tick) {

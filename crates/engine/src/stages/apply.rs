@@ -31,7 +31,7 @@ impl<G: Game> Room<G> {
             Happening::Leave { player, reason } => self.leave(*player, *reason),
             Happening::Input { player, seq, view, bytes } => {
                 if let Some(seat) = self.state.seats.get_mut(*player) {
-                    seat.input_ack = *seq;
+                    seat.input_ack = seat.input_ack.max(*seq);
                     seat.seen = *view;
                     self.input(*player, bytes);
                 }

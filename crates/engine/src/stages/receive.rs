@@ -5,7 +5,7 @@ use crate::game::{Game, PlaygroundCommand, Refusal};
 use crate::observer::{Counts, Observer, Stage};
 use crate::recording::Happening;
 use crate::request::Answer;
-use crate::room::{Letter, Room};
+use crate::room::{Letter, MAILBOX_MAX, Room};
 use crate::seat::{InputQueue, PendingInput, Queued, Seat, closing};
 use aether_replication::{Link, View};
 use aether_wire::{
@@ -57,7 +57,9 @@ impl<G: Game> Room<G> {
             let text = "too many requests of this room wait for an answer";
             self.agenda.push(Happening::Answer { id, answer: Answer::Failed(text.to_owned()) });
         }
-        while let Some(letter) = self.mailbox.letters.pop() {
+        // The mailbox is bounded, but others may fill it while this room empties it.
+        for _ in 0..MAILBOX_MAX {
+            let Some(letter) = self.mailbox.letters.pop() else { return };
             match letter {
                 Letter::Join(joiner, link, end) => {
                     self.next_player.0 += 1;

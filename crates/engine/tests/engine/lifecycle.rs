@@ -252,7 +252,7 @@ fn settings_that_cannot_work_build_no_room_and_say_what_is_wrong() {
         (RoomSettings { snapshot_hz: 3, ..settings() }, "snapshot_hz must divide tick_hz"),
         (RoomSettings { entities_max: 0, ..settings() }, "entities_max must be at least 1"),
         (RoomSettings { inputs_burst: 0, ..settings() }, "inputs_per_tick and inputs_burst must be at least 1"),
-        (RoomSettings { snapshot_bytes_max: 1 << 20, ..settings() }, "snapshot_bytes_max must be from 200 to 102400"),
+        (RoomSettings { snapshot_bytes_max: 1 << 20, ..settings() }, "snapshot_bytes_max must be from 200 to 57600"),
     ];
     for (settings, sentence) in wrong {
         let Err(BuildError::Settings(error)) = Room::builder(Yard::default(), settings).build() else {
