@@ -28,6 +28,10 @@ const VERSION: u8 = 1;
 /// The most happenings of one tick that a recording may hold: more than a full room can cause.
 const HAPPENINGS_MAX: u64 = 1 << 20;
 
+/// A recording is kept in memory and ends here, so that a room that runs for weeks does not take it all. Eight pilots
+/// fill about 2.5 kB a second.
+pub const RECORDING_BYTES_MAX: usize = 256 << 20;
+
 /// What happened in a room, from its first tick on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
@@ -162,6 +166,9 @@ impl Recorder {
     }
 
     pub fn tick(&mut self, tick: Tick, agenda: &[Happening], hash: u64) {
+        if self.recording.body.len() >= RECORDING_BYTES_MAX {
+            return;
+        }
         let mut writer = Writer::append_to(std::mem::take(&mut self.recording.body));
         writer.number(agenda.len() as u64);
         for happening in agenda {
