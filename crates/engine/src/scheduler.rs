@@ -77,7 +77,7 @@ impl Scheduler {
         // Rooms begin at different moments, so that their ticks spread over the step.
         let phase = step.mul_f64((number.0 as f64 * 0.618_033_988_749_895).fract());
         let pacer = Pacer::new(settings.tick_hz, settings.catch_up_max, self.clock.now() + phase);
-        let runner = Runner { room, observer, pacer, load: 0.0, dropped: 0 };
+        let runner = Runner { room, observer, pacer, load: 0.0 };
         let lane = self.lanes.iter().min_by_key(|lane| lane.load_us.load(Ordering::Relaxed));
         if let Some(lane) = lane {
             // Counted at once, so that rooms which come together do not all go to one lane.
@@ -129,7 +129,6 @@ struct Runner<G: Game, O> {
     pacer: Pacer,
     /// What a tick takes of its step, smoothed.
     load: f32,
-    dropped: u64,
 }
 
 impl<G: Game, O: Observer + Send> Ticking for Runner<G, O> {
@@ -139,7 +138,6 @@ impl<G: Game, O: Observer + Send> Ticking for Runner<G, O> {
 
     fn run_due(&mut self, clock: &dyn Clock) -> RoomStatus {
         let steps = self.pacer.due(clock.now());
-        self.dropped += u64::from(steps.dropped);
         self.observer.dropped(steps.dropped);
         let mut status = RoomStatus::Running;
         for _ in 0..steps.run {

@@ -40,7 +40,10 @@ pub(crate) struct Block {
     run_word: u32,
     run_bits: u32,
     pub source: Source,
+    /// What it takes in a packet, but for the lead of its first entity.
     pub bits: usize,
+    /// What its entities count against the budget.
+    pub cost: usize,
     next: u32,
 }
 
@@ -140,6 +143,7 @@ impl Blocks {
             run_bits,
             source,
             bits: run_bits as usize + usize::from(due[0].found.bits),
+            cost: due.iter().map(Due::cost).sum(),
             next,
         });
     }

@@ -22,6 +22,8 @@ pub struct Gathered {
     pub(crate) uses: Vec<u32>,
     pub(crate) block_uses: Vec<u32>,
     urgency: Vec<(f32, u32)>,
+    /// Scratch memory: what was due before blocks were listed one by one.
+    folded: Vec<Due>,
     /// The stretches of 64 slots in which something is due.
     stretches: Vec<Stretch>,
     /// Scratch memory: one bit per slot.
@@ -59,6 +61,12 @@ pub(crate) struct Due {
 impl Due {
     pub fn is_block(&self) -> bool {
         self.found.bits == 0
+    }
+
+    /// What it counts against the budget before anything exact is known. It is the same on every way to a packet, so that
+    /// the same things are chosen whether or not they were shared.
+    pub fn cost(&self) -> usize {
+        usize::from(self.found.bits) + PREFIX_BITS_TYPICAL
     }
 
     /// From which states the update is made.
@@ -119,8 +127,9 @@ impl Gathered {
         if !self.due.iter().any(Due::is_block) {
             return;
         }
-        let folded = std::mem::take(&mut self.due);
-        for due in &folded {
+        std::mem::swap(&mut self.due, &mut self.folded);
+        self.due.clear();
+        for due in &self.folded {
             if due.is_block() {
                 let block = deltas.blocks.at(due.found.range);
                 let members = deltas.blocks.members(block).iter();
@@ -211,12 +220,13 @@ impl View {
         (*bits, *any_full) = (0, false);
         due.retain_mut(|due| {
             due.found = deltas.find(frame.world, due.slot, Key { base: due.base, spacing: due.found.spacing });
-            *bits += usize::from(due.found.bits) + PREFIX_BITS_TYPICAL;
-            *any_full |= due.found.full;
             if due.found.bits == 0 {
                 self.waiting.remove(due.slot);
+                return false;
             }
-            due.found.bits > 0
+            *bits += due.cost();
+            *any_full |= due.found.full;
+            true
         });
     }
 
@@ -260,7 +270,7 @@ impl View {
         let want = Want { word, seen, due, before, bases, spacings, received, gap_order };
         if let Some(number) = deltas.blocks.find(&want) {
             let block = deltas.blocks.at(number);
-            gathered.bits += block.bits + PREFIX_BITS_TYPICAL;
+            gathered.bits += block.cost;
             let base = Tick(frame.world.tick().0 - block.source.age);
             let spacing = block.source.spacing as u8;
             let found = Found { range: number, spacing, ..Found::default() };
@@ -309,9 +319,10 @@ impl View {
                 waiting.remove(slot);
                 continue;
             }
-            gathered.bits += usize::from(found.bits) + PREFIX_BITS_TYPICAL;
+            let due = Due { slot, at, base: key.base, found };
+            gathered.bits += due.cost();
             gathered.any_full |= found.full;
-            gathered.due.push(Due { slot, at, base: key.base, found });
+            gathered.due.push(due);
         }
     }
 

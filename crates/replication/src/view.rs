@@ -94,12 +94,6 @@ impl View {
         }
     }
 
-    /// What came into view and what went, in the last update.
-    #[must_use]
-    pub fn changes(&self) -> &Changes {
-        &self.changes
-    }
-
     /// Takes in an acknowledgement of state packets.
     /// What was never sent cannot be acknowledged.
     pub fn acknowledge(&mut self, ack: StateAck) {

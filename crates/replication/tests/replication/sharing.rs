@@ -127,6 +127,16 @@ fn shared_differences_give_the_same_bytes_as_ones_own() {
 }
 
 #[test]
+fn at_the_edge_of_the_budget_every_way_gives_the_same_bytes() {
+    for bytes_max in (60..460).step_by(8) {
+        let settings = SendSettings { bytes_max, ..settings() };
+        let packets = run(7, &settings, in_one_pass);
+        assert!(run(7, &settings, in_three_passes) == packets, "three passes, {bytes_max} bytes");
+        assert!(run(7, &settings, unshared) == packets, "unshared, {bytes_max} bytes");
+    }
+}
+
+#[test]
 fn clients_with_the_same_baseline_share_one_difference() {
     let (mut world, settings) = (world(), settings());
     let mut crew = Crew((0..4).map(|_| (View::new(Link::Ordered), mirror(Link::Ordered))).collect());
