@@ -129,7 +129,7 @@ pub struct Permissions {
 pub enum PlaygroundCommand {
     /// Spawn something at a place.
     Spawn(PlaygroundSpawn),
-    /// Clear the world. The engine has acknowledged what is under way, and everyone joins anew afterwards.
+    /// Clear the world. If the game agrees, everything is despawned, everyone is told, and everyone joins anew.
     Clear,
     /// Spawn many things.
     Stress {

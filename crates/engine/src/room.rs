@@ -343,7 +343,7 @@ impl<G: Game> Room<G> {
         self.sending.ledger()
     }
 
-    /// A hash of everything that decides the game's future, the same on every platform.
+    /// A hash of the world's components, the random numbers and what [`Game::hash`] adds, the same on every platform.
     #[must_use]
     pub fn hash(&self) -> u64 {
         state_hash(&self.game, &self.state)

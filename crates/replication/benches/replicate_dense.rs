@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Client, Random, Sender, drive, median, report, show_all, spawn};
+use support::{Change, drive, report, send_all};
 
 fn main() {
     let rounds = if std::env::args().any(|argument| argument == "--short") { 60 } else { 400 };
@@ -18,36 +18,11 @@ fn main() {
     report("replicate-dense", figure, "ms", "under 0.8 ms", figure < 0.8);
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Change {
-    Spread,
-    Same,
-}
-
 fn run(rounds: usize, change: Change) -> f64 {
-    let mut random = Random(1);
-    let mut world = aether_world::World::builder().component::<support::Body>().build();
-    let mut clients: Vec<Client> =
-        (0..100).map(|n| Client::new(Some(if n % 2 == 0 { 1 } else { 2 + n / 2 % 3 }))).collect();
-    let mut sender = Sender::new();
-    world.advance();
-    let ids = spawn(&mut world, 5_000, &mut random);
-    world.settle();
-    show_all(&world, &mut clients);
-    let mut times = Vec::new();
-    for round in 0..rounds + 20 {
-        let time = sender.send(&world, &mut clients);
-        if round >= 20 {
-            times.push(time);
-        }
-        world.advance();
+    send_all(rounds, (5_000, 100), |round, ids, world, random| {
         let offset = if change == Change::Same { 0 } else { round % 10 };
         for &id in ids.iter().skip(offset).step_by(10) {
-            drive(world.get_mut(id).expect("it lives"), &mut random);
+            drive(world.get_mut(id).expect("it lives"), random);
         }
-        world.settle();
-    }
-    let (bytes, packets) = clients.iter().fold((0, 0), |(b, p), c| (b + c.outbox.bytes, p + c.outbox.packets));
-    println!("  {} packets of {} bytes on average", packets, bytes / packets);
-    median(&mut times)
+    })
 }

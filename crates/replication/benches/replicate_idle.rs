@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Client, Random, Sender, drive, median, report, show_all, spawn};
+use support::{Change, drive, report, send_all};
 
 fn main() {
     let rounds = if std::env::args().any(|argument| argument == "--short") { 200 } else { 4_000 };
@@ -18,34 +18,9 @@ fn main() {
     report("replicate-idle", figure, "ms", "under 0.05 ms", figure < 0.05);
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Change {
-    Spread,
-    Same,
-}
-
 fn run(rounds: usize, change: Change) -> f64 {
-    let mut random = Random(1);
-    let mut world = aether_world::World::builder().component::<support::Body>().build();
-    let mut clients: Vec<Client> =
-        (0..20).map(|n| Client::new(Some(if n % 2 == 0 { 1 } else { 2 + n / 2 % 3 }))).collect();
-    let mut sender = Sender::new();
-    world.advance();
-    let ids = spawn(&mut world, 10_000, &mut random);
-    world.settle();
-    show_all(&world, &mut clients);
-    let mut times = Vec::new();
-    for round in 0..rounds + 20 {
-        let time = sender.send(&world, &mut clients);
-        if round >= 20 {
-            times.push(time);
-        }
-        world.advance();
+    send_all(rounds, (10_000, 20), |_, ids, world, random| {
         let chosen = if change == Change::Same { 0 } else { random.next() as usize % ids.len() };
-        drive(world.get_mut(ids[chosen]).expect("it lives"), &mut random);
-        world.settle();
-    }
-    let (bytes, packets) = clients.iter().fold((0, 0), |(b, p), c| (b + c.outbox.bytes, p + c.outbox.packets));
-    println!("  {} packets of {} bytes on average, those of the first state included", packets, bytes / packets);
-    median(&mut times)
+        drive(world.get_mut(ids[chosen]).expect("it lives"), random);
+    })
 }

@@ -160,6 +160,46 @@ pub fn show_all(world: &World, clients: &mut [Client]) {
     }
 }
 
+/// Which entities change in each tick.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Change {
+    /// Others every tick.
+    Spread,
+    /// Always the same, so that late clients have other baselines than prompt ones.
+    Same,
+}
+
+/// Sends `rounds` snapshots of `entities` to `clients` that see all, half of whom acknowledge late; `change` changes the
+/// world before each. Gives the median time of one in milliseconds.
+pub fn send_all(
+    rounds: usize,
+    (entities, clients): (usize, usize),
+    mut change: impl FnMut(usize, &[EntityId], &mut World, &mut Random),
+) -> f64 {
+    let mut random = Random(1);
+    let mut world = World::builder().component::<Body>().build();
+    let lag = |client: usize| if client.is_multiple_of(2) { 1 } else { 2 + client / 2 % 3 };
+    let mut clients: Vec<Client> = (0..clients).map(|client| Client::new(Some(lag(client)))).collect();
+    let mut sender = Sender::new();
+    world.advance();
+    let ids = spawn(&mut world, entities, &mut random);
+    world.settle();
+    show_all(&world, &mut clients);
+    let mut times = Vec::new();
+    for round in 0..rounds + 20 {
+        let time = sender.send(&world, &mut clients);
+        if round >= 20 {
+            times.push(time);
+        }
+        world.advance();
+        change(round, &ids, &mut world, &mut random);
+        world.settle();
+    }
+    let (bytes, packets) = clients.iter().fold((0, 0), |(b, p), c| (b + c.outbox.bytes, p + c.outbox.packets));
+    println!("  {packets} packets of {} bytes on average, those of the first state included", bytes / packets);
+    median(&mut times)
+}
+
 pub fn median(times: &mut [Duration]) -> f64 {
     times.sort_unstable();
     times[times.len() / 2].as_secs_f64() * 1e3
