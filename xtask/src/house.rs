@@ -16,6 +16,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("aether-bits-derive", 0),
     ("aether-bits", 0),
     ("aether-limits", 0),
+    ("aether-metrics", 0),
     ("aether-wire", 1),
     ("aether-space", 1),
     ("aether-rudp", 2),
@@ -33,7 +34,7 @@ const FLOORS: &[(&str, u8)] = &[
 ];
 
 /// Programs and tools that are not games.
-const ROOF: &[&str] = &["aether-bevy", "aether-load", TESTKIT, "aether-testkit-server", "xtask"];
+const ROOF: &[&str] = &["aether", "aether-bevy", "aether-load", TESTKIT, "aether-testkit-server", "xtask"];
 
 /// Neighbours on one floor that are one thing in two packages: a derive has to be its own crate.
 const ONE_PIECE: &[(&str, &str)] = &[("aether-bits", "aether-bits-derive")];

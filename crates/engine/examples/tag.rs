@@ -92,7 +92,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         while let Some(message) = link.next_reliable() {
             match &*message {
                 ServerMessage::Possession(possession) => own = possession.entity,
-                ServerMessage::Event(Event { tick, body: GameBody::Packed { payload, .. } }) => {
+                ServerMessage::Event(Event { tick, body: GameBody::Packed { payload, .. }, .. }) => {
                     let Tagged { player } = Tagged::read_full(&mut BitReader::new(payload))?;
                     println!("tick {tick}: player {player} touched the hare");
                 }

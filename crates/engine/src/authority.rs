@@ -86,6 +86,11 @@ impl Mover {
         self.last_seq
     }
 
+    /// The player is back on a new connection, where movements count from 1 again.
+    pub fn resumed(&mut self) {
+        self.last_seq = InputSeq(0);
+    }
+
     /// Grants a tick's credit; call it once a tick.
     pub fn refill(&mut self, rules: &MovementRules) {
         self.credit = (self.credit + 1).min(rules.burst.max(1));

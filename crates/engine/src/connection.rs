@@ -1,29 +1,33 @@
 //! Where a connection and a room meet: bounded queues, and no lock.
 
+use crate::bounded::BoundedQueue;
 use crate::game::Refusal;
 use crate::seat::closing;
 use aether_replication::PacketSink;
 use aether_wire::{ClientMessage, CloseReason, Closing, PacketSeq, PlayerId, ServerMessage};
+use atomic_waker::AtomicWaker;
 use crossbeam_queue::ArrayQueue;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::Waker;
 
 /// Messages of one client that wait for the next tick. A tick takes them all, so this bounds what a burst can cost.
-pub const INBOX_MAX: usize = 64;
+pub const INBOX_MAX: usize = 32;
 /// Reliable messages that wait for the link. A client that lets them pile up is closed.
 pub const RELIABLE_MAX: usize = 256;
-/// Packets of one snapshot; the byte budget of a snapshot stays below what they hold.
+/// Packets of one snapshot, at most; the byte budget of a snapshot stays below what they hold.
 pub const STATE_PACKETS_MAX: usize = 128;
 
-/// Joins a room and a connection.
-#[must_use]
-pub fn connect() -> (RoomEnd, LinkEnd) {
+/// Joins a room and a connection; a snapshot of the room has at most so many packets.
+pub(crate) fn connect(state_packets_max: usize) -> (RoomEnd, LinkEnd) {
     let pipe = Arc::new(Pipe {
         inbox: ArrayQueue::new(INBOX_MAX),
-        reliable: ArrayQueue::new(RELIABLE_MAX),
-        state: ArrayQueue::new(STATE_PACKETS_MAX),
-        spare: ArrayQueue::new(STATE_PACKETS_MAX),
+        reliable: BoundedQueue::new(RELIABLE_MAX),
+        state: ArrayQueue::new(state_packets_max.clamp(1, STATE_PACKETS_MAX)),
+        spare: ArrayQueue::new(state_packets_max.clamp(1, STATE_PACKETS_MAX)),
+        news: AtomicBool::new(false),
+        waker: AtomicWaker::new(),
         admission: OnceLock::new(),
         closing: OnceLock::new(),
         link_gone: AtomicBool::new(false),
@@ -34,10 +38,13 @@ pub fn connect() -> (RoomEnd, LinkEnd) {
 #[derive(Debug)]
 struct Pipe {
     inbox: ArrayQueue<ClientMessage>,
-    reliable: ArrayQueue<Arc<ServerMessage>>,
+    reliable: BoundedQueue<Arc<ServerMessage>>,
     state: ArrayQueue<Vec<u8>>,
     /// Buffers that the link is done with.
     spare: ArrayQueue<Vec<u8>>,
+    /// Whether there is something that the link was not woken for yet.
+    news: AtomicBool,
+    waker: AtomicWaker,
     admission: OnceLock<Result<PlayerId, Refusal>>,
     closing: OnceLock<Closing>,
     link_gone: AtomicBool,
@@ -75,6 +82,7 @@ impl RoomEnd {
 
     /// Queues a reliable message; false when too many wait already.
     pub(crate) fn send(&self, message: Arc<ServerMessage>) -> bool {
+        self.pipe.news.store(true, Ordering::Relaxed);
         self.pipe.reliable.push(message).is_ok()
     }
 
@@ -86,16 +94,26 @@ impl RoomEnd {
     /// Tells the link that its player is in.
     pub(crate) fn admit(&self, player: PlayerId) {
         let _ = self.pipe.admission.set(Ok(player));
+        self.pipe.news.store(true, Ordering::Relaxed);
     }
 
     /// Tells the link that its player is not let in.
     pub(crate) fn refuse(&self, refusal: Refusal) {
         let _ = self.pipe.admission.set(Err(refusal));
+        self.pipe.news.store(true, Ordering::Relaxed);
     }
 
     /// Ends the connection, once; the first reason counts.
     pub(crate) fn close(&self, closing: Closing) {
         let _ = self.pipe.closing.set(closing);
+        self.pipe.news.store(true, Ordering::Relaxed);
+    }
+
+    /// Wakes the link if there is something new for it. That may be a system call, so it is done after the tick.
+    pub(crate) fn wake(&self) {
+        if self.pipe.news.swap(false, Ordering::AcqRel) {
+            self.pipe.waker.wake();
+        }
     }
 
     /// Whether this end closed it.
@@ -116,6 +134,7 @@ impl Drop for RoomEnd {
         if !matches!(self.pipe.admission.get(), Some(Err(_))) {
             self.close(closing(CloseReason::RoomFailed));
         }
+        self.wake();
     }
 }
 
@@ -125,6 +144,7 @@ impl PacketSink for &RoomEnd {
     }
 
     fn packet(&mut self, _sequence: PacketSeq, bytes: Vec<u8>) {
+        self.pipe.news.store(true, Ordering::Relaxed);
         if self.pipe.state.push(bytes).is_err() {
             // The budget stays below what the queue holds, so this does not happen; if it did, the client would lack
             // state for good, and is better told to come again.
@@ -160,6 +180,17 @@ impl LinkEnd {
     /// Gives the memory of a state packet back.
     pub fn recycle(&self, buffer: Vec<u8>) {
         let _ = self.pipe.spare.push(buffer);
+    }
+
+    /// Has this waker called when the room has something for the link: an answer, a message, state, or the end.
+    pub fn wake_by(&self, waker: &Waker) {
+        self.pipe.waker.register(waker);
+    }
+
+    /// Whether anything waits to be taken.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        !self.pipe.reliable.is_empty() || !self.pipe.state.is_empty() || self.pipe.closing.get().is_some()
     }
 
     /// Why the room ended the connection, if it did. What is queued may still be sent before.

@@ -187,6 +187,7 @@ impl Context<'_> {
     /// Changes the room's label.
     pub fn set_label(&mut self, label: impl Into<String>) {
         self.desk.label = label.into();
+        self.desk.label_changed = true;
     }
 
     /// Ends the room after this tick.
@@ -221,6 +222,6 @@ impl Context<'_> {
         let mut writer = BitWriter::new();
         snapped.write_full(&mut writer);
         let body = GameBody::Packed { code: code?, payload: writer.to_bytes() };
-        Some(Arc::new(ServerMessage::Event(Event { tick: self.world.tick(), body })))
+        Some(Arc::new(ServerMessage::Event(Event { tick: self.world.tick(), sender: None, body })))
     }
 }

@@ -31,6 +31,10 @@ pub trait Game: Send + Sized + 'static {
     /// A player is gone.
     fn leave(&mut self, _room: &mut Context<'_>, _player: PlayerId, _reason: CloseReason) {}
 
+    /// A player who had lost the connection is back. Its inputs and movements count from 1 again: a game that keeps a
+    /// [`crate::authority::Mover`] calls its `resumed`.
+    fn resumed(&mut self, _room: &mut Context<'_>, _player: PlayerId) {}
+
     /// A player's input, in order.
     fn input(&mut self, room: &mut Context<'_>, player: PlayerId, input: &Self::Input);
 

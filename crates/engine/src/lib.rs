@@ -5,9 +5,11 @@
 //! rooms on a few threads.
 
 pub mod authority;
+mod bounded;
 pub mod connection;
 mod context;
 mod declaration;
+mod figures;
 mod game;
 mod observer;
 mod overload;
@@ -25,13 +27,14 @@ pub use aether_bits as bits;
 pub use connection::{LinkEnd, RoomEnd};
 pub use context::{Context, Sight};
 pub use declaration::{Declaration, Events, Message};
+pub use figures::RoomFigures;
 pub use game::{Game, Joiner, Permissions, PlaygroundCommand, Refusal};
 pub use observer::{Audit, Counts, Observer, Stage, Unobserved};
 pub use overload::Overload;
 pub use pacer::{Pacer, Steps};
 pub use random::Random;
 pub use request::{Answer, REQUESTS_MAX, Request};
-pub use room::{BuildError, MAILBOX_MAX, MailboxFull, Room, RoomBuilder, RoomHandle, RoomStatus};
+pub use room::{BuildError, MAILBOX_MAX, MailboxFull, RecordingSink, Room, RoomBuilder, RoomHandle, RoomStatus};
 pub use scheduler::{Clock, Ending, RoomNumber, Scheduler};
-pub use seat::{INPUT_DROPS_MAX, INPUT_QUEUE_MAX};
+pub use seat::{INPUT_DROPS_MAX, INPUT_QUEUE_MAX, closing};
 pub use settings::{RoomSettings, SettingsError};

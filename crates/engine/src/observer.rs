@@ -1,6 +1,7 @@
 //! What the outside sees of a tick. The engine itself has no clock and writes no log.
 
 use aether_wire::{PlayerId, Tick};
+use std::time::Duration;
 
 /// The five stages of a tick, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +39,9 @@ impl Stage {
 pub trait Observer {
     /// A stage begins; the one before it has ended.
     fn stage(&mut self, _tick: Tick, _stage: Stage) {}
+
+    /// A tick is about to begin, so late.
+    fn begins(&mut self, _late: Duration) {}
 
     /// The tick has ended.
     fn ticked(&mut self, _tick: Tick, _counts: &Counts) {}

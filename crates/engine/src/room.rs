@@ -1,8 +1,10 @@
 //! A room: one world, one game, and the players in it.
 
+use crate::bounded::BoundedQueue;
 use crate::connection::{LinkEnd, RoomEnd, connect};
 use crate::context::Context;
 use crate::declaration::{Declaration, Events};
+use crate::figures::{Board, RoomFigures};
 use crate::game::{Game, Joiner, Refusal};
 use crate::observer::{Counts, Observer};
 use crate::overload::Overload;
@@ -16,12 +18,12 @@ use aether_bits::{Schema, StateHasher};
 use aether_replication::{Ledger, Link, SendSettings};
 use aether_wire::{CloseReason, PlayerId, RequestId, Tick};
 use aether_world::World;
-use crossbeam_queue::ArrayQueue;
 use rayon::ThreadPool;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
+use std::time::Duration;
 
 /// Joins, signals and answers that wait for a room's next tick.
 pub const MAILBOX_MAX: usize = 1_024;
@@ -43,7 +45,8 @@ pub struct Room<G: Game> {
     pub(crate) overload: Overload,
     pub(crate) pool: Option<Arc<ThreadPool>>,
     recorder: Option<Recorder>,
-    schema: Schema,
+    recording_sink: Option<RecordingSink>,
+    board: Arc<Board>,
     totals: Counts,
     status: RoomStatus,
 }
@@ -61,20 +64,21 @@ pub(crate) struct State {
 
 /// What a tick leaves behind for the outside.
 pub(crate) struct Desk {
-    pub requests: Arc<ArrayQueue<(RequestId, Request)>>,
+    pub requests: Arc<BoundedQueue<(RequestId, Request)>>,
     pub next_request: RequestId,
     pub requests_waiting: usize,
     /// Requests that failed at once; they are answered at the next tick.
     pub requests_refused: Vec<RequestId>,
     pub counts: Counts,
     pub label: String,
+    pub label_changed: bool,
     pub ending: bool,
 }
 
 /// What others hand to a room.
 pub(crate) struct Mailbox {
-    pub letters: ArrayQueue<Letter>,
-    requests: Arc<ArrayQueue<(RequestId, Request)>>,
+    pub letters: BoundedQueue<Letter>,
+    requests: Arc<BoundedQueue<(RequestId, Request)>>,
     /// Set when nobody opens letters any more.
     closed: AtomicBool,
 }
@@ -88,8 +92,14 @@ impl Mailbox {
     }
 }
 
+/// Takes the recording of a room that is over.
+pub type RecordingSink = Box<dyn FnOnce(Recording) + Send>;
+
 impl<G: Game> Drop for Room<G> {
     fn drop(&mut self) {
+        if let (Some(recorder), Some(sink)) = (self.recorder.take(), self.recording_sink.take()) {
+            sink(recorder.finish());
+        }
         self.mailbox.closed.store(true, Ordering::SeqCst);
         self.mailbox.empty_if_closed();
     }
@@ -107,6 +117,7 @@ pub(crate) enum Letter {
 #[derive(Clone)]
 pub struct RoomHandle {
     mailbox: Arc<Mailbox>,
+    board: Arc<Board>,
 }
 
 /// Whether a room goes on.
@@ -138,6 +149,8 @@ pub struct RoomBuilder<G> {
     pool: Option<Arc<ThreadPool>>,
     checkpoint: Option<Vec<u8>>,
     record_as: Option<String>,
+    recording_sink: Option<RecordingSink>,
+    label: String,
 }
 
 impl<G: Game> RoomBuilder<G> {
@@ -169,6 +182,20 @@ impl<G: Game> RoomBuilder<G> {
         self
     }
 
+    /// Hands the recording over when the room is over.
+    #[must_use]
+    pub fn recording_sink(mut self, sink: RecordingSink) -> Self {
+        self.recording_sink = Some(sink);
+        self
+    }
+
+    /// The label that the room begins with; the game may change it.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
     /// The room, before its first tick.
     pub fn build(self) -> Result<Room<G>, BuildError> {
         self.settings.validate().map_err(BuildError::Settings)?;
@@ -182,11 +209,11 @@ impl<G: Game> RoomBuilder<G> {
         let recorder = self
             .record_as
             .map(|game| Recorder::new(game, self.seed, self.settings.tick_hz, schema.hash(), self.checkpoint.clone()));
-        let requests = Arc::new(ArrayQueue::new(REQUESTS_MAX));
+        let requests = Arc::new(BoundedQueue::new(REQUESTS_MAX));
         let mut room = Room {
             game: self.game,
             mailbox: Arc::new(Mailbox {
-                letters: ArrayQueue::new(MAILBOX_MAX),
+                letters: BoundedQueue::new(MAILBOX_MAX),
                 requests: Arc::clone(&requests),
                 closed: AtomicBool::new(false),
             }),
@@ -199,14 +226,15 @@ impl<G: Game> RoomBuilder<G> {
             overload: Overload::default(),
             pool: self.pool,
             recorder,
-            schema,
+            recording_sink: self.recording_sink,
+            board: Arc::new(Board::new(self.settings.clone(), schema)),
             totals: Counts::default(),
             status: RoomStatus::Running,
             state: State {
                 world,
                 random: Random::new(self.seed),
                 seats: Seats::default(),
-                desk: Desk::new(requests),
+                desk: Desk::new(requests, self.label),
                 events,
                 send: self.settings.send_settings(),
                 settings: self.settings,
@@ -218,6 +246,7 @@ impl<G: Game> RoomBuilder<G> {
             }
             None => room.game.init(&mut room.state.context()),
         }
+        room.show();
         Ok(room)
     }
 }
@@ -250,7 +279,16 @@ impl std::error::Error for BuildError {}
 impl<G: Game> Room<G> {
     /// Starts the building of a room.
     pub fn builder(game: G, settings: RoomSettings) -> RoomBuilder<G> {
-        RoomBuilder { game, settings, seed: 0, pool: None, checkpoint: None, record_as: None }
+        RoomBuilder {
+            game,
+            settings,
+            seed: 0,
+            pool: None,
+            checkpoint: None,
+            record_as: None,
+            recording_sink: None,
+            label: String::new(),
+        }
     }
 
     /// One tick.
@@ -286,7 +324,7 @@ impl<G: Game> Room<G> {
     /// Reaches this room from any thread.
     #[must_use]
     pub fn handle(&self) -> RoomHandle {
-        RoomHandle { mailbox: Arc::clone(&self.mailbox) }
+        RoomHandle { mailbox: Arc::clone(&self.mailbox), board: Arc::clone(&self.board) }
     }
 
     /// The current tick.
@@ -328,7 +366,7 @@ impl<G: Game> Room<G> {
     /// What is replicated.
     #[must_use]
     pub fn schema(&self) -> &Schema {
-        &self.schema
+        &self.board.schema
     }
 
     /// What happened since the room began.
@@ -384,11 +422,38 @@ impl<G: Game> Room<G> {
     fn close(&mut self, observer: &mut impl Observer) -> RoomStatus {
         let counts = std::mem::take(&mut self.state.desk.counts);
         self.totals.add(&counts);
+        self.show();
         observer.ticked(self.now(), &counts);
         if self.state.desk.ending {
             self.end(CloseReason::RoomEnded);
         }
         self.status
+    }
+
+    /// Writes the room's figures where everyone can read them.
+    fn show(&mut self) {
+        self.board.write(&RoomFigures {
+            tick: self.now(),
+            players: self.state.seats.len() as u32,
+            entities: self.state.world.len() as u32,
+            overload: u32::from(self.overload.rung()),
+            tick_time: Duration::ZERO,
+        });
+        if std::mem::take(&mut self.state.desk.label_changed) {
+            self.board.set_label(&self.state.desk.label);
+        }
+    }
+
+    /// Wakes every link that has something to send. It may take system calls, so it is no part of the tick.
+    pub fn wake_links(&self) {
+        for connection in self.state.seats.iter().filter_map(|seat| seat.connection.as_ref()) {
+            connection.wake();
+        }
+    }
+
+    /// Shows what a tick took lately; only whoever has a clock knows.
+    pub fn show_tick_time(&self, time: Duration) {
+        self.board.write_tick_time(time);
     }
 
     /// Ends the room: the game is told, and every connection closed with a reason.
@@ -425,14 +490,15 @@ impl State {
 }
 
 impl Desk {
-    fn new(requests: Arc<ArrayQueue<(RequestId, Request)>>) -> Self {
+    fn new(requests: Arc<BoundedQueue<(RequestId, Request)>>, label: String) -> Self {
         Desk {
             requests,
             next_request: RequestId(0),
             requests_waiting: 0,
             requests_refused: Vec::new(),
             counts: Counts::default(),
-            label: String::new(),
+            label,
+            label_changed: true,
             ending: false,
         }
     }
@@ -449,14 +515,14 @@ fn state_hash<G: Game>(game: &G, state: &State) -> u64 {
 impl RoomHandle {
     /// Lets someone in at the next tick, if the game agrees; the link learns of it by [`LinkEnd::admission`].
     pub fn join(&self, joiner: Joiner, link: Link) -> Result<LinkEnd, MailboxFull> {
-        let (room_end, link_end) = connect();
+        let (room_end, link_end) = connect(self.board.settings.state_packets_max());
         self.post(Letter::Join(joiner, link, room_end))?;
         Ok(link_end)
     }
 
     /// Gives a player who lost the connection a new one.
     pub fn resume(&self, player: PlayerId, link: Link) -> Result<LinkEnd, MailboxFull> {
-        let (room_end, link_end) = connect();
+        let (room_end, link_end) = connect(self.board.settings.state_packets_max());
         self.post(Letter::Resume(player, link, room_end))?;
         Ok(link_end)
     }
@@ -474,6 +540,36 @@ impl RoomHandle {
     /// Ends the room at its next tick.
     pub fn end(&self) -> Result<(), MailboxFull> {
         self.post(Letter::End)
+    }
+
+    /// Whether the room still takes letters; one that has ended does not.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !self.mailbox.closed.load(Ordering::SeqCst)
+    }
+
+    /// What the room shows of itself, as of its last tick.
+    #[must_use]
+    pub fn figures(&self) -> RoomFigures {
+        self.board.read()
+    }
+
+    /// The room's label.
+    #[must_use]
+    pub fn label(&self) -> Arc<str> {
+        self.board.label()
+    }
+
+    /// The room's settings.
+    #[must_use]
+    pub fn settings(&self) -> &RoomSettings {
+        &self.board.settings
+    }
+
+    /// What the room replicates.
+    #[must_use]
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.board.schema
     }
 
     /// The room's next request to a service.

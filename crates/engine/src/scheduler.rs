@@ -5,9 +5,11 @@ use crate::observer::Observer;
 use crate::pacer::Pacer;
 use crate::room::{Room, RoomStatus};
 use aether_wire::CloseReason;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -43,7 +45,7 @@ struct LaneHandle {
     commands: Sender<Command>,
     /// What the lane's rooms take of a second, in microseconds.
     load_us: Arc<AtomicU64>,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 enum Command {
@@ -63,7 +65,7 @@ impl Scheduler {
                 let lane = Lane::new(Arc::clone(&clock), ended.clone(), Arc::clone(&load_us));
                 let thread = std::thread::Builder::new().name(format!("tick-{number}"));
                 let thread = thread.spawn(move || lane.run(&inbox)).expect("the system can start a thread");
-                LaneHandle { commands, load_us, thread: Some(thread) }
+                LaneHandle { commands, load_us, thread: Mutex::new(Some(thread)) }
             })
             .collect();
         Scheduler { lanes, clock, endings: Mutex::new(endings), next_room: AtomicU64::new(0) }
@@ -87,6 +89,20 @@ impl Scheduler {
         number
     }
 
+    /// Ends all rooms, each with its game told and its players given the reason, and then the threads.
+    pub fn stop(&self) {
+        for lane in &self.lanes {
+            let _ = lane.commands.send(Command::Stop);
+        }
+        for lane in &self.lanes {
+            let thread = lane.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(thread) = thread {
+                // A lane's own panic has been reported; there is nothing to add here.
+                let _ = thread.join();
+            }
+        }
+    }
+
     /// The next room that ended, and how, if one did.
     #[must_use]
     pub fn next_ended(&self, wait: Duration) -> Option<(RoomNumber, Ending)> {
@@ -97,15 +113,7 @@ impl Scheduler {
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
-        for lane in &self.lanes {
-            let _ = lane.commands.send(Command::Stop);
-        }
-        for lane in &mut self.lanes {
-            if let Some(thread) = lane.thread.take() {
-                // A lane's own panic has been reported; there is nothing to add here.
-                let _ = thread.join();
-            }
-        }
+        self.stop();
     }
 }
 
@@ -137,16 +145,21 @@ impl<G: Game, O: Observer + Send> Ticking for Runner<G, O> {
     }
 
     fn run_due(&mut self, clock: &dyn Clock) -> RoomStatus {
-        let steps = self.pacer.due(clock.now());
+        let due = self.pacer.next();
+        let mut now = clock.now();
+        let steps = self.pacer.due(now);
         self.observer.dropped(steps.dropped);
         let mut status = RoomStatus::Running;
         for _ in 0..steps.run {
-            let before = clock.now();
+            self.observer.begins(now.saturating_sub(due));
             status = self.room.tick(&mut self.observer);
-            let took = clock.now().saturating_sub(before);
+            let took = clock.now().saturating_sub(now);
+            self.room.wake_links();
+            now += took;
             let share = took.as_secs_f32() / self.pacer.step().as_secs_f32();
             self.load += (share - self.load) * 0.1;
             self.room.set_load(self.load);
+            self.room.show_tick_time(self.pacer.step().mul_f32(self.load));
             self.pacer.set_rate(self.room.overload().time_rate());
             if status == RoomStatus::Ended {
                 break;
@@ -170,10 +183,16 @@ impl<G: Game, O: Observer + Send> Ticking for Runner<G, O> {
 
 /// The rooms of one thread.
 struct Lane {
-    rooms: Vec<(RoomNumber, Box<dyn Ticking>)>,
+    /// By place; a place that is free is used again.
+    rooms: Vec<Option<(RoomNumber, Box<dyn Ticking>)>>,
+    free: Vec<usize>,
+    /// When each room is due, and its place; the earliest is on top.
+    agenda: BinaryHeap<Reverse<(Duration, usize)>>,
     clock: Arc<dyn Clock>,
     ended: Sender<(RoomNumber, Ending)>,
     load_us: Arc<AtomicU64>,
+    /// What the rooms take of a second.
+    load: f32,
 }
 
 /// How long a lane without rooms sleeps; a command wakes it at once.
@@ -181,58 +200,86 @@ const IDLE: Duration = Duration::from_secs(60);
 
 impl Lane {
     fn new(clock: Arc<dyn Clock>, ended: Sender<(RoomNumber, Ending)>, load_us: Arc<AtomicU64>) -> Self {
-        Lane { rooms: Vec::new(), clock, ended, load_us }
+        let (rooms, free, agenda) = (Vec::new(), Vec::new(), BinaryHeap::new());
+        Lane { rooms, free, agenda, clock, ended, load_us, load: 0.0 }
     }
 
     fn run(mut self, inbox: &Receiver<Command>) {
         loop {
-            let now = self.clock.now();
-            let wait = self.turn(now).map_or(IDLE, |next| next.saturating_sub(self.clock.now()));
-            match inbox.recv_timeout(wait) {
-                Ok(Command::Add(number, room)) => self.rooms.push((number, room)),
-                Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => return self.stop(),
-                Err(RecvTimeoutError::Timeout) => {}
+            let wait = self.turn().map_or(IDLE, |next| next.saturating_sub(self.clock.now()));
+            // A busy lane still hears its commands.
+            let command = if wait.is_zero() {
+                inbox.try_recv().map_err(|error| error == TryRecvError::Disconnected)
+            } else {
+                inbox.recv_timeout(wait).map_err(|error| error == RecvTimeoutError::Disconnected)
+            };
+            match command {
+                Ok(Command::Add(number, room)) => self.add(number, room),
+                Ok(Command::Stop) | Err(true) => return self.stop(),
+                Err(false) => {}
             }
         }
+    }
+
+    fn add(&mut self, number: RoomNumber, room: Box<dyn Ticking>) {
+        let due = room.due_at();
+        let place = match self.free.pop() {
+            Some(place) => place,
+            None => {
+                self.rooms.push(None);
+                self.rooms.len() - 1
+            }
+        };
+        self.rooms[place] = Some((number, room));
+        self.agenda.push(Reverse((due, place)));
     }
 
     /// Ends all rooms, each with its game told and its players given the reason.
     fn stop(self) {
-        for (_, mut room) in self.rooms {
+        for (_, mut room) in self.rooms.into_iter().flatten() {
             let _ = catch_unwind(AssertUnwindSafe(move || room.stop()));
         }
     }
 
-    /// Runs every room that is due, the one that has waited longest first; tells when the next is.
-    fn turn(&mut self, now: Duration) -> Option<Duration> {
-        self.rooms.sort_by_key(|(_, room)| room.due_at());
-        let due = self.rooms.partition_point(|(_, room)| room.due_at() <= now);
-        let mut finished = Vec::new();
-        for (number, room) in &mut self.rooms[..due] {
-            let clock = &*self.clock;
-            // A room that panics ends alone: nothing but the room itself can have been left half done.
-            match catch_unwind(AssertUnwindSafe(|| room.run_due(clock))) {
-                Ok(RoomStatus::Running) => {}
-                Ok(RoomStatus::Ended) => finished.push((*number, Ending::Finished)),
-                Err(panic) => {
-                    let _ = catch_unwind(AssertUnwindSafe(|| room.fail()));
-                    finished.push((*number, Ending::Panicked(words_of(&*panic))));
-                }
+    /// Runs the rooms that are due, the one that has waited longest first, each at most once; tells when the next is.
+    fn turn(&mut self) -> Option<Duration> {
+        for _ in 0..self.agenda.len() {
+            let &Reverse((due, place)) = self.agenda.peek()?;
+            if due > self.clock.now() {
+                break;
             }
+            self.agenda.pop();
+            self.run_room(place);
         }
-        if !finished.is_empty() {
-            for (_, room) in self.rooms.extract_if(.., |(number, _)| finished.iter().any(|(ended, _)| ended == number))
-            {
-                // A game may also panic while it is dropped.
-                let _ = catch_unwind(AssertUnwindSafe(|| drop(room)));
+        let rooms = self.rooms.len() - self.free.len();
+        self.load_us.store((self.load.max(0.0) * 1e6) as u64 + rooms as u64, Ordering::Relaxed);
+        self.agenda.peek().map(|Reverse((due, _))| *due)
+    }
+
+    fn run_room(&mut self, place: usize) {
+        let Some((number, room)) = self.rooms[place].as_mut() else { return };
+        let number = *number;
+        let clock = &*self.clock;
+        let load_before = room.load();
+        // A room that panics ends alone: nothing but the room itself can have been left half done.
+        let ending = match catch_unwind(AssertUnwindSafe(|| room.run_due(clock))) {
+            Ok(RoomStatus::Running) => {
+                self.load += room.load() - load_before;
+                self.agenda.push(Reverse((room.due_at(), place)));
+                return;
             }
-            for ending in finished {
-                let _ = self.ended.send(ending);
+            Ok(RoomStatus::Ended) => Ending::Finished,
+            Err(panic) => {
+                let _ = catch_unwind(AssertUnwindSafe(|| room.fail()));
+                Ending::Panicked(words_of(&*panic))
             }
-        }
-        let load: f32 = self.rooms.iter().map(|(_, room)| room.load()).sum();
-        self.load_us.store((load * 1e6) as u64 + self.rooms.len() as u64, Ordering::Relaxed);
-        self.rooms.iter().map(|(_, room)| room.due_at()).min()
+        };
+        self.load -= load_before;
+        let room = self.rooms[place].take();
+        self.free.push(place);
+        // A game may also panic while it is dropped.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(room)));
+        let _ = self.ended.send((number, ending));
     }
 }
 

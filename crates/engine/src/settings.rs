@@ -113,6 +113,11 @@ impl RoomSettings {
         1.0 / self.tick_hz as f32
     }
 
+    /// How many packets a snapshot may take: half full at the least, and one that is begun.
+    pub(crate) fn state_packets_max(&self) -> usize {
+        self.snapshot_bytes_max / 450 + 2
+    }
+
     pub(crate) fn ticks_per_snapshot(&self) -> u32 {
         self.tick_hz / self.snapshot_hz
     }

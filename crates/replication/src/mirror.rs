@@ -25,6 +25,7 @@ pub struct Mirror {
     input_ack: InputSeq,
     received: StateAck,
     entered: Vec<EntityId>,
+    updated: Vec<EntityId>,
     left: Vec<EntityId>,
 }
 
@@ -94,6 +95,7 @@ impl MirrorBuilder {
             input_ack: InputSeq(0),
             received: StateAck::NONE,
             entered: Vec::new(),
+            updated: Vec::new(),
             left: Vec::new(),
         }
     }
@@ -110,6 +112,7 @@ impl Mirror {
     /// late may be made from a state that is no longer kept ([`ReadError::NoBaseline`]): drop it and go on.
     pub fn apply(&mut self, bytes: &[u8]) -> Result<Applied, ReadError> {
         self.entered.clear();
+        self.updated.clear();
         self.left.clear();
         let mut reader = BitReader::new(bytes);
         let header = Header::read(&mut reader)?;
@@ -154,6 +157,12 @@ impl Mirror {
     #[must_use]
     pub fn entered(&self) -> &[EntityId] {
         &self.entered
+    }
+
+    /// The entities in view whose state changed with the last packet, other than those that came into view.
+    #[must_use]
+    pub fn updated(&self) -> &[EntityId] {
+        &self.updated
     }
 
     /// The entities that went out of view with the last packet.
@@ -246,6 +255,8 @@ impl Mirror {
                 }
                 if !replica.alive || replica.id != id {
                     self.entered.push(id);
+                } else {
+                    self.updated.push(id);
                 }
                 *replica = Replica { id, shape, tick: header.tick, cell, alive: true, ..*replica };
             }
@@ -317,6 +328,7 @@ impl Mirror {
         let replica = &mut self.replicas[number];
         if replica.tick < tick && replica.alive {
             (replica.tick, replica.cell) = (tick, to);
+            self.updated.push(replica.id);
         }
         Ok(())
     }

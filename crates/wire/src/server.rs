@@ -138,6 +138,8 @@ pub struct WorldParameters {
 pub struct Event {
     /// When it happened. It is applied before the state of this tick.
     pub tick: Tick,
+    /// The player who said it, where players speak to each other through a relay room.
+    pub sender: Option<PlayerId>,
     /// What happened.
     pub body: GameBody,
 }
@@ -257,6 +259,9 @@ pub struct Manifest {
     /// Seconds since the server started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uptime_s: Option<u32>,
+    /// What a tick of the caller's room takes, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tick_us: Option<u32>,
 }
 
 /// The world was cleared.

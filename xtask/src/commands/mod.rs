@@ -1,6 +1,7 @@
 //! The commands of the menu, one file each.
 
 pub mod bench;
+pub mod browser;
 pub mod check;
 pub mod fuzz;
 pub mod run;
@@ -8,6 +9,7 @@ pub mod sim;
 pub mod test;
 pub mod tidy;
 pub mod wasm;
+pub mod web;
 
 use std::ffi::OsString;
 
@@ -37,6 +39,8 @@ pub const COMMANDS: &[Command] = &[
     sim::COMMAND,
     fuzz::COMMAND,
     wasm::COMMAND,
+    web::COMMAND,
+    browser::COMMAND,
 ];
 
 /// Refuses arguments where a command takes none.

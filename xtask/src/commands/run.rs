@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::Command;
+use super::{Command, web};
 use crate::failure::Outcome;
 use crate::process;
 use crate::project::Project;
@@ -13,20 +13,21 @@ pub const COMMAND: Command = Command {
     help: "
 Usage: cargo xtask run [arguments]
 
-Starts a headless room of the sandbox game, which prints its ticks. All
-arguments are passed on to the program; `cargo xtask run -- --help` shows
-which ones it takes.",
+Builds the page and the server, and serves at http://127.0.0.1:7350/ until
+Ctrl-C. All arguments are passed on to `aether serve`; `cargo xtask run --
+--help` shows which ones it takes.",
     run,
 };
 
 /// The package whose program is started.
-const PACKAGE: &str = "aether-sandbox-server";
+const PACKAGE: &str = "aether";
 
 fn run(project: &Project, mut arguments: Vec<OsString>) -> Outcome {
     if arguments.first().is_some_and(|argument| argument == "--") {
         arguments.remove(0);
     }
+    web::build(project)?;
     let mut command = project.cargo();
-    command.args(["run", "--release", "--package", PACKAGE, "--", "run"]);
+    command.args(["run", "--release", "--package", PACKAGE, "--", "serve"]);
     process::run(command.args(arguments))
 }

@@ -26,6 +26,11 @@ pub enum Happening {
         /// Why.
         reason: CloseReason,
     },
+    /// A player is back on a new connection, on which inputs count from 1 again.
+    Resume {
+        /// Who.
+        player: PlayerId,
+    },
     /// A player's input.
     Input {
         /// Whose.
@@ -134,6 +139,10 @@ impl Happening {
                 writer.number(u64::from(seq.0));
                 write_command(command, writer);
             }
+            Happening::Resume { player } => {
+                writer.raw(&[9]);
+                writer.number(u64::from(player.0));
+            }
             Happening::Answer { id, answer } => {
                 writer.raw(&[7]);
                 writer.number(u64::from(id.0));
@@ -155,6 +164,7 @@ impl Happening {
         match tag {
             7 => Ok(Happening::Answer { id: RequestId(reader.small()?), answer: read_answer(reader)? }),
             8 => Ok(Happening::Signal { data: reader.bytes()? }),
+            9 => Ok(Happening::Resume { player: PlayerId(reader.small()?) }),
             _ => Err(RecordingError::Damaged),
         }
     }

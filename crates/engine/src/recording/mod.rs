@@ -182,4 +182,8 @@ impl Recorder {
     pub fn recording(&self) -> &Recording {
         &self.recording
     }
+
+    pub fn finish(self) -> Recording {
+        self.recording
+    }
 }

@@ -10,7 +10,7 @@ use crate::seat::{Seat, closing};
 use aether_bits::{BitReader, Replicate};
 use aether_wire::limits::STRESS_ENTITIES_MAX;
 use aether_wire::{
-    Ack, Cleared, CloseReason, CommandError, CommandSeq, ErrorCode, InputBytes, PlayerId, ServerMessage,
+    Ack, Cleared, CloseReason, CommandError, CommandSeq, ErrorCode, InputBytes, InputSeq, PlayerId, ServerMessage,
 };
 use std::sync::Arc;
 
@@ -29,6 +29,13 @@ impl<G: Game> Room<G> {
         match happening {
             Happening::Join { player, joiner } => self.join(*player, joiner),
             Happening::Leave { player, reason } => self.leave(*player, *reason),
+            Happening::Resume { player } => {
+                if let Some(seat) = self.state.seats.get_mut(*player) {
+                    // Inputs are numbered per connection, as packets are.
+                    seat.input_ack = InputSeq(0);
+                    self.game.resumed(&mut self.state.context(), *player);
+                }
+            }
             Happening::Input { player, seq, view, bytes } => {
                 if let Some(seat) = self.state.seats.get_mut(*player) {
                     seat.input_ack = seat.input_ack.max(*seq);

@@ -9,7 +9,7 @@ use crate::room::{Letter, MAILBOX_MAX, Room};
 use crate::seat::{InputQueue, PendingInput, Queued, Seat, closing};
 use aether_replication::{Link, View};
 use aether_wire::{
-    ClientMessage, CloseReason, CommandSeq, ErrorCode, GameBody, InputPayload, InputSeq, Inputs, PlayerId, Possession,
+    ClientMessage, CloseReason, CommandSeq, ErrorCode, GameBody, InputPayload, Inputs, PlayerId, Possession,
     ServerMessage, StateAck,
 };
 use std::sync::Arc;
@@ -80,7 +80,7 @@ impl<G: Game> Room<G> {
         }
     }
 
-    /// A new connection for a player who is still in; the game does not notice.
+    /// A new connection for a player who is still in.
     fn resume(&mut self, player: PlayerId, link: Link, end: RoomEnd) {
         let Some(seat) = self.state.seats.get_mut(player).filter(|seat| seat.leaving.is_none()) else {
             end.refuse(Refusal::new(ErrorCode::ResumeRefused, "the player is no longer in the room"));
@@ -93,11 +93,10 @@ impl<G: Game> Room<G> {
         let focus = seat.view.focus;
         seat.connection = Some(end);
         seat.detached_at = None;
-        // Inputs are numbered per connection, as packets are.
         seat.inputs = InputQueue::default();
-        seat.input_ack = InputSeq(0);
         seat.view = View::new(link);
         seat.view.focus = focus;
+        self.agenda.push(Happening::Resume { player });
         if let Some(entity) = seat.possession {
             let tick = self.state.world.tick();
             let possession = ServerMessage::Possession(Possession { tick, entity });

@@ -7,7 +7,7 @@ use super::base64::Base64;
 use super::envelope::Envelope;
 use crate::error::DecodeError;
 use crate::game::{Fields, GameBody};
-use crate::ids::Tick;
+use crate::ids::{PlayerId, Tick};
 use crate::server::{Ack, Event, Pong, ServerMessage};
 use crate::snapshot::Snapshot;
 
@@ -81,6 +81,8 @@ struct JsonSchema<'a> {
 #[derive(Serialize, Deserialize)]
 struct PackedEvent<'a> {
     tick: Tick,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sender: Option<PlayerId>,
     code: u16,
     data: Base64<'a>,
 }
@@ -88,12 +90,15 @@ struct PackedEvent<'a> {
 #[derive(Deserialize)]
 struct NamedEvent {
     tick: Tick,
+    sender: Option<PlayerId>,
     fields: Fields,
 }
 
 #[derive(Serialize)]
 struct NamedEventRef<'a> {
     tick: Tick,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sender: Option<PlayerId>,
     fields: &'a Fields,
 }
 
@@ -106,14 +111,14 @@ fn read_snapshot(envelope: &Envelope<'_>) -> Result<Snapshot, DecodeError> {
 }
 
 fn write_event(event: &Event, out: &mut Vec<u8>) {
-    let tick = event.tick;
+    let (tick, sender) = (event.tick, event.sender);
     match &event.body {
         GameBody::Packed { code, payload } => {
-            let packed = PackedEvent { tick, code: *code, data: Base64::of(payload) };
+            let packed = PackedEvent { tick, sender, code: *code, data: Base64::of(payload) };
             Envelope::of("event").write_with(packed, out);
         }
         GameBody::Named { feature, action, fields } => {
-            let named = NamedEventRef { tick, fields };
+            let named = NamedEventRef { tick, sender, fields };
             Envelope::of("event").named(feature, action).write_with(named, out);
         }
     }
@@ -121,11 +126,11 @@ fn write_event(event: &Event, out: &mut Vec<u8>) {
 
 fn read_event(mut envelope: Envelope<'_>) -> Result<Event, DecodeError> {
     let Some(feature) = envelope.feature.take() else {
-        let PackedEvent { tick, code, data } = envelope.payload()?;
-        return Ok(Event { tick, body: GameBody::Packed { code, payload: data.into_bytes() } });
+        let PackedEvent { tick, sender, code, data } = envelope.payload()?;
+        return Ok(Event { tick, sender, body: GameBody::Packed { code, payload: data.into_bytes() } });
     };
     let action = envelope.action.take().ok_or(DecodeError::Missing { field: "action" })?;
-    let NamedEvent { tick, fields } = envelope.payload()?;
+    let NamedEvent { tick, sender, fields } = envelope.payload()?;
     let (feature, action) = (feature.into_owned(), action.into_owned());
-    Ok(Event { tick, body: GameBody::Named { feature, action, fields } })
+    Ok(Event { tick, sender, body: GameBody::Named { feature, action, fields } })
 }

@@ -283,6 +283,8 @@ pub(super) struct Event {
     pub code: u32,
     #[prost(bytes = "vec", tag = "3")]
     pub payload: Vec<u8>,
+    #[prost(uint32, optional, tag = "4")]
+    pub sender: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -367,6 +369,8 @@ pub(super) struct Manifest {
     pub entities_active: Option<u32>,
     #[prost(uint32, optional, tag = "7")]
     pub uptime_s: Option<u32>,
+    #[prost(uint32, optional, tag = "8")]
+    pub tick_us: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Message)]

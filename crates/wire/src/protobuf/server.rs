@@ -75,6 +75,7 @@ impl ServerMessage {
             Server::Snapshot(packet) => ServerMessage::Snapshot(Snapshot::Packed(packet)),
             Server::Event(event) => ServerMessage::Event(Event {
                 tick: Tick(event.tick),
+                sender: event.sender.map(PlayerId),
                 body: GameBody::Packed { code: small(event.code, "code")?, payload: event.payload },
             }),
             Server::Possession(possession) => ServerMessage::Possession(Possession {
@@ -177,7 +178,12 @@ fn event_to_proto(event: &Event) -> Result<frames::Event, EncodeError> {
     let GameBody::Packed { code, payload } = &event.body else {
         return Err(EncodeError::NotPacked);
     };
-    Ok(frames::Event { tick: event.tick.0, code: u32::from(*code), payload: payload.clone() })
+    Ok(frames::Event {
+        tick: event.tick.0,
+        code: u32::from(*code),
+        payload: payload.clone(),
+        sender: event.sender.map(|player| player.0),
+    })
 }
 
 fn interest_to_proto(tick: Tick, entities: &[EntityId]) -> frames::Interest {
@@ -198,6 +204,7 @@ fn manifest_to_proto(manifest: &Manifest) -> frames::Manifest {
         rooms_active: manifest.rooms_active,
         entities_active: manifest.entities_active,
         uptime_s: manifest.uptime_s,
+        tick_us: manifest.tick_us,
     }
 }
 
@@ -210,5 +217,6 @@ fn manifest_from_proto(manifest: frames::Manifest) -> Manifest {
         rooms_active: manifest.rooms_active,
         entities_active: manifest.entities_active,
         uptime_s: manifest.uptime_s,
+        tick_us: manifest.tick_us,
     }
 }

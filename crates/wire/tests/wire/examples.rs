@@ -108,6 +108,7 @@ pub fn server_examples() -> Vec<Example<ServerMessage>> {
             "event",
             ServerMessage::Event(Event {
                 tick: Tick(1_001),
+                sender: None,
                 body: GameBody::Packed { code: 17, payload: vec![9, 8, 7] },
             }),
         ),
@@ -148,6 +149,7 @@ pub fn readable_server_examples() -> Vec<Example<ServerMessage>> {
             "event by name",
             ServerMessage::Event(Event {
                 tick: Tick(1_008),
+                sender: None,
                 body: GameBody::Named {
                     feature: "projectile".into(),
                     action: "hit".into(),
@@ -284,5 +286,6 @@ fn manifest() -> Manifest {
         rooms_active: Some(8),
         entities_active: Some(300),
         uptime_s: Some(3_600),
+        tick_us: None,
     }
 }

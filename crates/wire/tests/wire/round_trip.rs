@@ -110,7 +110,8 @@ fn server_message(
     prop_oneof![
         welcome().prop_map(ServerMessage::Welcome),
         snapshot.prop_map(ServerMessage::Snapshot),
-        (tick(), body).prop_map(|(tick, body)| ServerMessage::Event(Event { tick, body })),
+        (tick(), proptest::option::of(any::<u32>().prop_map(PlayerId)), body)
+            .prop_map(|(tick, sender, body)| ServerMessage::Event(Event { tick, sender, body })),
         (tick(), entity()).prop_map(|(tick, entity)| { ServerMessage::Possession(Possession { tick, entity }) }),
         (entity(), vector(), vector(), any::<u32>()).prop_map(|(entity, position, velocity, seq)| {
             let ack_seq = InputSeq(seq);
@@ -215,6 +216,7 @@ fn manifest() -> impl Strategy<Value = Manifest> {
         rooms_active: figures.2,
         entities_active: figures.3,
         uptime_s: figures.4,
+        tick_us: figures.4,
     })
 }
 

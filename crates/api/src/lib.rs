@@ -1,0 +1,19 @@
+//! The HTTP interface: health, rooms, upgrades to realtime connections, and the first page.
+//!
+//! [`router`] is one function that can be tested without a socket; [`listener`] puts it behind one.
+
+pub mod admin;
+mod error;
+pub mod listener;
+mod origin;
+mod page;
+mod peer;
+mod public;
+mod realtime;
+mod site;
+mod watch;
+
+pub use error::ApiError;
+pub use origin::Origins;
+pub use peer::{Peer, PeerAddress, TrustedProxies, is_local_name};
+pub use public::{Api, Backend, Guest, RoomFilter, RoomInfo, RoomTypeInfo, ServerInfo, WebTransportInfo, router};

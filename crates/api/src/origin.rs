@@ -1,0 +1,61 @@
+//! From which pages a browser may connect.
+
+use http::{HeaderMap, header};
+
+/// The origins whose pages may connect: this server's own, and those on a list.
+#[derive(Clone, Debug, Default)]
+pub struct Origins {
+    allowed: Vec<String>,
+}
+
+impl Origins {
+    /// Also these origins, such as `https://game.example`; `*` stands for all.
+    #[must_use]
+    pub fn new(allowed: Vec<String>) -> Origins {
+        Origins { allowed: allowed.into_iter().map(|origin| origin.trim_end_matches('/').to_owned()).collect() }
+    }
+
+    /// Whether a request may be served.
+    #[must_use]
+    pub fn allow_request(&self, headers: &HeaderMap) -> bool {
+        // A header that is no text equals no name.
+        let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or(""));
+        self.allow(text(header::ORIGIN), text(header::HOST).unwrap_or(""))
+    }
+
+    /// Whether a page of an origin may connect to the server that it knows by this host. What has no origin is no page.
+    #[must_use]
+    pub fn allow(&self, origin: Option<&str>, host: &str) -> bool {
+        let Some(origin) = origin else { return true };
+        let own = origin.split_once("://").is_some_and(|(_, name)| !name.is_empty() && name.eq_ignore_ascii_case(host));
+        own || self.allowed.iter().any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(origin))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOST: &str = "play.example:7350";
+
+    #[test]
+    fn pages_of_the_server_itself_may_connect_and_no_others() {
+        let origins = Origins::default();
+        assert!(origins.allow(Some("http://play.example:7350"), HOST));
+        assert!(origins.allow(Some("https://PLAY.example:7350"), HOST));
+        for foreign in ["http://elsewhere.example", "http://play.example", "http://play.example:7350.evil", "null", ""]
+        {
+            assert!(!origins.allow(Some(foreign), HOST), "{foreign}");
+        }
+        assert!(!origins.allow(Some("http://"), ""));
+        assert!(origins.allow(None, HOST), "a program that is no browser has no origin");
+    }
+
+    #[test]
+    fn those_on_the_list_may_too() {
+        let origins = Origins::new(vec!["https://game.example/".into()]);
+        assert!(origins.allow(Some("https://game.example"), HOST));
+        assert!(!origins.allow(Some("https://game.example.elsewhere.example"), HOST));
+        assert!(Origins::new(vec!["*".into()]).allow(Some("null"), HOST));
+    }
+}

@@ -1,0 +1,152 @@
+//! Who is on the other end of a request.
+
+use http::{HeaderMap, header};
+use std::net::{IpAddr, SocketAddr};
+
+/// The address of the socket that a request came by; the listener puts it into each request.
+#[derive(Clone, Copy, Debug)]
+pub struct PeerAddress(pub SocketAddr);
+
+/// Who sent a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Where it came from, past any trusted proxy.
+    pub address: IpAddr,
+    /// Whether it surely came from this machine, by a name of this machine. A request that some proxy passed on did not,
+    /// and neither did one that a foreign page sent to a foreign name which leads here.
+    pub is_local: bool,
+}
+
+/// Proxies whose word on a client's address counts.
+#[derive(Clone, Debug, Default)]
+pub struct TrustedProxies {
+    networks: Vec<(IpAddr, u8)>,
+}
+
+impl TrustedProxies {
+    /// Proxies by network: an address and how many of its bits count.
+    #[must_use]
+    pub fn new(networks: Vec<(IpAddr, u8)>) -> TrustedProxies {
+        TrustedProxies { networks }
+    }
+
+    /// Whether an address belongs to a trusted proxy.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.networks.iter().any(|(network, bits)| shares_prefix(*network, address, *bits))
+    }
+
+    /// Who sent a request that came by this socket.
+    #[must_use]
+    pub fn peer(&self, socket: IpAddr, headers: &HeaderMap) -> Peer {
+        let forwarded = headers.get("x-forwarded-for").is_some() || headers.get(header::FORWARDED).is_some();
+        let address = if self.contains(socket) { self.behind(headers).unwrap_or(socket) } else { socket };
+        let is_local = socket.is_loopback() && address.is_loopback() && !forwarded && names_this_machine(headers);
+        Peer { address, is_local }
+    }
+
+    /// The last address that a trusted proxy saw and that is none itself. Those before it anyone may have written.
+    fn behind(&self, headers: &HeaderMap) -> Option<IpAddr> {
+        let lines = headers.get_all("x-forwarded-for").iter().rev();
+        let hops = lines.flat_map(|line| line.to_str().unwrap_or("").rsplit(','));
+        let mut addresses = hops.map(|hop| address_of(hop.trim()));
+        addresses.find(|hop| hop.is_none_or(|address| !self.contains(address))).flatten()
+    }
+}
+
+fn address_of(text: &str) -> Option<IpAddr> {
+    let bare = text.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or(text);
+    bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip()))
+}
+
+fn shares_prefix(network: IpAddr, address: IpAddr, bits: u8) -> bool {
+    match (network, address.to_canonical()) {
+        (IpAddr::V4(network), IpAddr::V4(address)) => {
+            let rest = 32_u32.saturating_sub(u32::from(bits));
+            (network.to_bits() ^ address.to_bits()).checked_shr(rest).unwrap_or(0) == 0
+        }
+        (IpAddr::V6(network), IpAddr::V6(address)) => {
+            let rest = 128_u32.saturating_sub(u32::from(bits));
+            (network.to_bits() ^ address.to_bits()).checked_shr(rest).unwrap_or(0) == 0
+        }
+        _ => false,
+    }
+}
+
+fn names_this_machine(headers: &HeaderMap) -> bool {
+    headers.get(header::HOST).and_then(|host| host.to_str().ok()).is_some_and(is_local_name)
+}
+
+/// Whether a host, with or without a port, is a name of this machine.
+#[must_use]
+pub fn is_local_name(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or(""),
+        None => host.split(':').next().unwrap_or(""),
+    };
+    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{HeaderName, HeaderValue};
+
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pair = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        pairs.iter().map(pair).collect()
+    }
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn nobody_is_believed_about_addresses_by_default() {
+        let peer = TrustedProxies::default().peer(address("9.9.9.9"), &headers(&[("x-forwarded-for", "1.2.3.4")]));
+        assert_eq!(peer.address, address("9.9.9.9"));
+    }
+
+    #[test]
+    fn a_trusted_proxy_is_believed_about_the_last_hop_only() {
+        let proxies = TrustedProxies::new(vec![(address("10.0.0.0"), 8)]);
+        let forged = headers(&[("x-forwarded-for", "127.0.0.1, 6.6.6.6, 5.5.5.5, 10.1.1.1")]);
+        assert_eq!(proxies.peer(address("10.0.0.7"), &forged).address, address("5.5.5.5"));
+        let nonsense = headers(&[("x-forwarded-for", "1.1.1.1, ???")]);
+        assert_eq!(proxies.peer(address("10.0.0.7"), &nonsense).address, address("10.0.0.7"));
+        let six = headers(&[("x-forwarded-for", "[2001:db8::1]:443")]);
+        assert_eq!(proxies.peer(address("10.0.0.7"), &six).address, address("2001:db8::1"));
+    }
+
+    #[test]
+    fn only_a_plain_request_by_a_local_name_is_local() {
+        let proxies = TrustedProxies::default();
+        for host in ["localhost:7350", "127.0.0.1:7350", "[::1]:7350", "localhost"] {
+            let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(host))]);
+            assert!(proxies.peer(HERE, &headers).is_local, "{host}");
+        }
+        for host in ["rebound.example:7350", "127.0.0.1.example", ""] {
+            let headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(host))]);
+            assert!(!proxies.peer(HERE, &headers).is_local, "{host}");
+        }
+        assert!(!proxies.peer(HERE, &headers(&[("host", "localhost"), ("x-forwarded-for", "1.2.3.4")])).is_local);
+        assert!(!proxies.peer(HERE, &headers(&[("host", "localhost"), ("forwarded", "for=1.2.3.4")])).is_local);
+        assert!(!proxies.peer(address("192.168.0.4"), &headers(&[("host", "localhost")])).is_local);
+    }
+
+    #[test]
+    fn networks_end_where_they_say() {
+        let proxies = TrustedProxies::new(vec![(address("10.1.0.0"), 16), (address("2001:db8::"), 32), (HERE, 32)]);
+        for inside in ["10.1.255.255", "2001:db8:ffff::1", "127.0.0.1", "::ffff:10.1.0.1"] {
+            assert!(proxies.contains(address(inside)), "{inside}");
+        }
+        for outside in ["10.2.0.0", "2001:db9::1", "127.0.0.2"] {
+            assert!(!proxies.contains(address(outside)), "{outside}");
+        }
+        assert!(TrustedProxies::new(vec![(HERE, 0)]).contains(address("8.8.8.8")));
+    }
+}

@@ -1,0 +1,226 @@
+//! What everyone may ask.
+
+use crate::error::ApiError;
+use crate::origin::Origins;
+use crate::peer::{Peer, PeerAddress, TrustedProxies};
+use crate::{page, realtime, site, watch};
+use aether_metrics::Registry;
+use aether_net::Gateway;
+use axum::extract::{Extension, Query, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use http::{HeaderMap, StatusCode, header};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use tower_http::limit::RequestBodyLimitLayer;
+use tower_http::set_header::SetResponseHeaderLayer;
+use tower_http::timeout::TimeoutLayer;
+
+/// Bytes of a request's body. Nothing here takes more than a few words.
+const BODY_BYTES_MAX: usize = 65_536;
+/// How long a request may take. Upgrades do not count: they are answered at once.
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// What the interface asks of the server behind it.
+pub trait Backend: Send + Sync + 'static {
+    /// What the server is.
+    fn server(&self) -> ServerInfo;
+
+    /// The rooms that are running.
+    fn rooms(&self, filter: &RoomFilter) -> Vec<RoomInfo>;
+
+    /// Lets someone in without an account, if that is allowed.
+    fn guest(&self, peer: &Peer) -> Result<Guest, ApiError>;
+
+    /// Whether new players are welcome; if not, why.
+    fn readiness(&self) -> Result<(), String>;
+
+    /// Whether everything that should run does; if not, what hangs.
+    fn liveness(&self) -> Result<(), String>;
+}
+
+/// What a server tells everyone about itself.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerInfo {
+    /// Its version.
+    pub version: &'static str,
+    /// The protocol's version.
+    pub protocol: u32,
+    /// What can be played.
+    pub room_types: Vec<RoomTypeInfo>,
+    /// How to reach it by WebTransport, if that is on.
+    pub web_transport: Option<WebTransportInfo>,
+    /// Whether one may play without an account.
+    pub guests: bool,
+}
+
+/// A type of room.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RoomTypeInfo {
+    /// Its name.
+    pub name: String,
+    /// Simulation steps a second; 0 for a relay.
+    pub tick_hz: u32,
+    /// Snapshots a second; 0 for a relay.
+    pub snapshot_hz: u32,
+    /// The most players of one room.
+    pub players_max: usize,
+}
+
+/// How to reach the server by WebTransport.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WebTransportInfo {
+    /// The address.
+    pub url: String,
+    /// The SHA-256 hash of a certificate that no authority signed, in base64; a browser is given it to trust.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate_hash: Option<String>,
+}
+
+/// Which rooms are meant.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoomFilter {
+    /// Only those of this type.
+    #[serde(rename = "type")]
+    pub room_type: Option<String>,
+    /// Only those with this label.
+    pub label: Option<String>,
+}
+
+/// A room that is running.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RoomInfo {
+    /// Its id.
+    pub id: String,
+    /// Its short code.
+    pub code: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub room_type: String,
+    /// Its label.
+    pub label: String,
+    /// How many players are in.
+    pub players: u32,
+    /// The most players.
+    pub players_max: usize,
+    /// Simulation steps a second; 0 for a relay.
+    pub tick_hz: u32,
+}
+
+/// Someone who plays without an account.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Guest {
+    /// The access token for the hello.
+    pub token: String,
+    /// The role it carries.
+    pub role: &'static str,
+    /// The account that stands for the guest.
+    pub user: String,
+    /// When the token expires, in seconds since 1970.
+    pub expires_at: u64,
+}
+
+/// What the router needs.
+#[derive(Clone)]
+pub struct Api {
+    /// The server behind it.
+    pub backend: Arc<dyn Backend>,
+    /// Where realtime connections go.
+    pub gateway: Arc<Gateway>,
+    /// Whose word on addresses counts.
+    pub proxies: Arc<TrustedProxies>,
+    /// From which pages a browser may connect.
+    pub origins: Arc<Origins>,
+    /// Whether WebSockets may be compressed.
+    pub compression: bool,
+    /// The UDP port of WebTransport, if that is on; the page may connect to it.
+    pub web_transport_port: Option<u16>,
+    /// Where requests are counted.
+    pub registry: Registry,
+}
+
+impl Api {
+    /// Who sent a request.
+    pub(crate) fn peer(&self, address: PeerAddress, headers: &HeaderMap) -> Peer {
+        self.proxies.peer(address.0.ip(), headers)
+    }
+}
+
+/// The public interface.
+pub fn router(api: Api) -> Router {
+    let watch = watch::Watch::new(&api.registry);
+    let policy = http::HeaderValue::from_str(&page::content_security_policy(api.web_transport_port));
+    let policy = policy.unwrap_or(http::HeaderValue::from_static("default-src 'none'"));
+    let requests = Router::new()
+        .route("/livez", get(livez))
+        .route("/readyz", get(readyz))
+        .route("/healthcheck", get(async || Json(json!({}))))
+        .route("/api/server", get(server))
+        .route("/api/rooms", get(rooms))
+        .route("/api/guest", post(guest))
+        .fallback(get(site::serve))
+        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, REQUEST_TIME_MAX));
+    Router::new()
+        .route("/rt", get(realtime::upgrade))
+        .route("/api/rooms/{code}/ws", get(realtime::upgrade_to_room))
+        .merge(requests)
+        .layer(RequestBodyLimitLayer::new(BODY_BYTES_MAX))
+        .layer(set(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .layer(set(header::REFERRER_POLICY, "no-referrer"))
+        .layer(SetResponseHeaderLayer::if_not_present(header::CONTENT_SECURITY_POLICY, policy))
+        .layer(axum::middleware::from_fn_with_state(watch, watch::count))
+        .with_state(api)
+}
+
+fn set(name: http::HeaderName, value: &'static str) -> SetResponseHeaderLayer<http::HeaderValue> {
+    SetResponseHeaderLayer::if_not_present(name, http::HeaderValue::from_static(value))
+}
+
+async fn livez(State(api): State<Api>) -> Response {
+    answer(api.backend.liveness())
+}
+
+async fn readyz(State(api): State<Api>) -> Response {
+    answer(api.backend.readiness())
+}
+
+fn answer(state: Result<(), String>) -> Response {
+    match state {
+        Ok(()) => "ok\n".into_response(),
+        Err(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response(),
+    }
+}
+
+async fn server(State(api): State<Api>) -> Json<ServerInfo> {
+    Json(api.backend.server())
+}
+
+async fn rooms(
+    State(api): State<Api>,
+    filter: Result<Query<RoomFilter>, axum::extract::rejection::QueryRejection>,
+) -> Result<Response, ApiError> {
+    let Query(filter) = filter.map_err(|_| {
+        ApiError::new(StatusCode::BAD_REQUEST, "bad_query", "Rooms are filtered by `type` and `label` alone.")
+    })?;
+    Ok(Json(json!({ "rooms": api.backend.rooms(&filter) })).into_response())
+}
+
+async fn guest(
+    State(api): State<Api>,
+    Extension(address): Extension<PeerAddress>,
+    headers: HeaderMap,
+) -> Result<Json<Guest>, ApiError> {
+    if !api.origins.allow_request(&headers) {
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "foreign_origin", "Pages of this origin may not connect."));
+    }
+    Ok(Json(api.backend.guest(&api.peer(address, &headers))?))
+}

@@ -1,0 +1,99 @@
+//! Upgrades to realtime connections.
+
+use crate::error::ApiError;
+use crate::peer::PeerAddress;
+use crate::public::Api;
+use aether_net::websocket::WebSocket;
+use aether_net::websocket::handshake::{DEFLATE_ACCEPTED, HandshakeError, Upgrade, WEBSOCKET_VERSION};
+use aether_net::{Encoding, Visitor};
+use aether_wire::RoomSelector;
+use aether_wire::limits::ROOM_CODE_BYTES_MAX;
+use axum::body::Body;
+use axum::extract::{Extension, Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use hyper_util::rt::TokioIo;
+use tracing::debug;
+
+/// `GET /rt`: the hello says which room is meant.
+pub(crate) async fn upgrade(
+    State(api): State<Api>,
+    Extension(address): Extension<PeerAddress>,
+    request: Request,
+) -> Response {
+    begin(&api, address, None, request).unwrap_or_else(IntoResponse::into_response)
+}
+
+/// `GET /api/rooms/{code}/ws`: the address says it.
+pub(crate) async fn upgrade_to_room(
+    State(api): State<Api>,
+    Extension(address): Extension<PeerAddress>,
+    Path(code): Path<String>,
+    request: Request,
+) -> Response {
+    if code.len() > ROOM_CODE_BYTES_MAX {
+        return ApiError::new(StatusCode::NOT_FOUND, "room_not_found", "No room has such a code.").into_response();
+    }
+    begin(&api, address, Some(RoomSelector::Code(code)), request).unwrap_or_else(IntoResponse::into_response)
+}
+
+fn begin(
+    api: &Api,
+    address: PeerAddress,
+    room: Option<RoomSelector>,
+    mut request: Request,
+) -> Result<Response, ApiError> {
+    let upgrade = match Upgrade::from_request(request.method(), request.headers()) {
+        Ok(upgrade) => upgrade,
+        Err(error) => return Ok(refused(error)),
+    };
+    if !api.origins.allow_request(request.headers()) {
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "foreign_origin", "Pages of this origin may not connect."));
+    }
+    let Some(encoding) = upgrade.subprotocol else {
+        let sentence =
+            format!("Name a subprotocol: {} or {}.", Encoding::Protobuf.subprotocol(), Encoding::Json.subprotocol());
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, "no_subprotocol", sentence));
+    };
+    let peer = api.peer(address, request.headers());
+    let Some(ticket) = api.gateway.ticket(peer.address) else {
+        let sentence = "The server or your address has as many connections as it may; try again later.";
+        return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", sentence));
+    };
+    let compressed = api.compression && upgrade.deflate;
+    let on_upgrade = hyper::upgrade::on(&mut request);
+    let gateway = api.gateway.clone();
+    let visitor = Visitor { address: peer.address, is_local: peer.is_local, room, ticket };
+    tokio::spawn(async move {
+        match on_upgrade.await {
+            Ok(stream) => gateway.serve(WebSocket::new(TokioIo::new(stream), encoding, compressed), visitor).await,
+            Err(error) => debug!(%error, "an upgrade did not finish"),
+        }
+    });
+    Ok(switching(&upgrade.accept, encoding, compressed))
+}
+
+fn switching(accept: &str, encoding: Encoding, compressed: bool) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(encoding.subprotocol()));
+    if let Ok(accept) = HeaderValue::from_str(accept) {
+        headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    }
+    if compressed {
+        headers.insert(header::SEC_WEBSOCKET_EXTENSIONS, HeaderValue::from_static(DEFLATE_ACCEPTED));
+    }
+    response
+}
+
+fn refused(error: HandshakeError) -> Response {
+    let mut response = ApiError::new(error.status, "no_websocket", error.sentence).into_response();
+    if error.status == StatusCode::UPGRADE_REQUIRED {
+        response.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static(WEBSOCKET_VERSION));
+        response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    }
+    response
+}

@@ -1,0 +1,145 @@
+//! Inputs as a player might make them, for a game that is known by its schema alone.
+
+use std::collections::VecDeque;
+
+use aether_bits::{Basis, BitWriter, Kind, Schema, Value};
+use aether_engine::Random;
+use aether_wire::{InputBytes, InputPayload, InputSeq, Inputs, StateAck, Tick, ViewTick};
+
+/// How many inputs a message on an unordered link repeats, the newest included: two lost
+/// messages in a row lose nothing.
+const INPUTS_REPEATED: usize = 3;
+
+/// How many inputs stay the same in a row, about: keys are held down for a while.
+const HELD_FOR: u32 = 8;
+
+/// Makes a bot's inputs.
+pub(crate) struct InputMaker {
+    kind: Kind,
+    value: Value,
+    last: InputSeq,
+    recent: VecDeque<InputBytes>,
+    repeated: usize,
+}
+
+impl InputMaker {
+    /// Nothing if the game takes no inputs.
+    pub(crate) fn new(schema: &Schema, ordered: bool) -> Option<Self> {
+        let kind = schema.inputs.first()?.kind.clone();
+        let value = kind.initial();
+        let repeated = if ordered { 1 } else { INPUTS_REPEATED };
+        Some(Self { kind, value, last: InputSeq(0), recent: VecDeque::new(), repeated })
+    }
+
+    /// The next input, with those before it if they may have been lost.
+    pub(crate) fn next(&mut self, random: &mut Random, ack: StateAck, tick: Tick) -> Option<Inputs> {
+        if random.below(HELD_FOR) == 0 {
+            self.value = random_value(&self.kind, random);
+        }
+        let mut writer = BitWriter::new();
+        self.kind.write_delta(Basis::held(&self.kind.initial()), &self.value, &mut writer).ok()?;
+        let input = InputBytes::new(&writer.to_bytes())?;
+        self.last.0 += 1;
+        if self.recent.len() == self.repeated {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(input);
+        let first_seq = InputSeq(self.last.0 + 1 - self.recent.len() as u32);
+        let payloads = self.recent.iter().copied().map(InputPayload::Packed).collect();
+        Some(Inputs { first_seq, payloads, ack, view: ViewTick { tick, fraction: 0 } })
+    }
+
+    /// The number of the newest input.
+    pub(crate) fn last(&self) -> InputSeq {
+        self.last
+    }
+}
+
+/// Any value of a kind.
+fn random_value(kind: &Kind, random: &mut Random) -> Value {
+    match kind {
+        Kind::Flag => Value::Flag(random.below(2) == 1),
+        Kind::Whole { min, max } => Value::Whole(whole_between(*min, *max, random)),
+        Kind::Number { len, min, max, .. } => {
+            Value::Numbers((0..*len).map(|_| random.between(*min as f32, *max as f32)).collect())
+        }
+        Kind::Angle { .. } => Value::Numbers(vec![random.between(-3.1, 3.1)]),
+        Kind::Rotation { .. } | Kind::UnitVector { .. } => kind.initial(),
+        Kind::Choice { names } => Value::Choice(random.below(names.len() as u32)),
+        Kind::Text { .. } => Value::Text(String::new()),
+        Kind::List { len_max, element } => {
+            let len = random.below(u32::from(*len_max) + 1);
+            Value::List((0..len).map(|_| random_value(element, random)).collect())
+        }
+        Kind::Record { fields } => Value::List(fields.iter().map(|field| random_value(&field.kind, random)).collect()),
+    }
+}
+
+fn whole_between(min: i64, max: i64, random: &mut Random) -> i64 {
+    let steps = max.wrapping_sub(min) as u64;
+    let offset = if steps == u64::MAX { random.bits() } else { random.bits() % (steps + 1) };
+    min.wrapping_add(offset as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aether_bits::{BitReader, RecordSchema, Replicate};
+
+    #[derive(Clone, Debug, PartialEq, Replicate)]
+    enum Gear {
+        Park,
+        Drive,
+        Reverse,
+    }
+
+    #[derive(Clone, Debug, PartialEq, Replicate)]
+    struct Controls {
+        thrust: bool,
+        #[replicate(range = -1.0..=1.0, step = 0.01)]
+        stick: [f32; 2],
+        #[replicate(angle = 8)]
+        aim: f32,
+        #[replicate(range = -5..=7)]
+        slot: i32,
+        gear: Gear,
+    }
+
+    fn schema() -> Schema {
+        Schema { inputs: vec![RecordSchema::of::<Controls>()], ..Schema::default() }
+    }
+
+    #[test]
+    fn the_game_can_read_every_input_and_they_differ() {
+        let mut maker = InputMaker::new(&schema(), true).expect("the game takes inputs");
+        let mut random = Random::new(1);
+        let mut seen: Vec<Controls> = Vec::new();
+        for seq in 1..=500 {
+            let inputs = maker.next(&mut random, StateAck::NONE, Tick(seq)).expect("it can be written");
+            assert_eq!((inputs.first_seq, inputs.payloads.len()), (InputSeq(seq), 1));
+            let InputPayload::Packed(bytes) = inputs.payloads[0] else { panic!("it is packed") };
+            let controls = Controls::read_full(&mut BitReader::new(bytes.as_slice())).expect("it can be read");
+            if !seen.contains(&controls) {
+                seen.push(controls);
+            }
+        }
+        assert!((30..120).contains(&seen.len()), "{} different inputs of 500", seen.len());
+    }
+
+    #[test]
+    fn an_unordered_link_gets_the_last_inputs_again() {
+        let mut maker = InputMaker::new(&schema(), false).expect("the game takes inputs");
+        let mut random = Random::new(1);
+        let runs: Vec<_> = (0..4)
+            .map(|_| maker.next(&mut random, StateAck::NONE, Tick(1)).expect("it can be written"))
+            .map(|inputs| (inputs.first_seq.0, inputs.payloads.len()))
+            .collect();
+        assert_eq!(runs, [(1, 1), (1, 2), (1, 3), (2, 3)]);
+        assert_eq!(maker.last(), InputSeq(4));
+    }
+
+    #[test]
+    fn a_game_without_inputs_gets_none() {
+        assert!(InputMaker::new(&Schema::default(), true).is_none());
+    }
+}

@@ -1,0 +1,161 @@
+//! What bots count and time while they play.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+/// Reasons that are told apart. A server could make them up as it goes.
+const REASONS_MAX: usize = 64;
+
+/// Times are kept up to a minute; a longer one counts as a minute.
+const TIME_US_MAX: u64 = 60_000_000;
+
+/// A histogram's figures are right to one part in a hundred.
+const DIGITS: u8 = 2;
+
+/// Everything that some bots saw.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Measures {
+    pub(crate) connected: u64,
+    pub(crate) failures: Reasons,
+    pub(crate) disconnects: Reasons,
+    pub(crate) errors: Reasons,
+    pub(crate) resumes: u64,
+    pub(crate) resumes_refused: u64,
+    pub(crate) resumes_as_another: u64,
+    pub(crate) messages_in: u64,
+    pub(crate) bytes_in: u64,
+    pub(crate) messages_out: u64,
+    pub(crate) bytes_out: u64,
+    pub(crate) state_packets: u64,
+    pub(crate) state_unreadable: u64,
+    pub(crate) corrections: u64,
+    pub(crate) deliveries_expected: u64,
+    pub(crate) deliveries: u64,
+    pub(crate) connecting: Times,
+    pub(crate) round_trip: Times,
+    pub(crate) ping_hold: Times,
+    pub(crate) staleness: Times,
+    pub(crate) state_jitter: Times,
+    pub(crate) input_to_state: Times,
+    pub(crate) delivery: Times,
+}
+
+impl Measures {
+    /// Adds what other bots saw.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.connected += other.connected;
+        self.failures.add(&other.failures);
+        self.disconnects.add(&other.disconnects);
+        self.errors.add(&other.errors);
+        self.resumes += other.resumes;
+        self.resumes_refused += other.resumes_refused;
+        self.resumes_as_another += other.resumes_as_another;
+        self.messages_in += other.messages_in;
+        self.bytes_in += other.bytes_in;
+        self.messages_out += other.messages_out;
+        self.bytes_out += other.bytes_out;
+        self.state_packets += other.state_packets;
+        self.state_unreadable += other.state_unreadable;
+        self.corrections += other.corrections;
+        self.deliveries_expected += other.deliveries_expected;
+        self.deliveries += other.deliveries;
+        self.connecting.0 += &other.connecting.0;
+        self.round_trip.0 += &other.round_trip.0;
+        self.ping_hold.0 += &other.ping_hold.0;
+        self.staleness.0 += &other.staleness.0;
+        self.state_jitter.0 += &other.state_jitter.0;
+        self.input_to_state.0 += &other.input_to_state.0;
+        self.delivery.0 += &other.delivery.0;
+    }
+}
+
+/// How often something happened, by reason.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reasons(pub(crate) BTreeMap<String, u64>);
+
+impl Reasons {
+    pub(crate) fn count(&mut self, reason: &str) {
+        self.count_many(reason, 1);
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    fn add(&mut self, other: &Self) {
+        other.0.iter().for_each(|(reason, count)| self.count_many(reason, *count));
+    }
+
+    fn count_many(&mut self, reason: &str, count: u64) {
+        let known = self.0.contains_key(reason) || self.0.len() < REASONS_MAX;
+        *self.0.entry(if known { reason } else { "other" }.to_owned()).or_default() += count;
+    }
+}
+
+/// A distribution of times.
+#[derive(Clone, Debug)]
+pub(crate) struct Times(Histogram<u64>);
+
+impl Default for Times {
+    fn default() -> Self {
+        Self(Histogram::new_with_max(TIME_US_MAX, DIGITS).expect("the bounds are constants that fit"))
+    }
+}
+
+impl Times {
+    pub(crate) fn record(&mut self, time: Duration) {
+        self.0.saturating_record(u64::try_from(time.as_micros()).unwrap_or(TIME_US_MAX));
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The time in milliseconds that this share of all times does not exceed.
+    pub(crate) fn quantile_ms(&self, share: f64) -> f64 {
+        self.0.value_at_quantile(share) as f64 / 1_000.0
+    }
+
+    pub(crate) fn max_ms(&self) -> f64 {
+        self.0.max() as f64 / 1_000.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measures_add_up() {
+        let mut one = Measures::default();
+        one.connected = 1;
+        one.deliveries = 5;
+        one.failures.count("refused");
+        one.round_trip.record(Duration::from_millis(10));
+        let mut sum = one.clone();
+        one.failures.count("timed out");
+        sum.add(&one);
+        assert_eq!((sum.connected, sum.deliveries, sum.failures.total()), (2, 10, 3));
+        assert_eq!(sum.round_trip.len(), 2);
+        assert!((sum.round_trip.quantile_ms(0.5) - 10.0).abs() < 0.2);
+    }
+
+    #[test]
+    fn reasons_that_a_server_makes_up_are_bounded() {
+        let mut reasons = Reasons::default();
+        for number in 0..1_000 {
+            reasons.count(&number.to_string());
+        }
+        assert_eq!(reasons.0.len(), REASONS_MAX + 1);
+        assert_eq!(reasons.total(), 1_000);
+    }
+
+    #[test]
+    fn a_time_beyond_a_minute_counts_as_a_minute() {
+        let mut times = Times::default();
+        times.record(Duration::MAX);
+        assert!((times.max_ms() - 60_000.0).abs() < 600.0);
+    }
+}

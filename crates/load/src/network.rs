@@ -1,0 +1,110 @@
+//! A worse network than the one there is.
+
+use std::time::{Duration, Instant};
+
+use aether_testkit::{Conditioner, Conditions, Delivery};
+
+use crate::client::{Path, Transport};
+
+/// How often a bot looks whether something has arrived. Times are right to this much.
+pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(2);
+
+/// The ways between a bot and the server, each as bad as it is told to be.
+pub(crate) struct Network {
+    start: Instant,
+    down_stream: Conditioner<Vec<u8>>,
+    down_datagrams: Conditioner<Vec<u8>>,
+    up_stream: Conditioner<Vec<u8>>,
+    up_datagrams: Conditioner<Vec<u8>>,
+    has_datagrams: bool,
+}
+
+impl Network {
+    pub(crate) fn new(conditions: Conditions, transport: Transport, seed: u64, now: Instant) -> Self {
+        let way = |delivery, number| Conditioner::new(conditions, delivery, seed.wrapping_mul(4).wrapping_add(number));
+        Self {
+            start: now,
+            down_stream: way(Delivery::Stream, 0),
+            down_datagrams: way(Delivery::Datagrams, 1),
+            up_stream: way(Delivery::Stream, 2),
+            up_datagrams: way(Delivery::Datagrams, 3),
+            has_datagrams: transport == Transport::WebTransport,
+        }
+    }
+
+    /// Takes what came from the server.
+    pub(crate) fn push_down(&mut self, frame: &[u8], now: Instant) {
+        let at = now.duration_since(self.start);
+        let way =
+            if self.has_datagrams && is_unreliable(frame) { &mut self.down_datagrams } else { &mut self.down_stream };
+        way.push(at, frame.to_vec(), frame.len());
+    }
+
+    /// Takes what is to go to the server.
+    pub(crate) fn push_up(&mut self, path: Path, frame: Vec<u8>, now: Instant) {
+        let at = now.duration_since(self.start);
+        let bytes = frame.len();
+        let way = match path {
+            Path::Unreliable if self.has_datagrams => &mut self.up_datagrams,
+            _ => &mut self.up_stream,
+        };
+        way.push(at, frame, bytes);
+    }
+
+    /// The next frame that has arrived at the bot.
+    pub(crate) fn pop_down(&mut self, now: Instant) -> Option<Vec<u8>> {
+        let at = now.duration_since(self.start);
+        self.down_stream.pop(at).or_else(|| self.down_datagrams.pop(at))
+    }
+
+    /// The next frame that may go to the server.
+    pub(crate) fn pop_up(&mut self, now: Instant) -> Option<(Path, Vec<u8>)> {
+        let at = now.duration_since(self.start);
+        let stream = self.up_stream.pop(at).map(|frame| (Path::Reliable, frame));
+        stream.or_else(|| self.up_datagrams.pop(at).map(|frame| (Path::Unreliable, frame)))
+    }
+}
+
+/// Whether a server sends this message as a datagram where it can: the first byte of a frame
+/// tells which message it is, see `WIRE_FORMAT.md`.
+fn is_unreliable(frame: &[u8]) -> bool {
+    const SNAPSHOT: u8 = 2;
+    const CORRECTION: u8 = 5;
+    const PONG: u8 = 7;
+    frame.first().is_some_and(|tag| [SNAPSHOT, CORRECTION, PONG].contains(&(tag >> 3)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aether_wire::{Pong, ServerMessage, encode_state_packet};
+
+    #[test]
+    fn frames_are_late_and_only_datagrams_are_lost() {
+        let start = Instant::now();
+        let conditions = Conditions { latency: Duration::from_millis(50), loss: 1.0, ..Conditions::PERFECT };
+        let mut pong = Vec::new();
+        ServerMessage::Pong(Pong::default()).encode(&mut pong).expect("it can be written");
+        for (transport, arrived) in [(Transport::WebSocket, 2), (Transport::WebTransport, 1)] {
+            let mut network = Network::new(conditions, transport, 1, start);
+            network.push_up(Path::Reliable, vec![1], start);
+            network.push_up(Path::Unreliable, vec![2], start);
+            network.push_down(&pong, start);
+            network.push_down(&[0x0A], start);
+            assert!(network.pop_up(start + Duration::from_millis(49)).is_none());
+            let end = start + Duration::from_secs(60);
+            assert_eq!(std::iter::from_fn(|| network.pop_up(end)).count(), arrived);
+            assert_eq!(std::iter::from_fn(|| network.pop_down(end)).count(), arrived);
+        }
+    }
+
+    #[test]
+    fn state_is_told_from_the_rest() {
+        let mut frame = Vec::new();
+        encode_state_packet(&[1, 2, 3], &mut frame).expect("it can be written");
+        assert!(is_unreliable(&frame));
+        let mut frame = Vec::new();
+        ServerMessage::Schema(vec![1]).encode(&mut frame).expect("it can be written");
+        assert!(!is_unreliable(&frame));
+    }
+}

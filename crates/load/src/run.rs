@@ -1,0 +1,124 @@
+//! A run from its first bot to its report.
+
+use std::fmt::{self, Display, Formatter};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+
+use crate::address::AddressError;
+use crate::arguments::{LoadArguments, Play};
+use crate::bot::{Bot, Phase, Shared};
+use crate::process::{cpu_seconds, raise_file_limit};
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::tokens::Tokens;
+
+/// How long the last bots have to come in after all have set out.
+const SETTLE_DEADLINE: Duration = Duration::from_secs(60);
+
+/// How long messages that are under way at the end have to arrive.
+const DRAIN_TIME: Duration = Duration::from_secs(1);
+
+/// How long bots have to leave.
+const LEAVE_DEADLINE: Duration = Duration::from_secs(5);
+
+/// How often the run looks where it is.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Sockets that a process needs besides those of its bots.
+const FILES_SPARED: u64 = 64;
+
+/// Why a run did not begin.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The address cannot be used.
+    Address(AddressError),
+    /// The key for tokens is not of the form `ID:SECRET`.
+    TokenKey,
+    /// The system does not allow so many sockets.
+    TooManyBots {
+        /// How many bots it allows.
+        allowed: u64,
+    },
+}
+
+impl Display for LoadError {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(error) => error.fmt(formatter),
+            Self::TokenKey => formatter.write_str("the token key has to be of the form ID:SECRET"),
+            Self::TooManyBots { allowed } => {
+                write!(formatter, "this machine allows sockets for {allowed} bots; raise `ulimit -n` for more")
+            }
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Lets bots play and tells how that went. An interrupt ends the run early, with a report.
+pub async fn run(arguments: LoadArguments) -> Result<Report, LoadError> {
+    if !arguments.allow_remote {
+        arguments.address.require_loopback().await.map_err(LoadError::Address)?;
+    }
+    let tokens = Tokens::new(&arguments).ok_or(LoadError::TokenKey)?;
+    let allowed = raise_file_limit().unwrap_or(u64::MAX).saturating_sub(FILES_SPARED);
+    if u64::from(arguments.bots) > allowed {
+        return Err(LoadError::TooManyBots { allowed });
+    }
+    let mut progress = Progress::new(arguments.quiet);
+    let shared = Arc::new(Shared::new(arguments, tokens));
+    let mut bots = JoinSet::new();
+    let mut played = Duration::ZERO;
+    let mut cpu = None;
+    tokio::select! {
+        () = play(&shared, &mut bots, &mut progress, (&mut played, &mut cpu)) => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+    shared.set_phase(Phase::End);
+    let left = async { while bots.join_next().await.is_some() {} };
+    // A bot that hangs would hold up everyone; its task ends with the set.
+    let _ = tokio::time::timeout(LEAVE_DEADLINE, left).await;
+    progress.finish();
+    Ok(Report::new(&shared.arguments, &shared.measures(), played, cpu))
+}
+
+/// Lets all bots in, lets them play, and lets what is under way arrive. How long they played,
+/// and with how much processor time, is kept up to date meanwhile.
+async fn play(
+    shared: &Arc<Shared>,
+    bots: &mut JoinSet<()>,
+    progress: &mut Progress,
+    (played, cpu): (&mut Duration, &mut Option<f64>),
+) {
+    let count = shared.arguments.bots;
+    let start = tokio::time::Instant::now();
+    for number in 0..count {
+        let ramp = Duration::from_secs(1).mul_f64(f64::from(number) / f64::from(shared.arguments.ramp));
+        tokio::time::sleep_until(start + ramp).await;
+        bots.spawn(Bot::new(number, Arc::clone(shared)).run());
+        progress.show(shared, shared.settled().into(), count.into());
+    }
+    let deadline = Instant::now() + SETTLE_DEADLINE;
+    while shared.settled() < count && Instant::now() < deadline {
+        tokio::time::sleep(LOOK_INTERVAL).await;
+        progress.show(shared, shared.settled().into(), count.into());
+    }
+
+    shared.set_phase(Phase::Play);
+    let (began, cpu_before) = (Instant::now(), cpu_seconds());
+    let length = Duration::from_secs(shared.arguments.seconds);
+    while *played < length && !bots.is_empty() {
+        tokio::time::sleep(LOOK_INTERVAL.min(length - *played)).await;
+        *played = began.elapsed();
+        *cpu = cpu_seconds().zip(cpu_before).map(|(now, before)| now - before);
+        progress.show(shared, played.as_millis() as u64, length.as_millis() as u64);
+        while bots.try_join_next().is_some() {}
+    }
+
+    if shared.arguments.play() == Play::Messages {
+        shared.set_phase(Phase::Drain);
+        tokio::time::sleep(DRAIN_TIME).await;
+    }
+}

@@ -1,0 +1,180 @@
+//! Bots against a small server over real sockets.
+
+mod server;
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use aether_load::client::{ClientError, Connector, Path, Transport};
+use aether_load::{Address, LoadArguments, LoadError, Report, run};
+use aether_wire::{ClientMessage, ClientTime, Hello, Ping, RoomSelector, ServerMessage, Tick, Token};
+use clap::Parser;
+use server::Server;
+
+#[derive(Parser)]
+#[command(args_override_self = true)]
+struct Program {
+    #[command(flatten)]
+    load: LoadArguments,
+}
+
+async fn load(address: &str, arguments: &[&str]) -> Report {
+    let common = ["load", "--quiet", "--seconds", "1", "--address", address];
+    let program = Program::parse_from([&common, arguments].concat());
+    run(program.load).await.expect("the arguments are good")
+}
+
+fn hello(room_type: &str) -> Hello {
+    let room = RoomSelector::Type { name: room_type.into(), label: None };
+    Hello { token: Some(Token::new("guest")), room: Some(room), ..Hello::default() }
+}
+
+#[tokio::test]
+async fn a_client_talks_over_every_transport() {
+    let (_server, address) = Server::start().await;
+    let connector = Connector::new(&address.parse().expect("it is well-formed"));
+    for transport in [Transport::WebSocket, Transport::WebTransport] {
+        let mut client = connector.connect(transport, &hello("relay")).await.expect("the server is there");
+        assert!(matches!(client.next_message().await, Ok(ServerMessage::Welcome(_))), "{transport:?}");
+
+        let ping = ClientMessage::Ping(Ping { client_time: ClientTime(77), tick: Tick(3) });
+        client.send(&ping).await.expect("the server reads");
+        let pong = client.next_message().await.expect("the server answers");
+        let ServerMessage::Pong(pong) = pong else { panic!("{pong:?}") };
+        assert_eq!((pong.client_time, pong.tick), (ClientTime(77), Tick(3)));
+
+        client.send(&ClientMessage::SchemaRequest).await.expect("the server reads");
+        assert!(matches!(client.next_message().await, Ok(ServerMessage::Schema(_))));
+
+        client.send_frame(Path::Reliable, b"nonsense").await.expect("the server reads");
+        let error = client.next_message().await.expect_err("the server closes");
+        assert!(matches!(&error, ClientError::Closed { code: Some(4000), reason } if reason == "done"), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_comes_with_the_end_is_heard_before_it() {
+    let (_server, address) = Server::start().await;
+    let connector = Connector::new(&address.parse().expect("it is well-formed"));
+    for transport in [Transport::WebSocket, Transport::WebTransport] {
+        let mut client = connector.connect(transport, &hello("full")).await.expect("the server is there");
+        // By now everything that the server says has arrived.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let refusal = client.next_message().await;
+        assert!(matches!(refusal, Ok(ServerMessage::Error(_))), "{transport:?}: {refusal:?}");
+        let error = client.next_message().await.expect_err("the server has closed");
+        assert!(matches!(error, ClientError::Closed { code: Some(4000), .. }), "{transport:?}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn raw_bytes_reach_the_server_unframed() {
+    let (_server, address) = Server::start().await;
+    let connector = Connector::new(&address.parse().expect("it is well-formed"));
+    let mut client = connector.open(Transport::WebSocket).await.expect("the server is there");
+    // An unmasked frame, which a server does not take.
+    client.send_raw(b"\x82\x00").await.expect("the server is there");
+    assert!(matches!(client.next_message().await, Err(ClientError::Closed { code: None, .. })));
+}
+
+#[tokio::test]
+async fn bots_play_over_every_transport() {
+    let (server, address) = Server::start().await;
+    let arguments = ["--bots", "6", "--per-room", "3", "--transport", "both"];
+    let report = load(&address, &arguments).await;
+    assert!(report.all_stayed(), "{report}");
+    assert!(server.inputs.load(Ordering::Relaxed) > 60, "{report}");
+    // A second at 20 Hz, with room for a machine that is busy with other tests.
+    for (what, count) in [
+        ("state packets", report.state_packets),
+        ("staleness", report.staleness_ms.count),
+        ("jitter", report.state_jitter_ms.count),
+        ("input to state", report.input_to_state_ms.count),
+        ("sent", report.sent.messages),
+        ("received", report.received.messages),
+    ] {
+        assert!((60..=180).contains(&count), "{what}: {report}");
+    }
+    assert!((3..=12).contains(&report.round_trip_ms.count), "{report}");
+    assert!(report.staleness_ms.p50 < 100.0 && report.input_to_state_ms.p50 < 150.0, "{report}");
+    assert_eq!((report.state_unreadable, report.errors.len()), (0, 0), "{report}");
+}
+
+#[tokio::test]
+async fn light_bots_measure_the_same() {
+    let (_server, address) = Server::start().await;
+    let report = load(&address, &["--bots", "2", "--light"]).await;
+    assert!(report.all_stayed(), "{report}");
+    assert!(report.state_packets >= 20 && report.input_to_state_ms.count >= 20, "{report}");
+}
+
+#[tokio::test]
+async fn messages_between_bots_are_counted_and_timed() {
+    let (_server, address) = Server::start().await;
+    let report = load(&address, &["--bots", "6", "--per-room", "3", "--room-type", "relay"]).await;
+    assert!(report.all_stayed(), "{report}");
+    assert!((120..=240).contains(&report.deliveries_expected), "{report}");
+    assert_eq!((report.deliveries, report.delivery_ms.count), (report.deliveries_expected, report.deliveries));
+    assert!(report.delivery_ms.p50 < 50.0, "{report}");
+}
+
+#[tokio::test]
+async fn bots_that_are_cut_off_come_back_as_themselves() {
+    let (_server, address) = Server::start().await;
+    let report =
+        load(&address, &["--bots", "4", "--churn-seconds", "1", "--seconds", "3", "--transport", "both"]).await;
+    assert!(report.resumes >= 4, "{report}");
+    assert_eq!((report.resumes_as_another, report.resumes_refused), (0, 0), "{report}");
+}
+
+#[tokio::test]
+async fn a_bad_network_is_felt() {
+    let (_server, address) = Server::start().await;
+    let report = load(&address, &["--bots", "2", "--latency-ms", "60", "--transport", "both", "--seconds", "2"]).await;
+    assert!(report.all_stayed(), "{report}");
+    assert!(report.round_trip_ms.p50 >= 118.0, "{report}");
+    assert!(report.input_to_state_ms.p50 >= 118.0, "{report}");
+}
+
+#[tokio::test]
+async fn bots_that_fail_are_counted_by_reason() {
+    let (_server, address) = Server::start().await;
+    let report = load(&address, &["--bots", "3", "--room-type", "full"]).await;
+    assert_eq!((report.connected, report.failures.get("room_full")), (0, Some(&3)), "{report}");
+    // The port was free a moment ago, and nobody listens there.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let nobody = format!("http://{}", free.local_addr().expect("it is bound"));
+    drop(free);
+    let report = load(&nobody, &["--bots", "2", "--token", "t"]).await;
+    assert_eq!(report.failures.get("connection refused"), Some(&2), "{report}");
+}
+
+#[tokio::test]
+async fn the_servers_reason_for_closing_is_counted() {
+    let (_server, address) = Server::start().await;
+    let report =
+        load(&address, &["--bots", "2", "--room-type", "closing", "--seconds", "2", "--transport", "both"]).await;
+    assert_eq!((report.connected, report.disconnects.get("kicked")), (2, Some(&2)), "{report}");
+}
+
+#[tokio::test]
+async fn other_machines_are_not_loaded() {
+    let arguments = Program::parse_from(["load", "--address", "http://192.0.2.1:7350"]).load;
+    assert!(matches!(run(arguments).await, Err(LoadError::Address(_))));
+    let address: Address = "http://192.0.2.1:7350".parse().expect("it is well-formed");
+    let result = Connector::new(&address).open(Transport::WebSocket).await;
+    assert!(matches!(result, Err(ClientError::Address(_))));
+}
+
+#[tokio::test]
+async fn a_report_can_be_read_by_programs_and_people() {
+    let (_server, address) = Server::start().await;
+    let report = load(&address, &["--bots", "1"]).await;
+    let json: serde_json::Value = serde_json::from_str(&report.render(true)).expect("it is JSON");
+    assert_eq!(json["connected"], 1);
+    assert!(json["roundTripMs"]["p999"].is_number());
+    assert!(json["received"]["bytesPerSecondPerBot"].is_number());
+    let table = report.render(false);
+    assert!(table.contains("connected       1 of 1"), "{table}");
+    assert!(table.contains("round trip"), "{table}");
+}

@@ -1,0 +1,90 @@
+//! How often something may happen.
+
+use std::time::Duration;
+
+/// A rate and how much may come at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// So many a second on average.
+    pub per_second: u32,
+    /// So many at once after a pause.
+    pub burst: u32,
+}
+
+impl Rate {
+    /// For what is costly, such as a login.
+    pub const STRICT: Rate = Rate { per_second: 5, burst: 5 };
+    /// For requests.
+    pub const STANDARD: Rate = Rate { per_second: 100, burst: 20 };
+    /// For messages of a realtime connection other than inputs.
+    pub const REALTIME: Rate = Rate { per_second: 60, burst: 30 };
+
+    /// For inputs: twice the tick rate, and half a second's worth at once, since networks deliver in bursts.
+    #[must_use]
+    pub fn inputs(tick_hz: u32) -> Rate {
+        Rate { per_second: tick_hz.saturating_mul(2), burst: tick_hz.max(8) }
+    }
+}
+
+/// A token bucket in whole numbers: it counts in nanoseconds of credit, so it neither drifts nor allocates.
+#[derive(Clone, Copy, Debug)]
+pub struct Bucket {
+    /// Nanoseconds that one token takes to come.
+    token_ns: u64,
+    full_ns: u64,
+    credit_ns: u64,
+    filled_at: Duration,
+}
+
+impl Bucket {
+    /// A full bucket.
+    #[must_use]
+    pub fn new(rate: Rate, now: Duration) -> Bucket {
+        let token_ns = 1_000_000_000 / u64::from(rate.per_second.max(1));
+        let full_ns = token_ns * u64::from(rate.burst.max(1));
+        Bucket { token_ns, full_ns, credit_ns: full_ns, filled_at: now }
+    }
+
+    /// Takes one token, if there is one.
+    pub fn take(&mut self, now: Duration) -> bool {
+        let passed = now.saturating_sub(self.filled_at).as_nanos() as u64;
+        self.filled_at = self.filled_at.max(now);
+        self.credit_ns = self.credit_ns.saturating_add(passed).min(self.full_ns);
+        let enough = self.credit_ns >= self.token_ns;
+        if enough {
+            self.credit_ns -= self.token_ns;
+        }
+        enough
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_and_then_the_rate() {
+        let mut bucket = Bucket::new(Rate { per_second: 10, burst: 5 }, Duration::ZERO);
+        let taken = (0..100).filter(|_| bucket.take(Duration::ZERO)).count();
+        assert_eq!(taken, 5);
+        // A hundred attempts a second for ten seconds.
+        let taken = (1..=1_000).filter(|i| bucket.take(Duration::from_millis(10 * i))).count();
+        assert_eq!(taken, 100);
+    }
+
+    #[test]
+    fn credit_does_not_grow_beyond_the_burst() {
+        let mut bucket = Bucket::new(Rate { per_second: 10, burst: 5 }, Duration::ZERO);
+        let later = Duration::from_secs(3_600);
+        assert_eq!((0..100).filter(|_| bucket.take(later)).count(), 5);
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_gives_nothing_away() {
+        let mut bucket = Bucket::new(Rate { per_second: 1, burst: 1 }, Duration::from_secs(10));
+        assert!(bucket.take(Duration::from_secs(10)));
+        assert!(!bucket.take(Duration::from_secs(5)));
+        assert!(!bucket.take(Duration::from_millis(10_500)));
+        assert!(bucket.take(Duration::from_secs(11)));
+    }
+}

@@ -1,0 +1,45 @@
+//! The two ways in which messages are written.
+
+use aether_wire::{ClientMessage, DecodeError, EncodeError, SUBPROTOCOL_JSON, SUBPROTOCOL_PROTOBUF, ServerMessage};
+
+/// How the messages of a connection are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// Short and fast.
+    Protobuf,
+    /// For people and simple clients.
+    Json,
+}
+
+impl Encoding {
+    /// The WebSocket subprotocol.
+    #[must_use]
+    pub fn subprotocol(self) -> &'static str {
+        match self {
+            Encoding::Protobuf => SUBPROTOCOL_PROTOBUF,
+            Encoding::Json => SUBPROTOCOL_JSON,
+        }
+    }
+
+    /// The encoding that a WebSocket subprotocol names.
+    #[must_use]
+    pub fn of_subprotocol(name: &str) -> Option<Encoding> {
+        [Encoding::Protobuf, Encoding::Json].into_iter().find(|encoding| encoding.subprotocol() == name)
+    }
+
+    /// Reads a message of a client.
+    pub fn decode(self, bytes: &[u8]) -> Result<ClientMessage, DecodeError> {
+        match self {
+            Encoding::Protobuf => ClientMessage::decode(bytes),
+            Encoding::Json => ClientMessage::decode_json(bytes),
+        }
+    }
+
+    /// Appends a message to a client.
+    pub fn encode(self, message: &ServerMessage, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        match self {
+            Encoding::Protobuf => message.encode(out),
+            Encoding::Json => message.encode_json(out),
+        }
+    }
+}

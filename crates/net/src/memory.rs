@@ -1,0 +1,133 @@
+//! A transport in memory, for tests and for bots in the same process.
+
+use crate::encoding::Encoding;
+use crate::transport::{Ended, Goodbye, Path, Received, Take, Transport};
+use aether_replication::Link;
+use aether_wire::limits::HELLO_BYTES_MAX;
+use aether_wire::{ClientMessage, DecodeError, EncodeError, ServerMessage};
+use std::task::{Context, Poll, ready};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+/// Messages on their way, in each direction.
+const QUEUE_MAX: usize = 256;
+
+type Parcel = (Path, Vec<u8>);
+
+/// The server's end.
+pub struct Memory {
+    link: Link,
+    encoding: Encoding,
+    incoming: Receiver<Parcel>,
+    outgoing: Sender<Parcel>,
+    /// What waits because the client does not read.
+    queued: std::collections::VecDeque<Parcel>,
+    message_bytes_max: usize,
+}
+
+/// The client's end.
+pub struct MemoryClient {
+    encoding: Encoding,
+    incoming: Receiver<Parcel>,
+    outgoing: Sender<Parcel>,
+}
+
+/// Two ends of a link.
+#[must_use]
+pub fn pair(link: Link, encoding: Encoding) -> (Memory, MemoryClient) {
+    let (to_server, from_client) = channel(QUEUE_MAX);
+    let (to_client, from_server) = channel(QUEUE_MAX);
+    let server = Memory {
+        link,
+        encoding,
+        incoming: from_client,
+        outgoing: to_client,
+        queued: std::collections::VecDeque::new(),
+        message_bytes_max: HELLO_BYTES_MAX,
+    };
+    (server, MemoryClient { encoding, incoming: from_server, outgoing: to_server })
+}
+
+impl Transport for Memory {
+    fn link(&self) -> Link {
+        self.link
+    }
+
+    fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn poll_receive(&mut self, cx: &mut Context<'_>, take: Take<'_>) -> Poll<Result<(), Ended>> {
+        let Some((path, message)) = ready!(self.incoming.poll_recv(cx)) else {
+            return Poll::Ready(Err(Ended::Closed));
+        };
+        if message.len() > self.message_bytes_max {
+            let violation = crate::Violation { code: 1009, text: "a message is too large" };
+            return Poll::Ready(Err(Ended::Violation(violation)));
+        }
+        take(path, Received::Message(&message));
+        Poll::Ready(Ok(()))
+    }
+
+    fn queue(&mut self, path: Path, message: &[u8]) {
+        self.queued.push_back((path, message.to_vec()));
+    }
+
+    fn poll_flush(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
+        while let Some(parcel) = self.queued.pop_front() {
+            match self.outgoing.try_send(parcel) {
+                Ok(()) => {}
+                Err(tokio::sync::mpsc::error::TrySendError::Closed(_)) => return Poll::Ready(Err(Ended::Lost)),
+                Err(tokio::sync::mpsc::error::TrySendError::Full(parcel)) => {
+                    // The connection's own second brings it here again: a client in memory that does not read is a test.
+                    self.queued.push_front(parcel);
+                    return Poll::Pending;
+                }
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn set_message_bytes_max(&mut self, bytes: usize) {
+        self.message_bytes_max = bytes;
+    }
+
+    fn queue_probe(&mut self) {}
+
+    fn queue_close(&mut self, _goodbye: &Goodbye<'_>) {}
+
+    fn poll_closed(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
+}
+
+impl MemoryClient {
+    /// Sends a message.
+    pub async fn send(&self, message: &ClientMessage) -> Result<(), EncodeError> {
+        let mut bytes = Vec::new();
+        match self.encoding {
+            Encoding::Protobuf => message.encode(&mut bytes)?,
+            Encoding::Json => message.encode_json(&mut bytes)?,
+        }
+        self.send_bytes(bytes).await;
+        Ok(())
+    }
+
+    /// Sends bytes that may be no message at all.
+    pub async fn send_bytes(&self, bytes: Vec<u8>) {
+        // The server may have closed; the next message it does not send tells.
+        let _ = self.outgoing.send((Path::Reliable, bytes)).await;
+    }
+
+    /// The next message; nothing when the server closed.
+    pub async fn next(&mut self) -> Option<Result<ServerMessage, DecodeError>> {
+        let (_, bytes) = self.incoming.recv().await?;
+        Some(match self.encoding {
+            Encoding::Protobuf => ServerMessage::decode(&bytes),
+            Encoding::Json => ServerMessage::decode_json(&bytes),
+        })
+    }
+}

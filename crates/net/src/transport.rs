@@ -1,0 +1,111 @@
+//! What a connection asks of a transport.
+
+use crate::encoding::Encoding;
+use aether_replication::Link;
+use aether_wire::Closing;
+use std::fmt;
+use std::task::{Context, Poll};
+
+/// Which way a message travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// It arrives, once and in order.
+    Reliable,
+    /// It may be lost, doubled or overtaken, where the transport has such a path.
+    Unreliable,
+}
+
+/// A link to one client that carries whole messages.
+///
+/// It is driven by polling, so that a connection that waits holds no buffers: what came is decoded from memory that the
+/// whole thread shares, and what goes out is written at once, as many messages in one system call as are ready.
+pub trait Transport: Send + 'static {
+    /// Whether state packets arrive in order and for sure.
+    fn link(&self) -> Link;
+
+    /// How messages are written.
+    fn encoding(&self) -> Encoding;
+
+    /// A short name for logs and for a metric's label.
+    fn name(&self) -> &'static str;
+
+    /// Takes in what has come and hands each whole message to `take`; pending until something comes. It takes in a bounded
+    /// amount at a time, and is to be called again until it is pending.
+    fn poll_receive(&mut self, cx: &mut Context<'_>, take: Take<'_>) -> Poll<Result<(), Ended>>;
+
+    /// Adds a message to what is to be written. An unreliable one may be dropped if the link is busy.
+    fn queue(&mut self, path: Path, message: &[u8]);
+
+    /// Adds messages that are already framed as a WebSocket server frames protobuf; false if this transport writes
+    /// messages in another way. It lets a relay frame a message once for all.
+    fn queue_framed(&mut self, _frames: &[u8]) -> bool {
+        false
+    }
+
+    /// Writes what is queued; ready when the system has taken all of it.
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>>;
+
+    /// From now on, messages of the client may have so many bytes.
+    fn set_message_bytes_max(&mut self, bytes: usize);
+
+    /// Asks the other side for a sign of life.
+    fn queue_probe(&mut self);
+
+    /// Adds the transport's own goodbye after everything that is queued.
+    fn queue_close(&mut self, end: &Goodbye<'_>);
+
+    /// After the goodbye: waits until the other side has closed too. Whoever closes first and still has unread bytes would
+    /// make the system throw away what was sent last.
+    fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+}
+
+/// Is given each message with the path it came by.
+pub type Take<'a> = &'a mut dyn FnMut(Path, Received<'_>);
+
+/// Something that came from the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received<'a> {
+    /// A message.
+    Message(&'a [u8]),
+    /// A sign of life of the transport itself. It counts against the client's rate.
+    Probe,
+}
+
+/// How a connection ends, in the words of a transport.
+#[derive(Clone, Copy, Debug)]
+pub enum Goodbye<'a> {
+    /// For a reason of the protocol; the client was told by a message too.
+    Closing(&'a Closing),
+    /// The bytes of the client were no messages.
+    Violation(Violation),
+}
+
+/// What was wrong with the bytes of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The close code of the WebSocket protocol.
+    pub code: u16,
+    /// For people.
+    pub text: &'static str,
+}
+
+/// The link has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The other side closed it.
+    Closed,
+    /// It broke.
+    Lost,
+    /// The other side's bytes made no sense to the transport.
+    Violation(Violation),
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ended::Closed => f.write_str("closed by the client"),
+            Ended::Lost => f.write_str("lost"),
+            Ended::Violation(violation) => write!(f, "violation: {}", violation.text),
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! WebSocket frames (RFC 6455) without sockets: bytes in, messages out, and the reverse.
+//!
+//! ```text
+//!   0               1               2               3
+//!  |F R R R opcode |M  length      | length, if 126 or 127  …
+//!  |I S S S        |A  7           | 16 or 64
+//!  |N V V V  4     |S              |
+//!  | mask, if MASK is set: 4 bytes | payload …
+//! ```
+//!
+//! A [`Decoder`] is one per connection. While nothing is half received it holds no heap
+//! memory, because most connections of a large server are quiet at any moment.
+
+mod header;
+
+use super::deflate;
+use header::{FIN, Header, LONG_LENGTH_BYTES, MASK, Parsed, RSV1, SHORT_HEADER_BYTES, apply_mask, write_header};
+
+/// Payload bytes of a control frame at most (RFC 6455, 5.5).
+pub const CONTROL_BYTES_MAX: usize = 125;
+
+/// Fragments of one message at most. Empty fragments would otherwise go on for ever without
+/// reaching the limit of bytes; a message of the longest kind has room for 64 bytes in each.
+pub const FRAGMENTS_PER_MESSAGE_MAX: u16 = 1_024;
+
+/// Bytes of the longest header: 2, a 64-bit length and a mask.
+pub const HEADER_BYTES_MAX: usize = 14;
+
+/// Which end of the connection this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Receives masked frames and sends plain ones.
+    Server,
+    /// Receives plain frames and sends masked ones.
+    Client,
+}
+
+/// What a frame carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opcode {
+    /// The next part of a message.
+    Continuation,
+    /// UTF-8 text, or its first part.
+    Text,
+    /// Bytes, or their first part.
+    Binary,
+    /// The end of the connection.
+    Close,
+    /// A question whether the peer is there.
+    Ping,
+    /// The answer to it.
+    Pong,
+}
+
+impl Opcode {
+    fn from_bits(bits: u8) -> Option<Self> {
+        Some(match bits {
+            0x0 => Self::Continuation,
+            0x1 => Self::Text,
+            0x2 => Self::Binary,
+            0x8 => Self::Close,
+            0x9 => Self::Ping,
+            0xA => Self::Pong,
+            _ => return None,
+        })
+    }
+
+    fn bits(self) -> u8 {
+        match self {
+            Self::Continuation => 0x0,
+            Self::Text => 0x1,
+            Self::Binary => 0x2,
+            Self::Close => 0x8,
+            Self::Ping => 0x9,
+            Self::Pong => 0xA,
+        }
+    }
+
+    fn is_control(self) -> bool {
+        matches!(self, Self::Close | Self::Ping | Self::Pong)
+    }
+}
+
+/// A whole message, or a control frame, borrowed from where its bytes lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Incoming<'a> {
+    /// A text message.
+    Text(&'a str),
+    /// A binary message.
+    Binary(&'a [u8]),
+    /// To be answered by a pong with the same bytes.
+    Ping(&'a [u8]),
+    /// The answer to a ping.
+    Pong(&'a [u8]),
+    /// The peer closes. Whatever follows is ignored.
+    Close {
+        /// Why, if it says so.
+        code: Option<u16>,
+        /// A sentence, often empty.
+        reason: &'a str,
+    },
+}
+
+/// The peer broke the protocol. The connection is to be closed with this code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProtocolError {
+    /// 1002 (protocol), 1007 (text that is none) or 1009 (too large).
+    pub code: u16,
+    /// What was wrong, for the close frame and the metric.
+    pub reason: &'static str,
+}
+
+impl std::fmt::Display for ProtocolError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} ({})", self.reason, self.code)
+    }
+}
+
+impl std::error::Error for ProtocolError {}
+
+/// Turns received bytes into messages.
+#[derive(Debug)]
+pub struct Decoder {
+    /// The frame that is not whole yet, as it came.
+    partial: Vec<u8>,
+    /// The fragments of the message that is not whole yet, unmasked.
+    assembled: Vec<u8>,
+    message_bytes_max: usize,
+    failure: Option<ProtocolError>,
+    unfinished: Option<Unfinished>,
+    role: Role,
+    compressed: bool,
+    closed: bool,
+}
+
+impl Decoder {
+    /// A decoder at the start of a connection, without compression.
+    pub fn new(role: Role, message_bytes_max: usize) -> Self {
+        Self {
+            partial: Vec::new(),
+            assembled: Vec::new(),
+            message_bytes_max,
+            failure: None,
+            unfinished: None,
+            role,
+            compressed: false,
+            closed: false,
+        }
+    }
+
+    /// Sets the limit for messages from now on. It holds for a message on the wire and, if it
+    /// was compressed, for what comes out of it.
+    pub fn set_message_bytes_max(&mut self, message_bytes_max: usize) {
+        self.message_bytes_max = message_bytes_max;
+    }
+
+    /// Whether both ends agreed on permessage-deflate.
+    pub fn compressed(mut self, yes: bool) -> Self {
+        self.compressed = yes;
+        self
+    }
+
+    /// Whether a frame or a message has begun and is not whole yet.
+    pub fn is_midway(&self) -> bool {
+        !self.partial.is_empty() || self.unfinished.is_some()
+    }
+
+    /// Heap bytes that are held for what is not whole yet.
+    pub fn bytes_held(&self) -> usize {
+        self.partial.capacity() + self.assembled.capacity()
+    }
+
+    /// Reads the next bytes of the connection, wherever they were cut, and hands out every
+    /// message that they complete. Payloads are unmasked where they lie.
+    ///
+    /// After an error the same error is returned for ever; after a close frame everything is
+    /// ignored.
+    pub fn feed(&mut self, bytes: &mut [u8], take: &mut dyn FnMut(Incoming<'_>)) -> Result<(), ProtocolError> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        let result = self.feed_open(bytes, take);
+        if self.closed || result.is_err() {
+            self.partial = Vec::new();
+            self.assembled = Vec::new();
+            self.unfinished = None;
+        }
+        self.failure = result.err();
+        result
+    }
+
+    fn feed_open(&mut self, bytes: &mut [u8], take: &mut dyn FnMut(Incoming<'_>)) -> Result<(), ProtocolError> {
+        let mut bytes = self.complete_partial(bytes, take)?;
+        while !bytes.is_empty() && !self.closed {
+            match self.read_header(bytes)? {
+                Parsed::Header(header) if header.frame_bytes() <= bytes.len() => {
+                    let (frame, rest) = bytes.split_at_mut(header.frame_bytes());
+                    self.take_frame(&header, &mut frame[header.bytes..], take)?;
+                    bytes = rest;
+                }
+                _ => {
+                    self.partial.extend_from_slice(bytes);
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills up the frame that the last bytes began, and returns the bytes after it.
+    fn complete_partial<'b>(
+        &mut self,
+        mut bytes: &'b mut [u8],
+        take: &mut dyn FnMut(Incoming<'_>),
+    ) -> Result<&'b mut [u8], ProtocolError> {
+        while !self.partial.is_empty() {
+            let parsed = self.read_header(&self.partial)?;
+            let missing = parsed.bytes_needed() - self.partial.len();
+            if let (Parsed::Header(header), 0) = (&parsed, missing) {
+                // Taken out and freed: a frame that was cut is rare, an idle connection is not.
+                let mut frame = std::mem::take(&mut self.partial);
+                self.take_frame(header, &mut frame[header.bytes..], take)?;
+                break;
+            }
+            if bytes.is_empty() {
+                break;
+            }
+            let (next, rest) = bytes.split_at_mut(missing.min(bytes.len()));
+            self.partial.extend_from_slice(next);
+            bytes = rest;
+        }
+        Ok(bytes)
+    }
+
+    /// Reads a header and judges everything that can be judged without the payload.
+    fn read_header(&self, bytes: &[u8]) -> Result<Parsed, ProtocolError> {
+        let parsed = Header::parse(bytes, self.role)?;
+        let Parsed::Header(header) = &parsed else {
+            return Ok(parsed);
+        };
+        if header.opcode.is_control() {
+            if header.compressed {
+                return Err(protocol("a control frame is marked as compressed"));
+            }
+            return Ok(parsed);
+        }
+        match (&self.unfinished, header.opcode) {
+            (None, Opcode::Continuation) => return Err(protocol("a continuation of nothing")),
+            (Some(_), Opcode::Text | Opcode::Binary) => {
+                return Err(protocol("a message began before the last one ended"));
+            }
+            (Some(unfinished), _) if unfinished.fragments >= FRAGMENTS_PER_MESSAGE_MAX => {
+                return Err(too_large("a message has too many fragments"));
+            }
+            (Some(_), _) if header.compressed => return Err(protocol("a continuation is marked as compressed")),
+            (None, _) if header.compressed && !self.compressed => return Err(protocol("a reserved bit is set")),
+            _ => {}
+        }
+        if header.length > self.message_bytes_max.saturating_sub(self.assembled.len()) {
+            return Err(too_large(MESSAGE_TOO_LARGE));
+        }
+        Ok(parsed)
+    }
+
+    fn take_frame(
+        &mut self,
+        header: &Header,
+        payload: &mut [u8],
+        take: &mut dyn FnMut(Incoming<'_>),
+    ) -> Result<(), ProtocolError> {
+        if let Some(mask) = header.mask {
+            apply_mask(payload, mask);
+        }
+        match header.opcode {
+            Opcode::Ping => take(Incoming::Ping(payload)),
+            Opcode::Pong => take(Incoming::Pong(payload)),
+            Opcode::Close => {
+                let (code, reason) = read_close(payload)?;
+                self.closed = true;
+                take(Incoming::Close { code, reason });
+            }
+            Opcode::Text | Opcode::Binary | Opcode::Continuation => {
+                let text = header.opcode == Opcode::Text;
+                let first = Unfinished { text, compressed: header.compressed, fragments: 0 };
+                let message = self.unfinished.take().unwrap_or(first);
+                if header.last && message.fragments == 0 {
+                    return self.deliver(&message, payload, take);
+                }
+                self.assembled.extend_from_slice(payload);
+                if header.last {
+                    let assembled = std::mem::take(&mut self.assembled);
+                    return self.deliver(&message, &assembled, take);
+                }
+                self.unfinished = Some(Unfinished { fragments: message.fragments + 1, ..message });
+            }
+        }
+        Ok(())
+    }
+
+    fn deliver(
+        &self,
+        message: &Unfinished,
+        payload: &[u8],
+        take: &mut dyn FnMut(Incoming<'_>),
+    ) -> Result<(), ProtocolError> {
+        let inflated;
+        let payload = if message.compressed {
+            inflated = deflate::inflate(payload, self.message_bytes_max)?;
+            &inflated
+        } else {
+            payload
+        };
+        if message.text {
+            take(Incoming::Text(std::str::from_utf8(payload).map_err(|_| not_text())?));
+        } else {
+            take(Incoming::Binary(payload));
+        }
+        Ok(())
+    }
+}
+
+/// Appends one whole, unmasked frame whose payload the closure appends to the same buffer.
+///
+/// Most messages are short: room is left for the shortest header, and only a payload of 126
+/// bytes or more is moved, by 2 bytes or by 8.
+pub fn frame(out: &mut Vec<u8>, opcode: Opcode, write: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[0; SHORT_HEADER_BYTES]);
+    write(out);
+    let length = out.len() - start - SHORT_HEADER_BYTES;
+    let (header, header_bytes) = write_header(FIN | opcode.bits(), length, 0);
+    let moved_by = header_bytes - SHORT_HEADER_BYTES;
+    if moved_by > 0 {
+        let payload = start + SHORT_HEADER_BYTES;
+        out.extend_from_slice(&[0; LONG_LENGTH_BYTES][..moved_by]);
+        out.copy_within(payload..payload + length, payload + moved_by);
+    }
+    out[start..start + header_bytes].copy_from_slice(&header[..header_bytes]);
+}
+
+/// Appends one whole, unmasked frame.
+pub fn frame_bytes(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8]) {
+    let (header, header_bytes) = write_header(FIN | opcode.bits(), payload.len(), 0);
+    out.reserve(header_bytes + payload.len());
+    out.extend_from_slice(&header[..header_bytes]);
+    out.extend_from_slice(payload);
+}
+
+/// Appends one whole, unmasked frame, compressed if that makes it shorter. Only for peers that
+/// agreed on permessage-deflate, and only for text and binary messages.
+pub fn compressed_frame(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8]) {
+    match deflate::deflate(payload) {
+        Some(deflated) => {
+            let (header, header_bytes) = write_header(FIN | RSV1 | opcode.bits(), deflated.len(), 0);
+            out.extend_from_slice(&header[..header_bytes]);
+            out.extend_from_slice(&deflated);
+        }
+        None => frame_bytes(out, opcode, payload),
+    }
+}
+
+/// Appends one whole frame as a client sends it, masked.
+pub fn client_frame(out: &mut Vec<u8>, opcode: Opcode, mask: [u8; 4], payload: &[u8]) {
+    let (header, header_bytes) = write_header(FIN | opcode.bits(), payload.len(), MASK);
+    out.reserve(header_bytes + mask.len() + payload.len());
+    out.extend_from_slice(&header[..header_bytes]);
+    out.extend_from_slice(&mask);
+    let start = out.len();
+    out.extend_from_slice(payload);
+    apply_mask(&mut out[start..], mask);
+}
+
+/// The payload of a close frame. A reason that is too long is cut, between two characters.
+pub fn close_payload(code: u16, reason: &str) -> Vec<u8> {
+    let end = reason.floor_char_boundary(CONTROL_BYTES_MAX - size_of::<u16>());
+    let mut payload = code.to_be_bytes().to_vec();
+    payload.extend_from_slice(&reason.as_bytes()[..end]);
+    payload
+}
+
+pub(super) const MESSAGE_TOO_LARGE: &str = "a message is too large";
+
+pub(super) fn protocol(reason: &'static str) -> ProtocolError {
+    ProtocolError { code: 1002, reason }
+}
+
+pub(super) fn too_large(reason: &'static str) -> ProtocolError {
+    ProtocolError { code: 1009, reason }
+}
+
+/// A message of which some fragments are there.
+#[derive(Debug)]
+struct Unfinished {
+    text: bool,
+    compressed: bool,
+    fragments: u16,
+}
+
+fn read_close(payload: &[u8]) -> Result<(Option<u16>, &str), ProtocolError> {
+    match payload {
+        [] => Ok((None, "")),
+        [_] => Err(protocol("a close code is cut off")),
+        [high, low, reason @ ..] => {
+            let code = u16::from_be_bytes([*high, *low]);
+            if !is_close_code(code) {
+                return Err(protocol("no such close code"));
+            }
+            Ok((Some(code), std::str::from_utf8(reason).map_err(|_| not_text())?))
+        }
+    }
+}
+
+/// Codes that may be sent: those that are registered for it, and those of libraries and
+/// applications. 1004 to 1006 and 1015 mean something only inside of one end.
+fn is_close_code(code: u16) -> bool {
+    matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
+}
+
+fn not_text() -> ProtocolError {
+    ProtocolError { code: 1007, reason: "a text is not UTF-8" }
+}

@@ -1,0 +1,191 @@
+//! A WebSocket as a transport.
+
+use super::codec::{self, Decoder, Incoming, Opcode, Role};
+use crate::buffers;
+use crate::encoding::Encoding;
+use crate::gateway::close_code;
+use crate::transport::{Ended, Goodbye, Path, Received, Take, Transport, Violation};
+use aether_replication::Link;
+use aether_wire::limits::HELLO_BYTES_MAX;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// A WebSocket over any stream of bytes, on the server's side and after the upgrade.
+pub struct WebSocket<S> {
+    stream: S,
+    decoder: Decoder,
+    encoding: Encoding,
+    compressed: bool,
+    /// What waits to be written; it belongs to the thread's pool while there is nothing.
+    out: Vec<u8>,
+    /// How much of it was written.
+    written: usize,
+    /// The other side said goodbye.
+    closed: bool,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
+    /// A WebSocket whose upgrade is done.
+    pub fn new(stream: S, encoding: Encoding, compressed: bool) -> Self {
+        let decoder = Decoder::new(Role::Server, HELLO_BYTES_MAX).compressed(compressed);
+        WebSocket { stream, decoder, encoding, compressed, out: Vec::new(), written: 0, closed: false }
+    }
+
+    fn out(&mut self) -> &mut Vec<u8> {
+        if self.out.capacity() == 0 {
+            self.out = buffers::take();
+        }
+        &mut self.out
+    }
+
+    /// Decodes what was read.
+    fn decode(&mut self, bytes: &mut [u8], take: Take<'_>) -> Result<(), Ended> {
+        let wanted = self.encoding;
+        let mut answers = Vec::new();
+        let mut violation = None;
+        let mut goodbye = false;
+        let result = self.decoder.feed(bytes, &mut |incoming| match (incoming, wanted) {
+            (Incoming::Binary(message), Encoding::Protobuf) => take(Path::Reliable, Received::Message(message)),
+            (Incoming::Text(message), Encoding::Json) => take(Path::Reliable, Received::Message(message.as_bytes())),
+            (Incoming::Binary(_) | Incoming::Text(_), _) => {
+                violation
+                    .get_or_insert(Violation { code: 1003, text: "the subprotocol uses the other kind of message" });
+            }
+            (Incoming::Ping(payload), _) => {
+                // Only the last needs an answer, so a flood of pings cannot become a flood of pongs.
+                answers.clear();
+                codec::frame_bytes(&mut answers, Opcode::Pong, payload);
+                take(Path::Reliable, Received::Probe);
+            }
+            (Incoming::Pong(_), _) => take(Path::Reliable, Received::Probe),
+            (Incoming::Close { .. }, _) => goodbye = true,
+        });
+        if !answers.is_empty() {
+            self.out().extend_from_slice(&answers);
+        }
+        self.closed |= goodbye;
+        if let Err(error) = result {
+            return Err(Ended::Violation(Violation { code: error.code, text: error.reason }));
+        }
+        match violation {
+            Some(violation) => Err(Ended::Violation(violation)),
+            None if self.closed => Err(Ended::Closed),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket<S> {
+    fn link(&self) -> Link {
+        Link::Ordered
+    }
+
+    fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    fn name(&self) -> &'static str {
+        "websocket"
+    }
+
+    fn poll_receive(&mut self, cx: &mut Context<'_>, take: Take<'_>) -> Poll<Result<(), Ended>> {
+        buffers::with_read_buffer(|buffer| {
+            let mut read = ReadBuf::new(buffer);
+            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read)).map_err(|_| Ended::Lost)?;
+            match read.filled_mut() {
+                [] => Poll::Ready(Err(Ended::Closed)),
+                bytes => Poll::Ready(self.decode(bytes, take)),
+            }
+        })
+    }
+
+    fn queue(&mut self, _path: Path, message: &[u8]) {
+        let opcode = match self.encoding {
+            Encoding::Protobuf => Opcode::Binary,
+            Encoding::Json => Opcode::Text,
+        };
+        match self.compressed {
+            true => codec::compressed_frame(self.out(), opcode, message),
+            false => codec::frame_bytes(self.out(), opcode, message),
+        }
+    }
+
+    fn queue_framed(&mut self, frames: &[u8]) -> bool {
+        let shared = self.encoding == Encoding::Protobuf && !self.compressed;
+        if shared {
+            self.out().extend_from_slice(frames);
+        }
+        shared
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
+        while self.written < self.out.len() {
+            let written = ready!(Pin::new(&mut self.stream).poll_write(cx, &self.out[self.written..]));
+            match written {
+                Ok(0) | Err(_) => return Poll::Ready(Err(Ended::Lost)),
+                Ok(bytes) => self.written += bytes,
+            }
+        }
+        if self.written > 0 {
+            self.written = 0;
+            buffers::give(std::mem::take(&mut self.out));
+        }
+        // A stream with a buffer of its own, such as TLS, may still hold something.
+        Pin::new(&mut self.stream).poll_flush(cx).map_err(|_: io::Error| Ended::Lost)
+    }
+
+    fn set_message_bytes_max(&mut self, bytes: usize) {
+        self.decoder.set_message_bytes_max(bytes);
+    }
+
+    fn queue_probe(&mut self) {
+        codec::frame_bytes(self.out(), Opcode::Ping, &[]);
+    }
+
+    fn queue_close(&mut self, goodbye: &Goodbye<'_>) {
+        let payload = match goodbye {
+            Goodbye::Closing(closing) => codec::close_payload(close_code(closing.reason), &closing.text),
+            Goodbye::Violation(violation) => codec::close_payload(violation.code, violation.text),
+        };
+        codec::frame_bytes(self.out(), Opcode::Close, &payload);
+    }
+
+    fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.closed {
+            // Whatever it still says is not heard.
+            loop {
+                match ready!(self.poll_receive(cx, &mut |_, _| {})) {
+                    Ok(()) => {}
+                    // After bytes that made no sense, only the end of the stream is waited for.
+                    Err(Ended::Violation(_)) => return self.poll_drained(cx),
+                    Err(_) => break,
+                }
+            }
+        }
+        Pin::new(&mut self.stream).poll_shutdown(cx).map(|_| ())
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
+    /// Throws away what comes until the stream ends.
+    fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let bytes = buffers::with_read_buffer(|buffer| {
+                let mut read = ReadBuf::new(buffer);
+                Pin::new(&mut self.stream).poll_read(cx, &mut read).map(|done| done.map(|()| read.filled().len()))
+            });
+            match ready!(bytes) {
+                Ok(0) | Err(_) => return Poll::Ready(()),
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+impl<S> Drop for WebSocket<S> {
+    fn drop(&mut self) {
+        buffers::give(std::mem::take(&mut self.out));
+    }
+}

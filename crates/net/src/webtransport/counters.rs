@@ -1,0 +1,60 @@
+//! What the operator sees of WebTransport beyond what all connections show.
+
+use aether_metrics::{Counter, Registry};
+
+/// Resolved once, shared by all sessions of a server.
+#[derive(Clone, Debug)]
+pub(super) struct Counters {
+    pub handshakes: Handshakes,
+    pub datagrams: Datagrams,
+}
+
+/// How handshakes ended.
+#[derive(Clone, Debug)]
+pub(super) struct Handshakes {
+    pub done: Counter,
+    pub retried: Counter,
+    pub refused: Counter,
+    pub too_slow: Counter,
+    pub lost: Counter,
+    pub bad_protocol: Counter,
+    pub bad_path: Counter,
+}
+
+/// Datagrams that were dropped, by reason.
+#[derive(Clone, Debug)]
+pub(super) struct Datagrams {
+    pub too_early: Counter,
+    pub too_long: Counter,
+    pub out_of_place: Counter,
+    pub not_sent: Counter,
+}
+
+impl Counters {
+    pub(super) fn new(registry: &Registry) -> Counters {
+        let handshake = |result: &'static str| {
+            let help = "QUIC connections that asked for a WebTransport session.";
+            registry.counter("aether_webtransport_handshakes_total", help, &[("result", result)])
+        };
+        let datagram = |reason: &'static str| {
+            registry.counter("aether_datagrams_dropped_total", "Datagrams that were dropped.", &[("reason", reason)])
+        };
+        Counters {
+            handshakes: Handshakes {
+                done: handshake("done"),
+                retried: handshake("retried"),
+                refused: handshake("refused"),
+                too_slow: handshake("too_slow"),
+                lost: handshake("lost"),
+                bad_protocol: handshake("bad_protocol"),
+                bad_path: handshake("bad_path"),
+            },
+            datagrams: Datagrams {
+                too_early: datagram("too_early"),
+                too_long: datagram("too_long"),
+                out_of_place: datagram("out_of_place"),
+                not_sent: datagram("not_sent"),
+            },
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Messages on a stream of bytes, without the stream.
+//!
+//! ```text
+//!  length of the message, unsigned LEB128, 1 to 4 bytes, shortest form | the message
+//! ```
+
+use crate::transport::Violation;
+
+/// Bytes of a length at most. It reaches 2²⁸, far beyond the longest message of either side.
+pub const LENGTH_BYTES_MAX: usize = 4;
+
+/// Bytes of the longest message that has a length in this form.
+pub const MESSAGE_BYTES_MAX: usize = (1 << (7 * LENGTH_BYTES_MAX)) - 1;
+
+const BAD_LENGTH: Violation = Violation { code: 1002, text: "a length is not in its shortest form" };
+const EMPTY: Violation = Violation { code: 1002, text: "a message is empty" };
+const TOO_LONG: Violation = Violation { code: 1009, text: "a message is too long" };
+
+/// Appends a message after its length.
+///
+/// # Panics
+/// If the message is longer than [`MESSAGE_BYTES_MAX`].
+pub fn append(out: &mut Vec<u8>, message: &[u8]) {
+    assert!(message.len() <= MESSAGE_BYTES_MAX, "no message is that long");
+    let mut rest = message.len();
+    while rest >= 0x80 {
+        out.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    out.push(rest as u8);
+    out.extend_from_slice(message);
+}
+
+/// Takes the messages out of a stream of bytes, however the stream was cut.
+///
+/// While nothing is half received it holds no heap memory, because most connections are quiet at any moment. It never
+/// takes memory for a length that was only announced.
+#[derive(Debug)]
+pub struct Decoder {
+    partial: Vec<u8>,
+    message_bytes_max: usize,
+}
+
+impl Decoder {
+    /// A decoder that takes messages of so many bytes.
+    #[must_use]
+    pub fn new(message_bytes_max: usize) -> Decoder {
+        Decoder { partial: Vec::new(), message_bytes_max }
+    }
+
+    /// How many bytes a message may have.
+    #[must_use]
+    pub fn message_bytes_max(&self) -> usize {
+        self.message_bytes_max
+    }
+
+    /// From now on, messages may have so many bytes.
+    pub fn set_message_bytes_max(&mut self, bytes: usize) {
+        self.message_bytes_max = bytes;
+    }
+
+    /// Takes in bytes and hands out each message that they complete. After an error the stream cannot be read further.
+    pub fn feed(&mut self, mut bytes: &[u8], take: &mut dyn FnMut(&[u8])) -> Result<(), Violation> {
+        while !self.partial.is_empty() && !bytes.is_empty() {
+            bytes = self.complete(bytes, take)?;
+        }
+        while let Some((header, length)) = self.length(bytes)? {
+            let Some(message) = bytes.get(header..header + length) else { break };
+            take(message);
+            bytes = &bytes[header + length..];
+        }
+        self.partial.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Adds to the message that is half there as much as it lacks, and gives back the rest.
+    fn complete<'a>(&mut self, bytes: &'a [u8], take: &mut dyn FnMut(&[u8])) -> Result<&'a [u8], Violation> {
+        let Some((header, length)) = self.length(&self.partial)? else {
+            self.partial.push(bytes[0]);
+            // The length is checked as soon as it is whole, not only when more bytes come.
+            self.length(&self.partial)?;
+            return Ok(&bytes[1..]);
+        };
+        let missing = (header + length - self.partial.len()).min(bytes.len());
+        self.partial.extend_from_slice(&bytes[..missing]);
+        if self.partial.len() == header + length {
+            let whole = std::mem::take(&mut self.partial);
+            take(&whole[header..]);
+        }
+        Ok(&bytes[missing..])
+    }
+
+    /// The bytes of the length and the length, if it is whole.
+    fn length(&self, bytes: &[u8]) -> Result<Option<(usize, usize)>, Violation> {
+        let mut length = 0;
+        for (index, byte) in bytes.iter().take(LENGTH_BYTES_MAX).enumerate() {
+            length |= usize::from(byte & 0x7f) << (7 * index);
+            if byte & 0x80 == 0 {
+                return match length {
+                    _ if index > 0 && *byte == 0 => Err(BAD_LENGTH),
+                    0 => Err(EMPTY),
+                    _ if length > self.message_bytes_max => Err(TOO_LONG),
+                    _ => Ok(Some((index + 1, length))),
+                };
+            }
+        }
+        if bytes.len() >= LENGTH_BYTES_MAX { Err(BAD_LENGTH) } else { Ok(None) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn decode(decoder: &mut Decoder, chunks: &[&[u8]]) -> Result<Vec<Vec<u8>>, Violation> {
+        let mut messages = Vec::new();
+        for chunk in chunks {
+            decoder.feed(chunk, &mut |message| messages.push(message.to_vec()))?;
+        }
+        Ok(messages)
+    }
+
+    proptest! {
+        #[test]
+        fn messages_survive_any_cut(
+            messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..400), 0..20),
+            cuts in prop::collection::vec(1_usize..200, 1..30),
+        ) {
+            let mut bytes = Vec::new();
+            messages.iter().for_each(|message| append(&mut bytes, message));
+            let mut decoder = Decoder::new(400);
+            let mut decoded = Vec::new();
+            let mut rest = bytes.as_slice();
+            for cut in cuts.iter().cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (chunk, after) = rest.split_at((*cut).min(rest.len()));
+                decoder.feed(chunk, &mut |message| decoded.push(message.to_vec())).unwrap();
+                rest = after;
+            }
+            prop_assert_eq!(decoded, messages);
+            prop_assert_eq!(decoder.partial.capacity(), 0);
+        }
+
+        #[test]
+        fn any_bytes_are_messages_or_a_violation(bytes in prop::collection::vec(any::<u8>(), 0..2_000)) {
+            let mut decoder = Decoder::new(512);
+            let mut longest = 0;
+            let _ = decoder.feed(&bytes, &mut |message| longest = longest.max(message.len()));
+            prop_assert!(longest <= 512);
+            prop_assert!(decoder.partial.len() <= 512 + LENGTH_BYTES_MAX);
+        }
+    }
+
+    #[test]
+    fn a_length_beyond_the_limit_is_told_before_its_message_comes() {
+        assert_eq!(decode(&mut Decoder::new(200), &[&[0xc9, 0x01]]), Err(TOO_LONG));
+        assert_eq!(decode(&mut Decoder::new(200), &[&[0xc9], &[0x01]]), Err(TOO_LONG));
+        assert_eq!(decode(&mut Decoder::new(200), &[&[0xc8, 0x01]]), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_length_must_be_in_its_shortest_form() {
+        assert_eq!(decode(&mut Decoder::new(200), &[&[0x81, 0x00, 7]]), Err(BAD_LENGTH));
+        assert_eq!(decode(&mut Decoder::new(200), &[&[0x81], &[0x80], &[0x00]]), Err(BAD_LENGTH));
+        assert_eq!(decode(&mut Decoder::new(usize::MAX), &[&[0xff, 0xff, 0xff, 0xff]]), Err(BAD_LENGTH));
+        assert_eq!(decode(&mut Decoder::new(usize::MAX), &[&[0xff], &[0xff, 0xff], &[0x80]]), Err(BAD_LENGTH));
+    }
+
+    #[test]
+    fn an_empty_message_is_a_violation() {
+        assert_eq!(decode(&mut Decoder::new(200), &[&[0]]), Err(EMPTY));
+    }
+
+    #[test]
+    fn a_new_limit_holds_for_the_next_message() {
+        let mut decoder = Decoder::new(10);
+        assert_eq!(decode(&mut decoder, &[&[2, 1, 2]]), Ok(vec![vec![1, 2]]));
+        decoder.set_message_bytes_max(1);
+        assert_eq!(decode(&mut decoder, &[&[2, 1, 2]]), Err(TOO_LONG));
+    }
+}

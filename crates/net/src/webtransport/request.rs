@@ -1,0 +1,73 @@
+//! What a client asks for when it opens a session.
+
+use crate::encoding::Encoding;
+use aether_wire::limits::ROOM_CODE_BYTES_MAX;
+
+/// Where a session leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Destination {
+    pub room_code: Option<String>,
+    pub encoding: Encoding,
+}
+
+impl Destination {
+    /// The destination of a path with its query: `/rt` or `/api/rooms/{code}/rt`, and `encoding=json` for JSON.
+    pub(super) fn of(path_and_query: &str) -> Option<Destination> {
+        let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
+        let room_code = match path {
+            "/rt" => None,
+            _ => Some(room_code(path)?.to_owned()),
+        };
+        Some(Destination { room_code, encoding: encoding(query)? })
+    }
+}
+
+fn room_code(path: &str) -> Option<&str> {
+    let code = path.strip_prefix("/api/rooms/")?.strip_suffix("/rt")?;
+    let plain = code.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+    (plain && (1..=ROOM_CODE_BYTES_MAX).contains(&code.len())).then_some(code)
+}
+
+fn encoding(query: &str) -> Option<Encoding> {
+    match query.split('&').find_map(|pair| pair.strip_prefix("encoding=")) {
+        None | Some("protobuf") => Some(Encoding::Protobuf),
+        Some("json") => Some(Encoding::Json),
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn destination(room_code: Option<&str>, encoding: Encoding) -> Option<Destination> {
+        Some(Destination { room_code: room_code.map(str::to_owned), encoding })
+    }
+
+    #[test]
+    fn the_path_names_the_room_and_the_query_the_encoding() {
+        assert_eq!(Destination::of("/rt"), destination(None, Encoding::Protobuf));
+        assert_eq!(Destination::of("/rt?"), destination(None, Encoding::Protobuf));
+        assert_eq!(Destination::of("/rt?encoding=json"), destination(None, Encoding::Json));
+        assert_eq!(Destination::of("/rt?a=b&encoding=protobuf"), destination(None, Encoding::Protobuf));
+        assert_eq!(Destination::of("/api/rooms/KX7Q/rt?encoding=json"), destination(Some("KX7Q"), Encoding::Json));
+    }
+
+    #[test]
+    fn other_paths_codes_and_encodings_lead_nowhere() {
+        for path in [
+            "",
+            "/",
+            "/rt/",
+            "rt",
+            "/RT",
+            "/rt?encoding=xml",
+            "/api/rooms//rt",
+            "/api/rooms/a/b/rt",
+            "/api/rooms/%2e%2e/rt",
+            "/api/rooms/12345678901234567/rt",
+        ] {
+            assert_eq!(Destination::of(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,508 @@
+//! WebSocket frames and the upgrade, as a peer can send them.
+
+use aether_net::Encoding;
+use aether_net::websocket::codec::{
+    CONTROL_BYTES_MAX, Decoder, FRAGMENTS_PER_MESSAGE_MAX, Incoming, Opcode, ProtocolError, Role, client_frame,
+    close_payload, compressed_frame, frame, frame_bytes,
+};
+use aether_net::websocket::handshake::{
+    RESPONSE_BYTES_MAX, Response, ResponseError, Upgrade, accept_key, client_key, client_request, parse_response,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use proptest::prelude::*;
+
+const LIMIT: usize = 1_000;
+const MASK: [u8; 4] = [0x37, 0xFA, 0x21, 0x3D];
+
+/// An incoming message that owns its bytes.
+#[derive(Clone, Debug, PartialEq)]
+enum Heard {
+    Text(String),
+    Binary(Vec<u8>),
+    Ping(Vec<u8>),
+    Pong(Vec<u8>),
+    Close(Option<u16>, String),
+}
+
+impl From<Incoming<'_>> for Heard {
+    fn from(incoming: Incoming<'_>) -> Self {
+        match incoming {
+            Incoming::Text(text) => Self::Text(text.to_owned()),
+            Incoming::Binary(bytes) => Self::Binary(bytes.to_vec()),
+            Incoming::Ping(bytes) => Self::Ping(bytes.to_vec()),
+            Incoming::Pong(bytes) => Self::Pong(bytes.to_vec()),
+            Incoming::Close { code, reason } => Self::Close(code, reason.to_owned()),
+        }
+    }
+}
+
+fn feed(decoder: &mut Decoder, bytes: &[u8]) -> (Vec<Heard>, Result<(), ProtocolError>) {
+    let mut heard = Vec::new();
+    let result = decoder.feed(&mut bytes.to_vec(), &mut |incoming| heard.push(incoming.into()));
+    (heard, result)
+}
+
+/// What a client hears; servers' frames are the easiest to write down.
+fn hear(bytes: &[u8]) -> (Vec<Heard>, Result<(), ProtocolError>) {
+    feed(&mut Decoder::new(Role::Client, LIMIT), bytes)
+}
+
+fn hear_all(bytes: &[u8]) -> Vec<Heard> {
+    let (heard, result) = hear(bytes);
+    assert_eq!(result, Ok(()));
+    heard
+}
+
+fn error_code(bytes: &[u8]) -> u16 {
+    hear(bytes).1.expect_err("this breaks the protocol").code
+}
+
+#[test]
+fn the_examples_of_the_standard_are_understood() {
+    let hello = Heard::Text("Hello".into());
+    assert_eq!(hear_all(b"\x81\x05Hello"), std::slice::from_ref(&hello));
+    assert_eq!(hear_all(b"\x01\x03Hel\x80\x02lo"), std::slice::from_ref(&hello));
+    assert_eq!(hear_all(b"\x89\x05Hello"), [Heard::Ping(b"Hello".to_vec())]);
+    let masked = [0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
+    assert_eq!(feed(&mut Decoder::new(Role::Server, LIMIT), &masked), (vec![hello], Ok(())));
+    let pong = [0x8a, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
+    let heard = feed(&mut Decoder::new(Role::Server, LIMIT), &pong);
+    assert_eq!(heard, (vec![Heard::Pong(b"Hello".to_vec())], Ok(())));
+}
+
+#[test]
+fn the_examples_of_the_standard_are_written() {
+    let mut out = Vec::new();
+    frame_bytes(&mut out, Opcode::Text, b"Hello");
+    client_frame(&mut out, Opcode::Text, MASK, b"Hello");
+    assert_eq!(out, b"\x81\x05Hello\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58");
+    for (length, header) in [
+        (125, &b"\x82\x7d"[..]),
+        (126, b"\x82\x7e\x00\x7e"),
+        (256, b"\x82\x7e\x01\x00"),
+        (65_535, b"\x82\x7e\xff\xff"),
+        (65_536, b"\x82\x7f\x00\x00\x00\x00\x00\x01\x00\x00"),
+    ] {
+        let payload: Vec<u8> = (0..length).map(|index: u32| index as u8).collect();
+        let expected = [b"before", header, &payload].concat();
+        let mut out = b"before".to_vec();
+        frame_bytes(&mut out, Opcode::Binary, &payload);
+        assert_eq!(out, expected);
+        let mut out = b"before".to_vec();
+        frame(&mut out, Opcode::Binary, |out| out.extend_from_slice(&payload));
+        assert!(out == expected, "a payload of {length} bytes written in place");
+    }
+}
+
+#[test]
+fn control_frames_may_come_between_fragments() {
+    let heard = hear_all(b"\x01\x03Hel\x89\x02hi\x00\x01l\x8a\x00\x80\x01o");
+    let expected = [Heard::Ping(b"hi".to_vec()), Heard::Pong(Vec::new()), Heard::Text("Hello".into())];
+    assert_eq!(heard, expected);
+}
+
+#[test]
+fn text_may_be_cut_inside_of_a_character_and_must_be_text_in_the_end() {
+    assert_eq!(hear_all(b"\x01\x02a\xC3\x80\x01\xA4"), [Heard::Text("aä".into())]);
+    assert_eq!(error_code(b"\x81\x01\xC3"), 1007);
+    assert_eq!(error_code(b"\x01\x01\xC3\x80\x01a"), 1007);
+    assert_eq!(error_code(b"\x81\x03\xED\xA0\x80"), 1007, "half of a surrogate pair");
+    assert_eq!(hear_all(b"\x82\x01\xC3"), [Heard::Binary(vec![0xC3])]);
+}
+
+#[test]
+fn reserved_bits_and_opcodes_are_refused() {
+    for first in [0xC1, 0xA1, 0x91, 0x83, 0x87, 0x8B, 0x8F] {
+        assert_eq!(error_code(&[first, 0x00]), 1002, "first byte {first:#x}");
+    }
+}
+
+#[test]
+fn fragments_out_of_order_are_refused() {
+    assert_eq!(error_code(b"\x80\x01a"), 1002, "a continuation of nothing");
+    assert_eq!(error_code(b"\x01\x01a\x81\x01b"), 1002, "a message inside of a message");
+    assert_eq!(error_code(b"\x81\x01a\x80\x01b"), 1002, "a continuation after the end");
+}
+
+#[test]
+fn control_frames_are_short_and_whole() {
+    let mut longest = Vec::new();
+    frame_bytes(&mut longest, Opcode::Ping, &[7; CONTROL_BYTES_MAX]);
+    assert_eq!(hear_all(&longest), [Heard::Ping(vec![7; CONTROL_BYTES_MAX])]);
+    assert_eq!(error_code(b"\x89\x7e\x00\x7e"), 1002, "126 bytes");
+    assert_eq!(error_code(b"\x89\x7f"), 1002);
+    assert_eq!(error_code(b"\x09\x00"), 1002, "a ping in fragments");
+    assert_eq!(error_code(b"\x08\x00"), 1002, "a close in fragments");
+}
+
+#[test]
+fn lengths_are_written_the_short_way_and_end_somewhere() {
+    assert_eq!(error_code(b"\x82\x7e\x00\x7d"), 1002);
+    assert_eq!(error_code(b"\x82\x7f\x00\x00\x00\x00\x00\x00\xff\xff"), 1002);
+    assert_eq!(error_code(b"\x82\x7f\x80\x00\x00\x00\x00\x00\x00\x00"), 1002, "the top bit");
+    assert_eq!(error_code(b"\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff"), 1009);
+}
+
+#[test]
+fn masks_are_for_clients() {
+    assert_eq!(error_code(b"\x81\x81"), 1002);
+    let (_, result) = feed(&mut Decoder::new(Role::Server, LIMIT), b"\x81\x01");
+    assert_eq!(result.expect_err("it is not masked").code, 1002);
+}
+
+#[test]
+fn a_message_above_the_limit_is_refused_by_its_header_alone() {
+    let mut exact = Vec::new();
+    frame_bytes(&mut exact, Opcode::Binary, &[1; LIMIT]);
+    assert_eq!(hear_all(&exact), [Heard::Binary(vec![1; LIMIT])]);
+    assert_eq!(error_code(b"\x82\x7e\x03\xe9"), 1009, "1,001 bytes, of which none has come");
+    let mut fragments = b"\x02\x7e\x03\xe7".to_vec();
+    fragments.extend_from_slice(&[1; LIMIT - 1]);
+    assert_eq!(error_code(&[&fragments[..], b"\x80\x02"].concat()), 1009, "one byte too many in the last fragment");
+    assert_eq!(hear_all(&[&fragments[..], b"\x80\x01a"].concat()).len(), 1);
+}
+
+#[test]
+fn the_limit_can_be_changed() {
+    let mut decoder = Decoder::new(Role::Client, 3);
+    decoder.set_message_bytes_max(4);
+    assert_eq!(feed(&mut decoder, b"\x81\x04four").1, Ok(()));
+    decoder.set_message_bytes_max(3);
+    assert_eq!(feed(&mut decoder, b"\x81\x04four").1.map_err(|error| error.code), Err(1009));
+}
+
+#[test]
+fn empty_fragments_do_not_go_on_for_ever() {
+    let mut bytes = b"\x02\x00".to_vec();
+    for _ in 1..FRAGMENTS_PER_MESSAGE_MAX {
+        bytes.extend_from_slice(b"\x00\x00");
+    }
+    assert_eq!(hear_all(&bytes), []);
+    assert_eq!(error_code(&[&bytes[..], b"\x00\x00"].concat()), 1009);
+}
+
+#[test]
+fn close_frames_carry_a_code_that_may_be_sent() {
+    assert_eq!(hear_all(b"\x88\x00"), [Heard::Close(None, String::new())]);
+    assert_eq!(hear_all(b"\x88\x05\x03\xe8bye"), [Heard::Close(Some(1000), "bye".into())]);
+    for code in [1000, 1003, 1007, 1014, 3000, 4999] {
+        let mut bytes = Vec::new();
+        frame_bytes(&mut bytes, Opcode::Close, &close_payload(code, ""));
+        assert_eq!(hear_all(&bytes), [Heard::Close(Some(code), String::new())]);
+    }
+    for code in [0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65_535] {
+        let mut bytes = Vec::new();
+        frame_bytes(&mut bytes, Opcode::Close, &close_payload(code, ""));
+        assert_eq!(error_code(&bytes), 1002, "code {code}");
+    }
+    assert_eq!(error_code(b"\x88\x01\x03"), 1002, "half of a code");
+    assert_eq!(error_code(b"\x88\x03\x03\xe8\xff"), 1007, "a reason that is no text");
+}
+
+#[test]
+fn what_follows_a_close_frame_is_ignored() {
+    let mut decoder = Decoder::new(Role::Client, LIMIT);
+    let (heard, result) = feed(&mut decoder, b"\x88\x00\xff\xff");
+    assert_eq!((heard.len(), result), (1, Ok(())));
+    assert_eq!(feed(&mut decoder, b"\xff\xff\x81\x01a"), (Vec::new(), Ok(())));
+}
+
+#[test]
+fn an_error_is_final() {
+    let mut decoder = Decoder::new(Role::Client, LIMIT);
+    let (heard, result) = feed(&mut decoder, b"\x81\x01a\x83\x00\x81\x01b");
+    assert_eq!(heard, [Heard::Text("a".into())], "what came before it is heard");
+    assert_eq!(feed(&mut decoder, b"\x81\x01c"), (Vec::new(), result));
+}
+
+#[test]
+fn a_long_reason_is_cut_between_two_characters() {
+    let payload = close_payload(1000, &"ä".repeat(100));
+    assert_eq!(payload.len(), 2 + 122);
+    let mut bytes = Vec::new();
+    frame_bytes(&mut bytes, Opcode::Close, &payload);
+    assert_eq!(hear_all(&bytes), [Heard::Close(Some(1000), "ä".repeat(61))]);
+}
+
+#[test]
+fn an_idle_decoder_is_small_and_holds_nothing() {
+    assert!(size_of::<Decoder>() < 128, "{} bytes", size_of::<Decoder>());
+    let mut decoder = Decoder::new(Role::Client, 100_000);
+    let mut bytes = Vec::new();
+    frame_bytes(&mut bytes, Opcode::Binary, &[0; 70_000]);
+    bytes.extend_from_slice(b"\x01\x01a\x80\x01b");
+    for chunk in bytes.chunks(1_000) {
+        assert_eq!(feed(&mut decoder, chunk).1, Ok(()));
+        assert!(decoder.is_midway() == (decoder.bytes_held() > 0));
+    }
+    assert_eq!((decoder.is_midway(), decoder.bytes_held()), (false, 0));
+}
+
+#[test]
+fn memory_follows_what_has_come_and_not_what_was_announced() {
+    let mut decoder = Decoder::new(Role::Client, 1 << 30);
+    assert_eq!(feed(&mut decoder, b"\x82\x7f\x00\x00\x00\x00\x3f\xff\xff\xff").1, Ok(()));
+    assert!(decoder.bytes_held() < 100);
+}
+
+#[test]
+fn a_whole_frame_is_handed_out_where_it_lies() {
+    let mut bytes = Vec::new();
+    client_frame(&mut bytes, Opcode::Binary, MASK, &[5; 100]);
+    let range = bytes.as_ptr_range();
+    let mut decoder = Decoder::new(Role::Server, LIMIT);
+    let mut heard = 0;
+    let result = decoder.feed(&mut bytes, &mut |incoming| {
+        let Incoming::Binary(payload) = incoming else { panic!("{incoming:?}") };
+        assert!(range.contains(&payload.as_ptr()));
+        heard += 1;
+    });
+    assert_eq!((heard, result), (1, Ok(())));
+}
+
+fn inflating(limit: usize) -> Decoder {
+    Decoder::new(Role::Client, limit).compressed(true)
+}
+
+#[test]
+fn compressed_examples_of_the_standard_are_understood() {
+    let hello = Heard::Text("Hello".into());
+    for bytes in [
+        &b"\xc1\x07\xf2\x48\xcd\xc9\xc9\x07\x00"[..],
+        b"\x41\x03\xf2\x48\xcd\x80\x04\xc9\xc9\x07\x00",
+        b"\xc1\x0b\x00\x05\x00\xfa\xffHello\x00",
+        b"\xc1\x08\xf3\x48\xcd\xc9\xc9\x07\x00\x00",
+        b"\xc1\x0d\xf2\x48\x05\x00\x00\x00\xff\xff\xca\xc9\xc9\x07\x00",
+    ] {
+        assert_eq!(feed(&mut inflating(LIMIT), bytes), (vec![hello.clone()], Ok(())), "{bytes:x?}");
+    }
+    assert_eq!(feed(&mut inflating(LIMIT), b"\x81\x05Hello"), (vec![hello], Ok(())), "plain is allowed too");
+}
+
+#[test]
+fn compression_is_marked_on_the_first_fragment_only() {
+    for bytes in [&b"\x01\x01a\xc0\x01b"[..], b"\xc9\x00"] {
+        assert_eq!(feed(&mut inflating(LIMIT), bytes).1.map_err(|error| error.code), Err(1002), "{bytes:x?}");
+    }
+}
+
+#[test]
+fn a_compression_bomb_is_refused() {
+    let mut bytes = Vec::new();
+    compressed_frame(&mut bytes, Opcode::Binary, &vec![0; 16 << 20]);
+    assert!(bytes.len() < 100_000);
+    assert_eq!(feed(&mut inflating(100_000), &bytes).1.map_err(|error| error.code), Err(1009));
+    assert_eq!(feed(&mut inflating(16 << 20), &bytes).0.len(), 1);
+    assert_eq!(feed(&mut inflating((16 << 20) - 1), &bytes).1.map_err(|error| error.code), Err(1009));
+}
+
+#[test]
+fn malformed_compression_is_refused_and_does_not_spoil_the_next_connection() {
+    let code = feed(&mut inflating(LIMIT), b"\xc1\x02\xff\xff").1.map_err(|error| error.code);
+    assert_eq!(code, Err(1002));
+    assert_eq!(feed(&mut inflating(LIMIT), b"\xc1\x07\xf2\x48\xcd\xc9\xc9\x07\x00").0.len(), 1);
+}
+
+fn incoming() -> impl Strategy<Value = Heard> {
+    let bytes = || prop_oneof![prop::collection::vec(any::<u8>(), 0..300), prop::collection::vec(0..2_u8, 0..70_000)];
+    let short = || prop::collection::vec(any::<u8>(), 0..CONTROL_BYTES_MAX);
+    prop_oneof![
+        ".{0,200}".prop_map(Heard::Text),
+        bytes().prop_map(Heard::Binary),
+        short().prop_map(Heard::Ping),
+        short().prop_map(Heard::Pong),
+    ]
+}
+
+/// Writes one message, a data message in as many fragments as there are cuts.
+fn write(out: &mut Vec<u8>, role: Role, message: &Heard, cuts: &[usize], deflate: bool) {
+    let (opcode, payload) = match message {
+        Heard::Text(text) => (Opcode::Text, text.as_bytes()),
+        Heard::Binary(bytes) => (Opcode::Binary, &bytes[..]),
+        Heard::Ping(bytes) => (Opcode::Ping, &bytes[..]),
+        Heard::Pong(bytes) => (Opcode::Pong, &bytes[..]),
+        Heard::Close(..) => unreachable!("not generated"),
+    };
+    let data = matches!(opcode, Opcode::Text | Opcode::Binary);
+    if deflate && data && role == Role::Client {
+        return compressed_frame(out, opcode, payload);
+    }
+    let mut rest = payload;
+    let cuts = if data { cuts } else { &[] };
+    for (index, last) in (0..=cuts.len()).map(|index| (index, index == cuts.len())) {
+        let length = if last { rest.len() } else { cuts[index] % (rest.len() + 1) };
+        let opcode = if index == 0 { opcode } else { Opcode::Continuation };
+        let start = out.len();
+        match role {
+            Role::Server => client_frame(out, opcode, [index as u8, 1, 2, 255], &rest[..length]),
+            Role::Client => frame_bytes(out, opcode, &rest[..length]),
+        }
+        if !last {
+            out[start] &= 0x7F;
+        }
+        rest = &rest[length..];
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn messages_survive_any_fragments_and_any_chunks(
+        messages in prop::collection::vec((incoming(), prop::collection::vec(any::<usize>(), 0..4)), 1..6),
+        chunks in prop::collection::vec(prop_oneof![1..20_usize, 1..20_000_usize], 1..12),
+        server in any::<bool>(),
+        deflate in any::<bool>(),
+    ) {
+        let role = if server { Role::Server } else { Role::Client };
+        let mut bytes = Vec::new();
+        for (message, cuts) in &messages {
+            write(&mut bytes, role, message, cuts, deflate);
+        }
+        let mut decoder = Decoder::new(role, 70_000).compressed(deflate);
+        let mut heard = Vec::new();
+        let mut rest = &mut bytes[..];
+        for length in chunks.iter().cycle() {
+            let (chunk, after) = rest.split_at_mut((*length).min(rest.len()));
+            decoder.feed(chunk, &mut |incoming| heard.push(Heard::from(incoming)))?;
+            rest = after;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        let sent: Vec<Heard> = messages.into_iter().map(|(message, _)| message).collect();
+        prop_assert!(heard == sent);
+        prop_assert_eq!(decoder.bytes_held(), 0);
+    }
+
+    #[test]
+    fn any_bytes_mean_the_same_however_they_are_cut(
+        bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(0x81), Just(0x01), Just(0x80), Just(0x02)], 0..200),
+        cut in 0..200_usize,
+    ) {
+        let whole = feed(&mut inflating(LIMIT), &bytes);
+        let mut decoder = inflating(LIMIT);
+        let (first, second) = bytes.split_at(cut.min(bytes.len()));
+        let (mut heard, mut result) = feed(&mut decoder, first);
+        if result.is_ok() {
+            let (more, after) = feed(&mut decoder, second);
+            heard.extend(more);
+            result = after;
+        }
+        prop_assert_eq!((heard, result), whole);
+    }
+}
+
+const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
+
+fn request(changes: &[(&'static str, &'static str)]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in [
+        ("upgrade", "websocket"),
+        ("connection", "keep-alive, Upgrade"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", KEY),
+    ] {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    for (name, value) in changes {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    headers
+}
+
+fn upgrade(changes: &[(&'static str, &'static str)]) -> Result<Upgrade, u16> {
+    Upgrade::from_request(&Method::GET, &request(changes)).map_err(|error| error.status.as_u16())
+}
+
+#[test]
+fn the_example_of_the_standard_is_upgraded() {
+    let accept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
+    assert_eq!(accept_key(KEY), accept);
+    assert_eq!(upgrade(&[]), Ok(Upgrade { subprotocol: None, accept: accept.into(), deflate: false }));
+}
+
+#[test]
+fn the_first_known_subprotocol_is_chosen() {
+    let chosen = |offer| upgrade(&[("sec-websocket-protocol", offer)]).expect("it is well-formed").subprotocol;
+    assert_eq!(chosen("aether.v2.protobuf"), Some(Encoding::Protobuf));
+    assert_eq!(chosen("chat,aether.v2.json , aether.v2.protobuf"), Some(Encoding::Json));
+    assert_eq!(chosen("chat"), None);
+    let mut headers = request(&[("sec-websocket-protocol", "chat")]);
+    headers.append("sec-websocket-protocol", HeaderValue::from_static("aether.v2.json"));
+    let upgrade = Upgrade::from_request(&Method::GET, &headers).expect("it is well-formed");
+    assert_eq!(upgrade.subprotocol, Some(Encoding::Json), "a list may have several lines");
+}
+
+#[test]
+fn requests_that_are_no_upgrade_are_refused() {
+    let post = Upgrade::from_request(&Method::POST, &request(&[])).map_err(|error| error.status.as_u16());
+    assert_eq!(post, Err(405));
+    assert_eq!(upgrade(&[("upgrade", "h2c")]), Err(426));
+    assert_eq!(upgrade(&[("connection", "keep-alive")]), Err(426));
+    assert_eq!(upgrade(&[("sec-websocket-version", "8")]), Err(426));
+    assert_eq!(upgrade(&[("sec-websocket-key", "")]), Err(400));
+    assert_eq!(upgrade(&[("sec-websocket-key", "AAAA")]), Err(400));
+    assert_eq!(upgrade(&[("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZSE=")]), Err(400), "17 bytes");
+    assert_eq!(upgrade(&[("sec-websocket-key", "!!!!!!!!!!!!!!!!!!!!!!==")]), Err(400));
+}
+
+#[test]
+fn compression_is_accepted_where_its_demands_can_be_met() {
+    let accepted = |offer| upgrade(&[("sec-websocket-extensions", offer)]).expect("it is well-formed").deflate;
+    assert!(accepted("permessage-deflate"));
+    assert!(accepted("permessage-deflate; client_max_window_bits"));
+    assert!(accepted("permessage-deflate; client_max_window_bits=\"12\"; server_no_context_takeover"));
+    assert!(accepted("permessage-deflate; server_max_window_bits=9, permessage-deflate"));
+    assert!(!accepted("permessage-deflate; server_max_window_bits=9"));
+    assert!(!accepted("permessage-deflate; client_max_window_bits=16"));
+    assert!(!accepted("permessage-deflate; colour=blue"));
+    assert!(!accepted("x-webkit-deflate-frame"));
+}
+
+fn response(lines: &[&str]) -> Vec<u8> {
+    let mut response = String::from("HTTP/1.1 101 Switching Protocols\r\n");
+    for line in lines {
+        response.push_str(line);
+        response.push_str("\r\n");
+    }
+    response.push_str("\r\n");
+    response.into_bytes()
+}
+
+const UPGRADED: [&str; 3] =
+    ["upgrade: WebSocket", "Connection: upgrade", "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo="];
+
+#[test]
+fn a_client_and_a_server_agree() {
+    let key = client_key(*b"the sample nonce");
+    assert_eq!(key, KEY);
+    let request = client_request("127.0.0.1:7350", "/rt", &key, Some(Encoding::Json));
+    let expected = "GET /rt HTTP/1.1\r\nHost: 127.0.0.1:7350\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+        Sec-WebSocket-Protocol: aether.v2.json\r\n\r\n";
+    assert_eq!(String::from_utf8(request).as_deref(), Ok(expected));
+
+    let answer = response(&[&UPGRADED[..], &["sec-websocket-protocol: aether.v2.json"]].concat());
+    let with_frame = [&answer[..], b"\x81\x00"].concat();
+    for length in 0..answer.len() {
+        assert_eq!(parse_response(&with_frame[..length], &key), Ok(None));
+    }
+    let expected = Response { consumed: answer.len(), subprotocol: Some(Encoding::Json) };
+    assert_eq!(parse_response(&with_frame, &key), Ok(Some(expected)));
+}
+
+#[test]
+fn answers_that_open_nothing_are_told_apart() {
+    let error = |bytes: &[u8]| parse_response(bytes, KEY).expect_err("it opens nothing");
+    assert_eq!(error(b"HTTP/1.1 403 Forbidden\r\n\r\n"), ResponseError::Refused(403));
+    assert_eq!(error(b"SSH-2.0-OpenSSH\r\n\r\n"), ResponseError::Malformed);
+    assert_eq!(error(&response(&["nonsense"])), ResponseError::Malformed);
+    assert_eq!(error(&response(&UPGRADED[..1])), ResponseError::NotUpgraded);
+    assert_eq!(error(&response(&UPGRADED[..2])), ResponseError::WrongAccept);
+    let extended = [&UPGRADED[..], &["Sec-WebSocket-Extensions: permessage-deflate"]].concat();
+    assert_eq!(error(&response(&extended)), ResponseError::NotOffered);
+    let foreign = [&UPGRADED[..], &["Sec-WebSocket-Protocol: chat"]].concat();
+    assert_eq!(error(&response(&foreign)), ResponseError::NotOffered);
+    assert_eq!(error(&[b'a'; RESPONSE_BYTES_MAX]), ResponseError::TooLong);
+}

@@ -1,0 +1,168 @@
+//! What the tests share: a server, a client, and the files of a certificate.
+
+use aether_metrics::Registry;
+use aether_net::certificate::Certificates;
+use aether_net::webtransport::{WebTransport, WebTransportServer, WebTransportSession, WebTransportSettings, framing};
+use aether_net::{Ended, Path, Received, Transport};
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::task::Poll;
+use std::time::{Duration, SystemTime};
+use tokio::time::timeout;
+use wtransport::endpoint::ConnectOptions;
+use wtransport::error::ConnectingError;
+use wtransport::tls::Sha256Digest;
+use wtransport::{ClientConfig, Connection, Endpoint, RecvStream, SendStream};
+
+/// Far more than anything here takes, so that a test fails rather than hangs.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+/// Long enough to see that something does not happen.
+pub const MOMENT: Duration = Duration::from_millis(300);
+
+/// A server with what a client has to know of it.
+pub struct Served {
+    pub server: WebTransportServer,
+    pub certificates: Certificates,
+    pub registry: Registry,
+    pub address: SocketAddr,
+}
+
+impl Served {
+    pub fn start(settings: WebTransportSettings) -> Served {
+        Served::start_with(Certificates::generate(["localhost", "127.0.0.1"], SystemTime::now()).unwrap(), settings)
+    }
+
+    pub fn start_with(certificates: Certificates, settings: WebTransportSettings) -> Served {
+        let registry = Registry::new();
+        let any_port = "127.0.0.1:0".parse().unwrap();
+        let server = WebTransportServer::bind(any_port, &certificates, settings, &registry).unwrap();
+        let address = server.local_address().unwrap();
+        Served { server, certificates, registry, address }
+    }
+
+    pub async fn connect(&self, path: &str) -> Result<Connection, ConnectingError> {
+        connect(self.address, self.certificates.hash().unwrap(), path).await
+    }
+
+    pub async fn accept(&mut self) -> WebTransportSession {
+        timeout(PATIENCE, self.server.accept()).await.expect("a session comes").expect("the server runs")
+    }
+
+    /// A session and its client.
+    pub async fn pair(&mut self, path: &str) -> (WebTransportSession, Connection) {
+        let client = self.connect(path).await.unwrap();
+        (self.accept().await, client)
+    }
+
+    pub fn counted(&self, series: &str) -> bool {
+        self.registry.render().lines().any(|line| line == series)
+    }
+}
+
+pub async fn connect(address: SocketAddr, hash: [u8; 32], path: &str) -> Result<Connection, ConnectingError> {
+    let config =
+        ClientConfig::builder().with_bind_default().with_server_certificate_hashes([Sha256Digest::new(hash)]).build();
+    let options = ConnectOptions::builder(format!("https://localhost:{}{path}", address.port()))
+        .add_header("origin", "https://example.org")
+        .build();
+    timeout(PATIENCE, Endpoint::client(config).unwrap().connect(options)).await.expect("an answer comes")
+}
+
+pub async fn open(client: &Connection) -> (SendStream, RecvStream) {
+    client.open_bi().await.unwrap().await.unwrap()
+}
+
+/// What comes next, as whole messages; at least one.
+pub async fn receive(transport: &mut WebTransport) -> Result<Vec<(Path, Vec<u8>)>, Ended> {
+    let mut messages = Vec::new();
+    let receiving = poll_fn(|cx| {
+        loop {
+            let polled = transport.poll_receive(cx, &mut |path, received| match received {
+                Received::Message(message) => messages.push((path, message.to_vec())),
+                Received::Probe => {}
+            });
+            match polled {
+                Poll::Ready(Ok(())) if messages.is_empty() => {}
+                other => return other,
+            }
+        }
+    });
+    timeout(PATIENCE, receiving).await.expect("something comes")?;
+    Ok(messages)
+}
+
+pub async fn receive_all(transport: &mut WebTransport, count: usize) -> Vec<(Path, Vec<u8>)> {
+    let mut messages = Vec::new();
+    while messages.len() < count {
+        messages.extend(receive(transport).await.unwrap());
+    }
+    messages
+}
+
+pub async fn receive_end(transport: &mut WebTransport) -> Ended {
+    loop {
+        if let Err(ended) = receive(transport).await {
+            return ended;
+        }
+    }
+}
+
+pub async fn flush(transport: &mut WebTransport) {
+    timeout(PATIENCE, poll_fn(|cx| transport.poll_flush(cx))).await.expect("the link takes it").unwrap();
+}
+
+pub fn reliable(message: &[u8]) -> (Path, Vec<u8>) {
+    (Path::Reliable, message.to_vec())
+}
+
+pub fn framed(message: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    framing::append(&mut bytes, message);
+    bytes
+}
+
+/// A certificate and its key in files that are gone after the test.
+pub struct Files {
+    pub folder: PathBuf,
+    pub certificate: rcgen::Certificate,
+}
+
+impl Files {
+    pub fn new(name: &str) -> Files {
+        let folder = std::env::temp_dir().join(format!("aether-certificate-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let certificate = Files::write(&folder);
+        Files { folder, certificate }
+    }
+
+    pub fn write(folder: &std::path::Path) -> rcgen::Certificate {
+        let mut parameters = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        parameters.not_before = (SystemTime::now() - Duration::from_secs(60)).into();
+        parameters.not_after = (SystemTime::now() + Duration::from_secs(86_400)).into();
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = parameters.self_signed(&key).unwrap();
+        std::fs::write(folder.join("chain.pem"), certificate.pem()).unwrap();
+        std::fs::write(folder.join("key.pem"), key.serialize_pem()).unwrap();
+        certificate
+    }
+
+    pub fn exchange(&mut self) {
+        self.certificate = Files::write(&self.folder);
+    }
+
+    pub fn load(&self) -> Certificates {
+        Certificates::from_files(self.folder.join("chain.pem"), self.folder.join("key.pem")).unwrap()
+    }
+
+    pub fn hash(&self) -> [u8; 32] {
+        use sha2::Digest;
+        sha2::Sha256::digest(self.certificate.der()).into()
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}

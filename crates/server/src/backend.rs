@@ -1,0 +1,211 @@
+//! What the HTTP interfaces ask.
+
+use crate::config::Config;
+use crate::lobby::{role_name, unix_seconds};
+use crate::rooms::Rooms;
+use crate::sessions::Sessions;
+use crate::tokens::{Claims, Role, Tokens};
+use aether_api::admin::Operations;
+use aether_api::{ApiError, Backend, Guest, Peer, RoomFilter, RoomInfo, RoomTypeInfo, ServerInfo, WebTransportInfo};
+use aether_metrics::{Gauge, Registry};
+use aether_net::certificate::Certificates;
+use aether_net::{Bucket, Gateway, Rate};
+use aether_wire::{PROTOCOL_VERSION, RoomId};
+use axum::http::StatusCode;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// A room that does not tick for so long is stuck, and `/livez` says so.
+const STUCK_AFTER: Duration = Duration::from_secs(10);
+/// How often guests may come, all together: each costs a signature.
+const GUESTS: Rate = Rate { per_second: 500, burst: 2_000 };
+
+/// What is behind the HTTP interfaces.
+pub(crate) struct Backstage {
+    rooms: Arc<Rooms>,
+    gateway: Arc<Gateway>,
+    tokens: Arc<Tokens>,
+    sessions: Arc<Sessions>,
+    registry: Registry,
+    web_transport: Option<(Certificates, SocketAddr)>,
+    guests: Option<Guests>,
+    version: &'static str,
+    started: Instant,
+    draining: AtomicBool,
+    watch: Mutex<Watch>,
+    uptime: Gauge,
+    memory: Gauge,
+    open_sessions: Gauge,
+}
+
+struct Guests {
+    /// The role that a guest on this machine gets, under the development key.
+    local_role: Option<Role>,
+    access_seconds: u32,
+    bucket: Mutex<Bucket>,
+}
+
+#[derive(Default)]
+struct Watch {
+    ticks_seen: HashMap<RoomId, (u32, Instant)>,
+    ticks_by_kind: HashMap<String, u64>,
+    stuck: Option<String>,
+}
+
+impl Backstage {
+    pub fn new(
+        config: &Config,
+        registry: &Registry,
+        (rooms, gateway, tokens, sessions): (&Arc<Rooms>, &Arc<Gateway>, &Arc<Tokens>, &Arc<Sessions>),
+        web_transport: Option<(Certificates, SocketAddr)>,
+        version: &'static str,
+    ) -> Backstage {
+        let guests = config.accepts_guests().then(|| Guests {
+            local_role: config.accepts_development().then(|| config.guest_role()),
+            access_seconds: config.tokens.access_seconds,
+            bucket: Mutex::new(Bucket::new(GUESTS, gateway.now())),
+        });
+        registry.gauge("aether_build_info", "The version that runs.", &[("version", version)]).set(1.0);
+        Backstage {
+            rooms: Arc::clone(rooms),
+            gateway: Arc::clone(gateway),
+            tokens: Arc::clone(tokens),
+            sessions: Arc::clone(sessions),
+            registry: registry.clone(),
+            web_transport,
+            guests,
+            version,
+            started: Instant::now(),
+            draining: AtomicBool::new(false),
+            watch: Mutex::default(),
+            uptime: registry.gauge("aether_uptime_seconds", "Since the server started.", &[]),
+            memory: registry.gauge("aether_memory_bytes", "Memory that the process has resident.", &[]),
+            open_sessions: registry.gauge("aether_sessions", "Sessions that are open.", &[]),
+        }
+    }
+
+    /// From now on the server is not ready.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// What is due each second.
+    pub fn each_second(&self) {
+        self.uptime.set(self.started.elapsed().as_secs_f64());
+        self.memory.set(resident_bytes() as f64);
+        self.open_sessions.set(self.sessions.open() as f64);
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        let Watch { ticks_seen, ticks_by_kind, stuck } = &mut *watch;
+        *stuck = self.rooms.stuck(ticks_seen, STUCK_AFTER);
+        let infos = self.rooms.list(&RoomFilter::default());
+        for kind in self.rooms.kinds() {
+            let ticks = kind.metrics().ticks();
+            let before = ticks_by_kind.insert(kind.name.clone(), ticks).unwrap_or(ticks);
+            let rooms = infos.iter().filter(|room| room.room_type == kind.name).count();
+            if rooms > 0 {
+                kind.metrics().show_rate((ticks - before) as f64 / rooms as f64);
+            }
+        }
+    }
+}
+
+impl Backend for Backstage {
+    fn server(&self) -> ServerInfo {
+        let room_types = self.rooms.kinds().map(|kind| RoomTypeInfo {
+            name: kind.name.clone(),
+            tick_hz: kind.tick_hz(),
+            snapshot_hz: kind.snapshot_hz(),
+            players_max: kind.players_max(),
+        });
+        let web_transport = self.web_transport.as_ref().map(|(certificates, address)| WebTransportInfo {
+            url: format!("https://{address}/rt"),
+            certificate_hash: certificates.hash().map(|hash| STANDARD.encode(hash)),
+        });
+        ServerInfo {
+            version: self.version,
+            protocol: PROTOCOL_VERSION,
+            room_types: room_types.collect(),
+            web_transport,
+            guests: self.guests.is_some(),
+        }
+    }
+
+    fn rooms(&self, filter: &RoomFilter) -> Vec<RoomInfo> {
+        self.rooms.list(filter)
+    }
+
+    fn guest(&self, peer: &Peer) -> Result<Guest, ApiError> {
+        let Some(guests) = &self.guests else {
+            let sentence = "This server has no guests: sign in. Whoever runs it may set guests.enabled.";
+            return Err(ApiError::new(StatusCode::FORBIDDEN, "no_guests", sentence));
+        };
+        if !guests.bucket.lock().unwrap_or_else(PoisonError::into_inner).take(self.gateway.now()) {
+            let sentence = "Too many guests at once; try again in a moment.";
+            return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", sentence));
+        }
+        let user = Uuid::new_v4();
+        let name = format!("guest-{}", &user.simple().to_string()[..6]);
+        let claims = Claims::new(user, name, unix_seconds(), guests.access_seconds);
+        let role = guests.local_role.filter(|_| peer.is_local);
+        let claims = match role {
+            Some(role) => claims.with_role(role),
+            None => claims,
+        };
+        Ok(Guest {
+            token: self.tokens.sign(&claims),
+            role: role_name(role.unwrap_or_default()),
+            user: user.to_string(),
+            expires_at: claims.expires_at,
+        })
+    }
+
+    fn readiness(&self) -> Result<(), String> {
+        match self.draining.load(Ordering::Relaxed) {
+            true => Err("the server stops".to_owned()),
+            false => self.liveness(),
+        }
+    }
+
+    fn liveness(&self) -> Result<(), String> {
+        match &self.watch.lock().unwrap_or_else(PoisonError::into_inner).stuck {
+            Some(stuck) => Err(stuck.clone()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Operations for Backstage {
+    fn metrics(&self) -> String {
+        self.registry.render()
+    }
+
+    fn health(&self) -> (bool, Value) {
+        let problem = self.readiness().err();
+        let detail = json!({
+            "ready": problem.is_none(),
+            "problem": problem,
+            "version": self.version,
+            "uptimeSeconds": self.started.elapsed().as_secs(),
+            "connections": self.gateway.connections(),
+            "rooms": self.rooms.len(),
+            "players": self.rooms.players(),
+            "memoryBytes": resident_bytes(),
+        });
+        (problem.is_none(), detail)
+    }
+}
+
+/// What the system counts as this process's memory; 0 where it does not tell.
+fn resident_bytes() -> u64 {
+    /// Of the system's page; all that we build for have this.
+    const PAGE_BYTES: u64 = 4_096;
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * PAGE_BYTES
+}

@@ -1,0 +1,34 @@
+//! `aether replay`: a recorded room once more.
+
+use crate::server::Server;
+use aether_engine::recording::Recording;
+use aether_wire::Tick;
+use std::path::PathBuf;
+
+/// The flags of `aether replay`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct ReplayArguments {
+    /// The recording
+    pub file: PathBuf,
+    /// Stop after this tick; the whole recording otherwise
+    #[arg(long, value_name = "TICK")]
+    pub to_tick: Option<u32>,
+}
+
+/// Runs a recording again and tells where it ended. Every tick's hash is compared with the recorded one on the way.
+pub(crate) fn run(server: &Server, arguments: &ReplayArguments) -> Result<String, String> {
+    let path = arguments.file.display();
+    let bytes = std::fs::read(&arguments.file).map_err(|error| format!("{path} cannot be read: {error}"))?;
+    let recording = Recording::from_bytes(&bytes).map_err(|error| format!("{path}: {error}"))?;
+    let game = server.find_game(&recording.game).ok_or_else(|| {
+        format!("{path} is a recording of the game {}, which this program does not have", recording.game)
+    })?;
+    let last = game.replay(&recording, arguments.to_tick.map(Tick)).map_err(|error| format!("{path}: {error}"))?;
+    match last {
+        Some((Tick(tick), hash)) => {
+            let of = recording.ticks();
+            Ok(format!("{}: tick {tick} of {of}, hash {hash:016x}, as recorded\n", recording.game))
+        }
+        None => Ok(format!("{}: the recording is empty\n", recording.game)),
+    }
+}

@@ -1,0 +1,78 @@
+//! `aether token`: a development token with a role, for one's own machine.
+
+use crate::config::{Config, ConfigArguments, ConfigError};
+use crate::keys::{KeyError, KeyRing};
+use crate::tokens::{Claims, Role, Tokens};
+use aether_wire::limits::NAME_BYTES_MAX;
+use std::fmt;
+use uuid::Uuid;
+
+/// The flags of `aether token`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct TokenArguments {
+    /// How to configure.
+    #[command(flatten)]
+    pub config: ConfigArguments,
+    /// What the holder may do: admin, developer, read-only or player
+    #[arg(long, default_value = "developer")]
+    pub role: Role,
+    /// The holder's name
+    #[arg(long, default_value = "developer")]
+    pub name: String,
+    /// The holder's id; a random one otherwise
+    #[arg(long, value_name = "UUID")]
+    pub user: Option<Uuid>,
+    /// How long the token can be used to connect
+    #[arg(long, default_value_t = 86_400, value_parser = clap::value_parser!(u32).range(1..))]
+    pub seconds: u32,
+}
+
+/// Why there is no token.
+#[derive(Debug)]
+pub enum TokenCommandError {
+    /// The configuration is refused.
+    Config(ConfigError),
+    /// The server that is configured would refuse the token.
+    NotAccepted,
+    /// The name is too long.
+    Name,
+    /// The keys cannot be used.
+    Keys(KeyError),
+}
+
+impl TokenArguments {
+    /// The token, under the development key of the data folder. `now` is in seconds since 1970.
+    pub fn run(&self, now: u64) -> Result<String, TokenCommandError> {
+        self.sign(&self.config.load().map_err(TokenCommandError::Config)?, now)
+    }
+
+    /// As [`TokenArguments::run`], for a given configuration.
+    pub fn sign(&self, config: &Config, now: u64) -> Result<String, TokenCommandError> {
+        if !config.accepts_development() {
+            return Err(TokenCommandError::NotAccepted);
+        }
+        if self.name.len() > NAME_BYTES_MAX {
+            return Err(TokenCommandError::Name);
+        }
+        let ring = KeyRing::open(&config.data_dir, now).map_err(TokenCommandError::Keys)?;
+        let user = self.user.unwrap_or_else(Uuid::new_v4);
+        let claims = Claims::new(user, &self.name, now, self.seconds).with_role(self.role);
+        Ok(Tokens::new(ring, &config.tokens.audience).sign(&claims))
+    }
+}
+
+impl fmt::Display for TokenCommandError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => error.fmt(formatter),
+            Self::NotAccepted => formatter.write_str(
+                "The server that is configured accepts no development tokens: serve on loopback without trusted \
+                 proxies, and do not set tokens.accept_development to false.",
+            ),
+            Self::Name => write!(formatter, "The name is longer than {NAME_BYTES_MAX} bytes."),
+            Self::Keys(error) => error.fmt(formatter),
+        }
+    }
+}
+
+impl std::error::Error for TokenCommandError {}

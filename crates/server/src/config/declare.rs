@@ -1,0 +1,217 @@
+//! The one declaration of each setting: its name, type, default, bounds and meaning.
+//!
+//! From it come the field of the struct with its documentation, the key in the TOML file, the environment variable,
+//! the `--set` flag, the check of the value and the row of the reference page.
+
+use super::value::{Value, Written};
+
+/// What the reference says of a setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) meaning: String,
+    /// As written in TOML; empty when it is not set.
+    pub(crate) default: String,
+    pub(crate) expected: String,
+    pub(crate) is_secret: bool,
+}
+
+/// Why a value was not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// There is no such key.
+    UnknownKey,
+    /// It is not what the setting expects; the sentence says what is.
+    BadValue(String),
+}
+
+/// A group of settings.
+pub(crate) trait Section: Default {
+    /// Its settings, in the order of their declaration.
+    fn keys() -> Vec<Key>;
+
+    /// Sets one.
+    fn set(&mut self, key: &str, written: &Written) -> Result<(), Refused>;
+
+    /// What each is set to, as TOML.
+    fn values(&self) -> Vec<(&'static str, String)>;
+}
+
+/// Declares a section.
+macro_rules! section {
+    (
+        $(#[doc = $about:literal])+
+        pub struct $section:ident {$(
+            $(#[doc = $meaning:literal])+
+            $key:ident: $type:ty = $default:expr $(, within $low:literal..=$high:literal)?;
+        )+}
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $section {$(
+            $(#[doc = $meaning])+
+            pub $key: $type,
+        )+}
+
+        impl Default for $section {
+            fn default() -> Self {
+                Self { $($key: $default,)+ }
+            }
+        }
+
+        impl $crate::config::declare::Section for $section {
+            fn keys() -> Vec<$crate::config::declare::Key> {
+                let default = Self::default();
+                vec![$($crate::config::declare::key(
+                    stringify!($key),
+                    &[$($meaning),+],
+                    &default.$key,
+                    <[(f64, f64)]>::first(&[$(($low as f64, $high as f64))?]),
+                )),+]
+            }
+
+            fn set(
+                &mut self,
+                key: &str,
+                written: &$crate::config::value::Written,
+            ) -> Result<(), $crate::config::declare::Refused> {
+                match key {
+                    $(stringify!($key) => $crate::config::declare::assign(
+                        &mut self.$key,
+                        written,
+                        <[(f64, f64)]>::first(&[$(($low as f64, $high as f64))?]),
+                    ),)+
+                    _ => Err($crate::config::declare::Refused::UnknownKey),
+                }
+            }
+
+            fn values(&self) -> Vec<(&'static str, String)> {
+                vec![$((stringify!($key), $crate::config::value::Value::shown(&self.$key))),+]
+            }
+        }
+    };
+}
+
+/// Declares the configuration: the settings outside any section, the sections in the order of the reference page, and
+/// what is no section of fixed keys.
+macro_rules! configuration {
+    (
+        $(#[doc = $about:literal])+
+        pub struct $config:ident {
+            settings {$(
+                $(#[doc = $meaning:literal])+
+                $key:ident: $type:ty = $default:expr;
+            )+}
+            sections {$(
+                $(#[doc = $purpose:literal])+
+                $section:ident: $section_type:ty,
+            )+}
+            others {$(
+                $(#[doc = $other_about:literal])+
+                $visibility:vis $other:ident: $other_type:ty,
+            )+}
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $config {
+            $($(#[doc = $meaning])+ pub $key: $type,)+
+            $($(#[doc = $purpose])+ pub $section: $section_type,)+
+            $($(#[doc = $other_about])+ $visibility $other: $other_type,)+
+        }
+
+        impl Default for $config {
+            fn default() -> Self {
+                Self { $($key: $default,)+ $($section: Default::default(),)+ $($other: Default::default(),)+ }
+            }
+        }
+
+        impl $config {
+            /// All sections of fixed keys: name, what it is for, keys. The first, without a name, is outside any.
+            pub(crate) fn sections() -> Vec<(&'static str, String, Vec<$crate::config::declare::Key>)> {
+                let default = Self::default();
+                vec![
+                    (
+                        "",
+                        String::new(),
+                        vec![$($crate::config::declare::key(
+                            stringify!($key), &[$($meaning),+], &default.$key, None,
+                        )),+],
+                    ),
+                    $((
+                        stringify!($section),
+                        $crate::config::declare::joined(&[$($purpose),+]),
+                        <$section_type as $crate::config::declare::Section>::keys(),
+                    ),)+
+                ]
+            }
+
+            /// Sets a key of a section of fixed keys.
+            pub(crate) fn set_fixed(
+                &mut self,
+                section: &str,
+                key: &str,
+                written: &$crate::config::value::Written,
+            ) -> Result<(), $crate::config::declare::Refused> {
+                match (section, key) {
+                    $(("", stringify!($key)) => $crate::config::declare::assign(&mut self.$key, written, None),)+
+                    $((stringify!($section), _) => {
+                        $crate::config::declare::Section::set(&mut self.$section, key, written)
+                    })+
+                    _ => Err($crate::config::declare::Refused::UnknownKey),
+                }
+            }
+
+            /// What each fixed key is set to, as TOML: section, key, value.
+            pub(crate) fn fixed_values(&self) -> Vec<(&'static str, &'static str, String)> {
+                let mut values = vec![$((
+                    "", stringify!($key), $crate::config::value::Value::shown(&self.$key),
+                )),+];
+                $(values.extend(
+                    $crate::config::declare::Section::values(&self.$section)
+                        .into_iter()
+                        .map(|(key, value)| (stringify!($section), key, value)),
+                );)+
+                values
+            }
+        }
+    };
+}
+
+pub(crate) use {configuration, section};
+
+/// Describes a setting.
+pub(crate) fn key<T: Value>(name: &'static str, meaning: &[&str], default: &T, bounds: Option<&(f64, f64)>) -> Key {
+    Key {
+        name,
+        meaning: joined(meaning),
+        default: default.shown(),
+        expected: expected::<T>(bounds),
+        is_secret: T::IS_SECRET,
+    }
+}
+
+/// Reads a value into a setting, if it is a right one.
+pub(crate) fn assign<T: Value>(setting: &mut T, written: &Written, bounds: Option<&(f64, f64)>) -> Result<(), Refused> {
+    let in_bounds = |value: &T| bounds.is_none_or(|(low, high)| value.is_within(*low, *high));
+    match T::read(written).filter(in_bounds) {
+        Some(value) => {
+            *setting = value;
+            Ok(())
+        }
+        None if T::IS_SECRET => Err(Refused::BadValue(format!("expected {}", expected::<T>(bounds)))),
+        None => Err(Refused::BadValue(format!("expected {}, found {}", expected::<T>(bounds), written.described()))),
+    }
+}
+
+/// Lines of a documentation comment as one text.
+pub(crate) fn joined(lines: &[&str]) -> String {
+    lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+}
+
+fn expected<T: Value>(bounds: Option<&(f64, f64)>) -> String {
+    match bounds {
+        Some((low, high)) => format!("{} from {low} to {high}", T::expected()),
+        None => T::expected(),
+    }
+}

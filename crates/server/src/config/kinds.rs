@@ -1,0 +1,199 @@
+//! Values with a form of their own.
+
+use super::value::{Value, Written};
+use crate::tokens::Role;
+use std::fmt;
+use std::net::IpAddr;
+
+/// A range of IP addresses: one address, or a network such as `10.0.0.0/8`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IpNetwork {
+    address: IpAddr,
+    prefix_bits: u8,
+}
+
+/// A text that is never shown: not in logs, not in `aether check`, not in debug output.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+/// Where a page may come from: `https://play.example.com`, or `*` for anywhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin(String);
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Pretty on a terminal, JSON otherwise.
+    #[default]
+    Auto,
+    /// For people.
+    Pretty,
+    /// One JSON object a line.
+    Json,
+}
+
+impl IpNetwork {
+    /// Its address, and how many bits of it count.
+    #[must_use]
+    pub fn parts(&self) -> (IpAddr, u8) {
+        (self.address, self.prefix_bits)
+    }
+
+    /// Whether the address lies in it. An IPv4 address that came as IPv6 is taken for what it is.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(self.prefix_bits)).unwrap_or(0);
+                own.to_bits() & mask == other.to_bits() & mask
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix_bits)).unwrap_or(0);
+                own.to_bits() & mask == other.to_bits() & mask
+            }
+            _ => false,
+        }
+    }
+}
+
+impl std::str::FromStr for IpNetwork {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+        let address: IpAddr = address.parse().map_err(|_| ())?;
+        let bits_max = if address.is_ipv4() { 32 } else { 128 };
+        let prefix_bits = prefix.map_or(Ok(bits_max), |prefix| prefix.parse().map_err(|_| ()))?;
+        if prefix_bits <= bits_max { Ok(Self { address, prefix_bits }) } else { Err(()) }
+    }
+}
+
+impl fmt::Display for IpNetwork {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_one_address = self.prefix_bits == if self.address.is_ipv4() { 32 } else { 128 };
+        if is_one_address {
+            write!(formatter, "{}", self.address)
+        } else {
+            write!(formatter, "{}/{}", self.address, self.prefix_bits)
+        }
+    }
+}
+
+impl Secret {
+    /// Wraps a text.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself. Do not print it.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("(hidden)")
+    }
+}
+
+impl Origin {
+    /// Whether a page from this `Origin` header may connect.
+    #[must_use]
+    pub fn allows(&self, header: &str) -> bool {
+        self.0 == "*" || self.0.eq_ignore_ascii_case(header)
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl Value for IpNetwork {
+    fn expected() -> String {
+        "an IP address or a network, such as 10.0.0.0/8".to_owned()
+    }
+
+    fn read(written: &Written) -> Option<Self> {
+        written.text()?.trim().parse().ok()
+    }
+
+    fn shown(&self) -> String {
+        format!("\"{self}\"")
+    }
+}
+
+impl Value for Secret {
+    const IS_SECRET: bool = true;
+
+    fn expected() -> String {
+        "a text that is not empty".to_owned()
+    }
+
+    fn read(written: &Written) -> Option<Self> {
+        String::read(written).map(Self)
+    }
+
+    fn shown(&self) -> String {
+        "(hidden)".to_owned()
+    }
+}
+
+impl Value for Origin {
+    fn expected() -> String {
+        "an origin such as https://play.example.com without a path, or *".to_owned()
+    }
+
+    fn read(written: &Written) -> Option<Self> {
+        let text = written.text()?.trim();
+        let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+        let is_origin = host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '?', '#', '@', '*', ' ']));
+        (text == "*" || is_origin).then(|| Self(text.to_owned()))
+    }
+
+    fn shown(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}
+
+impl Value for LogFormat {
+    fn expected() -> String {
+        "auto, pretty or json".to_owned()
+    }
+
+    fn read(written: &Written) -> Option<Self> {
+        match written.text()? {
+            "auto" => Some(Self::Auto),
+            "pretty" => Some(Self::Pretty),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+
+    fn shown(&self) -> String {
+        match self {
+            Self::Auto => "\"auto\"",
+            Self::Pretty => "\"pretty\"",
+            Self::Json => "\"json\"",
+        }
+        .to_owned()
+    }
+}
+
+impl Value for Role {
+    fn expected() -> String {
+        "admin, developer, read-only or player".to_owned()
+    }
+
+    fn read(written: &Written) -> Option<Self> {
+        written.text()?.parse().ok()
+    }
+
+    fn shown(&self) -> String {
+        format!("\"{self}\"")
+    }
+}

@@ -1,0 +1,258 @@
+//! The configuration: every setting with its default, its bounds and its meaning, declared once.
+//!
+//! Values come from defaults, then a TOML file, then environment variables, then flags; the later ones win. What is
+//! unknown or wrong is refused with the place where it stands.
+
+mod arguments;
+mod declare;
+mod kinds;
+mod load;
+mod problem;
+mod reference;
+mod rooms;
+mod validate;
+mod value;
+
+pub use arguments::ConfigArguments;
+pub use kinds::{IpNetwork, LogFormat, Origin, Secret};
+pub use load::{ConfigFile, Flag, Sources};
+pub use problem::{ConfigError, Place, Problem};
+pub use reference::reference;
+pub use rooms::RoomOverrides;
+
+use crate::tokens::Role;
+use declare::{configuration, section};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+configuration! {
+    /// Everything that can be set.
+    pub struct Config {
+        settings {
+            /// The folder for everything the server keeps: keys now, and what is written later. Made when it is missing.
+            data_dir: PathBuf = PathBuf::from("data");
+        }
+        sections {
+            /// The public listener for pages, the API and WebSockets, and the admin listener.
+            http: Http,
+            /// Realtime connections over HTTP/3.
+            webtransport: WebTransport,
+            /// Limits of realtime connections, whatever their transport.
+            connections: Connections,
+            /// Rooms in general; single room types have sections of their own.
+            rooms: Rooms,
+            /// Access tokens.
+            tokens: Tokens,
+            /// Players without an account.
+            guests: Guests,
+            /// The way from the signal to the end.
+            shutdown: Shutdown,
+            /// Log lines, on standard error.
+            log: Log,
+        }
+        others {
+            /// Overrides by room type, in which `-` is written `_`; ask with [`Config::room`].
+            pub(crate) room: BTreeMap<String, RoomOverrides>,
+            /// Where each value was set that is not a default.
+            pub(crate) places: BTreeMap<String, Place>,
+        }
+    }
+}
+
+section! {
+    /// The public listener and the admin listener.
+    pub struct Http {
+        /// Where pages, the API and WebSockets are served. On an address that is not loopback, the development key and
+        /// default secrets are refused.
+        address: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 7350));
+        /// Where metrics and profiles are served. They are never on the public listener.
+        admin_address: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 7351));
+        /// What the admin listener asks for as a bearer token. Needed when `admin_address` is not loopback; at least 16
+        /// characters.
+        admin_key: Option<Secret> = None;
+        /// Proxies whose `Forwarded` and `X-Forwarded-For` headers are believed. With one, the server counts as public
+        /// even on loopback.
+        trusted_proxies: Vec<IpNetwork> = Vec::new();
+        /// The certificate chain for HTTPS, a PEM file. It is read again when it changes. Needs `tls_key`.
+        tls_certificate: Option<PathBuf> = None;
+        /// The private key of `tls_certificate`, a PEM file.
+        tls_key: Option<PathBuf> = None;
+        /// How long a peer may take to send the headers of a request. Longer helps bad networks, and those who hold
+        /// connections open for nothing.
+        header_seconds: u32 = 10, within 1..=300;
+        /// How long a request may take from its headers to its answer.
+        request_seconds: u32 = 30, within 1..=3600;
+        /// Origins of pages elsewhere that may use the API and connect; pages of this server always may.
+        allowed_origins: Vec<Origin> = Vec::new();
+    }
+}
+
+section! {
+    /// Realtime connections over HTTP/3.
+    pub struct WebTransport {
+        /// Whether it is offered.
+        enabled: bool = true;
+        /// The UDP address. When it is not set, that of `http.address`.
+        address: Option<SocketAddr> = None;
+        /// The certificate chain, a PEM file. When it is not set, that of `http.tls_certificate`; without one, a
+        /// short-lived certificate is made, which clients accept by its hash.
+        certificate: Option<PathBuf> = None;
+        /// The private key of `certificate`, a PEM file.
+        key: Option<PathBuf> = None;
+    }
+}
+
+section! {
+    /// Limits of realtime connections, whatever their transport.
+    pub struct Connections {
+        /// The most connections at once. Each takes some memory, and a file descriptor if it is a WebSocket.
+        max: usize = 10_000, within 1..=1_000_000;
+        /// The most connections of one IP address, so that one peer cannot take all; 0 sets no limit. Players behind
+        /// one router share an address.
+        per_ip_max: usize = 100, within 0..=1_000_000;
+        /// The most connections of one account; 0 sets no limit.
+        per_account_max: usize = 8, within 0..=1_000_000;
+        /// How long a peer may take from connecting to a valid hello.
+        handshake_seconds: u32 = 10, within 1..=300;
+        /// After how long without a message a connection is closed.
+        idle_seconds: u32 = 30, within 2..=3600;
+        /// The most bytes of a message from a client after the handshake. More costs memory per connection.
+        message_bytes_max: usize = 512, within 64..=65536;
+        /// Whether WebSocket messages may be compressed. Packed state hardly shrinks, and it costs time and memory per
+        /// connection.
+        compression: bool = false;
+        /// How many messages a second a connection may send besides game inputs, which may come at twice the tick rate.
+        messages_per_second: u32 = 60, within 1..=100000;
+        /// How many messages it may send at once after a pause.
+        messages_burst: u32 = 30, within 1..=100000;
+        /// After how long a connection is closed that does not take what is sent to it.
+        write_stall_seconds: u32 = 10, within 1..=300;
+    }
+}
+
+section! {
+    /// Rooms in general.
+    pub struct Rooms {
+        /// The most rooms at once.
+        max: usize = 1_000, within 1..=1_000_000;
+        /// How long a room without players is kept.
+        empty_seconds: u32 = 60, within 0..=86400;
+        /// How many threads run ticks; 0 takes one less than there are cores.
+        tick_threads: usize = 0, within 0..=1024;
+    }
+}
+
+section! {
+    /// Access tokens.
+    pub struct Tokens {
+        /// Whom tokens are for: one for another audience is refused.
+        audience: String = "aether".to_owned();
+        /// How long a token can be used to connect. A connection outlives its token.
+        access_seconds: u32 = 900, within 60..=86400;
+        /// Whether tokens under the development key count, which may claim any role. When it is not set: only on
+        /// loopback without trusted proxies. Elsewhere it is refused.
+        accept_development: Option<bool> = None;
+    }
+}
+
+section! {
+    /// Players without an account.
+    pub struct Guests {
+        /// Whether anyone gets a token for the asking. When it is not set: only on loopback without trusted proxies.
+        enabled: Option<bool> = None;
+        /// The role of a guest. When it is not set: developer on loopback without trusted proxies, player elsewhere,
+        /// where more is refused.
+        role: Option<Role> = None;
+    }
+}
+
+section! {
+    /// The way from the signal to the end.
+    pub struct Shutdown {
+        /// How long players and rooms have to finish after SIGTERM. A second signal ends at once.
+        grace_seconds: u32 = 10, within 0..=3600;
+    }
+}
+
+section! {
+    /// Log lines.
+    pub struct Log {
+        /// `pretty`, `json`, or `auto`: pretty on a terminal and JSON otherwise.
+        format: LogFormat = LogFormat::Auto;
+        /// What is logged: a level (error, warn, info, debug, trace), and others by module, such as
+        /// `info,aether_net=debug`.
+        filter: String = "info".to_owned();
+    }
+}
+
+impl Config {
+    /// Whether others than programs on this machine may reach the server: an address that is not loopback, or a proxy
+    /// before it.
+    #[must_use]
+    pub fn is_public(&self) -> bool {
+        let webtransport = self.webtransport.enabled.then(|| self.webtransport_address());
+        let is_loopback = |address: SocketAddr| address.ip().to_canonical().is_loopback();
+        !is_loopback(self.http.address)
+            || webtransport.is_some_and(|address| !is_loopback(address))
+            || !self.http.trusted_proxies.is_empty()
+    }
+
+    /// The UDP address of WebTransport.
+    #[must_use]
+    pub fn webtransport_address(&self) -> SocketAddr {
+        self.webtransport.address.unwrap_or(self.http.address)
+    }
+
+    /// Certificate and key of WebTransport, if it has its own or those of HTTPS.
+    #[must_use]
+    pub fn webtransport_certificate(&self) -> Option<(&PathBuf, &PathBuf)> {
+        let own = self.webtransport.certificate.as_ref().zip(self.webtransport.key.as_ref());
+        own.or_else(|| self.http.tls_certificate.as_ref().zip(self.http.tls_key.as_ref()))
+    }
+
+    /// Whether tokens under the development key count.
+    #[must_use]
+    pub fn accepts_development(&self) -> bool {
+        self.tokens.accept_development.unwrap_or(true) && !self.is_public()
+    }
+
+    /// Whether anyone gets a token for the asking.
+    #[must_use]
+    pub fn accepts_guests(&self) -> bool {
+        self.guests.enabled.unwrap_or(!self.is_public())
+    }
+
+    /// The role of a guest. More than a player is only possible where the development key counts, because no other key
+    /// carries a role.
+    #[must_use]
+    pub fn guest_role(&self) -> Role {
+        if self.accepts_development() { self.guests.role.unwrap_or(Role::Developer) } else { Role::Player }
+    }
+
+    /// How many threads run ticks, on a machine of so many cores.
+    #[must_use]
+    pub fn tick_threads(&self, cores: usize) -> usize {
+        match self.rooms.tick_threads {
+            0 => cores.saturating_sub(1).max(1),
+            threads => threads,
+        }
+    }
+
+    /// Every setting that is not a default: key, value as TOML, and where it was set. Secrets are hidden.
+    #[must_use]
+    pub fn effective(&self) -> Vec<(String, String, &Place)> {
+        let fixed = self.fixed_values().into_iter().map(|(section, key, value)| (dotted(section, key), value));
+        let rooms = self.room.iter().flat_map(|(room_type, overrides)| {
+            let values = declare::Section::values(overrides).into_iter();
+            values.map(move |(key, value)| (dotted(&format!("room.{room_type}"), key), value))
+        });
+        let values = fixed.chain(rooms);
+        values.filter_map(|(key, value)| self.places.get(&key).map(|place| (key, value, place))).collect()
+    }
+}
+
+/// The full name of a key.
+fn dotted(section: &str, key: &str) -> String {
+    if section.is_empty() { key.to_owned() } else { format!("{section}.{key}") }
+}

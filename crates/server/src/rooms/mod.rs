@@ -1,0 +1,364 @@
+//! The rooms of a server: made, found, listed and put away.
+
+mod code;
+mod kind;
+
+pub(crate) use kind::{Build, GameKind, Registered, RoomKind, Started};
+
+use aether_api::{RoomFilter, RoomInfo};
+use aether_engine::recording::Recording;
+use aether_engine::{Ending, RecordingSink, Refusal, RoomNumber, Scheduler, closing};
+use aether_wire::{CloseReason, ErrorCode, RoomId, RoomSelector};
+use code::new_code;
+use kind::NewRoom;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tracing::{error, info, warn};
+use uuid::Uuid;
+
+/// Everything about a server's rooms.
+pub(crate) struct Rooms {
+    kinds: BTreeMap<String, RoomKind>,
+    scheduler: Scheduler,
+    settings: RoomsSettings,
+    open: Mutex<Open>,
+    started: Instant,
+    /// Set when no new rooms are made.
+    closed: AtomicBool,
+}
+
+pub(crate) struct RoomsSettings {
+    pub rooms_max: usize,
+    /// How long a room without players is kept.
+    pub empty: Duration,
+    /// Where rooms are recorded to, if they are.
+    pub recordings: Option<PathBuf>,
+}
+
+/// A room that runs.
+pub(crate) struct RoomEntry {
+    pub id: RoomId,
+    pub code: String,
+    pub kind: String,
+    pub started: Started,
+    /// The label that whoever asked for a room of its type gave.
+    wanted_label: String,
+    players_max: usize,
+    pub resume_seconds: f32,
+    /// Connections that are in it or about to be.
+    connections: AtomicU32,
+    /// Milliseconds since the server started at which it was last seen with someone in it.
+    used_at_ms: AtomicU64,
+}
+
+#[derive(Default)]
+struct Open {
+    by_id: HashMap<RoomId, Arc<RoomEntry>>,
+    by_code: HashMap<String, Arc<RoomEntry>>,
+    by_number: HashMap<RoomNumber, Arc<RoomEntry>>,
+    /// By type and wanted label: whoever asks for any room of a type finds one without a search through all.
+    by_wish: HashMap<(String, String), Vec<Arc<RoomEntry>>>,
+}
+
+/// A connection's hold on a room: while it lasts, the room counts as used.
+pub(crate) struct Hold(Arc<RoomEntry>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Rooms {
+    pub fn new(kinds: Vec<RoomKind>, scheduler: Scheduler, settings: RoomsSettings) -> Rooms {
+        Rooms {
+            kinds: kinds.into_iter().map(|kind| (kind.name.clone(), kind)).collect(),
+            scheduler,
+            settings,
+            open: Mutex::default(),
+            started: Instant::now(),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    pub fn kinds(&self) -> impl Iterator<Item = &RoomKind> {
+        self.kinds.values()
+    }
+
+    pub fn len(&self) -> usize {
+        self.open().by_id.len()
+    }
+
+    /// The room that is meant, made if it is one of a type and all that are there are full.
+    pub fn find(&self, selector: &RoomSelector) -> Result<(Arc<RoomEntry>, Hold), Refusal> {
+        let mut open = self.open();
+        let entry = match selector {
+            RoomSelector::Id(id) => open.by_id.get(id).cloned().ok_or_else(not_found)?,
+            RoomSelector::Code(code) => open.by_code.get(&code.to_ascii_uppercase()).cloned().ok_or_else(not_found)?,
+            RoomSelector::Type { name, label } => {
+                let wish = (name.clone(), label.clone().unwrap_or_default());
+                let candidates = open.by_wish.get(&wish).map_or(&[][..], Vec::as_slice);
+                match candidates.iter().find(|room| room.has_place()) {
+                    Some(room) => Arc::clone(room),
+                    None => self.make(&mut open, wish)?,
+                }
+            }
+        };
+        if !entry.is_open() {
+            return Err(not_found());
+        }
+        entry.connections.fetch_add(1, Ordering::Relaxed);
+        let hold = Hold(Arc::clone(&entry));
+        Ok((entry, hold))
+    }
+
+    fn make(&self, open: &mut Open, (name, label): (String, String)) -> Result<Arc<RoomEntry>, Refusal> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Refusal::new(ErrorCode::Unavailable, "the server stops; no new rooms are made"));
+        }
+        let Some(kind) = self.kinds.get(&name) else {
+            let known: Vec<&str> = self.kinds.keys().map(String::as_str).collect();
+            let sentence = format!("there is no room type of this name; there is {}", known.join(", "));
+            return Err(Refusal::new(ErrorCode::RoomNotFound, sentence));
+        };
+        if open.by_id.len() >= self.settings.rooms_max {
+            return Err(Refusal::new(ErrorCode::LimitReached, "the server has as many rooms as it may"));
+        }
+        let id = Uuid::now_v7();
+        let new = NewRoom { seed: id.as_u64_pair().1, label: label.clone(), recording_sink: self.sink(&name, id) };
+        let started = kind.start(new, &self.scheduler).map_err(|error| {
+            error!(room_type = name, %error, "a room could not be made");
+            Refusal::new(ErrorCode::Internal, "the room could not be made")
+        })?;
+        let code = std::iter::repeat_with(new_code).find(|code| !open.by_code.contains_key(code)).unwrap_or_default();
+        let entry = Arc::new(RoomEntry {
+            id: RoomId(format!("{id}.local")),
+            code,
+            kind: name,
+            started,
+            wanted_label: label,
+            players_max: kind.players_max(),
+            resume_seconds: kind.resume_seconds(),
+            connections: AtomicU32::new(0),
+            used_at_ms: AtomicU64::new(self.now_ms()),
+        });
+        info!(room = entry.id.0, code = entry.code, room_type = entry.kind, "room made");
+        open.insert(&entry);
+        Ok(entry)
+    }
+
+    /// Where a room's recording goes when it is over.
+    fn sink(&self, name: &str, id: Uuid) -> Option<RecordingSink> {
+        let path = self.settings.recordings.as_ref()?.join(format!("{name}-{id}.aether"));
+        Some(Box::new(move |recording: Recording| {
+            if recording.ticks() == 0 {
+                return;
+            }
+            match std::fs::write(&path, recording.to_bytes()) {
+                Ok(()) => info!(path = %path.display(), ticks = recording.ticks(), "recording written"),
+                Err(error) => error!(path = %path.display(), %error, "the recording could not be written"),
+            }
+        }))
+    }
+
+    pub fn list(&self, filter: &RoomFilter) -> Vec<RoomInfo> {
+        let open = self.open();
+        let mut rooms: Vec<RoomInfo> = open.by_id.values().filter_map(|room| self.info(room, filter)).collect();
+        rooms.sort_by(|a, b| a.id.cmp(&b.id));
+        rooms
+    }
+
+    fn info(&self, room: &RoomEntry, filter: &RoomFilter) -> Option<RoomInfo> {
+        let label = room.label();
+        let wanted = filter.room_type.as_ref().is_none_or(|kind| *kind == room.kind)
+            && filter.label.as_ref().is_none_or(|wanted| *wanted == label);
+        wanted.then(|| RoomInfo {
+            id: room.id.0.clone(),
+            code: room.code.clone(),
+            room_type: room.kind.clone(),
+            label,
+            players: room.players(),
+            players_max: room.players_max,
+            tick_hz: self.kinds.get(&room.kind).map_or(0, RoomKind::tick_hz),
+        })
+    }
+
+    /// What is due each second: rooms that nobody uses end, and figures are shown.
+    pub fn each_second(&self) {
+        let now_ms = self.now_ms();
+        let mut relays_over = Vec::new();
+        let open = self.open();
+        let mut figures: BTreeMap<&str, [f64; 4]> = self.kinds.keys().map(|name| (name.as_str(), [0.0; 4])).collect();
+        for room in open.by_id.values() {
+            if let Some([rooms, players, entities, overload]) = figures.get_mut(room.kind.as_str()) {
+                *rooms += 1.0;
+                *players += f64::from(room.players());
+                if let Started::Game(_, handle) = &room.started {
+                    *entities += f64::from(handle.figures().entities);
+                    *overload = overload.max(f64::from(handle.figures().overload));
+                }
+            }
+            if room.connections.load(Ordering::Relaxed) > 0 || room.players() > 0 {
+                room.used_at_ms.store(now_ms, Ordering::Relaxed);
+                continue;
+            }
+            let unused = now_ms.saturating_sub(room.used_at_ms.load(Ordering::Relaxed));
+            if u128::from(unused) > self.settings.empty.as_millis() {
+                match &room.started {
+                    // It is taken off the list when the scheduler reports its end.
+                    Started::Game(_, handle) => drop(handle.end()),
+                    Started::Relay(_) => relays_over.push(Arc::clone(room)),
+                }
+            }
+        }
+        drop(open);
+        for room in relays_over {
+            self.remove(&room, "unused");
+        }
+        for kind in self.kinds() {
+            let [rooms, players, entities, overload] = figures.get(kind.name.as_str()).copied().unwrap_or_default();
+            kind.metrics().show(rooms, players, entities, overload);
+        }
+    }
+
+    /// Waits for a room to end and takes it off the list.
+    pub fn put_away(&self, wait: Duration) {
+        let Some((number, ending)) = self.scheduler.next_ended(wait) else { return };
+        let Some(room) = self.open().by_number.get(&number).cloned() else { return };
+        match ending {
+            Ending::Finished => self.remove(&room, "finished"),
+            Ending::Panicked(words) => {
+                error!(room = room.id.0, room_type = room.kind, panic = words, "a room failed; it ended alone");
+                if let Some(kind) = self.kinds.get(&room.kind) {
+                    kind.metrics().failures.inc();
+                }
+                self.remove(&room, "failed");
+            }
+        }
+    }
+
+    fn remove(&self, room: &Arc<RoomEntry>, why: &str) {
+        info!(room = room.id.0, code = room.code, why, "room ended");
+        self.open().remove(room);
+        if let Started::Relay(relay) = &room.started {
+            relay.end(&closing(CloseReason::RoomEnded));
+        }
+    }
+
+    /// From now on no rooms are made.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+
+    /// How many players are in rooms.
+    pub fn players(&self) -> u32 {
+        self.open().by_id.values().map(|room| room.players()).sum()
+    }
+
+    /// The room that has not ticked for the longest time, with that time in ticks, if it is long. A game that never
+    /// returns cannot be stopped, but it can be named.
+    pub fn stuck(&self, before: &mut HashMap<RoomId, (u32, Instant)>, limit: Duration) -> Option<String> {
+        let open = self.open();
+        before.retain(|id, _| open.by_id.contains_key(id));
+        let mut stuck = None;
+        for room in open.by_id.values() {
+            let Started::Game(_, handle) = &room.started else { continue };
+            let tick = handle.figures().tick.0;
+            let seen = before.entry(room.id.clone()).or_insert((tick, Instant::now()));
+            if seen.0 != tick {
+                *seen = (tick, Instant::now());
+            } else if seen.1.elapsed() > limit && handle.is_open() {
+                warn!(room = room.id.0, room_type = room.kind, tick, "a room does not tick");
+                stuck = Some(format!("the room {} of type {} does not tick", room.id.0, room.kind));
+            }
+        }
+        stuck
+    }
+
+    fn end_relays(&self) {
+        for room in self.open().by_id.values() {
+            if let Started::Relay(relay) = &room.started {
+                relay.end(&closing(CloseReason::Shutdown));
+            }
+        }
+    }
+
+    /// Ends all rooms, each with its game told and its players given the reason.
+    pub fn stop(&self) {
+        self.end_relays();
+        self.scheduler.stop();
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+}
+
+impl RoomEntry {
+    fn has_place(&self) -> bool {
+        let in_use = self.players().max(self.connections.load(Ordering::Relaxed));
+        self.is_open() && (in_use as usize) < self.players_max
+    }
+
+    pub fn is_open(&self) -> bool {
+        match &self.started {
+            Started::Game(_, handle) => handle.is_open(),
+            Started::Relay(_) => true,
+        }
+    }
+
+    pub fn players(&self) -> u32 {
+        match &self.started {
+            Started::Game(_, handle) => handle.figures().players,
+            Started::Relay(relay) => relay.members() as u32,
+        }
+    }
+
+    fn label(&self) -> String {
+        match &self.started {
+            Started::Game(_, handle) => handle.label().to_string(),
+            Started::Relay(_) => self.wanted_label.clone(),
+        }
+    }
+
+    fn wish(&self) -> (String, String) {
+        (self.kind.clone(), self.wanted_label.clone())
+    }
+}
+
+impl Open {
+    fn insert(&mut self, room: &Arc<RoomEntry>) {
+        self.by_id.insert(room.id.clone(), Arc::clone(room));
+        self.by_code.insert(room.code.clone(), Arc::clone(room));
+        self.by_wish.entry(room.wish()).or_default().push(Arc::clone(room));
+        if let Started::Game(number, _) = &room.started {
+            self.by_number.insert(*number, Arc::clone(room));
+        }
+    }
+
+    fn remove(&mut self, room: &RoomEntry) {
+        self.by_id.remove(&room.id);
+        self.by_code.remove(&room.code);
+        if let Started::Game(number, _) = &room.started {
+            self.by_number.remove(number);
+        }
+        let wish = room.wish();
+        if let Some(rooms) = self.by_wish.get_mut(&wish) {
+            rooms.retain(|other| other.id != room.id);
+            if rooms.is_empty() {
+                self.by_wish.remove(&wish);
+            }
+        }
+    }
+}
+
+fn not_found() -> Refusal {
+    Refusal::new(ErrorCode::RoomNotFound, "there is no such room")
+}

@@ -1,0 +1,345 @@
+//! A server that runs: what was wired together, and how it ends.
+
+use crate::backend::Backstage;
+use crate::config::Config;
+use crate::keys::{KeyError, KeyRing};
+use crate::lobby::{Accounts, Door, unix_seconds};
+use crate::resumes::Resumes;
+use crate::rooms::{Rooms, RoomsSettings};
+use crate::server::Server;
+use crate::sessions::Sessions;
+use crate::tokens::Tokens;
+use aether_api::listener::{self, ListenerSettings};
+use aether_api::{Api, Origins, TrustedProxies};
+use aether_engine::{Clock, Scheduler};
+use aether_metrics::Registry;
+use aether_net::certificate::{CertificateError, Certificates};
+use aether_net::webtransport::{WebTransportServer, WebTransportSettings};
+use aether_net::{ConnectionSettings, Counters, Gateway, Rate, Visitor};
+use aether_wire::RoomSelector;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+use tracing::{error, info, warn};
+
+/// How long connections have for their last words after the rooms have ended.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+/// How often certificates are looked at.
+const CERTIFICATES_EVERY: Duration = Duration::from_secs(60);
+/// A generated certificate is replaced so long before it expires: a client that just learned its hash can still use it.
+const RENEW_BEFORE: Duration = Duration::from_secs(24 * 3_600);
+
+/// A server that runs.
+pub struct Running {
+    /// Where pages, the API and WebSockets are.
+    pub http: SocketAddr,
+    /// Where metrics and profiles are.
+    pub admin: SocketAddr,
+    /// Where WebTransport is, if it is on.
+    pub webtransport: Option<SocketAddr>,
+    sessions: Arc<Sessions>,
+    registry: Registry,
+    rooms: Arc<Rooms>,
+    gateway: Arc<Gateway>,
+    backstage: Arc<Backstage>,
+    tasks: Vec<JoinHandle<()>>,
+    stopping: Arc<AtomicBool>,
+}
+
+/// Why a server did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// The configuration is wrong.
+    Config(String),
+    /// The keys cannot be used.
+    Keys(KeyError),
+    /// An address cannot be listened on.
+    Listen(SocketAddr, std::io::Error),
+    /// A certificate cannot be used.
+    Certificate(CertificateError),
+    /// WebTransport cannot be offered.
+    WebTransport(SocketAddr, String),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Config(text) => f.write_str(text),
+            StartError::Keys(error) => error.fmt(f),
+            StartError::Listen(address, error) => {
+                write!(f, "{address} cannot be listened on: {error}. Is another server running? Set http.address.")
+            }
+            StartError::Certificate(error) => error.fmt(f),
+            StartError::WebTransport(address, error) => {
+                write!(
+                    f,
+                    "WebTransport cannot be offered on {address}: {error}. Set webtransport.address, or turn it off."
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+struct SystemClock(Instant);
+
+impl Clock for SystemClock {
+    fn now(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+impl Running {
+    pub(crate) async fn start(
+        server: Server,
+        config: Config,
+        recordings: Option<PathBuf>,
+    ) -> Result<Running, StartError> {
+        let registry = Registry::new();
+        let version = server.version;
+        let tokens = KeyRing::open(&config.data_dir, unix_seconds()).map_err(StartError::Keys)?;
+        let tokens = Arc::new(Tokens::new(tokens, &config.tokens.audience));
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let scheduler = Scheduler::new(config.tick_threads(cores), Arc::new(SystemClock(Instant::now())));
+        let settings = RoomsSettings {
+            rooms_max: config.rooms.max,
+            empty: Duration::from_secs(config.rooms.empty_seconds.into()),
+            recordings,
+        };
+        let rooms = Arc::new(Rooms::new(server.configured(&config, &registry)?, scheduler, settings));
+        let sessions = Arc::new(Sessions::default());
+        let door = Arc::new(Door {
+            rooms: Arc::clone(&rooms),
+            sessions: Arc::clone(&sessions),
+            tokens: Arc::clone(&tokens),
+            resumes: Resumes::default(),
+            accounts: Accounts::new(limit(config.connections.per_account_max)),
+            accepts_development: config.accepts_development(),
+            registry: registry.clone(),
+            started: Instant::now(),
+            version,
+        });
+        let gateway = Gateway::new(Arc::clone(&door) as _, connection_settings(&config), Counters::new(&registry));
+        let (http_listener, http) = listen(config.http.address).await?;
+        let (admin_listener, admin) = listen(config.http.admin_address).await?;
+        let transport = open_webtransport(&config, http, &registry)?;
+        let web = transport.as_ref().map(|(_, certificates, address)| (certificates.clone(), *address));
+        let backstage =
+            Arc::new(Backstage::new(&config, &registry, (&rooms, &gateway, &tokens, &sessions), web, version));
+        let mut running = Running {
+            http,
+            admin,
+            webtransport: transport.as_ref().map(|(_, _, address)| *address),
+            sessions,
+            registry,
+            rooms,
+            gateway,
+            backstage,
+            tasks: Vec::new(),
+            stopping: Arc::default(),
+        };
+        running.serve_http(&config, http_listener, admin_listener)?;
+        if let Some((server, certificates, _)) = transport {
+            running.serve_webtransport(server, &config);
+            running.watch_certificates(certificates);
+        }
+        running.housekeeping(door);
+        Ok(running)
+    }
+
+    fn serve_http(&mut self, config: &Config, http: TcpListener, admin: TcpListener) -> Result<(), StartError> {
+        let tls = match config.http.tls_certificate.as_ref().zip(config.http.tls_key.as_ref()) {
+            None => None,
+            Some((chain, key)) => {
+                let certificates = Certificates::from_files(chain, key).map_err(StartError::Certificate)?;
+                let tls = certificates.https_config().map_err(StartError::Certificate)?;
+                self.watch_certificates(certificates);
+                Some(TlsAcceptor::from(tls))
+            }
+        };
+        let proxies = config.http.trusted_proxies.iter().map(|network| network.parts()).collect();
+        let origins = config.http.allowed_origins.iter().map(ToString::to_string).collect();
+        let router = aether_api::router(Api {
+            backend: Arc::clone(&self.backstage) as _,
+            gateway: Arc::clone(&self.gateway),
+            proxies: Arc::new(TrustedProxies::new(proxies)),
+            origins: Arc::new(Origins::new(origins)),
+            compression: config.connections.compression,
+            web_transport_port: self.webtransport.map(|address| address.port()),
+            registry: self.registry.clone(),
+        });
+        let header_time_max = Duration::from_secs(config.http.header_seconds.into());
+        let connections_max = config.connections.max;
+        let settings = ListenerSettings { header_time_max, connections_max, tls };
+        let admin_key = config.http.admin_key.as_ref().map(|key| key.expose());
+        let admin_router = aether_api::admin::router(Arc::clone(&self.backstage) as _, admin_key);
+        let admin_settings = ListenerSettings { connections_max: 64, tls: None, ..settings.clone() };
+        self.tasks.push(tokio::spawn(listener::serve(http, router, settings)));
+        self.tasks.push(tokio::spawn(listener::serve(admin, admin_router, admin_settings)));
+        Ok(())
+    }
+
+    fn serve_webtransport(&mut self, mut server: WebTransportServer, config: &Config) {
+        let gateway = Arc::clone(&self.gateway);
+        let origins = Origins::new(config.http.allowed_origins.iter().map(ToString::to_string).collect());
+        self.tasks.push(tokio::spawn(async move {
+            while let Some(session) = server.accept().await {
+                let address = session.peer.ip();
+                if !origins.allow(session.origin.as_deref(), &session.authority) {
+                    continue;
+                }
+                // Beyond the limit the session is dropped, which closes it.
+                let Some(ticket) = gateway.ticket(address) else { continue };
+                let room = session.room_code.map(RoomSelector::Code);
+                let is_local = address.is_loopback() && aether_api::is_local_name(&session.authority);
+                let visitor = Visitor { address, is_local, room, ticket };
+                tokio::spawn(Arc::clone(&gateway).serve(session.transport, visitor));
+            }
+        }));
+    }
+
+    /// Looks at a certificate now and then: files may have changed, and a generated one expires.
+    fn watch_certificates(&mut self, certificates: Certificates) {
+        self.tasks.push(tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(CERTIFICATES_EVERY).await;
+                let now = SystemTime::now();
+                let renew = certificates.expires_at().is_none_or(|expires_at| now + RENEW_BEFORE >= expires_at);
+                if let Some(Err(error)) = renew.then(|| certificates.reload(now)) {
+                    warn!(%error, "the certificate could not be read again; the old one stays");
+                }
+            }
+        }));
+    }
+
+    /// What is due each second, and the thread that puts rooms away.
+    fn housekeeping(&mut self, door: Arc<Door>) {
+        let (rooms, backstage) = (Arc::clone(&self.rooms), Arc::clone(&self.backstage));
+        self.tasks.push(tokio::spawn(async move {
+            let mut second = tokio::time::interval(Duration::from_secs(1));
+            loop {
+                second.tick().await;
+                rooms.each_second();
+                door.resumes.sweep();
+                door.sessions.sweep();
+                backstage.each_second();
+            }
+        }));
+        let (rooms, stopping) = (Arc::clone(&self.rooms), Arc::clone(&self.stopping));
+        let put_away = move || {
+            while !stopping.load(Ordering::Relaxed) {
+                rooms.put_away(Duration::from_millis(200));
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("rooms".into()).spawn(put_away) {
+            error!(%error, "rooms that end are not taken off the list");
+        }
+    }
+
+    /// Signing out: revoke a session, and its connections are closed with a reason.
+    #[must_use]
+    pub fn sessions(&self) -> &Arc<Sessions> {
+        &self.sessions
+    }
+
+    /// The metrics.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// How many realtime connections are open.
+    #[must_use]
+    pub fn connections(&self) -> u32 {
+        self.gateway.connections()
+    }
+
+    /// Stops: not ready, no new rooms, players told with a deadline; then rooms end, and everything is flushed.
+    pub async fn stop(self, grace: Duration) {
+        info!(grace_seconds = grace.as_secs(), connections = self.connections(), "stopping");
+        self.backstage.drain();
+        self.rooms.close();
+        self.gateway.announce_stop(grace);
+        self.wait_for_no_connections(grace).await;
+        let rooms = Arc::clone(&self.rooms);
+        // Ending rooms waits for their threads.
+        let _ = tokio::task::spawn_blocking(move || rooms.stop()).await;
+        self.wait_for_no_connections(LAST_WORDS).await;
+        self.stopping.store(true, Ordering::Relaxed);
+        for task in &self.tasks {
+            task.abort();
+        }
+        info!(connections = self.connections(), "stopped");
+    }
+
+    async fn wait_for_no_connections(&self, at_most: Duration) {
+        let end = Instant::now() + at_most;
+        while self.gateway.connections() > 0 && Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+fn open_webtransport(
+    config: &Config,
+    http: SocketAddr,
+    registry: &Registry,
+) -> Result<Option<(WebTransportServer, Certificates, SocketAddr)>, StartError> {
+    if !config.webtransport.enabled {
+        return Ok(None);
+    }
+    // The same port as HTTP, also when the system chose that.
+    let wanted = config.webtransport.address.unwrap_or(http);
+    let certificates = match config.webtransport_certificate() {
+        Some((chain, key)) => Certificates::from_files(chain, key),
+        None => Certificates::generate(["localhost".to_owned(), wanted.ip().to_string()], SystemTime::now()),
+    };
+    let certificates = certificates.map_err(StartError::Certificate)?;
+    let settings = WebTransportSettings {
+        handshake: Duration::from_secs(config.connections.handshake_seconds.into()),
+        idle: Duration::from_secs(config.connections.idle_seconds.into()),
+        ..WebTransportSettings::default()
+    };
+    let refused = |error: String| StartError::WebTransport(wanted, error);
+    let server = WebTransportServer::bind(wanted, &certificates, settings, registry);
+    let server = server.map_err(|error| refused(error.to_string()))?;
+    let address = server.local_address().map_err(|error| refused(error.to_string()))?;
+    Ok(Some((server, certificates, address)))
+}
+
+async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |error| StartError::Listen(address, error);
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    Ok((listener, bound))
+}
+
+fn connection_settings(config: &Config) -> ConnectionSettings {
+    let connections = &config.connections;
+    let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+    ConnectionSettings {
+        connections_max: limit(connections.max),
+        // On one's own machine every client has the same address.
+        per_address_max: if config.is_public() { limit(connections.per_ip_max) } else { u32::MAX },
+        handshake: seconds(connections.handshake_seconds),
+        idle: seconds(connections.idle_seconds),
+        message_bytes_max: connections.message_bytes_max,
+        rate: Rate { per_second: connections.messages_per_second, burst: connections.messages_burst },
+        write_stall: seconds(connections.write_stall_seconds),
+    }
+}
+
+/// In the configuration 0 sets no limit.
+fn limit(configured: usize) -> u32 {
+    match configured {
+        0 => u32::MAX,
+        limit => u32::try_from(limit).unwrap_or(u32::MAX),
+    }
+}

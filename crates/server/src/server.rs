@@ -1,0 +1,137 @@
+//! The server as a Rust game sees it: register games, run.
+
+use crate::commands::Command;
+use crate::config::Config;
+use crate::rooms::{Build, GameKind, Registered, RoomKind};
+use crate::running::{Running, StartError};
+use aether_engine::{Game, RoomSettings};
+use aether_metrics::Registry;
+use aether_net::relay::RelaySettings;
+use clap::Parser;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// A server with its games.
+///
+/// ```no_run
+/// # use aether_engine::*; use aether_wire::PlayerId; use aether_engine::bits::Replicate;
+/// # #[derive(Clone, Replicate)] struct Nothing {}
+/// # struct Tag;
+/// # impl Game for Tag {
+/// #     type Input = Nothing;
+/// #     fn declare(declaration: Declaration) -> Declaration { declaration }
+/// #     fn init(&mut self, _: &mut Context<'_>) {}
+/// #     fn join(&mut self, _: &mut Context<'_>, _: PlayerId) {}
+/// #     fn input(&mut self, _: &mut Context<'_>, _: PlayerId, _: &Nothing) {}
+/// #     fn tick(&mut self, _: &mut Context<'_>) {}
+/// # }
+/// fn main() -> std::process::ExitCode {
+///     aether_server::Server::new("tag", env!("CARGO_PKG_VERSION"))
+///         .game("tag", RoomSettings::default(), || Tag)
+///         .main()
+/// }
+/// ```
+pub struct Server {
+    pub(crate) name: &'static str,
+    pub(crate) version: &'static str,
+    kinds: Vec<(String, Build)>,
+}
+
+/// The command line of a server.
+#[derive(Parser)]
+#[command(about = "A multiplayer game server.")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+impl Server {
+    /// A server without games. Name and version are those of the program.
+    #[must_use]
+    pub fn new(name: &'static str, version: &'static str) -> Server {
+        Server { name, version, kinds: Vec::new() }
+    }
+
+    /// Adds a game as a type of room. The configuration may change its settings.
+    ///
+    /// # Panics
+    /// If there is one of that name already: that is an error in the program.
+    #[must_use]
+    pub fn game<G: Game>(
+        self,
+        name: impl Into<String>,
+        settings: RoomSettings,
+        make: impl Fn() -> G + Send + Sync + 'static,
+    ) -> Server {
+        self.add(name.into(), Build::Game(Box::new(Registered { settings, make })))
+    }
+
+    /// Adds a type of room that only passes messages on between its members.
+    ///
+    /// # Panics
+    /// If there is one of that name already: that is an error in the program.
+    #[must_use]
+    pub fn relay(self, name: impl Into<String>, settings: RelaySettings) -> Server {
+        self.add(name.into(), Build::Relay(settings))
+    }
+
+    fn add(mut self, name: String, build: Build) -> Server {
+        assert!(self.kinds.iter().all(|(known, _)| *known != name), "there are two room types of the name {name}");
+        self.kinds.push((name, build));
+        self
+    }
+
+    /// Does what the command line says; the result is for `main` to return.
+    pub fn main(self) -> ExitCode {
+        let Arguments { command } = Arguments::parse();
+        self.run(command)
+    }
+
+    /// Does what a command says.
+    pub fn run(self, command: Command) -> ExitCode {
+        command.run(self)
+    }
+
+    /// Starts the server within a tokio runtime and returns at once.
+    pub async fn start(self, config: Config) -> Result<Running, StartError> {
+        Running::start(self, config, None).await
+    }
+
+    /// The types of rooms with their settings, as far as they tick.
+    pub(crate) fn declared(&self) -> Vec<(&str, RoomSettings)> {
+        let settings = |build: &Build| match build {
+            Build::Game(game) => game.settings().clone(),
+            Build::Relay(_) => RoomSettings::default(),
+        };
+        self.kinds.iter().map(|(name, build)| (name.as_str(), settings(build))).collect()
+    }
+
+    /// A registered game by name.
+    pub(crate) fn find_game(&self, name: &str) -> Option<&dyn GameKind> {
+        self.kinds.iter().find(|(known, _)| known == name).and_then(|(_, build)| match build {
+            Build::Game(game) => Some(&**game),
+            Build::Relay(_) => None,
+        })
+    }
+
+    /// The types of rooms as the configuration has them.
+    pub(crate) fn configured(self, config: &Config, registry: &Registry) -> Result<Vec<RoomKind>, StartError> {
+        let configure = |(name, build): (String, Build)| {
+            let build = match build {
+                Build::Game(mut game) => {
+                    let settings = config.room_settings(&name, game.settings().clone());
+                    game.set_settings(settings.map_err(|problem| StartError::Config(problem.to_string()))?);
+                    Build::Game(game)
+                }
+                Build::Relay(settings) => {
+                    let overrides = config.room(&name);
+                    let flush = overrides.flush_ms.map_or(settings.flush, |ms| Duration::from_millis(ms.into()));
+                    let members_max = overrides.players_max.unwrap_or(settings.members_max);
+                    Build::Relay(RelaySettings { members_max, flush })
+                }
+            };
+            Ok(RoomKind::new(name, build, registry))
+        };
+        self.kinds.into_iter().map(configure).collect()
+    }
+}

@@ -1,0 +1,117 @@
+//! Who is signed in, for how long, and who no longer is.
+
+use aether_net::lobby::{SessionCheck, Standing};
+use aether_wire::SessionId;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a session lasts without any activity of its connections.
+const WINDOW: Duration = Duration::from_secs(3_600);
+/// How long a session lasts at most, however active.
+const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// How long a revocation is remembered: longer than any token that names the session can be used to connect.
+const REVOKED_FOR: Duration = Duration::from_secs(8 * 24 * 3_600);
+
+/// The sessions that have a connection or had one, and those that were revoked.
+pub struct Sessions {
+    epoch: AtomicU64,
+    known: Mutex<HashMap<SessionId, Session>>,
+}
+
+#[derive(Clone, Copy)]
+enum Session {
+    Open { until: Instant, until_at_most: Instant },
+    Revoked { forget_at: Instant },
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Sessions { epoch: AtomicU64::new(0), known: Mutex::default() }
+    }
+}
+
+impl Sessions {
+    /// Takes in a session that was just proven; tells whether it is good.
+    pub fn enter(&self, session: SessionId) -> Standing {
+        let now = Instant::now();
+        let mut known = self.known();
+        let fresh = Session::Open { until: now + WINDOW, until_at_most: now + AGE_MAX };
+        match known.entry(session).or_insert(fresh) {
+            Session::Revoked { .. } => Standing::Ended,
+            Session::Open { until, until_at_most } => {
+                *until = (now + WINDOW).min(*until_at_most);
+                if now < *until_at_most { Standing::Good } else { Standing::Ended }
+            }
+        }
+    }
+
+    /// Ends a session: its connections are closed with a reason, and it cannot be used again.
+    pub fn revoke(&self, session: SessionId) {
+        self.known().insert(session, Session::Revoked { forget_at: Instant::now() + REVOKED_FOR });
+        self.epoch.fetch_add(1, Ordering::Release);
+    }
+
+    /// How many sessions are open.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.known().values().filter(|session| matches!(session, Session::Open { .. })).count()
+    }
+
+    /// Forgets what no longer matters.
+    pub(crate) fn sweep(&self) {
+        let now = Instant::now();
+        self.known().retain(|_, session| match session {
+            Session::Open { until, .. } => now < *until,
+            Session::Revoked { forget_at } => now < *forget_at,
+        });
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SessionCheck for Sessions {
+    fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    fn standing(&self, session: SessionId, active: bool) -> Standing {
+        let now = Instant::now();
+        match self.known().get_mut(&session) {
+            Some(Session::Open { until, until_at_most }) if now < *until => {
+                if active {
+                    *until = (now + WINDOW).min(*until_at_most);
+                }
+                Standing::Good
+            }
+            _ => Standing::Ended,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_revoked_session_is_ended_and_the_epoch_tells() {
+        let sessions = Sessions::default();
+        let (mine, other) = (SessionId(1), SessionId(2));
+        assert_eq!(sessions.enter(mine), Standing::Good);
+        assert_eq!(sessions.enter(other), Standing::Good);
+        let before = sessions.epoch();
+        sessions.revoke(mine);
+        assert_ne!(sessions.epoch(), before);
+        assert_eq!(sessions.standing(mine, true), Standing::Ended);
+        assert_eq!(sessions.enter(mine), Standing::Ended, "it cannot come back");
+        assert_eq!(sessions.standing(other, true), Standing::Good);
+    }
+
+    #[test]
+    fn an_unknown_session_is_not_good() {
+        assert_eq!(Sessions::default().standing(SessionId(9), true), Standing::Ended);
+    }
+}

@@ -1,0 +1,156 @@
+//! What the operator sees of rooms.
+
+use aether_engine::{Audit, Counts, Observer, Stage};
+use aether_metrics::{Counter, Gauge, Histogram, Registry};
+use aether_wire::Tick;
+use std::time::{Duration, Instant};
+use tracing::{info, warn};
+
+/// Shares of a tick's budget.
+const SHARES: &[f64] = &[0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 4.0];
+/// Seconds by which a tick begins late.
+const LATE: &[f64] = &[0.000_1, 0.000_25, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5];
+
+/// The figures of all rooms of a type, resolved once.
+#[derive(Clone)]
+pub(crate) struct RoomMetrics {
+    name: String,
+    step: f64,
+    stages: [Histogram; 5],
+    tick: Histogram,
+    late: Histogram,
+    overruns: Counter,
+    dropped: Counter,
+    ticks: Counter,
+    counts: Vec<Counter>,
+    pub failures: Counter,
+    rooms: Gauge,
+    players: Gauge,
+    entities: Gauge,
+    overload: Gauge,
+    tick_rate: Gauge,
+}
+
+impl RoomMetrics {
+    /// The figures of a room type whose steps take so many seconds.
+    pub fn new(registry: &Registry, name: &str, step: f64) -> RoomMetrics {
+        let of_type = [("room_type", name)];
+        // Buckets are seconds, at fixed shares of the budget, so that one query serves every tick rate.
+        let seconds: Vec<f64> = SHARES.iter().map(|share| share * if step > 0.0 { step } else { 0.025 }).collect();
+        let counter = |metric: &str, help: &str| registry.counter(metric, help, &of_type);
+        let gauge = |metric: &str, help: &str| registry.gauge(metric, help, &of_type);
+        RoomMetrics {
+            name: name.to_owned(),
+            step,
+            stages: Stage::ALL.map(|stage| {
+                let labels = [("room_type", name), ("stage", stage.label())];
+                registry.histogram("aether_stage_seconds", "What the stages of a tick take.", &labels, &seconds)
+            }),
+            tick: registry.histogram("aether_tick_seconds", "What whole ticks take.", &of_type, &seconds),
+            late: registry.histogram("aether_tick_late_seconds", "How late ticks begin.", &of_type, LATE),
+            overruns: counter("aether_tick_overruns_total", "Ticks that took longer than their step."),
+            dropped: counter("aether_ticks_dropped_total", "Ticks that were given up."),
+            ticks: counter("aether_ticks_total", "Ticks."),
+            counts: Counts::default()
+                .each()
+                .map(|(kind, _)| {
+                    let labels = [("room_type", name), ("kind", kind)];
+                    registry.counter("aether_room_events_total", "What happened in rooms.", &labels)
+                })
+                .collect(),
+            failures: counter("aether_room_failures_total", "Rooms that failed."),
+            rooms: gauge("aether_rooms", "Rooms that run."),
+            players: gauge("aether_players", "Players in rooms."),
+            entities: gauge("aether_entities", "Entities in rooms."),
+            overload: gauge("aether_overload_rung", "The highest rung of the overload ladder of any room."),
+            tick_rate: gauge("aether_tick_rate_hertz", "Ticks a second of a room, on average."),
+        }
+    }
+
+    /// Shows what is looked at once a second.
+    pub fn show(&self, rooms: f64, players: f64, entities: f64, overload: f64) {
+        self.rooms.set(rooms);
+        self.players.set(players);
+        self.entities.set(entities);
+        self.overload.set(overload);
+    }
+
+    /// How many ticks all rooms of the type have made.
+    pub fn ticks(&self) -> u64 {
+        self.ticks.value()
+    }
+
+    /// Shows the rate at which rooms tick.
+    pub fn show_rate(&self, hertz: f64) {
+        self.tick_rate.set(hertz);
+    }
+}
+
+/// Watches one room: it owns the clock, so that the engine needs none.
+pub(crate) struct Watcher {
+    metrics: RoomMetrics,
+    began: Instant,
+    stage_began: Instant,
+    stage: Option<Stage>,
+}
+
+impl Watcher {
+    pub fn new(metrics: &RoomMetrics) -> Watcher {
+        let now = Instant::now();
+        Watcher { metrics: metrics.clone(), began: now, stage_began: now, stage: None }
+    }
+
+    fn end_stage(&mut self, now: Instant) {
+        if let Some(stage) = self.stage.take() {
+            self.metrics.stages[stage as usize].observe((now - self.stage_began).as_secs_f64());
+        }
+    }
+}
+
+impl Observer for Watcher {
+    fn begins(&mut self, late: Duration) {
+        self.metrics.late.observe(late.as_secs_f64());
+    }
+
+    fn stage(&mut self, _tick: Tick, stage: Stage) {
+        let now = Instant::now();
+        if stage == Stage::Receive {
+            self.began = now;
+        }
+        self.end_stage(now);
+        self.stage = Some(stage);
+        self.stage_began = now;
+    }
+
+    fn ticked(&mut self, _tick: Tick, counts: &Counts) {
+        let now = Instant::now();
+        self.end_stage(now);
+        let took = (now - self.began).as_secs_f64();
+        self.metrics.tick.observe(took);
+        self.metrics.ticks.inc();
+        if took > self.metrics.step {
+            self.metrics.overruns.inc();
+        }
+        for (counter, (_, count)) in self.metrics.counts.iter().zip(counts.each()) {
+            if count > 0 {
+                counter.add(count);
+            }
+        }
+    }
+
+    fn dropped(&mut self, ticks: u32) {
+        if ticks > 0 {
+            self.metrics.dropped.add(u64::from(ticks));
+        }
+    }
+
+    fn audit(&mut self, audit: &Audit<'_>) {
+        let Audit { player, user, action, allowed } = audit;
+        let room_type = self.metrics.name.as_str();
+        if *allowed {
+            info!(target: "aether_audit", room_type, player = player.0, user, action, "done");
+        } else {
+            warn!(target: "aether_audit", room_type, player = player.0, user, action, "refused: no permission");
+        }
+    }
+}

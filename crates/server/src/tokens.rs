@@ -1,0 +1,319 @@
+//! Access tokens: who someone is, signed.
+//!
+//! A token is a JWT under HS256 and nothing else. Its header names the key; its claims are `tid` (the session), `uid`
+//! (the user), `usn` (the user's name), `vrs` (variables, left out when empty), `exp`, `iat`, `aud`, and `role` under
+//! the development key alone.
+
+use crate::keys::KeyRing;
+use aether_engine::Permissions;
+use aether_wire::SessionId;
+use aether_wire::limits::{NAME_BYTES_MAX, TOKEN_BYTES_MAX};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use uuid::Uuid;
+
+/// How far the clock of the server that issued a token may be ahead of this one's.
+const CLOCK_AHEAD_SECONDS_MAX: u64 = 60;
+
+const ALGORITHM: &str = "HS256";
+
+/// Signs and verifies tokens.
+#[derive(Clone, Debug)]
+pub struct Tokens {
+    ring: KeyRing,
+    audience: String,
+}
+
+/// What a token is to say. Times are in seconds since 1970.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claims {
+    /// The session.
+    pub session: Uuid,
+    /// The user.
+    pub user: Uuid,
+    /// The user's name, at most [`NAME_BYTES_MAX`] bytes.
+    pub name: String,
+    /// Variables of the session.
+    pub variables: BTreeMap<String, String>,
+    /// When it was issued.
+    pub issued_at: u64,
+    /// From when on it is not accepted.
+    pub expires_at: u64,
+    /// The role, if the token is to carry one. Then the development key signs it, because under no other does it count.
+    pub role: Option<Role>,
+}
+
+/// Who someone is, by a token that was verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The session.
+    pub session: SessionId,
+    /// The user's id, a UUID.
+    pub user: String,
+    /// The user's name.
+    pub name: String,
+    /// The role.
+    pub role: Role,
+    /// From when on the token is not accepted, in seconds since 1970.
+    pub expires_at: u64,
+}
+
+/// What someone may do, each role all that the ones before it may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Play.
+    #[default]
+    Player,
+    /// See more, change nothing.
+    ReadOnly,
+    /// Use the playground.
+    Developer,
+    /// Everything.
+    Admin,
+}
+
+/// A text that names no role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoleError;
+
+/// Why a token was refused. The kinds are for counting; the peer is told the same sentence for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenError {
+    /// Longer than [`TOKEN_BYTES_MAX`].
+    TooLong,
+    /// Not a JWT with the claims of an access token.
+    Malformed,
+    /// Under another algorithm than HS256, such as none.
+    Algorithm,
+    /// Under no key of this server.
+    UnknownKey,
+    /// Under the development key, which does not count here.
+    DevelopmentKey,
+    /// Altered, or signed by someone else.
+    Signature,
+    /// For another audience, or none.
+    Audience,
+    /// Valid for ever, which no token may be.
+    NoExpiry,
+    /// No longer valid.
+    Expired,
+    /// Issued in the future.
+    NotYetValid,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WireClaims {
+    tid: Uuid,
+    uid: Uuid,
+    usn: String,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    vrs: BTreeMap<String, String>,
+    exp: Option<u64>,
+    iat: u64,
+    aud: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    role: Option<String>,
+}
+
+/// The part of a header that decides. Read apart from the claims, so that each reason to refuse is told apart.
+#[derive(Deserialize)]
+struct WireHeader {
+    alg: String,
+    kid: Option<String>,
+    /// Extensions that must be understood; none is.
+    crit: Option<serde::de::IgnoredAny>,
+}
+
+impl Tokens {
+    /// Tokens under these keys, for this audience.
+    #[must_use]
+    pub fn new(ring: KeyRing, audience: impl Into<String>) -> Self {
+        Self { ring, audience: audience.into() }
+    }
+
+    /// Signs a token: with the development key if it carries a role, with the newest own key otherwise.
+    #[must_use]
+    pub fn sign(&self, claims: &Claims) -> String {
+        let key = if claims.role.is_some() { self.ring.development() } else { self.ring.signing() };
+        let mut header = Header::new(Algorithm::HS256);
+        header.kid = Some(key.id().to_owned());
+        let wire = WireClaims {
+            tid: claims.session,
+            uid: claims.user,
+            usn: claims.name.clone(),
+            vrs: claims.variables.clone(),
+            exp: Some(claims.expires_at),
+            iat: claims.issued_at,
+            aud: Some(self.audience.clone()),
+            role: claims.role.map(|role| role.to_string()),
+        };
+        jsonwebtoken::encode(&header, &wire, &EncodingKey::from_secret(key.secret()))
+            .expect("texts and numbers can be written as JSON, and HS256 takes any key")
+    }
+
+    /// Who a token says someone is. `now` is in seconds since 1970; `development_allowed` says whether tokens under
+    /// the development key count.
+    pub fn verify(&self, token: &str, now: u64, development_allowed: bool) -> Result<Identity, TokenError> {
+        if token.len() > TOKEN_BYTES_MAX {
+            return Err(TokenError::TooLong);
+        }
+        let header = read_header(token)?;
+        if header.alg != ALGORITHM {
+            return Err(TokenError::Algorithm);
+        }
+        let key = header.kid.as_deref().and_then(|id| self.ring.find(id)).ok_or(TokenError::UnknownKey)?;
+        if key.is_development() && !development_allowed {
+            return Err(TokenError::DevelopmentKey);
+        }
+        let decoded = jsonwebtoken::decode(token, &DecodingKey::from_secret(key.secret()), &signature_only());
+        let claims: WireClaims = decoded.map_err(|error| signature_error(error.kind()))?.claims;
+        self.check(&claims, now)?;
+        let claimed = claims.role.filter(|_| key.is_development());
+        let role = claimed.map_or(Ok(Role::Player), |role| role.parse().map_err(|RoleError| TokenError::Malformed))?;
+        Ok(Identity {
+            session: SessionId(claims.tid.as_u128()),
+            user: claims.uid.to_string(),
+            name: claims.usn,
+            role,
+            expires_at: claims.exp.unwrap_or(now),
+        })
+    }
+
+    fn check(&self, claims: &WireClaims, now: u64) -> Result<(), TokenError> {
+        if claims.aud.as_ref() != Some(&self.audience) {
+            return Err(TokenError::Audience);
+        }
+        if claims.exp.ok_or(TokenError::NoExpiry)? <= now {
+            return Err(TokenError::Expired);
+        }
+        if claims.iat > now.saturating_add(CLOCK_AHEAD_SECONDS_MAX) {
+            return Err(TokenError::NotYetValid);
+        }
+        if claims.usn.len() > NAME_BYTES_MAX {
+            return Err(TokenError::Malformed);
+        }
+        Ok(())
+    }
+}
+
+impl Claims {
+    /// Claims of a new session without variables and role.
+    #[must_use]
+    pub fn new(user: Uuid, name: impl Into<String>, now: u64, valid_seconds: u32) -> Self {
+        Self {
+            session: Uuid::new_v4(),
+            user,
+            name: name.into(),
+            variables: BTreeMap::new(),
+            issued_at: now,
+            expires_at: now.saturating_add(valid_seconds.into()),
+            role: None,
+        }
+    }
+
+    /// The same with a role, and so under the development key.
+    #[must_use]
+    pub fn with_role(self, role: Role) -> Self {
+        Self { role: Some(role), ..self }
+    }
+}
+
+impl Role {
+    /// All roles, the least first.
+    pub const ALL: [Self; 4] = [Self::Player, Self::ReadOnly, Self::Developer, Self::Admin];
+
+    /// What a room allows someone of this role.
+    #[must_use]
+    pub fn permissions(self) -> Permissions {
+        Permissions { playground: self >= Self::Developer, inspect: self >= Self::ReadOnly }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Player => "player",
+            Self::ReadOnly => "read-only",
+            Self::Developer => "developer",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for Role {
+    type Err = RoleError;
+
+    fn from_str(text: &str) -> Result<Self, RoleError> {
+        Self::ALL.into_iter().find(|role| role.name() == text).ok_or(RoleError)
+    }
+}
+
+impl fmt::Display for RoleError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a role is admin, developer, read-only or player")
+    }
+}
+
+impl std::error::Error for RoleError {}
+
+impl TokenError {
+    /// Its name among metrics.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::TooLong => "too_long",
+            Self::Malformed => "malformed",
+            Self::Algorithm => "algorithm",
+            Self::UnknownKey => "unknown_key",
+            Self::DevelopmentKey => "development_key",
+            Self::Signature => "signature",
+            Self::Audience => "audience",
+            Self::NoExpiry => "no_expiry",
+            Self::Expired => "expired",
+            Self::NotYetValid => "not_yet_valid",
+        }
+    }
+}
+
+impl fmt::Display for TokenError {
+    /// One sentence for all kinds: which it was would only help someone who tries.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("The token is not valid; ask for a new one.")
+    }
+}
+
+impl std::error::Error for TokenError {}
+
+fn read_header(token: &str) -> Result<WireHeader, TokenError> {
+    let (header, rest) = token.split_once('.').ok_or(TokenError::Malformed)?;
+    let is_whole = rest.split('.').count() == 2;
+    let header = URL_SAFE_NO_PAD.decode(header).map_err(|_| TokenError::Malformed)?;
+    let header: WireHeader = serde_json::from_slice(&header).map_err(|_| TokenError::Malformed)?;
+    if is_whole && header.crit.is_none() { Ok(header) } else { Err(TokenError::Malformed) }
+}
+
+/// The library checks the signature; times and audience are checked here, against a time that is given.
+fn signature_only() -> Validation {
+    let mut validation = Validation::new(Algorithm::HS256);
+    validation.required_spec_claims.clear();
+    validation.validate_exp = false;
+    validation.validate_aud = false;
+    validation
+}
+
+fn signature_error(kind: &ErrorKind) -> TokenError {
+    match kind {
+        ErrorKind::InvalidSignature => TokenError::Signature,
+        ErrorKind::InvalidAlgorithm => TokenError::Algorithm,
+        _ => TokenError::Malformed,
+    }
+}

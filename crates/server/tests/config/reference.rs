@@ -1,0 +1,61 @@
+//! The page is the program's own, and what it says can be used.
+
+use super::load;
+use aether_server::config::{Config, reference};
+
+/// The rows of the page: section, key, environment variable, default.
+fn rows() -> Vec<(String, String, String, String)> {
+    let mut section = String::new();
+    let mut rows = Vec::new();
+    for line in reference().lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            section = heading.trim_matches(['`', '[', ']']).to_owned();
+        } else if line.starts_with("| `") {
+            let cells: Vec<&str> = line.split(" | ").map(|cell| cell.trim_matches(['|', ' ', '`'])).collect();
+            rows.push((section.clone(), cells[0].to_owned(), cells[1].to_owned(), cells[2].to_owned()));
+        }
+    }
+    rows
+}
+
+#[test]
+fn the_committed_page_is_the_generated_one() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+    let committed = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        committed == reference(),
+        "docs/configuration.md is not what the program says: run `aether check --reference > docs/configuration.md`"
+    );
+}
+
+#[test]
+fn the_page_names_every_section_and_no_secret() {
+    let rows = rows();
+    for section in
+        ["http", "webtransport", "connections", "rooms", "tokens", "guests", "shutdown", "log", "room.<type>"]
+    {
+        assert!(rows.iter().any(|row| row.0 == section), "{section}");
+    }
+    assert!(rows.iter().any(|row| row.1 == "data_dir" && row.2 == "AETHER_DATA_DIR"));
+    assert!(rows.len() > 40);
+}
+
+#[test]
+fn every_default_of_the_page_is_taken_in_the_file_and_in_its_variable() {
+    for (section, key, variable, default) in rows() {
+        if default == "not set" || section == "room.<type>" {
+            continue;
+        }
+        let heading = if section.starts_with("Outside") { String::new() } else { format!("[{section}]\n") };
+        let from_file = load(&format!("{heading}{key} = {default}\n"), &[], &[]).unwrap();
+        let loose = default.trim_matches(['"', '[', ']']);
+        let from_variable = load("", &[(&variable, loose)], &[]).unwrap();
+        for config in [from_file, from_variable] {
+            assert_eq!(config.effective().len(), 1, "{key}");
+            assert!(config.effective()[0].0.ends_with(&key));
+            assert_eq!(config.http, Config::default().http);
+            assert_eq!(config.connections, Config::default().connections);
+            assert_eq!(config.rooms, Config::default().rooms);
+        }
+    }
+}

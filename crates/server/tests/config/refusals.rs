@@ -1,0 +1,180 @@
+//! What is unknown or wrong is refused, and the message names its place.
+
+use super::{load, refusal, refusals};
+
+#[test]
+fn an_unknown_key_names_its_line_and_the_key_that_was_meant() {
+    let text = "# Settings\n[http]\nadress = \"127.0.0.1:1\"\n";
+    assert_eq!(refusal(text), "aether.toml, line 3: There is no setting http.adress; did you mean http.address?");
+    let text = "[rooms]\n\n\ncolour = 1\n";
+    assert_eq!(refusal(text), "aether.toml, line 4: There is no setting rooms.colour.");
+}
+
+#[test]
+fn a_key_in_the_wrong_section_is_shown_its_place() {
+    let message = refusal("[http]\ndata_dir = \"x\"\n");
+    assert_eq!(message, "aether.toml, line 2: There is no setting http.data_dir; did you mean data_dir?");
+    let message = refusal("grace_seconds = 1\n");
+    assert_eq!(message, "aether.toml, line 1: There is no setting grace_seconds; did you mean shutdown.grace_seconds?");
+}
+
+#[test]
+fn an_unknown_section_is_told_once() {
+    let message = refusal("\n[conections]\nmax = 1\nidle_seconds = 2\n");
+    assert_eq!(message, "aether.toml, line 2: There is no section [conections]; did you mean [connections]?");
+    assert_eq!(refusal("[unheard]\n"), "aether.toml, line 1: There is no section [unheard].");
+}
+
+#[test]
+fn a_section_that_is_a_value_is_refused() {
+    assert_eq!(refusal("http = 5\n"), "aether.toml, line 1: http is a section: write its settings below [http].");
+}
+
+#[test]
+fn an_unknown_variable_or_flag_is_refused_by_its_name() {
+    assert_eq!(
+        refusals("", &[("AETHER_HTTP_ADRESS", "127.0.0.1:1")], &[]),
+        ["environment variable AETHER_HTTP_ADRESS: There is no such setting; did you mean AETHER_HTTP_ADDRESS?"]
+    );
+    assert_eq!(
+        refusals("", &[], &[("http.adress", "127.0.0.1:1"), ("nonsense", "1")]),
+        [
+            "flag --set: There is no setting http.adress; did you mean http.address?",
+            "flag --set: There is no setting nonsense."
+        ]
+    );
+}
+
+#[test]
+fn a_bad_value_names_its_line_its_key_and_what_was_expected() {
+    let cases = [
+        (
+            "[http]\naddress = \"localhost\"",
+            "http.address: expected an IP address and a port, such as 127.0.0.1:7350 or [::1]:7350, found \"localhost\".",
+        ),
+        (
+            "[http]\naddress = 7350",
+            "http.address: expected an IP address and a port, such as 127.0.0.1:7350 or [::1]:7350, found 7350.",
+        ),
+        ("[rooms]\nmax = \"5\"", "rooms.max: expected a whole number from 1 to 1000000, found \"5\"."),
+        ("[rooms]\nmax = 0", "rooms.max: expected a whole number from 1 to 1000000, found 0."),
+        ("[rooms]\nmax = -1", "rooms.max: expected a whole number from 1 to 1000000, found -1."),
+        ("[rooms]\nmax = 1.5", "rooms.max: expected a whole number from 1 to 1000000, found 1.5."),
+        (
+            "[rooms]\nmax = 99999999999999999999999",
+            "rooms.max: expected a whole number from 1 to 1000000, found 99999999999999999999999.",
+        ),
+        ("[rooms]\nmax = [1]", "rooms.max: expected a whole number from 1 to 1000000, found [1]."),
+        ("[rooms]\nmax = 2026-01-01", "rooms.max: expected a whole number from 1 to 1000000, found a date."),
+        ("[rooms]\nmax = { a = 1 }", "rooms.max: expected a whole number from 1 to 1000000, found a table."),
+        ("[connections]\ncompression = 1", "connections.compression: expected true or false, found 1."),
+        ("[log]\nformat = \"xml\"", "log.format: expected auto, pretty or json, found \"xml\"."),
+        ("[guests]\nrole = \"owner\"", "guests.role: expected admin, developer, read-only or player, found \"owner\"."),
+        ("[tokens]\naudience = \"\"", "tokens.audience: expected a text that is not empty, found \"\"."),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(refusal(text), format!("aether.toml, line 2: {expected}"));
+    }
+}
+
+#[test]
+fn networks_and_origins_are_checked() {
+    for network in ["10.0.0.0/33", "10.0.0", "::/129", "10.0.0.0/-1", "example.com"] {
+        assert!(refusal(&format!("[http]\ntrusted_proxies = [\"{network}\"]")).contains("line 2"), "{network}");
+    }
+    for origin in ["play.example.com", "https://", "https://a.example/path", "ftp://a.example", "https://*.example", ""]
+    {
+        assert!(refusal(&format!("[http]\nallowed_origins = [\"{origin}\"]")).contains("line 2"), "{origin}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_toml_names_its_line() {
+    let message = refusal("[http]\naddress = \"127.0.0.1:1\"\nadmin_address = = 1\n");
+    assert!(message.starts_with("aether.toml, line 3: This is not TOML: "), "{message}");
+    let message = refusal("[rooms]\nmax = 1\nmax = 2\n");
+    assert!(message.starts_with("aether.toml, line 3: This is not TOML: "), "{message}");
+}
+
+#[test]
+fn everything_wrong_is_told_at_once_in_the_order_of_the_file() {
+    let text = "[rooms]\nmax = 0\n[http]\nnonsense = 1\n[guests]\nrole = 5\n";
+    let messages = refusals(text, &[("AETHER_ROOMS_MAX", "many")], &[("x", "1")]);
+    let places: Vec<&str> = messages.iter().map(|message| message.split(": ").next().unwrap()).collect();
+    let expected = [
+        "aether.toml, line 2",
+        "aether.toml, line 4",
+        "aether.toml, line 6",
+        "environment variable AETHER_ROOMS_MAX",
+        "flag --set",
+    ];
+    assert_eq!(places, expected);
+}
+
+#[test]
+fn a_secret_that_is_refused_is_not_repeated() {
+    for environment in [("AETHER_HTTP_ADMIN_KEY", "hunter2"), ("AETHER_HTTP_ADMIN_KEY", "changeme")] {
+        let messages = refusals("", &[environment], &[]);
+        assert!(messages[0].starts_with("environment variable AETHER_HTTP_ADMIN_KEY: "), "{messages:?}");
+        assert!(!messages[0].contains(environment.1), "{messages:?}");
+    }
+    assert!(!refusal("[http]\nadmin_key = 123456").contains("123456"));
+}
+
+#[test]
+fn a_file_variable_must_name_a_file_and_stand_alone() {
+    let messages = refusals("", &[("AETHER_HTTP_ADMIN_KEY_FILE", "/nowhere")], &[]);
+    assert!(
+        messages[0].starts_with("environment variable AETHER_HTTP_ADMIN_KEY_FILE: The file it names cannot be read")
+    );
+    let both = [("AETHER_HTTP_ADMIN_KEY", "0123456789abcdef"), ("AETHER_HTTP_ADMIN_KEY_FILE", "/run/secrets/admin")];
+    assert_eq!(
+        refusals("", &both, &[]),
+        ["environment variable AETHER_HTTP_ADMIN_KEY_FILE: AETHER_HTTP_ADMIN_KEY is set too: take out one of them."]
+    );
+    assert!(
+        refusals("", &[("AETHER_NOTHING_FILE", "/run/secrets/admin")], &[])[0].contains("There is no such setting")
+    );
+}
+
+#[test]
+fn only_secrets_are_read_from_files() {
+    for variable in ["AETHER_HTTP_TLS_KEY", "AETHER_ROOMS_MAX", "AETHER_ROOM_SANDBOX_TICK_HZ"] {
+        let file = format!("{variable}_FILE");
+        let expected =
+            format!("environment variable {file}: Only secrets are read from a file: set {variable} itself.");
+        assert_eq!(refusals("", &[(&file, "/run/secrets/admin")], &[]), [expected]);
+    }
+}
+
+#[test]
+fn a_certificate_and_its_key_go_together() {
+    for section in ["http", "webtransport"] {
+        let prefix = if section == "http" { "tls_" } else { "" };
+        let message = refusal(&format!("[{section}]\n{prefix}certificate = \"a.pem\""));
+        assert!(message.contains(&format!("set {section}.{prefix}key to")), "{message}");
+        let message = refusal(&format!("[{section}]\n{prefix}key = \"a.pem\""));
+        assert!(message.contains(&format!("set {section}.{prefix}certificate to")), "{message}");
+    }
+}
+
+#[test]
+fn the_two_listeners_need_two_addresses() {
+    let message = refusal("[http]\nadmin_address = \"127.0.0.1:7350\"");
+    assert!(message.contains("give the admin listener a port of its own"), "{message}");
+    let any_port = "[http]\naddress = \"127.0.0.1:0\"\nadmin_address = \"127.0.0.1:0\"";
+    assert!(load(any_port, &[], &[]).is_ok());
+}
+
+#[test]
+fn limits_that_contradict_each_other_are_refused() {
+    let message = refusal("[connections]\nmax = 10\nper_ip_max = 20");
+    assert!(message.starts_with("aether.toml, line 3: connections.per_ip_max is 20"), "{message}");
+    assert!(load("[connections]\nmax = 100\nper_ip_max = 0", &[], &[]).is_ok());
+}
+
+#[test]
+fn a_log_filter_that_cannot_be_read_is_refused() {
+    let message = refusal("[log]\nfilter = \"aether_net=loud\"");
+    assert!(message.starts_with("aether.toml, line 2: log.filter"), "{message}");
+}

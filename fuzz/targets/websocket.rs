@@ -1,0 +1,34 @@
+//! WebSocket bytes from a stranger: they mean the same however they are cut, and hold no more
+//! memory than has come.
+
+#![no_main]
+
+use aether_net::websocket::codec::{Decoder, Incoming, ProtocolError, Role};
+use libfuzzer_sys::fuzz_target;
+
+const LIMIT: usize = 1_000;
+
+fuzz_target!(|input: (bool, bool, u8, &[u8])| {
+    let (server, compressed, cut, bytes) = input;
+    let decoder = || Decoder::new(if server { Role::Server } else { Role::Client }, LIMIT).compressed(compressed);
+    let whole = hear(decoder(), bytes, bytes.len());
+    assert_eq!(hear(decoder(), bytes, usize::from(cut)), whole);
+});
+
+fn hear(mut decoder: Decoder, bytes: &[u8], chunk_bytes: usize) -> (Vec<String>, Option<ProtocolError>) {
+    let mut heard = Vec::new();
+    for chunk in bytes.chunks(chunk_bytes.max(1)) {
+        let result = decoder.feed(&mut chunk.to_vec(), &mut |incoming| {
+            if let Incoming::Binary(payload) = incoming {
+                assert!(payload.len() <= LIMIT);
+            }
+            heard.push(format!("{incoming:?}"));
+        });
+        // Vectors double as they grow: one holds the frame, the other the fragments before it.
+        assert!(decoder.bytes_held() <= 4 * LIMIT + 64);
+        if let Err(error) = result {
+            return (heard, Some(error));
+        }
+    }
+    (heard, None)
+}

@@ -1,0 +1,87 @@
+//! The page in a real browser, against a real server.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process;
+
+use lexopt::Arg::Long;
+
+use super::{Command, web};
+use crate::failure::{Failure, Outcome};
+use crate::packages::{self, Package};
+use crate::process::{find_program, run};
+use crate::project::Project;
+use crate::steps::Step;
+
+pub const COMMAND: Command = Command {
+    name: "browser",
+    summary: "Tests the page in headless Chromium against a real server.",
+    help: "
+Usage: cargo xtask browser [--program FILE]
+
+  --program FILE   tests against this server instead of building one
+
+Steers ships over WebSocket and WebTransport, watches them from a second
+browser, uses the playground, restarts the server; screenshots are left in
+web/screenshots.",
+    run: run_command,
+};
+
+/// The page in a browser.
+pub const BROWSER: Step = Step {
+    name: "browser",
+    what: "the page steers, sees and comes back in a real browser",
+    run: |project| test(project, None),
+    needed_by_the_rest: false,
+};
+
+/// The package whose program serves the page.
+const PROGRAM_PACKAGE: &str = "aether";
+
+/// What Chromium is called on different systems.
+const BROWSER_NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+const PACKAGES: &[Package] = &[Package {
+    debian: "chromium",
+    purpose: "Chromium, the browser that the page is tested in",
+    present: || browser().is_some(),
+}];
+
+fn run_command(project: &Project, arguments: Vec<OsString>) -> Outcome {
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let mut program = None;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("program") => program = Some(PathBuf::from(parser.value()?)),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    test(project, program)
+}
+
+fn test(project: &Project, program: Option<PathBuf>) -> Outcome {
+    packages::ensure(PACKAGES)?;
+    // The page comes first, because the program's build takes it in.
+    web::build(project)?;
+    let program = match program {
+        // The tests run in another folder than the person who named the file.
+        Some(program) => {
+            std::path::absolute(&program).map_err(|error| Failure::new(format!("{}: {error}", program.display())))?
+        }
+        None => build_program(project)?,
+    };
+    let chromium = browser().ok_or_else(|| Failure::new("Chromium is not on the search path"))?;
+    let mut command = process::Command::new("npm");
+    command.current_dir(web::folder(project)).env("AETHER_PROGRAM", program).env("AETHER_CHROMIUM", chromium);
+    run(command.args(["run", "--silent", "test"]))
+}
+
+fn build_program(project: &Project) -> Result<PathBuf, Failure> {
+    let mut command = project.cargo();
+    run(command.args(["build", "--release", "--package", PROGRAM_PACKAGE, "--bin", PROGRAM_PACKAGE]))?;
+    Ok(project.target.join("release").join(PROGRAM_PACKAGE))
+}
+
+fn browser() -> Option<PathBuf> {
+    BROWSER_NAMES.iter().find_map(|name| find_program(name))
+}
