@@ -52,7 +52,7 @@ const MANIFEST_INTERVAL_MS = 1_000;
 /** With pings twice a second, silence for this long means that the connection is dead. */
 const SILENCE_MS_MAX = 6_000;
 
-/** So often may WebTransport fail to open before WebSocket is taken instead. */
+/** So often may WebTransport fail to lead into a room before WebSocket is taken instead. */
 const OPEN_FAILURES_MAX = 2;
 
 /** A token this close to its end is not worth connecting with. */
@@ -206,14 +206,9 @@ export class Connection {
     if (kind === "websocket" || place === undefined || place === null) {
       return openWebSocket(`${location.origin.replace(/^http/, "ws")}/rt`, events);
     }
-    try {
-      const transport = await openWebTransport(place, events);
-      this.openFailures = 0;
-      return transport;
-    } catch (error) {
-      this.openFailures += 1;
-      throw error;
-    }
+    // It counts as a failure until the server's welcome has come over it.
+    this.openFailures += 1;
+    return openWebTransport(place, events);
   }
 
   /** The wanted transport, or WebSocket where that one cannot be had. */
@@ -308,6 +303,7 @@ export class Connection {
     this.resumeToken = welcome.resumeToken;
     this.room = { id: welcome.room };
     this.failures = 0;
+    this.openFailures = 0;
     this.lastWords = undefined;
     for (const rate of [this.snapshots, this.ticks]) rate.reset();
     this.roundTrips.reset();

@@ -1,5 +1,6 @@
 //! From which pages a browser may connect.
 
+use crate::peer::is_local_name;
 use http::{HeaderMap, header};
 
 /// The origins whose pages may connect: this server's own, and those on a list.
@@ -27,9 +28,16 @@ impl Origins {
     #[must_use]
     pub fn allow(&self, origin: Option<&str>, host: &str) -> bool {
         let Some(origin) = origin else { return true };
-        let own = origin.split_once("://").is_some_and(|(_, name)| !name.is_empty() && name.eq_ignore_ascii_case(host));
+        let own = origin.split_once("://").is_some_and(|(_, name)| is_same(name, host));
         own || self.allowed.iter().any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(origin))
     }
+}
+
+/// Whether two hosts are one server. This machine has several names for itself.
+fn is_same(name: &str, host: &str) -> bool {
+    let port = |host: &str| host.rsplit_once(':').map(|(_, port)| port.to_owned());
+    let same_machine = is_local_name(name) && is_local_name(host) && port(name) == port(host);
+    !name.is_empty() && (same_machine || name.eq_ignore_ascii_case(host))
 }
 
 #[cfg(test)]
@@ -49,6 +57,15 @@ mod tests {
         }
         assert!(!origins.allow(Some("http://"), ""));
         assert!(origins.allow(None, HOST), "a program that is no browser has no origin");
+    }
+
+    #[test]
+    fn this_machine_has_several_names() {
+        let origins = Origins::default();
+        assert!(origins.allow(Some("http://localhost:7350"), "127.0.0.1:7350"));
+        assert!(origins.allow(Some("http://[::1]:7350"), "localhost:7350"));
+        assert!(!origins.allow(Some("http://localhost:8080"), "127.0.0.1:7350"), "another program's page");
+        assert!(!origins.allow(Some("http://localhost.example:7350"), "127.0.0.1:7350"));
     }
 
     #[test]

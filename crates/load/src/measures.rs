@@ -129,9 +129,7 @@ mod tests {
 
     #[test]
     fn measures_add_up() {
-        let mut one = Measures::default();
-        one.connected = 1;
-        one.deliveries = 5;
+        let mut one = Measures { connected: 1, deliveries: 5, ..Measures::default() };
         one.failures.count("refused");
         one.round_trip.record(Duration::from_millis(10));
         let mut sum = one.clone();

@@ -1,6 +1,7 @@
 //! The `aether` program: a server with the built-in games, and a load tool.
 
 use aether_engine::RoomSettings;
+use aether_load::LoadArguments;
 use aether_net::relay::RelaySettings;
 use aether_sandbox_server::Sandbox;
 use aether_server::Server;
@@ -22,11 +23,36 @@ struct Arguments {
 enum Command {
     #[command(flatten)]
     Server(aether_server::commands::Command),
+    /// Let bots play on a server and report what they saw
+    Load(LoadArguments),
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Server(command) => server().run(command),
+        Command::Load(arguments) => load(arguments),
+    }
+}
+
+/// Fails if a bot could not get in or did not stay, so that scripts notice.
+fn load(arguments: LoadArguments) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("The runtime cannot start: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let json = arguments.json;
+    match runtime.block_on(aether_load::run(arguments)) {
+        Ok(report) => {
+            print!("{}", report.render(json));
+            if report.all_stayed() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
     }
 }
 

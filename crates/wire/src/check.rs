@@ -125,8 +125,10 @@ fn check_welcome(welcome: &Welcome) -> Check {
     vector("world min", welcome.world.min)?;
     vector("world max", welcome.world.max)?;
     number("interest_radius", welcome.world.interest_radius)?;
-    nonzero("tick_hz", welcome.tick_hz)?;
-    nonzero("snapshot_hz", welcome.snapshot_hz)?;
+    // A relay room has neither; any other has both.
+    if (welcome.tick_hz == 0) != (welcome.snapshot_hz == 0) {
+        return Err(DecodeError::BadValue { field: "tick_hz" });
+    }
     if welcome.connection.0 > CONNECTION_ID_MAX {
         return Err(DecodeError::BadValue { field: "connection" });
     }

@@ -38,7 +38,7 @@ export class Server {
     const program = process.env.AETHER_PROGRAM;
     if (program === undefined) throw new Error("AETHER_PROGRAM names no server; run `cargo xtask browser`");
     const options = ["serve", "--address", address, "--admin-address", "127.0.0.1:0", "--data-dir", this.#data];
-    const child = spawn(program, options, { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(program, options, { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
     this.#child = child;
     createInterface({ input: child.stderr }).on("line", (line) => this.#log.push(line));
     this.address = await new Promise((resolve, reject) => {
@@ -70,6 +70,11 @@ export class Server {
     await this.stop();
     await rm(this.#data, { recursive: true, force: true });
   }
+}
+
+/** Our own environment without the server's settings, so that a test is the same everywhere. */
+function environment() {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("AETHER_")));
 }
 
 /** The address in the line that says where the server listens. */

@@ -23,7 +23,7 @@ mod webtransport;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use aether_net::websocket::handshake::Subprotocol;
+use aether_net::Encoding;
 use aether_wire::{ClientMessage, Hello, ServerMessage};
 use tokio::sync::OnceCell;
 
@@ -88,7 +88,7 @@ impl Path {
 pub struct Connector {
     address: Address,
     path: String,
-    encoding: Subprotocol,
+    encoding: Encoding,
     allow_remote: bool,
     webtransport: OnceCell<webtransport::Target>,
 }
@@ -99,14 +99,14 @@ impl Connector {
         Self {
             address: address.clone(),
             path: REALTIME_PATH.to_owned(),
-            encoding: Subprotocol::Protobuf,
+            encoding: Encoding::Protobuf,
             allow_remote: false,
             webtransport: OnceCell::new(),
         }
     }
 
     /// How the messages are written from now on.
-    pub fn encoding(mut self, encoding: Subprotocol) -> Self {
+    pub fn encoding(mut self, encoding: Encoding) -> Self {
         self.encoding = encoding;
         self
     }
@@ -160,7 +160,7 @@ impl Connector {
 /// One connection.
 pub struct Client {
     link: Link,
-    encoding: Subprotocol,
+    encoding: Encoding,
     /// Frames that came together with one that was handed out.
     received: VecDeque<Vec<u8>>,
     /// How the connection ended, while there are such frames.
@@ -186,8 +186,8 @@ impl Client {
     pub async fn next_message(&mut self) -> Result<ServerMessage, ClientError> {
         let frame = self.next_frame().await?;
         Ok(match self.encoding {
-            Subprotocol::Protobuf => ServerMessage::decode(&frame)?,
-            Subprotocol::Json => ServerMessage::decode_json(&frame)?,
+            Encoding::Protobuf => ServerMessage::decode(&frame)?,
+            Encoding::Json => ServerMessage::decode_json(&frame)?,
         })
     }
 
@@ -243,8 +243,8 @@ impl Client {
         let mut frame = std::mem::take(&mut self.scratch);
         frame.clear();
         match self.encoding {
-            Subprotocol::Protobuf => message.encode(&mut frame)?,
-            Subprotocol::Json => message.encode_json(&mut frame)?,
+            Encoding::Protobuf => message.encode(&mut frame)?,
+            Encoding::Json => message.encode_json(&mut frame)?,
         }
         let result = self.queue_frame(Path::of(message), &frame);
         self.scratch = frame;

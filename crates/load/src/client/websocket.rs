@@ -1,13 +1,17 @@
 //! A connection over WebSocket.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::io::ErrorKind;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use aether_engine::Random;
+use aether_net::Encoding;
 use aether_net::websocket::codec::{Decoder, Incoming, Opcode, Role, client_frame, close_payload};
-use aether_net::websocket::handshake::{ResponseError, Subprotocol, client_key, client_request, parse_response};
+use aether_net::websocket::handshake::{ResponseError, client_key, client_request, parse_response};
 use aether_wire::limits::JSON_SERVER_MESSAGE_BYTES_MAX;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::ClientError;
@@ -28,7 +32,7 @@ pub struct WebSocketLink {
 }
 
 impl WebSocketLink {
-    pub(super) async fn open(address: &Address, path: &str, encoding: Subprotocol) -> Result<Self, ClientError> {
+    pub(super) async fn open(address: &Address, path: &str, encoding: Encoding) -> Result<Self, ClientError> {
         let mut stream = TcpStream::connect(address.authority()).await?;
         stream.set_nodelay(true)?;
         // Masks keep proxies from being fooled by web pages; here nothing hangs on their being secret.
@@ -61,23 +65,26 @@ impl WebSocketLink {
                 return Ok(());
             }
         }
-        loop {
-            let interest =
-                if self.out.is_empty() { Interest::READABLE } else { Interest::READABLE | Interest::WRITABLE };
-            let ready = self.stream.ready(interest).await?;
-            if ready.is_writable() {
-                self.write_some()?;
+        poll_fn(|context| {
+            loop {
+                // Within the loop, because reading a ping leaves a pong to be written.
+                while !self.out.is_empty()
+                    && let Poll::Ready(written) = Pin::new(&mut self.stream).poll_write(context, &self.out)
+                {
+                    self.out.drain(..written?);
+                }
+                if ready!(self.poll_read(context, take))? {
+                    return Poll::Ready(Ok(()));
+                }
             }
-            if ready.is_readable() && self.read_some(take)? {
-                return Ok(());
-            }
-        }
+        })
+        .await
     }
 
-    pub(super) fn queue(&mut self, encoding: Subprotocol, frame: &[u8]) -> Result<(), ClientError> {
+    pub(super) fn queue(&mut self, encoding: Encoding, frame: &[u8]) -> Result<(), ClientError> {
         let opcode = match encoding {
-            Subprotocol::Protobuf => Opcode::Binary,
-            Subprotocol::Json => Opcode::Text,
+            Encoding::Protobuf => Opcode::Binary,
+            Encoding::Json => Opcode::Text,
         };
         self.queue_as(opcode, frame);
         self.write_some()
@@ -116,16 +123,20 @@ impl WebSocketLink {
     }
 
     /// Reads what is there; whether a message was handed out.
-    fn read_some(&mut self, take: &mut (dyn FnMut(&[u8]) + Send)) -> Result<bool, ClientError> {
+    fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        take: &mut (dyn FnMut(&[u8]) + Send),
+    ) -> Poll<Result<bool, ClientError>> {
         // One buffer for all connections of a thread, so that a quiet one holds nothing.
         thread_local! {
             static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_BYTES]);
         }
-        BUFFER.with_borrow_mut(|buffer| match self.stream.try_read(buffer) {
-            Ok(0) => Err(ended()),
-            Ok(length) => self.take_in(&mut buffer[..length], take),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
-            Err(error) => Err(error.into()),
+        BUFFER.with_borrow_mut(|buffer| {
+            let mut read = ReadBuf::new(buffer);
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut read))?;
+            let length = read.filled().len();
+            Poll::Ready(if length == 0 { Err(ended()) } else { self.take_in(&mut buffer[..length], take) })
         })
     }
 

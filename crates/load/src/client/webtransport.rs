@@ -4,8 +4,8 @@
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
+use aether_net::Encoding;
 use aether_net::websocket::codec::ProtocolError;
-use aether_net::websocket::handshake::Subprotocol;
 use aether_wire::limits::JSON_SERVER_MESSAGE_BYTES_MAX;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -70,9 +70,9 @@ pub struct WebTransportLink {
 }
 
 impl WebTransportLink {
-    pub(super) async fn open(target: &Target, encoding: Subprotocol) -> Result<Self, ClientError> {
+    pub(super) async fn open(target: &Target, encoding: Encoding) -> Result<Self, ClientError> {
         let mut url = target.url.clone();
-        if encoding == Subprotocol::Json {
+        if encoding == Encoding::Json {
             url.push_str("?encoding=json");
         }
         let connection = target.endpoint.connect(url).await.map_err(failed)?;

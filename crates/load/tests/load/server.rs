@@ -102,7 +102,10 @@ impl Server {
              Sec-WebSocket-Accept: {}\r\nSec-WebSocket-Protocol: aether.v2.protobuf\r\n\r\n",
             accept_key(key)
         );
-        if stream.write_all(answer.as_bytes()).await.is_err() {
+        let mut opening = answer.into_bytes();
+        // Nothing is said before the client has answered this, so a client that does not fails every test.
+        frame_bytes(&mut opening, Opcode::Ping, b"there?");
+        if stream.write_all(&opening).await.is_err() {
             return;
         }
         let (arrive, incoming) = unbounded_channel();
@@ -110,9 +113,10 @@ impl Server {
         tokio::spawn(self.converse(incoming, send));
         let mut decoder = Decoder::new(Role::Server, 8_192);
         let mut bytes = vec![0; 8_192];
+        let mut answered = false;
         loop {
             tokio::select! {
-                frame = outgoing.recv() => {
+                frame = outgoing.recv(), if answered => {
                     let mut out = Vec::new();
                     match &frame {
                         Some((_, frame)) => frame_bytes(&mut out, Opcode::Binary, frame),
@@ -125,8 +129,10 @@ impl Server {
                 length = stream.read(&mut bytes) => {
                     let length = length.unwrap_or(0);
                     let result = decoder.feed(&mut bytes[..length], &mut |incoming| {
-                        if let Incoming::Binary(frame) = incoming {
-                            let _ = arrive.send(frame.to_vec());
+                        match incoming {
+                            Incoming::Binary(frame) => drop(arrive.send(frame.to_vec())),
+                            Incoming::Pong(payload) => answered = payload == b"there?",
+                            _ => {}
                         }
                     });
                     if length == 0 || result.is_err() {

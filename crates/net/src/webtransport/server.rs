@@ -272,7 +272,8 @@ async fn session(connection: &Connection, counters: &Counters) -> Result<Option<
     };
     http3::answer(&mut connect.0, &SessionResponse::ok()).await?;
     let peer = connection.remote_address();
-    let transport = WebTransport::new(connection.clone(), session, connect, critical, encoding, counters.clone());
+    let transport =
+        WebTransport::new(connection.clone(), session, connect, critical, encoding, counters.datagrams.clone());
     Ok(Some(WebTransportSession {
         transport,
         peer: SocketAddr::new(peer.ip().to_canonical(), peer.port()),

@@ -1,6 +1,6 @@
 //! A WebTransport session as a transport.
 
-use super::counters::Counters;
+use super::counters::Datagrams;
 use super::framing::{self, Decoder};
 use super::http3::{self, Critical};
 use crate::buffers;
@@ -36,7 +36,7 @@ pub struct WebTransport {
     connection: Connection,
     session: SessionId,
     encoding: Encoding,
-    counters: Counters,
+    dropped: Datagrams,
     datagrams: BoxStream<'static, Result<Bytes, ConnectionError>>,
     messages: Messages,
     decoder: Decoder,
@@ -70,7 +70,7 @@ impl WebTransport {
         connect: (SendStream, RecvStream),
         critical: Critical,
         encoding: Encoding,
-        counters: Counters,
+        dropped: Datagrams,
     ) -> WebTransport {
         // It borrows the connection anew for each datagram within one allocation for all.
         let datagrams = stream::unfold(connection.clone(), async |connection| {
@@ -80,7 +80,7 @@ impl WebTransport {
         WebTransport {
             session,
             encoding,
-            counters,
+            dropped,
             datagrams: datagrams.boxed(),
             messages: Messages::Awaited(http3::message_stream(connection.clone(), session).boxed()),
             decoder: Decoder::new(HELLO_BYTES_MAX),
@@ -133,7 +133,7 @@ impl WebTransport {
     }
 
     fn take_datagram(&self, bytes: &[u8], take: Take<'_>) {
-        let dropped = &self.counters.datagrams;
+        let dropped = &self.dropped;
         match Datagram::read(bytes) {
             // Before the stream is open the client cannot have said hello.
             _ if !matches!(self.messages, Messages::Open(..)) => dropped.too_early.inc(),
@@ -176,7 +176,7 @@ impl WebTransport {
         let fits = datagram.write(&mut bytes).is_ok();
         // When its buffer is full, the oldest datagram makes room: old state is worth less than new.
         if !fits || self.connection.send_datagram(bytes.into()).is_err() {
-            self.counters.datagrams.not_sent.inc();
+            self.dropped.not_sent.inc();
         }
     }
 }

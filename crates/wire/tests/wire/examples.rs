@@ -112,6 +112,14 @@ pub fn server_examples() -> Vec<Example<ServerMessage>> {
                 body: GameBody::Packed { code: 17, payload: vec![9, 8, 7] },
             }),
         ),
+        (
+            "event of a relay room",
+            ServerMessage::Event(Event {
+                tick: Tick::ZERO,
+                sender: Some(PlayerId(3)),
+                body: GameBody::Packed { code: 1, payload: vec![5, 6] },
+            }),
+        ),
         ("possession", ServerMessage::Possession(Possession { tick: Tick(1_002), entity })),
         (
             "correction",
@@ -286,6 +294,6 @@ fn manifest() -> Manifest {
         rooms_active: Some(8),
         entities_active: Some(300),
         uptime_s: Some(3_600),
-        tick_us: None,
+        tick_us: Some(412),
     }
 }

@@ -1,0 +1,1 @@
+pub fn run(_: crate::Length) -> crate::Outcome { Ok(()) }

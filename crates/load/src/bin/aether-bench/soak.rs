@@ -1,0 +1,3 @@
+#[derive(clap::Args)]
+pub struct SoakArguments {}
+pub fn run(_: &SoakArguments) -> crate::Outcome { Ok(()) }

@@ -1,0 +1,40 @@
+//! A whole server inside a test, clients that talk to it over real sockets, and games that misbehave on demand.
+//!
+//! ```no_run
+//! # async fn example() {
+//! use aether_testkit_server::{JSON, TestServer, Transport};
+//!
+//! let server = TestServer::start(|config| config.rooms.max = 3).await;
+//! let hello = server.hello("sandbox");
+//! let player = server.join(Transport::WebSocket, JSON, &hello).await;
+//! assert_eq!(player.welcome.tick_hz, 40);
+//! server.stop().await;
+//! # }
+//! ```
+
+mod http;
+mod player;
+mod raw;
+mod server;
+pub mod workshop;
+
+pub use aether_load::client::{Client, ClientError, Connector, Path, Transport};
+pub use aether_net::Encoding;
+pub use http::Answer;
+pub use player::{End, Player};
+pub use raw::{RawSocket, masked};
+pub use server::{TestServer, unix_seconds, until};
+
+use std::time::Duration;
+
+/// What a test waits for happens within this time, or never: a busy machine is slow, and a proof takes no sleeps.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Both transports that clients outside of the process use.
+pub const TRANSPORTS: [Transport; 2] = [Transport::WebSocket, Transport::WebTransport];
+
+/// Messages for people and simple clients.
+pub const JSON: Encoding = Encoding::Json;
+
+/// Messages for everyone else.
+pub const PROTOBUF: Encoding = Encoding::Protobuf;

@@ -1,0 +1,81 @@
+//! A WebSocket without manners: what is sent is what the test says, byte by byte.
+
+use crate::{DEADLINE, Encoding, TestServer};
+use aether_net::websocket::codec::{Decoder, Incoming, Opcode, Role, client_frame};
+use aether_net::websocket::handshake::{client_key, client_request};
+use aether_wire::limits::JSON_SERVER_MESSAGE_BYTES_MAX;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// A WebSocket after its upgrade.
+pub struct RawSocket {
+    /// The connection itself.
+    pub stream: TcpStream,
+    decoder: Decoder,
+    /// What came right behind the server's answer.
+    early: Vec<u8>,
+}
+
+/// One masked frame, as clients send them.
+#[must_use]
+pub fn masked(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::new();
+    client_frame(&mut frame, opcode, [1, 2, 3, 4], payload);
+    frame
+}
+
+impl RawSocket {
+    /// Opens one that speaks this encoding; `headers` are whole lines, each with its line break.
+    ///
+    /// # Panics
+    /// If the server does not upgrade.
+    pub async fn open(server: &TestServer, encoding: Encoding, headers: &str) -> RawSocket {
+        let request = client_request(&server.http.to_string(), "/rt", &client_key([7; 16]), Some(encoding));
+        let mut request = String::from_utf8(request).expect("requests are text");
+        request.insert_str(request.len() - 2, headers);
+        let mut stream = TcpStream::connect(server.http).await.expect("the server listens");
+        stream.write_all(request.as_bytes()).await.expect("the server reads");
+        let mut head = Vec::new();
+        let end = loop {
+            if let Some(end) = head.windows(4).position(|window| window == b"\r\n\r\n") {
+                break end + 4;
+            }
+            let read = timeout(DEADLINE, stream.read_buf(&mut head)).await.expect("the server answers");
+            assert!(read.expect("the server answers") > 0, "the server closed instead of upgrading");
+        };
+        let early = head.split_off(end);
+        let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
+        assert!(head.starts_with("http/1.1 101"), "{head}");
+        let compressed = head.contains("permessage-deflate");
+        let decoder = Decoder::new(Role::Client, JSON_SERVER_MESSAGE_BYTES_MAX).compressed(compressed);
+        RawSocket { stream, decoder, early }
+    }
+
+    /// Sends bytes as they are. A server that hung up already is no failure of the test.
+    pub async fn send(&mut self, bytes: &[u8]) {
+        let _ = timeout(DEADLINE, self.stream.write_all(bytes)).await.expect("the server reads or hangs up");
+    }
+
+    /// Reads to the end of the connection; the code of the close frame, if there was one.
+    pub async fn close_code(&mut self) -> Option<u16> {
+        let mut code = None;
+        let mut bytes = std::mem::take(&mut self.early);
+        loop {
+            let fed = self.decoder.feed(&mut bytes, &mut |incoming| {
+                if let Incoming::Close { code: given, .. } = incoming {
+                    code = given;
+                }
+            });
+            fed.expect("the server keeps to the protocol");
+            if code.is_some() {
+                return code;
+            }
+            bytes.clear();
+            let read = timeout(DEADLINE, self.stream.read_buf(&mut bytes)).await.expect("the server closes in time");
+            if read.unwrap_or(0) == 0 {
+                return code;
+            }
+        }
+    }
+}
