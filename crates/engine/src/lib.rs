@@ -6,11 +6,13 @@
 
 pub mod authority;
 mod bounded;
+mod builder;
 pub mod connection;
 mod context;
 mod declaration;
 mod figures;
 mod game;
+mod handle;
 mod observer;
 mod overload;
 mod pacer;
@@ -24,17 +26,19 @@ mod settings;
 mod stages;
 
 pub use aether_bits as bits;
+pub use builder::{BuildError, RoomBuilder};
 pub use connection::{LinkEnd, RoomEnd};
 pub use context::{Context, Sight};
 pub use declaration::{Declaration, Events, Message};
 pub use figures::RoomFigures;
 pub use game::{Game, Joiner, Permissions, PlaygroundCommand, Refusal};
+pub use handle::{MAILBOX_MAX, MailboxFull, RoomHandle};
 pub use observer::{Audit, Counts, Observer, Stage, Unobserved};
 pub use overload::Overload;
 pub use pacer::{Pacer, Steps};
 pub use random::Random;
 pub use request::{Answer, REQUESTS_MAX, Request};
-pub use room::{BuildError, MAILBOX_MAX, MailboxFull, RecordingSink, Room, RoomBuilder, RoomHandle, RoomStatus};
+pub use room::{RecordingSink, Room, RoomStatus};
 pub use scheduler::{Clock, Ending, RoomNumber, Scheduler};
 pub use seat::{INPUT_DROPS_MAX, INPUT_QUEUE_MAX, closing};
 pub use settings::{RoomSettings, SettingsError};

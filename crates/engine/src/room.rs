@@ -1,18 +1,20 @@
 //! A room: one world, one game, and the players in it.
 
 use crate::bounded::BoundedQueue;
-use crate::connection::{LinkEnd, RoomEnd, connect};
+use crate::builder::RoomBuilder;
+use crate::connection::RoomEnd;
 use crate::context::Context;
-use crate::declaration::{Declaration, Events};
+use crate::declaration::Events;
 use crate::figures::{Board, RoomFigures};
-use crate::game::{Game, Joiner, Refusal};
+use crate::game::Game;
+use crate::handle::{Mailbox, RoomHandle};
 use crate::observer::{Counts, Observer};
 use crate::overload::Overload;
 use crate::random::Random;
 use crate::recording::{Happening, Recorder, Recording};
-use crate::request::{Answer, REQUESTS_MAX, Request};
+use crate::request::Request;
 use crate::seat::{Seats, closing};
-use crate::settings::{RoomSettings, SettingsError};
+use crate::settings::RoomSettings;
 use crate::stages::{Extraction, Sending};
 use aether_bits::{Schema, StateHasher};
 use aether_replication::{Ledger, Link, SendSettings};
@@ -21,12 +23,8 @@ use aether_world::World;
 use rayon::ThreadPool;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
-
-/// Joins, signals and answers that wait for a room's next tick.
-pub const MAILBOX_MAX: usize = 1_024;
 
 /// A room.
 pub struct Room<G: Game> {
@@ -44,11 +42,11 @@ pub struct Room<G: Game> {
     pub(crate) sending: Sending,
     pub(crate) overload: Overload,
     pub(crate) pool: Option<Arc<ThreadPool>>,
-    recorder: Option<Recorder>,
-    recording_sink: Option<RecordingSink>,
-    board: Arc<Board>,
-    totals: Counts,
-    status: RoomStatus,
+    pub(crate) recorder: Option<Recorder>,
+    pub(crate) recording_sink: Option<RecordingSink>,
+    pub(crate) board: Arc<Board>,
+    pub(crate) totals: Counts,
+    pub(crate) status: RoomStatus,
 }
 
 /// What a game can reach.
@@ -75,23 +73,6 @@ pub(crate) struct Desk {
     pub ending: bool,
 }
 
-/// What others hand to a room.
-pub(crate) struct Mailbox {
-    pub letters: BoundedQueue<Letter>,
-    requests: Arc<BoundedQueue<(RequestId, Request)>>,
-    /// Set when nobody opens letters any more.
-    closed: AtomicBool,
-}
-
-impl Mailbox {
-    /// Drops what waits, which tells those who wait for an answer.
-    fn empty_if_closed(&self) {
-        if self.closed.load(Ordering::SeqCst) {
-            while self.letters.pop().is_some() {}
-        }
-    }
-}
-
 /// Takes the recording of a room that is over.
 pub type RecordingSink = Box<dyn FnOnce(Recording) + Send>;
 
@@ -100,24 +81,8 @@ impl<G: Game> Drop for Room<G> {
         if let (Some(recorder), Some(sink)) = (self.recorder.take(), self.recording_sink.take()) {
             sink(recorder.finish());
         }
-        self.mailbox.closed.store(true, Ordering::SeqCst);
-        self.mailbox.empty_if_closed();
+        self.mailbox.close();
     }
-}
-
-pub(crate) enum Letter {
-    Join(Joiner, Link, RoomEnd),
-    Resume(PlayerId, Link, RoomEnd),
-    Answer(RequestId, Answer),
-    Signal(Vec<u8>, SyncSender<Vec<u8>>),
-    End,
-}
-
-/// Reaches a room from any thread.
-#[derive(Clone)]
-pub struct RoomHandle {
-    mailbox: Arc<Mailbox>,
-    board: Arc<Board>,
 }
 
 /// Whether a room goes on.
@@ -129,166 +94,10 @@ pub enum RoomStatus {
     Ended,
 }
 
-/// The room's mailbox is full: it does not keep up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MailboxFull;
-
-impl std::fmt::Display for MailboxFull {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the room's mailbox is full: it does not keep up")
-    }
-}
-
-impl std::error::Error for MailboxFull {}
-
-/// Builds a room.
-pub struct RoomBuilder<G> {
-    game: G,
-    settings: RoomSettings,
-    seed: u64,
-    pool: Option<Arc<ThreadPool>>,
-    checkpoint: Option<Vec<u8>>,
-    record_as: Option<String>,
-    recording_sink: Option<RecordingSink>,
-    label: String,
-}
-
-impl<G: Game> RoomBuilder<G> {
-    /// The seed of the room's random numbers.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-
-    /// Threads that share the encoding of a large room.
-    #[must_use]
-    pub fn pool(mut self, pool: Arc<ThreadPool>) -> Self {
-        self.pool = Some(pool);
-        self
-    }
-
-    /// Starts from what [`Game::checkpoint`] gave instead of afresh.
-    #[must_use]
-    pub fn checkpoint(mut self, checkpoint: Vec<u8>) -> Self {
-        self.checkpoint = Some(checkpoint);
-        self
-    }
-
-    /// Records everything that happens in the room, under the game's name.
-    #[must_use]
-    pub fn record(mut self, game_name: impl Into<String>) -> Self {
-        self.record_as = Some(game_name.into());
-        self
-    }
-
-    /// Hands the recording over when the room is over.
-    #[must_use]
-    pub fn recording_sink(mut self, sink: RecordingSink) -> Self {
-        self.recording_sink = Some(sink);
-        self
-    }
-
-    /// The label that the room begins with; the game may change it.
-    #[must_use]
-    pub fn label(mut self, label: impl Into<String>) -> Self {
-        self.label = label.into();
-        self
-    }
-
-    /// The room, before its first tick.
-    pub fn build(self) -> Result<Room<G>, BuildError> {
-        self.settings.validate().map_err(BuildError::Settings)?;
-        let RoomSettings { entities_max, rewind_ticks, .. } = self.settings;
-        let (world, events, schema) = G::declare(Declaration::default())
-            .build::<G::Input>(|world| world.entities_max(entities_max).rewind_ticks(rewind_ticks));
-        let input_bits = schema.inputs.iter().map(|input| input.kind.bits_max()).max().unwrap_or(0);
-        if input_bits as usize > 8 * aether_wire::limits::INPUT_BYTES_MAX {
-            return Err(BuildError::InputTooLarge);
-        }
-        let recorder = self
-            .record_as
-            .map(|game| Recorder::new(game, self.seed, self.settings.tick_hz, schema.hash(), self.checkpoint.clone()));
-        let requests = Arc::new(BoundedQueue::new(REQUESTS_MAX));
-        let mut room = Room {
-            game: self.game,
-            mailbox: Arc::new(Mailbox {
-                letters: BoundedQueue::new(MAILBOX_MAX),
-                requests: Arc::clone(&requests),
-                closed: AtomicBool::new(false),
-            }),
-            agenda: Vec::new(),
-            arrivals: VecDeque::new(),
-            replies: VecDeque::new(),
-            next_player: PlayerId(0),
-            extraction: Extraction::new(&self.settings),
-            sending: Sending::new(),
-            overload: Overload::default(),
-            pool: self.pool,
-            recorder,
-            recording_sink: self.recording_sink,
-            board: Arc::new(Board::new(self.settings.clone(), schema)),
-            totals: Counts::default(),
-            status: RoomStatus::Running,
-            state: State {
-                world,
-                random: Random::new(self.seed),
-                seats: Seats::default(),
-                desk: Desk::new(requests, self.label),
-                events,
-                send: self.settings.send_settings(),
-                settings: self.settings,
-            },
-        };
-        match self.checkpoint {
-            Some(checkpoint) => {
-                room.game.restore(&mut room.state.context(), &checkpoint).map_err(BuildError::Checkpoint)?;
-            }
-            None => room.game.init(&mut room.state.context()),
-        }
-        room.show();
-        Ok(room)
-    }
-}
-
-/// Why a room could not be built.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BuildError {
-    /// A setting is wrong.
-    Settings(SettingsError),
-    /// The game's input can take more bytes than a packet has for one.
-    InputTooLarge,
-    /// The game did not accept the checkpoint.
-    Checkpoint(Refusal),
-}
-
-impl std::fmt::Display for BuildError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            BuildError::Settings(error) => write!(f, "a room setting is wrong: {error}"),
-            BuildError::InputTooLarge => {
-                f.write_str("the game's input can take more than 32 bytes: use fewer or coarser fields")
-            }
-            BuildError::Checkpoint(refusal) => write!(f, "the checkpoint was not accepted: {}", refusal.message),
-        }
-    }
-}
-
-impl std::error::Error for BuildError {}
-
 impl<G: Game> Room<G> {
     /// Starts the building of a room.
     pub fn builder(game: G, settings: RoomSettings) -> RoomBuilder<G> {
-        RoomBuilder {
-            game,
-            settings,
-            seed: 0,
-            pool: None,
-            checkpoint: None,
-            record_as: None,
-            recording_sink: None,
-            label: String::new(),
-        }
+        RoomBuilder::new(game, settings)
     }
 
     /// One tick.
@@ -324,7 +133,7 @@ impl<G: Game> Room<G> {
     /// Reaches this room from any thread.
     #[must_use]
     pub fn handle(&self) -> RoomHandle {
-        RoomHandle { mailbox: Arc::clone(&self.mailbox), board: Arc::clone(&self.board) }
+        RoomHandle::new(&self.mailbox, &self.board)
     }
 
     /// The current tick.
@@ -431,7 +240,7 @@ impl<G: Game> Room<G> {
     }
 
     /// Writes the room's figures where everyone can read them.
-    fn show(&mut self) {
+    pub(crate) fn show(&mut self) {
         self.board.write(&RoomFigures {
             tick: self.now(),
             players: self.state.seats.len() as u32,
@@ -470,8 +279,7 @@ impl<G: Game> Room<G> {
             }
         }
         self.arrivals.clear();
-        self.mailbox.closed.store(true, Ordering::SeqCst);
-        self.mailbox.empty_if_closed();
+        self.mailbox.close();
         self.status = RoomStatus::Ended;
     }
 }
@@ -490,7 +298,7 @@ impl State {
 }
 
 impl Desk {
-    fn new(requests: Arc<BoundedQueue<(RequestId, Request)>>, label: String) -> Self {
+    pub fn new(requests: Arc<BoundedQueue<(RequestId, Request)>>, label: String) -> Self {
         Desk {
             requests,
             next_request: RequestId(0),
@@ -510,77 +318,4 @@ fn state_hash<G: Game>(game: &G, state: &State) -> u64 {
     hasher.word(state.random.state());
     game.hash(&mut hasher);
     hasher.finish()
-}
-
-impl RoomHandle {
-    /// Lets someone in at the next tick, if the game agrees; the link learns of it by [`LinkEnd::admission`].
-    pub fn join(&self, joiner: Joiner, link: Link) -> Result<LinkEnd, MailboxFull> {
-        let (room_end, link_end) = connect(self.board.settings.state_packets_max());
-        self.post(Letter::Join(joiner, link, room_end))?;
-        Ok(link_end)
-    }
-
-    /// Gives a player who lost the connection a new one.
-    pub fn resume(&self, player: PlayerId, link: Link) -> Result<LinkEnd, MailboxFull> {
-        let (room_end, link_end) = connect(self.board.settings.state_packets_max());
-        self.post(Letter::Resume(player, link, room_end))?;
-        Ok(link_end)
-    }
-
-    /// Hands in a service's answer.
-    pub fn answer(&self, id: RequestId, answer: Answer) -> Result<(), MailboxFull> {
-        self.post(Letter::Answer(id, answer))
-    }
-
-    /// Tells the game something; what it says goes to `reply`.
-    pub fn signal(&self, data: Vec<u8>, reply: SyncSender<Vec<u8>>) -> Result<(), MailboxFull> {
-        self.post(Letter::Signal(data, reply))
-    }
-
-    /// Ends the room at its next tick.
-    pub fn end(&self) -> Result<(), MailboxFull> {
-        self.post(Letter::End)
-    }
-
-    /// Whether the room still takes letters; one that has ended does not.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        !self.mailbox.closed.load(Ordering::SeqCst)
-    }
-
-    /// What the room shows of itself, as of its last tick.
-    #[must_use]
-    pub fn figures(&self) -> RoomFigures {
-        self.board.read()
-    }
-
-    /// The room's label.
-    #[must_use]
-    pub fn label(&self) -> Arc<str> {
-        self.board.label()
-    }
-
-    /// The room's settings.
-    #[must_use]
-    pub fn settings(&self) -> &RoomSettings {
-        &self.board.settings
-    }
-
-    /// What the room replicates.
-    #[must_use]
-    pub fn schema(&self) -> &Arc<Schema> {
-        &self.board.schema
-    }
-
-    /// The room's next request to a service.
-    #[must_use]
-    pub fn next_request(&self) -> Option<(RequestId, Request)> {
-        self.mailbox.requests.pop()
-    }
-
-    fn post(&self, letter: Letter) -> Result<(), MailboxFull> {
-        self.mailbox.letters.push(letter).map_err(|_| MailboxFull)?;
-        self.mailbox.empty_if_closed();
-        Ok(())
-    }
 }

@@ -58,7 +58,8 @@ impl TestServer {
     /// If it does not start.
     pub async fn start(change: impl FnOnce(&mut Config)) -> TestServer {
         let data_dir = std::env::temp_dir().join(format!("aether-{}", Uuid::new_v4().simple()));
-        let mut config = Config { data_dir: data_dir.clone(), ..Config::default() };
+        let mut config = Config::default();
+        config.data_dir = data_dir.clone();
         config.http.address = SocketAddr::from(([127, 0, 0, 1], 0));
         config.http.admin_address = SocketAddr::from(([127, 0, 0, 1], 0));
         change(&mut config);

@@ -38,7 +38,7 @@ pub struct Tool {
 #[replicate(channel = "chat")]
 pub struct Say {
     /// The words.
-    #[replicate(text = 16_000)]
+    #[replicate(text = 200)]
     pub words: String,
 }
 

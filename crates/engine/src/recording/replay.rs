@@ -1,9 +1,10 @@
 //! Running a recorded room again.
 
 use super::{Recording, RecordingError, Ticks};
+use crate::builder::BuildError;
 use crate::game::Game;
 use crate::observer::Unobserved;
-use crate::room::{BuildError, Room};
+use crate::room::Room;
 use crate::settings::RoomSettings;
 use aether_wire::Tick;
 use std::fmt;

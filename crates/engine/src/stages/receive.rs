@@ -2,10 +2,11 @@
 
 use crate::connection::{INBOX_MAX, RoomEnd};
 use crate::game::{Game, PlaygroundCommand, Refusal};
+use crate::handle::{Letter, MAILBOX_MAX};
 use crate::observer::{Counts, Observer, Stage};
 use crate::recording::Happening;
 use crate::request::Answer;
-use crate::room::{Letter, MAILBOX_MAX, Room};
+use crate::room::Room;
 use crate::seat::{InputQueue, PendingInput, Queued, Seat, closing};
 use aether_replication::{Link, View};
 use aether_wire::{

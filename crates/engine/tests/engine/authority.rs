@@ -3,7 +3,9 @@
 use crate::support::{joiner, settings};
 use aether_bits::Replicate;
 use aether_engine::authority::{MovementRules, Mover};
-use aether_engine::{Context, Counts, Declaration, Game, LinkEnd, Permissions, Refusal, Room, RoomHandle, Unobserved};
+use aether_engine::{
+    Context, Counts, Declaration, Game, LinkEnd, Permissions, Refusal, Room, RoomHandle, RoomSettings, Unobserved,
+};
 use aether_replication::Link;
 use aether_wire::{
     ClientMessage, Correction, EntityId, ErrorCode, InputSeq, MovementDelta, PlayerId, ServerMessage, Vector2,
@@ -58,6 +60,10 @@ impl Game for Walkers {
             walker.position = mover.position;
         }
         Ok(())
+    }
+
+    fn resumed(&mut self, _room: &mut Context<'_>, player: PlayerId) {
+        self.movers.get_mut(&player).unwrap().resumed();
     }
 
     fn tick(&mut self, _room: &mut Context<'_>) {
@@ -243,4 +249,20 @@ fn a_game_that_moves_by_inputs_refuses_movement() {
     assert_eq!(ann.own_place(), Some([10.0, 0.0]));
     assert_eq!(scene.totals().refused, 1);
     assert_eq!(Permissions::default(), joiner("ann").permissions);
+}
+
+#[test]
+fn who_comes_back_counts_movements_from_one_again() {
+    let settings = RoomSettings { resume_ticks: 20, ..settings() };
+    let mut room = Room::builder(Walkers::default(), settings).build().unwrap();
+    let (link, entity) = join(&mut room);
+    let player = *link.admission().unwrap().as_ref().unwrap();
+    let mut walk = Walk { room, link, entity };
+    walk.room.tick(&mut Unobserved);
+    assert_eq!(walk.go(900, [1.0, 0.0]), None);
+    walk.link = walk.room.handle().resume(player, Link::Ordered).unwrap();
+    walk.room.tick(&mut Unobserved);
+    assert_eq!(walk.go(1, [1.0, 0.0]), None);
+    assert_eq!(walk.position(), [2.0, 0.0]);
+    assert_eq!(walk.violations(), []);
 }

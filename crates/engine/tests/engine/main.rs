@@ -10,6 +10,7 @@ mod inputs;
 mod interest;
 mod lag_compensation;
 mod lifecycle;
+mod outside;
 mod overload;
 mod playground;
 mod recording;

@@ -67,6 +67,8 @@ pub struct WebTransportLink {
     pub(super) out: Vec<u8>,
     /// What came of the stream's next message.
     partial: Vec<u8>,
+    /// Whether nothing new will come.
+    is_closed: bool,
 }
 
 impl WebTransportLink {
@@ -77,16 +79,20 @@ impl WebTransportLink {
         }
         let connection = target.endpoint.connect(url).await.map_err(failed)?;
         let (send, receive) = connection.open_bi().await?.await.map_err(failed)?;
-        Ok(Self { connection, send, receive, out: Vec::new(), partial: Vec::new() })
+        Ok(Self { connection, send, receive, out: Vec::new(), partial: Vec::new(), is_closed: false })
     }
 
     pub(super) async fn receive(&mut self, take: &mut (dyn FnMut(&[u8]) + Send)) -> Result<(), ClientError> {
         loop {
             tokio::select! {
-                datagram = self.connection.receive_datagram() => {
-                    take(&datagram?.payload());
-                    return Ok(());
-                }
+                datagram = self.connection.receive_datagram(), if !self.is_closed => match datagram {
+                    Ok(datagram) => {
+                        take(&datagram.payload());
+                        return Ok(());
+                    }
+                    // What came on the stream before the end can still be read, and is heard first.
+                    Err(_) => self.is_closed = true,
+                },
                 chunk = self.receive.quic_stream_mut().read_chunk(usize::MAX, true) => {
                     let Ok(Some(chunk)) = chunk else {
                         return Err(self.ended().await);
@@ -96,9 +102,11 @@ impl WebTransportLink {
                         return Ok(());
                     }
                 }
-                written = self.send.write(&self.out), if !self.out.is_empty() => {
-                    self.out.drain(..written?);
-                }
+                written = self.send.write(&self.out), if !self.out.is_empty() && !self.is_closed => match written {
+                    Ok(written) => drop(self.out.drain(..written)),
+                    Err(StreamWriteError::NotConnected) => self.is_closed = true,
+                    Err(error) => return Err(error.into()),
+                },
             }
         }
     }

@@ -96,7 +96,7 @@ async fn bots_play_over_every_transport() {
         assert!((60..=180).contains(&count), "{what}: {report}");
     }
     assert!((3..=12).contains(&report.round_trip_ms.count), "{report}");
-    assert!(report.staleness_ms.p50 < 100.0 && report.input_to_state_ms.p50 < 150.0, "{report}");
+    assert!(report.staleness_ms.p50 < 250.0 && report.input_to_state_ms.p50 < 250.0, "{report}");
     assert_eq!((report.state_unreadable, report.errors.len()), (0, 0), "{report}");
 }
 
@@ -113,9 +113,10 @@ async fn messages_between_bots_are_counted_and_timed() {
     let (_server, address) = Server::start().await;
     let report = load(&address, &["--bots", "6", "--per-room", "3", "--room-type", "relay"]).await;
     assert!(report.all_stayed(), "{report}");
-    assert!((120..=240).contains(&report.deliveries_expected), "{report}");
+    // Six bots at 20 Hz for a second, two others in each room, with room at both ends.
+    assert!((120..=300).contains(&report.deliveries_expected), "{report}");
     assert_eq!((report.deliveries, report.delivery_ms.count), (report.deliveries_expected, report.deliveries));
-    assert!(report.delivery_ms.p50 < 50.0, "{report}");
+    assert!(report.delivery_ms.p50 < 250.0, "{report}");
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use crate::lobby::{Entrance, Entry, Place};
 use crate::transport::{Path, Received, Transport};
 use aether_engine::{LinkEnd, Refusal};
 use aether_wire::{
-    ClientMessage, CloseReason, ConnectionId, ErrorCode, ErrorNotice, Hello, PlayerId, SchemaHash, ServerMessage, Tick,
-    Vector2, Welcome, WorldParameters,
+    ClientMessage, CloseReason, ConnectionId, DecodeError, ErrorCode, ErrorNotice, Hello, PlayerId, SchemaHash,
+    ServerMessage, Tick, Vector2, Welcome, WorldParameters,
 };
 use std::future::poll_fn;
 use std::task::Poll;
@@ -37,7 +37,7 @@ pub(super) async fn enter(
 ) -> Result<Entered, End> {
     let deadline = Instant::now() + gateway.settings.handshake;
     let late = |_| End::told(CloseReason::Unauthenticated);
-    let mut listener = Listener { gateway, hello: None, early: 0 };
+    let mut listener = Listener { gateway, hello: None, other_version: None, early: 0 };
     for _ in 0..ATTEMPTS_MAX {
         let hello = timeout_at(deadline, listener.hello(transport)).await.map_err(late)??;
         let hello_at = gateway.now();
@@ -71,6 +71,8 @@ pub(super) async fn enter(
 struct Listener<'a> {
     gateway: &'a Gateway,
     hello: Option<Box<Hello>>,
+    /// Set by a client that speaks another version of the protocol.
+    other_version: Option<DecodeError>,
     early: u32,
 }
 
@@ -83,6 +85,13 @@ impl Listener<'_> {
             }
             let received = poll_fn(|cx| transport.poll_receive(cx, &mut |_, received| self.hear(encoding, received)));
             let received = received.await;
+            if let Some(error) = self.other_version {
+                // Such a client cannot get in, but it can be told why.
+                let (code, message) = (ErrorCode::VersionMismatch, error.to_string());
+                let notice = ServerMessage::Error(ErrorNotice { code, message, fatal: true });
+                write(&self.gateway.counters, transport, Path::Reliable, &notice);
+                return Err(End::told(CloseReason::ProtocolViolation));
+            }
             // A refusal is better than silence: what could still be understood is answered first.
             if self.early > EARLY_MESSAGES_MAX {
                 return Err(End::told(CloseReason::Unauthenticated));
@@ -110,9 +119,12 @@ impl Listener<'_> {
                 counters.drops.before_hello.inc();
                 self.early += 1;
             }
-            Err(_) => {
+            Err(error) => {
                 counters.decode_errors.inc();
                 self.early += 4;
+                if matches!(error, DecodeError::Version { .. }) {
+                    self.other_version = Some(error);
+                }
             }
         }
     }

@@ -77,8 +77,8 @@ impl Server {
         let mut output = output.ok_or("the server has no output")?;
         let mut line = String::new();
         output.read_line(&mut line)?;
-        let listening: serde_json::Value = serde_json::from_str(&line)
-            .map_err(|_| format!("the server did not start; it said {:?}", line.trim()))?;
+        let listening: serde_json::Value =
+            serde_json::from_str(&line).map_err(|_| format!("the server did not start; it said {:?}", line.trim()))?;
         let address = |name: &str| listening["listening"][name].as_str().and_then(|text| text.parse().ok());
         let http = address("http").ok_or("the server did not say where it is")?;
         Ok(Server { process, _output: output, folder, http, admin: address("admin") })

@@ -1,1 +1,48 @@
-pub fn run(_: crate::Length) -> crate::Outcome { Ok(()) }
+//! Many clients who are in and say nothing: what each of them takes of the server's memory.
+
+use crate::child::Server;
+use crate::figure::judge;
+use crate::swarm::{Newcomer, Swarm};
+use crate::{Length, Outcome};
+use std::time::{Duration, Instant};
+
+const CLIENTS: usize = 9_000;
+const PER_ROOM: usize = 300;
+const KILOBYTES_MAX: f64 = 20.0;
+
+pub fn run(length: Length) -> Outcome {
+    let clients = length.pick(CLIENTS, 300);
+    println!("{clients} WebSockets, joined and quiet, no TLS, each with an account of its own.");
+    let relay = memory("relay", clients, length)?;
+    println!("in relay rooms of {PER_ROOM}: {relay:.1} kB each");
+    let sandbox = memory("sandbox", clients, length)?;
+    println!("in rooms of the sandbox of {PER_ROOM}, each with a ship that stands still: {sandbox:.1} kB each");
+    judge("connections-sandbox", sandbox, "kB each", "20 kB or less", sandbox <= KILOBYTES_MAX);
+    judge("connections", relay, "kB each", "20 kB or less", relay <= KILOBYTES_MAX);
+    Ok(())
+}
+
+/// Kilobytes that a client in a room of this type takes.
+fn memory(room_type: &str, clients: usize, length: Length) -> Outcome<f64> {
+    let settings = [
+        format!("connections.max={}", CLIENTS + 100),
+        "connections.idle_seconds=600".to_owned(),
+        format!("room.{room_type}.players_max={PER_ROOM}"),
+    ];
+    let server = Server::aether(&settings)?;
+    let tokens = server.tokens(clients)?;
+    let before = server.memory_bytes()?;
+    let mut swarm = Swarm::new()?;
+    let newcomer = |(number, token): (usize, &String)| {
+        Newcomer::new(token, room_type, Some(format!("room-{}", number / PER_ROOM)))
+    };
+    swarm.join(server.http, tokens.iter().enumerate().map(newcomer).collect())?;
+    let end = Instant::now() + Duration::from_millis(length.pick(3_000, 500));
+    while Instant::now() < end {
+        swarm.poll(end, &mut |_, _| {})?;
+    }
+    if swarm.lost > 0 {
+        return Err(format!("{} clients were closed", swarm.lost).into());
+    }
+    Ok((server.memory_bytes()? - before) as f64 / clients as f64 / 1e3)
+}

@@ -1,1 +1,172 @@
-pub fn run(_: crate::Length) -> crate::Outcome { Ok(()) }
+//! Many players in one room who all see each other: what that costs beyond the sockets.
+
+use crate::child::{self, Server};
+use crate::figure::judge;
+use crate::games::{CROWD, CROWD_HZ, CROWD_MAX, CROWD_NEAREST, NEAREST_MAX, Steps, Walker};
+use crate::swarm::{Beat, Newcomer, Swarm, encoded};
+use crate::{Length, Outcome};
+use aether_bits::{BitWriter, Replicate};
+use aether_engine::Random;
+use aether_replication::{Link, Mirror};
+use aether_wire::{ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, ServerMessage, Snapshot, StateAck, ViewTick};
+use std::time::{Duration, Instant};
+
+/// Players who are there, in the full form: as many as the room takes.
+const PLAYERS: usize = CROWD_MAX;
+/// A player goes on as before for so many inputs, about.
+const HELD_FOR: u32 = 8;
+const POINTS_ABOVE_MAX: f64 = 8.0;
+const KILOBYTES_MAX: f64 = 60.0;
+const KILOBYTES_NEAREST_MAX: f64 = 10.0;
+
+/// What a run came to.
+struct Measured {
+    /// Shares of a core, in percent.
+    server: f64,
+    load: f64,
+    /// Per client and second, frames and all.
+    bytes: f64,
+    /// Per client and second.
+    messages: f64,
+}
+
+/// How a room looks to its first client, who follows it as a player's program would.
+#[derive(Default)]
+struct Sight {
+    mirror: Option<Mirror>,
+    snapshots: u64,
+    updates: u64,
+    unreadable: u64,
+}
+
+pub fn run(length: Length) -> Outcome {
+    let players = length.pick(PLAYERS, 50);
+    println!("{players} players in one room, inputs and state {CROWD_HZ} times a second, over WebSocket.");
+    println!("Everyone moves all the time: position at 1 cm, velocity at 1 cm/s, 8-bit heading.");
+    println!("\n                     server   load   kB/s per client   messages/s");
+    let (everyone, sight) = play(CROWD, players, length)?;
+    show("everyone visible", &everyone);
+    sight.check(players)?;
+    let snapshot = everyone.bytes / f64::from(CROWD_HZ);
+    let bare = Server::bare(&["bare-crowd".to_owned(), format!("--bytes={snapshot:.0}")])?;
+    let bare = measure(&mut filled(&bare, None, players)?, &bare, length, &mut Sight::default())?;
+    show("bare loop", &bare);
+    let (nearest, _) = play(CROWD_NEAREST, players, length)?;
+    show(&format!("nearest {NEAREST_MAX} visible"), &nearest);
+    let above = everyone.server - bare.server;
+    let (kilobytes, kilobytes_nearest) = (everyone.bytes / 1e3, nearest.bytes / 1e3);
+    judge("crowd-bytes", kilobytes, "kB/s", "under 60 kB/s", kilobytes < KILOBYTES_MAX);
+    let met = kilobytes_nearest < KILOBYTES_NEAREST_MAX;
+    judge("crowd-nearest-bytes", kilobytes_nearest, "kB/s", "under 10 kB/s", met);
+    judge("crowd", above, "points above the bare loop", "8 points of one core or less", above <= POINTS_ABOVE_MAX);
+    Ok(())
+}
+
+fn play(room_type: &str, players: usize, length: Length) -> Outcome<(Measured, Sight)> {
+    let server = Server::games(&["webtransport.enabled=false".to_owned()])?;
+    let mut sight = Sight::default();
+    let mut swarm = filled(&server, Some(room_type), players)?;
+    // The first client came in first, and has missed some of what was said since; another comes and follows from the start.
+    let measured = measure(&mut swarm, &server, length, &mut sight)?;
+    Ok((measured, sight))
+}
+
+/// Players who are in the room, or on the bare loop.
+fn filled(server: &Server, room_type: Option<&str>, players: usize) -> Outcome<Swarm> {
+    let newcomers = match room_type {
+        None => (0..players).map(|_| Newcomer { hello: None }).collect(),
+        Some(room_type) => {
+            server.tokens(players)?.iter().map(|token| Newcomer::new(token, room_type, None)).collect()
+        }
+    };
+    let mut swarm = Swarm::new()?;
+    swarm.join(server.http, newcomers)?;
+    Ok(swarm)
+}
+
+fn measure(swarm: &mut Swarm, server: &Server, length: Length, sight: &mut Sight) -> Outcome<Measured> {
+    let clients = swarm.len();
+    let settle = Instant::now() + Duration::from_millis(length.pick(2_000, 300));
+    let mut random = Random::new(1);
+    let mut beat = Beat::new(CROWD_HZ, clients);
+    let mut messages = 0_u64;
+    let mut turns = vec![0; clients];
+    let mut began = None;
+    while Instant::now() < settle + length.measured() {
+        if began.is_none() && Instant::now() >= settle {
+            began = Some((Instant::now(), server.cpu_seconds()?, child::own_cpu_seconds()?, swarm.bytes_in));
+            messages = 0;
+            *sight = Sight { mirror: sight.mirror.take(), ..Sight::default() };
+        }
+        while let Some((number, _)) = beat.due(Instant::now()) {
+            let client = (number % clients as u64) as usize;
+            if random.below(HELD_FOR) == 0 {
+                turns[client] = random.below(3) as i32 - 1;
+            }
+            let seq = InputSeq((number / clients as u64) as u32 + 1);
+            swarm.send(client, &encoded(&step(seq, turns[client]))?);
+        }
+        swarm.poll(beat.next(), &mut |client, message| {
+            messages += 1;
+            if client == clients - 1 {
+                sight.take(message);
+            }
+        })?;
+    }
+    let (began, server_cpu, load_cpu, bytes) = began.ok_or("nothing was measured")?;
+    let seconds = began.elapsed().as_secs_f64();
+    if swarm.lost > 0 {
+        return Err(format!("{} clients were closed", swarm.lost).into());
+    }
+    Ok(Measured {
+        server: (server.cpu_seconds()? - server_cpu) / seconds * 100.0,
+        load: (child::own_cpu_seconds()? - load_cpu) / seconds * 100.0,
+        bytes: (swarm.bytes_in - bytes) as f64 / seconds / clients as f64,
+        messages: messages as f64 / seconds / clients as f64,
+    })
+}
+
+fn step(seq: InputSeq, turn: i32) -> ClientMessage {
+    let mut writer = BitWriter::new();
+    Steps { turn }.write_full(&mut writer);
+    let bytes = InputBytes::new(&writer.to_bytes()).unwrap_or_default();
+    let payloads = vec![InputPayload::Packed(bytes)];
+    ClientMessage::Inputs(Inputs { first_seq: seq, payloads, ack: StateAck::NONE, view: ViewTick::default() })
+}
+
+impl Sight {
+    fn take(&mut self, message: &[u8]) {
+        let Ok(ServerMessage::Snapshot(Snapshot::Packed(packet))) = ServerMessage::decode(message) else { return };
+        let mirror = self.mirror.get_or_insert_with(|| {
+            Mirror::builder().component::<Walker>().build(Link::Ordered, 1.0 / CROWD_HZ as f32)
+        });
+        match mirror.apply(&packet) {
+            Ok(applied) => {
+                self.snapshots += u64::from(applied.last);
+                self.updates += mirror.updated().len() as u64;
+            }
+            Err(_) => self.unreadable += 1,
+        }
+    }
+
+    /// Bytes count for nothing if they do not show everyone.
+    fn check(&self, players: usize) -> Outcome {
+        let seen = self.mirror.as_ref().map_or(0, |mirror| mirror.entities().count());
+        let updates = self.updates as f64 / self.snapshots.max(1) as f64;
+        println!("  a client sees {seen} players, of whom {updates:.1} move with each snapshot");
+        if seen != players || self.unreadable > 0 || updates < players as f64 * 0.98 {
+            return Err(format!("{} packets were unreadable, or players were missing", self.unreadable).into());
+        }
+        Ok(())
+    }
+}
+
+fn show(name: &str, measured: &Measured) {
+    println!(
+        "{name:<20} {:>5.1}% {:>5.1}% {:>17.1} {:>12.1}",
+        measured.server,
+        measured.load,
+        measured.bytes / 1e3,
+        measured.messages
+    );
+}

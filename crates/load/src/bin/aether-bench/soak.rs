@@ -1,3 +1,5 @@
 #[derive(clap::Args)]
 pub struct SoakArguments {}
-pub fn run(_: &SoakArguments) -> crate::Outcome { Ok(()) }
+pub fn run(_: &SoakArguments) -> crate::Outcome {
+    Ok(())
+}

@@ -60,7 +60,11 @@ struct Client {
 
 enum Stage {
     /// The upgrade was asked for.
-    Upgrading { key: String, head: Vec<u8>, hello: Option<Vec<u8>> },
+    Upgrading {
+        key: String,
+        head: Vec<u8>,
+        hello: Option<Vec<u8>>,
+    },
     /// The hello was said.
     Greeting,
     In,
@@ -161,7 +165,8 @@ impl Swarm {
             if event.is_writable() && !client.out.is_empty() {
                 client.open = client.write(&[]);
             }
-            let closed = event.is_readable() && client.read(&mut self.buffer, &mut self.bytes_in, number, take).is_err();
+            let closed =
+                event.is_readable() && client.read(&mut self.buffer, &mut self.bytes_in, number, take).is_err();
             if closed || !client.open {
                 client.open = false;
                 self.lost += 1;
@@ -213,12 +218,7 @@ impl Client {
         }
     }
 
-    fn take_in(
-        &mut self,
-        bytes: &mut [u8],
-        number: usize,
-        take: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), Closed> {
+    fn take_in(&mut self, bytes: &mut [u8], number: usize, take: &mut dyn FnMut(usize, &[u8])) -> Result<(), Closed> {
         let mut rest = Vec::new();
         let bytes = match &mut self.stage {
             Stage::Upgrading { key, head, hello } => {

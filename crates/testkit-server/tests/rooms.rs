@@ -1,0 +1,302 @@
+//! Rooms: found, made, listed, limited, and ended.
+
+use aether_testkit_server::workshop::{CRASH, HANG, RELEASED};
+use aether_testkit_server::{
+    ClientError, Encoding, JSON, PROTOBUF, Player, TRANSPORTS, TestServer, Transport, until,
+};
+use aether_wire::{
+    ClientMessage, CloseReason, CommandSeq, ErrorCode, GameBody, GameMessage, Hello, RoomId, RoomSelector,
+    ServerMessage, Token,
+};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+fn of_type(name: &str, label: Option<&str>) -> RoomSelector {
+    RoomSelector::Type { name: name.to_owned(), label: label.map(str::to_owned) }
+}
+
+async fn join(server: &TestServer, room: RoomSelector) -> Player {
+    server.join(Transport::WebSocket, PROTOBUF, &hello(server, room)).await
+}
+
+fn hello(server: &TestServer, room: RoomSelector) -> Hello {
+    Hello { room: Some(room), ..server.hello("") }
+}
+
+async fn refusal(server: &TestServer, transport: Transport, hello: &Hello) -> ErrorCode {
+    server.try_join(transport, PROTOBUF, hello).await.err().expect("it is refused").code
+}
+
+fn message(code: u16, seq: u32) -> ClientMessage {
+    ClientMessage::Game(GameMessage { seq: CommandSeq(seq), body: GameBody::Packed { code, payload: vec![1] } })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rooms_are_found_by_type_by_code_and_by_id() {
+    let server = TestServer::start(|_| {}).await;
+    let first = join(&server, of_type("sandbox", None)).await;
+    let (id, code) = (first.welcome.room.clone(), first.welcome.room_code.clone());
+    for transport in TRANSPORTS {
+        for selector in [
+            of_type("sandbox", None),
+            RoomSelector::Code(code.clone()),
+            RoomSelector::Code(code.to_ascii_lowercase()),
+            RoomSelector::Id(id.clone()),
+        ] {
+            let player = server.join(transport, PROTOBUF, &hello(&server, selector.clone())).await;
+            assert_eq!(player.welcome.room, id, "{selector:?}");
+            assert_eq!(player.welcome.room_code, code);
+        }
+        for unknown in [
+            of_type("chess", None),
+            RoomSelector::Code("NOSUCH".into()),
+            RoomSelector::Id(RoomId("00000000-0000-7000-8000-000000000000.local".into())),
+        ] {
+            assert_eq!(refusal(&server, transport, &hello(&server, unknown)).await, ErrorCode::RoomNotFound);
+        }
+        let nowhere = Hello { room: None, ..server.hello("") };
+        assert_eq!(refusal(&server, transport, &nowhere).await, ErrorCode::RoomNotFound);
+    }
+    let by_path = server.connector(PROTOBUF).path(&format!("/api/rooms/{code}/ws"));
+    let nowhere = Hello { room: None, ..server.hello("") };
+    let mut client = by_path.connect(Transport::WebSocket, &nowhere).await.expect("it opens");
+    let Ok(ServerMessage::Welcome(welcome)) = client.next_message().await else { panic!("the address names a room") };
+    assert_eq!(welcome.room, id);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_a_room_is_full_another_is_made() {
+    let server = TestServer::start(|config| {
+        config.room_mut("workshop").players_max = Some(2);
+        config.room_mut("relay").players_max = Some(2);
+    })
+    .await;
+    for name in ["workshop", "relay"] {
+        let first = join(&server, of_type(name, None)).await;
+        let second = join(&server, of_type(name, None)).await;
+        let third = join(&server, of_type(name, None)).await;
+        assert_eq!(first.welcome.room, second.welcome.room);
+        assert_ne!(first.welcome.room, third.welcome.room);
+        for transport in TRANSPORTS {
+            let full = hello(&server, RoomSelector::Id(first.welcome.room.clone()));
+            assert_eq!(refusal(&server, transport, &full).await, ErrorCode::RoomFull, "{name}");
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_tell_rooms_apart_and_the_list_can_be_filtered() {
+    let server = TestServer::start(|_| {}).await;
+    let red = join(&server, of_type("workshop", Some("red"))).await;
+    let red_too = join(&server, of_type("workshop", Some("red"))).await;
+    let blue = join(&server, of_type("workshop", Some("blue"))).await;
+    let plain = join(&server, of_type("workshop", None)).await;
+    let _relay = join(&server, of_type("relay", Some("red"))).await;
+    assert_eq!(red.welcome.room, red_too.welcome.room);
+    assert_ne!(red.welcome.room, blue.welcome.room);
+    assert_ne!(plain.welcome.room, blue.welcome.room);
+    let list = async |query: &str| {
+        let answer = server.get(&format!("/api/rooms{query}")).await;
+        assert_eq!(answer.status, 200, "{query}");
+        answer.json()["rooms"].as_array().expect("a list").clone()
+    };
+    assert_eq!(list("").await.len(), 4);
+    assert_eq!(list("?type=workshop").await.len(), 3);
+    assert_eq!(list("?label=red").await.len(), 2);
+    assert_eq!(list("?type=sandbox").await.len(), 0);
+    let found = &list("?type=workshop&label=red").await[0];
+    assert_eq!(found["id"].as_str(), Some(red.welcome.room.0.as_str()));
+    assert_eq!(found["code"].as_str(), Some(red.welcome.room_code.as_str()));
+    assert_eq!((found["players"].as_u64(), found["playersMax"].as_u64()), (Some(2), Some(300)));
+    assert_eq!((found["type"].as_str(), found["tickHz"].as_u64()), (Some("workshop"), Some(40)));
+    assert_eq!(server.get("/api/rooms?colour=red").await.status, 400);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rooms_that_nobody_uses_end() {
+    let server = TestServer::start(|config| config.rooms.empty_seconds = 0).await;
+    for name in ["workshop", "relay"] {
+        let stays = join(&server, of_type(name, Some("used"))).await;
+        let mut leaves = join(&server, of_type(name, Some("unused"))).await;
+        leaves.send(ClientMessage::Leave).await;
+        assert_eq!(leaves.end().await.reason(), Some(CloseReason::Left));
+        let listed = async || server.get(&format!("/api/rooms?type={name}")).await.json()["rooms"].clone();
+        while listed().await.as_array().is_some_and(|rooms| rooms.len() > 1) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_eq!(listed().await[0]["id"].as_str(), Some(stays.welcome.room.0.as_str()));
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_that_fails_ends_alone() {
+    let server = TestServer::start(|_| {}).await;
+    let mut other = join(&server, of_type("workshop", Some("other"))).await;
+    for (number, transport) in TRANSPORTS.into_iter().enumerate() {
+        let failing = hello(&server, of_type("workshop", Some("failing")));
+        let mut culprit = server.join(transport, PROTOBUF, &failing).await;
+        let bystander = hello(&server, of_type("workshop", Some("failing")));
+        let bystander = server.join(transport, JSON, &bystander).await;
+        culprit.send(message(CRASH, 1)).await;
+        assert_eq!(culprit.end().await.reason(), Some(CloseReason::RoomFailed));
+        assert_eq!(bystander.end().await.reason(), Some(CloseReason::RoomFailed));
+        let failures = number as f64 + 1.0;
+        server.until_metric("aether_room_failures_total", &[("room_type", "workshop")], failures).await;
+        other.send(message(CRASH + 100, 7 + number as u32)).await;
+        let answer = other.answer(7 + number as u32).await;
+        assert_eq!(answer.map(|error| error.code), Some(ErrorCode::BadValue), "the other room goes on");
+    }
+    assert_eq!(server.get("/api/rooms?label=failing").await.json()["rooms"].as_array().map(Vec::len), Some(0));
+    assert_eq!(server.get("/livez").await.status, 200);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_game_that_never_returns_is_named() {
+    let server = TestServer::start(|config| config.rooms.tick_threads = 2).await;
+    let mut stuck = join(&server, of_type("workshop", Some("stuck"))).await;
+    let mut other = join(&server, of_type("workshop", Some("other"))).await;
+    assert_eq!(server.get("/livez").await.status, 200);
+    stuck.send(message(HANG, 1)).await;
+    let answer = loop {
+        let answer = server.get("/livez").await;
+        if answer.status != 200 {
+            break answer;
+        }
+        other.read_for(Duration::from_millis(100)).await;
+    };
+    assert_eq!(answer.status, 503);
+    assert!(answer.body.contains(&stuck.welcome.room.0), "it is named: {}", answer.body);
+    assert_eq!(server.get("/readyz").await.status, 503);
+    other.send(message(CRASH + 100, 1)).await;
+    assert!(other.answer(1).await.is_some(), "a room on another thread goes on");
+    RELEASED.store(true, Ordering::Relaxed);
+    while server.get("/livez").await.status != 200 {
+        other.read_for(Duration::from_millis(50)).await;
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_has_as_many_rooms_as_it_may() {
+    let server = TestServer::start(|config| config.rooms.max = 2).await;
+    let _first = join(&server, of_type("workshop", Some("1"))).await;
+    let _second = join(&server, of_type("relay", Some("2"))).await;
+    for transport in TRANSPORTS {
+        let third = hello(&server, of_type("workshop", Some("3")));
+        assert_eq!(refusal(&server, transport, &third).await, ErrorCode::LimitReached);
+        server.join(transport, PROTOBUF, &hello(&server, of_type("workshop", Some("1")))).await;
+    }
+    server.stop().await;
+}
+
+/// Whether the server refuses to open a connection at all.
+async fn is_turned_away(server: &TestServer, transport: Transport) -> bool {
+    match server.connector(PROTOBUF).open(transport).await {
+        Ok(mut client) => client.next_message().await.is_err(),
+        Err(ClientError::Refused(error)) => error.to_string().contains("503"),
+        Err(_) => transport == Transport::WebTransport,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_has_as_many_connections_as_it_may() {
+    let server = TestServer::start(|config| {
+        config.connections.max = 2;
+        config.connections.per_ip_max = 0;
+        config.connections.per_account_max = 0;
+    })
+    .await;
+    for (number, transport) in TRANSPORTS.into_iter().enumerate() {
+        let first = server.join(transport, PROTOBUF, &server.hello("relay")).await;
+        let second = server.join(transport, PROTOBUF, &server.hello("relay")).await;
+        assert!(is_turned_away(&server, transport).await);
+        assert_eq!(server.metric("aether_connections_refused_total", &[]), number as f64 + 1.0);
+        drop(first);
+        until("a free place", || server.connections() == 1).await;
+        server.join(transport, PROTOBUF, &server.hello("relay")).await;
+        drop(second);
+        until("no connections", || server.connections() == 0).await;
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_has_as_many_connections_as_it_may() {
+    let server = TestServer::start(|config| config.connections.per_account_max = 2).await;
+    for transport in TRANSPORTS {
+        let hello = server.hello("relay");
+        let first = server.join(transport, PROTOBUF, &hello).await;
+        let _second = server.join(transport, PROTOBUF, &hello).await;
+        assert_eq!(refusal(&server, transport, &hello).await, ErrorCode::LimitReached);
+        let before = server.connections();
+        drop(first);
+        until("a free place", || server.connections() < before).await;
+        server.join(transport, PROTOBUF, &hello).await;
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_has_as_many_connections_as_it_may_and_proxies_are_asked_for_it() {
+    let server = TestServer::start(|config| {
+        config.connections.per_ip_max = 2;
+        config.http.trusted_proxies = vec!["127.0.0.1".parse().expect("it is an address")];
+    })
+    .await;
+    let hello = || Hello { token: Some(signed(&server)), ..server.hello("relay") };
+    let _first = server.join(Transport::WebSocket, PROTOBUF, &hello()).await;
+    let _second = server.join(Transport::WebTransport, PROTOBUF, &hello()).await;
+    for transport in TRANSPORTS {
+        assert!(is_turned_away(&server, transport).await, "{}", transport.name());
+    }
+    let upgrade = [
+        ("upgrade", "websocket"),
+        ("connection", "upgrade"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "BwcHBwcHBwcHBwcHBwcHBw=="),
+        ("sec-websocket-protocol", Encoding::Json.subprotocol()),
+    ];
+    let behind = |address| [&upgrade[..], &[("x-forwarded-for", address)]].concat();
+    let none = server.ask(server.http, "GET", "/rt", &upgrade).await;
+    assert_eq!((none.status, none.json()["code"].as_str()), (503, Some("too_many_connections")));
+    for address in ["192.0.2.1", "192.0.2.2"] {
+        // Forged addresses before the last do not count.
+        let forged = format!("127.0.0.1, {address}");
+        let headers = behind(forged.as_str());
+        let mut open = Vec::new();
+        for _ in 0..2 {
+            let before = server.connections();
+            open.push(tokio::spawn(keep_open(server.http, headers.iter().map(owned).collect())));
+            until("another connection", || server.connections() > before).await;
+        }
+        assert_eq!(server.ask(server.http, "GET", "/rt", &headers).await.status, 503, "{address}");
+        for task in open {
+            task.abort();
+        }
+    }
+    server.stop().await;
+}
+
+fn signed(server: &TestServer) -> Token {
+    server.sign(|_| {})
+}
+
+fn owned((name, value): &(&str, &str)) -> (String, String) {
+    ((*name).to_owned(), (*value).to_owned())
+}
+
+/// Upgrades and then says nothing.
+async fn keep_open(address: std::net::SocketAddr, headers: Vec<(String, String)>) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(address).await.expect("the server listens");
+    let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let request = format!("GET /rt HTTP/1.1\r\nhost: {address}\r\n{lines}\r\n");
+    stream.write_all(request.as_bytes()).await.expect("the server reads");
+    let mut bytes = [0; 1_024];
+    while stream.read(&mut bytes).await.is_ok_and(|read| read > 0) {}
+}
