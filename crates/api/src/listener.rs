@@ -9,11 +9,12 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
@@ -82,7 +83,10 @@ async fn serve_stream<S>(stream: S, address: SocketAddr, router: Router, setting
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let begun = Arc::new(Notify::new());
+    let first_request = Arc::clone(&begun);
     let service = service_fn(move |mut request: Request<Incoming>| {
+        begun.notify_one();
         request.extensions_mut().insert(PeerAddress(address));
         router.clone().oneshot(request.map(Body::new))
     });
@@ -99,7 +103,16 @@ where
         .keep_alive_interval(Some(settings.header_time_max))
         .max_header_list_size(HEADER_BYTES_MAX as u32)
         .max_concurrent_streams(Some(64));
-    if let Err(error) = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).await {
+    let mut connection = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
+    // The builder's own deadline begins with the first bytes; a peer that says nothing has to have one too.
+    let result = tokio::select! {
+        result = connection.as_mut() => result,
+        begun = timeout(settings.header_time_max, first_request.notified()) => match begun {
+            Ok(()) => connection.await,
+            Err(_) => return debug!(%address, "no request came in time"),
+        },
+    };
+    if let Err(error) = result {
         debug!(%address, %error, "a connection broke");
     }
 }

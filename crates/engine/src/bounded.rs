@@ -38,6 +38,11 @@ impl<T> BoundedQueue<T> {
         Some(value)
     }
 
+    /// How many are in it; a push that is about to fail may be counted.
+    pub fn len(&self) -> usize {
+        self.length.load(Ordering::Relaxed)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }

@@ -110,6 +110,12 @@ impl RoomHandle {
         !self.mailbox.closed.load(Ordering::SeqCst)
     }
 
+    /// Joins, answers and signals that wait for the next tick.
+    #[must_use]
+    pub fn letters(&self) -> usize {
+        self.mailbox.letters.len()
+    }
+
     /// What the room shows of itself, as of its last tick.
     #[must_use]
     pub fn figures(&self) -> RoomFigures {

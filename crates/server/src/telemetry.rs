@@ -28,6 +28,7 @@ pub(crate) struct RoomMetrics {
     players: Gauge,
     entities: Gauge,
     overload: Gauge,
+    letters: Gauge,
     tick_rate: Gauge,
 }
 
@@ -63,16 +64,18 @@ impl RoomMetrics {
             players: gauge("aether_players", "Players in rooms."),
             entities: gauge("aether_entities", "Entities in rooms."),
             overload: gauge("aether_overload_rung", "The highest rung of the overload ladder of any room."),
+            letters: gauge("aether_room_queue_depth", "Joins, answers and signals that wait for the fullest room."),
             tick_rate: gauge("aether_tick_rate_hertz", "Ticks a second of a room, on average."),
         }
     }
 
     /// Shows what is looked at once a second.
-    pub fn show(&self, rooms: f64, players: f64, entities: f64, overload: f64) {
-        self.rooms.set(rooms);
-        self.players.set(players);
-        self.entities.set(entities);
-        self.overload.set(overload);
+    pub fn show(&self, figures: &KindFigures) {
+        self.rooms.set(figures.rooms);
+        self.players.set(figures.players);
+        self.entities.set(figures.entities);
+        self.overload.set(figures.overload);
+        self.letters.set(figures.letters);
     }
 
     /// How many ticks all rooms of the type have made.
@@ -84,6 +87,18 @@ impl RoomMetrics {
     pub fn show_rate(&self, hertz: f64) {
         self.tick_rate.set(hertz);
     }
+}
+
+/// What is looked at once a second, over all rooms of a type.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KindFigures {
+    pub rooms: f64,
+    pub players: f64,
+    pub entities: f64,
+    /// Of the room on the highest rung.
+    pub overload: f64,
+    /// Of the room with the most.
+    pub letters: f64,
 }
 
 /// Watches one room: it owns the clock, so that the engine needs none.

@@ -1,9 +1,7 @@
 //! A client that is in a room.
 
 use crate::{Client, ClientError, DEADLINE, Path};
-use aether_wire::{
-    ClientMessage, CloseReason, Closing, EntityId, ErrorNotice, Hello, ServerMessage, Token, Welcome,
-};
+use aether_wire::{ClientMessage, CloseReason, Closing, EntityId, ErrorNotice, Hello, ServerMessage, Token, Welcome};
 use std::time::Duration;
 use tokio::time::timeout;
 

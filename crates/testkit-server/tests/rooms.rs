@@ -1,9 +1,7 @@
 //! Rooms: found, made, listed, limited, and ended.
 
 use aether_testkit_server::workshop::{CRASH, HANG, RELEASED};
-use aether_testkit_server::{
-    ClientError, Encoding, JSON, PROTOBUF, Player, TRANSPORTS, TestServer, Transport, until,
-};
+use aether_testkit_server::{ClientError, Encoding, JSON, PROTOBUF, Player, TRANSPORTS, TestServer, Transport, until};
 use aether_wire::{
     ClientMessage, CloseReason, CommandSeq, ErrorCode, GameBody, GameMessage, Hello, RoomId, RoomSelector,
     ServerMessage, Token,
@@ -261,13 +259,12 @@ async fn an_address_has_as_many_connections_as_it_may_and_proxies_are_asked_for_
         ("sec-websocket-key", "BwcHBwcHBwcHBwcHBwcHBw=="),
         ("sec-websocket-protocol", Encoding::Json.subprotocol()),
     ];
-    let behind = |address| [&upgrade[..], &[("x-forwarded-for", address)]].concat();
     let none = server.ask(server.http, "GET", "/rt", &upgrade).await;
     assert_eq!((none.status, none.json()["code"].as_str()), (503, Some("too_many_connections")));
     for address in ["192.0.2.1", "192.0.2.2"] {
         // Forged addresses before the last do not count.
         let forged = format!("127.0.0.1, {address}");
-        let headers = behind(forged.as_str());
+        let headers = [&upgrade[..], &[("x-forwarded-for", forged.as_str())]].concat();
         let mut open = Vec::new();
         for _ in 0..2 {
             let before = server.connections();

@@ -10,6 +10,8 @@ use aether_wire::{EntityId, Tick};
 #[derive(Debug, Default)]
 pub struct Rewind {
     frames: Vec<Frame>,
+    /// The oldest tick and the newest; ticks are recorded one after the other.
+    range: Option<(Tick, Tick)>,
 }
 
 #[derive(Debug, Default)]
@@ -22,14 +24,13 @@ struct Frame {
 impl Rewind {
     /// A history of so many ticks; none if zero.
     pub(crate) fn new(ticks: u16) -> Self {
-        Rewind { frames: (0..ticks).map(|_| Frame::default()).collect() }
+        Rewind { frames: (0..ticks).map(|_| Frame::default()).collect(), range: None }
     }
 
     /// The oldest tick that can still be asked for, and the newest.
     #[must_use]
     pub fn range(&self) -> Option<(Tick, Tick)> {
-        let known = || self.frames.iter().map(|frame| frame.tick).filter(|&tick| tick != Tick::ZERO);
-        Some((known().min()?, known().max()?))
+        self.range
     }
 
     /// Where an entity was at `tick` plus a `fraction` of one. What lies outside the history counts as its nearest end,
@@ -52,6 +53,9 @@ impl Rewind {
         if self.frames.is_empty() {
             return;
         }
+        let reach = self.frames.len() as u32 - 1;
+        let first = self.range.map_or(tick, |(oldest, _)| oldest);
+        self.range = Some((first.max(Tick(tick.0.saturating_sub(reach))), tick));
         let index = tick.0 as usize % self.frames.len();
         let frame = &mut self.frames[index];
         frame.tick = tick;

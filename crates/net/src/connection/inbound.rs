@@ -117,7 +117,7 @@ impl<'a> Inbound<'a> {
         let bucket = match &message {
             ClientMessage::Inputs(_) | ClientMessage::Ack(_) | ClientMessage::MovementDelta(_) => &mut self.inputs,
             // In a relay room, messages to the others are what inputs are elsewhere.
-            ClientMessage::Game(_) if place.readable.is_none() && place.is_relay() => &mut self.inputs,
+            ClientMessage::Game(_) if place.is_relay() => &mut self.inputs,
             _ => &mut self.others,
         };
         if !bucket.take(now) {

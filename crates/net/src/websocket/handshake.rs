@@ -2,7 +2,6 @@
 
 use std::fmt::{self, Display, Formatter};
 
-pub use crate::encoding::Encoding as Subprotocol;
 use crate::encoding::Encoding;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;

@@ -5,6 +5,7 @@ mod kind;
 
 pub(crate) use kind::{Build, GameKind, Registered, RoomKind, Started};
 
+use crate::telemetry::KindFigures;
 use aether_api::{RoomFilter, RoomInfo};
 use aether_engine::recording::Recording;
 use aether_engine::{Ending, RecordingSink, Refusal, RoomNumber, Scheduler, closing};
@@ -191,15 +192,16 @@ impl Rooms {
         let now_ms = self.now_ms();
         let mut relays_over = Vec::new();
         let open = self.open();
-        let mut figures: BTreeMap<&str, [f64; 4]> = self.kinds.keys().map(|name| (name.as_str(), [0.0; 4])).collect();
+        let mut kinds: BTreeMap<&str, KindFigures> = BTreeMap::new();
         for room in open.by_id.values() {
-            if let Some([rooms, players, entities, overload]) = figures.get_mut(room.kind.as_str()) {
-                *rooms += 1.0;
-                *players += f64::from(room.players());
-                if let Started::Game(_, handle) = &room.started {
-                    *entities += f64::from(handle.figures().entities);
-                    *overload = overload.max(f64::from(handle.figures().overload));
-                }
+            let kind = kinds.entry(room.kind.as_str()).or_default();
+            kind.rooms += 1.0;
+            kind.players += f64::from(room.players());
+            if let Started::Game(_, handle) = &room.started {
+                let figures = handle.figures();
+                kind.entities += f64::from(figures.entities);
+                kind.overload = kind.overload.max(f64::from(figures.overload));
+                kind.letters = kind.letters.max(handle.letters() as f64);
             }
             if room.connections.load(Ordering::Relaxed) > 0 || room.players() > 0 {
                 room.used_at_ms.store(now_ms, Ordering::Relaxed);
@@ -214,13 +216,12 @@ impl Rooms {
                 }
             }
         }
+        for kind in self.kinds() {
+            kind.metrics().show(&kinds.get(kind.name.as_str()).copied().unwrap_or_default());
+        }
         drop(open);
         for room in relays_over {
             self.remove(&room, "unused");
-        }
-        for kind in self.kinds() {
-            let [rooms, players, entities, overload] = figures.get(kind.name.as_str()).copied().unwrap_or_default();
-            kind.metrics().show(rooms, players, entities, overload);
         }
     }
 

@@ -1,11 +1,11 @@
 //! The game.
 
-use crate::save;
+use crate::{REWIND_TICKS, save};
 use aether_bits::StateHasher;
 use aether_engine::{Answer, Context, Declaration, Game, Joiner, PlaygroundCommand, Refusal, Request};
 use aether_sandbox_rules::{
-    Controls, EDGE, HIT_RADIUS, Hit, Look, RELOAD_SECONDS, SHOT_SECONDS, Scoreboard, Ship, Shot, Thing, fire, is_near,
-    step, wrap,
+    Controls, EDGE, HIT_RADIUS, Hit, Look, RELOAD_SECONDS, SHOT_SECONDS, SPEED_MAX, Scoreboard, Ship, Shot, Thing,
+    fire, is_near, step, wrap,
 };
 use aether_wire::{CloseReason, EntityId, ErrorCode, PlayerId, RequestId, Tick};
 use aether_world::World;
@@ -200,20 +200,33 @@ impl Sandbox {
                 flying.push((id, PlayerId(shot.shooter), shot.position));
             }
         });
+        let reach = HIT_RADIUS + SPEED_MAX * f32::from(REWIND_TICKS) * seconds;
+        let mut ships = if flying.is_empty() { Vec::new() } else { self.ships(room) };
         for (shot, shooter, place) in flying {
-            let target = self.pilots.keys().copied().find(|&target| {
-                let ship = room.possession(target).filter(|_| target != shooter);
-                let seen = ship.and_then(|ship| room.seen_by(shooter, ship).or_else(|| room.world.place(ship)));
-                seen.is_some_and(|seen| is_near(seen, place, HIT_RADIUS))
+            let hit = ships.iter_mut().find(|(target, ship, at)| {
+                // No ship is farther from where it was seen than it can have flown since.
+                *target != shooter
+                    && is_within_flight(*at, place, reach)
+                    && is_near(room.seen_by(shooter, *ship).unwrap_or(*at), place, HIT_RADIUS)
             });
-            if let Some(target) = target {
+            if let Some((target, ship, at)) = hit {
                 spent.push(shot);
-                self.damage(room, shooter, target);
+                self.damage(room, shooter, *target);
+                *at = room.world.place(*ship).unwrap_or(*at);
             }
         }
         for shot in spent {
             room.world.despawn(shot);
         }
+    }
+
+    /// Where every ship is, in the order of their pilots.
+    fn ships(&self, room: &Context<'_>) -> Vec<(PlayerId, EntityId, [f32; 2])> {
+        let ship = |&pilot: &PlayerId| {
+            let ship = room.possession(pilot)?;
+            Some((pilot, ship, room.world.place(ship)?))
+        };
+        self.pilots.keys().filter_map(ship).collect()
     }
 
     fn damage(&mut self, room: &mut Context<'_>, shooter: PlayerId, target: PlayerId) {
@@ -271,4 +284,12 @@ fn look_of(kind: &str) -> Result<Look, Refusal> {
             Err(Refusal::new(ErrorCode::NotFound, "there are crates, rocks and beacons: kind is crate, rock or beacon"))
         }
     }
+}
+
+/// Whether two places are near each other in a world whose edges meet.
+fn is_within_flight(a: [f32; 2], b: [f32; 2], reach: f32) -> bool {
+    (0..2).all(|axis| {
+        let apart = (a[axis] - b[axis]).abs();
+        apart.min(2.0 * EDGE - apart) <= reach
+    })
 }

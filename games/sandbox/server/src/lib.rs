@@ -10,8 +10,11 @@ use aether_engine::RoomSettings;
 /// The name under which recordings of the sandbox are kept.
 pub const NAME: &str = "sandbox";
 
+/// How far back a shot may hit, in ticks: a second.
+const REWIND_TICKS: u16 = 40;
+
 /// The sandbox's room settings.
 #[must_use]
 pub fn settings() -> RoomSettings {
-    RoomSettings { entities_max: 2_000, rewind_ticks: 40, ..RoomSettings::default() }
+    RoomSettings { entities_max: 2_000, rewind_ticks: REWIND_TICKS, ..RoomSettings::default() }
 }

@@ -49,7 +49,8 @@ pub fn run(length: Length) -> Outcome {
     sight.check(players)?;
     let snapshot = everyone.bytes / f64::from(CROWD_HZ);
     let bare = Server::bare(&["bare-crowd".to_owned(), format!("--bytes={snapshot:.0}")])?;
-    let bare = measure(&mut filled(&bare, None, players)?, &bare, length, &mut Sight::default())?;
+    let mut nothing = Sight::default();
+    let bare = measure(&mut filled(&bare, None, players, &mut nothing)?, &bare, length, &mut nothing)?;
     show("bare loop", &bare);
     let (nearest, _) = play(CROWD_NEAREST, players, length)?;
     show(&format!("nearest {NEAREST_MAX} visible"), &nearest);
@@ -65,14 +66,13 @@ pub fn run(length: Length) -> Outcome {
 fn play(room_type: &str, players: usize, length: Length) -> Outcome<(Measured, Sight)> {
     let server = Server::games(&["webtransport.enabled=false".to_owned()])?;
     let mut sight = Sight::default();
-    let mut swarm = filled(&server, Some(room_type), players)?;
-    // The first client came in first, and has missed some of what was said since; another comes and follows from the start.
+    let mut swarm = filled(&server, Some(room_type), players, &mut sight)?;
     let measured = measure(&mut swarm, &server, length, &mut sight)?;
     Ok((measured, sight))
 }
 
 /// Players who are in the room, or on the bare loop.
-fn filled(server: &Server, room_type: Option<&str>, players: usize) -> Outcome<Swarm> {
+fn filled(server: &Server, room_type: Option<&str>, players: usize, sight: &mut Sight) -> Outcome<Swarm> {
     let newcomers = match room_type {
         None => (0..players).map(|_| Newcomer { hello: None }).collect(),
         Some(room_type) => {
@@ -80,7 +80,7 @@ fn filled(server: &Server, room_type: Option<&str>, players: usize) -> Outcome<S
         }
     };
     let mut swarm = Swarm::new()?;
-    swarm.join(server.http, newcomers)?;
+    swarm.join_and_hear(server.http, newcomers, &mut |client, message| sight.take(client, message))?;
     Ok(swarm)
 }
 
@@ -108,9 +108,7 @@ fn measure(swarm: &mut Swarm, server: &Server, length: Length, sight: &mut Sight
         }
         swarm.poll(beat.next(), &mut |client, message| {
             messages += 1;
-            if client == clients - 1 {
-                sight.take(message);
-            }
+            sight.take(client, message);
         })?;
     }
     let (began, server_cpu, load_cpu, bytes) = began.ok_or("nothing was measured")?;
@@ -135,7 +133,10 @@ fn step(seq: InputSeq, turn: i32) -> ClientMessage {
 }
 
 impl Sight {
-    fn take(&mut self, message: &[u8]) {
+    fn take(&mut self, client: usize, message: &[u8]) {
+        if client != 0 {
+            return;
+        }
         let Ok(ServerMessage::Snapshot(Snapshot::Packed(packet))) = ServerMessage::decode(message) else { return };
         let mirror = self.mirror.get_or_insert_with(|| {
             Mirror::builder().component::<Walker>().build(Link::Ordered, 1.0 / CROWD_HZ as f32)

@@ -89,6 +89,16 @@ impl Swarm {
 
     /// Brings clients in and returns when all are.
     pub fn join(&mut self, address: SocketAddr, newcomers: Vec<Newcomer>) -> Outcome {
+        self.join_and_hear(address, newcomers, &mut |_, _| {})
+    }
+
+    /// As [`Swarm::join`], and hands out what comes meanwhile to those who are in.
+    pub fn join_and_hear(
+        &mut self,
+        address: SocketAddr,
+        newcomers: Vec<Newcomer>,
+        take: &mut dyn FnMut(usize, &[u8]),
+    ) -> Outcome {
         let first = self.clients.len();
         let mut newcomers = newcomers.into_iter().peekable();
         let (mut opening_from, mut progress) = (first, Instant::now());
@@ -98,7 +108,7 @@ impl Swarm {
                     self.open(address, newcomer)?;
                 }
             }
-            self.poll(Instant::now() + Duration::from_millis(50), &mut |_, _| {})?;
+            self.poll(Instant::now() + Duration::from_millis(50), take)?;
             let before = opening_from;
             while self.clients.get(opening_from).is_some_and(|client| matches!(client.stage, Stage::In)) {
                 opening_from += 1;
