@@ -40,7 +40,7 @@ const ROOF: &[&str] = &["aether", "aether-bevy", "aether-load", TESTKIT, "aether
 const ONE_PIECE: &[(&str, &str)] = &[("aether-bits", "aether-bits-derive")];
 
 /// Packages that may read the environment and end the process anywhere in their sources.
-const OWN_THEIR_PROCESS: &[&str] = &["aether-server", "aether-load", "xtask"];
+const OWN_THEIR_PROCESS: &[&str] = &["aether-server", "aether-load", "aether-testkit-server", "xtask"];
 
 const CLIENT: &str = "aether-client";
 const STORE: &str = "aether-store";

@@ -46,6 +46,7 @@ impl Project {
     pub fn excluded_manifests(&self) -> Vec<PathBuf> {
         let mut folders = vec![self.root.join("fuzz")];
         folders.extend(subfolders(&self.root.join("peers")));
+        folders.extend(subfolders(&self.root.join("examples")));
         folders.into_iter().map(|folder| folder.join("Cargo.toml")).filter(|manifest| manifest.is_file()).collect()
     }
 }

@@ -137,5 +137,8 @@ async fn profile(State(admin): State<Admin>, Query(query): Query<ProfileQuery>) 
         Ok(picture)
     });
     let picture = drawn.await.unwrap_or(Ok(Vec::new())).map_err(failed)?;
+    if picture.is_empty() {
+        return Ok("No samples: the process did nothing meanwhile.\n".into_response());
+    }
     Ok(([(header::CONTENT_TYPE, "image/svg+xml")], picture).into_response())
 }

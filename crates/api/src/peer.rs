@@ -77,13 +77,18 @@ fn names_this_machine(headers: &HeaderMap) -> bool {
     headers.get(header::HOST).and_then(|host| host.to_str().ok()).is_some_and(is_local_name)
 }
 
+/// The name of a host, without its port. An IPv6 address keeps its brackets.
+pub(crate) fn name_of(host: &str) -> &str {
+    match host.find(']') {
+        Some(end) => &host[..=end],
+        None => host.split(':').next().unwrap_or(""),
+    }
+}
+
 /// Whether a host, with or without a port, is a name of this machine.
 #[must_use]
 pub fn is_local_name(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or(""),
-        None => host.split(':').next().unwrap_or(""),
-    };
+    let name = name_of(host).trim_matches(['[', ']']);
     name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 

@@ -2,7 +2,7 @@
 
 use crate::error::ApiError;
 use crate::origin::Origins;
-use crate::peer::{Peer, PeerAddress, TrustedProxies};
+use crate::peer::{Peer, PeerAddress, TrustedProxies, name_of};
 use crate::{page, realtime, site, watch};
 use aether_metrics::Registry;
 use aether_net::Gateway;
@@ -21,13 +21,11 @@ use tower_http::timeout::TimeoutLayer;
 
 /// Bytes of a request's body. Nothing here takes more than a few words.
 const BODY_BYTES_MAX: usize = 65_536;
-/// How long a request may take. Upgrades do not count: they are answered at once.
-const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// What the interface asks of the server behind it.
 pub trait Backend: Send + Sync + 'static {
-    /// What the server is.
-    fn server(&self) -> ServerInfo;
+    /// What the server is. `host` is the name by which the client knows it, without a port.
+    fn server(&self, host: Option<&str>) -> ServerInfo;
 
     /// The rooms that are running.
     fn rooms(&self, filter: &RoomFilter) -> Vec<RoomInfo>;
@@ -144,6 +142,8 @@ pub struct Api {
     pub compression: bool,
     /// The UDP port of WebTransport, if that is on; the page may connect to it.
     pub web_transport_port: Option<u16>,
+    /// How long a request may take. Upgrades do not count: they are answered at once.
+    pub request_time_max: Duration,
     /// Where requests are counted.
     pub registry: Registry,
 }
@@ -168,7 +168,7 @@ pub fn router(api: Api) -> Router {
         .route("/api/rooms", get(rooms))
         .route("/api/guest", post(guest))
         .fallback(get(site::serve))
-        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, REQUEST_TIME_MAX));
+        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, api.request_time_max));
     Router::new()
         .route("/rt", get(realtime::upgrade))
         .route("/api/rooms/{code}/ws", get(realtime::upgrade_to_room))
@@ -200,8 +200,9 @@ fn answer(state: Result<(), String>) -> Response {
     }
 }
 
-async fn server(State(api): State<Api>) -> Json<ServerInfo> {
-    Json(api.backend.server())
+async fn server(State(api): State<Api>, headers: HeaderMap) -> Json<ServerInfo> {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    Json(api.backend.server(host.map(name_of)))
 }
 
 async fn rooms(

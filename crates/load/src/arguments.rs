@@ -77,11 +77,11 @@ pub struct LoadArguments {
     pub churn_seconds: Option<u64>,
 
     /// An access token for all bots; without it each asks for a guest's.
-    #[arg(long, env = "AETHER_LOAD_TOKEN", hide_env_values = true, conflicts_with = "token_key")]
+    #[arg(long, env = "LOAD_TOKEN", hide_env_values = true, conflicts_with = "token_key")]
     pub token: Option<String>,
 
-    /// A key to sign a token for each bot with, as `ID:SECRET`.
-    #[arg(long, env = "AETHER_LOAD_TOKEN_KEY", hide_env_values = true)]
+    /// A key to sign a token for each bot with, as `ID:SECRET`: the name of a key file of the server, and its secret.
+    #[arg(long, env = "LOAD_TOKEN_KEY", hide_env_values = true)]
     pub token_key: Option<String>,
 
     /// Delay of everything sent and received, one way.

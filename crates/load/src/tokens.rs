@@ -37,7 +37,7 @@ impl Tokens {
             return Some(Self::Guests);
         };
         let (key_id, secret) = key.split_once(':').filter(|(id, secret)| !id.is_empty() && !secret.is_empty())?;
-        Some(Self::Signed { key: EncodingKey::from_secret(secret.as_bytes()), key_id: key_id.to_owned() })
+        Some(Self::Signed { key: EncodingKey::from_secret(&from_hexadecimal(secret)?), key_id: key_id.to_owned() })
     }
 
     /// A token for a bot.
@@ -48,6 +48,13 @@ impl Tokens {
             Self::Guests => guest_token(address).await,
         }
     }
+}
+
+/// A secret as the server's key files write it.
+fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
+    let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
+    Some(digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect())
 }
 
 #[derive(Serialize)]

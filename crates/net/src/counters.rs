@@ -1,5 +1,6 @@
 //! What the operator sees of connections.
 
+use crate::connection::GONE;
 use aether_metrics::{Counter, Gauge, Histogram, Registry};
 use aether_wire::{ClientMessage, CloseReason, ServerMessage};
 
@@ -24,7 +25,6 @@ pub struct Counters {
     pub(crate) ping_hold: Histogram,
     pub(crate) pong_dispatch: Histogram,
     pub(crate) auth_to_possession: Histogram,
-    closed: Vec<Counter>,
 }
 
 /// What was dropped, by reason.
@@ -55,9 +55,6 @@ impl Counters {
         let drop = |reason: &'static str| {
             counter("aether_drops_total", "Messages of clients that were dropped.", &[("reason", reason)])
         };
-        let close = |reason: &CloseReason| {
-            counter("aether_connections_closed_total", "Connections that ended.", &[("reason", reason.name())])
-        };
         Counters {
             packets_in: packets("in", ClientMessage::NAMES),
             packets_out: packets("out", ServerMessage::NAMES),
@@ -78,9 +75,17 @@ impl Counters {
             ping_hold: seconds("aether_ping_hold_seconds", "From a ping's arrival until its pong is made."),
             pong_dispatch: seconds("aether_pong_dispatch_seconds", "From a pong's making until it is written."),
             auth_to_possession: seconds("aether_auth_to_possession_seconds", "From a hello until a player's entity."),
-            closed: CloseReason::ALL.iter().map(close).collect(),
             registry: registry.clone(),
         }
+        .with_close_reasons()
+    }
+
+    /// Every reason is shown from the start, so that a rate can be told from the first one on.
+    fn with_close_reasons(self) -> Counters {
+        for reason in CloseReason::ALL.iter().map(|reason| reason.name()).chain([GONE]) {
+            self.closed(reason);
+        }
+        self
     }
 
     /// How many connections of a transport are open.
@@ -88,11 +93,9 @@ impl Counters {
         self.registry.gauge("aether_connections", "Open realtime connections.", &[("transport", transport)])
     }
 
-    /// A connection ended.
-    pub(crate) fn closed(&self, reason: CloseReason) {
-        if let Some(counter) = self.closed.get(reason.number() as usize) {
-            counter.inc();
-        }
+    /// Connections that ended for a reason. It is asked for once in a connection's life.
+    pub(crate) fn closed(&self, reason: &'static str) -> Counter {
+        self.registry.counter("aether_connections_closed_total", "Connections that ended.", &[("reason", reason)])
     }
 }
 

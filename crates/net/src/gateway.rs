@@ -117,7 +117,7 @@ impl Gateway {
         let open = self.counters.open(transport.name());
         open.inc();
         let reason = connection::serve(&self, transport, id, visitor).await;
-        self.counters.closed(reason);
+        self.counters.closed(reason).inc();
         open.dec();
     }
 

@@ -48,6 +48,11 @@ pub trait Transport: Send + 'static {
     /// From now on, messages of the client may have so many bytes.
     fn set_message_bytes_max(&mut self, bytes: usize);
 
+    /// Whether the transport itself notices when the other side is gone, however quiet both are.
+    fn notices_silence(&self) -> bool {
+        false
+    }
+
     /// Asks the other side for a sign of life.
     fn queue_probe(&mut self);
 

@@ -117,7 +117,7 @@ impl Backstage {
 }
 
 impl Backend for Backstage {
-    fn server(&self) -> ServerInfo {
+    fn server(&self, host: Option<&str>) -> ServerInfo {
         let room_types = self.rooms.kinds().map(|kind| RoomTypeInfo {
             name: kind.name.clone(),
             tick_hz: kind.tick_hz(),
@@ -125,7 +125,11 @@ impl Backend for Backstage {
             players_max: kind.players_max(),
         });
         let web_transport = self.web_transport.as_ref().map(|(certificates, address)| WebTransportInfo {
-            url: format!("https://{address}/rt"),
+            url: match host.filter(|_| address.ip().is_unspecified()) {
+                // Whoever listens on all addresses is reached by the one that the client used.
+                Some(host) => format!("https://{host}:{}/rt", address.port()),
+                None => format!("https://{address}/rt"),
+            },
             certificate_hash: certificates.hash().map(|hash| STANDARD.encode(hash)),
         });
         ServerInfo {

@@ -60,7 +60,14 @@ pub enum StartError {
     /// The keys cannot be used.
     Keys(KeyError),
     /// An address cannot be listened on.
-    Listen(SocketAddr, std::io::Error),
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The setting that names it.
+        setting: &'static str,
+        /// What the system says.
+        error: std::io::Error,
+    },
     /// A certificate cannot be used.
     Certificate(CertificateError),
     /// WebTransport cannot be offered.
@@ -72,8 +79,8 @@ impl fmt::Display for StartError {
         match self {
             StartError::Config(text) => f.write_str(text),
             StartError::Keys(error) => error.fmt(f),
-            StartError::Listen(address, error) => {
-                write!(f, "{address} cannot be listened on: {error}. Is another server running? Set http.address.")
+            StartError::Listen { address, setting, error } => {
+                write!(f, "{address} cannot be listened on: {error}. Is another server running? Set {setting}.")
             }
             StartError::Certificate(error) => error.fmt(f),
             StartError::WebTransport(address, error) => {
@@ -127,8 +134,8 @@ impl Running {
             version,
         });
         let gateway = Gateway::new(Arc::clone(&door) as _, connection_settings(&config), Counters::new(&registry));
-        let (http_listener, http) = listen(config.http.address).await?;
-        let (admin_listener, admin) = listen(config.http.admin_address).await?;
+        let (http_listener, http) = listen(config.http.address, "http.address").await?;
+        let (admin_listener, admin) = listen(config.http.admin_address, "http.admin_address").await?;
         let transport = open_webtransport(&config, http, &registry)?;
         let web = transport.as_ref().map(|(_, certificates, address)| (certificates.clone(), *address));
         let backstage =
@@ -172,6 +179,7 @@ impl Running {
             proxies: Arc::new(TrustedProxies::new(proxies)),
             origins: Arc::new(Origins::new(origins)),
             compression: config.connections.compression,
+            request_time_max: Duration::from_secs(config.http.request_seconds.into()),
             web_transport_port: self.webtransport.map(|address| address.port()),
             registry: self.registry.clone(),
         });
@@ -314,8 +322,8 @@ fn open_webtransport(
     Ok(Some((server, certificates, address)))
 }
 
-async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
-    let failed = |error| StartError::Listen(address, error);
+async fn listen(address: SocketAddr, setting: &'static str) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |error| StartError::Listen { address, setting, error };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     Ok((listener, bound))

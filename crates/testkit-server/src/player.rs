@@ -2,6 +2,7 @@
 
 use crate::{Client, ClientError, DEADLINE, Path};
 use aether_wire::{ClientMessage, CloseReason, Closing, EntityId, ErrorNotice, Hello, ServerMessage, Token, Welcome};
+use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -11,6 +12,8 @@ pub struct Player {
     pub client: Client,
     /// What the server said when it came in.
     pub welcome: Welcome,
+    /// What was faster than the welcome, on a transport without order.
+    pub(crate) early: VecDeque<ServerMessage>,
 }
 
 /// How a connection ended.
@@ -51,6 +54,14 @@ impl End {
 }
 
 impl Player {
+    /// The next message, whatever it is.
+    pub async fn next(&mut self) -> Result<ServerMessage, ClientError> {
+        match self.early.pop_front() {
+            Some(message) => Ok(message),
+            None => self.client.next_message().await,
+        }
+    }
+
     /// Waits for the message that the test wants, and passes over the others.
     ///
     /// # Panics
@@ -58,7 +69,7 @@ impl Player {
     pub async fn wait<T>(&mut self, what: &str, mut wanted: impl FnMut(ServerMessage) -> Option<T>) -> T {
         let found = async {
             loop {
-                match self.client.next_message().await {
+                match self.next().await {
                     Ok(message) => {
                         if let Some(found) = wanted(message) {
                             return found;
@@ -109,7 +120,7 @@ impl Player {
 
     /// Reads for a while, so that nothing waits.
     pub async fn read_for(&mut self, time: Duration) {
-        let _ = timeout(time, async { while self.client.next_message().await.is_ok() {} }).await;
+        let _ = timeout(time, async { while self.next().await.is_ok() {} }).await;
     }
 
     /// Reads to the end of the connection.

@@ -5,7 +5,7 @@ use aether_net::websocket::codec::{Decoder, Incoming, Opcode, Role, client_frame
 use aether_net::websocket::handshake::{client_key, client_request};
 use aether_wire::limits::JSON_SERVER_MESSAGE_BYTES_MAX;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 /// A WebSocket after its upgrade.
@@ -31,10 +31,25 @@ impl RawSocket {
     /// # Panics
     /// If the server does not upgrade.
     pub async fn open(server: &TestServer, encoding: Encoding, headers: &str) -> RawSocket {
+        let stream = TcpStream::connect(server.http).await.expect("the server listens");
+        RawSocket::upgrade(stream, server, encoding, headers).await
+    }
+
+    /// Opens one for which the system takes in only so many bytes while nobody reads.
+    ///
+    /// # Panics
+    /// If the server does not upgrade.
+    pub async fn open_slow(server: &TestServer, encoding: Encoding, buffer_bytes: u32) -> RawSocket {
+        let socket = TcpSocket::new_v4().expect("the system has sockets");
+        socket.set_recv_buffer_size(buffer_bytes).expect("buffers can be small");
+        let stream = socket.connect(server.http).await.expect("the server listens");
+        RawSocket::upgrade(stream, server, encoding, "").await
+    }
+
+    async fn upgrade(mut stream: TcpStream, server: &TestServer, encoding: Encoding, headers: &str) -> RawSocket {
         let request = client_request(&server.http.to_string(), "/rt", &client_key([7; 16]), Some(encoding));
         let mut request = String::from_utf8(request).expect("requests are text");
         request.insert_str(request.len() - 2, headers);
-        let mut stream = TcpStream::connect(server.http).await.expect("the server listens");
         stream.write_all(request.as_bytes()).await.expect("the server reads");
         let mut head = Vec::new();
         let end = loop {

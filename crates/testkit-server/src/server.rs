@@ -12,6 +12,7 @@ use aether_server::keys::KeyRing;
 use aether_server::tokens::{Claims, Role, Tokens};
 use aether_server::{Running, Server, Sessions};
 use aether_wire::{ErrorNotice, Hello, RoomSelector, ServerMessage, Token};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -170,13 +171,13 @@ impl TestServer {
     ) -> Result<Player, ErrorNotice> {
         let connector = self.connector(encoding);
         let mut client = connector.connect(transport, hello).await.expect("the server opens the connection");
+        let mut early = VecDeque::new();
         loop {
             let message = timeout(DEADLINE, client.next_message()).await.expect("the server answers a hello in time");
             match message.expect("the server answers a hello") {
-                ServerMessage::Welcome(welcome) => return Ok(Player { client, welcome }),
+                ServerMessage::Welcome(welcome) => return Ok(Player { client, welcome, early }),
                 ServerMessage::Error(notice) => return Err(notice),
-                // On a transport without order a datagram may be faster.
-                _ => {}
+                message => early.push_back(message),
             }
         }
     }

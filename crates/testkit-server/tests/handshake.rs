@@ -129,8 +129,8 @@ async fn a_hello_has_a_deadline_and_three_attempts() {
         assert_eq!(End::of(&mut client).await.reason(), Some(CloseReason::Unauthenticated));
 
         let mut client = server.connector(PROTOBUF).connect(transport, &bad).await.expect("it opens");
-        client.send(&ClientMessage::Hello(server.hello("sandbox"))).await.expect("it is sent");
         let refused = timeout(DEADLINE, client.next_message()).await.expect("in time");
+        client.send(&ClientMessage::Hello(server.hello("sandbox"))).await.expect("it is sent");
         let welcomed = timeout(DEADLINE, client.next_message()).await.expect("in time");
         assert!(matches!(refused, Ok(ServerMessage::Error(_))), "{refused:?}");
         assert!(matches!(welcomed, Ok(ServerMessage::Welcome(_))), "{welcomed:?}");

@@ -275,6 +275,7 @@ async fn an_address_has_as_many_connections_as_it_may_and_proxies_are_asked_for_
         for task in open {
             task.abort();
         }
+        until("their end", || server.connections() == 2).await;
     }
     server.stop().await;
 }

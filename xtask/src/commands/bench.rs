@@ -26,7 +26,8 @@ Usage: cargo xtask bench [--short] [--peers] [name...]
             times more it takes
 
 A benchmark's last line reads `<name>: <figure> <unit>, aim <aim>: met` (or
-`missed`); the table at the end repeats these lines.",
+`missed`); one with several aims prints more such lines before it, whose names
+begin with its own. The table at the end repeats them.",
     run,
 };
 
@@ -45,13 +46,19 @@ pub const SHORT_BENCHES: Step = Step {
 struct Bench {
     /// What it is called here and on its last line.
     name: &'static str,
-    package: &'static str,
-    /// The bench target of that package.
-    target: &'static str,
+    kind: Kind,
     /// Whether the peers know this workload.
     has_peer: bool,
     /// Whether `cargo xtask test` runs its short form.
     in_test: bool,
+}
+
+/// How a benchmark is built and started.
+enum Kind {
+    /// A bench target of a package, in the profile for benches.
+    Target { package: &'static str, target: &'static str },
+    /// A whole server over real sockets, in the release build that is also shipped.
+    Network,
 }
 
 /// All benchmarks, in the order they run.
@@ -62,7 +69,16 @@ const BENCHES: &[Bench] = &[
     with_peer(bench("bytes", "aether-replication", "bytes")),
     bench("cubes", "aether-replication", "cubes"),
     bench("world", "aether-engine", "world"),
+    bench("rooms", "aether-engine", "rooms"),
+    network("relay"),
+    network("crowd"),
+    network("spatial-300"),
+    network("connections"),
 ];
+
+/// The program of the network benchmarks, and the packages it needs: its own and that of the server.
+const NETWORK_PROGRAM: &str = "aether-bench";
+const NETWORK_PACKAGES: [&str; 2] = ["aether-load", "aether"];
 
 /// The folder of the peer, outside the workspace so that the product does not depend on it.
 const PEER: &str = "bevy_replicon";
@@ -84,7 +100,7 @@ struct Figure {
 
 /// One line of the closing table.
 struct Row {
-    name: &'static str,
+    name: String,
     own: Figure,
     peer: Option<Figure>,
 }
@@ -129,38 +145,59 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Bench>, Failure> {
 fn measure(project: &Project, benches: &[&'static Bench], options: Options) -> Outcome {
     let mut rows = Vec::new();
     let mut broken = Vec::new();
-    let mut keep = |name: String, figure: Result<Figure, Failure>| {
-        figure
-            .inspect_err(|failure| {
-                println!("{name}: {failure}");
-                broken.push(name);
-            })
-            .ok()
+    let mut keep = |name: String, figures: Result<Vec<(String, Figure)>, Failure>| {
+        figures.unwrap_or_else(|failure| {
+            println!("{name}: {failure}");
+            broken.push(name);
+            Vec::new()
+        })
     };
     for bench in benches {
-        let own = keep(bench.name.into(), own_figure(project, bench, options));
+        let own = keep(bench.name.into(), own_figures(project, bench, options));
         let mut peer = None;
         if options.peers && bench.has_peer {
-            peer = keep(format!("{} of {PEER}", bench.name), peer_figure(project, bench));
+            peer = keep(format!("{} of {PEER}", bench.name), peer_figures(project, bench)).pop();
         }
-        if let Some(own) = own {
-            rows.push(Row { name: bench.name, own, peer });
+        for (name, own) in own {
+            let peer = peer.take_if(|_| name == bench.name).map(|(_, peer)| peer);
+            rows.push(Row { name, own, peer });
         }
     }
     print!("\n{}", table(&rows));
     if broken.is_empty() { Ok(()) } else { Err(Failure::new(format!("without a figure: {}", broken.join(", ")))) }
 }
 
-fn own_figure(project: &Project, bench: &Bench, options: Options) -> Result<Figure, Failure> {
-    let mut command = project.cargo();
-    command.args(["bench", "--package", bench.package, "--bench", bench.target]);
+fn own_figures(project: &Project, bench: &Bench, options: Options) -> Result<Vec<(String, Figure)>, Failure> {
+    let mut command = match bench.kind {
+        Kind::Target { package, target } => {
+            let mut command = project.cargo();
+            command.args(["bench", "--package", package, "--bench", target]);
+            if options.short {
+                command.arg("--");
+            }
+            command
+        }
+        Kind::Network => {
+            let mut command = network_program(project)?;
+            command.arg(bench.name);
+            command
+        }
+    };
     if options.short {
-        command.args(["--", "--short"]);
+        command.arg("--short");
     }
-    figure(&mut command, &format!("{}: ", bench.name))
+    figures(&mut command, "", bench.name)
 }
 
-fn peer_figure(project: &Project, bench: &Bench) -> Result<Figure, Failure> {
+/// Builds the program of the network benchmarks, and the server beside it.
+pub fn network_program(project: &Project) -> Result<std::process::Command, Failure> {
+    let mut build = project.cargo();
+    build.args(["build", "--release"]);
+    process::run(build.args(NETWORK_PACKAGES.iter().flat_map(|package| ["--package", package])))?;
+    Ok(std::process::Command::new(project.target.join("release").join(NETWORK_PROGRAM)))
+}
+
+fn peer_figures(project: &Project, bench: &Bench) -> Result<Vec<(String, Figure)>, Failure> {
     let mut command = project.cargo();
     command.env("CARGO_TARGET_DIR", project.target.join("peers"));
     command.args(["run", "--release", "--locked"]);
@@ -168,31 +205,42 @@ fn peer_figure(project: &Project, bench: &Bench) -> Result<Figure, Failure> {
     command.args(["--ignore-rust-version", "--manifest-path"]);
     command.arg(project.root.join("peers").join(PEER).join("Cargo.toml"));
     command.args(["--", bench.name]);
-    figure(&mut command, &format!("peer {}: ", bench.name))
+    figures(&mut command, "peer ", bench.name)
 }
 
-/// Runs a benchmark, shows what it prints, and reads the figure from its last line.
-fn figure(command: &mut std::process::Command, start: &str) -> Result<Figure, Failure> {
+/// Runs a benchmark, shows what it prints, and reads the figures from its last lines.
+fn figures(command: &mut std::process::Command, start: &str, name: &str) -> Result<Vec<(String, Figure)>, Failure> {
     println!("\n$ {}", process::line(command));
     let unread = |error| Failure::new(format!("its output could not be read: {error}"));
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(unread)?;
-    let mut last = None;
+    let mut found = Vec::new();
     if let Some(output) = child.stdout.take() {
         for line in BufReader::new(output).lines() {
             let line = line.map_err(unread)?;
             println!("{line}");
-            if let Some(rest) = line.strip_prefix(start) {
-                last = Some(rest.to_owned());
-            }
+            found.extend(line.strip_prefix(start).and_then(|line| named_figure(line, name)));
         }
     }
     let status = child.wait().map_err(unread)?;
     if !status.success() {
         return Err(Failure::new(format!("`{}` ended with {status}", process::line(command))));
     }
-    last.as_deref()
-        .and_then(parse)
-        .ok_or_else(|| Failure::new(format!("no line `{start}<figure> <unit>, aim <aim>: met|missed` was printed")))
+    match found.iter().any(|(found, _)| found == name) {
+        true => Ok(found),
+        false => {
+            Err(Failure::new(format!("no line `{start}{name}: <figure> <unit>, aim <aim>: met|missed` was printed")))
+        }
+    }
+}
+
+/// Reads a line that begins with a benchmark's name, or with one that its own begins.
+fn named_figure(line: &str, bench: &str) -> Option<(String, Figure)> {
+    let (name, rest) = line.split_once(": ")?;
+    let further = name.strip_prefix(bench)?;
+    if !further.is_empty() && !further.starts_with('-') {
+        return None;
+    }
+    Some((name.to_owned(), parse(rest)?))
 }
 
 /// Reads what follows the name: `0.61 ms, aim under 0.8 ms: met`, or a peer's `61 ms (version)`.
@@ -222,7 +270,7 @@ fn table(rows: &[Row]) -> String {
     let mut text = String::new();
     for row in rows {
         let measured = format!("{} {}", row.own.value, row.own.unit);
-        text += &format!("{:<16} {measured:<24}", row.name);
+        text += &format!("{:<20} {measured:<32}", row.name);
         if let Some((aim, met)) = &row.own.verdict {
             let verdict = if *met { "met" } else { "missed" };
             text += &format!(" aim {aim}: {verdict}");
@@ -239,7 +287,11 @@ fn table(rows: &[Row]) -> String {
 }
 
 const fn bench(name: &'static str, package: &'static str, target: &'static str) -> Bench {
-    Bench { name, package, target, has_peer: false, in_test: true }
+    Bench { name, kind: Kind::Target { package, target }, has_peer: false, in_test: true }
+}
+
+const fn network(name: &'static str) -> Bench {
+    Bench { name, kind: Kind::Network, has_peer: false, in_test: true }
 }
 
 const fn with_peer(bench: Bench) -> Bench {
@@ -261,6 +313,15 @@ mod tests {
     }
 
     #[test]
+    fn a_benchmark_may_have_more_figures_under_names_that_its_own_begins() {
+        let line = |name: &str| named_figure(&format!("{name}: 1 ms, aim 2 ms: met"), "relay").map(|(name, _)| name);
+        assert_eq!(line("relay"), Some("relay".to_owned()));
+        assert_eq!(line("relay-latency"), Some("relay-latency".to_owned()));
+        assert_eq!(line("relays"), None);
+        assert_eq!(line("crowd"), None);
+    }
+
+    #[test]
     fn a_line_without_a_figure_or_a_verdict_is_refused() {
         assert_eq!(parse("fast, aim under 0.8 ms: met"), None);
         assert_eq!(parse("0.61 ms, aim under 0.8 ms: perhaps"), None);
@@ -270,7 +331,7 @@ mod tests {
     fn the_table_shows_the_ratio_to_a_peer_with_the_same_unit() {
         let own = parse("0.5 ms, aim under 0.8 ms: met").unwrap();
         let peer = parse("60 ms (bevy_replicon 0.45)").unwrap();
-        let text = table(&[Row { name: "replicate-dense", own, peer: Some(peer) }]);
+        let text = table(&[Row { name: "replicate-dense".into(), own, peer: Some(peer) }]);
         assert!(text.contains("aim under 0.8 ms: met"), "{text}");
         assert!(text.contains("120.0 times ours"), "{text}");
     }

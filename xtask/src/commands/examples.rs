@@ -26,7 +26,7 @@ fn test(project: &Project) -> Outcome {
         let mut command = project.cargo();
         // One build folder for all, so that what the examples share with the workspace is built once.
         command.env("CARGO_TARGET_DIR", &project.target);
-        command.args(["test", "--locked", "--manifest-path"]);
+        command.args(["test", "--manifest-path"]);
         process::run(command.arg(manifest))?;
     }
     Ok(())

@@ -3,9 +3,11 @@
 pub mod bench;
 pub mod browser;
 pub mod check;
+pub mod examples;
 pub mod fuzz;
 pub mod run;
 pub mod sim;
+pub mod soak;
 pub mod test;
 pub mod tidy;
 pub mod wasm;
@@ -37,6 +39,7 @@ pub const COMMANDS: &[Command] = &[
     tidy::COMMAND,
     bench::COMMAND,
     sim::COMMAND,
+    soak::COMMAND,
     fuzz::COMMAND,
     wasm::COMMAND,
     web::COMMAND,

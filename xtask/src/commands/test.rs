@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use lexopt::Arg::{Long, Value};
 
-use super::{Command, bench, browser, check, fuzz, sim, text, tidy, wasm};
+use super::{Command, bench, browser, check, examples, fuzz, sim, soak, text, tidy, wasm};
 use crate::failure::{Failure, Outcome};
 use crate::packages;
 use crate::process;
@@ -40,7 +40,9 @@ const STEPS: &[Step] = &[
         needed_by_the_rest: false,
     },
     Step { name: "docs", what: "the documentation builds without a warning", run: docs, needed_by_the_rest: false },
+    examples::EXAMPLES,
     browser::BROWSER,
+    soak::SHORT_SOAK,
     wasm::WASM,
     fuzz::SHORT_FUZZ,
     sim::SIMULATIONS,

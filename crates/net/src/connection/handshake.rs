@@ -24,6 +24,7 @@ const EARLY_MESSAGES_MAX: u32 = 16;
 pub(super) struct Entered {
     pub entrance: Entrance,
     pub player: PlayerId,
+    pub has_resume_token: bool,
     /// When its hello came.
     pub hello_at: Duration,
 }
@@ -53,8 +54,11 @@ pub(super) async fn enter(
             Ok((entrance, player)) => {
                 transport.set_message_bytes_max(gateway.settings.message_bytes_max);
                 let welcome = welcome(gateway, &entrance, id, player);
-                write(&gateway.counters, transport, Path::Reliable, &ServerMessage::Welcome(welcome));
-                return Ok(Entered { entrance, player, hello_at });
+                let has_resume_token = welcome.resume_token.is_some();
+                if !write(&gateway.counters, transport, Path::Reliable, &ServerMessage::Welcome(welcome)) {
+                    return Err(End::told(CloseReason::RoomFailed));
+                }
+                return Ok(Entered { entrance, player, has_resume_token, hello_at });
             }
             Err(refusal) => {
                 let notice = ErrorNotice { code: refusal.code, message: refusal.message, fatal: false };

@@ -9,8 +9,8 @@ use crate::lobby::{Entrance, Place, Standing};
 use crate::readable::{Readable, Unpackable};
 use crate::transport::{Path, Received};
 use aether_wire::{
-    Ack, ClientMessage, CloseReason, CommandError, CommandSeq, ErrorCode, ErrorNotice, GameBody, GameMessage, Inputs,
-    Ping, Pong, Reassembler, ServerMessage, Tick,
+    Ack, ClientMessage, CloseReason, CommandError, CommandSeq, DecodeError, ErrorCode, ErrorNotice, GameBody,
+    GameMessage, Inputs, Ping, Pong, Reassembler, ServerMessage, Tick,
 };
 use std::time::Duration;
 
@@ -82,10 +82,7 @@ impl<'a> Inbound<'a> {
         self.gateway.counters.bytes_in.add(bytes.len() as u64);
         match self.encoding.decode(bytes) {
             Ok(message) => self.message(now, message, place),
-            Err(_) => {
-                self.gateway.counters.decode_errors.inc();
-                self.strike(STRIKES_UNREADABLE);
-            }
+            Err(error) => self.unreadable(&error),
         }
     }
 
@@ -153,12 +150,18 @@ impl<'a> Inbound<'a> {
     /// A message that came in parts. It is never a part itself, so this goes no deeper.
     fn whole(&mut self, now: Duration, bytes: &[u8], place: &mut Inside<'_>) {
         match self.encoding.decode(bytes) {
-            Ok(ClientMessage::Fragment(_)) | Err(_) => {
-                self.gateway.counters.decode_errors.inc();
-                self.strike(STRIKES_UNREADABLE);
-            }
+            Ok(ClientMessage::Fragment(_)) => self.unreadable(&DecodeError::UnknownMessage),
+            Err(error) => self.unreadable(&error),
             Ok(message) => self.message(now, message, place),
         }
+    }
+
+    /// The author of the client is told what is wrong; a client that goes on like this is soon closed.
+    fn unreadable(&mut self, error: &DecodeError) {
+        self.gateway.counters.decode_errors.inc();
+        let (code, message) = (ErrorCode::BadMessage, error.to_string());
+        self.answer(ServerMessage::Error(ErrorNotice { code, message, fatal: false }));
+        self.strike(STRIKES_UNREADABLE);
     }
 
     fn ping(&mut self, Ping { client_time, tick }: Ping, place: &Inside<'_>) {

@@ -20,6 +20,9 @@ use tracing::{debug, info};
 /// How long the last words to a client may take.
 const GOODBYE: Duration = Duration::from_secs(1);
 
+/// The name under which a client counts that went without a word to us.
+pub(crate) const GONE: &str = "gone";
+
 /// How a connection ended.
 enum End {
     /// We close it, and the client is told why.
@@ -35,11 +38,23 @@ impl End {
         End::Told(closing(reason))
     }
 
-    fn reason(&self) -> CloseReason {
+    /// A short name for logs and for a metric's label.
+    fn label(&self) -> &'static str {
         match self {
-            End::Told(closing) => closing.reason,
-            End::Violation(_) => CloseReason::ProtocolViolation,
-            End::Gone => CloseReason::Left,
+            End::Told(closing) => closing.reason.name(),
+            End::Violation(_) => CloseReason::ProtocolViolation.name(),
+            End::Gone => GONE,
+        }
+    }
+
+    /// Says whether the client may come back by its resume token.
+    fn resumable(self, has_token: bool) -> End {
+        match self {
+            End::Told(closing) => {
+                let by_itself = matches!(closing.reason, CloseReason::TimedOut | CloseReason::TooSlow);
+                End::Told(Closing { may_resume: has_token && by_itself, ..closing })
+            }
+            other => other,
         }
     }
 }
@@ -59,7 +74,7 @@ pub(crate) async fn serve(
     mut transport: impl Transport,
     id: ConnectionId,
     visitor: Visitor,
-) -> CloseReason {
+) -> &'static str {
     let address = visitor.address;
     debug!(connection = id.0, %address, transport = transport.name(), "opened");
     let end = match handshake::enter(gateway, &mut transport, id, &visitor).await {
@@ -74,11 +89,12 @@ pub(crate) async fn serve(
                 player = entered.player.0,
                 "joined"
             );
-            play::play(gateway, &mut transport, entered).await
+            let has_token = entered.has_resume_token;
+            play::play(gateway, &mut transport, entered).await.resumable(has_token)
         }
     };
-    let reason = end.reason();
-    info!(connection = id.0, reason = reason.name(), "closed");
+    let reason = end.label();
+    info!(connection = id.0, reason, "closed");
     say_goodbye(&gateway.counters, &mut transport, &end).await;
     drop(visitor.ticket);
     reason
@@ -87,7 +103,11 @@ pub(crate) async fn serve(
 /// The client hears why, if it still listens.
 async fn say_goodbye(counters: &Counters, transport: &mut impl Transport, end: &End) {
     match end {
-        End::Gone => return,
+        // A transport may have a last word of its own, such as the answer to a goodbye.
+        End::Gone => {
+            let _ = timeout(GOODBYE, poll_fn(|cx| transport.poll_flush(cx))).await;
+            return;
+        }
         End::Told(closing) => {
             write(counters, transport, Path::Reliable, &ServerMessage::Closing(closing.clone()));
             transport.queue_close(&Goodbye::Closing(closing));
@@ -103,19 +123,21 @@ async fn say_goodbye(counters: &Counters, transport: &mut impl Transport, end: &
     }
 }
 
-/// Encodes a message and queues it.
-fn write(counters: &Counters, transport: &mut impl Transport, path: Path, message: &ServerMessage) {
+/// Encodes a message and queues it; false if it cannot be written.
+fn write(counters: &Counters, transport: &mut impl Transport, path: Path, message: &ServerMessage) -> bool {
     buffers::with_scratch(|scratch| match transport.encoding().encode(message, scratch) {
         Ok(()) => {
             counters.packets_out[kind_out(message)].inc();
             counters.bytes_out.add(scratch.len() as u64);
             transport.queue(path, scratch);
+            true
         }
         Err(error) => {
             counters.encode_errors.inc();
             debug!(message = message.name(), %error, "a message could not be written");
+            false
         }
-    });
+    })
 }
 
 /// JSON snapshots may be larger than a datagram, so they travel with the reliable messages.

@@ -78,7 +78,9 @@ impl Outbound {
                 (ServerMessage::Correction(_), _) => {
                     write(&gateway.counters, transport, Path::Unreliable, &message);
                 }
-                _ => write(&gateway.counters, transport, Path::Reliable, &message),
+                _ => {
+                    write(&gateway.counters, transport, Path::Reliable, &message);
+                }
             }
         }
         None

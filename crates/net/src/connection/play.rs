@@ -137,7 +137,9 @@ impl Session<'_> {
             self.inbound.each_second(now, &self.entrance);
             let settings = &self.gateway.settings;
             let silent = now.saturating_sub(self.inbound.heard_at);
-            if silent > settings.idle {
+            if transport.notices_silence() {
+                // It ends the link by itself.
+            } else if silent > settings.idle {
                 self.inbound.end.get_or_insert_with(|| End::told(CloseReason::TimedOut));
             } else if silent > settings.idle / 2 {
                 transport.queue_probe();

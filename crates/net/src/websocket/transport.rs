@@ -60,7 +60,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
                 take(Path::Reliable, Received::Probe);
             }
             (Incoming::Pong(_), _) => take(Path::Reliable, Received::Probe),
-            (Incoming::Close { .. }, _) => goodbye = true,
+            (Incoming::Close { code, .. }, _) => {
+                goodbye = true;
+                let payload = code.map(|code| codec::close_payload(code, "")).unwrap_or_default();
+                codec::frame_bytes(&mut answers, Opcode::Close, &payload);
+            }
         });
         if !answers.is_empty() {
             self.out().extend_from_slice(&answers);

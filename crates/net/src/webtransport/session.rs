@@ -253,7 +253,11 @@ impl Transport for WebTransport {
         self.decoder.set_message_bytes_max(bytes);
     }
 
-    /// QUIC asks by itself when the link is quiet.
+    /// QUIC asks by itself when the link is quiet, and ends it when nothing comes back.
+    fn notices_silence(&self) -> bool {
+        true
+    }
+
     fn queue_probe(&mut self) {}
 
     fn queue_close(&mut self, goodbye: &Goodbye<'_>) {

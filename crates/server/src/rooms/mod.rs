@@ -8,7 +8,7 @@ pub(crate) use kind::{Build, GameKind, Registered, RoomKind, Started};
 use crate::telemetry::KindFigures;
 use aether_api::{RoomFilter, RoomInfo};
 use aether_engine::recording::Recording;
-use aether_engine::{Ending, RecordingSink, Refusal, RoomNumber, Scheduler, closing};
+use aether_engine::{Answer, Ending, RecordingSink, Refusal, RoomHandle, RoomNumber, Scheduler, closing};
 use aether_wire::{CloseReason, ErrorCode, RoomId, RoomSelector};
 use code::new_code;
 use kind::NewRoom;
@@ -198,6 +198,7 @@ impl Rooms {
             kind.rooms += 1.0;
             kind.players += f64::from(room.players());
             if let Started::Game(_, handle) = &room.started {
+                refuse_requests(handle);
                 let figures = handle.figures();
                 kind.entities += f64::from(figures.entities);
                 kind.overload = kind.overload.max(f64::from(figures.overload));
@@ -357,6 +358,14 @@ impl Open {
                 self.by_wish.remove(&wish);
             }
         }
+    }
+}
+
+/// There are no services yet, and a room that asks is told so.
+fn refuse_requests(handle: &RoomHandle) {
+    while let Some((id, _)) = handle.next_request() {
+        // A full mailbox means that the room does not keep up; it hears of the next ones.
+        let _ = handle.answer(id, Answer::Failed("this server has no services".to_owned()));
     }
 }
 

@@ -141,7 +141,7 @@ fn cores() -> (usize, usize) {
         let allowed = sched_getaffinity(None).unwrap_or_default();
         let mut usable = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core));
         let first = usable.next().unwrap_or(0);
-        let last = usable.last().unwrap_or(first);
+        let last = usable.next_back().unwrap_or(first);
         if first == last {
             println!("There is only one core: server and load share it, so the figures mean little.");
         }

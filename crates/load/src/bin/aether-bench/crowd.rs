@@ -8,7 +8,9 @@ use crate::{Length, Outcome};
 use aether_bits::{BitWriter, Replicate};
 use aether_engine::Random;
 use aether_replication::{Link, Mirror};
-use aether_wire::{ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, ServerMessage, Snapshot, StateAck, ViewTick};
+use aether_wire::{
+    ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, ServerMessage, Snapshot, StateAck, ViewTick,
+};
 use std::time::{Duration, Instant};
 
 /// Players who are there, in the full form: as many as the room takes.
@@ -75,9 +77,7 @@ fn play(room_type: &str, players: usize, length: Length) -> Outcome<(Measured, S
 fn filled(server: &Server, room_type: Option<&str>, players: usize, sight: &mut Sight) -> Outcome<Swarm> {
     let newcomers = match room_type {
         None => (0..players).map(|_| Newcomer { hello: None }).collect(),
-        Some(room_type) => {
-            server.tokens(players)?.iter().map(|token| Newcomer::new(token, room_type, None)).collect()
-        }
+        Some(room_type) => server.tokens(players)?.iter().map(|token| Newcomer::new(token, room_type, None)).collect(),
     };
     let mut swarm = Swarm::new()?;
     swarm.join_and_hear(server.http, newcomers, &mut |client, message| sight.take(client, message))?;
@@ -138,9 +138,9 @@ impl Sight {
             return;
         }
         let Ok(ServerMessage::Snapshot(Snapshot::Packed(packet))) = ServerMessage::decode(message) else { return };
-        let mirror = self.mirror.get_or_insert_with(|| {
-            Mirror::builder().component::<Walker>().build(Link::Ordered, 1.0 / CROWD_HZ as f32)
-        });
+        let mirror = self
+            .mirror
+            .get_or_insert_with(|| Mirror::builder().component::<Walker>().build(Link::Ordered, 1.0 / CROWD_HZ as f32));
         match mirror.apply(&packet) {
             Ok(applied) => {
                 self.snapshots += u64::from(applied.last);

@@ -124,7 +124,7 @@ fn measure(swarm: &mut Swarm, server: &Server, length: Length) -> Outcome<Measur
             let Some((number, at)) = beat.due(Instant::now()) else { break };
             let stamp = at - epoch;
             sent += u64::from((from..to).contains(&stamp));
-            swarm.send((number % clients as u64) as usize, &message(stamp)?);
+            swarm.send(speaker(number, clients), &message(stamp)?);
         }
         swarm.poll(beat.next(), &mut |_, message| tally.take(message))?;
     }
@@ -144,6 +144,14 @@ fn measure(swarm: &mut Swarm, server: &Server, length: Length) -> Outcome<Measur
         latency: tally.latency,
         lost: expected.saturating_sub(tally.arrived) + (swarm.lost - lost_before) as u64,
     })
+}
+
+/// Whose turn it is. The members of a room take theirs one after the other, all over the interval: would they all speak at
+/// once, there would be more to collect than in life.
+fn speaker(turn: u64, clients: usize) -> usize {
+    let turn = (turn % clients as u64) as usize;
+    let rooms = clients / PER_ROOM;
+    turn % rooms * PER_ROOM + turn / rooms
 }
 
 /// What arrives.

@@ -8,7 +8,7 @@ use aether_load::client::{Client, Connector, Transport};
 use aether_sandbox_rules::Controls;
 use aether_wire::{
     ClientMessage, CommandSeq, GameBody, GameMessage, Hello, InputBytes, InputPayload, InputSeq, Inputs, RoomSelector,
-    ServerMessage, StateAck, Token, ViewTick,
+    ServerMessage, StateAck, Token, ViewTick, Welcome,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -98,9 +98,13 @@ async fn soak(server: &Server, arguments: &SoakArguments) -> Outcome {
         resumes: AtomicU64::new(0),
         troubles: Mutex::default(),
     });
-    println!("{} bots come, play for up to {} s and go, for {:.1} minutes.", arguments.bots, STAY.as_secs(), arguments.minutes);
-    let bots: Vec<_> =
-        (0..arguments.bots).map(|number| tokio::spawn(live(Arc::clone(&shared), number))).collect();
+    println!(
+        "{} bots come, play for up to {} s and go, for {:.1} minutes.",
+        arguments.bots,
+        STAY.as_secs(),
+        arguments.minutes
+    );
+    let bots: Vec<_> = (0..arguments.bots).map(|number| tokio::spawn(live(Arc::clone(&shared), number))).collect();
     let samples = watch(server, &shared, length).await;
     shared.over.store(true, Ordering::Relaxed);
     for bot in bots {
@@ -238,13 +242,8 @@ async fn visit(
         },
     };
     let mut client = shared.connector.connect(transport, &hello).await.map_err(|error| error.label())?;
-    let answer = tokio::time::timeout(WELCOME_DEADLINE, client.next_message()).await;
-    let welcome = match answer.map_err(|_| "no welcome in time".to_owned())? {
-        Ok(ServerMessage::Welcome(welcome)) => welcome,
-        Ok(ServerMessage::Error(error)) => return Err(error.code.name().to_owned()),
-        Ok(other) => return Err(format!("{} instead of a welcome", other.name())),
-        Err(error) => return Err(error.label()),
-    };
+    let welcome = tokio::time::timeout(WELCOME_DEADLINE, welcomed(&mut client)).await;
+    let welcome = welcome.map_err(|_| "no welcome in time".to_owned())??;
     let counter = if is_resuming { &shared.resumes } else { &shared.joins };
     counter.fetch_add(1, Ordering::Relaxed);
     play(shared, &mut client, random, is_sandbox).await?;
@@ -260,21 +259,32 @@ async fn visit(
     Ok(None)
 }
 
+/// Waits for the welcome, which a datagram of the first state may overtake.
+async fn welcomed(client: &mut Client) -> Result<Welcome, String> {
+    loop {
+        match client.next_message().await.map_err(|error| error.label())? {
+            ServerMessage::Welcome(welcome) => return Ok(welcome),
+            ServerMessage::Error(error) => return Err(error.code.name().to_owned()),
+            ServerMessage::Closing(closing) => return Err(closing.reason.name().to_owned()),
+            _ => {}
+        }
+    }
+}
+
 async fn play(shared: &Shared, client: &mut Client, random: &mut Random, is_sandbox: bool) -> Result<(), String> {
     let end = Instant::now() + STAY.mul_f32(random.unit());
     let mut interval = tokio::time::interval(PLAY_INTERVAL);
     let mut seq = 0;
     while Instant::now() < end && !shared.over.load(Ordering::Relaxed) {
         let mut closed = false;
+        let mut hear = |frame: &[u8]| closed |= matches!(ServerMessage::decode(frame), Ok(ServerMessage::Closing(_)));
         tokio::select! {
             _ = interval.tick() => {
                 seq += 1;
                 let message = if is_sandbox { steer(seq, random) } else { chat(random) };
                 client.queue(&message).map_err(|error| error.label())?;
             }
-            received = client.receive(&mut |frame| {
-                closed |= matches!(ServerMessage::decode(frame), Ok(ServerMessage::Closing(_)));
-            }) => received.map_err(|error| error.label())?,
+            received = client.receive(&mut hear) => received.map_err(|error| error.label())?,
         }
         if closed {
             return Err("closed by the server".to_owned());

@@ -7,7 +7,9 @@ use crate::{Length, Outcome};
 use aether_bits::{BitWriter, Replicate};
 use aether_engine::Random;
 use aether_sandbox_rules::Controls;
-use aether_wire::{ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, ServerMessage, Snapshot, StateAck, ViewTick};
+use aether_wire::{
+    ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, ServerMessage, Snapshot, StateAck, ViewTick,
+};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -31,7 +33,9 @@ struct Pilot {
 
 pub fn run(length: Length) -> Outcome {
     let players = length.pick(300, 30);
-    println!("{players} ships of the sandbox, each with a player on a WebSocket; {HERTZ} ticks and snapshots a second.");
+    println!(
+        "{players} ships of the sandbox, each with a player on a WebSocket; {HERTZ} ticks and snapshots a second."
+    );
     let settings = ["tick_hz=40", "snapshot_hz=40", "players_max=300"].map(|set| format!("room.sandbox.{set}"));
     let server = Server::aether(&settings)?;
     let mut swarm = Swarm::new()?;

@@ -1,0 +1,31 @@
+//! The stream of a WebTransport client: its messages are the same however it is cut, and none is longer than allowed.
+
+#![no_main]
+
+use aether_net::webtransport::framing::{Decoder, append};
+use aether_net::Violation;
+use libfuzzer_sys::fuzz_target;
+
+const LIMIT: usize = 300;
+
+fuzz_target!(|input: (u8, &[u8])| {
+    let (cut, bytes) = input;
+    let (whole, end) = hear(bytes, bytes.len());
+    assert_eq!(hear(bytes, usize::from(cut)), (whole.clone(), end));
+    let mut again = Vec::new();
+    whole.iter().for_each(|message| append(&mut again, message));
+    assert!(bytes.starts_with(&again), "a message has one form");
+});
+
+fn hear(bytes: &[u8], chunk_bytes: usize) -> (Vec<Vec<u8>>, Option<Violation>) {
+    let mut decoder = Decoder::new(LIMIT);
+    let mut heard = Vec::new();
+    for chunk in bytes.chunks(chunk_bytes.max(1)) {
+        let result = decoder.feed(chunk, &mut |message| heard.push(message.to_vec()));
+        assert!(heard.last().is_none_or(|message| !message.is_empty() && message.len() <= LIMIT));
+        if let Err(violation) = result {
+            return (heard, Some(violation));
+        }
+    }
+    (heard, None)
+}

@@ -1,0 +1,62 @@
+//! A server under bots that come and go, for as long as one likes.
+
+use std::ffi::OsString;
+
+use lexopt::Arg::Long;
+use lexopt::ValueExt;
+
+use super::{Command, bench};
+use crate::failure::{Failure, Outcome};
+use crate::process;
+use crate::project::Project;
+use crate::steps::Step;
+
+pub const COMMAND: Command = Command {
+    name: "soak",
+    summary: "Lets bots come and go for a while and sees whether the server stays as it was.",
+    help: "
+Usage: cargo xtask soak --minutes N [--bots K]
+
+  --minutes N   for how long; 0.2 is enough to see that it works
+  --bots K      how many bots, 100 if not given
+
+Bots connect over WebSocket and WebTransport, play for a random while, and
+leave, drop or resume. Every five seconds a line shows the server's memory,
+rooms, connections, players and dropped messages. It fails if memory grows, if a
+room is stuck, or if anything is left after the last bot has gone.",
+    run,
+};
+
+/// The short form for `cargo xtask test`.
+pub const SHORT_SOAK: Step = Step {
+    name: "soak",
+    what: "a server under bots that come and go stays as it was, in a short form",
+    run: |project| soak(project, MINUTES_IN_TEST, None),
+    needed_by_the_rest: false,
+};
+
+/// Long enough for every bot to come and go, short enough for every test run.
+const MINUTES_IN_TEST: f64 = 0.2;
+
+fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let (mut minutes, mut bots) = (None, None);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("minutes") => minutes = Some(parser.value()?.parse()?),
+            Long("bots") => bots = Some(parser.value()?.parse()?),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let minutes = minutes.ok_or_else(|| Failure::new("say for how long: `cargo xtask soak --minutes 10`"))?;
+    soak(project, minutes, bots)
+}
+
+fn soak(project: &Project, minutes: f64, bots: Option<u32>) -> Outcome {
+    let mut command = bench::network_program(project)?;
+    command.args(["soak", "--minutes", &minutes.to_string()]);
+    if let Some(bots) = bots {
+        command.args(["--bots", &bots.to_string()]);
+    }
+    process::run(&mut command)
+}
