@@ -1,9 +1,11 @@
 //! A router behind a socket, with deadlines and limits on everything a peer can drag out.
 
 use crate::peer::PeerAddress;
+use aether_net::{Shares, network_of};
 use axum::Router;
 use axum::body::Body;
-use http::Request;
+use http::header::HOST;
+use http::{HeaderValue, Request, Version};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -14,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
@@ -27,6 +29,9 @@ const UNSENT_BYTES_MAX: u32 = 16_384;
 const HEADER_BYTES_MAX: usize = 16_384;
 /// Headers of a request.
 const HEADERS_MAX: usize = 64;
+/// How long a connection may last that does not become a realtime one; those end this by their upgrade. Whoever idles longer
+/// connects anew.
+const LIFETIME_MAX: Duration = Duration::from_secs(120);
 /// After a failure to accept, such as too many open files, the listener waits so long.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -36,14 +41,16 @@ pub struct ListenerSettings {
     /// From the first byte to the end of a request's headers, and for the TLS handshake.
     pub header_time_max: Duration,
     /// Connections that are no realtime ones.
-    pub connections_max: usize,
+    pub connections_max: u32,
+    /// The same of one address.
+    pub per_address_max: u32,
     /// For TLS.
     pub tls: Option<TlsAcceptor>,
 }
 
 /// Accepts connections until the task is dropped.
 pub async fn serve(listener: TcpListener, router: Router, settings: ListenerSettings) {
-    let places = Arc::new(Semaphore::new(settings.connections_max));
+    let places = Shares::default();
     loop {
         let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -54,7 +61,9 @@ pub async fn serve(listener: TcpListener, router: Router, settings: ListenerSett
             }
         };
         // Beyond the limit a connection is closed at once: waiting would fill the system's queue for everyone.
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+        let network = network_of(address.ip());
+        let place = places.take(network, settings.per_address_max, settings.connections_max);
+        let Some(place) = place else { continue };
         prepare(&stream);
         let (router, settings) = (router.clone(), settings.clone());
         tokio::spawn(async move {
@@ -87,7 +96,13 @@ where
     let first_request = Arc::clone(&begun);
     let service = service_fn(move |mut request: Request<Incoming>| {
         begun.notify_one();
-        request.extensions_mut().insert(PeerAddress(address));
+        let is_old = request.version() == Version::HTTP_10;
+        request.extensions_mut().insert(PeerAddress { socket: address, is_old });
+        // HTTP/2 names the host in the address alone.
+        let host = request.uri().authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok());
+        if let (Some(host), false) = (host, request.headers().contains_key(HOST)) {
+            request.headers_mut().insert(HOST, host);
+        }
         router.clone().oneshot(request.map(Body::new))
     });
     let mut builder = Builder::new(TokioExecutor::new());
@@ -108,7 +123,10 @@ where
     let result = tokio::select! {
         result = connection.as_mut() => result,
         begun = timeout(settings.header_time_max, first_request.notified()) => match begun {
-            Ok(()) => connection.await,
+            Ok(()) => match timeout(LIFETIME_MAX, connection).await {
+                Ok(result) => result,
+                Err(_) => return debug!(%address, "a connection lasted too long"),
+            },
             Err(_) => return debug!(%address, "no request came in time"),
         },
     };

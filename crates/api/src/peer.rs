@@ -5,7 +5,24 @@ use std::net::{IpAddr, SocketAddr};
 
 /// The address of the socket that a request came by; the listener puts it into each request.
 #[derive(Clone, Copy, Debug)]
-pub struct PeerAddress(pub SocketAddr);
+pub struct PeerAddress {
+    /// The other end.
+    pub socket: SocketAddr,
+    /// Whether the request is of HTTP/1.0, which no browser speaks but many a proxy does.
+    pub is_old: bool,
+}
+
+/// Headers by which a proxy shows itself.
+const PROXY_HEADERS: [&str; 8] = [
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+    "cf-connecting-ip",
+    "true-client-ip",
+];
 
 /// Who sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +56,7 @@ impl TrustedProxies {
     /// Who sent a request that came by this socket.
     #[must_use]
     pub fn peer(&self, socket: IpAddr, headers: &HeaderMap) -> Peer {
-        let forwarded = headers.get("x-forwarded-for").is_some() || headers.get(header::FORWARDED).is_some();
+        let forwarded = PROXY_HEADERS.iter().any(|name| headers.contains_key(*name));
         let address = if self.contains(socket) { self.behind(headers).unwrap_or(socket) } else { socket };
         let is_local = socket.is_loopback() && address.is_loopback() && !forwarded && names_this_machine(headers);
         Peer { address, is_local }

@@ -151,7 +151,8 @@ pub struct Api {
 impl Api {
     /// Who sent a request.
     pub(crate) fn peer(&self, address: PeerAddress, headers: &HeaderMap) -> Peer {
-        self.proxies.peer(address.0.ip(), headers)
+        let peer = self.proxies.peer(address.socket.ip(), headers);
+        Peer { is_local: peer.is_local && !address.is_old, ..peer }
     }
 }
 

@@ -13,6 +13,10 @@ use axum::extract::{Extension, Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use hyper_util::rt::TokioIo;
+use hyper_util::server::conn::auto::upgrade::{Parts, downcast};
+use std::io::Cursor;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
 use tracing::debug;
 
 /// `GET /rt`: the hello says which room is meant.
@@ -65,9 +69,25 @@ fn begin(
     let gateway = api.gateway.clone();
     let visitor = Visitor { address: peer.address, is_local: peer.is_local, room, ticket };
     tokio::spawn(async move {
-        match on_upgrade.await {
-            Ok(stream) => gateway.serve(WebSocket::new(TokioIo::new(stream), encoding, compressed), visitor).await,
-            Err(error) => debug!(%error, "an upgrade did not finish"),
+        let stream = match on_upgrade.await {
+            Ok(stream) => stream,
+            Err(error) => return debug!(%error, "an upgrade did not finish"),
+        };
+        match downcast::<TokioIo<TcpStream>>(stream) {
+            // The usual case goes without the layers of HTTP, which cost time on every read and write.
+            Ok(Parts { io, read_buf, .. }) if read_buf.is_empty() => {
+                // Though it is empty, it holds on to the memory that the request was read into.
+                drop(read_buf);
+                gateway.serve(WebSocket::new(io.into_inner(), encoding, compressed), visitor).await;
+            }
+            Ok(Parts { io, read_buf, .. }) => {
+                let (read, write) = tokio::io::split(io.into_inner());
+                let stream = tokio::io::join(Cursor::new(read_buf).chain(read), write);
+                Box::pin(gateway.serve(WebSocket::new(stream, encoding, compressed), visitor)).await;
+            }
+            Err(stream) => {
+                Box::pin(gateway.serve(WebSocket::new(TokioIo::new(stream), encoding, compressed), visitor)).await;
+            }
         }
     });
     Ok(switching(&upgrade.accept, encoding, compressed))

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::declaration::{Declaration, Message};
 use crate::request::Answer;
 use aether_bits::{Component, StateHasher};
+use aether_wire::limits::TEXT_BYTES_MAX;
 use aether_wire::{
     CloseReason, EntityId, ErrorCode, MovementDelta, PlayerId, PlaygroundSpawn, RequestId, SpawnRequest,
 };
@@ -169,6 +170,9 @@ impl Refusal {
     /// A refusal with a sentence that says what to do.
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Refusal { code, message: message.into() }
+        let mut message = message.into();
+        // A longer one would not fit the message that carries it.
+        message.truncate(message.floor_char_boundary(TEXT_BYTES_MAX));
+        Refusal { code, message }
     }
 }

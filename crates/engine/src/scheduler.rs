@@ -41,6 +41,9 @@ pub struct Scheduler {
     next_room: AtomicU64,
 }
 
+/// What a room that has just come is expected to take of a second; the lane's next turn puts what it found in its place.
+const LOAD_EXPECTED_US: u64 = 5_000;
+
 struct LaneHandle {
     commands: Sender<Command>,
     /// What the lane's rooms take of a second, in microseconds.
@@ -83,7 +86,7 @@ impl Scheduler {
         let lane = self.lanes.iter().min_by_key(|lane| lane.load_us.load(Ordering::Relaxed));
         if let Some(lane) = lane {
             // Counted at once, so that rooms which come together do not all go to one lane.
-            lane.load_us.fetch_add(1, Ordering::Relaxed);
+            lane.load_us.fetch_add(LOAD_EXPECTED_US, Ordering::Relaxed);
             let _ = lane.commands.send(Command::Add(number, Box::new(runner)));
         }
         number

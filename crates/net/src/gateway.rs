@@ -4,12 +4,13 @@ use crate::bucket::Rate;
 use crate::connection;
 use crate::counters::Counters;
 use crate::lobby::Lobby;
+use crate::shares::{Share, Shares, network_of};
 use crate::transport::Transport;
+use aether_metrics::Gauge;
 use aether_wire::{CloseReason, ConnectionId, RoomSelector};
-use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What connections may do.
@@ -52,7 +53,7 @@ pub struct Gateway {
     pub(crate) counters: Counters,
     started: Instant,
     next_connection: AtomicU64,
-    doors: Arc<Doors>,
+    open: Shares<IpAddr>,
     /// Milliseconds until the server stops, plus one; 0 while it does not.
     stopping: AtomicU32,
 }
@@ -71,14 +72,7 @@ pub struct Visitor {
 
 /// A share of the limits on connections, given back when dropped.
 pub struct Ticket {
-    doors: Arc<Doors>,
-    address: IpAddr,
-}
-
-#[derive(Default)]
-struct Doors {
-    by_address: Mutex<HashMap<IpAddr, u32>>,
-    open: AtomicU32,
+    _share: Share<IpAddr>,
 }
 
 impl Gateway {
@@ -91,7 +85,7 @@ impl Gateway {
             counters,
             started: Instant::now(),
             next_connection: AtomicU64::new(1),
-            doors: Arc::default(),
+            open: Shares::default(),
             stopping: AtomicU32::new(0),
         })
     }
@@ -99,16 +93,15 @@ impl Gateway {
     /// A share of the limits for a new connection; none if the server or the address has as many as it may.
     #[must_use]
     pub fn ticket(&self, address: IpAddr) -> Option<Ticket> {
-        let mut by_address = self.doors.by_address.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_address = by_address.get(&address).copied().unwrap_or(0);
-        let full = self.connections() >= self.settings.connections_max;
-        if self.stopping().is_some() || full || of_address >= self.settings.per_address_max {
+        let ConnectionSettings { connections_max, per_address_max, .. } = self.settings;
+        let share = match self.stopping() {
+            Some(_) => None,
+            None => self.open.take(network_of(address), per_address_max, connections_max),
+        };
+        if share.is_none() {
             self.counters.refused.inc();
-            return None;
         }
-        by_address.insert(address, of_address + 1);
-        self.doors.open.fetch_add(1, Ordering::Relaxed);
-        Some(Ticket { doors: Arc::clone(&self.doors), address })
+        share.map(|share| Ticket { _share: share })
     }
 
     /// Serves a connection until it ends.
@@ -116,9 +109,10 @@ impl Gateway {
         let id = ConnectionId(self.next_connection.fetch_add(1, Ordering::Relaxed));
         let open = self.counters.open(transport.name());
         open.inc();
+        // Also when the task is dropped or fails.
+        let _closed = Closed(open);
         let reason = connection::serve(&self, transport, id, visitor).await;
         self.counters.closed(reason).inc();
-        open.dec();
     }
 
     /// Tells every client that the server will stop, and lets nobody in any more.
@@ -129,7 +123,7 @@ impl Gateway {
     /// How many connections are open.
     #[must_use]
     pub fn connections(&self) -> u32 {
-        self.doors.open.load(Ordering::Relaxed)
+        self.open.total()
     }
 
     /// The time since the gateway was made.
@@ -144,16 +138,12 @@ impl Gateway {
     }
 }
 
-impl Drop for Ticket {
+/// Counts a connection as closed when it is dropped.
+struct Closed(Gauge);
+
+impl Drop for Closed {
     fn drop(&mut self) {
-        self.doors.open.fetch_sub(1, Ordering::Relaxed);
-        let mut by_address = self.doors.by_address.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = by_address.get_mut(&self.address) {
-            *count -= 1;
-            if *count == 0 {
-                by_address.remove(&self.address);
-            }
-        }
+        self.0.dec();
     }
 }
 

@@ -17,6 +17,9 @@ pub trait Lobby: Send + Sync + 'static {
     /// A fresh token by which this player can come back once; `None` where rooms do not allow it.
     fn resume_token(&self, entrance: &Entrance, player: PlayerId) -> Option<Token>;
 
+    /// The client has spoken, so it has its welcome, and the resume token in it.
+    fn heard(&self, entrance: &Entrance);
+
     /// What the server is; everything beyond the versions is for those with permission.
     fn manifest(&self, entrance: &Entrance) -> Manifest;
 

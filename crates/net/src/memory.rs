@@ -91,6 +91,10 @@ impl Transport for Memory {
         Poll::Ready(Ok(()))
     }
 
+    fn backlog_bytes(&self) -> usize {
+        self.queued.iter().map(|(_, message)| message.len()).sum()
+    }
+
     fn set_message_bytes_max(&mut self, bytes: usize) {
         self.message_bytes_max = bytes;
     }

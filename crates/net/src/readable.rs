@@ -2,6 +2,7 @@
 
 use aether_bits::{Basis, BitReader, BitWriter, Field, Kind, ReadError, RecordSchema, Schema, Value};
 use aether_replication::{Link, Mirror};
+use aether_wire::limits::NUMBER_SIZE_MAX;
 use aether_wire::{
     EntityFields, EntityId, Event, Fields, GameBody, InputBytes, InputPayload, Inputs, JsonSnapshot, SnapshotMode,
 };
@@ -205,7 +206,9 @@ fn record_from_json(fields: &[Field], json: &Json, name: &str) -> Result<Value, 
 }
 
 fn numbers_from_json(count: usize, json: &Json, name: &str) -> Result<Value, Unpackable> {
-    let number = |json: &Json| json.as_f64().map(|number| number as f32).filter(|number| number.is_finite());
+    // A number beyond every world is a slip or an attack, and not one to bring into range; so is one that is none.
+    let number =
+        |json: &Json| json.as_f64().map(|number| number as f32).filter(|number| number.abs() <= NUMBER_SIZE_MAX);
     let numbers: Option<Vec<f32>> = match json {
         Json::Array(list) if list.len() == count => list.iter().map(number).collect(),
         single if count == 1 => number(single).map(|number| vec![number]),

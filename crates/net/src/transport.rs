@@ -45,6 +45,9 @@ pub trait Transport: Send + 'static {
     /// Writes what is queued; ready when the system has taken all of it.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>>;
 
+    /// Bytes that are queued and that the system has not taken yet.
+    fn backlog_bytes(&self) -> usize;
+
     /// From now on, messages of the client may have so many bytes.
     fn set_message_bytes_max(&mut self, bytes: usize);
 

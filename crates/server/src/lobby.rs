@@ -3,15 +3,16 @@
 use crate::resumes::{Comeback, Presented, Resumes};
 use crate::rooms::{Rooms, Started};
 use crate::sessions::Sessions;
-use crate::tokens::{Identity, Role, Tokens};
+use crate::tokens::{Identity, Tokens};
 use aether_engine::{Joiner, Refusal};
 use aether_metrics::Registry;
 use aether_net::lobby::{Entrance, Entry, Lobby, Place, SessionCheck, Standing};
+use aether_net::{Share, Shares};
 use aether_wire::{ErrorCode, Hello, Manifest, PROTOCOL_VERSION, PlayerId, RoomSelector, Token};
 use std::any::Any;
-use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The server's answer to everyone at the door.
@@ -20,7 +21,9 @@ pub(crate) struct Door {
     pub sessions: Arc<Sessions>,
     pub tokens: Arc<Tokens>,
     pub resumes: Resumes,
-    pub accounts: Arc<Accounts>,
+    /// How many connections each account has.
+    pub accounts: Shares<String>,
+    pub per_account_max: u32,
     /// Whether tokens under the development key count, for those on this machine.
     pub accepts_development: bool,
     pub registry: Registry,
@@ -28,54 +31,16 @@ pub(crate) struct Door {
     pub version: &'static str,
 }
 
-/// How many connections each account has.
-pub(crate) struct Accounts {
-    pub per_account_max: u32,
-    open: Mutex<HashMap<String, u32>>,
-}
-
-/// A connection's share of its account's limit.
-struct AccountHold {
-    accounts: Arc<Accounts>,
-    user: String,
-}
-
 /// What a connection holds while it lasts.
 struct Held {
     _room: crate::rooms::Hold,
-    _account: AccountHold,
+    _account: Share<String>,
     /// Tells the resume token whether the connection still lives.
     alive: Arc<()>,
+    /// Whether the client was heard from.
+    heard: Arc<AtomicBool>,
     comeback: Comeback,
     grace: Duration,
-}
-
-impl Accounts {
-    pub fn new(per_account_max: u32) -> Arc<Accounts> {
-        Arc::new(Accounts { per_account_max, open: Mutex::default() })
-    }
-
-    fn enter(self: &Arc<Self>, user: &str) -> Result<AccountHold, Refusal> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = open.entry(user.to_owned()).or_insert(0);
-        if *count >= self.per_account_max {
-            return Err(Refusal::new(ErrorCode::LimitReached, "your account has as many connections as it may"));
-        }
-        *count += 1;
-        Ok(AccountHold { accounts: Arc::clone(self), user: user.to_owned() })
-    }
-}
-
-impl Drop for AccountHold {
-    fn drop(&mut self) {
-        let mut open = self.accounts.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = open.get_mut(&self.user) {
-            *count -= 1;
-            if *count == 0 {
-                open.remove(&self.user);
-            }
-        }
-    }
 }
 
 impl Door {
@@ -92,8 +57,8 @@ impl Door {
         let selector = selector.cloned().or_else(|| self.only_type()).ok_or_else(|| {
             Refusal::new(ErrorCode::RoomNotFound, "say which room you mean: by id, by code or by type")
         })?;
-        let account = self.accounts.enter(&identity.user)?;
-        let (room, hold) = self.rooms.find(&selector)?;
+        let account = self.account(&identity.user)?;
+        let (room, hold) = self.rooms.find(&selector, entry.address)?;
         let joiner = Joiner {
             user: identity.user.clone(),
             name: identity.name.clone(),
@@ -116,7 +81,11 @@ impl Door {
             name: identity.name,
             role: identity.role,
         };
-        Ok(entrance(&room, place, Held { _room: hold, _account: account, alive: Arc::new(()), comeback, grace }))
+        Ok(entrance(
+            &room,
+            place,
+            Held { _room: hold, _account: account, alive: Arc::default(), heard: Arc::default(), comeback, grace },
+        ))
     }
 
     fn come_back(&self, token: Token, entry: &Entry) -> Result<Entrance, Refusal> {
@@ -127,7 +96,7 @@ impl Door {
                 "the resume token was not accepted: join anew with your access token",
             )
         };
-        let comeback = match self.resumes.present(&token) {
+        let comeback = match self.resumes.look(&token) {
             Presented::Good(comeback) => *comeback,
             Presented::Unknown => return Err(refused()),
             Presented::Reused(session) => {
@@ -135,17 +104,27 @@ impl Door {
                 return Err(refused());
             }
         };
-        if self.sessions.enter(comeback.session) == Standing::Ended {
+        if self.sessions.standing(comeback.session, true) == Standing::Ended {
             return Err(refused());
         }
-        let account = self.accounts.enter(&comeback.user)?;
-        let (room, hold) = self.rooms.find(&RoomSelector::Id(comeback.room.clone())).map_err(|_| refused())?;
+        let account = self.account(&comeback.user)?;
+        let (room, hold) =
+            self.rooms.find(&RoomSelector::Id(comeback.room.clone()), entry.address).map_err(|_| refused())?;
         let Started::Game(_, handle) = &room.started else { return Err(refused()) };
         let link = handle.resume(comeback.player, entry.link).map_err(|_| busy())?;
         let place = Place::Room { room: handle.clone(), link };
         let grace = Duration::from_secs_f32(room.resume_seconds);
         self.registry.counter("aether_resumes_total", "Players who came back by a resume token.", &[]).inc();
-        Ok(entrance(&room, place, Held { _room: hold, _account: account, alive: Arc::new(()), comeback, grace }))
+        let held =
+            Held { _room: hold, _account: account, alive: Arc::default(), heard: Arc::default(), comeback, grace };
+        self.resumes.use_up(&token, &held.heard);
+        Ok(entrance(&room, place, held))
+    }
+
+    fn account(&self, user: &str) -> Result<Share<String>, Refusal> {
+        self.accounts
+            .take(user.to_owned(), self.per_account_max, u32::MAX)
+            .ok_or_else(|| Refusal::new(ErrorCode::LimitReached, "your account has as many connections as it may"))
     }
 
     fn identify(&self, hello: &Hello, is_local: bool) -> Result<Identity, Refusal> {
@@ -186,6 +165,12 @@ impl Lobby for Door {
         }
         let comeback = Comeback { player, ..held.comeback.clone() };
         Some(self.resumes.issue(comeback, &held.alive, held.grace))
+    }
+
+    fn heard(&self, entrance: &Entrance) {
+        if let Some(held) = entrance.hold.downcast_ref::<Held>() {
+            held.heard.store(true, Ordering::Relaxed);
+        }
     }
 
     fn manifest(&self, entrance: &Entrance) -> Manifest {
@@ -237,14 +222,4 @@ fn busy() -> Refusal {
 /// The time, in seconds since 1970.
 pub(crate) fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_secs())
-}
-
-/// The name of a role, for the page.
-pub(crate) fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::Player => "player",
-        Role::ReadOnly => "read-only",
-        Role::Developer => "developer",
-        Role::Admin => "admin",
-    }
 }

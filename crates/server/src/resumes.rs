@@ -5,6 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -31,7 +32,7 @@ pub(crate) enum Presented {
     Good(Box<Comeback>),
     /// Nobody knows it, or it came too late.
     Unknown,
-    /// It was used before: whoever holds its successor may not be the player, so the session is to end.
+    /// It was used before, by someone who was heard from since: one of the two is not the player, so the session is to end.
     Reused(SessionId),
 }
 
@@ -51,7 +52,9 @@ enum State {
         lost_at: Option<Instant>,
     },
     Used {
-        session: SessionId,
+        comeback: Box<Comeback>,
+        /// Whether whoever used it was heard from since. Until then the welcome with the next token may have been lost.
+        heard: Arc<AtomicBool>,
         at: Instant,
     },
 }
@@ -72,17 +75,27 @@ impl Resumes {
         Token::new(text)
     }
 
-    /// Uses a token up.
-    pub fn present(&self, token: &Token) -> Presented {
+    /// Where a token leads. It is not used up by that: the way back may turn out to be barred for now.
+    pub fn look(&self, token: &Token) -> Presented {
+        let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        match tokens.get(&hash(token.reveal())) {
+            None => Presented::Unknown,
+            Some(State::Fresh { comeback, .. }) => Presented::Good(comeback.clone()),
+            Some(State::Used { comeback, heard, .. }) if heard.load(Ordering::Relaxed) => {
+                Presented::Reused(comeback.session)
+            }
+            Some(State::Used { comeback, .. }) => Presented::Good(comeback.clone()),
+        }
+    }
+
+    /// Uses a token up; `heard` tells when whoever used it is heard from.
+    pub fn use_up(&self, token: &Token, heard: &Arc<AtomicBool>) {
         let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(state) = tokens.get_mut(&hash(token.reveal())) else { return Presented::Unknown };
-        let session = match state {
-            State::Fresh { comeback, .. } => comeback.session,
-            State::Used { session, .. } => return Presented::Reused(*session),
-        };
-        match std::mem::replace(state, State::Used { session, at: Instant::now() }) {
-            State::Fresh { comeback, .. } => Presented::Good(comeback),
-            State::Used { .. } => Presented::Reused(session),
+        if let Some(state) = tokens.get_mut(&hash(token.reveal())) {
+            let comeback = match state {
+                State::Fresh { comeback, .. } | State::Used { comeback, .. } => comeback.clone(),
+            };
+            *state = State::Used { comeback, heard: Arc::clone(heard), at: Instant::now() };
         }
     }
 
@@ -125,8 +138,13 @@ mod tests {
     fn a_token_is_good_once_and_its_second_use_is_noticed() {
         let (resumes, connection) = (Resumes::default(), Arc::new(()));
         let token = resumes.issue(comeback(), &connection, Duration::ZERO);
-        assert_eq!(resumes.present(&token), Presented::Good(Box::new(comeback())));
-        assert_eq!(resumes.present(&token), Presented::Reused(SessionId(5)));
+        let good = || Presented::Good(Box::new(comeback()));
+        assert_eq!(resumes.look(&token), good());
+        let heard = Arc::new(AtomicBool::new(false));
+        resumes.use_up(&token, &heard);
+        assert_eq!(resumes.look(&token), good(), "the welcome may have been lost");
+        heard.store(true, Ordering::Relaxed);
+        assert_eq!(resumes.look(&token), Presented::Reused(SessionId(5)));
     }
 
     #[test]
@@ -136,13 +154,13 @@ mod tests {
         resumes.sweep();
         drop(connection);
         resumes.sweep();
-        assert_eq!(resumes.present(&token), Presented::Unknown);
+        assert_eq!(resumes.look(&token), Presented::Unknown);
     }
 
     #[test]
     fn a_guess_is_unknown() {
         let resumes = Resumes::default();
-        assert_eq!(resumes.present(&Token::new("guess")), Presented::Unknown);
-        assert_eq!(resumes.present(&Token::new("")), Presented::Unknown);
+        assert_eq!(resumes.look(&Token::new("guess")), Presented::Unknown);
+        assert_eq!(resumes.look(&Token::new("")), Presented::Unknown);
     }
 }

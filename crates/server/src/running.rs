@@ -3,7 +3,7 @@
 use crate::backend::Backstage;
 use crate::config::Config;
 use crate::keys::{KeyError, KeyRing};
-use crate::lobby::{Accounts, Door, unix_seconds};
+use crate::lobby::{Door, unix_seconds};
 use crate::resumes::Resumes;
 use crate::rooms::{Rooms, RoomsSettings};
 use crate::server::Server;
@@ -15,7 +15,7 @@ use aether_engine::{Clock, Scheduler};
 use aether_metrics::Registry;
 use aether_net::certificate::{CertificateError, Certificates};
 use aether_net::webtransport::{WebTransportServer, WebTransportSettings};
-use aether_net::{ConnectionSettings, Counters, Gateway, Rate, Visitor};
+use aether_net::{ConnectionSettings, Counters, Gateway, Rate, Shares, Visitor};
 use aether_wire::RoomSelector;
 use std::fmt;
 use std::net::SocketAddr;
@@ -24,12 +24,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 use tracing::{error, info, warn};
 
 /// How long connections have for their last words after the rooms have ended.
 const LAST_WORDS: Duration = Duration::from_secs(3);
+/// HTTP connections of one address beyond those that become realtime ones.
+const HTTP_CONNECTIONS_BESIDE: u32 = 32;
+/// How long rooms have to end. One that never returns is left behind.
+const ROOMS_END: Duration = Duration::from_secs(5);
+/// Rooms that one address may have made on a public server; players behind one router share an address.
+const ROOMS_PER_ADDRESS_MAX: u32 = 16;
 /// How often certificates are looked at.
 const CERTIFICATES_EVERY: Duration = Duration::from_secs(60);
 /// A generated certificate is replaced so long before it expires: a client that just learned its hash can still use it.
@@ -49,6 +56,8 @@ pub struct Running {
     gateway: Arc<Gateway>,
     backstage: Arc<Backstage>,
     tasks: Vec<JoinHandle<()>>,
+    webtransport_task: Option<JoinHandle<()>>,
+    close_webtransport: Arc<Notify>,
     stopping: Arc<AtomicBool>,
 }
 
@@ -118,6 +127,8 @@ impl Running {
         let settings = RoomsSettings {
             rooms_max: config.rooms.max,
             empty: Duration::from_secs(config.rooms.empty_seconds.into()),
+            // On one's own machine everyone has the same address.
+            per_address_max: if config.is_public() { ROOMS_PER_ADDRESS_MAX } else { u32::MAX },
             recordings,
         };
         let rooms = Arc::new(Rooms::new(server.configured(&config, &registry)?, scheduler, settings));
@@ -127,7 +138,8 @@ impl Running {
             sessions: Arc::clone(&sessions),
             tokens: Arc::clone(&tokens),
             resumes: Resumes::default(),
-            accounts: Accounts::new(limit(config.connections.per_account_max)),
+            accounts: Shares::default(),
+            per_account_max: limit(config.connections.per_account_max),
             accepts_development: config.accepts_development(),
             registry: registry.clone(),
             started: Instant::now(),
@@ -150,6 +162,8 @@ impl Running {
             gateway,
             backstage,
             tasks: Vec::new(),
+            webtransport_task: None,
+            close_webtransport: Arc::default(),
             stopping: Arc::default(),
         };
         running.serve_http(&config, http_listener, admin_listener)?;
@@ -184,11 +198,18 @@ impl Running {
             registry: self.registry.clone(),
         });
         let header_time_max = Duration::from_secs(config.http.header_seconds.into());
-        let connections_max = config.connections.max;
-        let settings = ListenerSettings { header_time_max, connections_max, tls };
+        let connections_max = limit(config.connections.max);
+        // A page asks for its files by a few connections beside those that count as realtime ones.
+        let per_address_max = if config.is_public() {
+            limit(config.connections.per_ip_max).saturating_add(HTTP_CONNECTIONS_BESIDE)
+        } else {
+            u32::MAX
+        };
+        let settings = ListenerSettings { header_time_max, connections_max, per_address_max, tls };
         let admin_key = config.http.admin_key.as_ref().map(|key| key.expose());
         let admin_router = aether_api::admin::router(Arc::clone(&self.backstage) as _, admin_key);
-        let admin_settings = ListenerSettings { connections_max: 64, tls: None, ..settings.clone() };
+        let admin_settings =
+            ListenerSettings { connections_max: 64, per_address_max: 64, tls: None, ..settings.clone() };
         self.tasks.push(tokio::spawn(listener::serve(http, router, settings)));
         self.tasks.push(tokio::spawn(listener::serve(admin, admin_router, admin_settings)));
         Ok(())
@@ -197,8 +218,14 @@ impl Running {
     fn serve_webtransport(&mut self, mut server: WebTransportServer, config: &Config) {
         let gateway = Arc::clone(&self.gateway);
         let origins = Origins::new(config.http.allowed_origins.iter().map(ToString::to_string).collect());
-        self.tasks.push(tokio::spawn(async move {
-            while let Some(session) = server.accept().await {
+        let close = Arc::clone(&self.close_webtransport);
+        self.webtransport_task = Some(tokio::spawn(async move {
+            loop {
+                let session = tokio::select! {
+                    session = server.accept() => session,
+                    () = close.notified() => return server.close().await,
+                };
+                let Some(session) = session else { return };
                 let address = session.peer.ip();
                 if !origins.allow(session.origin.as_deref(), &session.authority) {
                     continue;
@@ -270,7 +297,7 @@ impl Running {
     }
 
     /// Stops: not ready, no new rooms, players told with a deadline; then rooms end, and everything is flushed.
-    pub async fn stop(self, grace: Duration) {
+    pub async fn stop(mut self, grace: Duration) {
         info!(grace_seconds = grace.as_secs(), connections = self.connections(), "stopping");
         self.backstage.drain();
         self.rooms.close();
@@ -278,11 +305,20 @@ impl Running {
         self.wait_for_no_connections(grace).await;
         let rooms = Arc::clone(&self.rooms);
         // Ending rooms waits for their threads.
-        let _ = tokio::task::spawn_blocking(move || rooms.stop()).await;
+        let ended = tokio::task::spawn_blocking(move || rooms.stop());
+        if tokio::time::timeout(ROOMS_END, ended).await.is_err() {
+            error!("a room does not end; it is left behind");
+        }
         self.wait_for_no_connections(LAST_WORDS).await;
+        if let Some(webtransport) = self.webtransport_task.take() {
+            self.close_webtransport.notify_one();
+            let _ = tokio::time::timeout(LAST_WORDS, webtransport).await;
+        }
         self.stopping.store(true, Ordering::Relaxed);
-        for task in &self.tasks {
+        for task in std::mem::take(&mut self.tasks) {
             task.abort();
+            // Waited for, so that the addresses are free when this returns.
+            let _ = task.await;
         }
         info!(connections = self.connections(), "stopped");
     }

@@ -83,9 +83,10 @@ impl RoomMetrics {
         self.ticks.value()
     }
 
-    /// Shows the rate at which rooms tick.
-    pub fn show_rate(&self, hertz: f64) {
-        self.tick_rate.set(hertz);
+    /// Shows how often a room ticks, given the ticks of all in the last second.
+    pub fn show_rate(&self, ticks: f64) {
+        let rooms = self.rooms.value();
+        self.tick_rate.set(if rooms > 0.0 { ticks / rooms } else { 0.0 });
     }
 }
 

@@ -20,6 +20,9 @@ use uuid::Uuid;
 /// How far the clock of the server that issued a token may be ahead of this one's.
 const CLOCK_AHEAD_SECONDS_MAX: u64 = 60;
 
+/// How long a token may be good at most. Revocations are remembered for longer than that.
+pub const VALID_SECONDS_MAX: u64 = 7 * 86_400;
+
 const ALGORITHM: &str = "HS256";
 
 /// Signs and verifies tokens.
@@ -98,7 +101,7 @@ pub enum TokenError {
     Signature,
     /// For another audience, or none.
     Audience,
-    /// Valid for ever, which no token may be.
+    /// Valid for ever, or for longer than any token may be.
     NoExpiry,
     /// No longer valid.
     Expired,
@@ -188,8 +191,12 @@ impl Tokens {
         if claims.aud.as_ref() != Some(&self.audience) {
             return Err(TokenError::Audience);
         }
-        if claims.exp.ok_or(TokenError::NoExpiry)? <= now {
+        let expires_at = claims.exp.ok_or(TokenError::NoExpiry)?;
+        if expires_at <= now {
             return Err(TokenError::Expired);
+        }
+        if expires_at - now > VALID_SECONDS_MAX {
+            return Err(TokenError::NoExpiry);
         }
         if claims.iat > now.saturating_add(CLOCK_AHEAD_SECONDS_MAX) {
             return Err(TokenError::NotYetValid);
@@ -233,7 +240,9 @@ impl Role {
         Permissions { playground: self >= Self::Developer, inspect: self >= Self::ReadOnly }
     }
 
-    fn name(self) -> &'static str {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Player => "player",
             Self::ReadOnly => "read-only",

@@ -61,6 +61,8 @@ async fn numbers_that_cannot_be_meant_are_refused() {
         let mut player = server.join(transport, JSON, &hello).await;
         let tool = player.possession().await;
         for (aim, sentence) in [
+            ("[1e38, 0]", "aim must be a list of 2 numbers"),
+            ("[0, -1e39]", "aim must be a list of 2 numbers"),
             ("[0.5]", "aim must be a list of 2 numbers"),
             ("\"NaN\"", "aim must be a list of 2 numbers"),
             ("null", "aim must be a list of 2 numbers"),
@@ -73,8 +75,6 @@ async fn numbers_that_cannot_be_meant_are_refused() {
         let errors = || server.metric("aether_decode_errors_total", &[]);
         for text in [
             keys(1, r#"{"aim":[NaN,0]}"#),
-            keys(1, r#"{"aim":[1e38,0]}"#),
-            keys(1, r#"{"aim":[0,-1e39]}"#),
             r#"{"v":2,"kind":"command","seq":1,"feature":"playground","action":"spawn","payload":{"kind":"crate","x":1e38,"y":0,"rotation":0}}"#.into(),
             r#"{"v":2,"kind":"command","seq":1,"clientTime":1,"feature":"movement","action":"delta","payload":{"entity":1,"dx":1e39,"dy":0}}"#.into(),
             format!(r#"{{"v":2,"kind":"command","feature":"chat","action":"say","payload":{}1{}}}"#, "[".repeat(200), "]".repeat(200)),
@@ -304,29 +304,29 @@ async fn ids_of_what_a_player_cannot_see_are_in_no_byte_sent() {
         let mut watcher = server.join(transport, JSON, &server.hello("sandbox")).await;
         let mut others = Vec::new();
         for _ in 0..8 {
-            others.push(server.join(transport, JSON, &server.hello_as(Role::Developer, "sandbox")).await);
+            others.push(server.join(transport, JSON, &server.hello("sandbox")).await);
         }
         // After the world was cleared twice, ids have a generation, and so are numbers that nothing else has by chance.
+        let mut developer = server.join(transport, JSON, &server.hello_as(Role::Developer, "sandbox")).await;
         for seq in 1..=2 {
-            others[0].send(ClientMessage::PlaygroundClear(PlaygroundClear { seq: CommandSeq(seq) })).await;
-            assert_eq!(others[0].answer(seq).await, None);
+            developer.send(ClientMessage::PlaygroundClear(PlaygroundClear { seq: CommandSeq(seq) })).await;
+            assert_eq!(developer.answer(seq).await, None);
         }
         let mut ships = Vec::new();
         for player in [&mut watcher].into_iter().chain(&mut others) {
-            let ship = loop {
-                let ship = player.possession().await;
-                if ship.generation > 0 {
-                    break ship;
-                }
-            };
+            for _ in 0..2 {
+                player.wait("cleared", |message| matches!(message, ServerMessage::Cleared(_)).then_some(())).await;
+            }
+            let ship = player.possession().await;
+            assert!(ship.generation > 0, "{ship:?}");
             ships.push((ship, own_place(player, ship).await));
         }
         let (own, [x, y]) = ships[0];
         let far = |[other_x, other_y]: [f64; 2]| (x - other_x).hypot(y - other_y) > 300.0;
         let hidden: Vec<EntityId> = ships.iter().filter(|(_, place)| far(*place)).map(|(ship, _)| *ship).collect();
         assert!(!hidden.is_empty(), "of nine ships some are far");
-        // The others move, so that there is something to tell.
-        for player in &mut others {
+        // Everyone moves, so that there is something to tell.
+        for player in [&mut watcher].into_iter().chain(&mut others) {
             player.send_frame(keys(1, r#"{"left":true}"#)).await;
         }
         let mut seen = String::new();

@@ -1,7 +1,7 @@
 //! Coming back after a lost connection.
 
 use aether_testkit_server::{JSON, PROTOBUF, TRANSPORTS, TestServer, Transport, until};
-use aether_wire::{ClientMessage, CloseReason, ErrorCode, Hello, Token};
+use aether_wire::{ClientMessage, CloseReason, ErrorCode, Hello, Ping, ServerMessage, Token};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_player_comes_back_to_the_same_ship_over_any_transport() {
@@ -42,8 +42,11 @@ async fn a_token_that_is_used_twice_ends_the_whole_family() {
         let player = server.join(transport, PROTOBUF, &server.hello("sandbox")).await;
         let stolen = player.comeback();
         drop(player);
-        let again = server.join(transport, PROTOBUF, &stolen).await;
+        let mut again = server.join(transport, PROTOBUF, &stolen).await;
         let newest = again.comeback();
+        // Whoever speaks has the successor.
+        again.send(ClientMessage::Ping(Ping::default())).await;
+        again.wait("a pong", |message| matches!(message, ServerMessage::Pong(_)).then_some(())).await;
         let notice = server.try_join(transport, PROTOBUF, &stolen).await.err().expect("it is refused");
         assert_eq!(notice.code, ErrorCode::ResumeRefused);
         assert_eq!(again.end().await.reason(), Some(CloseReason::SessionEnded), "whoever holds the successor is out");

@@ -62,6 +62,8 @@ impl<G: Game> Room<G> {
         for _ in 0..MAILBOX_MAX {
             let Some(letter) = self.mailbox.letters.pop() else { return };
             match letter {
+                // Whoever is gone already would only take a place that nobody can come back to.
+                Letter::Join(_, _, end) if end.lost().is_some() => {}
                 Letter::Join(joiner, link, end) => {
                     self.next_player.0 += 1;
                     self.arrivals.push_back((self.next_player, link, end));

@@ -194,11 +194,13 @@ fn input() -> ClientMessage {
     ClientMessage::Inputs(Inputs { first_seq: InputSeq(1), payloads, ack: StateAck::NONE, view: ViewTick::default() })
 }
 
-/// Does what makes a game of that weakness break.
-fn provoke(weakness: Weakness, room: &Running, client: &LinkEnd) {
+/// Does what makes a game of that weakness break. Whoever joins for that is there as long as the link is kept.
+fn provoke(weakness: Weakness, room: &Running, client: &LinkEnd) -> Option<LinkEnd> {
     match weakness {
         Weakness::None => {}
-        Weakness::JoinAttempt | Weakness::Join => drop(room.handle.join(joiner("trigger"), Link::Ordered).unwrap()),
+        Weakness::JoinAttempt | Weakness::Join => {
+            return Some(room.handle.join(joiner("trigger"), Link::Ordered).unwrap());
+        }
         Weakness::Input => client.push(input()).unwrap(),
         Weakness::Message => {
             let body = GameBody::Packed { code: 0, payload: Vec::new() };
@@ -211,6 +213,7 @@ fn provoke(weakness: Weakness, room: &Running, client: &LinkEnd) {
         Weakness::Leave => client.push(ClientMessage::Leave).unwrap(),
         Weakness::Terminate | Weakness::Drop => room.handle.end().unwrap(),
     }
+    None
 }
 
 #[test]
@@ -223,7 +226,7 @@ fn a_room_whose_game_panics_ends_alone_and_its_players_are_told() {
         let fragile = start(&scheduler, weakness);
         let fine = enter(&healthy, "fine");
         let [ann, ben] = ["ann", "ben"].map(|name| enter(&fragile, name));
-        provoke(weakness, &fragile, &ann);
+        let _trigger = provoke(weakness, &fragile, &ann);
         let ending = scheduler.next_ended(PATIENCE).unwrap();
         assert_eq!(ending, (fragile.number, Ending::Panicked(format!("broke in {weakness:?}"))));
         for link in [&ann, &ben] {

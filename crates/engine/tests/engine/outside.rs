@@ -105,3 +105,12 @@ fn a_recording_is_handed_over_when_the_room_is_gone() {
     drop(room);
     assert_eq!(receiver.recv().unwrap().ticks(), 5);
 }
+
+#[test]
+fn who_is_gone_before_the_tick_takes_no_place() {
+    let mut scene = Scene::new(RoomSettings { resume_ticks: 100, ..settings() });
+    drop(scene.handle.join(joiner("hasty"), Link::Ordered).unwrap());
+    scene.ticks(2);
+    assert_eq!(scene.room.players(), 0);
+    assert_eq!(scene.totals().joins, 0);
+}

@@ -8,6 +8,7 @@ use crate::gateway::Gateway;
 use crate::lobby::{Entrance, Place, Standing};
 use crate::readable::{Readable, Unpackable};
 use crate::transport::{Path, Received};
+use aether_wire::limits::TEXT_BYTES_MAX;
 use aether_wire::{
     Ack, ClientMessage, CloseReason, CommandError, CommandSeq, DecodeError, ErrorCode, ErrorNotice, GameBody,
     GameMessage, Inputs, Ping, Pong, Reassembler, ServerMessage, Tick,
@@ -36,6 +37,8 @@ pub(super) struct Inbound<'a> {
     /// Set when the connection is to end.
     pub end: Option<End>,
     pub heard_at: Duration,
+    /// Whether the client said anything yet.
+    spoke: bool,
     /// Whether the client sent anything since the session was last looked at.
     active: bool,
     session_epoch: u64,
@@ -60,6 +63,7 @@ impl<'a> Inbound<'a> {
             answers: Vec::new(),
             end: None,
             heard_at: now,
+            spoke: false,
             active: true,
             session_epoch: gateway.lobby.sessions().epoch(),
         }
@@ -79,6 +83,12 @@ impl<'a> Inbound<'a> {
             return;
         };
         self.check_session(place.entrance);
+        if self.end.is_some() {
+            return;
+        }
+        if !std::mem::replace(&mut self.spoke, true) {
+            self.gateway.lobby.heard(place.entrance);
+        }
         self.gateway.counters.bytes_in.add(bytes.len() as u64);
         match self.encoding.decode(bytes) {
             Ok(message) => self.message(now, message, place),
@@ -200,7 +210,9 @@ impl<'a> Inbound<'a> {
                         self.answer(ServerMessage::Ack(Ack { seq, error }));
                     }
                 }
-                ClientMessage::Leave => self.end = Some(End::told(CloseReason::Left)),
+                ClientMessage::Leave => {
+                    self.end.get_or_insert_with(|| End::told(CloseReason::Left));
+                }
                 _ => self.gateway.counters.drops.out_of_place.inc(),
             },
         }
@@ -210,6 +222,7 @@ impl<'a> Inbound<'a> {
         match readable.pack_inputs(inputs) {
             Ok(inputs) => Some(ClientMessage::Inputs(inputs)),
             Err(Unpackable(message)) => {
+                let message = short(message);
                 self.answer(ServerMessage::Error(ErrorNotice { code: ErrorCode::BadValue, message, fatal: false }));
                 self.strike(1);
                 None
@@ -224,7 +237,7 @@ impl<'a> Inbound<'a> {
                 let message = "this game has no such feature and action".to_owned();
                 CommandError { code: ErrorCode::UnknownCommand, message }
             }
-            Err(Unpackable(message)) => CommandError { code: ErrorCode::BadValue, message },
+            Err(Unpackable(message)) => CommandError { code: ErrorCode::BadValue, message: short(message) },
         };
         self.answer(ServerMessage::Ack(Ack { seq, error: Some(error) }));
         None
@@ -240,6 +253,12 @@ impl<'a> Inbound<'a> {
             self.end.get_or_insert_with(|| End::told(CloseReason::Flooded));
         }
     }
+}
+
+/// A sentence that fits a message; one that does not would be lost with it.
+fn short(mut message: String) -> String {
+    message.truncate(message.floor_char_boundary(TEXT_BYTES_MAX));
+    message
 }
 
 /// Where the client is, as far as its messages need it.

@@ -90,11 +90,13 @@ pub(crate) async fn serve(
                 "joined"
             );
             let has_token = entered.has_resume_token;
-            play::play(gateway, &mut transport, entered).await.resumable(has_token)
+            let end = play::play(gateway, &mut transport, entered).await.resumable(has_token);
+            info!(connection = id.0, reason = end.label(), "left");
+            end
         }
     };
     let reason = end.label();
-    info!(connection = id.0, reason, "closed");
+    debug!(connection = id.0, reason, "closed");
     say_goodbye(&gateway.counters, &mut transport, &end).await;
     drop(visitor.ticket);
     reason

@@ -10,11 +10,14 @@ use crate::readable::Readable;
 use crate::relay::{Batch, RelaySeat};
 use crate::transport::{Path, Transport};
 use aether_engine::LinkEnd;
-use aether_wire::{PlayerId, ServerMessage, Snapshot, encode_state_packet};
+use aether_wire::{CloseReason, Closing, PlayerId, ServerMessage, Snapshot, encode_state_packet};
 use std::time::Duration;
 
 /// Reliable messages that are written in one go; the others wait their turn, in the bounded queue.
 const TURN_MESSAGES_MAX: usize = 64;
+
+/// Bytes from which on a member of a relay is not given more in one go.
+const TURN_BYTES_MAX: usize = 32_768;
 
 /// Takes what the room has for a client and queues it, as long as the link is free.
 pub(super) struct Outbound {
@@ -33,6 +36,14 @@ impl Outbound {
         match place {
             Place::Room { link, .. } => link.has_news(),
             Place::Relay(seat) => seat.has_news(),
+        }
+    }
+
+    /// Why the room ended the connection, if it did.
+    pub fn closing(&self, place: &Place) -> Option<Closing> {
+        match place {
+            Place::Room { link, .. } => link.closing().cloned(),
+            Place::Relay(seat) => seat.closing().cloned(),
         }
     }
 
@@ -61,8 +72,8 @@ impl Outbound {
         let closing = link.closing();
         for _ in 0..TURN_MESSAGES_MAX {
             let Some(message) = link.next_reliable() else {
-                self.state(gateway, transport, link, readable);
-                return closing.cloned().map(End::Told);
+                let failed = self.state(gateway, transport, link, readable);
+                return failed.or_else(|| closing.cloned().map(End::Told));
             };
             if matches!(*message, ServerMessage::Possession(_))
                 && let Some(hello_at) = self.hello_at.take()
@@ -86,14 +97,15 @@ impl Outbound {
         None
     }
 
-    /// The newest snapshot, if there is one.
+    /// The newest snapshot, if there is one. A client that cannot be told what changed would be wrong for good, so it is
+    /// closed.
     fn state(
         &mut self,
         gateway: &Gateway,
         transport: &mut impl Transport,
         link: &LinkEnd,
         mut readable: Option<&mut Readable>,
-    ) {
+    ) -> Option<End> {
         while let Some(packet) = link.next_state() {
             match &mut readable {
                 None => buffers::with_scratch(|scratch| {
@@ -107,40 +119,55 @@ impl Outbound {
                     Ok(None) => {}
                     Ok(Some(snapshot)) => {
                         let message = ServerMessage::Snapshot(Snapshot::Readable(snapshot));
-                        write(&gateway.counters, transport, path_of_state(self.encoding), &message);
+                        if !write(&gateway.counters, transport, path_of_state(self.encoding), &message) {
+                            return Some(End::told(CloseReason::RoomFailed));
+                        }
                     }
-                    Err(_) => gateway.counters.encode_errors.inc(),
+                    Err(_) => {
+                        gateway.counters.encode_errors.inc();
+                        return Some(End::told(CloseReason::RoomFailed));
+                    }
                 },
             }
             link.recycle(packet);
         }
+        None
     }
 }
 
 fn fill_from_relay(gateway: &Gateway, transport: &mut impl Transport, seat: &RelaySeat) -> Option<End> {
     let closing = seat.closing();
-    while let Some(batch) = seat.next_batch() {
+    if let Some(slow) = closing.filter(|closing| closing.reason == CloseReason::TooSlow) {
+        return Some(End::Told(slow.clone()));
+    }
+    // Not without end, so that what a slow member has not taken stays shared with the others.
+    while transport.backlog_bytes() < TURN_BYTES_MAX {
+        let Some(batch) = seat.next_batch() else { return closing.cloned().map(End::Told) };
         relay_batch(gateway, transport, &batch, seat.player());
     }
-    closing.cloned().map(End::Told)
+    None
 }
 
 fn relay_batch(gateway: &Gateway, transport: &mut impl Transport, batch: &Batch, player: PlayerId) {
     let counters = &gateway.counters;
-    counters.packets_out[EVENT].add(batch.count(player) as u64);
     for frames in batch.framed_runs(player) {
-        counters.bytes_out.add(frames.len() as u64);
         if !transport.queue_framed(frames) {
             return relay_messages(gateway, transport, batch, player);
         }
+        counters.bytes_out.add(frames.len() as u64);
     }
+    counters.packets_out[EVENT].add(batch.count(player) as u64);
 }
 
 /// For transports that frame messages in another way, or another encoding.
 fn relay_messages(gateway: &Gateway, transport: &mut impl Transport, batch: &Batch, player: PlayerId) {
     for message in batch.messages(player) {
         match transport.encoding() {
-            Encoding::Protobuf => transport.queue(Path::Reliable, message),
+            Encoding::Protobuf => {
+                gateway.counters.packets_out[EVENT].inc();
+                gateway.counters.bytes_out.add(message.len() as u64);
+                transport.queue(Path::Reliable, message);
+            }
             Encoding::Json => {
                 if let Ok(message) = ServerMessage::decode(message) {
                     write(&gateway.counters, transport, Path::Reliable, &message);

@@ -3,7 +3,7 @@
 use super::handshake::Entered;
 use super::inbound::{Inbound, Inside};
 use super::outbound::Outbound;
-use super::{End, write};
+use super::{End, GOODBYE, write};
 use crate::encoding::Encoding;
 use crate::gateway::Gateway;
 use crate::lobby::{Entrance, Place};
@@ -24,6 +24,9 @@ const READS_PER_TURN: usize = 4;
 
 /// Writes in one turn, for the same reason.
 const WRITES_PER_TURN: usize = 4;
+
+/// Bytes of answers that may wait for a client.
+const BACKLOG_BYTES_MAX: usize = 65_536;
 
 /// Carries messages both ways until one side ends it.
 pub(super) async fn play(gateway: &Gateway, transport: &mut impl Transport, entered: Entered) -> End {
@@ -67,7 +70,10 @@ impl Session<'_> {
             Place::Room { link, .. } => link.wake_by(cx.waker()),
             Place::Relay(seat) => seat.wake_by(cx.waker()),
         }
-        if let Poll::Ready(end) = self.receive(transport, cx) {
+        // Whoever does not take the answers is not asked for more questions: the link itself pushes back.
+        if transport.backlog_bytes() < BACKLOG_BYTES_MAX
+            && let Poll::Ready(end) = self.receive(transport, cx)
+        {
             return Poll::Ready(end);
         }
         self.look_at_the_time(transport, second, cx);
@@ -105,14 +111,11 @@ impl Session<'_> {
             write(&self.gateway.counters, transport, path, &answer);
         }
         for _ in 0..WRITES_PER_TURN {
+            let backlog = transport.backlog_bytes();
             match transport.poll_flush(cx) {
                 Poll::Ready(Ok(())) => self.stalled_since = None,
                 Poll::Ready(Err(ended)) => return Poll::Ready(ended.into()),
-                Poll::Pending => {
-                    let now = self.gateway.now();
-                    self.stalled_since.get_or_insert(now);
-                    return Poll::Pending;
-                }
+                Poll::Pending => return self.stall(transport.backlog_bytes() < backlog),
             }
             if let Some(answered_at) = answered_at.take() {
                 let took = self.gateway.now().saturating_sub(answered_at);
@@ -128,6 +131,18 @@ impl Session<'_> {
         }
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// The client takes no more for now. It is slow only if nothing moves for long.
+    fn stall(&mut self, moved: bool) -> Poll<End> {
+        let now = self.gateway.now();
+        let since = if moved { now } else { self.stalled_since.unwrap_or(now) };
+        self.stalled_since = Some(since);
+        // The room may have closed meanwhile; what it said last has a moment to get out.
+        match self.outbound.closing(&self.entrance.place) {
+            Some(closing) if now.saturating_sub(since) > GOODBYE => Poll::Ready(End::Told(closing)),
+            _ => Poll::Pending,
+        }
     }
 
     fn look_at_the_time(&mut self, transport: &mut impl Transport, mut second: Pin<&mut Sleep>, cx: &mut Context<'_>) {

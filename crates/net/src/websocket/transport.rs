@@ -140,6 +140,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
         Pin::new(&mut self.stream).poll_flush(cx).map_err(|_: io::Error| Ended::Lost)
     }
 
+    fn backlog_bytes(&self) -> usize {
+        self.out.len() - self.written
+    }
+
     fn set_message_bytes_max(&mut self, bytes: usize) {
         self.decoder.set_message_bytes_max(bytes);
     }

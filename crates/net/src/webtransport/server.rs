@@ -33,8 +33,8 @@ const CONNECTION_WINDOW_BYTES: u32 = 131_072;
 const SEND_WINDOW_BYTES: u64 = 262_144;
 /// Bytes of datagrams that wait to be read. Beyond it the oldest are dropped, since inputs come again.
 const DATAGRAMS_IN_BYTES: usize = 65_536;
-/// Bytes of datagrams that wait to be sent. It is small because state that waits becomes old.
-const DATAGRAMS_OUT_BYTES: usize = 16_384;
+/// Bytes of datagrams that wait to be sent: the largest snapshot, and hardly more, because state that waits becomes old.
+const DATAGRAMS_OUT_BYTES: usize = 65_536;
 /// Connections that nobody has looked at yet. A look takes microseconds, so that only a flood gets here.
 const INCOMING_MAX: usize = 1_024;
 /// Bytes that are kept of such a connection, and of all such together.

@@ -249,6 +249,10 @@ impl Transport for WebTransport {
         Poll::Ready(Ok(()))
     }
 
+    fn backlog_bytes(&self) -> usize {
+        self.out.len() - self.written
+    }
+
     fn set_message_bytes_max(&mut self, bytes: usize) {
         self.decoder.set_message_bytes_max(bytes);
     }

@@ -56,7 +56,10 @@ pub(crate) fn run(server: Server, arguments: &ServeArguments, recordings: Option
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("The runtime cannot start: {error}")),
     };
-    runtime.block_on(serve(server, config, recordings))
+    let code = runtime.block_on(serve(server, config, recordings));
+    // What hangs does not keep the program.
+    runtime.shutdown_background();
+    code
 }
 
 async fn serve(server: Server, config: Config, recordings: Option<PathBuf>) -> ExitCode {

@@ -2,7 +2,7 @@
 
 use crate::config::{Config, ConfigArguments, ConfigError};
 use crate::keys::{KeyError, KeyRing};
-use crate::tokens::{Claims, Role, Tokens};
+use crate::tokens::{Claims, Role, Tokens, VALID_SECONDS_MAX};
 use aether_wire::limits::NAME_BYTES_MAX;
 use std::fmt;
 use uuid::Uuid;
@@ -23,7 +23,7 @@ pub struct TokenArguments {
     #[arg(long, value_name = "UUID")]
     pub user: Option<Uuid>,
     /// How long the token can be used to connect
-    #[arg(long, default_value_t = 86_400, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 86_400, value_parser = clap::value_parser!(u32).range(1..=VALID_SECONDS_MAX as i64))]
     pub seconds: u32,
 }
 

@@ -100,6 +100,13 @@ impl fmt::Debug for Secret {
 }
 
 impl Origin {
+    /// Whether pages of another machine are meant.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        let host = self.0.split_once("://").map_or(self.0.as_str(), |(_, host)| host);
+        !aether_api::is_local_name(host)
+    }
+
     /// Whether a page from this `Origin` header may connect.
     #[must_use]
     pub fn allows(&self, header: &str) -> bool {

@@ -187,8 +187,8 @@ section! {
 }
 
 impl Config {
-    /// Whether others than programs on this machine may reach the server: an address that is not loopback, or a proxy
-    /// before it.
+    /// Whether others than programs on this machine may reach the server: an address that is not loopback, a proxy before
+    /// it, or pages from elsewhere.
     #[must_use]
     pub fn is_public(&self) -> bool {
         let webtransport = self.webtransport.enabled.then(|| self.webtransport_address());
@@ -196,6 +196,7 @@ impl Config {
         !is_loopback(self.http.address)
             || webtransport.is_some_and(|address| !is_loopback(address))
             || !self.http.trusted_proxies.is_empty()
+            || self.http.allowed_origins.iter().any(Origin::is_foreign)
     }
 
     /// The UDP address of WebTransport.

@@ -9,10 +9,13 @@ use crate::telemetry::KindFigures;
 use aether_api::{RoomFilter, RoomInfo};
 use aether_engine::recording::Recording;
 use aether_engine::{Answer, Ending, RecordingSink, Refusal, RoomHandle, RoomNumber, Scheduler, closing};
+use aether_net::{Share, Shares, network_of};
 use aether_wire::{CloseReason, ErrorCode, RoomId, RoomSelector};
 use code::new_code;
 use kind::NewRoom;
 use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,12 +23,17 @@ use std::time::{Duration, Instant};
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
+/// Rooms that a list shows at most.
+const ROOMS_LISTED_MAX: usize = 100;
+
 /// Everything about a server's rooms.
 pub(crate) struct Rooms {
     kinds: BTreeMap<String, RoomKind>,
     scheduler: Scheduler,
     settings: RoomsSettings,
     open: Mutex<Open>,
+    /// How many rooms each address has made.
+    makers: Shares<IpAddr>,
     started: Instant,
     /// Set when no new rooms are made.
     closed: AtomicBool,
@@ -35,6 +43,8 @@ pub(crate) struct RoomsSettings {
     pub rooms_max: usize,
     /// How long a room without players is kept.
     pub empty: Duration,
+    /// Rooms that one address may have made, so that nobody takes them all.
+    pub per_address_max: u32,
     /// Where rooms are recorded to, if they are.
     pub recordings: Option<PathBuf>,
 }
@@ -49,6 +59,10 @@ pub(crate) struct RoomEntry {
     wanted_label: String,
     players_max: usize,
     pub resume_seconds: f32,
+    /// Set when it is about to end; nobody is let in any more.
+    ending: AtomicBool,
+    /// Held by whoever made it, while it lasts.
+    _made: Share<IpAddr>,
     /// Connections that are in it or about to be.
     connections: AtomicU32,
     /// Milliseconds since the server started at which it was last seen with someone in it.
@@ -60,7 +74,7 @@ struct Open {
     by_id: HashMap<RoomId, Arc<RoomEntry>>,
     by_code: HashMap<String, Arc<RoomEntry>>,
     by_number: HashMap<RoomNumber, Arc<RoomEntry>>,
-    /// By type and wanted label: whoever asks for any room of a type finds one without a search through all.
+    /// By type and wanted label: whoever asks for any room of a type looks only at those.
     by_wish: HashMap<(String, String), Vec<Arc<RoomEntry>>>,
 }
 
@@ -80,6 +94,7 @@ impl Rooms {
             scheduler,
             settings,
             open: Mutex::default(),
+            makers: Shares::default(),
             started: Instant::now(),
             closed: AtomicBool::new(false),
         }
@@ -94,7 +109,7 @@ impl Rooms {
     }
 
     /// The room that is meant, made if it is one of a type and all that are there are full.
-    pub fn find(&self, selector: &RoomSelector) -> Result<(Arc<RoomEntry>, Hold), Refusal> {
+    pub fn find(&self, selector: &RoomSelector, address: IpAddr) -> Result<(Arc<RoomEntry>, Hold), Refusal> {
         let mut open = self.open();
         let entry = match selector {
             RoomSelector::Id(id) => open.by_id.get(id).cloned().ok_or_else(not_found)?,
@@ -104,7 +119,7 @@ impl Rooms {
                 let candidates = open.by_wish.get(&wish).map_or(&[][..], Vec::as_slice);
                 match candidates.iter().find(|room| room.has_place()) {
                     Some(room) => Arc::clone(room),
-                    None => self.make(&mut open, wish)?,
+                    None => self.make(&mut open, wish, address)?,
                 }
             }
         };
@@ -116,7 +131,12 @@ impl Rooms {
         Ok((entry, hold))
     }
 
-    fn make(&self, open: &mut Open, (name, label): (String, String)) -> Result<Arc<RoomEntry>, Refusal> {
+    fn make(
+        &self,
+        open: &mut Open,
+        (name, label): (String, String),
+        address: IpAddr,
+    ) -> Result<Arc<RoomEntry>, Refusal> {
         if self.closed.load(Ordering::Relaxed) {
             return Err(Refusal::new(ErrorCode::Unavailable, "the server stops; no new rooms are made"));
         }
@@ -125,15 +145,14 @@ impl Rooms {
             let sentence = format!("there is no room type of this name; there is {}", known.join(", "));
             return Err(Refusal::new(ErrorCode::RoomNotFound, sentence));
         };
-        if open.by_id.len() >= self.settings.rooms_max {
-            return Err(Refusal::new(ErrorCode::LimitReached, "the server has as many rooms as it may"));
-        }
-        let id = Uuid::now_v7();
-        let new = NewRoom { seed: id.as_u64_pair().1, label: label.clone(), recording_sink: self.sink(&name, id) };
-        let started = kind.start(new, &self.scheduler).map_err(|error| {
-            error!(room_type = name, %error, "a room could not be made");
-            Refusal::new(ErrorCode::Internal, "the room could not be made")
+        let rooms_max = u32::try_from(self.settings.rooms_max).unwrap_or(u32::MAX);
+        let made = self.makers.take(network_of(address), self.settings.per_address_max, rooms_max);
+        let made = made.ok_or_else(|| {
+            Refusal::new(ErrorCode::LimitReached, "the server, or someone at your address, has as many rooms as may be")
         })?;
+        let id = Uuid::now_v7();
+        let new = NewRoom { seed: random_seed(), label: label.clone(), recording_sink: self.sink(&name, id) };
+        let started = self.start(kind, new)?;
         let code = std::iter::repeat_with(new_code).find(|code| !open.by_code.contains_key(code)).unwrap_or_default();
         let entry = Arc::new(RoomEntry {
             id: RoomId(format!("{id}.local")),
@@ -143,12 +162,26 @@ impl Rooms {
             wanted_label: label,
             players_max: kind.players_max(),
             resume_seconds: kind.resume_seconds(),
+            ending: AtomicBool::new(false),
+            _made: made,
             connections: AtomicU32::new(0),
             used_at_ms: AtomicU64::new(self.now_ms()),
         });
         info!(room = entry.id.0, code = entry.code, room_type = entry.kind, "room made");
         open.insert(&entry);
         Ok(entry)
+    }
+
+    /// Starts a room. A game that fails to begin is no reason to leave whoever asked without an answer.
+    fn start(&self, kind: &RoomKind, new: NewRoom) -> Result<Started, Refusal> {
+        let failed = |why: &dyn std::fmt::Display| {
+            error!(room_type = kind.name, %why, "a room could not be made");
+            Refusal::new(ErrorCode::Internal, "the room could not be made")
+        };
+        match catch_unwind(AssertUnwindSafe(|| kind.start(new, &self.scheduler))) {
+            Ok(started) => started.map_err(|error| failed(&error)),
+            Err(_) => Err(failed(&"its game panicked")),
+        }
     }
 
     /// Where a room's recording goes when it is over.
@@ -165,11 +198,11 @@ impl Rooms {
         }))
     }
 
+    /// The rooms that are meant, the oldest first, and no more than a list can show.
     pub fn list(&self, filter: &RoomFilter) -> Vec<RoomInfo> {
-        let open = self.open();
-        let mut rooms: Vec<RoomInfo> = open.by_id.values().filter_map(|room| self.info(room, filter)).collect();
-        rooms.sort_by(|a, b| a.id.cmp(&b.id));
-        rooms
+        let mut rooms: Vec<Arc<RoomEntry>> = self.open().by_id.values().cloned().collect();
+        rooms.sort_by(|a, b| a.id.0.cmp(&b.id.0));
+        rooms.iter().filter_map(|room| self.info(room, filter)).take(ROOMS_LISTED_MAX).collect()
     }
 
     fn info(&self, room: &RoomEntry, filter: &RoomFilter) -> Option<RoomInfo> {
@@ -210,6 +243,7 @@ impl Rooms {
             }
             let unused = now_ms.saturating_sub(room.used_at_ms.load(Ordering::Relaxed));
             if u128::from(unused) > self.settings.empty.as_millis() {
+                room.ending.store(true, Ordering::Relaxed);
                 match &room.started {
                     // It is taken off the list when the scheduler reports its end.
                     Started::Game(_, handle) => drop(handle.end()),
@@ -260,8 +294,8 @@ impl Rooms {
         self.open().by_id.values().map(|room| room.players()).sum()
     }
 
-    /// The room that has not ticked for the longest time, with that time in ticks, if it is long. A game that never
-    /// returns cannot be stopped, but it can be named.
+    /// A room that has not ticked for a long time, if there is one. A game that never returns cannot be stopped, but it can
+    /// be named.
     pub fn stuck(&self, before: &mut HashMap<RoomId, (u32, Instant)>, limit: Duration) -> Option<String> {
         let open = self.open();
         before.retain(|id, _| open.by_id.contains_key(id));
@@ -310,6 +344,10 @@ impl RoomEntry {
     }
 
     pub fn is_open(&self) -> bool {
+        !self.ending.load(Ordering::Relaxed) && self.takes_letters()
+    }
+
+    fn takes_letters(&self) -> bool {
         match &self.started {
             Started::Game(_, handle) => handle.is_open(),
             Started::Relay(_) => true,
@@ -367,6 +405,13 @@ fn refuse_requests(handle: &RoomHandle) {
         // A full mailbox means that the room does not keep up; it hears of the next ones.
         let _ = handle.answer(id, Answer::Failed("this server has no services".to_owned()));
     }
+}
+
+/// Nobody outside may know the random numbers of a room.
+fn random_seed() -> u64 {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).expect("the system has random numbers");
+    u64::from_le_bytes(bytes)
 }
 
 fn not_found() -> Refusal {

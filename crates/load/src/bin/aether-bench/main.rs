@@ -30,7 +30,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Bench {
     /// Rooms that pass messages on: time per delivery, and the most clients
-    Relay(Length),
+    Relay(relay::RelayArguments),
     /// 500 players in one room who all see each other
     Crowd(Length),
     /// 300 players at 40 Hz: from an input to the state that contains it
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
         Bench::Serve(arguments) => return games::serve(arguments),
         Bench::BareRelay(arguments) => bare::relay(arguments),
         Bench::BareCrowd(arguments) => bare::crowd(arguments),
-        Bench::Relay(length) => on_its_core(|| relay::run(length)),
+        Bench::Relay(arguments) => on_its_core(|| relay::run(arguments)),
         Bench::Crowd(length) => on_its_core(|| crowd::run(length)),
         Bench::Spatial(length) => on_its_core(|| spatial::run(length)),
         Bench::Connections(length) => on_its_core(|| connections::run(length)),

@@ -1,0 +1,109 @@
+//! How much of something each of many may have at a time.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Counts what each key has; a share is given back when it is dropped.
+#[derive(Debug)]
+pub struct Shares<K> {
+    held: Arc<Mutex<Held<K>>>,
+}
+
+#[derive(Debug)]
+struct Held<K> {
+    by_key: HashMap<K, u32>,
+    total: u32,
+}
+
+/// One of the shares of a key.
+#[derive(Debug)]
+pub struct Share<K: Eq + Hash> {
+    held: Arc<Mutex<Held<K>>>,
+    key: Option<K>,
+}
+
+impl<K> Default for Shares<K> {
+    fn default() -> Self {
+        Shares { held: Arc::new(Mutex::new(Held { by_key: HashMap::new(), total: 0 })) }
+    }
+}
+
+impl<K: Eq + Hash + Clone> Shares<K> {
+    /// One more share for a key; none if the key or all together have as many as they may.
+    #[must_use]
+    pub fn take(&self, key: K, per_key_max: u32, total_max: u32) -> Option<Share<K>> {
+        let mut held = lock(&self.held);
+        let of_key = held.by_key.get(&key).copied().unwrap_or(0);
+        if of_key >= per_key_max || held.total >= total_max {
+            return None;
+        }
+        held.by_key.insert(key.clone(), of_key + 1);
+        held.total += 1;
+        Some(Share { held: Arc::clone(&self.held), key: Some(key) })
+    }
+
+    /// How many shares are held.
+    #[must_use]
+    pub fn total(&self) -> u32 {
+        lock(&self.held).total
+    }
+}
+
+impl<K: Eq + Hash> Drop for Share<K> {
+    fn drop(&mut self) {
+        let Some(key) = self.key.take() else { return };
+        let mut held = lock(&self.held);
+        held.total -= 1;
+        if let Some(count) = held.by_key.get_mut(&key) {
+            *count -= 1;
+            if *count == 0 {
+                held.by_key.remove(&key);
+            }
+        }
+    }
+}
+
+fn lock<K>(held: &Mutex<Held<K>>) -> MutexGuard<'_, Held<K>> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What counts as one peer: an IPv4 address, or the network that an IPv6 customer is given, who has 2^64 addresses.
+#[must_use]
+pub fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) if !address.is_loopback() => {
+            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)))
+        }
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_so_many_and_all_together_so_many() {
+        let shares = Shares::default();
+        let first = shares.take("ann", 2, 3);
+        let _second = shares.take("ann", 2, 3).unwrap();
+        assert!(shares.take("ann", 2, 3).is_none(), "ann has enough");
+        let _third = shares.take("ben", 2, 3).unwrap();
+        assert!(shares.take("cat", 2, 3).is_none(), "all are given out");
+        drop(first);
+        assert_eq!(shares.total(), 2);
+        assert!(shares.take("ann", 2, 3).is_some());
+        assert_eq!(shares.total(), 2, "what is dropped at once is given back");
+    }
+
+    #[test]
+    fn an_ipv6_network_is_one_peer_and_a_mapped_address_is_what_it_maps() {
+        let network = |text: &str| network_of(text.parse().unwrap());
+        assert_eq!(network("2001:db8:1:2:3:4:5:6"), network("2001:db8:1:2:ffff::"));
+        assert_ne!(network("2001:db8:1:2::"), network("2001:db8:1:3::"));
+        assert_eq!(network("::ffff:1.2.3.4"), network("1.2.3.4"));
+        assert_eq!(network("::1").to_string(), "::1");
+    }
+}

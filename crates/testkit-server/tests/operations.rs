@@ -1,0 +1,126 @@
+//! What operators do and see.
+
+use aether_testkit_server::{DEADLINE, JSON, PROTOBUF, TRANSPORTS, TestServer};
+use aether_wire::{ClientMessage, CloseReason, ServerMessage};
+use std::time::Duration;
+use tokio::net::TcpStream;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_for_operators_is_not_on_the_public_listener() {
+    let server = TestServer::start(|_| {}).await;
+    for path in
+        ["/metrics", "/health", "/debug/heap", "/debug/threads", "/debug/profile?seconds=1", "/debug/../metrics"]
+    {
+        assert_eq!(server.get(path).await.status, 404, "{path}");
+    }
+    for path in ["/metrics", "/health", "/debug/heap", "/debug/threads"] {
+        assert_eq!(server.ask(server.admin, "GET", path, &[]).await.status, 200, "{path}");
+    }
+    let profile = server.ask(server.admin, "GET", "/debug/profile?seconds=1", &[]).await;
+    assert!(profile.status == 200 && profile.body.contains("<svg"), "{}", profile.head);
+    assert_eq!(server.ask(server.admin, "GET", "/debug/profile?seconds=61", &[]).await.status, 400);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_a_key_the_admin_listener_asks_for_it() {
+    let key = "a key of the tests and nobody else";
+    let server =
+        TestServer::start(|config| config.http.admin_key = Some(aether_server::config::Secret::new(key))).await;
+    let bearer = format!("Bearer {key}");
+    for path in ["/health", "/debug/heap", "/debug/threads", "/debug/profile?seconds=1"] {
+        assert_eq!(server.ask(server.admin, "GET", path, &[]).await.status, 401, "{path}");
+        let wrong = [("authorization", "Bearer another key of the same sort")];
+        assert_eq!(server.ask(server.admin, "GET", path, &wrong).await.status, 401, "{path}");
+    }
+    let right = [("authorization", bearer.as_str())];
+    assert_eq!(server.ask(server.admin, "GET", "/health", &right).await.status, 200);
+    assert_eq!(server.ask(server.admin, "GET", "/metrics", &[]).await.status, 200, "metrics need no login");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_tell_what_a_server_does() {
+    let server = TestServer::start(|_| {}).await;
+    let mut players = Vec::new();
+    for transport in TRANSPORTS {
+        let mut player = server.join(transport, JSON, &server.hello("sandbox")).await;
+        player.possession().await;
+        players.push(player);
+    }
+    server.until_metric("aether_players", &[("room_type", "sandbox")], 2.0).await;
+    server.until_metric("aether_tick_rate_hertz", &[("room_type", "sandbox")], 1.0).await;
+    let text = server.ask(server.admin, "GET", "/metrics", &[]).await.body;
+    for name in [
+        "aether_tick_seconds_bucket",
+        "aether_stage_seconds_bucket{",
+        "aether_tick_late_seconds_count",
+        "aether_tick_rate_hertz",
+        "aether_tick_overruns_total",
+        "aether_ticks_dropped_total",
+        "aether_connections{transport=\"websocket\"} 1",
+        "aether_connections{transport=\"webtransport\"} 1",
+        "aether_players{room_type=\"sandbox\"} 2",
+        "aether_rooms{room_type=\"sandbox\"} 1",
+        "aether_entities{room_type=\"sandbox\"}",
+        "aether_sessions",
+        "aether_uptime_seconds",
+        "aether_memory_bytes",
+        "aether_build_info{version=\"1.2.3\"} 1",
+        "aether_packets_total{direction=\"in\",kind=\"hello\"} 2",
+        "aether_packets_total{direction=\"out\",kind=\"snapshot\"}",
+        "aether_bytes_total{direction=\"in\"}",
+        "aether_bytes_total{direction=\"out\"}",
+        "aether_decode_errors_total",
+        "aether_encode_errors_total",
+        "aether_connection_errors_total",
+        "aether_connections_refused_total",
+        "aether_connections_closed_total{reason=\"too_slow\"}",
+        "aether_drops_total{reason=\"before_hello\"}",
+        "kind=\"unprivileged\"",
+        "kind=\"corrections\"",
+        "kind=\"movement_speed\"",
+        "aether_pings_total",
+        "aether_ping_hold_seconds_count",
+        "aether_pong_dispatch_seconds_count",
+        "aether_auth_to_possession_seconds_count 2",
+        "aether_http_requests_total{",
+        "aether_http_request_seconds_bucket",
+        "aether_room_failures_total",
+        "aether_overload_rung",
+    ] {
+        assert!(text.contains(name), "{name} is missing");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_stops_tells_everyone_and_lets_nobody_in() {
+    for transport in TRANSPORTS {
+        let mut server = TestServer::start(|_| {}).await;
+        let mut leaves = server.join(transport, PROTOBUF, &server.hello("sandbox")).await;
+        let stays = server.join(transport, JSON, &server.hello("sandbox")).await;
+        let member = server.join(transport, PROTOBUF, &server.hello("relay")).await;
+        assert_eq!(server.get("/readyz").await.status, 200);
+        let running = server.take_running();
+        let stopping = tokio::spawn(running.stop(Duration::from_secs(3)));
+        let closing = leaves
+            .wait("closing", |message| match message {
+                ServerMessage::Closing(closing) => Some(closing),
+                _ => None,
+            })
+            .await;
+        assert_eq!((closing.reason, closing.deadline_ms), (CloseReason::Shutdown, 3_000));
+        let readiness = server.get("/readyz").await;
+        assert_eq!((readiness.status, readiness.body.as_str()), (503, "the server stops\n"));
+        assert_eq!(server.get("/livez").await.status, 200);
+        let late = server.connector(PROTOBUF).open(transport).await;
+        assert!(late.is_err() || late.expect("it opened").next_message().await.is_err(), "nobody comes in");
+        leaves.send(ClientMessage::Leave).await;
+        assert_eq!(leaves.end().await.reason(), Some(CloseReason::Left));
+        assert_eq!(stays.end().await.reason(), Some(CloseReason::Shutdown));
+        assert_eq!(member.end().await.reason(), Some(CloseReason::Shutdown));
+        tokio::time::timeout(DEADLINE, stopping).await.expect("it ends in time").expect("it does not panic");
+        assert!(TcpStream::connect(server.http).await.is_err(), "nothing listens any more");
+    }
+}
