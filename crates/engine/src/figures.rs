@@ -3,7 +3,7 @@
 use crate::settings::RoomSettings;
 use aether_bits::Schema;
 use aether_wire::Tick;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +20,8 @@ pub struct RoomFigures {
     pub overload: u32,
     /// What a tick took lately, smoothed.
     pub tick_time: Duration,
+    /// Whether it is in the middle of a tick. A room that stays so has a game that does not return.
+    pub is_ticking: bool,
 }
 
 /// The place where a room writes its figures and others read them.
@@ -32,6 +34,7 @@ pub(crate) struct Board {
     entities: AtomicU32,
     overload: AtomicU32,
     tick_ns: AtomicU64,
+    is_ticking: AtomicBool,
     /// Locked only to read it and when it changes, which is rare.
     label: Mutex<Arc<str>>,
 }
@@ -46,6 +49,7 @@ impl Board {
             entities: AtomicU32::new(0),
             overload: AtomicU32::new(0),
             tick_ns: AtomicU64::new(0),
+            is_ticking: AtomicBool::new(false),
             label: Mutex::new(Arc::from("")),
         }
     }
@@ -62,6 +66,10 @@ impl Board {
         self.tick_ns.store(time.as_nanos() as u64, Ordering::Relaxed);
     }
 
+    pub fn write_ticking(&self, is_ticking: bool) {
+        self.is_ticking.store(is_ticking, Ordering::Relaxed);
+    }
+
     pub fn read(&self) -> RoomFigures {
         RoomFigures {
             tick: Tick(self.tick.load(Ordering::Relaxed)),
@@ -69,6 +77,7 @@ impl Board {
             entities: self.entities.load(Ordering::Relaxed),
             overload: self.overload.load(Ordering::Relaxed),
             tick_time: Duration::from_nanos(self.tick_ns.load(Ordering::Relaxed)),
+            is_ticking: self.is_ticking.load(Ordering::Relaxed),
         }
     }
 

@@ -105,6 +105,7 @@ impl<G: Game> Room<G> {
         if self.status == RoomStatus::Ended {
             return self.status;
         }
+        self.board.write_ticking(true);
         self.receive(observer);
         self.step(observer);
         self.extract(observer);
@@ -232,6 +233,7 @@ impl<G: Game> Room<G> {
         let counts = std::mem::take(&mut self.state.desk.counts);
         self.totals.add(&counts);
         self.show();
+        self.board.write_ticking(false);
         observer.ticked(self.now(), &counts);
         if self.state.desk.ending {
             self.end(CloseReason::RoomEnded);
@@ -246,7 +248,7 @@ impl<G: Game> Room<G> {
             players: self.state.seats.len() as u32,
             entities: self.state.world.len() as u32,
             overload: u32::from(self.overload.rung()),
-            tick_time: Duration::ZERO,
+            ..RoomFigures::default()
         });
         if std::mem::take(&mut self.state.desk.label_changed) {
             self.board.set_label(&self.state.desk.label);

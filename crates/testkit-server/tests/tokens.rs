@@ -1,8 +1,8 @@
 //! Who is let in, and who no longer is.
 
 use aether_server::tokens::Role;
-use aether_testkit_server::{PROTOBUF, TRANSPORTS, TestServer, unix_seconds, until};
-use aether_wire::{ClientMessage, CloseReason, ErrorCode, Hello, Token};
+use aether_testkit_server::{PROTOBUF, TRANSPORTS, TestServer, unix_seconds};
+use aether_wire::{ClientMessage, CloseReason, ErrorCode, Hello, ServerMessage, Token};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
@@ -109,7 +109,7 @@ async fn a_revoked_session_ends_with_its_next_message_and_soon_when_silent() {
         let hello = server.hello("workshop");
         let mut active = server.join(transport, PROTOBUF, &hello).await;
         let silent = server.join(transport, PROTOBUF, &server.hello("workshop")).await;
-        let other = server.join(transport, PROTOBUF, &server.hello("workshop")).await;
+        let mut other = server.join(transport, PROTOBUF, &server.hello("workshop")).await;
         server.sessions().revoke(active.welcome.session);
         active.send(ClientMessage::ManifestRequest).await;
         assert_eq!(active.end().await.reason(), Some(CloseReason::SessionEnded));
@@ -120,9 +120,8 @@ async fn a_revoked_session_ends_with_its_next_message_and_soon_when_silent() {
         assert!(began.elapsed() < Duration::from_secs(5), "about a second: {:?}", began.elapsed());
 
         assert!(server.try_join(transport, PROTOBUF, &hello).await.is_err(), "the session cannot come back");
-        let connections = server.connections();
-        until("only the other one", || server.connections() <= connections).await;
-        drop(other);
+        other.send(ClientMessage::ManifestRequest).await;
+        other.wait("a manifest", |message| matches!(message, ServerMessage::Manifest(_)).then_some(())).await;
     }
     assert_eq!(server.metric("aether_connections_closed_total", &[("reason", "session_ended")]), 4.0);
     assert_eq!(server.metric("aether_logins_refused_total", &[("reason", "revoked")]), 2.0);

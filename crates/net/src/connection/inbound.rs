@@ -8,7 +8,7 @@ use crate::gateway::Gateway;
 use crate::lobby::{Entrance, Place, Standing};
 use crate::readable::{Readable, Unpackable};
 use crate::transport::{Path, Received};
-use aether_wire::limits::TEXT_BYTES_MAX;
+use aether_wire::limits::{FRAGMENTS_PER_MESSAGE_MAX, TEXT_BYTES_MAX};
 use aether_wire::{
     Ack, ClientMessage, CloseReason, CommandError, CommandSeq, DecodeError, ErrorCode, ErrorNotice, GameBody,
     GameMessage, Inputs, Ping, Pong, Reassembler, ServerMessage, Tick,
@@ -21,6 +21,9 @@ const STRIKES_MAX: u32 = 256;
 const STRIKES_FORGIVEN: u32 = 32;
 /// A message that cannot be read counts for so many: an honest client sends none.
 const STRIKES_UNREADABLE: u32 = 32;
+/// How often parts of a message may come: a whole message at once, and one each two seconds.
+const FRAGMENTS: Rate =
+    Rate { per_second: FRAGMENTS_PER_MESSAGE_MAX as u32 / 2, burst: FRAGMENTS_PER_MESSAGE_MAX as u32 };
 /// How often a relay member may speak: as often as inputs may come in a room of 60 ticks a second.
 const RELAY_TICK_HZ: u32 = 60;
 
@@ -30,6 +33,7 @@ pub(super) struct Inbound<'a> {
     encoding: Encoding,
     inputs: Bucket,
     others: Bucket,
+    fragments: Bucket,
     strikes: u32,
     reassembler: Reassembler,
     /// Answers that wait to be written.
@@ -58,6 +62,7 @@ impl<'a> Inbound<'a> {
             encoding,
             inputs: Bucket::new(Rate::inputs(tick_hz), now),
             others: Bucket::new(gateway.settings.rate, now),
+            fragments: Bucket::new(FRAGMENTS, now),
             strikes: 0,
             reassembler,
             answers: Vec::new(),
@@ -123,6 +128,8 @@ impl<'a> Inbound<'a> {
         counters.packets_in[kind_in(&message)].inc();
         let bucket = match &message {
             ClientMessage::Inputs(_) | ClientMessage::Ack(_) | ClientMessage::MovementDelta(_) => &mut self.inputs,
+            // The message that they make counts with the others.
+            ClientMessage::Fragment(_) => &mut self.fragments,
             // In a relay room, messages to the others are what inputs are elsewhere.
             ClientMessage::Game(_) if place.is_relay() => &mut self.inputs,
             _ => &mut self.others,

@@ -8,9 +8,9 @@ pub(crate) use kind::{Build, GameKind, Registered, RoomKind, Started};
 use crate::telemetry::KindFigures;
 use aether_api::{RoomFilter, RoomInfo};
 use aether_engine::recording::Recording;
-use aether_engine::{Answer, Ending, RecordingSink, Refusal, RoomHandle, RoomNumber, Scheduler, closing};
+use aether_engine::{Answer, Ending, RecordingSink, Refusal, RoomFigures, RoomHandle, RoomNumber, Scheduler, closing};
 use aether_net::{Share, Shares, network_of};
-use aether_wire::{CloseReason, ErrorCode, RoomId, RoomSelector};
+use aether_wire::{CloseReason, ErrorCode, RoomId, RoomSelector, Tick};
 use code::new_code;
 use kind::NewRoom;
 use std::collections::{BTreeMap, HashMap};
@@ -294,21 +294,21 @@ impl Rooms {
         self.open().by_id.values().map(|room| room.players()).sum()
     }
 
-    /// A room that has not ticked for a long time, if there is one. A game that never returns cannot be stopped, but it can
-    /// be named.
+    /// A room that has been in one tick for a long time, if there is one. A game that never returns cannot be stopped, but it
+    /// can be named. The others of its thread wait for it, and are not to blame.
     pub fn stuck(&self, before: &mut HashMap<RoomId, (u32, Instant)>, limit: Duration) -> Option<String> {
         let open = self.open();
         before.retain(|id, _| open.by_id.contains_key(id));
         let mut stuck = None;
         for room in open.by_id.values() {
             let Started::Game(_, handle) = &room.started else { continue };
-            let tick = handle.figures().tick.0;
+            let RoomFigures { tick: Tick(tick), is_ticking, .. } = handle.figures();
             let seen = before.entry(room.id.clone()).or_insert((tick, Instant::now()));
             if seen.0 != tick {
                 *seen = (tick, Instant::now());
-            } else if seen.1.elapsed() > limit && handle.is_open() {
-                warn!(room = room.id.0, room_type = room.kind, tick, "a room does not tick");
-                stuck = Some(format!("the room {} of type {} does not tick", room.id.0, room.kind));
+            } else if seen.1.elapsed() > limit && is_ticking && handle.is_open() {
+                warn!(room = room.id.0, room_type = room.kind, tick, "a room's tick does not end");
+                stuck = Some(format!("the room {} of type {} is stuck in a tick", room.id.0, room.kind));
             }
         }
         stuck
