@@ -17,6 +17,10 @@ const ROWS_MAX: f32 = 128.0;
 /// See [`ROWS_MAX`].
 const COLUMNS_MAX: f32 = 512.0;
 
+/// Up to so many points lie in a single cell: to look at them all is quicker than to walk over a thousand empty counters, and
+/// a server with thousands of small rooms has no cache for those.
+const FEW_POINTS: usize = 64;
+
 /// Rows whose runs a query finds before it visits them. A query with the radius that the grid was
 /// made for touches six rows at most.
 const ROWS_PER_BATCH: usize = 8;
@@ -42,8 +46,11 @@ const EDGE_ERROR: f32 = 1e-6;
 #[derive(Clone, Debug)]
 pub struct Grid {
     bounds: Bounds,
+    /// Rows and columns of the last rebuild: fine ones, or one each for a few points.
     rows: Axis,
     columns: Axis,
+    fine: [Axis; 2],
+    whole: [Axis; 2],
     /// The cell of each point of the last rebuild.
     cells: Vec<u32>,
     /// Where each cell's points start; the entry after it is where they end.
@@ -62,10 +69,18 @@ impl Grid {
         if !is_length(radius) {
             return Err(SettingsError::Radius);
         }
+        let fine = [
+            Axis::new(&bounds, 1, radius / ROWS_PER_RADIUS, ROWS_MAX),
+            Axis::new(&bounds, 0, radius / COLUMNS_PER_RADIUS, COLUMNS_MAX),
+        ];
+        let whole = [1, 0].map(|axis| Axis::new(&bounds, axis, radius, 1.0));
+        let [rows, columns] = whole;
         Ok(Self {
             bounds,
-            rows: Axis::new(&bounds, 1, radius / ROWS_PER_RADIUS, ROWS_MAX),
-            columns: Axis::new(&bounds, 0, radius / COLUMNS_PER_RADIUS, COLUMNS_MAX),
+            rows,
+            columns,
+            fine,
+            whole,
             cells: Vec::new(),
             starts: Vec::new(),
             x: Vec::new(),
@@ -88,7 +103,8 @@ impl Grid {
 
 impl Index for Grid {
     fn rebuild(&mut self, points: &[Point]) {
-        let (rows, columns) = (self.rows, self.columns);
+        let [rows, columns] = if points.len() > FEW_POINTS { self.fine } else { self.whole };
+        (self.rows, self.columns) = (rows, columns);
         let cell_count = self.cell_count();
         let mut slot_end = 0;
         self.cells.clear();
