@@ -15,5 +15,5 @@ mod watch;
 
 pub use error::ApiError;
 pub use origin::Origins;
-pub use peer::{Peer, PeerAddress, TrustedProxies, is_local_name};
+pub use peer::{Peer, PeerAddress, TrustedProxies, is_local_name, shares_prefix};
 pub use public::{Api, Backend, Guest, RoomFilter, RoomInfo, RoomTypeInfo, ServerInfo, WebTransportInfo, router};

@@ -76,7 +76,10 @@ fn address_of(text: &str) -> Option<IpAddr> {
     bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip()))
 }
 
-fn shares_prefix(network: IpAddr, address: IpAddr, bits: u8) -> bool {
+/// Whether an address lies in a network of which so many bits count. An IPv4 address that came as IPv6 is taken for what
+/// it is.
+#[must_use]
+pub fn shares_prefix(network: IpAddr, address: IpAddr, bits: u8) -> bool {
     match (network, address.to_canonical()) {
         (IpAddr::V4(network), IpAddr::V4(address)) => {
             let rest = 32_u32.saturating_sub(u32::from(bits));

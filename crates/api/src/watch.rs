@@ -1,10 +1,13 @@
 //! Counts requests.
 
-use aether_metrics::Registry;
+use aether_metrics::{Counter, Histogram, Registry};
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
-use std::time::Instant;
+use http::StatusCode;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 /// Seconds that requests take.
 const SECONDS: &[f64] = &[0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0];
@@ -13,28 +16,88 @@ const SECONDS: &[f64] = &[0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 
 #[derive(Clone)]
 pub(crate) struct Watch {
     registry: Registry,
+    /// What was counted before is not looked up by name again. Routes and statuses are few, whatever a peer asks for.
+    routes: Arc<RwLock<HashMap<String, Route>>>,
+}
+
+/// What is known of one route.
+struct Route {
+    seconds: Histogram,
+    by_status: Vec<(StatusCode, Counter)>,
 }
 
 impl Watch {
     pub fn new(registry: &Registry) -> Watch {
-        Watch { registry: registry.clone() }
+        Watch { registry: registry.clone(), routes: Arc::default() }
+    }
+
+    fn count(&self, route: &str, status: StatusCode, took: Duration) {
+        let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
+        let known = routes.get(route).is_some_and(|known| known.count(status, took));
+        drop(routes);
+        if !known {
+            self.learn(route, status, took);
+        }
+    }
+
+    /// Counts what is counted for the first time.
+    fn learn(&self, route: &str, status: StatusCode, took: Duration) {
+        let labels = [("route", route), ("status", status.as_str())];
+        let counter = self.registry.counter("aether_http_requests_total", "HTTP requests.", &labels);
+        let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
+        let known = routes.entry(route.to_owned()).or_insert_with(|| {
+            let (name, help) = ("aether_http_request_seconds", "What HTTP requests took.");
+            let seconds = self.registry.histogram(name, help, &[("route", route)], SECONDS);
+            Route { seconds, by_status: Vec::new() }
+        });
+        // Another request may have been faster.
+        if !known.count(status, took) {
+            known.by_status.push((status, counter));
+            known.count(status, took);
+        }
     }
 }
 
-/// Counts one request. Routes and statuses are few, whatever a peer asks for.
+impl Route {
+    /// Counts a request; false, and nothing is counted, if there was none of this status yet.
+    fn count(&self, status: StatusCode, took: Duration) -> bool {
+        let Some((_, counter)) = self.by_status.iter().find(|(known, _)| *known == status) else { return false };
+        counter.inc();
+        self.seconds.observe(took.as_secs_f64());
+        true
+    }
+}
+
+/// Counts one request.
 pub(crate) async fn count(State(watch): State<Watch>, request: Request, next: Next) -> Response {
-    let route = request.extensions().get::<MatchedPath>().map_or("other", |path| path.as_str()).to_owned();
+    let route = request.extensions().get::<MatchedPath>().cloned();
     let began = Instant::now();
     let response = next.run(request).await;
-    let status = response.status();
-    let labels = [("route", route.as_str()), ("status", status.as_str())];
-    watch.registry.counter("aether_http_requests_total", "HTTP requests.", &labels).inc();
-    let time = watch.registry.histogram(
-        "aether_http_request_seconds",
-        "What HTTP requests took.",
-        &[("route", route.as_str())],
-        SECONDS,
-    );
-    time.observe(began.elapsed().as_secs_f64());
+    let route = route.as_ref().map_or("other", MatchedPath::as_str);
+    watch.count(route, response.status(), began.elapsed());
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_is_counted_by_route_and_status_also_the_first() {
+        let registry = Registry::new();
+        let watch = Watch::new(&registry);
+        for status in [StatusCode::OK, StatusCode::OK, StatusCode::NOT_FOUND] {
+            watch.count("/livez", status, Duration::from_millis(1));
+        }
+        watch.count("other", StatusCode::OK, Duration::ZERO);
+        let text = registry.render();
+        for line in [
+            "aether_http_requests_total{route=\"/livez\",status=\"200\"} 2\n",
+            "aether_http_requests_total{route=\"/livez\",status=\"404\"} 1\n",
+            "aether_http_requests_total{route=\"other\",status=\"200\"} 1\n",
+            "aether_http_request_seconds_count{route=\"/livez\"} 3\n",
+        ] {
+            assert!(text.contains(line), "{line} is not in {text}");
+        }
+    }
 }

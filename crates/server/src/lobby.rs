@@ -43,6 +43,12 @@ struct Held {
     grace: Duration,
 }
 
+impl Held {
+    fn new(room: crate::rooms::Hold, account: Share<String>, comeback: Comeback, grace: Duration) -> Held {
+        Held { _room: room, _account: account, alive: Arc::default(), heard: Arc::default(), comeback, grace }
+    }
+}
+
 impl Door {
     fn let_in(&self, entry: Entry) -> Result<Entrance, Refusal> {
         match &entry.hello.resume_token {
@@ -65,13 +71,12 @@ impl Door {
             permissions: identity.role.permissions(),
             metadata: Vec::new(),
         };
-        let (place, grace) = match &room.started {
+        let place = match &room.started {
             Started::Game(_, handle) => {
                 let link = handle.join(joiner, entry.link).map_err(|_| busy())?;
-                let grace = Duration::from_secs_f32(room.resume_seconds);
-                (Place::Room { room: handle.clone(), link }, grace)
+                Place::Room { room: handle.clone(), link }
             }
-            Started::Relay(relay) => (Place::Relay(relay.join(&identity.name)?), Duration::ZERO),
+            Started::Relay(relay) => Place::Relay(relay.join(&identity.name)?),
         };
         let comeback = Comeback {
             room: room.id.clone(),
@@ -81,11 +86,7 @@ impl Door {
             name: identity.name,
             role: identity.role,
         };
-        Ok(entrance(
-            &room,
-            place,
-            Held { _room: hold, _account: account, alive: Arc::default(), heard: Arc::default(), comeback, grace },
-        ))
+        Ok(entrance(&room, place, Held::new(hold, account, comeback, room.grace())))
     }
 
     fn come_back(&self, token: Token, entry: &Entry) -> Result<Entrance, Refusal> {
@@ -113,10 +114,8 @@ impl Door {
         let Started::Game(_, handle) = &room.started else { return Err(refused()) };
         let link = handle.resume(comeback.player, entry.link).map_err(|_| busy())?;
         let place = Place::Room { room: handle.clone(), link };
-        let grace = Duration::from_secs_f32(room.resume_seconds);
         self.registry.counter("aether_resumes_total", "Players who came back by a resume token.", &[]).inc();
-        let held =
-            Held { _room: hold, _account: account, alive: Arc::default(), heard: Arc::default(), comeback, grace };
+        let held = Held::new(hold, account, comeback, room.grace());
         self.resumes.use_up(&token, &held.heard);
         Ok(entrance(&room, place, held))
     }

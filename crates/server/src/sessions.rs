@@ -15,6 +15,7 @@ const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3_600);
 const REVOKED_FOR: Duration = Duration::from_secs(8 * 24 * 3_600);
 
 /// The sessions that have a connection or had one, and those that were revoked.
+#[derive(Default)]
 pub struct Sessions {
     epoch: AtomicU64,
     known: Mutex<HashMap<SessionId, Session>>,
@@ -24,12 +25,6 @@ pub struct Sessions {
 enum Session {
     Open { until: Instant, until_at_most: Instant },
     Revoked { forget_at: Instant },
-}
-
-impl Default for Sessions {
-    fn default() -> Self {
-        Sessions { epoch: AtomicU64::new(0), known: Mutex::default() }
-    }
 }
 
 impl Sessions {

@@ -42,17 +42,7 @@ impl IpNetwork {
     /// Whether the address lies in it. An IPv4 address that came as IPv6 is taken for what it is.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
-        match (self.address, address.to_canonical()) {
-            (IpAddr::V4(own), IpAddr::V4(other)) => {
-                let mask = u32::MAX.checked_shl(32 - u32::from(self.prefix_bits)).unwrap_or(0);
-                own.to_bits() & mask == other.to_bits() & mask
-            }
-            (IpAddr::V6(own), IpAddr::V6(other)) => {
-                let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix_bits)).unwrap_or(0);
-                own.to_bits() & mask == other.to_bits() & mask
-            }
-            _ => false,
-        }
+        aether_api::shares_prefix(self.address, address, self.prefix_bits)
     }
 }
 
@@ -110,7 +100,7 @@ impl Origin {
     /// Whether a page from this `Origin` header may connect.
     #[must_use]
     pub fn allows(&self, header: &str) -> bool {
-        self.0 == "*" || self.0.eq_ignore_ascii_case(header)
+        aether_api::Origins::new(vec![self.0.clone()]).allow(Some(header), "")
     }
 }
 

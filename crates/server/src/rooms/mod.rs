@@ -58,7 +58,7 @@ pub(crate) struct RoomEntry {
     /// The label that whoever asked for a room of its type gave.
     wanted_label: String,
     players_max: usize,
-    pub resume_seconds: f32,
+    resume_seconds: f32,
     /// Set when it is about to end; nobody is let in any more.
     ending: AtomicBool,
     /// Held by whoever made it, while it lasts.
@@ -338,6 +338,11 @@ impl Rooms {
 }
 
 impl RoomEntry {
+    /// For how long a player who lost the connection keeps the place.
+    pub fn grace(&self) -> Duration {
+        Duration::from_secs_f32(self.resume_seconds)
+    }
+
     fn has_place(&self) -> bool {
         let in_use = self.players().max(self.connections.load(Ordering::Relaxed));
         self.is_open() && (in_use as usize) < self.players_max
