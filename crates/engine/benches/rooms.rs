@@ -1,12 +1,14 @@
 //! 2,000 rooms of 10 clients at 20 Hz on the tick threads of one process: how late their ticks begin.
 
-use aether_bits::{BitWriter, Replicate};
+mod support;
+
 use aether_engine::{Clock, Context, Declaration, Game, Joiner, LinkEnd, Observer, Room, RoomSettings, Scheduler};
 use aether_replication::Link;
-use aether_wire::{ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, PlayerId, StateAck, ViewTick};
+use aether_wire::PlayerId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use support::{Body, Turn, input};
 
 const ROOMS: usize = 2_000;
 const PER_ROOM: usize = 10;
@@ -17,23 +19,6 @@ const TURNS_PER_STEP: u32 = 50;
 /// Lateness is counted in steps of 10 µs, up to a second.
 const BUCKET: Duration = Duration::from_micros(10);
 const BUCKETS: usize = 100_000;
-
-#[derive(Clone, Debug, Replicate)]
-#[replicate(channel = "movement", place = position)]
-struct Body {
-    #[replicate(range = -1000.0..=1000.0, step = 0.01, moves_by = velocity)]
-    position: [f32; 2],
-    #[replicate(range = -50.0..=50.0, step = 0.01)]
-    velocity: [f32; 2],
-    #[replicate(angle = 8)]
-    heading: f32,
-}
-
-#[derive(Clone, Debug, Replicate)]
-struct Turn {
-    #[replicate(range = -1..=1)]
-    turn: i32,
-}
 
 /// Ten players who move all the time and see each other.
 struct Match;
@@ -165,9 +150,9 @@ fn play(links: &[LinkEnd], over: &AtomicBool) -> u64 {
             break;
         }
         let part = (turn % TURNS_PER_STEP) as usize;
-        let seq = InputSeq(turn / TURNS_PER_STEP + 1);
+        let seq = turn / TURNS_PER_STEP + 1;
         for link in links.iter().skip(part).step_by(TURNS_PER_STEP as usize) {
-            let _ = link.push(input(seq));
+            let _ = link.push(input(seq, (seq / 8) as i32 % 3 - 1));
             while link.next_reliable().is_some() {}
             while let Some(packet) = link.next_state() {
                 packets += 1;
@@ -177,13 +162,6 @@ fn play(links: &[LinkEnd], over: &AtomicBool) -> u64 {
         std::thread::sleep((STEP * turn / TURNS_PER_STEP).saturating_sub(start.elapsed()));
     }
     packets
-}
-
-fn input(seq: InputSeq) -> ClientMessage {
-    let mut writer = BitWriter::new();
-    Turn { turn: (seq.0 / 8) as i32 % 3 - 1 }.write_full(&mut writer);
-    let payloads = vec![InputPayload::Packed(InputBytes::new(&writer.to_bytes()).expect("an input is small"))];
-    ClientMessage::Inputs(Inputs { first_seq: seq, payloads, ack: StateAck::NONE, view: ViewTick::default() })
 }
 
 /// The lateness that so many ticks stay within.

@@ -1,31 +1,16 @@
 //! 10,000 entities, 1,000 clients, about 50 visible each: the whole tick of a room, on one thread.
 
-use aether_bits::{BitWriter, Replicate};
+mod support;
+
 use aether_engine::{Context, Counts, Declaration, Game, Joiner, LinkEnd, Observer, Random, Room, RoomSettings, Stage};
 use aether_replication::Link;
 use aether_space::{Bounds, InterestSettings};
-use aether_wire::{ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, PlayerId, StateAck, Tick, ViewTick};
+use aether_wire::{PlayerId, Tick};
 use std::time::{Duration, Instant};
+use support::{Body, Turn, input};
 
 const ENTITIES: usize = 10_000;
 const CLIENTS: usize = 1_000;
-
-#[derive(Clone, Debug, Replicate)]
-#[replicate(channel = "movement", place = position)]
-struct Body {
-    #[replicate(range = -4000.0..=4000.0, step = 0.01, moves_by = velocity)]
-    position: [f32; 2],
-    #[replicate(range = -50.0..=50.0, step = 0.01)]
-    velocity: [f32; 2],
-    #[replicate(angle = 8)]
-    heading: f32,
-}
-
-#[derive(Clone, Debug, Replicate)]
-struct Turn {
-    #[replicate(range = -1..=1)]
-    turn: i32,
-}
 
 /// Everyone and everything moves all the time.
 struct Crowd;
@@ -163,14 +148,8 @@ fn main() {
 
 /// Every client sends an input.
 fn steer(links: &[LinkEnd], seq: u32) {
-    let mut writer = BitWriter::new();
-    Turn { turn: seq as i32 % 3 - 1 }.write_full(&mut writer);
-    let bytes = InputBytes::new(&writer.to_bytes()).expect("an input is small");
     for link in links {
-        let payloads = vec![InputPayload::Packed(bytes)];
-        let view = ViewTick::default();
-        let inputs = Inputs { first_seq: InputSeq(seq), payloads, ack: StateAck::NONE, view };
-        link.push(ClientMessage::Inputs(inputs)).expect("the inbox has room");
+        link.push(input(seq, seq as i32 % 3 - 1)).expect("the inbox has room");
     }
 }
 

@@ -23,5 +23,6 @@ mod tokens;
 pub use address::{Address, AddressError};
 pub use arguments::{LoadArguments, Play, TransportChoice};
 pub use http::{HttpError, ServerInfo, WebTransportInfo, server_info};
+pub use process::cpu_seconds;
 pub use report::{Latency, Report, Transfer};
 pub use run::{LoadError, run};

@@ -1,4 +1,4 @@
-//! What the load itself needs of this machine.
+//! What a load needs of this machine, and what a process has used of it.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
@@ -11,13 +11,14 @@ pub(crate) fn raise_file_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// The processor time of this process so far, in seconds; nothing where the system does not
-/// tell it in `/proc`.
-pub(crate) fn cpu_seconds() -> Option<f64> {
+/// The processor time of a process so far, in seconds; nothing where the system does not tell it
+/// in `/proc`.
+#[must_use]
+pub fn cpu_seconds(process: u32) -> Option<f64> {
     /// Linux counts in hundredths of a second on every platform.
     const TICKS_PER_SECOND: f64 = 100.0;
     const USER_TIME_AFTER_NAME: usize = 11;
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The program's name may hold anything, so the fields are counted from behind it.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut times = fields.split_whitespace().skip(USER_TIME_AFTER_NAME).map(str::parse::<f64>);
@@ -32,12 +33,13 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn work_takes_processor_time() {
-        let before = cpu_seconds().expect("there is a /proc");
+        let own = std::process::id();
+        let before = cpu_seconds(own).expect("there is a /proc");
         let start = std::time::Instant::now();
         while start.elapsed().as_millis() < 100 {
             std::hint::spin_loop();
         }
-        let spent = cpu_seconds().expect("there is a /proc") - before;
+        let spent = cpu_seconds(own).expect("there is a /proc") - before;
         assert!(spent >= 0.02, "{spent} s");
     }
 }

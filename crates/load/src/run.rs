@@ -107,12 +107,12 @@ async fn play(
     }
 
     shared.set_phase(Phase::Play);
-    let (began, cpu_before) = (Instant::now(), cpu_seconds());
+    let (began, cpu_before) = (Instant::now(), cpu_seconds(std::process::id()));
     let length = Duration::from_secs(shared.arguments.seconds);
     while *played < length && !bots.is_empty() {
         tokio::time::sleep(LOOK_INTERVAL.min(length - *played)).await;
         *played = began.elapsed();
-        *cpu = cpu_seconds().zip(cpu_before).map(|(now, before)| now - before);
+        *cpu = cpu_seconds(std::process::id()).zip(cpu_before).map(|(now, before)| now - before);
         progress.show(shared, played.as_millis() as u64, length.as_millis() as u64);
         while bots.try_join_next().is_some() {}
     }

@@ -11,8 +11,6 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 
-/// Linux counts processor time in hundredths of a second on every platform.
-const CPU_TICKS_PER_SECOND: f64 = 100.0;
 /// The server refuses variables of its own that it does not know.
 const ENVIRONMENT_PREFIX: &str = "AETHER_";
 /// Long enough for every benchmark.
@@ -94,7 +92,7 @@ impl Server {
 
     /// Processor time so far, in seconds.
     pub fn cpu_seconds(&self) -> Outcome<f64> {
-        cpu_seconds(&self.process.id().to_string())
+        cpu_seconds(self.process.id())
     }
 
     /// Memory that it has resident, in bytes.
@@ -123,7 +121,7 @@ impl Drop for Server {
 
 /// The processor time of this process so far, in seconds.
 pub fn own_cpu_seconds() -> Outcome<f64> {
-    cpu_seconds("self")
+    cpu_seconds(std::process::id())
 }
 
 /// Keeps this thread, and those that it starts, on the core of the load.
@@ -149,13 +147,8 @@ fn cores() -> (usize, usize) {
     })
 }
 
-fn cpu_seconds(process: &str) -> Outcome<f64> {
-    const USER_TIME_AFTER_NAME: usize = 11;
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The program's name may hold anything, so the fields are counted from behind it.
-    let (_, fields) = stat.rsplit_once(')').ok_or("/proc/…/stat is not as it should be")?;
-    let times = fields.split_whitespace().skip(USER_TIME_AFTER_NAME).take(2).map(str::parse::<f64>);
-    Ok(times.sum::<Result<f64, _>>()? / CPU_TICKS_PER_SECOND)
+fn cpu_seconds(process: u32) -> Outcome<f64> {
+    aether_load::cpu_seconds(process).ok_or_else(|| "/proc does not tell the time of a process".into())
 }
 
 fn scratch_folder() -> PathBuf {
