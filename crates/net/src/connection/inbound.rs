@@ -75,7 +75,7 @@ impl<'a> Inbound<'a> {
     }
 
     /// Takes in one thing that came.
-    pub fn receive(&mut self, now: Duration, received: Received<'_>, place: &mut Inside<'_>) {
+    pub fn receive(&mut self, now: Duration, received: Received<'_>, place: &Inside<'_>) {
         if self.end.is_some() {
             return;
         }
@@ -123,7 +123,7 @@ impl<'a> Inbound<'a> {
         }
     }
 
-    fn message(&mut self, now: Duration, message: ClientMessage, place: &mut Inside<'_>) {
+    fn message(&mut self, now: Duration, message: ClientMessage, place: &Inside<'_>) {
         let counters = &self.gateway.counters;
         counters.packets_in[kind_in(&message)].inc();
         let bucket = match &message {
@@ -165,7 +165,7 @@ impl<'a> Inbound<'a> {
     }
 
     /// A message that came in parts. It is never a part itself, so this goes no deeper.
-    fn whole(&mut self, now: Duration, bytes: &[u8], place: &mut Inside<'_>) {
+    fn whole(&mut self, now: Duration, bytes: &[u8], place: &Inside<'_>) {
         match self.encoding.decode(bytes) {
             Ok(ClientMessage::Fragment(_)) => self.unreadable(&DecodeError::UnknownMessage),
             Err(error) => self.unreadable(&error),
@@ -194,8 +194,8 @@ impl<'a> Inbound<'a> {
     }
 
     /// Hands a message to the room, packed if the client speaks in words.
-    fn pass_on(&mut self, message: ClientMessage, place: &mut Inside<'_>) {
-        let message = match (message, place.readable.as_deref()) {
+    fn pass_on(&mut self, message: ClientMessage, place: &Inside<'_>) {
+        let message = match (message, place.readable) {
             (ClientMessage::Inputs(inputs), Some(readable)) => self.pack_inputs(inputs, readable),
             (ClientMessage::Game(message), Some(readable)) => self.pack_message(message, readable),
             (message, _) => Some(message),
@@ -271,7 +271,7 @@ fn short(mut message: String) -> String {
 /// Where the client is, as far as its messages need it.
 pub(super) struct Inside<'a> {
     pub entrance: &'a Entrance,
-    pub readable: Option<&'a mut Readable>,
+    pub readable: Option<&'a Readable>,
 }
 
 impl Inside<'_> {

@@ -7,7 +7,6 @@ mod play;
 
 use crate::buffers;
 use crate::counters::{Counters, kind_out};
-use crate::encoding::Encoding;
 use crate::gateway::{Gateway, Visitor};
 use crate::transport::{Ended, Goodbye, Path, Transport, Violation};
 use aether_engine::closing;
@@ -140,12 +139,4 @@ fn write(counters: &Counters, transport: &mut impl Transport, path: Path, messag
             false
         }
     })
-}
-
-/// JSON snapshots may be larger than a datagram, so they travel with the reliable messages.
-fn path_of_state(encoding: Encoding) -> Path {
-    match encoding {
-        Encoding::Protobuf => Path::Unreliable,
-        Encoding::Json => Path::Reliable,
-    }
 }

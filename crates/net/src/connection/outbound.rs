@@ -1,6 +1,6 @@
 //! What a client is told.
 
-use super::{End, path_of_state, write};
+use super::{End, write};
 use crate::buffers;
 use crate::counters::{EVENT, SNAPSHOT};
 use crate::encoding::Encoding;
@@ -21,14 +21,13 @@ const TURN_BYTES_MAX: usize = 32_768;
 
 /// Takes what the room has for a client and queues it, as long as the link is free.
 pub(super) struct Outbound {
-    encoding: Encoding,
     /// When the hello came, until the player has an entity.
     hello_at: Option<Duration>,
 }
 
 impl Outbound {
-    pub fn new(encoding: Encoding, hello_at: Duration) -> Outbound {
-        Outbound { encoding, hello_at: Some(hello_at) }
+    pub fn new(hello_at: Duration) -> Outbound {
+        Outbound { hello_at: Some(hello_at) }
     }
 
     /// Whether the room has something for the client.
@@ -72,7 +71,7 @@ impl Outbound {
         let closing = link.closing();
         for _ in 0..TURN_MESSAGES_MAX {
             let Some(message) = link.next_reliable() else {
-                let failed = self.state(gateway, transport, link, readable);
+                let failed = fill_state(gateway, transport, link, readable);
                 return failed.or_else(|| closing.cloned().map(End::Told));
             };
             if matches!(*message, ServerMessage::Possession(_))
@@ -96,43 +95,43 @@ impl Outbound {
         }
         None
     }
+}
 
-    /// The newest snapshot, if there is one. A client that cannot be told what changed would be wrong for good, so it is
-    /// closed.
-    fn state(
-        &mut self,
-        gateway: &Gateway,
-        transport: &mut impl Transport,
-        link: &LinkEnd,
-        mut readable: Option<&mut Readable>,
-    ) -> Option<End> {
-        while let Some(packet) = link.next_state() {
-            match &mut readable {
-                None => buffers::with_scratch(|scratch| {
-                    if encode_state_packet(&packet, scratch).is_ok() {
-                        gateway.counters.packets_out[SNAPSHOT].inc();
-                        gateway.counters.bytes_out.add(scratch.len() as u64);
-                        transport.queue(path_of_state(self.encoding), scratch);
-                    }
-                }),
-                Some(readable) => match readable.state(&packet) {
-                    Ok(None) => {}
-                    Ok(Some(snapshot)) => {
-                        let message = ServerMessage::Snapshot(Snapshot::Readable(snapshot));
-                        if !write(&gateway.counters, transport, path_of_state(self.encoding), &message) {
-                            return Some(End::told(CloseReason::RoomFailed));
-                        }
-                    }
-                    Err(_) => {
-                        gateway.counters.encode_errors.inc();
+/// The newest snapshot, if there is one. A client that cannot be told what changed would be wrong for good, so it is
+/// closed.
+fn fill_state(
+    gateway: &Gateway,
+    transport: &mut impl Transport,
+    link: &LinkEnd,
+    mut readable: Option<&mut Readable>,
+) -> Option<End> {
+    while let Some(packet) = link.next_state() {
+        match &mut readable {
+            None => buffers::with_scratch(|scratch| {
+                if encode_state_packet(&packet, scratch).is_ok() {
+                    gateway.counters.packets_out[SNAPSHOT].inc();
+                    gateway.counters.bytes_out.add(scratch.len() as u64);
+                    transport.queue(Path::Unreliable, scratch);
+                }
+            }),
+            Some(readable) => match readable.state(&packet) {
+                Ok(None) => {}
+                Ok(Some(snapshot)) => {
+                    // It may be larger than a datagram, so it travels with the reliable messages.
+                    let message = ServerMessage::Snapshot(Snapshot::Readable(snapshot));
+                    if !write(&gateway.counters, transport, Path::Reliable, &message) {
                         return Some(End::told(CloseReason::RoomFailed));
                     }
-                },
-            }
-            link.recycle(packet);
+                }
+                Err(_) => {
+                    gateway.counters.encode_errors.inc();
+                    return Some(End::told(CloseReason::RoomFailed));
+                }
+            },
         }
-        None
+        link.recycle(packet);
     }
+    None
 }
 
 fn fill_from_relay(gateway: &Gateway, transport: &mut impl Transport, seat: &RelaySeat) -> Option<End> {

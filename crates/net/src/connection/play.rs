@@ -41,7 +41,7 @@ pub(super) async fn play(gateway: &Gateway, transport: &mut impl Transport, ente
     let mut session = Session {
         gateway,
         inbound: Inbound::new(gateway, encoding, &entrance),
-        outbound: Outbound::new(encoding, hello_at),
+        outbound: Outbound::new(hello_at),
         entrance,
         readable,
         stalled_since: None,
@@ -90,8 +90,8 @@ impl Session<'_> {
         for _ in 0..READS_PER_TURN {
             let now = self.gateway.now();
             let inbound = &mut self.inbound;
-            let mut inside = Inside { entrance: &self.entrance, readable: self.readable.as_deref_mut() };
-            let received = transport.poll_receive(cx, &mut |_, received| inbound.receive(now, received, &mut inside));
+            let inside = Inside { entrance: &self.entrance, readable: self.readable.as_deref() };
+            let received = transport.poll_receive(cx, &mut |_, received| inbound.receive(now, received, &inside));
             match received {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(())) => {}

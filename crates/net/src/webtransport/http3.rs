@@ -105,6 +105,15 @@ pub(super) async fn message_stream(
     Err(Ended::Violation(TOO_MANY_STREAMS))
 }
 
+/// What compressed headers ask for; nothing if it is another thing than a session.
+pub(super) fn session_request(headers: Vec<u8>) -> Result<Option<SessionRequest>, ErrorCode> {
+    if !integers_are_short(&headers) {
+        return Err(ErrorCode::Decompression);
+    }
+    let headers = Headers::with_frame(&Frame::new_headers(Cow::Owned(headers)))?;
+    Ok(SessionRequest::try_from(headers).ok())
+}
+
 /// Waits until the client ends the session, and refuses every stream that has no place in it.
 pub(super) async fn watch(connection: Connection, connect: RecvStream, mut critical: Critical) -> Ended {
     tokio::select! {
@@ -184,11 +193,7 @@ async fn request(connection: &Connection) -> Result<(SessionRequest, (SendStream
     for _ in 0..STREAMS_REFUSED_MAX {
         let (mut send, mut receive) = connection.accept_bi().await.map_err(|_| Failure::Lost)?;
         let payload = payload_of(&mut receive, FRAME_HEADERS).await?;
-        if !integers_are_short(&payload) {
-            return Err(Failure::Protocol(ErrorCode::Decompression));
-        }
-        let headers = Headers::with_frame(&Frame::new_headers(Cow::Owned(payload))).map_err(Failure::Protocol)?;
-        if let Ok(request) = SessionRequest::try_from(headers) {
+        if let Some(request) = session_request(payload).map_err(Failure::Protocol)? {
             return Ok((request, (send, receive)));
         }
         refuse(&mut receive);
@@ -363,6 +368,8 @@ mod tests {
     #[test]
     fn headers_of_an_honest_request_are_taken() {
         assert!(integers_are_short(&request_payload()));
+        let request = session_request(request_payload()).unwrap().unwrap();
+        assert_eq!(request.path(), "/rt?encoding=json");
     }
 
     #[test]
@@ -384,9 +391,7 @@ mod tests {
             let at = at % damaged.len();
             damaged[at] = byte;
             for payload in [damaged, noise] {
-                if integers_are_short(&payload) {
-                    let _ = Headers::with_frame(&Frame::new_headers(Cow::Owned(payload)));
-                }
+                let _ = session_request(payload);
             }
         }
     }

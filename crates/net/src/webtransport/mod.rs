@@ -21,3 +21,11 @@ mod session;
 
 pub use server::{BindError, WebTransportServer, WebTransportSession, WebTransportSettings};
 pub use session::{CODE_VIOLATION_FIRST, WebTransport};
+
+/// Whether the compressed headers of an HTTP/3 request ask for a session that leads somewhere. A server reads them off the
+/// stream by itself; this is how the reading is tried with bytes that no client would send.
+#[must_use]
+pub fn leads_somewhere(headers: Vec<u8>) -> bool {
+    let request = http3::session_request(headers).ok().flatten();
+    request.is_some_and(|request| request::Destination::of(request.path()).is_some())
+}
