@@ -20,7 +20,8 @@ impl<T> BoundedQueue<T> {
 
     /// Gives the value back when the queue is full.
     pub fn push(&self, value: T) -> Result<(), T> {
-        if self.length.fetch_add(1, Ordering::Relaxed) >= self.length_max {
+        // Whoever sees the count also sees what was done before the push.
+        if self.length.fetch_add(1, Ordering::Release) >= self.length_max {
             self.length.fetch_sub(1, Ordering::Relaxed);
             return Err(value);
         }
@@ -40,7 +41,7 @@ impl<T> BoundedQueue<T> {
 
     /// How many are in it; a push that is about to fail may be counted.
     pub fn len(&self) -> usize {
-        self.length.load(Ordering::Relaxed)
+        self.length.load(Ordering::Acquire)
     }
 
     pub fn is_empty(&self) -> bool {

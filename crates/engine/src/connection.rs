@@ -2,6 +2,7 @@
 
 use crate::bounded::BoundedQueue;
 use crate::game::Refusal;
+use crate::inbox::{Inbox, Waiting};
 use crate::seat::closing;
 use aether_replication::PacketSink;
 use aether_wire::{ClientMessage, CloseReason, Closing, PacketSeq, PlayerId, ServerMessage};
@@ -22,7 +23,7 @@ pub const STATE_PACKETS_MAX: usize = 128;
 /// Joins a room and a connection; a snapshot of the room has at most so many packets.
 pub(crate) fn connect(state_packets_max: usize) -> (RoomEnd, LinkEnd) {
     let pipe = Arc::new(Pipe {
-        inbox: ArrayQueue::new(INBOX_MAX),
+        inbox: Inbox::new(),
         reliable: BoundedQueue::new(RELIABLE_MAX),
         state: ArrayQueue::new(state_packets_max.clamp(1, STATE_PACKETS_MAX)),
         spare: ArrayQueue::new(state_packets_max.clamp(1, STATE_PACKETS_MAX)),
@@ -37,7 +38,7 @@ pub(crate) fn connect(state_packets_max: usize) -> (RoomEnd, LinkEnd) {
 
 #[derive(Debug)]
 struct Pipe {
-    inbox: ArrayQueue<ClientMessage>,
+    inbox: Inbox,
     reliable: BoundedQueue<Arc<ServerMessage>>,
     state: ArrayQueue<Vec<u8>>,
     /// Buffers that the link is done with.
@@ -75,9 +76,14 @@ impl fmt::Display for InboxFull {
 impl std::error::Error for InboxFull {}
 
 impl RoomEnd {
-    /// The next message of the client.
-    pub(crate) fn receive(&self) -> Option<ClientMessage> {
-        self.pipe.inbox.pop()
+    /// How many messages of the client wait.
+    pub(crate) fn waiting(&self) -> Waiting {
+        self.pipe.inbox.waiting()
+    }
+
+    /// The next message of the client, of those that were counted.
+    pub(crate) fn receive(&self, waiting: &mut Waiting) -> Option<ClientMessage> {
+        self.pipe.inbox.pop(waiting)
     }
 
     /// Queues a reliable message; false when too many wait already.

@@ -13,6 +13,7 @@ mod declaration;
 mod figures;
 mod game;
 mod handle;
+mod inbox;
 mod observer;
 mod overload;
 mod pacer;

@@ -26,7 +26,7 @@ fn packed<R: Replicate>(input: &R) -> InputPayload {
 
 fn inputs<R: Replicate>(seq: u32, input: &R) -> ClientMessage {
     let (ack, view) = (StateAck::NONE, ViewTick::default());
-    ClientMessage::Inputs(Inputs { first_seq: InputSeq(seq), payloads: vec![packed(input)], ack, view })
+    ClientMessage::Inputs(Inputs { first_seq: InputSeq(seq), payloads: vec![packed(input)].into(), ack, view })
 }
 
 fn keys(seq: u32, keys: &str) -> String {

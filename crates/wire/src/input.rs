@@ -1,5 +1,6 @@
 //! A player's intents, tick by tick.
 
+use smallvec::SmallVec;
 use std::fmt;
 
 use crate::ack::StateAck;
@@ -46,6 +47,10 @@ pub enum InputPayload {
     Fields(Fields),
 }
 
+/// Some inputs. The usual case is one, which is held in place: it crosses from the connection's thread to the room's, and
+/// memory of its own would be cold there, and freed by another thread than took it.
+pub type InputPayloads = SmallVec<[InputPayload; 1]>;
+
 /// A run of inputs without gaps, oldest first. The newest are new; the older ones repeat what
 /// an earlier message carried, so that a lost message loses nothing.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +58,7 @@ pub struct Inputs {
     /// The number of the oldest input here. The others count on from it.
     pub first_seq: InputSeq,
     /// At least one, at most [`crate::limits::INPUTS_PER_MESSAGE_MAX`].
-    pub payloads: Vec<InputPayload>,
+    pub payloads: InputPayloads,
     /// The state packets that have arrived; [`StateAck::NONE`] on an ordered link.
     pub ack: StateAck,
     /// What the player was seeing when the newest input was made.

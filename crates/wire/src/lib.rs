@@ -47,7 +47,7 @@ pub use ids::{
     ClientTime, CommandSeq, ConnectionId, EntityId, InputSeq, MessageId, PacketSeq, PlayerId, RequestId, RoomId,
     SchemaHash, SessionId, Tick, ViewTick,
 };
-pub use input::{InputBytes, InputPayload, Inputs};
+pub use input::{InputBytes, InputPayload, InputPayloads, Inputs};
 pub use protobuf::encode_state_packet;
 pub use server::{
     Ack, Cleared, Closing, CommandError, Correction, ErrorNotice, Event, InterestEnter, InterestLeave, Manifest, Pong,

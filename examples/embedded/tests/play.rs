@@ -101,6 +101,6 @@ fn x_of(snapshot: &JsonSnapshot, own: EntityId) -> Option<f64> {
 
 fn steer(seq: u32) -> Inputs {
     let fields = Fields([("direction".to_owned(), serde_json::json!([1.0, 0.0]))].into());
-    let payloads = vec![InputPayload::Fields(fields)];
+    let payloads = vec![InputPayload::Fields(fields)].into();
     Inputs { first_seq: InputSeq(seq), payloads, ack: StateAck::NONE, view: ViewTick::default() }
 }

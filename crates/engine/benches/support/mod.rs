@@ -26,7 +26,7 @@ pub struct Turn {
 pub fn input(seq: u32, turn: i32) -> ClientMessage {
     let mut writer = BitWriter::new();
     Turn { turn }.write_full(&mut writer);
-    let payloads = vec![InputPayload::Packed(InputBytes::new(&writer.to_bytes()).expect("an input is small"))];
+    let payloads = vec![InputPayload::Packed(InputBytes::new(&writer.to_bytes()).expect("an input is small"))].into();
     let view = ViewTick::default();
     ClientMessage::Inputs(Inputs { first_seq: InputSeq(seq), payloads, ack: StateAck::NONE, view })
 }

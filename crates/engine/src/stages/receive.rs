@@ -1,6 +1,6 @@
 //! Stage one: what came in since the last tick becomes the agenda.
 
-use crate::connection::{INBOX_MAX, RoomEnd};
+use crate::connection::RoomEnd;
 use crate::game::{Game, PlaygroundCommand, Refusal};
 use crate::handle::{Letter, MAILBOX_MAX};
 use crate::observer::{Counts, Observer, Stage};
@@ -117,11 +117,10 @@ struct Intake<'a> {
 
 impl Intake<'_> {
     fn messages(&mut self) {
-        // The inbox is bounded, but its other end may fill it while this one empties it.
-        for _ in 0..INBOX_MAX {
-            let Some(message) = self.seat.connection.as_ref().and_then(|connection| connection.receive()) else {
-                return;
-            };
+        // Counted first: the inbox's other end may fill it while this one empties it, and to look whether there is one
+        // more would touch memory that has nothing to say.
+        let Some(mut waiting) = self.seat.connection.as_ref().map(RoomEnd::waiting) else { return };
+        while let Some(message) = self.seat.connection.as_ref().and_then(|link| link.receive(&mut waiting)) {
             self.message(message);
         }
     }

@@ -190,7 +190,7 @@ fn enter(room: &Running, name: &str) -> LinkEnd {
 }
 
 fn input() -> ClientMessage {
-    let payloads = vec![InputPayload::Packed(InputBytes::new(&[0, 0]).unwrap())];
+    let payloads = vec![InputPayload::Packed(InputBytes::new(&[0, 0]).unwrap())].into();
     ClientMessage::Inputs(Inputs { first_seq: InputSeq(1), payloads, ack: StateAck::NONE, view: ViewTick::default() })
 }
 

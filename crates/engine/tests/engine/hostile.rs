@@ -51,7 +51,7 @@ prop_compose! {
         fraction in any::<u8>(),
     ) -> ClientMessage {
         let view = ViewTick { tick: Tick(tick), fraction };
-        ClientMessage::Inputs(Inputs { first_seq: InputSeq(first_seq), payloads, ack, view })
+        ClientMessage::Inputs(Inputs { first_seq: InputSeq(first_seq), payloads: payloads.into(), ack, view })
     }
 }
 

@@ -131,7 +131,7 @@ fn an_input_that_cannot_be_read_is_counted_and_costs_nothing_else() {
     let mut ann = scene.join("ann");
     ann.read();
     let bad = |first_seq| {
-        let payloads = vec![InputPayload::Packed(InputBytes::new(&[]).unwrap())];
+        let payloads = vec![InputPayload::Packed(InputBytes::new(&[]).unwrap())].into();
         let (ack, view) = (StateAck::NONE, ViewTick::default());
         ClientMessage::Inputs(Inputs { first_seq: InputSeq(first_seq), payloads, ack, view })
     };
@@ -150,7 +150,7 @@ fn an_input_that_cannot_be_read_is_counted_and_costs_nothing_else() {
 fn readable_inputs_do_not_belong_in_a_room() {
     let mut scene = Scene::new(eager());
     let ann = scene.join("ann");
-    let payloads = vec![InputPayload::Fields(Fields::default())];
+    let payloads = vec![InputPayload::Fields(Fields::default())].into();
     let (ack, view) = (StateAck::NONE, ViewTick::default());
     ann.send(ClientMessage::Inputs(Inputs { first_seq: InputSeq(1), payloads, ack, view }));
     ann.push(2, &[1.0]);

@@ -13,7 +13,7 @@ use crate::client::{
 use crate::error::DecodeError;
 use crate::game::{Fields, GameBody, GameMessage};
 use crate::ids::{InputSeq, PacketSeq, ViewTick};
-use crate::input::{InputBytes, InputPayload, Inputs};
+use crate::input::{InputBytes, InputPayload, InputPayloads, Inputs};
 use crate::limits::{ACK_WINDOW_PACKETS, INPUT_BYTES_MAX};
 
 /// Steps of a view's fraction between two ticks.
@@ -200,7 +200,7 @@ impl TryFrom<InputBatch<'_>> for Inputs {
 
     fn try_from(batch: InputBatch<'_>) -> Result<Inputs, DecodeError> {
         let first_seq = batch.inputs.first().ok_or(DecodeError::Missing { field: "inputs" })?.seq;
-        let mut payloads = Vec::with_capacity(batch.inputs.len());
+        let mut payloads = InputPayloads::with_capacity(batch.inputs.len());
         for (input, expected) in batch.inputs.into_iter().zip(u64::from(first_seq)..) {
             if u64::from(input.seq) != expected {
                 return Err(DecodeError::BadValue { field: "seq" });

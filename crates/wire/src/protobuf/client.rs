@@ -10,7 +10,7 @@ use crate::client::{
 use crate::error::{DecodeError, EncodeError};
 use crate::game::{GameBody, GameMessage};
 use crate::ids::{ClientTime, CommandSeq, InputSeq, PacketSeq, RoomId, SchemaHash, Tick, ViewTick};
-use crate::input::{InputBytes, InputPayload, Inputs};
+use crate::input::{InputBytes, InputPayload, InputPayloads, Inputs};
 use crate::limits::{INPUT_BYTES_MAX, INPUTS_PER_MESSAGE_MAX};
 use crate::{PROTOCOL_VERSION, Token, Vector2};
 
@@ -162,8 +162,8 @@ fn inputs_from_proto(inputs: &frames::Inputs) -> Result<Inputs, DecodeError> {
     })
 }
 
-fn split_inputs(mut packed: &[u8]) -> Result<Vec<InputPayload>, DecodeError> {
-    let mut payloads = Vec::with_capacity(packed.len().min(INPUTS_PER_MESSAGE_MAX));
+fn split_inputs(mut packed: &[u8]) -> Result<InputPayloads, DecodeError> {
+    let mut payloads = InputPayloads::new();
     while let Some((&length, rest)) = packed.split_first() {
         if payloads.len() == INPUTS_PER_MESSAGE_MAX {
             let limit = INPUTS_PER_MESSAGE_MAX;
@@ -173,6 +173,10 @@ fn split_inputs(mut packed: &[u8]) -> Result<Vec<InputPayload>, DecodeError> {
         let input =
             InputBytes::new(input).ok_or(DecodeError::FieldTooLong { field: "input", limit: INPUT_BYTES_MAX })?;
         payloads.push(InputPayload::Packed(input));
+        if payloads.len() == 1 && !rest.is_empty() {
+            // Each takes a byte at least.
+            payloads.reserve(rest.len().min(INPUTS_PER_MESSAGE_MAX));
+        }
         packed = rest;
     }
     Ok(payloads)

@@ -72,7 +72,7 @@ fn inputs_are_held_in_place() {
     let input = InputPayload::Packed(InputBytes::new(&[7; INPUT_BYTES_MAX]).unwrap());
     let inputs = |count| Inputs {
         first_seq: InputSeq(1),
-        payloads: vec![input.clone(); count],
+        payloads: vec![input.clone(); count].into(),
         ack: StateAck::NONE,
         view: ViewTick::default(),
     };
@@ -81,8 +81,9 @@ fn inputs_are_held_in_place() {
         ClientMessage::Inputs(inputs(count)).encode(&mut bytes).unwrap();
         allocation_counter::measure(|| drop(ClientMessage::decode(&bytes))).count_total
     };
-    assert_eq!(allocations(1), allocations(INPUTS_PER_MESSAGE_MAX));
-    assert!(allocations(1) <= 3, "{} allocations", allocations(1));
+    assert!(allocations(1) < allocations(INPUTS_PER_MESSAGE_MAX), "one has no memory of its own");
+    assert!(allocations(INPUTS_PER_MESSAGE_MAX) <= allocations(1) + 1, "many share one");
+    assert!(allocations(1) <= 2, "{} allocations", allocations(1));
 }
 
 fn bytes_used(work: impl FnOnce()) -> u64 {

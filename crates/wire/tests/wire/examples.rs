@@ -25,7 +25,8 @@ pub fn packed_inputs() -> Inputs {
         payloads: vec![
             InputPayload::Packed(InputBytes::new(&[0xaa, 0xbb]).unwrap()),
             InputPayload::Packed(InputBytes::new(&[0xcc]).unwrap()),
-        ],
+        ]
+        .into(),
         ack: StateAck::new(PacketSeq(120), !0b101),
         view: ViewTick { tick: Tick(1_000), fraction: 128 },
     }
@@ -81,7 +82,8 @@ pub fn readable_client_examples() -> Vec<Example<ClientMessage>> {
     inputs.payloads = vec![
         InputPayload::Fields(fields(json!({"thrust": true, "turn": -0.5}))),
         InputPayload::Fields(fields(json!({"thrust": false, "turn": 1}))),
-    ];
+    ]
+    .into();
     vec![
         ("inputs by name", ClientMessage::Inputs(inputs)),
         (

@@ -153,7 +153,7 @@ fn inputs(payload: impl Strategy<Value = InputPayload>) -> impl Strategy<Value =
     let view = (tick(), any::<u8>()).prop_map(|(tick, fraction)| ViewTick { tick, fraction });
     (first, vec(payload, 1..=INPUTS_PER_MESSAGE_MAX), ack(), view).prop_map(|(first, payloads, ack, view)| Inputs {
         first_seq: InputSeq(first),
-        payloads,
+        payloads: payloads.into(),
         ack,
         view,
     })

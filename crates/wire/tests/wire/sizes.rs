@@ -95,7 +95,7 @@ fn inputs(count: usize, bytes: usize, late: u32, before: u64) -> Inputs {
     let input = InputPayload::Packed(InputBytes::new(&vec![0x5a; bytes]).unwrap());
     Inputs {
         first_seq: InputSeq(late),
-        payloads: vec![input; count],
+        payloads: vec![input; count].into(),
         ack: StateAck::new(PacketSeq(late), before),
         view: ViewTick { tick: Tick(late), fraction: 255 },
     }

@@ -183,7 +183,7 @@ impl Pilots {
             let mut writer = BitWriter::new();
             controls.write_full(&mut writer);
             let Some(bytes) = InputBytes::new(&writer.to_bytes()) else { continue };
-            let payloads = vec![InputPayload::Packed(bytes)];
+            let payloads = vec![InputPayload::Packed(bytes)].into();
             let inputs = Inputs { first_seq: self.seq, payloads, ack: StateAck::NONE, view: ViewTick::default() };
             let _ = link.push(ClientMessage::Inputs(inputs));
         }

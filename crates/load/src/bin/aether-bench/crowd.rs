@@ -128,7 +128,7 @@ fn step(seq: InputSeq, turn: i32) -> ClientMessage {
     let mut writer = BitWriter::new();
     Steps { turn }.write_full(&mut writer);
     let bytes = InputBytes::new(&writer.to_bytes()).unwrap_or_default();
-    let payloads = vec![InputPayload::Packed(bytes)];
+    let payloads = vec![InputPayload::Packed(bytes)].into();
     ClientMessage::Inputs(Inputs { first_seq: seq, payloads, ack: StateAck::NONE, view: ViewTick::default() })
 }
 

@@ -297,7 +297,7 @@ fn steer(seq: u32, random: &mut Random) -> ClientMessage {
     let [thrust, left, right, fire] = [70, 30, 30, 20].map(|percent| random.chance(percent));
     let mut writer = BitWriter::new();
     Controls { thrust, left, right, fire }.write_full(&mut writer);
-    let payloads = vec![InputPayload::Packed(InputBytes::new(&writer.to_bytes()).unwrap_or_default())];
+    let payloads = vec![InputPayload::Packed(InputBytes::new(&writer.to_bytes()).unwrap_or_default())].into();
     ClientMessage::Inputs(Inputs { first_seq: InputSeq(seq), payloads, ack: StateAck::NONE, view: ViewTick::default() })
 }
 

@@ -102,7 +102,7 @@ impl Pilot {
         self.sent.push_back((self.last, at));
         let mut writer = BitWriter::new();
         self.controls.write_full(&mut writer);
-        let payloads = vec![InputPayload::Packed(InputBytes::new(&writer.to_bytes()).unwrap_or_default())];
+        let payloads = vec![InputPayload::Packed(InputBytes::new(&writer.to_bytes()).unwrap_or_default())].into();
         let view = ViewTick::default();
         ClientMessage::Inputs(Inputs { first_seq: InputSeq(self.last), payloads, ack: StateAck::NONE, view })
     }

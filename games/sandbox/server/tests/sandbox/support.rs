@@ -105,7 +105,8 @@ impl Pilot {
         self.last_input.0 += 1;
         let inputs = Inputs {
             first_seq: self.last_input,
-            payloads: vec![InputPayload::Packed(InputBytes::new(&writer.to_bytes()).expect("controls are small"))],
+            payloads: vec![InputPayload::Packed(InputBytes::new(&writer.to_bytes()).expect("controls are small"))]
+                .into(),
             ack: if self.link == Link::Ordered { StateAck::NONE } else { self.mirror.acknowledgement() },
             view: ViewTick { tick: self.mirror.tick(), fraction: 0 },
         };
