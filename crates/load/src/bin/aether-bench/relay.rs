@@ -52,25 +52,33 @@ pub struct RelayArguments {
     /// For how long a room collects messages
     #[arg(long, default_value_t = FLUSH_MS)]
     flush_ms: u32,
+    /// Measures this number of clients alone
+    #[arg(long)]
+    clients: Option<usize>,
     /// Leaves out the bare loops
     #[arg(long)]
     alone: bool,
 }
 
-pub fn run(RelayArguments { length, flush_ms, alone }: RelayArguments) -> Outcome {
+pub fn run(RelayArguments { length, flush_ms, clients, alone }: RelayArguments) -> Outcome {
     println!("Rooms of {PER_ROOM}; each client sends {MESSAGE_BYTES} bytes {HERTZ} times a second, the others get it.");
     println!("WebSocket, no TLS; server on one core, load on another.");
+    let steps = match clients {
+        Some(clients) => vec![clients],
+        None => length.pick(STEPS.to_vec(), vec![100]),
+    };
     if !alone {
-        climb("bare loop, a write for each delivery", Server::bare(&["bare-relay".to_owned()])?, length)?;
+        climb("bare loop, a write for each delivery", Server::bare(&["bare-relay".to_owned()])?, &steps, length)?;
         let arguments = ["bare-relay".to_owned(), format!("--flush-ms={BARE_FLUSH_MS}")];
-        climb(&format!("bare loop, writes every {BARE_FLUSH_MS} ms"), Server::bare(&arguments)?, length)?;
+        climb(&format!("bare loop, writes every {BARE_FLUSH_MS} ms"), Server::bare(&arguments)?, &steps, length)?;
     }
     let settings = [
         format!("room.relay.flush_ms={flush_ms}"),
         format!("room.relay.players_max={PER_ROOM}"),
         "webtransport.enabled=false".to_owned(),
     ];
-    let aether = climb(&format!("aether, rooms collect for {flush_ms} ms"), Server::aether(&settings)?, length)?;
+    let aether =
+        climb(&format!("aether, rooms collect for {flush_ms} ms"), Server::aether(&settings)?, &steps, length)?;
     let best = aether.iter().rfind(|measured| measured.is_good());
     let (clients, cpu_us, latency) = best.map_or((0, f64::INFINITY, f64::INFINITY), |best| {
         (best.clients, best.cpu_us, best.latency.percentile_ms(99.0))
@@ -82,12 +90,12 @@ pub fn run(RelayArguments { length, flush_ms, alone }: RelayArguments) -> Outcom
 }
 
 /// More and more clients, until some wait too long or miss something.
-fn climb(name: &str, server: Server, length: Length) -> Outcome<Vec<Measured>> {
+fn climb(name: &str, server: Server, steps: &[usize], length: Length) -> Outcome<Vec<Measured>> {
     println!("\n{name}");
     println!("clients   µs/delivery   server   load   p50 ms   p99 ms   lost");
     let mut swarm = Swarm::new()?;
-    let mut steps = Vec::new();
-    for &clients in length.pick(&STEPS[..], &[100]) {
+    let mut climbed = Vec::new();
+    for &clients in steps {
         grow(&mut swarm, &server, clients)?;
         let mut measured = measure(&mut swarm, &server, length)?;
         for _ in 1..ATTEMPTS {
@@ -107,12 +115,12 @@ fn climb(name: &str, server: Server, length: Length) -> Outcome<Vec<Measured>> {
             measured.lost,
         );
         let good = measured.is_good();
-        steps.push(measured);
+        climbed.push(measured);
         if !good {
             break;
         }
     }
-    Ok(steps)
+    Ok(climbed)
 }
 
 fn grow(swarm: &mut Swarm, server: &Server, clients: usize) -> Outcome {
