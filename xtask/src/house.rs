@@ -18,7 +18,9 @@ const FLOORS: &[(&str, u8)] = &[
     ("aether-limits", 0),
     ("aether-metrics", 0),
     ("aether-wire", 1),
+    ("aether-messages", 1),
     ("aether-space", 1),
+    ("aether-ranks", 1),
     ("aether-rudp", 2),
     ("aether-world", 2),
     ("aether-replication", 3),
@@ -34,19 +36,26 @@ const FLOORS: &[(&str, u8)] = &[
 ];
 
 /// Programs and tools that are not games.
-const ROOF: &[&str] = &["aether", "aether-bevy", "aether-load", TESTKIT, "aether-testkit-server", "xtask"];
+const ROOF: &[&str] = &["aether", "aether-bevy", "aether-load", "aether-testkit-server", "xtask"];
 
 /// Neighbours on one floor that are one thing in two packages: a derive has to be its own crate.
 const ONE_PIECE: &[(&str, &str)] = &[("aether-bits", "aether-bits-derive")];
 
 /// Packages that may read the environment and end the process anywhere in their sources.
-const OWN_THEIR_PROCESS: &[&str] = &["aether-server", "aether-load", "aether-testkit-server", "xtask"];
+const OWN_THEIR_PROCESS: &[&str] = &[
+    "aether-server",
+    "aether-load",
+    "aether-testkit-postgres",
+    "aether-testkit-server",
+    "aether-testkit-store",
+    "xtask",
+];
 
 const CLIENT: &str = "aether-client";
 const STORE: &str = "aether-store";
 
 /// The test tools, which any crate may use in its tests.
-pub const TESTKIT: &str = "aether-testkit";
+pub const TESTKITS: &[&str] = &["aether-testkit", "aether-testkit-postgres", "aether-testkit-store"];
 
 /// The highest floor where time is the tick number and map order must not matter.
 const DETERMINISTIC_UP_TO: u8 = 4;
@@ -62,7 +71,7 @@ pub fn place_of(package: &str, folder: &str) -> Option<Place> {
     if let Some((_, floor)) = FLOORS.iter().find(|(name, _)| *name == package) {
         return Some(Place::Floor(*floor));
     }
-    if ROOF.contains(&package) {
+    if ROOF.contains(&package) || TESTKITS.contains(&package) {
         return Some(Place::Roof);
     }
     let mut parts = folder.split('/');
@@ -84,18 +93,15 @@ pub fn may_use(user: (&str, Place), used: (&str, Place)) -> bool {
     }
 }
 
-/// Whether nothing here may read a clock or depend on the order of a hashed map.
-pub fn is_deterministic(place: Place) -> bool {
+/// Whether nothing here may read a clock, depend on the order of a hashed map, or use an async runtime.
+pub fn is_deterministic(package: &str, place: Place) -> bool {
     match place {
+        // It waits for disks and other machines.
+        Place::Floor(_) if package == STORE => false,
         Place::Floor(floor) => floor <= DETERMINISTIC_UP_TO,
         Place::Rules => true,
         Place::Roof => false,
     }
-}
-
-/// Whether this package must do without an async runtime.
-pub fn is_synchronous(package: &str, place: Place) -> bool {
-    is_deterministic(place) && package != STORE
 }
 
 /// Whether this package promises to build for the browser.
@@ -121,7 +127,7 @@ mod tests {
     const RULES: (&str, Place) = ("aether-sandbox-rules", Place::Rules);
     const WORLD: (&str, Place) = ("aether-world", Place::Floor(2));
     const ENGINE: (&str, Place) = ("aether-engine", Place::Floor(4));
-    const KIT: (&str, Place) = (TESTKIT, Place::Roof);
+    const KIT: (&str, Place) = ("aether-testkit", Place::Roof);
 
     #[test]
     fn a_floor_uses_lower_floors_only() {

@@ -56,7 +56,7 @@ fn command_named(name: &OsString) -> Result<&'static Command, Failure> {
 fn print_menu() {
     println!("Usage: cargo xtask <command> [arguments]\n\nCommands:");
     for command in COMMANDS {
-        println!("  {:<8} {}", command.name, command.summary);
+        println!("  {:<12} {}", command.name, command.summary);
     }
     println!("\n`cargo xtask <command> --help` tells more about one of them.");
 }

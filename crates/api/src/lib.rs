@@ -3,6 +3,7 @@
 //! [`router`] is one function that can be tested without a socket; [`listener`] puts it behind one.
 
 pub mod admin;
+pub mod client;
 mod error;
 pub mod listener;
 mod origin;

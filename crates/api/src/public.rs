@@ -1,5 +1,6 @@
 //! What everyone may ask.
 
+use crate::client::{self, Desk};
 use crate::error::ApiError;
 use crate::origin::Origins;
 use crate::peer::{Peer, PeerAddress, TrustedProxies, name_of};
@@ -134,6 +135,8 @@ pub struct Api {
     pub backend: Arc<dyn Backend>,
     /// Where realtime connections go.
     pub gateway: Arc<Gateway>,
+    /// The services behind the client API.
+    pub desk: Desk,
     /// Whose word on addresses counts.
     pub proxies: Arc<TrustedProxies>,
     /// From which pages a browser may connect.
@@ -170,11 +173,14 @@ pub fn router(api: Api) -> Router {
         .route("/api/guest", post(guest))
         .fallback(get(site::serve))
         .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, api.request_time_max));
+    let time_max = TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, api.request_time_max);
+    let client = client::router(api.desk.clone()).layer(time_max);
     Router::new()
         .route("/rt", get(realtime::upgrade))
         .route("/api/rooms/{code}/ws", get(realtime::upgrade_to_room))
         .merge(requests)
         .layer(RequestBodyLimitLayer::new(BODY_BYTES_MAX))
+        .merge(client)
         .layer(set(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .layer(set(header::REFERRER_POLICY, "no-referrer"))
         .layer(SetResponseHeaderLayer::if_not_present(header::CONTENT_SECURITY_POLICY, policy))

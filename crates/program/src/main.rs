@@ -5,6 +5,7 @@ use aether_load::LoadArguments;
 use aether_net::relay::RelaySettings;
 use aether_sandbox_server::Sandbox;
 use aether_server::Server;
+use aether_server::services::leaderboard::Definition;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -62,4 +63,7 @@ fn server() -> Server {
     Server::new("aether", env!("CARGO_PKG_VERSION"))
         .game(aether_sandbox_server::NAME, sandbox, Sandbox::default)
         .relay("relay", RelaySettings::default())
+        .on_start(async |services| {
+            services.leaderboards.create(Definition::new(aether_sandbox_server::NAME)).await.map(|_| ())
+        })
 }

@@ -1,6 +1,7 @@
 //! What the HTTP interfaces ask.
 
 use crate::config::Config;
+use crate::data::Health;
 use crate::lobby::unix_seconds;
 use crate::rooms::Rooms;
 use crate::sessions::Sessions;
@@ -41,6 +42,7 @@ pub(crate) struct Backstage {
     version: &'static str,
     started: Instant,
     draining: AtomicBool,
+    pub(crate) database: Arc<Health>,
     watch: Mutex<Watch>,
     uptime: Gauge,
     memory: Gauge,
@@ -98,6 +100,7 @@ impl Backstage {
             version,
             started: Instant::now(),
             draining: AtomicBool::new(false),
+            database: Arc::default(),
             watch: Mutex::default(),
             uptime: registry.gauge("aether_uptime_seconds", "Since the server started.", &[]),
             memory: registry.gauge("aether_memory_bytes", "Memory that the process has resident.", &[]),
@@ -183,7 +186,7 @@ impl Backend for Backstage {
     fn readiness(&self) -> Result<(), String> {
         match self.draining.load(Ordering::Relaxed) {
             true => Err("the server stops".to_owned()),
-            false => self.liveness(),
+            false => self.database.problem().map_or_else(|| self.liveness(), Err),
         }
     }
 
@@ -205,6 +208,7 @@ impl Operations for Backstage {
         let detail = json!({
             "ready": problem.is_none(),
             "problem": problem,
+            "database": self.database.problem().unwrap_or_else(|| "ok".to_owned()),
             "version": self.version,
             "uptimeSeconds": self.started.elapsed().as_secs(),
             "connections": self.gateway.connections(),

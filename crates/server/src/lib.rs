@@ -6,7 +6,7 @@
 mod backend;
 pub mod commands;
 pub mod config;
-pub mod keys;
+mod data;
 mod lobby;
 pub mod logging;
 mod resumes;
@@ -15,8 +15,9 @@ mod running;
 mod server;
 mod sessions;
 mod telemetry;
-pub mod tokens;
 
+pub use aether_services as services;
+pub use aether_services::session::{keys, tokens};
 pub use running::{Running, StartError};
 pub use server::Server;
 pub use sessions::Sessions;

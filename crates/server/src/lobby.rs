@@ -8,12 +8,14 @@ use aether_engine::{Joiner, Refusal};
 use aether_metrics::Registry;
 use aether_net::lobby::{Entrance, Entry, Lobby, Place, SessionCheck, Standing};
 use aether_net::{Share, Shares};
+use aether_wire::limits::NAME_BYTES_MAX;
 use aether_wire::{ErrorCode, Hello, Manifest, PROTOCOL_VERSION, PlayerId, RoomSelector, Token};
 use std::any::Any;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use uuid::Uuid;
 
 /// The server's answer to everyone at the door.
 pub(crate) struct Door {
@@ -136,11 +138,14 @@ impl Door {
         };
         let token = hello.token.as_ref().ok_or_else(|| refused("missing"))?;
         let allowed = self.accepts_development && is_local;
-        let identity =
+        let mut identity =
             self.tokens.verify(token.reveal(), unix_seconds(), allowed).map_err(|error| refused(error.label()))?;
-        if self.sessions.enter(identity.session) == Standing::Ended {
+        let user = Uuid::try_parse(&identity.user).map_err(|_| refused("malformed"))?;
+        if self.sessions.enter(identity.session, user, identity.issued_at) == Standing::Ended {
             return Err(refused("revoked"));
         }
+        // Names of accounts may be longer than those that travel with each message.
+        identity.name.truncate(identity.name.floor_char_boundary(NAME_BYTES_MAX));
         Ok(identity)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::backend::Backstage;
 use crate::config::Config;
+use crate::data;
 use crate::keys::{KeyError, KeyRing};
 use crate::lobby::{Door, unix_seconds};
 use crate::resumes::Resumes;
@@ -16,6 +17,8 @@ use aether_metrics::Registry;
 use aether_net::certificate::{CertificateError, Certificates};
 use aether_net::webtransport::{WebTransportServer, WebTransportSettings};
 use aether_net::{ConnectionSettings, Counters, Gateway, Rate, Shares, Visitor};
+use aether_services::Services;
+use aether_store::StoreError;
 use aether_wire::RoomSelector;
 use std::fmt;
 use std::net::SocketAddr;
@@ -50,6 +53,7 @@ pub struct Running {
     pub admin: SocketAddr,
     /// Where WebTransport is, if it is on.
     pub webtransport: Option<SocketAddr>,
+    services: Arc<Services>,
     sessions: Arc<Sessions>,
     registry: Registry,
     rooms: Arc<Rooms>,
@@ -68,6 +72,10 @@ pub enum StartError {
     Config(String),
     /// The keys cannot be used.
     Keys(KeyError),
+    /// The database cannot be used.
+    Database(StoreError),
+    /// What the game wanted to do at the start did not work.
+    Game(String),
     /// An address cannot be listened on.
     Listen {
         /// The address.
@@ -88,6 +96,8 @@ impl fmt::Display for StartError {
         match self {
             StartError::Config(text) => f.write_str(text),
             StartError::Keys(error) => error.fmt(f),
+            StartError::Database(error) => error.fmt(f),
+            StartError::Game(why) => write!(f, "The game could not be set up: {why}"),
             StartError::Listen { address, setting, error } => {
                 write!(f, "{address} cannot be listened on: {error}. Is another server running? Set {setting}.")
             }
@@ -114,7 +124,7 @@ impl Clock for SystemClock {
 
 impl Running {
     pub(crate) async fn start(
-        server: Server,
+        mut server: Server,
         config: Config,
         recordings: Option<PathBuf>,
     ) -> Result<Running, StartError> {
@@ -122,6 +132,8 @@ impl Running {
         let version = server.version;
         let tokens = KeyRing::open(&config.data_dir, unix_seconds()).map_err(StartError::Keys)?;
         let tokens = Arc::new(Tokens::new(tokens, &config.tokens.audience));
+        let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
+        server.set_up(&services).await?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let scheduler = Scheduler::new(config.tick_threads(cores), Arc::new(SystemClock(Instant::now())));
         let settings = RoomsSettings {
@@ -132,7 +144,7 @@ impl Running {
             recordings,
         };
         let rooms = Arc::new(Rooms::new(server.configured(&config, &registry)?, scheduler, settings));
-        let sessions = Arc::new(Sessions::default());
+        let sessions = Arc::new(Sessions::new(Arc::clone(services.sessions.revocations())));
         let door = Arc::new(Door {
             rooms: Arc::clone(&rooms),
             sessions: Arc::clone(&sessions),
@@ -156,6 +168,7 @@ impl Running {
             http,
             admin,
             webtransport: transport.as_ref().map(|(_, _, address)| *address),
+            services,
             sessions,
             registry,
             rooms,
@@ -172,6 +185,9 @@ impl Running {
             running.watch_certificates(certificates);
         }
         running.housekeeping(door);
+        let health = Arc::clone(&running.backstage.database);
+        running.tasks.push(tokio::spawn(data::keep_house(Arc::clone(&running.services), config, health)));
+        running.tasks.push(tokio::spawn(data::deliver(Arc::clone(&running.services))));
         Ok(running)
     }
 
@@ -186,11 +202,14 @@ impl Running {
             }
         };
         let proxies = config.http.trusted_proxies.iter().map(|network| network.parts()).collect();
+        let proxies = Arc::new(TrustedProxies::new(proxies));
+        let desk = data::desk(config, &self.services, &proxies);
         let origins = config.http.allowed_origins.iter().map(ToString::to_string).collect();
         let router = aether_api::router(Api {
             backend: Arc::clone(&self.backstage) as _,
             gateway: Arc::clone(&self.gateway),
-            proxies: Arc::new(TrustedProxies::new(proxies)),
+            desk,
+            proxies,
             origins: Arc::new(Origins::new(origins)),
             compression: config.connections.compression,
             request_time_max: Duration::from_secs(config.http.request_seconds.into()),
@@ -284,6 +303,12 @@ impl Running {
         &self.sessions
     }
 
+    /// Accounts, storage, leaderboards and the others, for the program's own code.
+    #[must_use]
+    pub fn services(&self) -> &Arc<Services> {
+        &self.services
+    }
+
     /// The metrics.
     #[must_use]
     pub fn registry(&self) -> &Registry {
@@ -319,6 +344,9 @@ impl Running {
             task.abort();
             // Waited for, so that the addresses are free when this returns.
             let _ = task.await;
+        }
+        if let Err(error) = self.services.sessions.flush().await {
+            warn!(%error, "the last of the session history was not written");
         }
         info!(connections = self.connections(), "stopped");
     }

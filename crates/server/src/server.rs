@@ -7,8 +7,12 @@ use crate::running::{Running, StartError};
 use aether_engine::{Game, RoomSettings};
 use aether_metrics::Registry;
 use aether_net::relay::RelaySettings;
+use aether_services::event::Event;
+use aether_services::{Context as Circumstances, Extensions, Operation, Refusal, Services};
 use clap::Parser;
+use std::pin::Pin;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A server with its games.
@@ -35,7 +39,12 @@ pub struct Server {
     pub(crate) name: &'static str,
     pub(crate) version: &'static str,
     kinds: Vec<(String, Build)>,
+    pub(crate) extensions: Extensions,
+    set_up: Vec<SetUp>,
 }
+
+/// What a game does with the services before anyone comes in.
+type SetUp = Box<dyn FnOnce(Arc<Services>) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + Send>> + Send>;
 
 /// The command line of a server.
 #[derive(Parser)]
@@ -49,7 +58,7 @@ impl Server {
     /// A server without games. Name and version are those of the program.
     #[must_use]
     pub fn new(name: &'static str, version: &'static str) -> Server {
-        Server { name, version, kinds: Vec::new() }
+        Server { name, version, kinds: Vec::new(), extensions: Extensions::default(), set_up: Vec::new() }
     }
 
     /// Adds a game as a type of room. The configuration may change its settings.
@@ -73,6 +82,57 @@ impl Server {
     #[must_use]
     pub fn relay(self, name: impl Into<String>, settings: RelaySettings) -> Server {
         self.add(name.into(), Build::Relay(settings))
+    }
+
+    /// Has something done before an operation of the client API: it may change the request, reject it, or take it away.
+    #[must_use]
+    pub fn before<O: Operation, F>(
+        mut self,
+        hook: impl Fn(Arc<Circumstances>, O::Request) -> F + Send + Sync + 'static,
+    ) -> Server
+    where
+        F: Future<Output = Result<Option<O::Request>, Refusal>> + Send + 'static,
+    {
+        self.extensions.hooks.before::<O, F>(hook);
+        self
+    }
+
+    /// Has something done after an operation of the client API that succeeded.
+    #[must_use]
+    pub fn after<O: Operation, F>(
+        mut self,
+        hook: impl Fn(Arc<Circumstances>, Arc<O::Request>, Arc<O::Answer>) -> F + Send + Sync + 'static,
+    ) -> Server
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.extensions.hooks.after::<O, F>(hook);
+        self
+    }
+
+    /// Is told of events that clients and the program's own code report. It should be quick: the reporter waits.
+    #[must_use]
+    pub fn on_event(mut self, handler: impl Fn(&Circumstances, &Event) + Send + Sync + 'static) -> Server {
+        self.extensions.event_handlers.push(Box::new(handler));
+        self
+    }
+
+    /// Has something done with the services at the start, before anyone comes in: to make leaderboards, for example.
+    #[must_use]
+    pub fn on_start<F>(mut self, set_up: impl FnOnce(Arc<Services>) -> F + Send + 'static) -> Server
+    where
+        F: Future<Output = Result<(), Refusal>> + Send + 'static,
+    {
+        self.set_up.push(Box::new(move |services| Box::pin(set_up(services))));
+        self
+    }
+
+    /// Does what was registered for the start.
+    pub(crate) async fn set_up(&mut self, services: &Arc<Services>) -> Result<(), StartError> {
+        for set_up in std::mem::take(&mut self.set_up) {
+            set_up(Arc::clone(services)).await.map_err(|refusal| StartError::Game(refusal.to_string()))?;
+        }
+        Ok(())
     }
 
     fn add(mut self, name: String, build: Build) -> Server {

@@ -1,11 +1,13 @@
 //! Who is signed in, for how long, and who no longer is.
 
 use aether_net::lobby::{SessionCheck, Standing};
+use aether_services::session::Revocations;
 use aether_wire::SessionId;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use uuid::Uuid;
 
 /// How long a session lasts without any activity of its connections.
 const WINDOW: Duration = Duration::from_secs(3_600);
@@ -19,23 +21,35 @@ const REVOKED_FOR: Duration = Duration::from_secs(8 * 24 * 3_600);
 pub struct Sessions {
     epoch: AtomicU64,
     known: Mutex<HashMap<SessionId, Session>>,
+    /// What the services ended: logins that were logged out, users who were banned.
+    revocations: Arc<Revocations>,
 }
 
 #[derive(Clone, Copy)]
 enum Session {
-    Open { until: Instant, until_at_most: Instant },
+    Open { until: Instant, until_at_most: Instant, user: Uuid, issued_at: u64 },
     Revoked { forget_at: Instant },
 }
 
 impl Sessions {
-    /// Takes in a session that was just proven; tells whether it is good.
-    pub fn enter(&self, session: SessionId) -> Standing {
+    /// Sessions of a server whose services end some of them.
+    #[must_use]
+    pub fn new(revocations: Arc<Revocations>) -> Sessions {
+        Sessions { revocations, ..Sessions::default() }
+    }
+
+    /// Takes in a session that was just proven, with its user and the time its token was issued; tells whether it is
+    /// good.
+    pub fn enter(&self, session: SessionId, user: Uuid, issued_at: u64) -> Standing {
+        if self.revocations.is_ended(Uuid::from_u128(session.0), user, issued_at) {
+            return Standing::Ended;
+        }
         let now = Instant::now();
         let mut known = self.known();
-        let fresh = Session::Open { until: now + WINDOW, until_at_most: now + AGE_MAX };
+        let fresh = Session::Open { until: now + WINDOW, until_at_most: now + AGE_MAX, user, issued_at };
         match known.entry(session).or_insert(fresh) {
             Session::Revoked { .. } => Standing::Ended,
-            Session::Open { until, until_at_most } => {
+            Session::Open { until, until_at_most, .. } => {
                 *until = (now + WINDOW).min(*until_at_most);
                 if now < *until_at_most { Standing::Good } else { Standing::Ended }
             }
@@ -70,13 +84,16 @@ impl Sessions {
 
 impl SessionCheck for Sessions {
     fn epoch(&self) -> u64 {
-        self.epoch.load(Ordering::Acquire)
+        self.epoch.load(Ordering::Acquire).wrapping_add(self.revocations.epoch())
     }
 
     fn standing(&self, session: SessionId, active: bool) -> Standing {
         let now = Instant::now();
         match self.known().get_mut(&session) {
-            Some(Session::Open { until, until_at_most }) if now < *until => {
+            Some(Session::Open { until, until_at_most, user, issued_at }) if now < *until => {
+                if self.revocations.is_ended(Uuid::from_u128(session.0), *user, *issued_at) {
+                    return Standing::Ended;
+                }
                 if active {
                     *until = (now + WINDOW).min(*until_at_most);
                 }
@@ -95,14 +112,31 @@ mod tests {
     fn a_revoked_session_is_ended_and_the_epoch_tells() {
         let sessions = Sessions::default();
         let (mine, other) = (SessionId(1), SessionId(2));
-        assert_eq!(sessions.enter(mine), Standing::Good);
-        assert_eq!(sessions.enter(other), Standing::Good);
+        assert_eq!(sessions.enter(mine, Uuid::nil(), 1), Standing::Good);
+        assert_eq!(sessions.enter(other, Uuid::nil(), 1), Standing::Good);
         let before = sessions.epoch();
         sessions.revoke(mine);
         assert_ne!(sessions.epoch(), before);
         assert_eq!(sessions.standing(mine, true), Standing::Ended);
-        assert_eq!(sessions.enter(mine), Standing::Ended, "it cannot come back");
+        assert_eq!(sessions.enter(mine, Uuid::nil(), 1), Standing::Ended, "it cannot come back");
         assert_eq!(sessions.standing(other, true), Standing::Good);
+    }
+
+    #[test]
+    fn what_the_services_end_is_ended_and_the_epoch_tells() {
+        let revocations = Arc::new(Revocations::default());
+        let sessions = Sessions::new(Arc::clone(&revocations));
+        let (mine, other, user) = (SessionId(1), SessionId(2), Uuid::from_u128(7));
+        assert_eq!(sessions.enter(mine, user, 100), Standing::Good);
+        assert_eq!(sessions.enter(other, user, 102), Standing::Good);
+        let before = sessions.epoch();
+        revocations.end_user(user, 101, 1_000);
+        assert_ne!(sessions.epoch(), before);
+        assert_eq!(sessions.standing(mine, true), Standing::Ended);
+        assert_eq!(sessions.standing(other, true), Standing::Good, "it was started later");
+        revocations.end_session(Uuid::from_u128(2), 1_000);
+        assert_eq!(sessions.standing(other, true), Standing::Ended);
+        assert_eq!(sessions.enter(other, user, 102), Standing::Ended);
     }
 
     #[test]

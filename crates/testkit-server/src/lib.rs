@@ -12,16 +12,22 @@
 //! # }
 //! ```
 
+mod api;
+mod forgery;
 mod http;
 mod player;
+mod process;
 mod raw;
 mod server;
 pub mod workshop;
 
 pub use aether_load::client::{Client, ClientError, Connector, Path, Transport};
 pub use aether_net::Encoding;
+pub use api::{ApiClient, NoAnswer};
+pub use forgery::Forger;
 pub use http::Answer;
 pub use player::{End, Player};
+pub use process::{Process, command, program};
 pub use raw::{RawSocket, masked};
 pub use server::{TestServer, unix_seconds, until};
 

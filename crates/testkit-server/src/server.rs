@@ -9,6 +9,7 @@ use aether_net::relay::RelaySettings;
 use aether_sandbox_server::Sandbox;
 use aether_server::config::Config;
 use aether_server::keys::KeyRing;
+use aether_server::services::Services;
 use aether_server::tokens::{Claims, Role, Tokens};
 use aether_server::{Running, Server, Sessions};
 use aether_wire::{ErrorNotice, Hello, RoomSelector, ServerMessage, Token};
@@ -226,6 +227,15 @@ impl TestServer {
     #[must_use]
     pub fn sessions(&self) -> &Arc<Sessions> {
         self.running.as_ref().expect("it runs").sessions()
+    }
+
+    /// Accounts, storage, leaderboards and the others, as the server's own code has them.
+    ///
+    /// # Panics
+    /// If the server was stopped.
+    #[must_use]
+    pub fn services(&self) -> &Arc<Services> {
+        self.running.as_ref().expect("it runs").services()
     }
 
     /// How many realtime connections are open.

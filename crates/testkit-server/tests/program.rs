@@ -3,31 +3,15 @@
 use aether_load::Address;
 use aether_load::client::{Client, Connector, Transport};
 use aether_net::Encoding;
-use aether_testkit_server::{DEADLINE, End};
+use aether_testkit_server::{DEADLINE, End, program};
 use aether_wire::{CloseReason, Hello, RoomSelector, ServerMessage, Token};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
-
-/// The program as the sources have it now.
-fn program() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        // A build for tests has the tests in `deps` beside the programs.
-        let tests = std::env::current_exe().expect("a test is a file");
-        let folder = tests.parent().and_then(Path::parent).expect("tests are in a folder of the build");
-        let profile = if folder.ends_with("release") { "release" } else { "dev" };
-        let arguments = ["build", "--quiet", "-p", "aether", "--profile", profile];
-        let built = std::process::Command::new(env!("CARGO")).args(arguments).status();
-        assert!(built.expect("cargo is there").success(), "the program can be built");
-        folder.join("aether")
-    })
-}
 
 /// A folder that goes with the test.
 struct Folder(PathBuf);
@@ -47,12 +31,7 @@ impl Drop for Folder {
 }
 
 fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(program());
-    command.args(arguments).kill_on_drop(true).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("AETHER_")) {
-        command.env_remove(name);
-    }
-    command
+    aether_testkit_server::command(program(), arguments)
 }
 
 struct Serving {

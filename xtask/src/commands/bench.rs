@@ -70,10 +70,12 @@ const BENCHES: &[Bench] = &[
     bench("cubes", "aether-replication", "cubes"),
     bench("world", "aether-engine", "world"),
     bench("rooms", "aether-engine", "rooms"),
+    bench("rank", "aether-ranks", "rank"),
     network("relay"),
     network("crowd"),
     network("spatial-300"),
     network("connections"),
+    network("api"),
 ];
 
 /// The program of the network benchmarks, and the packages it needs: its own and that of the server.

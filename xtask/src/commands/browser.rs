@@ -63,20 +63,19 @@ fn test(project: &Project, program: Option<PathBuf>) -> Outcome {
     packages::ensure(PACKAGES)?;
     // The page comes first, because the program's build takes it in.
     web::build(project)?;
-    let program = match program {
-        // The tests run in another folder than the person who named the file.
-        Some(program) => {
-            std::path::absolute(&program).map_err(|error| Failure::new(format!("{}: {error}", program.display())))?
-        }
-        None => build_program(project)?,
-    };
+    let program = self::program(project, program)?;
     let chromium = browser().ok_or_else(|| Failure::new("Chromium is not on the search path"))?;
     let mut command = process::Command::new("npm");
     command.current_dir(web::folder(project)).env("AETHER_PROGRAM", program).env("AETHER_CHROMIUM", chromium);
     run(command.args(["run", "--silent", "test"]))
 }
 
-fn build_program(project: &Project) -> Result<PathBuf, Failure> {
+/// The server to test: the one that was named, or a new build.
+pub fn program(project: &Project, named: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    if let Some(program) = named {
+        // The tests run in another folder than the person who named the file.
+        return std::path::absolute(&program).map_err(|error| Failure::new(format!("{}: {error}", program.display())));
+    }
     let mut command = project.cargo();
     run(command.args(["build", "--release", "--package", PROGRAM_PACKAGE, "--bin", PROGRAM_PACKAGE]))?;
     Ok(project.target.join("release").join(PROGRAM_PACKAGE))

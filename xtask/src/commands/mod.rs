@@ -3,9 +3,13 @@
 pub mod bench;
 pub mod browser;
 pub mod check;
+pub mod durability;
 pub mod examples;
 pub mod fuzz;
+pub mod postgres;
 pub mod run;
+pub mod schemathesis;
+pub mod sdk;
 pub mod sim;
 pub mod soak;
 pub mod test;
@@ -44,6 +48,10 @@ pub const COMMANDS: &[Command] = &[
     wasm::COMMAND,
     web::COMMAND,
     browser::COMMAND,
+    sdk::COMMAND,
+    schemathesis::COMMAND,
+    durability::COMMAND,
+    postgres::COMMAND,
 ];
 
 /// Refuses arguments where a command takes none.

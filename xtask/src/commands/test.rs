@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use lexopt::Arg::{Long, Value};
 
-use super::{Command, bench, browser, check, examples, fuzz, sim, soak, text, tidy, wasm};
+use super::{Command, bench, browser, check, examples, fuzz, postgres, schemathesis, sdk, sim, soak, text, tidy, wasm};
 use crate::failure::{Failure, Outcome};
 use crate::packages;
 use crate::process;
@@ -42,6 +42,8 @@ const STEPS: &[Step] = &[
     Step { name: "docs", what: "the documentation builds without a warning", run: docs, needed_by_the_rest: false },
     examples::EXAMPLES,
     browser::BROWSER,
+    sdk::SDK,
+    schemathesis::SHORT_SCHEMATHESIS,
     soak::SHORT_SOAK,
     wasm::WASM,
     fuzz::SHORT_FUZZ,
@@ -56,7 +58,7 @@ fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
         match argument {
             Long("list") => {
                 for step in STEPS {
-                    println!("{:<8} {}", step.name, step.what);
+                    println!("{:<12} {}", step.name, step.what);
                 }
                 return Ok(());
             }
@@ -80,12 +82,16 @@ fn chosen(names: &[String]) -> Result<Vec<Step>, Failure> {
 
 fn setup(project: &Project) -> Outcome {
     packages::ensure(packages::FOR_TESTS)?;
+    packages::ensure(postgres::PACKAGES)?;
     packages::ensure_components(project)
 }
 
 fn tests(project: &Project) -> Outcome {
+    let database = postgres::running(project)?;
+    let mut command = project.cargo();
+    command.envs(database.environment());
     // One failing package must not hide the others.
-    process::run(project.cargo().args(["test", "--workspace", "--no-fail-fast"]))
+    process::run(command.args(["test", "--workspace", "--no-fail-fast"]))
 }
 
 fn docs(project: &Project) -> Outcome {

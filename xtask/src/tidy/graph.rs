@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Finding, relative};
 use crate::failure::Failure;
-use crate::house::{self, Place, TESTKIT};
+use crate::house::{self, Place, TESTKITS};
 
 /// The async runtime that stays above the engine.
 const RUNTIME: &str = "tokio";
@@ -85,7 +85,7 @@ pub fn check_floors(members: &[Member], manifest: &dyn Fn(&str) -> String) -> Ve
             let Some(&used) = places.get(dependency.name.as_str()) else {
                 continue;
             };
-            let in_tests = dependency.for_tests && dependency.name == TESTKIT;
+            let in_tests = dependency.for_tests && TESTKITS.contains(&dependency.name.as_str());
             if in_tests || house::may_use((&member.name, place), (&dependency.name, used)) {
                 continue;
             }
@@ -111,7 +111,7 @@ pub fn check_runtime(members: &[Member], resolved: &Resolved) -> Vec<Finding> {
     for member in members {
         let place = house::place_of(&member.name, &member.folder);
         let Some(place) = place else { continue };
-        if !house::is_synchronous(&member.name, place) {
+        if !house::is_deterministic(&member.name, place) {
             continue;
         }
         if let Some(way) = resolved.way_to(&member.id, RUNTIME) {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_testkit_may_be_used_from_above_and_only_by_tests() {
+    fn only_the_test_tools_may_be_used_from_above_and_only_by_tests() {
         let testkit = member("aether-testkit", &[]);
         let engine = member("aether-engine", &[]);
         let in_tests = member("aether-world", &[("aether-testkit", true)]);

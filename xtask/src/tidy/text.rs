@@ -46,7 +46,7 @@ pub fn check(file: &SourceFile<'_>) -> Vec<Finding> {
         return findings;
     }
     let code = product_code(file.content);
-    let deterministic = house::is_deterministic(file.place);
+    let deterministic = house::is_deterministic(file.package, file.place);
     if !house::owns_its_process(file.package) && !file.is_program() {
         findings.extend(find_words(file, &code, "environment", &ENVIRONMENT, |word| {
             format!("`{word}` belongs in a program's main file; pass the value in")

@@ -42,7 +42,15 @@ configuration! {
             connections: Connections,
             /// Rooms in general; single room types have sections of their own.
             rooms: Rooms,
-            /// Access tokens.
+            /// Where accounts and everything of theirs are kept.
+            database: Database,
+            /// The client API: accounts, storage, leaderboards.
+            api: Api,
+            /// Requests that the server makes to the outside.
+            outgoing: Outgoing,
+            /// News for the outside: accounts that come and go, codes for new passwords, events.
+            webhook: Webhook,
+            /// Tokens and the sessions that they stand for.
             tokens: Tokens,
             /// Players without an account.
             guests: Guests,
@@ -144,12 +152,80 @@ section! {
 }
 
 section! {
-    /// Access tokens.
+    /// Where accounts and everything of theirs are kept.
+    pub struct Database {
+        /// `postgres://user:password@host/name`, `sqlite:<file>`, or `memory`, which is gone with the process. When it is
+        /// not set: SQLite in the file `aether.db` of the data folder.
+        url: Option<Secret> = None;
+        /// Connections to PostgreSQL. Each is a process there.
+        connections: usize = 16, within 1..=1000;
+        /// Threads that read from SQLite. Writes have one of their own.
+        readers: usize = 2, within 1..=64;
+        /// Whether tables are brought up to date at the start. Otherwise an older database is refused, and
+        /// `aether migrate` does it.
+        migrate: bool = true;
+        /// For how many days the history of sessions that have expired is kept.
+        session_history_days: u32 = 30, within 1..=3650;
+    }
+}
+
+section! {
+    /// The client API.
+    pub struct Api {
+        /// What clients send before they are signed in. It is in every copy of a game, so it is no secret: it keeps apart
+        /// the games of one address, no more.
+        server_key: String = "defaultkey".to_owned();
+        /// How many requests a second an account may make; 0 sets no limit. When it is not set: 100, and on one's own
+        /// machine no limit.
+        requests_per_second: Option<u32> = None;
+        /// How many it may make at once after a pause.
+        requests_burst: u32 = 100, within 1..=100000;
+        /// How many requests a second one network may make without being signed in, such as logins; 0 sets no limit. When
+        /// it is not set: 20, and on one's own machine no limit. Players behind one router share a network.
+        logins_per_second: Option<u32> = None;
+        /// How many it may make at once after a pause.
+        logins_burst: u32 = 100, within 1..=100000;
+    }
+}
+
+section! {
+    /// Requests that the server makes to the outside.
+    pub struct Outgoing {
+        /// How long a request may take.
+        seconds: u32 = 10, within 1..=60;
+        /// Networks that are reached although they are not public, such as that of a service beside this one. Without
+        /// it a webhook or a provider's name that leads to a private address is refused.
+        allowed_networks: Vec<IpNetwork> = Vec::new();
+    }
+}
+
+section! {
+    /// News for the outside.
+    pub struct Webhook {
+        /// Where they are posted to, such as `https://backend.example/aether`. Without it there are none, and no codes for
+        /// new passwords either, because nobody could send them.
+        url: Option<String> = None;
+        /// What signs them, so that the receiver knows whose they are. Needed with `url`; at least 16 characters.
+        secret: Option<Secret> = None;
+        /// How often one is tried before it is given up, later and later: 20 times take about nine hours.
+        attempts_max: u32 = 20, within 1..=100;
+    }
+}
+
+section! {
+    /// Tokens and the sessions that they stand for.
     pub struct Tokens {
         /// Whom tokens are for: one for another audience is refused.
         audience: String = "aether".to_owned();
         /// How long a token can be used to connect. A connection outlives its token.
         access_seconds: u32 = 900, within 60..=86400;
+        /// How long a token can be used to get new ones. Whoever does not come back within that time signs in anew.
+        refresh_seconds: u32 = 604800, within 300..=604800;
+        /// For how long a refresh token may be used a second time, by a client that did not get the answer. Longer
+        /// helps bad networks, and thieves.
+        refresh_again_seconds: u32 = 10, within 0..=300;
+        /// Whether a new session of a user ends the others.
+        single_session: bool = false;
         /// Whether tokens under the development key count, which may claim any role. When it is not set: only on
         /// loopback without trusted proxies. Elsewhere it is refused.
         accept_development: Option<bool> = None;

@@ -25,6 +25,7 @@ impl Config {
         self.validate_public(&mut problems);
         self.validate_admin(&mut problems);
         self.validate_limits(&mut problems);
+        self.validate_webhook(&mut problems);
         for (room_type, overrides) in &self.room {
             self.validate_room(&mut problems, room_type, overrides);
         }
@@ -109,6 +110,26 @@ impl Config {
                 format!("http.admin_key is too short: set one of at least {SECRET_CHARACTERS_MIN} random characters."),
             )),
             _ => {}
+        }
+    }
+
+    fn validate_webhook(&self, problems: &mut Vec<Problem>) {
+        let Some(url) = &self.webhook.url else { return };
+        if !url.starts_with("https://") && !url.starts_with("http://") {
+            let sentence = "webhook.url is no address of the web: it begins with https:// or http://.";
+            problems.push(self.problem("webhook.url", sentence));
+        }
+        let secret = self.webhook.secret.as_ref().map(|secret| secret.expose());
+        let is_secret =
+            |secret: &str| secret.chars().count() >= SECRET_CHARACTERS_MIN && !KNOWN_SECRETS.contains(&secret);
+        if !secret.is_some_and(is_secret) {
+            problems.push(self.problem(
+                "webhook.url",
+                format!(
+                    "webhook.url is set without a secret to sign by: set webhook.secret (or AETHER_WEBHOOK_SECRET_FILE) to \
+                     at least {SECRET_CHARACTERS_MIN} random characters, such as `openssl rand -hex 32` prints."
+                ),
+            ));
         }
     }
 

@@ -131,6 +131,14 @@ pub fn pin_load() -> Outcome {
     Ok(sched_setaffinity(None, &set)?)
 }
 
+/// Keeps another process, and those that it starts, on the core of the server.
+pub fn pin_to_server(process: u32) -> Outcome {
+    let core = cores().0.to_string();
+    let arguments = ["--all-tasks", "--cpu-list", "--pid", &core, &process.to_string()];
+    let status = Command::new("taskset").args(arguments).stdout(Stdio::null()).status()?;
+    if status.success() { Ok(()) } else { Err("taskset could not place the database".into()) }
+}
+
 /// The core of the server and that of the load: the first and the last that this process may use. The first call counts,
 /// because the load is pinned later.
 fn cores() -> (usize, usize) {

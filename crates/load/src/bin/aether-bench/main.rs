@@ -1,5 +1,6 @@
 //! Benchmarks of a whole server over real sockets, and its soak. `cargo xtask bench` and `cargo xtask soak` start it.
 
+mod api;
 mod bare;
 mod child;
 mod connections;
@@ -38,6 +39,8 @@ enum Bench {
     Spatial(Length),
     /// 9,000 quiet connections: memory of each
     Connections(Length),
+    /// Requests of the client API, on SQLite and on PostgreSQL
+    Api(Length),
     /// Bots that come and go, and whether the server stays as it was
     Soak(soak::SoakArguments),
     /// A server with the games of the benchmarks
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Bench::Relay(arguments) => on_its_core(|| relay::run(arguments)),
         Bench::Crowd(length) => on_its_core(|| crowd::run(length)),
         Bench::Spatial(length) => on_its_core(|| spatial::run(length)),
+        Bench::Api(length) => on_its_core(|| api::run(length)),
         Bench::Connections(length) => on_its_core(|| connections::run(length)),
         Bench::Soak(arguments) => soak::run(&arguments),
     };

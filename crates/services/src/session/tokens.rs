@@ -1,13 +1,14 @@
-//! Access tokens: who someone is, signed.
+//! Tokens: who someone is, signed.
 //!
 //! A token is a JWT under HS256 and nothing else. Its header names the key; its claims are `tid` (the session), `uid`
 //! (the user), `usn` (the user's name), `vrs` (variables, left out when empty), `exp`, `iat`, `aud`, and `role` under
-//! the development key alone.
+//! the development key alone. A refresh token is for another audience, so neither kind passes for the other, and has
+//! `gen`: how often the session was refreshed before.
 
-use crate::keys::KeyRing;
+use super::keys::KeyRing;
 use aether_engine::Permissions;
 use aether_wire::SessionId;
-use aether_wire::limits::{NAME_BYTES_MAX, TOKEN_BYTES_MAX};
+use aether_wire::limits::TOKEN_BYTES_MAX;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::errors::ErrorKind;
@@ -23,13 +24,20 @@ const CLOCK_AHEAD_SECONDS_MAX: u64 = 60;
 /// How long a token may be good at most. Revocations are remembered for longer than that.
 pub const VALID_SECONDS_MAX: u64 = 7 * 86_400;
 
+/// Bytes of a user's name.
+pub const USERNAME_BYTES_MAX: usize = 128;
+
 const ALGORITHM: &str = "HS256";
+
+/// What the audience of a refresh token ends with.
+const REFRESH: &str = "#refresh";
 
 /// Signs and verifies tokens.
 #[derive(Clone, Debug)]
 pub struct Tokens {
     ring: KeyRing,
     audience: String,
+    refresh_audience: String,
 }
 
 /// What a token is to say. Times are in seconds since 1970.
@@ -39,7 +47,7 @@ pub struct Claims {
     pub session: Uuid,
     /// The user.
     pub user: Uuid,
-    /// The user's name, at most [`NAME_BYTES_MAX`] bytes.
+    /// The user's name, at most [`USERNAME_BYTES_MAX`] bytes.
     pub name: String,
     /// Variables of the session.
     pub variables: BTreeMap<String, String>,
@@ -49,6 +57,18 @@ pub struct Claims {
     pub expires_at: u64,
     /// The role, if the token is to carry one. Then the development key signs it, because under no other does it count.
     pub role: Option<Role>,
+    /// What the token is for.
+    pub kind: Kind,
+}
+
+/// What a token is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// To use the server.
+    #[default]
+    Access,
+    /// To get new tokens; with the number of times that it was done before.
+    Refresh(u64),
 }
 
 /// Who someone is, by a token that was verified.
@@ -60,8 +80,12 @@ pub struct Identity {
     pub user: String,
     /// The user's name.
     pub name: String,
+    /// Variables of the session.
+    pub variables: BTreeMap<String, String>,
     /// The role.
     pub role: Role,
+    /// When the token was issued, in seconds since 1970.
+    pub issued_at: u64,
     /// From when on the token is not accepted, in seconds since 1970.
     pub expires_at: u64,
 }
@@ -121,6 +145,8 @@ struct WireClaims {
     aud: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     role: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "gen")]
+    generation: Option<u64>,
 }
 
 /// The part of a header that decides. Read apart from the claims, so that each reason to refuse is told apart.
@@ -136,7 +162,8 @@ impl Tokens {
     /// Tokens under these keys, for this audience.
     #[must_use]
     pub fn new(ring: KeyRing, audience: impl Into<String>) -> Self {
-        Self { ring, audience: audience.into() }
+        let audience = audience.into();
+        Self { ring, refresh_audience: format!("{audience}{REFRESH}"), audience }
     }
 
     /// Signs a token: with the development key if it carries a role, with the newest own key otherwise.
@@ -145,6 +172,10 @@ impl Tokens {
         let key = if claims.role.is_some() { self.ring.development() } else { self.ring.signing() };
         let mut header = Header::new(Algorithm::HS256);
         header.kid = Some(key.id().to_owned());
+        let (audience, generation) = match claims.kind {
+            Kind::Access => (&self.audience, None),
+            Kind::Refresh(generation) => (&self.refresh_audience, Some(generation)),
+        };
         let wire = WireClaims {
             tid: claims.session,
             uid: claims.user,
@@ -152,16 +183,33 @@ impl Tokens {
             vrs: claims.variables.clone(),
             exp: Some(claims.expires_at),
             iat: claims.issued_at,
-            aud: Some(self.audience.clone()),
+            aud: Some(audience.clone()),
             role: claims.role.map(|role| role.to_string()),
+            generation,
         };
         jsonwebtoken::encode(&header, &wire, &EncodingKey::from_secret(key.secret()))
             .expect("texts and numbers can be written as JSON, and HS256 takes any key")
     }
 
-    /// Who a token says someone is. `now` is in seconds since 1970; `development_allowed` says whether tokens under
-    /// the development key count.
+    /// Who an access token says someone is. `now` is in seconds since 1970; `development_allowed` says whether tokens
+    /// under the development key count.
     pub fn verify(&self, token: &str, now: u64, development_allowed: bool) -> Result<Identity, TokenError> {
+        self.verify_for(token, &self.audience, now, development_allowed).map(|(identity, _)| identity)
+    }
+
+    /// Who a refresh token says someone is, and how often the session was refreshed before it was issued.
+    pub fn verify_refresh(&self, token: &str, now: u64) -> Result<(Identity, u64), TokenError> {
+        let (identity, generation) = self.verify_for(token, &self.refresh_audience, now, false)?;
+        Ok((identity, generation.ok_or(TokenError::Malformed)?))
+    }
+
+    fn verify_for(
+        &self,
+        token: &str,
+        audience: &str,
+        now: u64,
+        development_allowed: bool,
+    ) -> Result<(Identity, Option<u64>), TokenError> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(TokenError::TooLong);
         }
@@ -175,37 +223,40 @@ impl Tokens {
         }
         let decoded = jsonwebtoken::decode(token, &DecodingKey::from_secret(key.secret()), &signature_only());
         let claims: WireClaims = decoded.map_err(|error| signature_error(error.kind()))?.claims;
-        self.check(&claims, now)?;
+        check(&claims, audience, now)?;
         let claimed = claims.role.filter(|_| key.is_development());
         let role = claimed.map_or(Ok(Role::Player), |role| role.parse().map_err(|RoleError| TokenError::Malformed))?;
-        Ok(Identity {
+        let identity = Identity {
             session: SessionId(claims.tid.as_u128()),
             user: claims.uid.to_string(),
             name: claims.usn,
+            variables: claims.vrs,
             role,
+            issued_at: claims.iat,
             expires_at: claims.exp.unwrap_or(now),
-        })
+        };
+        Ok((identity, claims.generation))
     }
+}
 
-    fn check(&self, claims: &WireClaims, now: u64) -> Result<(), TokenError> {
-        if claims.aud.as_ref() != Some(&self.audience) {
-            return Err(TokenError::Audience);
-        }
-        let expires_at = claims.exp.ok_or(TokenError::NoExpiry)?;
-        if expires_at <= now {
-            return Err(TokenError::Expired);
-        }
-        if expires_at - now > VALID_SECONDS_MAX {
-            return Err(TokenError::NoExpiry);
-        }
-        if claims.iat > now.saturating_add(CLOCK_AHEAD_SECONDS_MAX) {
-            return Err(TokenError::NotYetValid);
-        }
-        if claims.usn.len() > NAME_BYTES_MAX {
-            return Err(TokenError::Malformed);
-        }
-        Ok(())
+fn check(claims: &WireClaims, audience: &str, now: u64) -> Result<(), TokenError> {
+    if claims.aud.as_deref() != Some(audience) {
+        return Err(TokenError::Audience);
     }
+    let expires_at = claims.exp.ok_or(TokenError::NoExpiry)?;
+    if expires_at <= now {
+        return Err(TokenError::Expired);
+    }
+    if expires_at - now > VALID_SECONDS_MAX {
+        return Err(TokenError::NoExpiry);
+    }
+    if claims.iat > now.saturating_add(CLOCK_AHEAD_SECONDS_MAX) {
+        return Err(TokenError::NotYetValid);
+    }
+    if claims.usn.len() > USERNAME_BYTES_MAX {
+        return Err(TokenError::Malformed);
+    }
+    Ok(())
 }
 
 impl Claims {
@@ -220,6 +271,7 @@ impl Claims {
             issued_at: now,
             expires_at: now.saturating_add(valid_seconds.into()),
             role: None,
+            kind: Kind::Access,
         }
     }
 

@@ -1,0 +1,65 @@
+//! What goes back: a message as JSON, or a refusal in the form that clients know.
+
+use aether_services::{Code, Refusal};
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// A refusal on its way to the client.
+#[derive(Debug)]
+pub(crate) struct Refused(pub Refusal);
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    code: u8,
+    message: &'a str,
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let Refused(refusal) = self;
+        let shown = Shown { code: refusal.code as u8, message: &refusal.message };
+        let mut response = json(status(refusal.code), &shown);
+        if refusal.code == Code::Unauthenticated
+            && let Ok(value) = HeaderValue::from_str(&refusal.message)
+        {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
+        }
+        response
+    }
+}
+
+/// A message as it is answered.
+pub(crate) fn answer(message: &impl Serialize) -> Response {
+    json(StatusCode::OK, message)
+}
+
+fn json(status: StatusCode, message: &impl Serialize) -> Response {
+    let mut response = match serde_json::to_vec(message) {
+        Ok(bytes) => Response::new(Body::from(bytes)),
+        // Only a time beyond the year 9999 has no JSON, and none such is stored.
+        Err(_) => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    };
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    response
+}
+
+/// The HTTP status of a code.
+fn status(code: Code) -> StatusCode {
+    match code {
+        Code::InvalidArgument | Code::FailedPrecondition => StatusCode::BAD_REQUEST,
+        Code::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
+        Code::NotFound => StatusCode::NOT_FOUND,
+        Code::AlreadyExists | Code::Aborted => StatusCode::CONFLICT,
+        Code::PermissionDenied => StatusCode::FORBIDDEN,
+        Code::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
+        Code::Unimplemented => StatusCode::NOT_IMPLEMENTED,
+        Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Code::Unauthenticated => StatusCode::UNAUTHORIZED,
+    }
+}

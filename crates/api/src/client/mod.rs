@@ -1,0 +1,91 @@
+//! The client API: what game clients ask over HTTP, by the protocol that existing client SDKs speak.
+//!
+//! An operation is declared in [`aether_messages::operation`]; here it is given what it does ([`Serve`]) and one or more
+//! routes ([`Routes`]). Everything in between is the same for all: who asks, how often, reading the request, hooks,
+//! writing the answer.
+
+mod access;
+mod account;
+mod answer;
+mod event;
+mod leaderboard;
+mod openapi;
+mod profile;
+mod purchase;
+mod query;
+mod rate;
+mod routes;
+mod session;
+mod storage;
+
+pub use access::Keys;
+pub(crate) use answer::Refused;
+pub use rate::{RateSettings, Rates};
+pub(crate) use routes::{Routes, Serve};
+
+use crate::peer::{Peer, PeerAddress, TrustedProxies};
+use aether_services::{Caller, Context, Identity, Refusal, Services, refusal};
+use axum::Router;
+use http::HeaderMap;
+use std::sync::Arc;
+
+/// What the operations work with.
+#[derive(Clone)]
+pub struct Desk(Arc<Inner>);
+
+struct Inner {
+    services: Arc<Services>,
+    keys: Keys,
+    rates: Rates,
+    proxies: Arc<TrustedProxies>,
+}
+
+/// One call of an operation.
+pub(crate) struct Call {
+    /// Who asks, and from where.
+    pub context: Arc<Context>,
+}
+
+impl Desk {
+    /// A desk before these services.
+    #[must_use]
+    pub fn new(services: Arc<Services>, keys: Keys, rates: Rates, proxies: Arc<TrustedProxies>) -> Desk {
+        Desk(Arc::new(Inner { services, keys, rates, proxies }))
+    }
+
+    pub(crate) fn services(&self) -> &Services {
+        &self.0.services
+    }
+
+    fn peer(&self, address: PeerAddress, headers: &HeaderMap) -> Peer {
+        self.0.proxies.peer(address.socket.ip(), headers)
+    }
+}
+
+impl Call {
+    /// The user who asks.
+    pub fn identity(&self) -> Result<&Arc<Identity>, Refusal> {
+        self.context.caller.user().ok_or(refusal::TOKEN_REQUIRED)
+    }
+
+    /// Who asks.
+    pub fn caller(&self) -> &Caller {
+        &self.context.caller
+    }
+}
+
+/// All routes of the client API, behind one desk; to be part of a router of any state.
+pub fn router<S: Clone + Send + Sync + 'static>(desk: Desk) -> Router<S> {
+    routes().described().into_router(desk)
+}
+
+fn routes() -> Routes {
+    Routes::default()
+        .with(account::routes)
+        .with(event::routes)
+        .with(leaderboard::routes)
+        .with(profile::routes)
+        .with(purchase::routes)
+        .with(session::routes)
+        .with(storage::routes)
+}

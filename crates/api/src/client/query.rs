@@ -1,0 +1,164 @@
+//! Requests from what stands in an address: names in the path and the query, where a list is a name that is repeated.
+
+use aether_services::Refusal;
+use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
+use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};
+use serde::forward_to_deserialize_any;
+use std::borrow::Cow;
+
+/// Names and values in an address. The longest list of ids that an operation takes is shorter.
+const PAIRS_MAX: usize = 1_100;
+
+/// Names and values, those of the same name together.
+#[derive(Default)]
+pub(super) struct Asked<'a> {
+    named: Vec<(Cow<'a, str>, Vec<Cow<'a, str>>)>,
+}
+
+impl<'a> Asked<'a> {
+    /// Adds a value from the path.
+    pub fn add(&mut self, name: Cow<'a, str>, value: Cow<'a, str>) {
+        match self.named.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, values)) => values.push(value),
+            None => self.named.push((name, vec![value])),
+        }
+    }
+
+    /// Adds what stands in a query.
+    pub fn add_query(&mut self, query: &'a str) -> Result<(), Refusal> {
+        for (count, (name, value)) in form_urlencoded::parse(query.as_bytes()).enumerate() {
+            if count >= PAIRS_MAX {
+                return Err(Refusal::invalid(format!("The query has more than {PAIRS_MAX} values.")));
+            }
+            if !name.is_empty() {
+                self.add(name, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a request.
+    pub fn read<T: DeserializeOwned + Default>(self) -> Result<T, Refusal> {
+        if self.named.is_empty() {
+            return Ok(T::default());
+        }
+        let named = self.named.into_iter().map(|(name, values)| (name, Values(values)));
+        T::deserialize(MapDeserializer::new(named)).map_err(|error: Error| Refusal::invalid(error.to_string()))
+    }
+}
+
+/// The values of one name.
+struct Values<'a>(Vec<Cow<'a, str>>);
+
+struct One<'a>(Cow<'a, str>);
+
+impl<'de> IntoDeserializer<'de> for Values<'de> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+impl<'de> IntoDeserializer<'de> for One<'de> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+impl<'de> Deserializer<'de> for Values<'de> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.last().deserialize_any(visitor)
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.last().deserialize_bool(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_seq(SeqDeserializer::new(self.0.into_iter().map(One)))
+    }
+
+    forward_to_deserialize_any! {
+        i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct newtype_struct
+        tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+impl<'a> Values<'a> {
+    /// Of several where one is meant, the last counts.
+    fn last(mut self) -> One<'a> {
+        One(self.0.pop().unwrap_or_default())
+    }
+}
+
+impl<'de> Deserializer<'de> for One<'de> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.0 {
+            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+            Cow::Owned(text) => visitor.visit_string(text),
+        }
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match &*self.0 {
+            "true" | "1" => visitor.visit_bool(true),
+            "false" | "0" => visitor.visit_bool(false),
+            other => Err(Error::custom(format_args!("{other:?} is neither true nor false"))),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    forward_to_deserialize_any! {
+        i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct newtype_struct
+        seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aether_messages::api::{GetUsersRequest, ListFriendsRequest, ListGroupsRequest};
+
+    fn read<T: DeserializeOwned + Default>(query: &str) -> Result<T, Refusal> {
+        let mut asked = Asked::default();
+        asked.add_query(query)?;
+        asked.read()
+    }
+
+    #[test]
+    fn a_repeated_name_is_a_list_and_a_trailing_ampersand_is_nothing() {
+        let request: GetUsersRequest = read("ids=a&ids=b&usernames=n%201&facebookIds=f&").expect("it is right");
+        assert_eq!(request.ids, ["a", "b"]);
+        assert_eq!(request.usernames, ["n 1"]);
+        assert_eq!(request.facebook_ids, ["f"]);
+        assert_eq!(read::<GetUsersRequest>("").expect("nothing is asked"), GetUsersRequest::default());
+    }
+
+    #[test]
+    fn numbers_and_yes_or_no_are_read_from_text() {
+        let request: ListGroupsRequest = read("limit=10&open=true&members=0&unknown=1").expect("it is right");
+        assert_eq!((request.limit, request.open, request.members), (Some(10), Some(true), Some(0)));
+        assert!(read::<ListFriendsRequest>("limit=ten").is_err());
+        assert!(read::<ListGroupsRequest>("open=maybe").is_err());
+    }
+
+    #[test]
+    fn an_address_has_only_so_many_values() {
+        assert!(read::<GetUsersRequest>(&"ids=a&".repeat(PAIRS_MAX)).is_ok());
+        assert!(read::<GetUsersRequest>(&"ids=a&".repeat(PAIRS_MAX + 1)).is_err());
+    }
+}

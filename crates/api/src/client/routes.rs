@@ -1,0 +1,211 @@
+//! Routes: where an operation is found, and how its request is read from there.
+
+use super::access::Access;
+use super::answer::{Refused, answer};
+use super::query::Asked;
+use super::{Call, Desk};
+use crate::peer::PeerAddress;
+use aether_messages::operation::Operation;
+use aether_services::{Code, Context, Refusal};
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{RawPathParams, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, MethodRouter, any, on};
+use axum::{RequestExt, Router};
+use http::{HeaderValue, Method, StatusCode, header};
+use serde::de::DeserializeOwned;
+use std::borrow::Cow;
+use std::future::Future;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+/// Bytes of a request's body.
+pub(super) const BODY_BYTES_MAX: usize = 262_144;
+
+/// What an operation does.
+pub(crate) trait Serve: Operation {
+    /// What it asks of its caller.
+    const ACCESS: Access = Access::User;
+
+    /// Does it.
+    fn serve(
+        desk: &Desk,
+        call: &Call,
+        request: Self::Request,
+    ) -> impl Future<Output = Result<Self::Answer, Refusal>> + Send;
+}
+
+/// The routes of operations.
+#[derive(Default)]
+pub(crate) struct Routes {
+    router: Router<Desk>,
+    /// Each route once: method, path, operation. The API's description is made from it.
+    pub(super) table: Vec<Route>,
+}
+
+/// A route.
+#[derive(Clone, Debug)]
+pub(super) struct Route {
+    pub method: Method,
+    pub path: &'static str,
+    pub operation: &'static str,
+    pub access: Access,
+    pub source: Source,
+}
+
+/// Where a request is read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// Path and query.
+    Address,
+    /// The body.
+    Body,
+    /// Path and query, and the body is one of its fields.
+    Field,
+}
+
+impl Routes {
+    /// Adds the routes of a noun.
+    pub fn with(self, add: impl FnOnce(Routes) -> Routes) -> Routes {
+        add(self)
+    }
+
+    /// An operation whose request stands in path and query.
+    pub fn address<O: Serve>(self, method: Method, path: &'static str) -> Routes {
+        let handler = |State(desk): State<Desk>, request: Request| async move {
+            serve::<O>(desk, request, |asked, _| asked.read()).await
+        };
+        self.add::<O>(method, path, Source::Address, |filter| on(filter, handler))
+    }
+
+    /// An operation whose request is the body.
+    pub fn body<O: Serve>(self, method: Method, path: &'static str) -> Routes {
+        let handler = |State(desk): State<Desk>, request: Request| async move {
+            serve::<O>(desk, request, |_, body| read_json(&body)).await
+        };
+        self.add::<O>(method, path, Source::Body, |filter| on(filter, handler))
+    }
+
+    /// An operation whose request stands in path and query but for one part, which is the body.
+    pub fn field<O: Serve, B: DeserializeOwned + Default + 'static>(
+        self,
+        method: Method,
+        path: &'static str,
+        place: fn(&mut O::Request, B),
+    ) -> Routes {
+        let handler = move |State(desk): State<Desk>, request: Request| async move {
+            serve::<O>(desk, request, |asked, body| {
+                let mut request = asked.read()?;
+                place(&mut request, read_json(&body)?);
+                Ok(request)
+            })
+            .await
+        };
+        self.add::<O>(method, path, Source::Field, |filter| on(filter, handler))
+    }
+
+    /// A route that is no operation of the protocol: something of our own.
+    pub fn own(mut self, path: &'static str, handlers: MethodRouter<Desk>) -> Routes {
+        self.router = self.router.route(path, handlers);
+        self
+    }
+
+    fn add<O: Serve>(
+        mut self,
+        method: Method,
+        path: &'static str,
+        source: Source,
+        make: impl FnOnce(MethodFilter) -> MethodRouter<Desk>,
+    ) -> Routes {
+        let filter = MethodFilter::try_from(method.clone()).expect("routes use the methods of the web");
+        self.table.push(Route { method, path, operation: O::NAME, access: O::ACCESS, source });
+        self.router = self.router.route(path, make(filter));
+        self
+    }
+
+    /// All of them, behind one desk.
+    pub fn into_router<S: Clone + Send + Sync + 'static>(self, desk: Desk) -> Router<S> {
+        let router = self.router.method_not_allowed_fallback(async || {
+            Refused(Refusal::new(Code::Unimplemented, "Method Not Allowed")).into_response()
+        });
+        router
+            .route("/v2/{*anything}", any(async || Refused(Refusal::new(Code::NotFound, "Not Found")).into_response()))
+            .layer(axum::middleware::from_fn(cors))
+            .with_state(desk)
+    }
+}
+
+/// Reads a request, has it served with what is around it, and writes the answer.
+async fn serve<O: Serve>(
+    desk: Desk,
+    request: Request,
+    read: impl FnOnce(Asked<'_>, Bytes) -> Result<O::Request, Refusal>,
+) -> Response {
+    match try_serve::<O>(&desk, request, read).await {
+        Ok(message) => answer(&message),
+        Err(refusal) => Refused(refusal).into_response(),
+    }
+}
+
+async fn try_serve<O: Serve>(
+    desk: &Desk,
+    mut request: Request,
+    read: impl FnOnce(Asked<'_>, Bytes) -> Result<O::Request, Refusal>,
+) -> Result<O::Answer, Refusal> {
+    let call = desk.receive(O::ACCESS, &request)?;
+    let path = request.extract_parts::<RawPathParams>().await.ok();
+    let (parts, body) = request.into_parts();
+    let body = read_body(body).await?;
+    let mut asked = Asked::default();
+    for (name, value) in path.iter().flat_map(RawPathParams::iter) {
+        asked.add(Cow::Borrowed(name), Cow::Borrowed(value));
+    }
+    asked.add_query(parts.uri.query().unwrap_or(""))?;
+    let request = read(asked, body)?;
+    desk.services().hooks.run::<O, _>(&call.context, request, |request| O::serve(desk, &call, request)).await
+}
+
+impl Desk {
+    /// Who asks, if they may, and not too often.
+    pub(super) fn receive(&self, access: Access, request: &Request) -> Result<Call, Refusal> {
+        let headers = request.headers();
+        let address = request.extensions().get::<PeerAddress>().copied();
+        let address = address.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| self.peer(address, headers).address);
+        let caller = self.admit(access, headers)?;
+        self.0.rates.take(&caller, address)?;
+        Ok(Call { context: Arc::new(Context { caller, address: Some(address) }) })
+    }
+}
+
+/// The whole body, if it is not too long.
+pub(super) async fn read_body(body: Body) -> Result<Bytes, Refusal> {
+    to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
+        Refusal::invalid(format!("The body of a request has at most {BODY_BYTES_MAX} bytes, and has to arrive whole."))
+    })
+}
+
+/// A message from JSON. Nothing is a message without anything in it.
+pub(super) fn read_json<T: DeserializeOwned + Default>(body: &[u8]) -> Result<T, Refusal> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Ok(T::default());
+    }
+    serde_json::from_slice(body)
+        .map_err(|error| Refusal::invalid(format!("The body is not what it should be: {error}.")))
+}
+
+/// Lets pages of any origin ask: they prove who they are by a header, not by a cookie.
+async fn cors(request: Request, next: Next) -> Response {
+    let is_question = request.method() == Method::OPTIONS;
+    let mut response = if is_question { StatusCode::OK.into_response() } else { next.run(request).await };
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store, no-cache, must-revalidate"));
+    if is_question {
+        let (methods, names) = ("GET, HEAD, POST, PUT, DELETE", "Authorization, Content-Type, User-Agent");
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(methods));
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(names));
+        headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
+    }
+    response
+}

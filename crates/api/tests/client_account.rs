@@ -1,0 +1,460 @@
+//! Accounts over the client API, through the router without a socket: what is sent as clients send it, and what comes back
+//! in the small things that they rely on.
+
+use aether_api::client::{Desk, Keys, RateSettings, Rates, router};
+use aether_api::{PeerAddress, TrustedProxies};
+use aether_metrics::Registry;
+use aether_services::account::provider::{self, External, Proof, Provider, Verifying};
+use aether_services::clock::{Clock, ManualClock};
+use aether_services::session::keys::KeyRing;
+use aether_services::session::tokens::Tokens;
+use aether_services::{Code, Extensions, Refusal, Services, ServicesSettings, account, outgoing, session, webhook};
+use aether_store::{StoreError, Transaction, outbox};
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use http::{Method, Request, StatusCode, header};
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tower::ServiceExt;
+
+const NOW: i64 = 1_800_000_000_000;
+const BASIC: &str = "Basic ZGVmYXVsdGtleTo=";
+
+/// A provider for whom a token is the user's id, unless it is `wrong`.
+struct Trusting(&'static str);
+
+impl Provider for Trusting {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn verify<'a>(&'a self, proof: &'a Proof) -> Verifying<'a> {
+        let subject = match proof {
+            Proof::Token(token) => token.clone(),
+            Proof::GameCenter(proof) => format!("{} {}", proof.player_id, proof.timestamp),
+        };
+        Box::pin(async move {
+            match subject.as_str() {
+                "wrong" => Err(Refusal::new(Code::Unauthenticated, "It is wrong.")),
+                _ => Ok(External { subject, ..External::default() }),
+            }
+        })
+    }
+}
+
+struct World {
+    router: Router,
+    services: Arc<Services>,
+    folder: PathBuf,
+}
+
+/// What came back.
+#[derive(Debug)]
+struct Answer {
+    status: StatusCode,
+    headers: http::HeaderMap,
+    body: Value,
+}
+
+impl World {
+    async fn new() -> World {
+        let registry = Registry::new();
+        let store = aether_testkit_store::memory().open().await;
+        let folder = std::env::temp_dir().join(format!("aether-client-account-{}", uuid::Uuid::new_v4()));
+        let ring = KeyRing::open(&folder, (NOW / 1_000) as u64).expect("the folder can be made");
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::at(NOW));
+        let sessions = session::Settings {
+            access_seconds: 900,
+            refresh_seconds: 604_800,
+            refresh_again_seconds: 10,
+            single: false,
+        };
+        let webhook =
+            webhook::Settings { url: "https://example.com/".to_owned(), secret: "secret".to_owned(), attempts_max: 3 };
+        let settings = ServicesSettings {
+            sessions,
+            accounts: account::Settings::default(),
+            outgoing: outgoing::Settings::default(),
+            webhook: Some(webhook),
+        };
+        let tokens = Arc::new(Tokens::new(ring, "aether"));
+        let services = Services::open((store, clock, &registry), tokens, settings, Extensions::default()).await;
+        let mut services = services.expect("the tables are there");
+        let names = [
+            provider::APPLE,
+            provider::FACEBOOK,
+            provider::FACEBOOK_INSTANT,
+            provider::GAME_CENTER,
+            provider::GOOGLE,
+            provider::STEAM,
+            "example",
+        ];
+        for name in names {
+            services.accounts = services.accounts.with_provider(Trusting(name));
+        }
+        let services = Arc::new(services);
+        let keys = Keys { server: "defaultkey".to_owned() };
+        let rates = Rates::new(RateSettings::default());
+        let desk = Desk::new(Arc::clone(&services), keys, rates, Arc::new(TrustedProxies::default()));
+        World { router: router(desk), services, folder }
+    }
+
+    /// A request as clients make it, from an address of the test's choice.
+    async fn ask_from(&self, address: &str, asked: (Method, &str), authorization: &str, body: Value) -> Answer {
+        let (method, path) = asked;
+        let socket: SocketAddr = address.parse().expect("it is an address");
+        let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        *request.uri_mut() = path.parse().expect("it is a path");
+        let authorization = authorization.parse().expect("it is a header");
+        request.headers_mut().insert(header::AUTHORIZATION, authorization);
+        request.extensions_mut().insert(PeerAddress { socket, is_old: false });
+        let response = self.router.clone().oneshot(request).await.expect("a router always answers");
+        let (parts, body) = response.into_parts();
+        let body = to_bytes(body, 1_048_576).await.expect("it ends");
+        let body = serde_json::from_slice(&body).expect("it is JSON");
+        Answer { status: parts.status, headers: parts.headers, body }
+    }
+
+    async fn ask(&self, method: Method, path: &str, authorization: &str, body: Value) -> Answer {
+        self.ask_from("198.51.100.7:4000", (method, path), authorization, body).await
+    }
+
+    /// Signs in as nobody yet, with the server key.
+    async fn post(&self, path: &str, body: Value) -> Answer {
+        self.ask(Method::POST, path, BASIC, body).await
+    }
+
+    /// Signs in; the authorization of the session.
+    async fn session(&self, path: &str, body: Value) -> String {
+        let answer = self.post(path, body).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        bearer(&answer)
+    }
+
+    async fn device(&self, id: &str) -> String {
+        self.session("/v2/account/authenticate/device", json!({ "id": id })).await
+    }
+
+    async fn account(&self, session: &str) -> Value {
+        let answer = self.ask(Method::GET, "/v2/account", session, Value::Null).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.body
+    }
+
+    /// The code that the webhook is told.
+    async fn code(&self, topic: &str) -> String {
+        let operation = |transaction: &mut Transaction<'_>| {
+            let messages = outbox::claim(transaction, i64::MAX - 1, i64::MAX, 100)?;
+            messages.iter().try_for_each(|message| outbox::confirm(transaction, message.id))?;
+            Ok::<_, StoreError>(messages)
+        };
+        let messages = self.services.store.write(operation).await.expect("the outbox can be read");
+        let message = messages.iter().find(|message| message.topic == topic).expect("it is told");
+        let told: Value = serde_json::from_str(&message.payload).expect("it is JSON");
+        told["code"].as_str().expect("there is a code").to_owned()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Answer {
+    #[track_caller]
+    fn assert_refused(&self, status: u16, code: u8, message: &str) {
+        assert_eq!(self.status, status, "{self:?}");
+        assert_eq!(self.body, json!({ "code": code, "message": message }));
+    }
+}
+
+fn bearer(answer: &Answer) -> String {
+    format!("Bearer {}", answer.body["token"].as_str().expect("there is a token"))
+}
+
+fn claims(token: &Value) -> Value {
+    let token = token.as_str().expect("there is a token");
+    let payload = URL_SAFE_NO_PAD.decode(token.split('.').nth(1).expect("it has parts")).expect("it is base64");
+    serde_json::from_slice(&payload).expect("it is JSON")
+}
+
+#[tokio::test]
+async fn a_device_signs_in_as_the_sdk_does_it() {
+    let world = World::new().await;
+    let path = "/v2/account/authenticate/device?create=true&username=alice&";
+    let body = json!({ "id": "device-id-0001", "vars": { "k": "v" } });
+    let first = world.post(path, body.clone()).await;
+    assert_eq!((first.status, &first.body["created"]), (StatusCode::OK, &json!(true)));
+    let claims = claims(&first.body["token"]);
+    assert_eq!((&claims["usn"], &claims["vrs"]), (&json!("alice"), &json!({ "k": "v" })));
+    assert_eq!(claims["exp"], NOW / 1_000 + 900);
+    assert!(first.body["refresh_token"].is_string());
+    let again = world.post(path, body).await;
+    assert_eq!(again.status, 200);
+    assert!(again.body.get("created").is_none(), "what is false is left out");
+    let unasked = world.post("/v2/account/authenticate/device?create=false", json!({ "id": "device-id-0002" })).await;
+    unasked.assert_refused(404, 5, "User account not found.");
+    let taken = world.post(path, json!({ "id": "device-id-0003" })).await;
+    taken.assert_refused(409, 6, "Username is already in use.");
+    let short = world.post("/v2/account/authenticate/device", json!({ "id": "short" })).await;
+    assert_eq!((short.status, &short.body["code"]), (StatusCode::BAD_REQUEST, &json!(3)));
+    let empty = world.post("/v2/account/authenticate/device", Value::Null).await;
+    empty.assert_refused(400, 3, "Device ID is required.");
+}
+
+#[tokio::test]
+async fn without_the_server_key_nobody_signs_in() {
+    let world = World::new().await;
+    let wrong = format!("Basic {}", STANDARD.encode("another:"));
+    for path in ["device", "email", "custom", "steam", "external/example"] {
+        let path = format!("/v2/account/authenticate/{path}");
+        let answer = world.ask(Method::POST, &path, &wrong, json!({ "id": "device-id-0001" })).await;
+        answer.assert_refused(401, 16, "Server key invalid");
+        assert_eq!(answer.headers[header::WWW_AUTHENTICATE], "Server key invalid");
+    }
+    for path in ["/v2/account/password/reset", "/v2/account/password/confirm", "/v2/account/email/verify/confirm"] {
+        world.ask(Method::POST, path, &wrong, json!({})).await.assert_refused(401, 16, "Server key invalid");
+    }
+}
+
+#[tokio::test]
+async fn an_email_address_and_a_password_sign_in_and_a_username_does_too() {
+    let world = World::new().await;
+    let email = "/v2/account/authenticate/email";
+    let body = json!({ "email": "A@Example.com", "password": "password1" });
+    let first = world.post(&format!("{email}?create=true&username=alice"), body).await;
+    assert_eq!((first.status, &first.body["created"]), (StatusCode::OK, &json!(true)));
+    let by_name = world.post(&format!("{email}?username=alice"), json!({ "password": "password1" })).await;
+    assert_eq!(claims(&by_name.body["token"])["uid"], claims(&first.body["token"])["uid"]);
+    for body in [
+        json!({ "email": "a@example.com", "password": "password2" }),
+        json!({ "email": "nobody@example.com", "password": "password2" }),
+    ] {
+        world.post(&format!("{email}?create=false"), body).await.assert_refused(401, 16, "Invalid credentials.");
+    }
+    let long = json!({ "email": "a@example.com", "password": "x".repeat(1_048_576) });
+    assert_eq!(world.post(email, long).await.status, 400);
+    let longish = json!({ "email": "a@example.com", "password": "x".repeat(200_000) });
+    assert_eq!(world.post(email, longish).await.status, 400);
+}
+
+#[tokio::test]
+async fn too_many_wrong_passwords_are_429() {
+    let world = World::new().await;
+    let guess = json!({ "email": "a@example.com", "password": "password2" });
+    for attempt in 0..7 {
+        let answer = world.post("/v2/account/authenticate/email?create=false", guess.clone()).await;
+        let expected = if attempt < 5 { (401, 16) } else { (429, 8) };
+        assert_eq!((answer.status.as_u16(), answer.body["code"].as_u64()), (expected.0, Some(expected.1)));
+    }
+}
+
+#[tokio::test]
+async fn every_provider_of_the_protocol_signs_in_links_and_unlinks() {
+    let world = World::new().await;
+    let token = |token: &str| json!({ "token": token });
+    let instant = |info: &str| json!({ "signed_player_info": info });
+    let game_center = |player: &str| {
+        json!({
+            "player_id": player, "bundle_id": "b", "timestamp_seconds": "1800000000000", "salt": "s",
+            "signature": "s", "public_key_url": "u",
+        })
+    };
+    let steam = |token: &str| json!({ "account": { "token": token }, "sync": true });
+    let ways: [(&str, &dyn Fn(&str) -> Value, &dyn Fn(&str) -> Value, &str, &str); 7] = [
+        ("apple", &token, &token, "apple_id", ""),
+        ("facebook", &token, &token, "facebook_id", ""),
+        ("facebookinstantgame", &instant, &instant, "facebook_instant_game_id", ""),
+        ("gamecenter", &game_center, &game_center, "gamecenter_id", " 1800000000000"),
+        ("google", &token, &token, "google_id", ""),
+        ("steam", &token, &steam, "steam_id", ""),
+        ("external/example", &token, &token, "", ""),
+    ];
+    for (name, body, link_body, field, suffix) in ways {
+        let first = world.post(&format!("/v2/account/authenticate/{name}?create=true&"), body("one")).await;
+        assert_eq!((first.status, &first.body["created"]), (StatusCode::OK, &json!(true)), "{name}");
+        if !field.is_empty() {
+            assert_eq!(world.account(&bearer(&first)).await["user"][field], json!(format!("one{suffix}")), "{name}");
+        }
+        let session = world.device(&format!("device of {name}")).await;
+        let link = format!("/v2/account/link/{name}");
+        let taken = world.ask(Method::POST, &link, &session, link_body("one")).await;
+        assert_eq!((taken.status, &taken.body["code"]), (StatusCode::CONFLICT, &json!(6)), "{name}");
+        let linked = world.ask(Method::POST, &link, &session, link_body("two")).await;
+        assert_eq!((linked.status, linked.body), (StatusCode::OK, json!({})), "{name}");
+        let again = world.post(&format!("/v2/account/authenticate/{name}"), body("two")).await;
+        assert_eq!(claims(&again.body["token"])["uid"], world.account(&session).await["user"]["id"], "{name}");
+        let unlink = format!("/v2/account/unlink/{name}");
+        let unlinked = world.ask(Method::POST, &unlink, &session, body("two")).await;
+        assert_eq!((unlinked.status, unlinked.body), (StatusCode::OK, json!({})), "{name}");
+    }
+    let wrong = world.post("/v2/account/authenticate/google", token("wrong")).await;
+    wrong.assert_refused(401, 16, "It is wrong.");
+    let unknown = world.post("/v2/account/authenticate/external/unknown", token("one")).await;
+    assert_eq!((unknown.status, &unknown.body["code"]), (StatusCode::BAD_REQUEST, &json!(9)));
+    let unasked = world.post("/v2/account/authenticate/external/example?create=false", token("new")).await;
+    unasked.assert_refused(404, 5, "User account not found.");
+    assert_eq!(world.post("/v2/account/authenticate/external/example?create=maybe", token("new")).await.status, 400);
+}
+
+#[tokio::test]
+async fn ways_are_linked_and_unlinked_and_the_last_stays() {
+    let world = World::new().await;
+    let session = world.device("device-id-0001").await;
+    let ways = [
+        ("device", json!({ "id": "device-id-0002" })),
+        ("custom", json!({ "id": "customid12" })),
+        ("email", json!({ "email": "a@example.com", "password": "password1" })),
+    ];
+    for (name, body) in &ways {
+        let linked = world.ask(Method::POST, &format!("/v2/account/link/{name}"), &session, body.clone()).await;
+        assert_eq!((linked.status, linked.body), (StatusCode::OK, json!({})), "{name}");
+    }
+    let account = world.account(&session).await;
+    assert_eq!(account["devices"], json!([{ "id": "device-id-0001" }, { "id": "device-id-0002" }]));
+    assert_eq!((&account["custom_id"], &account["email"]), (&json!("customid12"), &json!("a@example.com")));
+    for (name, body) in &ways {
+        let unlinked = world.ask(Method::POST, &format!("/v2/account/unlink/{name}"), &session, body.clone()).await;
+        assert_eq!(unlinked.status, 200, "{name}");
+    }
+    let body = json!({ "id": "device-id-0001" });
+    let last = world.ask(Method::POST, "/v2/account/unlink/device", &session, body).await;
+    let sentence = "Cannot unlink last account identifier. Check profile exists and is not last link.";
+    last.assert_refused(403, 7, sentence);
+}
+
+#[tokio::test]
+async fn an_account_is_read_changed_and_deleted_by_its_owner() {
+    let world = World::new().await;
+    let session = world.device("device-id-0001").await;
+    let account = world.account(&session).await;
+    let user = &account["user"];
+    assert_eq!((&account["wallet"], &user["metadata"]), (&json!("{}"), &json!("{}")));
+    assert_eq!((&user["lang_tag"], &user["create_time"]), (&json!("en"), &json!("2027-01-15T08:00:00Z")));
+    for absent in ["email", "custom_id", "verify_time", "disable_time"] {
+        assert!(account.get(absent).is_none(), "{absent} is left out");
+    }
+    for absent in ["display_name", "online", "edge_count", "facebook_id"] {
+        assert!(user.get(absent).is_none(), "{absent} is left out");
+    }
+    let update = json!({ "username": "bob", "displayName": "B", "avatar_url": "x", "location": "l", "unknown": 1 });
+    let updated = world.ask(Method::PUT, "/v2/account", &session, update).await;
+    assert_eq!((updated.status, updated.body), (StatusCode::OK, json!({})));
+    let cleared = world.ask(Method::PUT, "/v2/account", &session, json!({ "location": "" })).await;
+    assert_eq!(cleared.status, 200);
+    let user = world.account(&session).await["user"].clone();
+    assert_eq!((&user["username"], &user["display_name"]), (&json!("bob"), &json!("B")));
+    assert!(user.get("location").is_none());
+    let metadata = world.ask(Method::PUT, "/v2/account", &session, json!({ "metadata": "{\"a\":1}" })).await;
+    assert_eq!(metadata.status, 200);
+    assert_eq!(world.account(&session).await["user"]["metadata"], "{}", "a client does not set it");
+    let deleted = world.ask(Method::DELETE, "/v2/account", &session, Value::Null).await;
+    assert_eq!((deleted.status, deleted.body), (StatusCode::OK, json!({})));
+    let gone = world.ask(Method::GET, "/v2/account", &session, Value::Null).await;
+    gone.assert_refused(401, 16, "Auth token invalid");
+}
+
+#[tokio::test]
+async fn users_are_found_by_repeated_names_in_the_query() {
+    let world = World::new().await;
+    let session =
+        world.session("/v2/account/authenticate/device?username=alice", json!({ "id": "device-id-0001" })).await;
+    let other = world.session("/v2/account/authenticate/device?username=bob", json!({ "id": "device-id-0002" })).await;
+    world.ask(Method::POST, "/v2/account/link/facebook", &other, json!({ "token": "fb1" })).await;
+    let id = world.account(&session).await["user"]["id"].as_str().expect("there is an id").to_owned();
+    let path = format!("/v2/user?ids={id}&ids={id}&usernames=alice&usernames=nobody&facebook_ids=fb1&");
+    let found = world.ask(Method::GET, &path, &session, Value::Null).await;
+    let mut names: Vec<&str> =
+        found.body["users"].as_array().expect("a list").iter().filter_map(|user| user["username"].as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["alice", "bob"]);
+    let users = found.body["users"].as_array().expect("a list");
+    assert!(users.iter().all(|user| user.get("email").is_none() && user.get("devices").is_none()));
+    let none = world.ask(Method::GET, "/v2/user?", &session, Value::Null).await;
+    assert_eq!((none.status, none.body), (StatusCode::OK, json!({})));
+    let wrong = world.ask(Method::GET, "/v2/user?ids=1", &session, Value::Null).await;
+    assert_eq!((wrong.status, &wrong.body["code"]), (StatusCode::BAD_REQUEST, &json!(3)));
+}
+
+#[tokio::test]
+async fn a_lost_password_is_replaced_by_a_code_and_ends_sessions() {
+    let world = World::new().await;
+    let email = "/v2/account/authenticate/email";
+    let old = json!({ "email": "a@example.com", "password": "password1" });
+    let session = world.session(email, old.clone()).await;
+    let known = world.post("/v2/account/password/reset", json!({ "email": "a@example.com" })).await;
+    let unknown = world.post("/v2/account/password/reset", json!({ "email": "nobody@example.com" })).await;
+    assert_eq!((known.status, &known.body), (StatusCode::OK, &json!({})));
+    assert_eq!((unknown.status, &unknown.body), (known.status, &known.body));
+    let code = world.code("account.password_reset").await;
+    let confirm = json!({ "code": code, "password": "password2" });
+    assert_eq!(world.post("/v2/account/password/confirm", confirm.clone()).await.status, 200);
+    let again = world.post("/v2/account/password/confirm", confirm).await;
+    assert_eq!((again.status, &again.body["code"]), (StatusCode::BAD_REQUEST, &json!(3)));
+    let ended = world.ask(Method::GET, "/v2/account", &session, Value::Null).await;
+    ended.assert_refused(401, 16, "Auth token invalid");
+    assert_eq!(world.post(email, old).await.status, 401);
+    let new = world.post(email, json!({ "email": "a@example.com", "password": "password2" })).await;
+    assert_eq!(new.status, 200);
+    assert_eq!(world.ask(Method::GET, "/v2/account", &bearer(&new), Value::Null).await.status, 200, "at once");
+}
+
+#[tokio::test]
+async fn an_email_address_is_confirmed_by_a_code() {
+    let world = World::new().await;
+    let body = json!({ "email": "a@example.com", "password": "password1" });
+    let session = world.session("/v2/account/authenticate/email", body).await;
+    let asked = world.ask(Method::POST, "/v2/account/email/verify", &session, Value::Null).await;
+    assert_eq!((asked.status, asked.body), (StatusCode::OK, json!({})));
+    let code = world.code("account.email_verification").await;
+    let wrong = world.post("/v2/account/email/verify/confirm", json!({ "code": "wrong" })).await;
+    assert_eq!((wrong.status, &wrong.body["code"]), (StatusCode::BAD_REQUEST, &json!(3)));
+    assert_eq!(world.post("/v2/account/email/verify/confirm", json!({ "code": code })).await.status, 200);
+    assert_eq!(world.account(&session).await["verify_time"], "2027-01-15T08:00:00Z");
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_400_and_never_worse() {
+    let world = World::new().await;
+    let session = world.device("device-id-0001").await;
+    let paths = [
+        "/v2/account/authenticate/device",
+        "/v2/account/authenticate/external/example",
+        "/v2/account/password/reset",
+        "/v2/account/password/confirm",
+        "/v2/account/email/verify/confirm",
+    ];
+    for path in paths {
+        for body in [json!([]), json!("text"), json!({ "id": {}, "token": 1, "email": [], "code": {} })] {
+            assert_eq!(world.post(path, body.clone()).await.status, 400, "{path} {body}");
+        }
+    }
+    for (method, path) in [(Method::PUT, "/v2/account"), (Method::POST, "/v2/account/link/device")] {
+        for body in
+            [json!([]), json!({ "username": 1, "id": 1 }), json!({ "username": "\0", "id": "\0\0\0\0\0\0\0\0\0\0" })]
+        {
+            assert_eq!(world.ask(method.clone(), path, &session, body.clone()).await.status, 400, "{path} {body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_guesses_is_closed_and_another_is_not() {
+    let world = World::new().await;
+    world.session("/v2/account/authenticate/email", json!({ "email": "a@example.com", "password": "password1" })).await;
+    let path = "/v2/account/authenticate/email?create=false";
+    for number in 0..10 {
+        let guess = json!({ "email": format!("nobody-{number}@example.com"), "password": "password2" });
+        assert_eq!(world.ask_from("203.0.113.5:1", (Method::POST, path), BASIC, guess).await.status, 401);
+    }
+    let right = json!({ "email": "a@example.com", "password": "password1" });
+    assert_eq!(world.ask_from("203.0.113.5:2", (Method::POST, path), BASIC, right.clone()).await.status, 429);
+    assert_eq!(world.ask_from("203.0.113.6:1", (Method::POST, path), BASIC, right).await.status, 200);
+}

@@ -1,0 +1,101 @@
+//! The client API before services over a database in memory, with users who are signed in.
+
+use aether_api::TrustedProxies;
+use aether_api::client::{Desk, Keys, RateSettings, Rates, router};
+use aether_metrics::Registry;
+use aether_services::clock::{Clock, ManualClock};
+use aether_services::session::keys::KeyRing;
+use aether_services::session::tokens::Tokens;
+use aether_services::session::{self, Beginning};
+use aether_services::{Extensions, Services, ServicesSettings, account, outgoing};
+use aether_store::{Database, Settings, Store, values};
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use http::{Method, Request, header};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tower::ServiceExt as _;
+use uuid::Uuid;
+
+/// The 14th of November 2023, 22:13:20.
+pub const NOW: i64 = 1_700_000_000_000;
+
+pub struct World {
+    router: Router,
+    services: Arc<Services>,
+    folder: PathBuf,
+}
+
+/// Someone who is signed in.
+#[derive(Clone)]
+pub struct Player {
+    pub id: Uuid,
+    token: String,
+}
+
+impl World {
+    /// With what is done to the services before they are used.
+    pub async fn new(prepare: impl FnOnce(&mut Services)) -> World {
+        let registry = Registry::new();
+        let store = Store::open(&Settings::new(Database::Memory), &registry).await.expect("memory is always there");
+        let folder = std::env::temp_dir().join(format!("aether-api-{}", Uuid::new_v4()));
+        let ring = KeyRing::open(&folder, (NOW / 1_000) as u64).expect("the folder can be made");
+        let settings = ServicesSettings {
+            sessions: session::Settings {
+                access_seconds: 900,
+                refresh_seconds: 604_800,
+                refresh_again_seconds: 10,
+                single: false,
+            },
+            accounts: account::Settings::default(),
+            outgoing: outgoing::Settings::default(),
+            webhook: None,
+        };
+        let clock = Arc::new(ManualClock::at(NOW)) as Arc<dyn Clock>;
+        let (tokens, parts) = (Arc::new(Tokens::new(ring, "aether")), (store, clock, &registry));
+        let services = Services::open(parts, tokens, settings, Extensions::default()).await;
+        let mut services = services.expect("the tables are there");
+        prepare(&mut services);
+        let services = Arc::new(services);
+        let keys = Keys { server: "defaultkey".to_owned() };
+        let rates = Rates::new(RateSettings::default());
+        let desk = Desk::new(Arc::clone(&services), keys, rates, Arc::new(TrustedProxies::default()));
+        World { router: router(desk), services, folder }
+    }
+
+    pub async fn player(&self) -> Player {
+        let id = Uuid::new_v4();
+        let name = id.to_string();
+        let insert = "INSERT INTO users (id, username, created_at, updated_at) VALUES (?1, ?2, ?3, ?3)";
+        let inserted = self
+            .services
+            .store
+            .write(move |transaction| transaction.execute(insert, values![id, &id.to_string(), NOW]));
+        inserted.await.expect("the name is free");
+        let beginning =
+            Beginning { user: id, username: &name, variables: BTreeMap::new(), address: None, method: "device" };
+        let pair = self.services.sessions.start(beginning).await.expect("it starts");
+        Player { id, token: pair.access }
+    }
+
+    /// What is answered to a request, with its status.
+    pub async fn ask(&self, player: Option<&Player>, method: Method, path: &str, body: &str) -> (u16, Value) {
+        let mut request = Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, "application/json");
+        if let Some(player) = player {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {}", player.token));
+        }
+        let request = request.body(Body::from(body.to_owned())).expect("it is a request");
+        let response = self.router.clone().oneshot(request).await.expect("a router always answers");
+        let status = response.status().as_u16();
+        let bytes = to_bytes(response.into_body(), 1 << 20).await.expect("it is all there");
+        (status, serde_json::from_slice(&bytes).expect("every answer is JSON"))
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}

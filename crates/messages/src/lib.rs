@@ -1,0 +1,35 @@
+//! Every message of the services API and of the realtime socket, defined once in `proto/` and spoken in two ways.
+//!
+//! - As protobuf bytes, through [`prost::Message`].
+//! - As JSON, through [`serde`], by the rules of the protocol: snake_case names, fields at their zero value left out,
+//!   64-bit integers as strings, enums as numbers, bytes in base64, times by RFC 3339, and optional values bare. Read
+//!   are also lowerCamelCase names, integers as numbers or strings, enum names, and null for an absent field.
+//!
+//! [`api`] ignores JSON fields it does not know, [`realtime`] refuses them. [`operation`] lists which request belongs
+//! to which answer.
+//!
+//! ```
+//! use aether_messages::{api::WriteStorageObject, timestamp};
+//!
+//! let object = WriteStorageObject { key: "save".into(), permission_read: Some(0), ..Default::default() };
+//! assert_eq!(serde_json::to_string(&object).unwrap(), r#"{"key":"save","permission_read":0}"#);
+//! assert_eq!(timestamp(1_500).to_string(), "1970-01-01T00:00:01.500Z");
+//! ```
+
+pub mod api;
+mod empty;
+mod json;
+pub mod operation;
+pub mod realtime;
+mod time;
+
+pub use empty::Empty;
+pub use json::ELEMENTS_MAX;
+pub use operation::Operation;
+pub use prost;
+pub use prost_types;
+pub use prost_types::Timestamp;
+pub use time::{timestamp, timestamp_ms};
+
+/// The definitions of all messages with their comments, as the bytes of a [`prost_types::FileDescriptorSet`].
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

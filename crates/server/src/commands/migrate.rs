@@ -1,0 +1,41 @@
+//! `aether migrate`: brings the tables of the database up to date, or shows how far they are.
+
+use crate::config::ConfigArguments;
+use crate::data;
+use aether_metrics::Registry;
+use aether_store::{Settings, Store};
+use std::fmt::Write as _;
+
+/// The flags of `aether migrate`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct MigrateArguments {
+    /// Change nothing, and show which steps are applied and which are not
+    #[arg(long)]
+    pub status: bool,
+    /// How to configure.
+    #[command(flatten)]
+    pub config: ConfigArguments,
+}
+
+impl MigrateArguments {
+    /// Does it.
+    pub async fn run(&self) -> Result<String, String> {
+        let config = self.config.load().map_err(|error| error.to_string())?;
+        let database = data::database(&config).map_err(|error| error.to_string())?;
+        let settings = Settings { migrate: !self.status, ..Settings::new(database) };
+        if self.status {
+            let status = Store::inspect(&settings, &Registry::new()).await.map_err(|error| error.to_string())?;
+            let mut text = String::new();
+            for version in &status.applied {
+                let _ = writeln!(text, "{version:04} applied");
+            }
+            for step in &status.pending {
+                let _ = writeln!(text, "{:04} {} pending", step.version, step.name);
+            }
+            return Ok(text);
+        }
+        let store = Store::open(&settings, &Registry::new()).await.map_err(|error| error.to_string())?;
+        let status = store.migration_status().await.map_err(|error| error.to_string())?;
+        Ok(format!("The database is up to date: {} steps are applied.\n", status.applied.len()))
+    }
+}

@@ -1,0 +1,225 @@
+//! Codes that show that someone reads an email address: for a new password, and to confirm the address.
+//!
+//! The server sends no mail. It tells a webhook which code goes to whom, in the same transaction in which the code is
+//! kept; what is kept is only its hash. A code works once, for a while, and as long as the address stays the same.
+
+use super::{Accounts, end_sessions, fields};
+use crate::refusal::{Code, Refusal};
+use crate::session::end_sessions_of;
+use aether_store::{StoreError, Transaction, outbox, values};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// Bytes of chance in a code: nobody guesses it, so attempts are not counted.
+const CODE_BYTES: usize = 32;
+/// Bytes of a code as text.
+const CODE_TEXT_BYTES: usize = CODE_BYTES.div_ceil(3) * 4 - 1;
+
+/// How long the answer to a request for a new password takes at least: longer than the work for an account that is
+/// there, so that the time does not tell whether it is.
+const ANSWER_TIME_MIN: Duration = Duration::from_millis(250);
+
+const NOT_OFFERED: Refusal = Refusal::new(
+    Code::FailedPrecondition,
+    "This server cannot send codes, because no webhook is configured that would receive them.",
+);
+const CODE_INVALID: Refusal =
+    Refusal::new(Code::InvalidArgument, "The code is not valid, was used before, or has expired. Ask for a new one.");
+const NO_EMAIL: Refusal = Refusal::new(Code::FailedPrecondition, "The account has no email address to confirm.");
+const VERIFIED: Refusal = Refusal::new(Code::FailedPrecondition, "The email address is confirmed already.");
+
+/// What a code is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    PasswordReset,
+    EmailVerification,
+}
+
+/// Whom a code goes to.
+#[derive(Clone, Debug)]
+struct Recipient {
+    user: Uuid,
+    username: String,
+    email: String,
+    verified: bool,
+}
+
+impl Purpose {
+    /// Its name in the database.
+    fn name(self) -> &'static str {
+        match self {
+            Purpose::PasswordReset => "password_reset",
+            Purpose::EmailVerification => "email_verification",
+        }
+    }
+
+    /// What a webhook is told about.
+    fn topic(self) -> &'static str {
+        match self {
+            Purpose::PasswordReset => "account.password_reset",
+            Purpose::EmailVerification => "account.email_verification",
+        }
+    }
+}
+
+impl Accounts {
+    /// Sends a code with which the owner of an email address can choose a new password. The answer is the same, and
+    /// takes as long, whether there is such an account or not.
+    pub async fn request_password_reset(&self, email: &str, address: Option<IpAddr>) -> Result<(), Refusal> {
+        let email = fields::email(email)?;
+        self.check_offered(address)?;
+        let find = "SELECT id, username, email, verified_at FROM users WHERE email = ?1 AND disabled_at IS NULL";
+        let work = async {
+            let recipient =
+                self.store.read(move |transaction| Ok::<_, Refusal>(recipient(transaction, find, &email)?)).await?;
+            match recipient {
+                Some(recipient) => self.send(recipient, Purpose::PasswordReset).await.map(|_| ()),
+                None => Ok(()),
+            }
+        };
+        tokio::join!(work, tokio::time::sleep(ANSWER_TIME_MIN)).0
+    }
+
+    /// Sets a new password by a code, and ends all sessions of the account: whoever knew the old password is out.
+    pub async fn reset_password(&self, code: &str, password: String) -> Result<(), Refusal> {
+        fields::check_password(&password)?;
+        let hash = hash_of(code)?;
+        let now = self.clock.now_ms();
+        let purpose = Purpose::PasswordReset;
+        // Hashing is dear, so the code is looked at before; it counts only when it is used.
+        let known = self.store.read(move |transaction| Ok::<_, Refusal>(is_known(transaction, &hash, purpose, now)?));
+        if !known.await? {
+            return Err(CODE_INVALID);
+        }
+        let password = self.passwords.hash(password).await?;
+        let revocations = Arc::clone(&self.revocations);
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let (user, email) = consume(transaction, &hash, purpose, now)?;
+            let update = "UPDATE users SET password = ?3, updated_at = ?4 WHERE id = ?1 AND email = ?2";
+            if transaction.execute(update, values![user, &email, &password, now])? == 0 {
+                return Err(CODE_INVALID);
+            }
+            end_sessions_of(transaction, user, now, "the password was reset")?;
+            transaction.after_commit(end_sessions(Arc::clone(&revocations), user, now));
+            Ok(user)
+        };
+        let user = self.store.write(operation).await?;
+        self.lockout.succeeded(user);
+        Ok(())
+    }
+
+    /// Sends a code with which a user can confirm their email address.
+    pub async fn request_email_verification(&self, user: Uuid, address: Option<IpAddr>) -> Result<(), Refusal> {
+        self.check_offered(address)?;
+        let find = "SELECT id, username, email, verified_at FROM users WHERE id = ?1 AND email IS NOT NULL";
+        let recipient =
+            self.store.read(move |transaction| Ok::<_, Refusal>(recipient(transaction, find, user)?)).await?;
+        let recipient = recipient.ok_or(NO_EMAIL)?;
+        if recipient.verified {
+            return Err(VERIFIED);
+        }
+        match self.send(recipient, Purpose::EmailVerification).await? {
+            true => Ok(()),
+            false => Err(crate::refusal::TOO_OFTEN),
+        }
+    }
+
+    /// Confirms an email address by a code. Whoever has the code has shown that they read what is sent there, so they
+    /// need not be signed in.
+    pub async fn verify_email(&self, code: &str) -> Result<(), Refusal> {
+        let hash = hash_of(code)?;
+        let now = self.clock.now_ms();
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let (user, email) = consume(transaction, &hash, Purpose::EmailVerification, now)?;
+            let update = "UPDATE users SET verified_at = ?3, updated_at = ?3 WHERE id = ?1 AND email = ?2";
+            if transaction.execute(update, values![user, &email, now])? == 0 { Err(CODE_INVALID) } else { Ok(()) }
+        };
+        self.store.write(operation).await
+    }
+
+    fn check_offered(&self, address: Option<IpAddr>) -> Result<(), Refusal> {
+        if !self.settings.announce {
+            return Err(NOT_OFFERED);
+        }
+        self.lockout.ask_code(address, self.clock.now_ms())
+    }
+
+    /// Keeps the hash of a new code, which takes the place of an earlier one, and tells the webhook the code. Tells
+    /// whether it was done: not if the account was sent enough.
+    async fn send(&self, recipient: Recipient, purpose: Purpose) -> Result<bool, Refusal> {
+        let now = self.clock.now_ms();
+        if !self.lockout.may_send_code(recipient.user, now) {
+            return Ok(false);
+        }
+        let seconds = match purpose {
+            Purpose::PasswordReset => self.settings.password_reset_seconds,
+            Purpose::EmailVerification => self.settings.email_verification_seconds,
+        };
+        let expires_at = now + i64::from(seconds) * 1_000;
+        let mut random = [0; CODE_BYTES];
+        getrandom::fill(&mut random).expect("the system has random numbers");
+        let code = URL_SAFE_NO_PAD.encode(random);
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let Recipient { user, username, email, .. } = &recipient;
+            let replaced = "DELETE FROM account_codes WHERE user_id = ?1 AND purpose = ?2";
+            transaction.execute(replaced, values![user, purpose.name()])?;
+            let insert = "INSERT INTO account_codes (hash, user_id, purpose, email, created_at, expires_at)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+            let hash = Sha256::digest(&code);
+            let parameters = values![&hash[..], user, purpose.name(), email, now, expires_at];
+            transaction.execute(insert, parameters)?;
+            let told = json!({
+                "user_id": user, "username": username, "email": email, "code": code, "expires_at": expires_at,
+            });
+            outbox::push(transaction, purpose.topic(), &told.to_string(), now)?;
+            Ok::<_, Refusal>(true)
+        };
+        self.store.write(operation).await
+    }
+}
+
+fn recipient<'a>(
+    transaction: &mut Transaction<'_>,
+    find: &str,
+    by: impl Into<aether_store::Value<'a>>,
+) -> Result<Option<Recipient>, StoreError> {
+    transaction.row(find, &[by.into()], |row| {
+        Ok(Recipient {
+            user: row.get(0)?,
+            username: row.get(1)?,
+            email: row.get(2)?,
+            verified: row.get::<Option<i64>>(3)?.is_some(),
+        })
+    })
+}
+
+fn hash_of(code: &str) -> Result<[u8; 32], Refusal> {
+    if code.len() != CODE_TEXT_BYTES {
+        return Err(CODE_INVALID);
+    }
+    Ok(Sha256::digest(code).into())
+}
+
+fn is_known(transaction: &mut Transaction<'_>, hash: &[u8], purpose: Purpose, now: i64) -> Result<bool, StoreError> {
+    let select = "SELECT 1 FROM account_codes WHERE hash = ?1 AND purpose = ?2 AND expires_at > ?3";
+    Ok(transaction.row(select, values![hash, purpose.name(), now], |_| Ok(()))?.is_some())
+}
+
+/// Uses up a code: of several who try at once, one has it.
+fn consume(
+    transaction: &mut Transaction<'_>,
+    hash: &[u8],
+    purpose: Purpose,
+    now: i64,
+) -> Result<(Uuid, String), Refusal> {
+    let delete = "DELETE FROM account_codes WHERE hash = ?1 AND purpose = ?2 AND expires_at > ?3
+        RETURNING user_id, email";
+    let used = transaction.row(delete, values![hash, purpose.name(), now], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    used.ok_or(CODE_INVALID)
+}

@@ -1,0 +1,249 @@
+//! Everything that is kept about a user, as one document.
+
+use super::{Accounts, NOT_FOUND};
+use crate::refusal::{Code, Refusal};
+use aether_store::{Row, StoreError, Transaction, values};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+/// Bytes of texts in an export. It is held in memory whole; a user with more is for a backup's tools.
+const EXPORT_BYTES_MAX: i64 = 64 * 1_024 * 1_024;
+/// About what a row takes beside its texts.
+const ROW_BYTES: i64 = 128;
+
+/// The form of the document. It grows when a field changes its meaning.
+const FORMAT: u32 = 1;
+
+/// How a column is written.
+#[derive(Clone, Copy)]
+enum Kind {
+    Text,
+    Number,
+    Id,
+    /// JSON that is kept as text.
+    Json,
+}
+
+use Kind::{Id, Json, Number, Text};
+
+/// A table, the column that names the owner, the order, and the columns that are written.
+struct Section {
+    table: &'static str,
+    owner: &'static str,
+    order: &'static str,
+    columns: &'static [(&'static str, Kind)],
+}
+
+/// The account's own row. The password's hash is no use to its owner and stays here.
+const ACCOUNT: Section = Section {
+    table: "users",
+    owner: "id",
+    order: "id",
+    columns: &[
+        ("id", Id),
+        ("username", Text),
+        ("display_name", Text),
+        ("avatar_url", Text),
+        ("lang_tag", Text),
+        ("location", Text),
+        ("timezone", Text),
+        ("metadata", Json),
+        ("wallet", Json),
+        ("email", Text),
+        ("custom_id", Text),
+        ("role", Text),
+        ("edge_count", Number),
+        ("created_at", Number),
+        ("updated_at", Number),
+        ("verified_at", Number),
+        ("disabled_at", Number),
+        ("sessions_valid_from", Number),
+    ],
+};
+
+/// All else. Codes are left out: they are hashes of what was sent to the user.
+const SECTIONS: [Section; 10] = [
+    Section {
+        table: "user_devices",
+        owner: "user_id",
+        order: "created_at, id",
+        columns: &[("id", Text), ("created_at", Number)],
+    },
+    Section {
+        table: "user_identities",
+        owner: "user_id",
+        order: "provider",
+        columns: &[("provider", Text), ("subject", Text), ("created_at", Number)],
+    },
+    Section {
+        table: "sessions",
+        owner: "user_id",
+        order: "created_at, id",
+        columns: &[
+            ("id", Id),
+            ("state", Text),
+            ("generation", Number),
+            ("created_at", Number),
+            ("refreshed_at", Number),
+            ("last_seen_at", Number),
+            ("expires_at", Number),
+            ("revoked_at", Number),
+            ("reason", Text),
+            ("address", Text),
+            ("method", Text),
+        ],
+    },
+    Section {
+        table: "storage_objects",
+        owner: "user_id",
+        order: "collection, key",
+        columns: &[
+            ("collection", Text),
+            ("key", Text),
+            ("value", Json),
+            ("version", Text),
+            ("permission_read", Number),
+            ("permission_write", Number),
+            ("created_at", Number),
+            ("updated_at", Number),
+        ],
+    },
+    Section {
+        table: "wallet_ledger",
+        owner: "user_id",
+        order: "created_at, id",
+        columns: &[("id", Id), ("changeset", Json), ("metadata", Json), ("created_at", Number), ("updated_at", Number)],
+    },
+    Section {
+        table: "leaderboard_records",
+        owner: "owner_id",
+        order: "leaderboard_id, expiry",
+        columns: &[
+            ("leaderboard_id", Text),
+            ("expiry", Number),
+            ("username", Text),
+            ("score", Number),
+            ("subscore", Number),
+            ("num_score", Number),
+            ("max_num_score", Number),
+            ("metadata", Json),
+            ("created_at", Number),
+            ("updated_at", Number),
+        ],
+    },
+    Section {
+        table: "purchases",
+        owner: "user_id",
+        order: "purchased_at, transaction_id",
+        columns: &[
+            ("store", Number),
+            ("transaction_id", Text),
+            ("product_id", Text),
+            ("environment", Number),
+            ("purchased_at", Number),
+            ("refunded_at", Number),
+            ("response", Json),
+            ("created_at", Number),
+            ("updated_at", Number),
+        ],
+    },
+    Section {
+        table: "subscriptions",
+        owner: "user_id",
+        order: "purchased_at, original_transaction_id",
+        columns: &[
+            ("store", Number),
+            ("original_transaction_id", Text),
+            ("product_id", Text),
+            ("environment", Number),
+            ("purchased_at", Number),
+            ("expires_at", Number),
+            ("refunded_at", Number),
+            ("response", Json),
+            ("notification", Json),
+            ("created_at", Number),
+            ("updated_at", Number),
+        ],
+    },
+    Section {
+        table: "profiles",
+        owner: "user_id",
+        order: "id",
+        columns: &[("id", Text), ("name", Text), ("data", Json), ("created_at", Number), ("updated_at", Number)],
+    },
+    Section { table: "profile_selections", owner: "user_id", order: "profile_id", columns: &[("profile_id", Text)] },
+];
+
+impl Accounts {
+    /// Everything that is kept about a user, as it is at one moment. The tables and columns have the names of the
+    /// database; times are in milliseconds since 1970.
+    pub async fn export(&self, user: Uuid) -> Result<Value, Refusal> {
+        let now = self.clock.now_ms();
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let account = ACCOUNT.read(transaction, user)?.pop().ok_or(NOT_FOUND)?;
+            check_size(transaction, user)?;
+            let mut document = Map::new();
+            document.insert("format".to_owned(), FORMAT.into());
+            document.insert("exported_at".to_owned(), now.into());
+            document.insert("account".to_owned(), account);
+            for section in &SECTIONS {
+                document.insert(section.table.to_owned(), section.read(transaction, user)?.into());
+            }
+            Ok(Value::Object(document))
+        };
+        self.store.snapshot(operation).await
+    }
+}
+
+/// Measures before anything is read, because a database may hand over all rows at once.
+fn check_size(transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), Refusal> {
+    let mut bytes = 0;
+    for section in &SECTIONS {
+        bytes += section.bytes(transaction, user)?;
+    }
+    if bytes > EXPORT_BYTES_MAX {
+        let sentence = "The user has too much data for one export. Read it from a backup instead.";
+        return Err(Refusal::new(Code::ResourceExhausted, sentence));
+    }
+    Ok(())
+}
+
+impl Section {
+    /// About how many bytes the rows take.
+    fn bytes(&self, transaction: &mut Transaction<'_>, user: Uuid) -> Result<i64, StoreError> {
+        let texts = self.columns.iter().filter(|(_, kind)| matches!(kind, Text | Json));
+        let lengths: Vec<String> = texts.map(|(name, _)| format!("coalesce(length({name}), 0)")).collect();
+        let (lengths, Section { table, owner, .. }) = (lengths.join(" + "), self);
+        let select = format!("SELECT coalesce(sum({lengths} + {ROW_BYTES}), 0) FROM {table} WHERE {owner} = ?1");
+        Ok(transaction.row(&select, values![user], |row| row.get::<i64>(0))?.unwrap_or(0))
+    }
+
+    fn read(&self, transaction: &mut Transaction<'_>, user: Uuid) -> Result<Vec<Value>, StoreError> {
+        let names: Vec<&str> = self.columns.iter().map(|(name, _)| *name).collect();
+        let (names, Section { table, owner, order, .. }) = (names.join(", "), self);
+        let select = format!("SELECT {names} FROM {table} WHERE {owner} = ?1 ORDER BY {order}");
+        transaction.rows(&select, values![user], |row| {
+            let mut written = Map::new();
+            for (index, (name, kind)) in self.columns.iter().enumerate() {
+                written.insert((*name).to_owned(), kind.read(row, index)?);
+            }
+            Ok(Value::Object(written))
+        })
+    }
+}
+
+impl Kind {
+    /// The value of a column.
+    fn read(self, row: &Row<'_>, index: usize) -> Result<Value, StoreError> {
+        Ok(match self {
+            Text => json!(row.get::<Option<String>>(index)?),
+            Number => json!(row.get::<Option<i64>>(index)?),
+            Id => json!(row.get::<Option<Uuid>>(index)?),
+            Json => {
+                let text = row.get::<Option<String>>(index)?.unwrap_or_default();
+                // What is no JSON, such as the answer of a store, stays as the text that it is.
+                serde_json::from_str(&text).unwrap_or_else(|_| json!(text))
+            }
+        })
+    }
+}

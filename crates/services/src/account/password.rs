@@ -1,0 +1,122 @@
+//! Passwords: kept as argon2id hashes, and hashed only so many at a time.
+//!
+//! A hash takes 19 MiB and some hundredths of a second of one core, on purpose. So only a few are made at once, a few
+//! more wait, and whoever comes beyond that is told to come back: a thousand logins at once take no more memory than
+//! the first few.
+
+use crate::refusal::{INTERNAL, Refusal, TOO_OFTEN};
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+use argon2::{Algorithm, Argon2, Params, Version};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tracing::error;
+
+/// What a hash costs: memory in KiB, passes over it, lanes.
+const MEMORY_KIB: u32 = 19_456;
+const PASSES: u32 = 2;
+const LANES: u32 = 1;
+/// Bytes of the salt.
+const SALT_BYTES: usize = 16;
+/// Hashes that may wait for each that is being made: about a second of waiting.
+const WAITING_PER_THREAD: usize = 32;
+
+/// A hash that no password has, of the same cost as all others. It stands in for the password of an account that is not
+/// there, so that the answer takes as long.
+const NOBODYS: &str =
+    "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+/// Makes and compares hashes, a few at a time.
+pub(super) struct Passwords {
+    /// For those who are at it and those who wait.
+    places: Arc<Semaphore>,
+    /// For those who are at it.
+    threads: Arc<Semaphore>,
+}
+
+impl Passwords {
+    /// So many at a time.
+    pub fn new(threads: usize) -> Passwords {
+        let threads = threads.max(1);
+        let places = threads.saturating_mul(1 + WAITING_PER_THREAD);
+        Passwords { places: Arc::new(Semaphore::new(places)), threads: Arc::new(Semaphore::new(threads)) }
+    }
+
+    /// The hash of a password, in the form in which it is kept.
+    pub async fn hash(&self, password: String) -> Result<String, Refusal> {
+        self.run(move || {
+            let mut salt = [0; SALT_BYTES];
+            getrandom::fill(&mut salt).expect("the system has random numbers");
+            argon2().hash_password_with_salt(password.as_bytes(), &salt).map(|hash| hash.to_string())
+        })
+        .await?
+        .map_err(|error| {
+            error!(%error, "a password could not be hashed");
+            INTERNAL
+        })
+    }
+
+    /// Whether a password is the one that was kept. Without one the answer is no, and takes as long.
+    pub async fn verify(&self, password: String, kept: Option<String>) -> Result<bool, Refusal> {
+        self.run(move || {
+            let kept = kept.as_deref().unwrap_or(NOBODYS);
+            argon2().verify_password(password.as_bytes(), kept).is_ok()
+        })
+        .await
+    }
+
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| TOO_OFTEN)?;
+        let thread = Arc::clone(&self.threads).acquire_owned().await.expect("it is never closed");
+        let done = tokio::task::spawn_blocking(move || {
+            // Held until the work is done, also if whoever asked has gone away.
+            let _held = (place, thread);
+            work()
+        });
+        done.await.map_err(|_| INTERNAL)
+    }
+}
+
+fn argon2() -> Argon2<'static> {
+    let params = Params::new(MEMORY_KIB, PASSES, LANES, None).expect("the cost is within what argon2 allows");
+    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use argon2::password_hash::phc::PasswordHash;
+
+    #[tokio::test]
+    async fn a_hash_fits_its_password_alone_and_costs_what_was_decided() {
+        let passwords = Passwords::new(1);
+        let kept = passwords.hash("correct horse".to_owned()).await.expect("there is room");
+        assert!(kept.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{kept}");
+        assert_ne!(passwords.hash("correct horse".to_owned()).await.expect("there is room"), kept, "each has its salt");
+        assert_eq!(passwords.verify("correct horse".to_owned(), Some(kept.clone())).await, Ok(true));
+        assert_eq!(passwords.verify("correct house".to_owned(), Some(kept)).await, Ok(false));
+        assert_eq!(passwords.verify("correct horse".to_owned(), None).await, Ok(false));
+    }
+
+    #[test]
+    fn the_hash_of_nobody_is_read_like_any_other() {
+        let nobodys = PasswordHash::new(NOBODYS).expect("it is a hash");
+        let params = Params::try_from(&nobodys).expect("it has a cost");
+        assert_eq!((params.m_cost(), params.t_cost(), params.p_cost()), (MEMORY_KIB, PASSES, LANES));
+        assert_eq!(nobodys.hash.map(|hash| hash.len()), Some(Params::DEFAULT_OUTPUT_LEN));
+    }
+
+    #[tokio::test]
+    async fn a_thousand_at_once_are_bounded() {
+        let passwords = Arc::new(Passwords::new(2));
+        let mut tasks = tokio::task::JoinSet::new();
+        for _ in 0..1_000 {
+            let passwords = Arc::clone(&passwords);
+            tasks.spawn(async move { passwords.verify("correct horse".to_owned(), None).await });
+        }
+        let outcomes = tasks.join_all().await;
+        let refused = outcomes.iter().filter(|outcome| **outcome == Err(TOO_OFTEN)).count();
+        assert_eq!(outcomes.iter().filter(|outcome| **outcome == Ok(false)).count(), 1_000 - refused);
+        assert!(refused >= 1_000 - 2 * 2 * (1 + WAITING_PER_THREAD), "{refused} of 1000 were refused");
+        assert_eq!(passwords.places.available_permits(), 2 * (1 + WAITING_PER_THREAD), "all places are free again");
+    }
+}

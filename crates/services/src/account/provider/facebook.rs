@@ -1,0 +1,110 @@
+//! Facebook: an access token, about which Facebook is asked whose it is and for which game it was given.
+
+use super::open_id::{OpenId, OpenIdSettings};
+use super::remote::Remote;
+use super::{External, FACEBOOK, Proof, Provider, REFUSED, Verifying, encoded};
+use crate::clock::Clock;
+use crate::outgoing::Outgoing;
+use crate::refusal::Refusal;
+use ring::hmac;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// How a game is known to Facebook.
+#[derive(Clone)]
+pub struct FacebookSettings {
+    /// The id of the game.
+    pub app_id: String,
+    /// Its secret.
+    pub app_secret: String,
+    /// Where the Graph interface is, with its version.
+    pub graph_url: String,
+    /// How tokens of limited login are recognised, which are signed by Facebook and need no question.
+    pub limited: OpenIdSettings,
+}
+
+/// Facebook.
+pub struct Facebook {
+    settings: FacebookSettings,
+    limited: OpenId,
+    remote: Remote,
+}
+
+impl FacebookSettings {
+    /// A game with this id and secret.
+    #[must_use]
+    pub fn new(app_id: String, app_secret: String) -> FacebookSettings {
+        let graph_url = "https://graph.facebook.com/v23.0".to_owned();
+        let limited = OpenIdSettings::facebook_limited(app_id.clone());
+        FacebookSettings { app_id, app_secret, graph_url, limited }
+    }
+}
+
+impl Facebook {
+    /// Facebook with these settings.
+    #[must_use]
+    pub fn new(settings: FacebookSettings, outgoing: Outgoing, clock: Arc<dyn Clock>) -> Facebook {
+        let limited = OpenId::new(settings.limited.clone(), outgoing.clone(), Arc::clone(&clock));
+        Facebook { settings, limited, remote: Remote::new(FACEBOOK, outgoing, clock) }
+    }
+
+    async fn check(&self, token: &str) -> Result<External, Refusal> {
+        let FacebookSettings { app_id, app_secret, graph_url, .. } = &self.settings;
+        let (input, own) = (encoded(token), encoded(&format!("{app_id}|{app_secret}")));
+        let url = format!("{graph_url}/debug_token?input_token={input}&access_token={own}");
+        let about = &self.remote.get_json(&url, &[]).await?["data"];
+        // A token that was given to another game says nothing about who plays this one.
+        if about["is_valid"] != true || id(&about["app_id"]).as_deref() != Some(app_id) {
+            return Err(REFUSED);
+        }
+        let proof = self.proof(token);
+        let url = format!("{graph_url}/me?fields=id,name,email&access_token={input}&appsecret_proof={proof}");
+        let user = self.remote.get_json(&url, &[]).await?;
+        let subject = id(&user["id"]).ok_or(REFUSED)?;
+        if id(&about["user_id"]).as_ref() != Some(&subject) {
+            return Err(REFUSED);
+        }
+        let text = |name: &str| user[name].as_str().map(str::to_owned);
+        Ok(External { subject, email: text("email"), username: None, display_name: text("name") })
+    }
+
+    /// Shows that the question comes from whoever knows the secret, so that a stolen token alone asks nothing.
+    fn proof(&self, token: &str) -> String {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, self.settings.app_secret.as_bytes());
+        let mut proof = String::new();
+        for byte in hmac::sign(&key, token.as_bytes()).as_ref() {
+            let _ = write!(proof, "{byte:02x}");
+        }
+        proof
+    }
+}
+
+impl Provider for Facebook {
+    fn name(&self) -> &str {
+        FACEBOOK
+    }
+
+    fn verify<'a>(&'a self, proof: &'a Proof) -> Verifying<'a> {
+        Box::pin(async {
+            let token = proof.token()?;
+            let is_signed = token.split('.').count() == 3;
+            if is_signed { self.limited.verify(proof).await } else { self.check(token).await }
+        })
+    }
+}
+
+impl std::fmt::Debug for FacebookSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FacebookSettings").field("app_id", &self.app_id).finish_non_exhaustive()
+    }
+}
+
+/// An id, which Facebook writes as a text, and sometimes as a number.
+fn id(value: &Value) -> Option<String> {
+    match value {
+        Value::String(id) if !id.is_empty() => Some(id.clone()),
+        Value::Number(id) if id.is_u64() => Some(id.to_string()),
+        _ => None,
+    }
+}

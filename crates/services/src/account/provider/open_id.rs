@@ -1,0 +1,197 @@
+//! OpenID Connect: a token that the provider signed, checked by its published keys. Google, Apple, Clerk, Auth0 and many
+//! others by configuration.
+
+use super::key_set::KeySet;
+use super::remote::Remote;
+use super::{APPLE, CLOCK_SKEW_SECONDS_MAX, External, FACEBOOK, GOOGLE, Proof, Provider, REFUSED, Verifying, encoded};
+use crate::clock::Clock;
+use crate::outgoing::Outgoing;
+use crate::refusal::Refusal;
+use jsonwebtoken::{Algorithm, Validation};
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// Algorithms that count. A key is for one of them, and a token under it for no other.
+const ALGORITHMS: [Algorithm; 3] = [Algorithm::RS256, Algorithm::ES256, Algorithm::EdDSA];
+/// Bytes of the id of a session at a provider.
+const SESSION_ID_BYTES_MAX: usize = 128;
+/// Where the id of a session goes in the address at which its status is asked.
+const SESSION_PLACE: &str = "{session}";
+
+/// How a provider is recognised.
+#[derive(Clone, Debug)]
+pub struct OpenIdSettings {
+    /// The name under which its identities are kept, such as `google`.
+    pub name: String,
+    /// Who issues its tokens: one of these, exactly.
+    pub issuers: Vec<String>,
+    /// For whom tokens are: one of these, exactly. They are the ids of this game at the provider.
+    pub audiences: Vec<String>,
+    /// Where a token without an audience was asked for (`azp`): one of these, exactly. Clerk's tokens are such.
+    pub authorized_parties: Vec<String>,
+    /// Where its keys are.
+    pub keys_url: String,
+    /// Where it tells whether a session there still lasts, if it does.
+    pub session_status: Option<SessionStatus>,
+}
+
+/// Where a provider tells whether a session of its own still lasts.
+#[derive(Clone)]
+pub struct SessionStatus {
+    /// The address, with `{session}` where the id goes, which is the token's claim `sid`. The answer is JSON that says
+    /// `"status": "active"` or `"active": true`.
+    pub url: String,
+    /// The secret by which the provider knows this server.
+    pub bearer: String,
+}
+
+/// A provider that speaks OpenID Connect.
+pub struct OpenId {
+    settings: OpenIdSettings,
+    keys: KeySet,
+    remote: Remote,
+}
+
+/// What a token says.
+#[derive(Deserialize)]
+struct Claims {
+    iss: String,
+    sub: String,
+    aud: Option<Audience>,
+    azp: Option<String>,
+    exp: f64,
+    iat: f64,
+    nbf: Option<f64>,
+    sid: Option<String>,
+    email: Option<String>,
+    name: Option<String>,
+    preferred_username: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl OpenIdSettings {
+    /// Google, for a game with these client ids.
+    #[must_use]
+    pub fn google(client_ids: Vec<String>) -> OpenIdSettings {
+        let issuers = ["https://accounts.google.com", "accounts.google.com"];
+        OpenIdSettings::new(GOOGLE, &issuers, client_ids, "https://www.googleapis.com/oauth2/v3/certs")
+    }
+
+    /// Apple, for games with these bundle ids.
+    #[must_use]
+    pub fn apple(bundle_ids: Vec<String>) -> OpenIdSettings {
+        OpenIdSettings::new(APPLE, &["https://appleid.apple.com"], bundle_ids, "https://appleid.apple.com/auth/keys")
+    }
+
+    /// Facebook on devices whose users do not want to be followed: what Facebook calls limited login.
+    #[must_use]
+    pub fn facebook_limited(app_id: String) -> OpenIdSettings {
+        let issuers = ["https://www.facebook.com", "https://limited.facebook.com"];
+        let keys_url = "https://limited.facebook.com/.well-known/oauth/openid/jwks/";
+        OpenIdSettings::new(FACEBOOK, &issuers, vec![app_id], keys_url)
+    }
+
+    fn new(name: &str, issuers: &[&str], audiences: Vec<String>, keys_url: &str) -> OpenIdSettings {
+        OpenIdSettings {
+            name: name.to_owned(),
+            issuers: issuers.iter().map(|issuer| (*issuer).to_owned()).collect(),
+            audiences,
+            authorized_parties: Vec::new(),
+            keys_url: keys_url.to_owned(),
+            session_status: None,
+        }
+    }
+}
+
+impl OpenId {
+    /// A provider with these settings.
+    #[must_use]
+    pub fn new(settings: OpenIdSettings, outgoing: Outgoing, clock: Arc<dyn Clock>) -> OpenId {
+        let keys = KeySet::new(settings.keys_url.clone());
+        let remote = Remote::new(&settings.name, outgoing, clock);
+        OpenId { settings, keys, remote }
+    }
+
+    async fn check(&self, token: &str) -> Result<External, Refusal> {
+        let claims = self.signed(token).await?;
+        let now = self.remote.now_ms().div_euclid(1_000);
+        if !self.is_for_us(&claims) || !is_current(&claims, now) || claims.sub.is_empty() {
+            return Err(REFUSED);
+        }
+        if let Some(status) = &self.settings.session_status {
+            self.check_session(status, claims.sid.as_deref()).await?;
+        }
+        Ok(External {
+            subject: claims.sub,
+            email: claims.email,
+            username: claims.preferred_username,
+            display_name: claims.name,
+        })
+    }
+
+    /// What a token says, if one of the provider's keys has signed it.
+    async fn signed(&self, token: &str) -> Result<Claims, Refusal> {
+        let header = jsonwebtoken::decode_header(token).map_err(|_| REFUSED)?;
+        // An extension that must be understood is not understood here.
+        if !ALGORITHMS.contains(&header.alg) || header.crit.is_some() {
+            return Err(REFUSED);
+        }
+        let id = header.kid.ok_or(REFUSED)?;
+        let key = self.keys.find(&id, &self.remote).await?.ok_or(REFUSED)?;
+        // The key decides about the algorithm, not the token; times and audience are checked against our own clock.
+        let mut validation = Validation::new(key.algorithm);
+        validation.required_spec_claims.clear();
+        validation.validate_exp = false;
+        validation.validate_aud = false;
+        let decoded = jsonwebtoken::decode::<Claims>(token, &key.decoding, &validation);
+        decoded.map(|decoded| decoded.claims).map_err(|_| REFUSED)
+    }
+
+    fn is_for_us(&self, claims: &Claims) -> bool {
+        let known = |list: &[String], name: &String| list.contains(name);
+        let audience = match &claims.aud {
+            Some(Audience::One(audience)) => known(&self.settings.audiences, audience),
+            Some(Audience::Several(several)) => several.iter().any(|one| known(&self.settings.audiences, one)),
+            None => claims.azp.as_ref().is_some_and(|party| known(&self.settings.authorized_parties, party)),
+        };
+        audience && known(&self.settings.issuers, &claims.iss)
+    }
+
+    /// Asks whether the session at the provider still lasts. Without an answer nobody is let in.
+    async fn check_session(&self, status: &SessionStatus, session: Option<&str>) -> Result<(), Refusal> {
+        let session = session.filter(|session| (1..=SESSION_ID_BYTES_MAX).contains(&session.len())).ok_or(REFUSED)?;
+        let url = status.url.replace(SESSION_PLACE, &encoded(session));
+        let bearer = format!("Bearer {}", status.bearer);
+        let response = self.remote.get(&url, &[("authorization", &bearer), ("accept", "application/json")]).await?;
+        let answer: serde_json::Value = serde_json::from_slice(&response.body).unwrap_or_default();
+        let lasts = answer["status"] == "active" || answer["active"] == true;
+        if response.is_success() && lasts { Ok(()) } else { Err(REFUSED) }
+    }
+}
+
+impl Provider for OpenId {
+    fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    fn verify<'a>(&'a self, proof: &'a Proof) -> Verifying<'a> {
+        Box::pin(async { self.check(proof.token()?).await })
+    }
+}
+
+impl std::fmt::Debug for SessionStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SessionStatus").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+fn is_current(claims: &Claims, now: i64) -> bool {
+    let (now, skew) = (now as f64, CLOCK_SKEW_SECONDS_MAX as f64);
+    now < claims.exp + skew && claims.iat <= now + skew && claims.nbf.is_none_or(|from| from <= now + skew)
+}

@@ -1,0 +1,87 @@
+//! Steam: a ticket that the game got from Steam, checked by Steam's web interface.
+
+use super::remote::Remote;
+use super::{External, Proof, Provider, REFUSED, STEAM, Verifying, encoded};
+use crate::clock::Clock;
+use crate::outgoing::Outgoing;
+use crate::refusal::Refusal;
+use std::sync::Arc;
+
+/// How a game is known to Steam.
+#[derive(Clone)]
+pub struct SteamSettings {
+    /// The id of the game.
+    pub app_id: u32,
+    /// The publisher's key for the web interface.
+    pub publisher_key: String,
+    /// The name by which the game asks for tickets, if it gives one.
+    pub identity: Option<String>,
+    /// Where the web interface is.
+    pub base_url: String,
+}
+
+/// Steam.
+pub struct Steam {
+    settings: SteamSettings,
+    remote: Remote,
+}
+
+impl SteamSettings {
+    /// A game with this id and key, at Steam's interface for publishers.
+    #[must_use]
+    pub fn new(app_id: u32, publisher_key: String) -> SteamSettings {
+        let base_url = "https://partner.steam-api.com".to_owned();
+        SteamSettings { app_id, publisher_key, identity: None, base_url }
+    }
+}
+
+impl Steam {
+    /// Steam with these settings.
+    #[must_use]
+    pub fn new(settings: SteamSettings, outgoing: Outgoing, clock: Arc<dyn Clock>) -> Steam {
+        Steam { settings, remote: Remote::new(STEAM, outgoing, clock) }
+    }
+
+    async fn check(&self, ticket: &str) -> Result<External, Refusal> {
+        if !ticket.len().is_multiple_of(2) || !ticket.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(REFUSED);
+        }
+        let SteamSettings { app_id, publisher_key, identity, base_url } = &self.settings;
+        let mut url = format!(
+            "{base_url}/ISteamUserAuth/AuthenticateUserTicket/v1/?key={}&appid={app_id}&ticket={ticket}",
+            encoded(publisher_key)
+        );
+        if let Some(identity) = identity {
+            url.push_str("&identity=");
+            url.push_str(&encoded(identity));
+        }
+        let answer = self.remote.get_json(&url, &[]).await?;
+        let found = &answer["response"]["params"];
+        // Someone whom the publisher has banned owns the game no more, as far as the publisher is concerned.
+        if found["result"] != "OK" || found["publisherbanned"] == true {
+            return Err(REFUSED);
+        }
+        let subject = found["steamid"].as_str().filter(|id| is_steam_id(id)).ok_or(REFUSED)?;
+        Ok(External { subject: subject.to_owned(), ..External::default() })
+    }
+}
+
+impl Provider for Steam {
+    fn name(&self) -> &str {
+        STEAM
+    }
+
+    fn verify<'a>(&'a self, proof: &'a Proof) -> Verifying<'a> {
+        Box::pin(async { self.check(proof.token()?).await })
+    }
+}
+
+impl std::fmt::Debug for SteamSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SteamSettings").field("app_id", &self.app_id).finish_non_exhaustive()
+    }
+}
+
+fn is_steam_id(id: &str) -> bool {
+    id.parse::<u64>().is_ok_and(|id| id > 0)
+}

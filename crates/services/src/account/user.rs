@@ -1,0 +1,231 @@
+//! What is known about a user, for everyone and for themselves, and how it changes.
+
+use super::{Accounts, NOT_FOUND, USERNAME_TAKEN, Update};
+use crate::refusal::{Code, Refusal};
+use crate::session::tokens::Role;
+use aether_store::{Row, StoreError, Transaction, Value, values};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Users that are asked for at once, of each kind of name.
+pub const USERS_MAX: usize = 256;
+
+/// Lengths of the lists in statements. A list is filled up to the next of them, so that there are few different
+/// statements, and each stays prepared.
+const LIST_LENGTHS: [usize; 4] = [1, 8, 64, USERS_MAX];
+
+/// A user, as everyone may see them. Times are in milliseconds since 1970.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct User {
+    /// Their id.
+    pub id: Uuid,
+    /// Their username.
+    pub username: String,
+    /// The name that is shown.
+    pub display_name: String,
+    /// Where a picture is.
+    pub avatar_url: String,
+    /// The language, as a tag.
+    pub language: String,
+    /// Where they are, in their own words.
+    pub location: String,
+    /// The timezone.
+    pub timezone: String,
+    /// What the game keeps about them: a JSON object.
+    pub metadata: String,
+    /// Their ids at external providers, by the provider's name.
+    pub identities: BTreeMap<String, String>,
+    /// How many friends they have.
+    pub edge_count: i64,
+    /// When the account was created.
+    pub created_at: i64,
+    /// When it was last changed.
+    pub updated_at: i64,
+}
+
+/// An account, as its owner may see it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// What everyone may see.
+    pub user: User,
+    /// The wallet: a JSON object.
+    pub wallet: String,
+    /// The email address.
+    pub email: Option<String>,
+    /// The devices, in the order in which they were linked.
+    pub devices: Vec<String>,
+    /// The custom id.
+    pub custom_id: Option<String>,
+    /// What the user may do.
+    pub role: Role,
+    /// When the email address was confirmed.
+    pub verified_at: Option<i64>,
+    /// When the user was banned.
+    pub disabled_at: Option<i64>,
+}
+
+/// The columns of a [`User`]; texts from elsewhere hold no line breaks, so a line break divides them.
+const USER_COLUMNS: &str = "u.id, u.username, u.display_name, u.avatar_url, u.lang_tag, u.location, u.timezone,
+    u.metadata, u.edge_count, u.created_at, u.updated_at,
+    (SELECT string_agg(i.provider || ' ' || i.subject, '\n') FROM user_identities i WHERE i.user_id = u.id)";
+
+/// The further columns of an [`Account`].
+const ACCOUNT_COLUMNS: &str = "u.wallet, u.email, u.custom_id, u.role, u.verified_at, u.disabled_at,
+    (SELECT string_agg(d.id, '\n' ORDER BY d.created_at, d.id) FROM user_devices d WHERE d.user_id = u.id)";
+
+impl Accounts {
+    /// An account: one statement.
+    pub async fn account(&self, user: Uuid) -> Result<Account, Refusal> {
+        self.accounts(vec![user]).await?.pop().ok_or(NOT_FOUND)
+    }
+
+    /// Several accounts; those that are not there are left out.
+    pub async fn accounts(&self, users: Vec<Uuid>) -> Result<Vec<Account>, Refusal> {
+        check_count(users.len())?;
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let ids: Vec<Value<'_>> = users.iter().map(Value::from).collect();
+            let select = format!("SELECT {USER_COLUMNS}, {ACCOUNT_COLUMNS} FROM users u WHERE u.id IN ");
+            let mut accounts = Vec::new();
+            each_of(transaction, &select, "", ids, |row| {
+                accounts.push(read_account(row)?);
+                Ok(())
+            })?;
+            Ok(accounts)
+        };
+        self.store.read(operation).await
+    }
+
+    /// Users by their ids, their names, and their ids at Facebook; each once, and those that are not there are left out.
+    pub async fn users(
+        &self,
+        ids: Vec<Uuid>,
+        usernames: Vec<String>,
+        facebook_ids: Vec<String>,
+    ) -> Result<Vec<User>, Refusal> {
+        for count in [ids.len(), usernames.len(), facebook_ids.len()] {
+            check_count(count)?;
+        }
+        if usernames.iter().chain(&facebook_ids).any(|text| text.contains('\0')) {
+            return Err(Refusal::invalid("A name must not contain control characters."));
+        }
+        let asked = Arc::new((ids, usernames, facebook_ids));
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let (ids, usernames, facebook_ids) = &*asked;
+            let mut users: BTreeMap<Uuid, User> = BTreeMap::new();
+            let by_facebook_id = "u.id IN (SELECT f.user_id FROM user_identities f
+                WHERE f.provider = 'facebook' AND f.subject IN ";
+            let kinds = [
+                ("u.id IN ", "", ids.iter().map(Value::from).collect::<Vec<_>>()),
+                ("u.username IN ", "", usernames.iter().map(Value::from).collect()),
+                (by_facebook_id, ")", facebook_ids.iter().map(Value::from).collect()),
+            ];
+            for (condition, end, named) in kinds {
+                let select = format!("SELECT {USER_COLUMNS} FROM users u WHERE {condition}");
+                each_of(transaction, &select, end, named, |row| {
+                    let user = read_user(row)?;
+                    users.insert(user.id, user);
+                    Ok(())
+                })?;
+            }
+            Ok(users.into_values().collect())
+        };
+        self.store.read(operation).await
+    }
+
+    /// Changes what is known about a user.
+    pub async fn update(&self, user: Uuid, update: Update) -> Result<(), Refusal> {
+        update.check()?;
+        let now = self.clock.now_ms();
+        let outcome = self.store.write(move |transaction| apply(transaction, user, &update, now)).await;
+        outcome.map_err(name_taken)
+    }
+}
+
+/// Changes what is known about a user, in a transaction that does more. The update was checked before. A username that
+/// is taken ends the transaction: see [`name_taken`].
+pub(crate) fn apply(transaction: &mut Transaction<'_>, user: Uuid, update: &Update, now: i64) -> Result<(), Refusal> {
+    let statement = "UPDATE users SET username = coalesce(?2, username), display_name = coalesce(?3, display_name),
+            avatar_url = coalesce(?4, avatar_url), lang_tag = coalesce(?5, lang_tag),
+            location = coalesce(?6, location), timezone = coalesce(?7, timezone),
+            metadata = coalesce(?8, metadata), updated_at = ?9
+        WHERE id = ?1";
+    let parameters = values![
+        user,
+        &update.username,
+        &update.display_name,
+        &update.avatar_url,
+        &update.language,
+        &update.location,
+        &update.timezone,
+        &update.metadata,
+        now,
+    ];
+    if transaction.execute(statement, parameters)? == 0 { Err(NOT_FOUND) } else { Ok(()) }
+}
+
+/// What the database says of a username that is taken, in the words that clients know.
+pub(crate) fn name_taken(refusal: Refusal) -> Refusal {
+    if refusal.code == Code::AlreadyExists { USERNAME_TAKEN } else { refusal }
+}
+
+fn check_count(count: usize) -> Result<(), Refusal> {
+    if count > USERS_MAX {
+        return Err(Refusal::invalid(format!("At most {USERS_MAX} users can be asked for at once.")));
+    }
+    Ok(())
+}
+
+/// Asks for rows whose key is among these: the statement so far, what comes after the list, and the list.
+fn each_of<'a>(
+    transaction: &mut Transaction<'_>,
+    statement: &str,
+    end: &str,
+    mut keys: Vec<Value<'a>>,
+    look: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let Some(last) = keys.last().copied() else { return Ok(()) };
+    let length = LIST_LENGTHS.into_iter().find(|length| *length >= keys.len()).unwrap_or(keys.len());
+    keys.resize(length, last);
+    let mut statement = format!("{statement}(?1");
+    for number in 2..=length {
+        let _ = write!(statement, ", ?{number}");
+    }
+    statement.push(')');
+    statement.push_str(end);
+    transaction.each(&statement, &keys, look)
+}
+
+fn read_user(row: &Row<'_>) -> Result<User, StoreError> {
+    let identities = row.get::<Option<String>>(11)?.unwrap_or_default();
+    let identities = identities.lines().filter_map(|line| line.split_once(' '));
+    Ok(User {
+        id: row.get(0)?,
+        username: row.get(1)?,
+        display_name: row.get(2)?,
+        avatar_url: row.get(3)?,
+        language: row.get(4)?,
+        location: row.get(5)?,
+        timezone: row.get(6)?,
+        metadata: row.get(7)?,
+        edge_count: row.get(8)?,
+        created_at: row.get(9)?,
+        updated_at: row.get(10)?,
+        identities: identities.map(|(provider, subject)| (provider.to_owned(), subject.to_owned())).collect(),
+    })
+}
+
+fn read_account(row: &Row<'_>) -> Result<Account, StoreError> {
+    Ok(Account {
+        user: read_user(row)?,
+        wallet: row.get(12)?,
+        email: row.get(13)?,
+        custom_id: row.get(14)?,
+        // A role that is not known any more allows nothing.
+        role: row.get::<String>(15)?.parse().unwrap_or_default(),
+        verified_at: row.get(16)?,
+        disabled_at: row.get(17)?,
+        devices: row.get::<Option<String>>(18)?.unwrap_or_default().lines().map(str::to_owned).collect(),
+    })
+}

@@ -1,0 +1,88 @@
+//! Events: what clients and the server's own code report, for handlers in the program and for webhooks.
+
+use crate::caller::Context;
+use crate::clock::Clock;
+use crate::refusal::{Code, Refusal};
+use aether_store::{Store, Transaction, outbox};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Bytes of an event's name.
+const NAME_BYTES_MAX: usize = 128;
+/// Properties of an event, and bytes of all of them together.
+const PROPERTIES_MAX: usize = 64;
+const PROPERTIES_BYTES_MAX: usize = 8_192;
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What kind it is.
+    pub name: String,
+    /// What is known of it.
+    pub properties: BTreeMap<String, String>,
+    /// When it happened, in milliseconds since 1970.
+    pub at: i64,
+    /// Whether a client reported it, rather than the server's own code.
+    pub external: bool,
+}
+
+type Handler = Box<dyn Fn(&Context, &Event) + Send + Sync>;
+
+/// Passes events on.
+pub struct Events {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    handlers: Vec<Handler>,
+    /// Whether they also go out by webhook.
+    announce: bool,
+}
+
+impl Events {
+    /// Passes events on to these handlers, in order; and to the webhook, if there is one.
+    #[must_use]
+    pub fn new(store: Store, clock: Arc<dyn Clock>, handlers: Vec<Handler>, announce: bool) -> Events {
+        Events { store, clock, handlers, announce }
+    }
+
+    /// Reports an event. A time of 0 is now. With a webhook, it is durable when this returns.
+    pub async fn report(&self, context: &Context, mut event: Event) -> Result<(), Refusal> {
+        check(&event)?;
+        let now = self.clock.now_ms();
+        if event.at == 0 {
+            event.at = now;
+        }
+        if self.announce {
+            let payload = json!({
+                "name": event.name,
+                "properties": event.properties,
+                "at": event.at,
+                "external": event.external,
+                "user": context.caller.user().map(|identity| identity.user),
+            });
+            let payload = payload.to_string();
+            let push = move |transaction: &mut Transaction<'_>| {
+                outbox::push(transaction, "event", &payload, now).map_err(Refusal::from).map(|_| ())
+            };
+            self.store.write(push).await?;
+        }
+        self.handlers.iter().for_each(|handler| handler(context, &event));
+        Ok(())
+    }
+}
+
+fn check(event: &Event) -> Result<(), Refusal> {
+    const NAME: Refusal = Refusal::new(Code::InvalidArgument, "Event name must be set, with at most 128 bytes.");
+    const PROPERTIES: Refusal =
+        Refusal::new(Code::InvalidArgument, "Event properties are too large: at most 64, with 8192 bytes together.");
+    let texts = event.properties.iter().flat_map(|(name, value)| [name, value]);
+    let bytes: usize = texts.clone().map(String::len).sum();
+    if event.name.is_empty() || event.name.len() > NAME_BYTES_MAX || event.name.contains('\0') {
+        return Err(NAME);
+    }
+    let has_nul = texts.into_iter().any(|text| text.contains('\0'));
+    if event.properties.len() > PROPERTIES_MAX || bytes > PROPERTIES_BYTES_MAX || has_nul {
+        return Err(PROPERTIES);
+    }
+    Ok(())
+}

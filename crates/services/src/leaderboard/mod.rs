@@ -1,0 +1,224 @@
+//! Leaderboards: boards, the records of their owners, and everyone's rank.
+//!
+//! # Records
+//! A record belongs to a board, a period and an owner. Score and subscore are one value: the subscore decides between
+//! equal scores, and a record never holds the score of one run with the subscore of another. Scores may be negative. A
+//! write that changes nothing, such as one that is not better, leaves the whole record as it is; metadata that is not
+//! given stays.
+//!
+//! # Periods
+//! A board with a [`Schedule`] begins anew at each of its times. A period is named by its end, the `expiry`; earlier
+//! ones stay readable. Without a schedule there is one period, whose expiry is 0.
+//!
+//! # Ranks
+//! Ranks are kept in memory, for the current periods always and for earlier ones once they are asked for, and follow
+//! the commits. Equal scores are ordered by the bytes of the owner's id, so no two records share a rank: ascending
+//! boards have the lower id first and descending ones the higher, as the database has it by
+//! `ORDER BY score, subscore, owner_id` and by the same with `DESC` throughout.
+//!
+//! One server at a time keeps the boards of a database.
+
+mod board;
+mod list;
+mod pending;
+mod period;
+mod periods;
+mod record;
+mod reset;
+mod schedule;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use aether_ranks::{Order, Score};
+pub use board::{BOARD_ID_BYTES_MAX, BOARD_METADATA_BYTES_MAX, Board, Definition, Operator, order_number};
+pub use list::{AROUND_LIMIT_MAX, RECORD_LIMIT_MAX, RecordList, RecordQuery};
+pub use record::Record;
+pub use reset::{Reset, ResetHook};
+pub use schedule::Schedule;
+pub use write::{RECORD_METADATA_BYTES_MAX, RecordWrite};
+
+use crate::clock::Clock;
+use crate::cursor;
+use crate::refusal::{Code, Refusal};
+use aether_store::{Store, StoreError, values};
+use board::COLUMNS;
+use periods::Periods;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Boards in one page of their list.
+pub const BOARD_LIMIT_MAX: usize = 100;
+/// Records that are deleted at once with their board. Others who write have their turn in between.
+const DELETE_STEP: i64 = 10_000;
+
+/// There is no board of this id.
+pub(super) const BOARD_NOT_FOUND: Refusal = Refusal::new(Code::NotFound, "Leaderboard not found.");
+
+/// All leaderboards.
+pub struct Leaderboards {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    boards: RwLock<BTreeMap<String, Arc<Board>>>,
+    periods: Arc<Periods>,
+    reset_hooks: Vec<ResetHook>,
+    /// Boards are made and deleted one at a time, so that a board is not made while it is still being deleted.
+    changing: tokio::sync::Mutex<()>,
+    /// Resets are told one at a time.
+    telling: tokio::sync::Mutex<()>,
+}
+
+/// One page of boards.
+#[derive(Clone, Debug)]
+pub struct BoardList {
+    /// The boards, by id.
+    pub boards: Vec<Arc<Board>>,
+    /// Where the list goes on; empty at its end.
+    pub cursor: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct BoardPlace {
+    after: String,
+}
+
+impl Leaderboards {
+    /// Reads the boards, and the ranks of their current periods, from the database.
+    pub async fn open(store: Store, clock: Arc<dyn Clock>) -> Result<Leaderboards, Refusal> {
+        let sql = format!("SELECT {COLUMNS} FROM leaderboards ORDER BY id");
+        let boards: Vec<Board> =
+            store.read(move |transaction| transaction.rows(&sql, &[], Board::read).map_err(Refusal::from)).await?;
+        let now = clock.now_seconds();
+        let periods = Arc::new(Periods::new(store.clone()));
+        let boards: Vec<Arc<Board>> = boards.into_iter().map(Arc::new).collect();
+        for board in &boards {
+            periods.ready(board, board.expiry(now), now).await?;
+        }
+        let boards = boards.into_iter().map(|board| (board.definition.id.clone(), board));
+        Ok(Leaderboards {
+            store,
+            clock,
+            boards: RwLock::new(boards.collect()),
+            periods,
+            reset_hooks: Vec::new(),
+            changing: tokio::sync::Mutex::default(),
+            telling: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// Makes a board. If there is one of this id already, it is the answer, provided that it is the same in all it is
+    /// defined by; otherwise [`Code::AlreadyExists`].
+    pub async fn create(&self, definition: Definition) -> Result<Arc<Board>, Refusal> {
+        definition.check()?;
+        let _turn = self.changing.lock().await;
+        if let Ok(board) = self.board(&definition.id) {
+            return if is_same(&board.definition, &definition) { Ok(board) } else { Err(other_settings(&board)) };
+        }
+        let now_ms = self.clock.now_ms();
+        let board = Board::new(definition, now_ms, now_ms.div_euclid(1_000))?;
+        let Definition { id, authoritative, order, operator, reset_schedule, metadata } = board.definition.clone();
+        let insert = self.store.write(move |transaction| {
+            transaction.execute(
+                "INSERT INTO leaderboards (id, authoritative, sort_order, operator, reset_schedule, metadata, \
+                 created_at, reset_told_until) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                &[
+                    (&id).into(),
+                    authoritative.into(),
+                    order_number(order).into(),
+                    operator.number().into(),
+                    (&reset_schedule).into(),
+                    (&metadata).into(),
+                    now_ms.into(),
+                    now_ms.div_euclid(1_000).into(),
+                ],
+            )
+        });
+        insert.await.map_err(|error: StoreError| Refusal::from(error))?;
+        let board = Arc::new(board);
+        self.boards_mut(|boards| boards.insert(board.definition.id.clone(), Arc::clone(&board)));
+        Ok(board)
+    }
+
+    /// Deletes a board with all its records, also those of earlier periods. Tells whether there was one.
+    ///
+    /// A board with many records goes in steps. If the server is stopped in between, the board is still there, with
+    /// fewer records: delete it again.
+    pub async fn delete(&self, board_id: &str) -> Result<bool, Refusal> {
+        let _turn = self.changing.lock().await;
+        let Some(board) = self.boards_mut(|boards| boards.remove(board_id)) else { return Ok(false) };
+        self.periods.forget(&board);
+        let outcome = self.delete_rows(board_id).await;
+        if outcome.is_err() {
+            // What is left is still a board. It is made anew, because whoever has the old one in hand was cut off.
+            let Board { definition, created_at_ms, .. } = &*board;
+            let told_until = board.last_reset(self.clock.now_seconds()).max(created_at_ms.div_euclid(1_000));
+            let board = Board::new(definition.clone(), *created_at_ms, told_until)?;
+            self.boards_mut(|boards| boards.insert(board_id.to_owned(), Arc::new(board)));
+        }
+        outcome.map(|()| true)
+    }
+
+    /// A board.
+    pub fn board(&self, board_id: &str) -> Result<Arc<Board>, Refusal> {
+        let boards = self.boards.read().unwrap_or_else(PoisonError::into_inner);
+        boards.get(board_id).map(Arc::clone).ok_or(BOARD_NOT_FOUND)
+    }
+
+    /// The boards, page by page, by id.
+    pub fn boards(&self, limit: usize, cursor: &str) -> Result<BoardList, Refusal> {
+        if limit == 0 || limit > BOARD_LIMIT_MAX {
+            return Err(Refusal::invalid(format!("A list has 1 to {BOARD_LIMIT_MAX} leaderboards.")));
+        }
+        let place: Option<BoardPlace> = cursor::decode(cursor)?;
+        let from = place.as_ref().map_or(Bound::Unbounded, |place| Bound::Excluded(place.after.as_str()));
+        let boards = self.boards.read().unwrap_or_else(PoisonError::into_inner);
+        let mut rest = boards.range::<str, _>((from, Bound::Unbounded)).map(|(_, board)| Arc::clone(board));
+        let page: Vec<Arc<Board>> = rest.by_ref().take(limit).collect();
+        let last = page.last().filter(|_| rest.next().is_some());
+        let cursor = last.map(|last| cursor::encode(&BoardPlace { after: last.definition.id.clone() }));
+        Ok(BoardList { boards: page, cursor: cursor.unwrap_or_default() })
+    }
+
+    async fn delete_rows(&self, board_id: &str) -> Result<(), Refusal> {
+        loop {
+            let id = board_id.to_owned();
+            let step = self.store.write(move |transaction| {
+                transaction.execute(
+                    "DELETE FROM leaderboard_records WHERE leaderboard_id = ?1 AND (expiry, owner_id) IN \
+                     (SELECT expiry, owner_id FROM leaderboard_records WHERE leaderboard_id = ?1 LIMIT ?2)",
+                    values![&id, DELETE_STEP],
+                )
+            });
+            let deleted = step.await.map_err(|error: StoreError| Refusal::from(error))?;
+            if deleted < DELETE_STEP as u64 {
+                break;
+            }
+        }
+        let id = board_id.to_owned();
+        // Records that were written meanwhile go with it.
+        let last = self
+            .store
+            .write(move |transaction| transaction.execute("DELETE FROM leaderboards WHERE id = ?1", values![&id]));
+        last.await.map(|_| ()).map_err(|error: StoreError| Refusal::from(error))
+    }
+
+    fn boards_mut<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Arc<Board>>) -> T) -> T {
+        change(&mut self.boards.write().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Whether two definitions mean the same, however their metadata is spaced.
+fn is_same(one: &Definition, other: &Definition) -> bool {
+    let parsed = |definition: &Definition| serde_json::from_str::<serde_json::Value>(&definition.metadata).ok();
+    let same_metadata = one.metadata == other.metadata || parsed(one) == parsed(other);
+    same_metadata && *one == Definition { metadata: one.metadata.clone(), ..other.clone() }
+}
+
+fn other_settings(board: &Board) -> Refusal {
+    let id = &board.definition.id;
+    let why = format!("There is a leaderboard \"{id}\" with other settings. Delete it first, or choose another id.");
+    Refusal::with(Code::AlreadyExists, why)
+}

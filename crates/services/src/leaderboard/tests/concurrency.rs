@@ -1,0 +1,219 @@
+//! Memory and database agree, whoever writes at the same time.
+
+use super::*;
+use std::time::Duration;
+
+/// A small generator, so that each writer has numbers of its own and each run the same.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// What memory says, as the database would say it.
+async fn ordered_by_memory(place: &Place, board: &str) -> Vec<(Uuid, Score)> {
+    let records = place.all(board, 0).await;
+    for (place, record) in records.iter().enumerate() {
+        assert_eq!(record.rank as usize, place + 1);
+    }
+    records.iter().map(|record| (record.owner, record.score)).collect()
+}
+
+async fn some_write(boards: &Leaderboards, numbers: &mut Numbers) {
+    let owner = owner(u128::from(numbers.below(10)));
+    let operators = [None, Some(Operator::Set), Some(Operator::Increment), Some(Operator::Decrement)];
+    let operator = operators[numbers.below(4) as usize];
+    let score = numbers.below(7) as i64 - 3;
+    let write = RecordWrite { operator, ..write(owner, score, numbers.below(3) as i64) };
+    if numbers.below(10) == 0 {
+        boards.delete_record(&Caller::Server, "board", owner).await.unwrap();
+    } else if numbers.below(40) == 0 {
+        boards.write(&Caller::Server, "board", write).await.unwrap();
+    } else {
+        let record = boards.write(&Caller::Server, "board", write).await.unwrap();
+        assert!((1..=10).contains(&record.rank), "{}", record.rank);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_writers_to_ten_owners_leave_memory_as_the_database_is() {
+    for database in aether_testkit_store::databases() {
+        let place = Place::at(&database).await;
+        let board = place.boards.create(Definition::new("board")).await.unwrap();
+        let writers: Vec<_> = (0..50)
+            .map(|writer| {
+                let boards = Arc::clone(&place.boards);
+                tokio::spawn(async move {
+                    let mut numbers = Numbers(writer);
+                    for _ in 0..40 {
+                        some_write(&boards, &mut numbers).await;
+                    }
+                })
+            })
+            .collect();
+        for writer in writers {
+            writer.await.unwrap();
+        }
+        let expected = place.ordered_by_the_database(&board, 0).await;
+        assert_eq!(ordered_by_memory(&place, "board").await, expected, "{}", database.name);
+        let restarted = place.reopened().await;
+        assert_eq!(ordered_by_memory(&restarted, "board").await, expected, "{}", database.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_whose_requester_goes_away_still_reach_memory() {
+    for database in aether_testkit_store::databases() {
+        let place = Place::at(&database).await;
+        let board = place.boards.create(Definition::new("board")).await.unwrap();
+        let mut numbers = Numbers(99);
+        for _ in 0..300 {
+            let patience = Duration::from_micros(numbers.below(400));
+            let _ = tokio::time::timeout(patience, some_write(&place.boards, &mut numbers)).await;
+        }
+        // A write of an owner goes after all that were handed in before it for that owner.
+        for number in 0..10 {
+            place.boards.forget_owner(owner(100 + number)).await.unwrap();
+            let set = RecordWrite { operator: Some(Operator::Set), ..write(owner(number), number as i64, 0) };
+            place.boards.write(&Caller::Server, "board", set).await.unwrap();
+        }
+        let expected = place.ordered_by_the_database(&board, 0).await;
+        assert_eq!(ordered_by_memory(&place, "board").await, expected, "{}", database.name);
+        assert_eq!(expected.len(), 10);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_period_that_is_loaded_while_it_is_changed_misses_nothing() {
+    for database in aether_testkit_store::databases() {
+        let place = Place::at(&database).await;
+        let board = place.boards.create(Definition::new("board")).await.unwrap();
+        for number in 0..300 {
+            place.submit("board", owner(number), number as i64).await;
+        }
+        for round in 0..10 {
+            // These boards load the period at the first write, while the other writes are already under way.
+            let fresh = Leaderboards::open(place.store.clone(), place.clock.clone()).await.unwrap();
+            fresh.periods.forget_loaded();
+            let fresh = Arc::new(fresh);
+            let changes: Vec<_> = (0..40_u128)
+                .map(|number| {
+                    let boards = Arc::clone(&fresh);
+                    tokio::spawn(async move {
+                        let set = RecordWrite { operator: Some(Operator::Set), ..write(owner(number), round, 0) };
+                        match number % 3 {
+                            0 => boards.forget_owner(owner(number)).await.unwrap(),
+                            1 => drop(boards.delete_record(&Caller::Server, "board", owner(number)).await.unwrap()),
+                            _ => drop(boards.write(&Caller::Server, "board", set).await.unwrap()),
+                        }
+                    })
+                })
+                .collect();
+            for change in changes {
+                change.await.unwrap();
+            }
+            let fresh = Place { store: place.store.clone(), clock: Arc::clone(&place.clock), boards: fresh };
+            let expected = place.ordered_by_the_database(&board, 0).await;
+            assert_eq!(ordered_by_memory(&fresh, "board").await, expected, "{}", database.name);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_is_in_order_while_others_write() {
+    for database in aether_testkit_store::databases() {
+        let place = Place::at(&database).await;
+        place.boards.create(Definition { operator: Operator::Set, ..Definition::new("board") }).await.unwrap();
+        for number in 0..20 {
+            place.submit("board", owner(number), 0).await;
+        }
+        let boards = Arc::clone(&place.boards);
+        let writer = tokio::spawn(async move {
+            let mut numbers = Numbers(5);
+            for _ in 0..400 {
+                let write = write(owner(u128::from(numbers.below(20))), numbers.below(1_000) as i64, 0);
+                boards.write(&Caller::Server, "board", write).await.unwrap();
+            }
+        });
+        while !writer.is_finished() {
+            let list = place.boards.records("board", &[], &limit(20)).await.unwrap();
+            assert_eq!(list.records.len(), 20);
+            assert!(list.records.iter().map(|record| record.rank).eq(1..=20));
+            assert!(list.records.is_sorted_by(|one, next| one.score >= next.score), "{}", database.name);
+        }
+        writer.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn memory_asks_again_where_a_commit_is_in_doubt() {
+    for database in aether_testkit_store::databases() {
+        let place = Place::at(&database).await;
+        let board = place.boards.create(Definition::new("board")).await.unwrap();
+        for number in 0..4 {
+            place.submit("board", owner(number), number as i64).await;
+        }
+        // What a lost answer to a commit leaves: the record is changed, and nobody was told.
+        let lost = |sql: &'static str, number: u128| {
+            let doubt = pending::Doubt { board: Arc::clone(&board), expiry: 0, owner: owner(number) };
+            drop(pending::Pending::new(&place.boards.periods, doubt));
+            let store = place.store.clone();
+            async move {
+                let done = store.write(move |transaction| transaction.execute(sql, values![owner(number)]));
+                done.await.map_err(|error: StoreError| error).unwrap();
+            }
+        };
+        lost("UPDATE leaderboard_records SET score = 99 WHERE owner_id = ?1", 1).await;
+        lost("DELETE FROM leaderboard_records WHERE owner_id = ?1", 2).await;
+        lost("UPDATE leaderboard_records SET score = score WHERE owner_id = ?1", 3).await;
+        place.boards.tick(NOON).await.unwrap();
+        let expected = place.ordered_by_the_database(&board, 0).await;
+        assert_eq!(expected.len(), 3);
+        assert_eq!(ordered_by_memory(&place, "board").await, expected, "{}", database.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_is_as_the_database_is_after_that_was_killed_under_its_writers() {
+    let Some(mut cluster) = aether_testkit_store::cluster() else { return };
+    cluster.start().unwrap();
+    let database = aether_testkit_store::postgres_at(&cluster.url());
+    let place = Place::at(&database).await;
+    let board =
+        place.boards.create(Definition { operator: Operator::Increment, ..Definition::new("board") }).await.unwrap();
+    for round in 0..3 {
+        let writers: Vec<_> = (0..8)
+            .map(|writer| {
+                let boards = Arc::clone(&place.boards);
+                tokio::spawn(async move {
+                    let mut numbers = Numbers(round * 100 + writer);
+                    loop {
+                        let write = write(owner(u128::from(numbers.below(200))), 1 + numbers.below(9) as i64, 0);
+                        if let Err(refusal) = boards.write(&Caller::Server, "board", write).await {
+                            return assert_eq!(refusal.code, Code::Unavailable, "{refusal}");
+                        }
+                    }
+                })
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        cluster.kill().unwrap();
+        for writer in writers {
+            writer.await.unwrap();
+        }
+        cluster.start().unwrap();
+        // It is back in a moment.
+        for attempt in 0.. {
+            match place.boards.tick(NOON).await {
+                Ok(()) => break,
+                Err(refusal) => assert!(refusal.code == Code::Unavailable && attempt < 100, "{refusal}"),
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let expected = place.ordered_by_the_database(&board, 0).await;
+        assert_eq!(ordered_by_memory(&place, "board").await, expected);
+    }
+}

@@ -1,0 +1,28 @@
+//! The services around a game: accounts, sessions, storage, wallets, leaderboards, profiles.
+//!
+//! One module per noun, plain async functions over the store, no HTTP inside. The server's own code calls them as
+//! [`Caller::Server`], which may do everything; calls on behalf of a user are checked.
+
+pub mod account;
+mod caller;
+pub mod clock;
+pub mod cursor;
+pub mod event;
+mod hooks;
+pub mod leaderboard;
+pub mod multi_update;
+pub mod outgoing;
+pub mod profile;
+pub mod purchase;
+pub mod refusal;
+mod services;
+pub mod session;
+pub mod storage;
+pub mod wallet;
+pub mod webhook;
+
+pub use aether_messages::operation::{self, Operation};
+pub use caller::{Caller, Context, Identity};
+pub use hooks::Hooks;
+pub use refusal::{Code, Refusal};
+pub use services::{Extensions, Services, ServicesSettings};

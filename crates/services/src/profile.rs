@@ -1,0 +1,504 @@
+//! Profiles: the characters of a user, of which one is the active one.
+//!
+//! Everyone has at least one. The profile [`DEFAULT_ID`] is made when profiles are first asked for, also for users from
+//! before there were profiles; and a selection that is missing, or names a profile that is gone, is mended when it is
+//! read.
+
+use crate::clock::Clock;
+use crate::refusal::{Code, Refusal};
+use aether_store::{Row, Store, StoreError, Transaction, values};
+use serde::de::IgnoredAny;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// The id of the profile that everyone begins with, and its name.
+pub const DEFAULT_ID: &str = "default";
+/// Profiles of one user. More than games show on one page, and a list is always all of them.
+pub const PROFILES_MAX: usize = 16;
+/// Bytes of a profile's id.
+pub const PROFILE_ID_BYTES_MAX: usize = 64;
+/// Characters of a profile's name.
+pub const PROFILE_NAME_CHARACTERS_MAX: usize = 64;
+/// Bytes of a profile's data. What is larger belongs into storage.
+pub const PROFILE_DATA_BYTES_MAX: usize = 16 << 10;
+
+/// A character of a user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Its id among those of the user.
+    pub id: String,
+    /// Its name, for people.
+    pub name: String,
+    /// A JSON object, for the game.
+    pub data: String,
+    /// Whether it is the one in use. Exactly one is.
+    pub is_active: bool,
+    /// When it was made, in milliseconds since 1970.
+    pub created_at_ms: i64,
+    /// When it was last changed, in milliseconds since 1970.
+    pub updated_at_ms: i64,
+}
+
+/// A profile that is to be made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewProfile {
+    /// Its id; a random one if none is given.
+    pub id: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// A JSON object; an empty one if none is given.
+    pub data: Option<String>,
+}
+
+/// What is to be changed about a profile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProfileChange {
+    /// Another name.
+    pub name: Option<String>,
+    /// Another JSON object in place of the one that is there.
+    pub data: Option<String>,
+}
+
+/// The profiles of all users.
+pub struct Profiles {
+    store: Store,
+    clock: Arc<dyn Clock>,
+}
+
+impl Profiles {
+    /// Profiles in this store.
+    #[must_use]
+    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Profiles {
+        Profiles { store, clock }
+    }
+
+    /// A user's profiles, the oldest first.
+    pub async fn list(&self, user: Uuid) -> Result<Vec<Profile>, Refusal> {
+        let profiles = self.store.read(move |transaction| read_all(transaction, user)).await?;
+        if profiles.iter().any(|profile| profile.is_active) {
+            return Ok(profiles);
+        }
+        self.change(user, |_, profiles| Ok(profiles)).await
+    }
+
+    /// A user's active profile.
+    pub async fn active(&self, user: Uuid) -> Result<Profile, Refusal> {
+        let profiles = self.list(user).await?;
+        profiles.into_iter().find(|profile| profile.is_active).ok_or(NOT_FOUND)
+    }
+
+    /// Makes a profile. It is not selected by that.
+    pub async fn create(&self, user: Uuid, new: NewProfile) -> Result<Profile, Refusal> {
+        let id = new.id.unwrap_or_else(|| Uuid::new_v4().to_string());
+        check_id(&id)?;
+        check_name(&new.name)?;
+        let data = new.data.unwrap_or_else(|| "{}".to_owned());
+        check_data(&data)?;
+        let now_ms = self.clock.now_ms();
+        let name = new.name;
+        self.change(user, move |transaction, profiles| {
+            if profiles.iter().any(|profile| profile.id == id) {
+                return Err(Refusal::new(Code::AlreadyExists, "There is a profile of this id. Choose another id."));
+            }
+            if profiles.len() >= PROFILES_MAX {
+                let why = format!("A user has at most {PROFILES_MAX} profiles. Delete one first.");
+                return Err(Refusal::with(Code::FailedPrecondition, why));
+            }
+            transaction.execute(INSERT, values![user, &id, &name, &data, now_ms])?;
+            let (id, name, data) = (id.clone(), name.clone(), data.clone());
+            Ok(Profile { id, name, data, is_active: false, created_at_ms: now_ms, updated_at_ms: now_ms })
+        })
+        .await
+    }
+
+    /// Changes a profile.
+    pub async fn update(&self, user: Uuid, id: &str, change: ProfileChange) -> Result<Profile, Refusal> {
+        change.name.as_deref().map_or(Ok(()), check_name)?;
+        change.data.as_deref().map_or(Ok(()), check_data)?;
+        let now_ms = self.clock.now_ms();
+        let id = id.to_owned();
+        self.change(user, move |transaction, profiles| {
+            let mut profile = take(profiles, &id)?;
+            profile.name = change.name.clone().unwrap_or(profile.name);
+            profile.data = change.data.clone().unwrap_or(profile.data);
+            profile.updated_at_ms = now_ms;
+            transaction.execute(
+                "UPDATE profiles SET name = ?3, data = ?4, updated_at = ?5 WHERE user_id = ?1 AND id = ?2",
+                values![user, &id, &profile.name, &profile.data, now_ms],
+            )?;
+            Ok(profile)
+        })
+        .await
+    }
+
+    /// Deletes a profile, but not the last one. If it was the active one, another is selected. The answer is the one
+    /// that is active now.
+    pub async fn delete(&self, user: Uuid, id: &str) -> Result<Profile, Refusal> {
+        let id = id.to_owned();
+        self.change(user, move |transaction, mut profiles| {
+            if profiles.len() == 1 && profiles.iter().any(|profile| profile.id == id) {
+                let why = "The last profile cannot be deleted. Create another one first.";
+                return Err(Refusal::new(Code::FailedPrecondition, why));
+            }
+            let place = profiles.iter().position(|profile| profile.id == id).ok_or(NOT_FOUND)?;
+            profiles.remove(place);
+            transaction.execute("DELETE FROM profiles WHERE user_id = ?1 AND id = ?2", values![user, &id])?;
+            mend_selection(transaction, user, &mut profiles)?;
+            profiles.into_iter().find(|profile| profile.is_active).ok_or(NOT_FOUND)
+        })
+        .await
+    }
+
+    /// Makes a profile the active one.
+    pub async fn select(&self, user: Uuid, id: &str) -> Result<Profile, Refusal> {
+        let id = id.to_owned();
+        self.change(user, move |transaction, profiles| {
+            let profile = take(profiles, &id)?;
+            if !profile.is_active {
+                select(transaction, user, &id)?;
+            }
+            Ok(Profile { is_active: true, ..profile })
+        })
+        .await
+    }
+
+    /// Changes something about a user's profiles, which are mended first. Nobody else changes them meanwhile.
+    async fn change<T: Send + 'static>(
+        &self,
+        user: Uuid,
+        change: impl Fn(&mut Transaction<'_>, Vec<Profile>) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let now_ms = self.clock.now_ms();
+        let work = move |transaction: &mut Transaction<'_>| {
+            let profiles = mended(transaction, user, now_ms)?;
+            change(transaction, profiles)
+        };
+        self.store.write(work).await
+    }
+}
+
+const NOT_FOUND: Refusal = Refusal::new(Code::NotFound, "Profile not found.");
+
+const INSERT: &str =
+    "INSERT INTO profiles (user_id, id, name, data, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?5)";
+
+/// A user's profiles, of which exactly one is active afterwards. The user is held until the end of the transaction.
+fn mended(transaction: &mut Transaction<'_>, user: Uuid, now_ms: i64) -> Result<Vec<Profile>, Refusal> {
+    let held = format!("SELECT 1 FROM users WHERE id = ?1{}", transaction.for_update());
+    if transaction.row(&held, values![user], |_| Ok(()))?.is_none() {
+        return Err(Refusal::new(Code::NotFound, "User not found."));
+    }
+    let mut profiles = read_all(transaction, user)?;
+    if profiles.is_empty() {
+        transaction.execute(INSERT, values![user, DEFAULT_ID, DEFAULT_ID, "{}", now_ms])?;
+        profiles = read_all(transaction, user)?;
+    }
+    mend_selection(transaction, user, &mut profiles)?;
+    Ok(profiles)
+}
+
+/// Selects one if none is: the one that everyone begins with, or else the oldest.
+fn mend_selection(transaction: &mut Transaction<'_>, user: Uuid, profiles: &mut [Profile]) -> Result<(), StoreError> {
+    if profiles.iter().any(|profile| profile.is_active) {
+        return Ok(());
+    }
+    let place = profiles.iter().position(|profile| profile.id == DEFAULT_ID).unwrap_or(0);
+    let Some(profile) = profiles.get_mut(place) else { return Ok(()) };
+    profile.is_active = true;
+    select(transaction, user, &profile.id)
+}
+
+fn select(transaction: &mut Transaction<'_>, user: Uuid, id: &str) -> Result<(), StoreError> {
+    transaction.execute(
+        "INSERT INTO profile_selections (user_id, profile_id) VALUES (?1, ?2) \
+         ON CONFLICT (user_id) DO UPDATE SET profile_id = excluded.profile_id",
+        values![user, id],
+    )?;
+    Ok(())
+}
+
+fn read_all(transaction: &mut Transaction<'_>, user: Uuid) -> Result<Vec<Profile>, StoreError> {
+    transaction.rows(
+        "SELECT p.id, p.name, p.data, s.profile_id IS NOT NULL, p.created_at, p.updated_at FROM profiles p \
+         LEFT JOIN profile_selections s ON s.user_id = p.user_id AND s.profile_id = p.id \
+         WHERE p.user_id = ?1 ORDER BY p.created_at, p.id",
+        values![user],
+        read,
+    )
+}
+
+fn read(row: &Row<'_>) -> Result<Profile, StoreError> {
+    Ok(Profile {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        data: row.get(2)?,
+        is_active: row.get(3)?,
+        created_at_ms: row.get(4)?,
+        updated_at_ms: row.get(5)?,
+    })
+}
+
+fn take(profiles: Vec<Profile>, id: &str) -> Result<Profile, Refusal> {
+    profiles.into_iter().find(|profile| profile.id == id).ok_or(NOT_FOUND)
+}
+
+fn check_id(id: &str) -> Result<(), Refusal> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    if (1..=PROFILE_ID_BYTES_MAX).contains(&id.len()) && id.bytes().all(is_plain) {
+        return Ok(());
+    }
+    Err(Refusal::invalid(format!(
+        "A profile's id must have 1 to {PROFILE_ID_BYTES_MAX} letters, digits, hyphens or underscores."
+    )))
+}
+
+fn check_name(name: &str) -> Result<(), Refusal> {
+    let has_length = (1..=PROFILE_NAME_CHARACTERS_MAX).contains(&name.chars().count());
+    if has_length && !name.trim().is_empty() && !name.chars().any(char::is_control) {
+        return Ok(());
+    }
+    Err(Refusal::invalid(format!(
+        "A profile's name must have 1 to {PROFILE_NAME_CHARACTERS_MAX} characters, some of them visible."
+    )))
+}
+
+fn check_data(data: &str) -> Result<(), Refusal> {
+    if data.len() > PROFILE_DATA_BYTES_MAX {
+        let why = format!("A profile's data must have at most {PROFILE_DATA_BYTES_MAX} bytes. Use storage for more.");
+        return Err(Refusal::invalid(why));
+    }
+    if data.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(data).is_ok() {
+        return Ok(());
+    }
+    Err(Refusal::invalid("A profile's data must be a JSON object."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+    use aether_testkit_store::TestDatabase;
+
+    const NOW_MS: i64 = 1_794_830_400_000;
+
+    struct Place {
+        store: Store,
+        clock: Arc<ManualClock>,
+        profiles: Arc<Profiles>,
+        user: Uuid,
+    }
+
+    impl Place {
+        async fn at(database: &TestDatabase) -> Place {
+            let store = database.open().await;
+            let clock = Arc::new(ManualClock::at(NOW_MS));
+            let profiles = Arc::new(Profiles::new(store.clone(), clock.clone()));
+            let user = Uuid::from_u128(7);
+            let place = Place { store, clock, profiles, user };
+            place.sql("INSERT INTO users (id, username, created_at, updated_at) VALUES (?1, 'ann', 0, 0)").await;
+            place
+        }
+
+        /// A statement about the user, past the service.
+        async fn sql(&self, sql: &'static str) {
+            let user = self.user;
+            let done = self.store.write(move |transaction| transaction.execute(sql, values![user]));
+            done.await.map_err(|error: StoreError| error).unwrap();
+        }
+
+        async fn create(&self, id: &str) -> Result<Profile, Refusal> {
+            self.clock.advance_ms(1);
+            let new = NewProfile { id: Some(id.to_owned()), name: format!("the {id}"), data: None };
+            self.profiles.create(self.user, new).await
+        }
+
+        /// The ids, with a star at the active one.
+        async fn shown(&self) -> String {
+            let profiles = self.profiles.list(self.user).await.unwrap();
+            let shown = profiles.iter().map(|profile| match profile.is_active {
+                true => format!("{}*", profile.id),
+                false => profile.id.clone(),
+            });
+            shown.collect::<Vec<_>>().join(" ")
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_profile_is_there_when_it_is_first_asked_for() {
+        for database in aether_testkit_store::databases() {
+            let place = Place::at(&database).await;
+            let active = place.profiles.active(place.user).await.unwrap();
+            let expected = Profile {
+                id: DEFAULT_ID.to_owned(),
+                name: DEFAULT_ID.to_owned(),
+                data: "{}".to_owned(),
+                is_active: true,
+                created_at_ms: NOW_MS,
+                updated_at_ms: NOW_MS,
+            };
+            assert_eq!(active, expected, "{}", database.name);
+            place.clock.advance_ms(1_000);
+            assert_eq!(place.profiles.list(place.user).await.unwrap(), [expected], "it is made once");
+        }
+    }
+
+    #[tokio::test]
+    async fn many_who_ask_at_once_get_one_first_profile() {
+        for database in aether_testkit_store::databases() {
+            let place = Place::at(&database).await;
+            let asking: Vec<_> = (0..20)
+                .map(|_| {
+                    let (profiles, user) = (Arc::clone(&place.profiles), place.user);
+                    tokio::spawn(async move { profiles.active(user).await })
+                })
+                .collect();
+            for answer in asking {
+                assert_eq!(answer.await.unwrap().unwrap().id, DEFAULT_ID, "{}", database.name);
+            }
+            assert_eq!(place.shown().await, "default*");
+        }
+    }
+
+    #[tokio::test]
+    async fn profiles_are_made_changed_selected_and_deleted() {
+        for database in aether_testkit_store::databases() {
+            let place = Place::at(&database).await;
+            let (profiles, user) = (&place.profiles, place.user);
+            let mage = place.create("mage").await.unwrap();
+            assert_eq!((mage.name.as_str(), mage.data.as_str(), mage.is_active), ("the mage", "{}", false));
+            place.create("thief").await.unwrap();
+            assert_eq!(place.shown().await, "default* mage thief", "{}", database.name);
+
+            assert!(profiles.select(user, "mage").await.unwrap().is_active);
+            assert!(profiles.select(user, "mage").await.unwrap().is_active, "again is fine");
+            assert_eq!(place.shown().await, "default mage* thief");
+            assert_eq!(profiles.active(user).await.unwrap().id, "mage");
+
+            place.clock.advance_ms(10);
+            let data = Some(r#"{"level":3}"#.to_owned());
+            let change = ProfileChange { name: Some("Merlin".to_owned()), data };
+            let changed = profiles.update(user, "mage", change).await.unwrap();
+            assert_eq!((changed.name.as_str(), changed.data.as_str()), ("Merlin", r#"{"level":3}"#));
+            assert_eq!(changed.updated_at_ms, changed.created_at_ms + 11);
+            let nothing = profiles.update(user, "mage", ProfileChange::default()).await.unwrap();
+            assert_eq!((nothing.name.as_str(), nothing.is_active), ("Merlin", true));
+
+            assert_eq!(profiles.delete(user, "thief").await.unwrap().id, "mage", "the active one stays active");
+            assert_eq!(profiles.delete(user, "mage").await.unwrap().id, DEFAULT_ID, "another one is selected");
+            assert_eq!(place.shown().await, "default*");
+            let last = profiles.delete(user, DEFAULT_ID).await.unwrap_err();
+            assert_eq!(last.code, Code::FailedPrecondition);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_random_id_is_given_where_none_is() {
+        let place = Place::at(&aether_testkit_store::memory()).await;
+        let new = NewProfile { name: "someone".to_owned(), ..NewProfile::default() };
+        let one = place.profiles.create(place.user, new.clone()).await.unwrap();
+        let other = place.profiles.create(place.user, new).await.unwrap();
+        assert_ne!(one.id, other.id);
+        assert!(check_id(&one.id).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_missing_or_damaged_selection_is_mended_when_it_is_read() {
+        for database in aether_testkit_store::databases() {
+            let place = Place::at(&database).await;
+            place.create("mage").await.unwrap();
+            place.create("thief").await.unwrap();
+            place.profiles.select(place.user, "thief").await.unwrap();
+
+            place.sql("DELETE FROM profile_selections WHERE user_id = ?1").await;
+            assert_eq!(place.shown().await, "default* mage thief", "{}", database.name);
+            place.sql("UPDATE profile_selections SET profile_id = 'gone' WHERE user_id = ?1").await;
+            assert_eq!(place.profiles.active(place.user).await.unwrap().id, DEFAULT_ID);
+            place.sql("DELETE FROM profiles WHERE user_id = ?1 AND id = 'default'").await;
+            assert_eq!(place.shown().await, "mage* thief", "the oldest, where there is no first one");
+            place.sql("DELETE FROM profiles WHERE user_id = ?1").await;
+            assert_eq!(place.shown().await, "default*", "and the first one again where there is none");
+            // It was written down, not only shown.
+            place.create("mage").await.unwrap();
+            assert_eq!(place.shown().await, "default* mage");
+        }
+    }
+
+    #[tokio::test]
+    async fn limits_are_kept() {
+        let place = Place::at(&aether_testkit_store::memory()).await;
+        let (profiles, user) = (&place.profiles, place.user);
+        let largest = NewProfile {
+            id: Some("x".repeat(PROFILE_ID_BYTES_MAX)),
+            name: "\u{1F600}".repeat(PROFILE_NAME_CHARACTERS_MAX),
+            data: Some(format!(r#"{{"a":"{}"}}"#, "x".repeat(PROFILE_DATA_BYTES_MAX - 8))),
+        };
+        profiles.create(user, largest.clone()).await.unwrap();
+        let valid = NewProfile { id: None, name: "a".to_owned(), data: None };
+        let wrong = [
+            NewProfile { id: Some(String::new()), ..valid.clone() },
+            NewProfile { id: Some("x".repeat(PROFILE_ID_BYTES_MAX + 1)), ..valid.clone() },
+            NewProfile { id: Some("a/b".to_owned()), ..valid.clone() },
+            NewProfile { id: Some("nul\0".to_owned()), ..valid.clone() },
+            NewProfile { name: String::new(), ..valid.clone() },
+            NewProfile { name: "  ".to_owned(), ..valid.clone() },
+            NewProfile { name: "nul\0".to_owned(), ..valid.clone() },
+            NewProfile { name: format!("{}x", largest.name), ..valid.clone() },
+            NewProfile { data: Some(format!("{} ", largest.data.unwrap())), ..valid.clone() },
+            NewProfile { data: Some("[]".to_owned()), ..valid.clone() },
+            NewProfile { data: Some("{".to_owned()), ..valid.clone() },
+        ];
+        for new in wrong {
+            let change = ProfileChange { name: Some(new.name.clone()), data: new.data.clone() };
+            let refusal = profiles.create(user, new.clone()).await.unwrap_err();
+            assert_eq!(refusal.code, Code::InvalidArgument, "{new:?}");
+            if new.id.is_none() {
+                let refusal = profiles.update(user, DEFAULT_ID, change).await.unwrap_err();
+                assert_eq!(refusal.code, Code::InvalidArgument, "{new:?}");
+            }
+        }
+        let taken = place.create(DEFAULT_ID).await.unwrap_err();
+        assert_eq!(taken.code, Code::AlreadyExists);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn there_are_never_more_than_the_limit_also_when_many_are_made_at_once() {
+        for database in aether_testkit_store::databases() {
+            let place = Place::at(&database).await;
+            let making: Vec<_> = (0..2 * PROFILES_MAX)
+                .map(|_| {
+                    let (profiles, user) = (Arc::clone(&place.profiles), place.user);
+                    let new = NewProfile { name: "one more".to_owned(), ..NewProfile::default() };
+                    tokio::spawn(async move { profiles.create(user, new).await })
+                })
+                .collect();
+            let mut made = 0;
+            for answer in making {
+                match answer.await.unwrap() {
+                    Ok(_) => made += 1,
+                    Err(refusal) => assert_eq!(refusal.code, Code::FailedPrecondition, "{refusal}"),
+                }
+            }
+            assert_eq!(made, PROFILES_MAX - 1, "{}: the first one counts", database.name);
+            assert_eq!(place.profiles.list(place.user).await.unwrap().len(), PROFILES_MAX);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_is_not_found() {
+        for database in aether_testkit_store::databases() {
+            let place = Place::at(&database).await;
+            let (profiles, user) = (&place.profiles, place.user);
+            let nobody = Uuid::from_u128(99);
+            let refusals = [
+                profiles.select(user, "gone").await.unwrap_err(),
+                profiles.update(user, "gone", ProfileChange::default()).await.unwrap_err(),
+                profiles.delete(user, "nul\0").await.unwrap_err(),
+                profiles.list(nobody).await.unwrap_err(),
+                profiles.select(nobody, DEFAULT_ID).await.unwrap_err(),
+            ];
+            for refusal in refusals {
+                assert_eq!(refusal.code, Code::NotFound, "{}: {refusal}", database.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Huawei's AppGallery: what the client bought is signed, and then asked for, because it may have been given back since.
+
+use super::provider::{
+    Asking, Bought, Environment, INVALID, MALFORMED, NOT_BOUGHT, PurchaseProvider, Receipt, Shop, number, text,
+};
+use super::remote::{Remote, encoded};
+use crate::clock::Clock;
+use crate::outgoing::Outgoing;
+use crate::refusal::Refusal;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use x509_parser::prelude::{FromDer, SubjectPublicKeyInfo};
+
+/// The state of a purchase that is paid.
+const STATE_PURCHASED: i64 = 0;
+/// The type of a purchase in the sandbox.
+const TYPE_SANDBOX: i64 = 0;
+
+/// How a game is known to Huawei.
+#[derive(Clone)]
+pub struct HuaweiSettings {
+    /// The package names of the game.
+    pub package_names: Vec<String>,
+    /// The id of the game.
+    pub client_id: String,
+    /// Its secret.
+    pub client_secret: String,
+    /// The key of purchases, in base64, as the console of AppGallery shows it.
+    pub public_key: String,
+    /// Where access tokens are given.
+    pub token_url: String,
+    /// Where purchases are asked about. There is one site for each part of the world, and they know of each other.
+    pub orders_url: String,
+}
+
+/// Huawei's AppGallery.
+pub struct Huawei {
+    settings: HuaweiSettings,
+    key: Vec<u8>,
+    remote: Remote,
+}
+
+impl HuaweiSettings {
+    /// A game of this name with its id, its secret and the key of its purchases; and the addresses for Europe.
+    #[must_use]
+    pub fn new(package_name: String, client_id: String, client_secret: String, public_key: String) -> HuaweiSettings {
+        HuaweiSettings {
+            package_names: vec![package_name],
+            client_id,
+            client_secret,
+            public_key,
+            token_url: "https://oauth-login.cloud.huawei.com/oauth2/v3/token".to_owned(),
+            orders_url: "https://orders-dre.iap.hicloud.com".to_owned(),
+        }
+    }
+}
+
+impl std::fmt::Debug for HuaweiSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HuaweiSettings").field("client_id", &self.client_id).finish_non_exhaustive()
+    }
+}
+
+impl Huawei {
+    /// Huawei with these settings; refused if the key cannot be read.
+    pub fn new(settings: HuaweiSettings, outgoing: Outgoing, clock: Arc<dyn Clock>) -> Result<Huawei, Refusal> {
+        let key = STANDARD.decode(&settings.public_key).ok();
+        let key = key.and_then(|der| {
+            let (_, key) = SubjectPublicKeyInfo::from_der(&der).ok()?;
+            Some(key.subject_public_key.data.to_vec())
+        });
+        let key = key.ok_or_else(|| {
+            Refusal::invalid("The key of Huawei's purchases is not one: copy it from the console of AppGallery.")
+        })?;
+        Ok(Huawei { settings, key, remote: Remote::new(Shop::Huawei, outgoing, clock) })
+    }
+
+    async fn bought(&self, receipt: &Receipt) -> Result<Vec<Bought>, Refusal> {
+        let claimed = self.signed(&receipt.text, &receipt.signature)?;
+        let is_ours = text(&claimed, "packageName").is_some_and(|name| self.is_ours(name));
+        let product_id = text(&claimed, "productId").ok_or(MALFORMED)?;
+        let purchase_token = text(&claimed, "purchaseToken").ok_or(MALFORMED)?;
+        if !is_ours {
+            return Err(INVALID);
+        }
+        let answer = self.ask(product_id, purchase_token).await?;
+        // 0 is success; everything else is about the token or the product.
+        if text(&answer, "responseCode") != Some("0") {
+            return Err(INVALID);
+        }
+        let data = text(&answer, "purchaseTokenData").ok_or(INVALID)?;
+        let confirmed = self.signed(data, text(&answer, "dataSignature").unwrap_or_default())?;
+        let same = text(&confirmed, "productId") == Some(product_id)
+            && text(&confirmed, "purchaseToken") == Some(purchase_token);
+        if !same {
+            return Err(INVALID);
+        }
+        if number(&confirmed, "purchaseState") != Some(STATE_PURCHASED) {
+            return Err(NOT_BOUGHT);
+        }
+        let is_sandbox = number(&confirmed, "purchaseType") == Some(TYPE_SANDBOX);
+        Ok(vec![Bought {
+            product_id: product_id.to_owned(),
+            transaction_id: purchase_token.to_owned(),
+            purchased_at: number(&confirmed, "purchaseTime").ok_or(INVALID)?,
+            refunded_at: None,
+            environment: if is_sandbox { Environment::Sandbox } else { Environment::Production },
+            response: confirmed.to_string(),
+        }])
+    }
+
+    /// What a text says, if Huawei signed it for this game.
+    fn signed(&self, said: &str, signature: &str) -> Result<Value, Refusal> {
+        let signature = STANDARD.decode(signature).map_err(|_| MALFORMED)?;
+        let key = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, &self.key);
+        key.verify(said.as_bytes(), &signature).map_err(|_| INVALID)?;
+        serde_json::from_str(said).map_err(|_| MALFORMED)
+    }
+
+    fn is_ours(&self, package_name: &str) -> bool {
+        self.settings.package_names.iter().any(|own| own == package_name)
+    }
+
+    async fn ask(&self, product_id: &str, purchase_token: &str) -> Result<Value, Refusal> {
+        let HuaweiSettings { client_id, client_secret, token_url, orders_url, .. } = &self.settings;
+        let token = self.remote.access_token(token_url, || async {
+            let (id, secret) = (encoded(client_id), encoded(client_secret));
+            Ok(format!("grant_type=client_credentials&client_id={id}&client_secret={secret}"))
+        });
+        let authorization = format!("Basic {}", STANDARD.encode(format!("APPAT:{}", token.await?)));
+        let url = format!("{orders_url}/applications/purchases/tokens/verify");
+        let question = json!({ "purchaseToken": purchase_token, "productId": product_id });
+        self.remote.post_json(&url, &[("authorization", &authorization)], &question).await
+    }
+}
+
+impl PurchaseProvider for Huawei {
+    fn shop(&self) -> Shop {
+        Shop::Huawei
+    }
+
+    fn purchases<'a>(&'a self, receipt: &'a Receipt) -> Asking<'a, Vec<Bought>> {
+        Box::pin(self.bought(receipt))
+    }
+}

@@ -1,0 +1,196 @@
+//! What was bought, as the database holds it.
+
+use super::provider::{Bought, Environment, Shop, Subscribed};
+use super::{Purchase, Subscription, Times};
+use crate::refusal::{Code, Refusal};
+use aether_store::{Row, StoreError, Transaction, values};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+const OF_ANOTHER: Refusal = Refusal::new(Code::FailedPrecondition, "The receipt was used by another account.");
+const NO_USER: Refusal = Refusal::new(Code::NotFound, "User account not found.");
+
+/// The last entry of a page. Lists begin with the newest.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Place {
+    pub purchased_at: i64,
+    pub transaction_id: String,
+    pub store: i64,
+}
+
+/// A part of a list of one user.
+pub(super) struct Listing {
+    pub user: Uuid,
+    pub limit: i64,
+    pub after: Place,
+}
+
+impl Place {
+    /// Before the newest.
+    pub fn first() -> Place {
+        Place { purchased_at: i64::MAX, transaction_id: String::new(), store: 0 }
+    }
+}
+
+/// Refuses a user who is not there.
+pub(super) fn check_user(transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), Refusal> {
+    let found = transaction.row("SELECT 1 FROM users WHERE id = ?1", values![user], |_| Ok(()))?;
+    found.ok_or(NO_USER)
+}
+
+/// Keeps a purchase. One that was seen before is brought up to date, and is refused if it is another's.
+pub(super) fn keep(
+    transaction: &mut Transaction<'_>,
+    user: Uuid,
+    shop: Shop,
+    bought: &Bought,
+    now: i64,
+) -> Result<Purchase, Refusal> {
+    let (store, environment, refunded_at) =
+        (shop.number(), bought.environment.number(), bought.refunded_at.unwrap_or(0));
+    let Bought { product_id, transaction_id, purchased_at, response, .. } = bought;
+    let new = transaction.row(
+        INSERT,
+        values![store, transaction_id, user, product_id, environment, *purchased_at, refunded_at, response, now],
+        |row| row.get::<i64>(0),
+    )?;
+    let created_at = match new {
+        Some(created_at) => created_at,
+        None => {
+            let parameters = values![store, transaction_id, user, refunded_at, response, now];
+            transaction.row(RENEW, parameters, |row| row.get::<i64>(0))?.ok_or(OF_ANOTHER)?
+        }
+    };
+    let times = Some(Times { created_at, updated_at: now });
+    Ok(Purchase { user, shop, bought: bought.clone(), times, seen_before: new.is_none() })
+}
+
+/// Keeps a subscription, or brings it up to date; it is refused if it is another's.
+pub(super) fn keep_subscription(
+    transaction: &mut Transaction<'_>,
+    user: Uuid,
+    shop: Shop,
+    subscribed: &Subscribed,
+    now: i64,
+) -> Result<Subscription, Refusal> {
+    let Subscribed { product_id, original_transaction_id, purchased_at, expires_at, response, .. } = subscribed;
+    let (environment, refunded_at) = (subscribed.environment.number(), subscribed.refunded_at.unwrap_or(0));
+    let parameters = values![
+        shop.number(),
+        original_transaction_id,
+        user,
+        product_id,
+        environment,
+        *purchased_at,
+        *expires_at,
+        refunded_at,
+        response,
+        now
+    ];
+    let created_at = transaction.row(UPSERT_SUBSCRIPTION, parameters, |row| row.get::<i64>(0))?.ok_or(OF_ANOTHER)?;
+    let times = Some(Times { created_at, updated_at: now });
+    Ok(Subscription::new(user, shop, subscribed.clone(), times, now))
+}
+
+/// A purchase by the shop's id of it, whichever shop it is.
+pub(super) fn find(transaction: &mut Transaction<'_>, transaction_id: &str) -> Result<Option<Purchase>, Refusal> {
+    Ok(transaction.row(FIND, values![transaction_id], purchase)?)
+}
+
+/// A user's subscription to a product: of several, the one that ends last.
+pub(super) fn find_subscription(
+    transaction: &mut Transaction<'_>,
+    user: Uuid,
+    product_id: &str,
+    now: i64,
+) -> Result<Option<Subscription>, Refusal> {
+    Ok(transaction.row(FIND_SUBSCRIPTION, values![user, product_id], |row| subscription(row, now))?)
+}
+
+impl Listing {
+    pub fn purchases(&self, transaction: &mut Transaction<'_>) -> Result<Vec<Purchase>, Refusal> {
+        let Place { purchased_at, transaction_id, store } = &self.after;
+        let parameters = values![self.user, *purchased_at, transaction_id, *store, self.limit];
+        Ok(transaction.rows(LIST, parameters, purchase)?)
+    }
+
+    pub fn subscriptions(&self, transaction: &mut Transaction<'_>, now: i64) -> Result<Vec<Subscription>, Refusal> {
+        let Place { purchased_at, transaction_id, store } = &self.after;
+        let parameters = values![self.user, *purchased_at, transaction_id, *store, self.limit];
+        Ok(transaction.rows(LIST_SUBSCRIPTIONS, parameters, |row| subscription(row, now))?)
+    }
+}
+
+fn purchase(row: &Row<'_>) -> Result<Purchase, StoreError> {
+    let bought = Bought {
+        product_id: row.get(3)?,
+        transaction_id: row.get(1)?,
+        purchased_at: row.get(5)?,
+        refunded_at: Some(row.get::<i64>(6)?).filter(|refunded_at| *refunded_at > 0),
+        environment: Environment::from_number(row.get(4)?),
+        response: row.get(7)?,
+    };
+    let times = Some(Times { created_at: row.get(8)?, updated_at: row.get(9)? });
+    Ok(Purchase { user: row.get(2)?, shop: shop(row)?, bought, times, seen_before: true })
+}
+
+fn subscription(row: &Row<'_>, now: i64) -> Result<Subscription, StoreError> {
+    let subscribed = Subscribed {
+        product_id: row.get(3)?,
+        original_transaction_id: row.get(1)?,
+        purchased_at: row.get(5)?,
+        refunded_at: Some(row.get::<i64>(6)?).filter(|refunded_at| *refunded_at > 0),
+        environment: Environment::from_number(row.get(4)?),
+        response: row.get(7)?,
+        expires_at: row.get(10)?,
+    };
+    let times = Some(Times { created_at: row.get(8)?, updated_at: row.get(9)? });
+    Ok(Subscription::new(row.get(2)?, shop(row)?, subscribed, times, now))
+}
+
+fn shop(row: &Row<'_>) -> Result<Shop, StoreError> {
+    let number = row.get(0)?;
+    Shop::from_number(number).ok_or_else(|| StoreError::Failed(format!("there is no shop of the number {number}")))
+}
+
+const INSERT: &str = "INSERT INTO purchases
+        (store, transaction_id, user_id, product_id, environment, purchased_at, refunded_at, response,
+         created_at, updated_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9)
+    ON CONFLICT (store, transaction_id) DO NOTHING
+    RETURNING created_at";
+
+const RENEW: &str = "UPDATE purchases SET refunded_at = ?4, response = ?5, updated_at = ?6
+    WHERE store = ?1 AND transaction_id = ?2 AND user_id = ?3
+    RETURNING created_at";
+
+const UPSERT_SUBSCRIPTION: &str = "INSERT INTO subscriptions
+        (store, original_transaction_id, user_id, product_id, environment, purchased_at, expires_at, refunded_at,
+         response, created_at, updated_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10)
+    ON CONFLICT (store, original_transaction_id) DO UPDATE SET
+        product_id = excluded.product_id, environment = excluded.environment, purchased_at = excluded.purchased_at,
+        expires_at = excluded.expires_at, refunded_at = excluded.refunded_at, response = excluded.response,
+        updated_at = excluded.updated_at
+    WHERE subscriptions.user_id = excluded.user_id
+    RETURNING created_at";
+
+const FIND: &str = "SELECT store, transaction_id, user_id, product_id, environment, purchased_at, refunded_at,
+        response, created_at, updated_at
+    FROM purchases WHERE store IN (0, 1, 2, 3) AND transaction_id = ?1
+    ORDER BY store DESC";
+
+const FIND_SUBSCRIPTION: &str = "SELECT store, original_transaction_id, user_id, product_id, environment,
+        purchased_at, refunded_at, response, created_at, updated_at, expires_at
+    FROM subscriptions WHERE user_id = ?1 AND product_id = ?2
+    ORDER BY expires_at DESC LIMIT 1";
+
+const LIST: &str = "SELECT store, transaction_id, user_id, product_id, environment, purchased_at, refunded_at,
+        response, created_at, updated_at
+    FROM purchases WHERE user_id = ?1 AND (purchased_at, transaction_id, store) < (?2, ?3, ?4)
+    ORDER BY purchased_at DESC, transaction_id DESC, store DESC LIMIT ?5";
+
+const LIST_SUBSCRIPTIONS: &str = "SELECT store, original_transaction_id, user_id, product_id, environment,
+        purchased_at, refunded_at, response, created_at, updated_at, expires_at
+    FROM subscriptions WHERE user_id = ?1 AND (purchased_at, original_transaction_id, store) < (?2, ?3, ?4)
+    ORDER BY purchased_at DESC, original_transaction_id DESC, store DESC LIMIT ?5";

@@ -1,0 +1,98 @@
+//! What a caller gets when something is not done: a code for programs and a sentence for people.
+
+use aether_store::StoreError;
+use std::borrow::Cow;
+use std::fmt;
+use tracing::error;
+
+/// What kind of refusal it is. The numbers are those of gRPC, which clients know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Code {
+    /// What was sent is wrong.
+    InvalidArgument = 3,
+    /// It took too long.
+    DeadlineExceeded = 4,
+    /// There is no such thing.
+    NotFound = 5,
+    /// There is one already.
+    AlreadyExists = 6,
+    /// It is not allowed.
+    PermissionDenied = 7,
+    /// Too much, too often.
+    ResourceExhausted = 8,
+    /// Not in this state.
+    FailedPrecondition = 9,
+    /// Something else came first.
+    Aborted = 10,
+    /// There is no such operation.
+    Unimplemented = 12,
+    /// A defect of the server.
+    Internal = 13,
+    /// It may work in a moment.
+    Unavailable = 14,
+    /// It is not known who asks.
+    Unauthenticated = 16,
+}
+
+/// Why something was not done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What kind it is.
+    pub code: Code,
+    /// A sentence for people.
+    pub message: Cow<'static, str>,
+}
+
+impl Refusal {
+    /// A refusal.
+    pub const fn new(code: Code, message: &'static str) -> Refusal {
+        Refusal { code, message: Cow::Borrowed(message) }
+    }
+
+    /// A refusal with a sentence of its own.
+    pub fn with(code: Code, message: impl Into<String>) -> Refusal {
+        Refusal { code, message: Cow::Owned(message.into()) }
+    }
+
+    /// What was sent is wrong.
+    pub fn invalid(message: impl Into<String>) -> Refusal {
+        Refusal::with(Code::InvalidArgument, message)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Refusal {
+        match error {
+            StoreError::Unavailable(_) => UNAVAILABLE,
+            StoreError::Duplicate(_) => Refusal::new(Code::AlreadyExists, "It is there already."),
+            StoreError::Failed(why) | StoreError::Refused(why) => {
+                // Not the caller's doing, so it has to be seen; the caller is told nothing of the inside.
+                error!(why, "an operation of the data layer failed");
+                INTERNAL
+            }
+        }
+    }
+}
+
+/// The database cannot be reached.
+pub const UNAVAILABLE: Refusal =
+    Refusal::new(Code::Unavailable, "The database is not available at the moment. Try again in a few seconds.");
+/// A defect of the server.
+pub const INTERNAL: Refusal = Refusal::new(Code::Internal, "An internal error occurred.");
+/// A token is missing.
+pub const TOKEN_REQUIRED: Refusal = Refusal::new(Code::Unauthenticated, "Auth token required");
+/// A token does not count.
+pub const TOKEN_INVALID: Refusal = Refusal::new(Code::Unauthenticated, "Auth token invalid");
+/// Too often.
+pub const TOO_OFTEN: Refusal = Refusal::new(Code::ResourceExhausted, "Too many requests. Try again in a moment.");
+/// A before hook took the request away.
+pub const NOT_FOUND: Refusal = Refusal::new(Code::NotFound, "Requested resource was not found.");

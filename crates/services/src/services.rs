@@ -1,0 +1,114 @@
+//! All services of a server, together.
+
+use crate::account::{self, Accounts};
+use crate::caller::Context;
+use crate::clock::Clock;
+use crate::event::{Event, Events};
+use crate::hooks::Hooks;
+use crate::leaderboard::Leaderboards;
+use crate::multi_update::MultiUpdates;
+use crate::outgoing::{self, Outgoing};
+use crate::profile::Profiles;
+use crate::purchase::Purchases;
+use crate::refusal::Refusal;
+use crate::session::tokens::Tokens;
+use crate::session::{self, Sessions};
+use crate::storage::Storage;
+use crate::wallet::Wallets;
+use crate::webhook::{self, Webhooks};
+use aether_metrics::Registry;
+use aether_store::Store;
+use std::sync::Arc;
+
+/// How the services are to be.
+#[derive(Clone, Debug)]
+pub struct ServicesSettings {
+    /// Sessions.
+    pub sessions: session::Settings,
+    /// Accounts. Whether they are announced follows from there being a webhook.
+    pub accounts: account::Settings,
+    /// Requests to the outside.
+    pub outgoing: outgoing::Settings,
+    /// Where news go, if anywhere.
+    pub webhook: Option<webhook::Settings>,
+}
+
+/// What the program adds to the services.
+#[derive(Default)]
+pub struct Extensions {
+    /// What runs before and after operations.
+    pub hooks: Hooks,
+    /// What is told of events.
+    pub event_handlers: Vec<Box<dyn Fn(&Context, &Event) + Send + Sync>>,
+}
+
+/// All services of a server. The server's own code calls them too.
+pub struct Services {
+    /// The data layer.
+    pub store: Store,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// What runs before and after operations.
+    pub hooks: Hooks,
+    /// Tokens, their renewal and their end.
+    pub sessions: Arc<Sessions>,
+    /// Who plays.
+    pub accounts: Accounts,
+    /// Objects that players and games keep.
+    pub storage: Storage,
+    /// What players own.
+    pub wallets: Wallets,
+    /// Changes to several of these at once.
+    pub multi_updates: MultiUpdates,
+    /// What was bought in shops.
+    pub purchases: Purchases,
+    /// Who is best.
+    pub leaderboards: Arc<Leaderboards>,
+    /// The characters of players.
+    pub profiles: Profiles,
+    /// What happened.
+    pub events: Events,
+    /// Delivers news to the outside, if there is somewhere to.
+    pub webhooks: Option<Webhooks>,
+    /// Makes requests to the outside.
+    pub outgoing: Outgoing,
+}
+
+impl Services {
+    /// Opens them over a store.
+    pub async fn open(
+        (store, clock, registry): (Store, Arc<dyn Clock>, &Registry),
+        tokens: Arc<Tokens>,
+        settings: ServicesSettings,
+        extensions: Extensions,
+    ) -> Result<Services, Refusal> {
+        let sessions = Sessions::open(store.clone(), tokens, Arc::clone(&clock), settings.sessions).await?;
+        let leaderboards = Arc::new(Leaderboards::open(store.clone(), Arc::clone(&clock)).await?);
+        let outgoing = Outgoing::new(&settings.outgoing);
+        let announce = settings.webhook.is_some();
+        let webhooks = settings
+            .webhook
+            .map(|settings| Webhooks::new(store.clone(), Arc::clone(&clock), outgoing.clone(), settings, registry));
+        let accounts = account::Settings { announce, ..settings.accounts };
+        let revocations = Arc::clone(sessions.revocations());
+        let accounts = Accounts::new(store.clone(), Arc::clone(&clock), revocations, accounts);
+        let boards = Arc::clone(&leaderboards);
+        let wallets = Wallets::new(store.clone(), Arc::clone(&clock));
+        Ok(Services {
+            accounts: accounts.with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user))),
+            storage: Storage::new(store.clone(), Arc::clone(&clock)),
+            multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()),
+            wallets,
+            purchases: Purchases::new(store.clone(), Arc::clone(&clock)),
+            profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
+            events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),
+            hooks: extensions.hooks,
+            sessions: Arc::new(sessions),
+            leaderboards,
+            webhooks,
+            outgoing,
+            store,
+            clock,
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! Renewal: a refresh token buys one new pair, once.
+//!
+//! The database counts how often a session was renewed, and a token says at which count it was issued. One that is behind
+//! was used before: by a client that did not get the answer, for a few seconds; or by a thief, and then nobody can tell
+//! who is who, so the session ends for both.
+
+use super::tokens::{Claims, Kind};
+use super::{Pair, Sessions, check_variables, end_session, identity_of};
+use crate::caller::Identity;
+use crate::refusal::{Code, Refusal};
+use aether_store::{Transaction, values};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tracing::warn;
+
+const INVALID: Refusal = Refusal::new(Code::Unauthenticated, "Refresh token invalid or expired.");
+const BANNED: Refusal = Refusal::new(Code::PermissionDenied, "User account banned.");
+
+/// What became of an attempt.
+enum Outcome {
+    Renewed { username: String, generation: u64 },
+    UsedTwice,
+}
+
+impl Sessions {
+    /// New tokens for a refresh token. Variables replace the session's own unless they are empty.
+    pub async fn refresh(&self, token: &str, variables: BTreeMap<String, String>) -> Result<Pair, Refusal> {
+        check_variables(&variables)?;
+        let now_seconds = self.clock.now_seconds() as u64;
+        let (identity, generation) = self.tokens.verify_refresh(token, now_seconds).map_err(|_| INVALID)?;
+        let identity = Arc::new(identity_of(identity).ok_or(INVALID)?);
+        if self.revocations.is_ended(identity.session, identity.user, identity.issued_at) {
+            return Err(INVALID);
+        }
+        match self.renew(Arc::clone(&identity), generation).await? {
+            Outcome::Renewed { username, generation } => Ok(self.pair(Claims {
+                session: identity.session,
+                user: identity.user,
+                name: username,
+                variables: if variables.is_empty() { identity.variables.clone() } else { variables },
+                issued_at: identity.issued_at,
+                expires_at: 0,
+                role: None,
+                kind: Kind::Refresh(generation),
+            })),
+            Outcome::UsedTwice => {
+                warn!(session = %identity.session, "a refresh token was used twice; its session is ended");
+                Err(INVALID)
+            }
+        }
+    }
+
+    async fn renew(&self, identity: Arc<Identity>, generation: u64) -> Result<Outcome, Refusal> {
+        let now = self.clock.now_ms();
+        let expires_at = now + i64::from(self.settings.refresh_seconds) * 1_000;
+        let again_until_ms = i64::from(self.settings.refresh_again_seconds) * 1_000;
+        let revocations = Arc::clone(&self.revocations);
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let username = username(transaction, &identity)?;
+            let next = i64::try_from(generation).unwrap_or(i64::MAX).saturating_add(1);
+            let upsert = "INSERT INTO sessions
+                    (id, user_id, state, generation, created_at, refreshed_at, last_seen_at, expires_at)
+                VALUES (?1, ?2, 'authenticated', ?3, ?4, ?4, ?4, ?5)
+                ON CONFLICT (id) DO UPDATE SET generation = excluded.generation, refreshed_at = excluded.refreshed_at,
+                    last_seen_at = excluded.last_seen_at, expires_at = excluded.expires_at
+                WHERE sessions.generation = excluded.generation - 1 AND sessions.revoked_at IS NULL";
+            let parameters = values![identity.session, identity.user, next, now, expires_at];
+            if transaction.execute(upsert, parameters)? == 1 {
+                return Ok(Outcome::Renewed { username, generation: next as u64 });
+            }
+            if was_just_renewed(transaction, &identity, next, now - again_until_ms)? {
+                return Ok(Outcome::Renewed { username, generation: next as u64 });
+            }
+            let whose = (identity.session, identity.user);
+            end_session(transaction, whose, now, expires_at, "a refresh token was used twice")?;
+            let (revocations, session) = (Arc::clone(&revocations), identity.session);
+            transaction.after_commit(move || revocations.end_session(session, expires_at / 1_000));
+            Ok(Outcome::UsedTwice)
+        };
+        self.store.write(operation).await
+    }
+}
+
+/// The user's name as it is now, if they may still come in.
+fn username(transaction: &mut Transaction<'_>, identity: &Identity) -> Result<String, Refusal> {
+    let select = "SELECT username, disabled_at FROM users WHERE id = ?1";
+    let found = transaction
+        .row(select, values![identity.user], |row| Ok((row.get::<String>(0)?, row.get::<Option<i64>>(1)?)))?;
+    match found {
+        None => Err(INVALID),
+        Some((_, Some(_))) => Err(BANNED),
+        Some((username, None)) => Ok(username),
+    }
+}
+
+/// Whether a session that was not ended came to this count since a time.
+fn was_just_renewed(
+    transaction: &mut Transaction<'_>,
+    identity: &Identity,
+    generation: i64,
+    since: i64,
+) -> Result<bool, Refusal> {
+    let select = "SELECT count(*) FROM sessions
+        WHERE id = ?1 AND generation = ?2 AND refreshed_at > ?3 AND revoked_at IS NULL";
+    let found = transaction.row(select, values![identity.session, generation, since], |row| row.get::<i64>(0))?;
+    Ok(found == Some(1))
+}

@@ -1,0 +1,142 @@
+//! Reading by ids, and listing.
+
+use super::object::{COLUMNS, Object, ObjectId, Permission, refuse_zero};
+use crate::cursor;
+use crate::refusal::Refusal;
+use aether_store::{Transaction, Value, values};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use uuid::Uuid;
+
+/// Objects of one page of a list.
+pub const LIST_MAX: i32 = 100;
+
+/// A page of a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The objects.
+    pub objects: Vec<Object>,
+    /// Where the list goes on; empty at its end.
+    pub cursor: String,
+}
+
+/// The last object of a page.
+#[derive(Serialize, Deserialize)]
+struct Place {
+    key: String,
+    owner: Uuid,
+}
+
+/// Which part of a collection is asked for.
+pub(super) struct Listing {
+    collection: String,
+    owner: Option<Uuid>,
+    user: Option<Uuid>,
+    limit: i64,
+    after: Place,
+}
+
+/// What of some objects is there and may be read by a user, or by the server if there is none; in the order of the ids.
+pub(super) fn read(
+    transaction: &mut Transaction<'_>,
+    user: Option<Uuid>,
+    ids: &[ObjectId],
+) -> Result<Vec<Object>, Refusal> {
+    let Some(last) = ids.last() else { return Ok(Vec::new()) };
+    // Rounded up, and filled with the last one, so that there are few statements to keep ready.
+    let count = ids.len().next_power_of_two();
+    let parameters = ids.iter().chain(std::iter::repeat(last)).take(count);
+    let parameters: Vec<Value<'_>> =
+        parameters.flat_map(|id| [Value::from(&id.collection), Value::from(id.owner), Value::from(&id.key)]).collect();
+    let readable = |object: &Object| match user {
+        None => true,
+        Some(user) if user == object.id.owner => object.read >= Permission::Owner,
+        Some(_) => object.read == Permission::Everyone,
+    };
+    let found = transaction.rows(&select(count), &parameters, Object::from_row)?;
+    let found = found.into_iter().filter(readable);
+    let mut found: HashMap<ObjectId, Object> = found.map(|object| (object.id.clone(), object)).collect();
+    Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
+}
+
+impl Listing {
+    pub fn check(
+        collection: &str,
+        owner: Option<Uuid>,
+        user: Option<Uuid>,
+        limit: i32,
+        cursor: &str,
+    ) -> Result<Listing, Refusal> {
+        super::object::check_name("Collection", collection, super::object::COLLECTION_BYTES_MAX)?;
+        check_limit(limit)?;
+        let after = cursor::decode(cursor)?.unwrap_or(Place { key: String::new(), owner: Uuid::nil() });
+        refuse_zero("Cursor", &after.key)?;
+        Ok(Listing { collection: collection.to_owned(), owner, user, limit: limit.into(), after })
+    }
+
+    pub fn run(&self, transaction: &mut Transaction<'_>) -> Result<Page, Refusal> {
+        // One more than is shown tells whether the list goes on.
+        let (limit, after) = (self.limit + 1, &self.after);
+        let objects = match (self.owner, self.user) {
+            (Some(owner), user) => {
+                let needed = match user {
+                    None => Permission::Nobody,
+                    Some(user) if user == owner => Permission::Owner,
+                    Some(_) => Permission::Everyone,
+                };
+                let parameters = values![&self.collection, owner, &after.key, needed.number(), limit];
+                transaction.rows(&listing(OF_OWNER), parameters, Object::from_row)?
+            }
+            (None, Some(_)) => {
+                let parameters = values![&self.collection, &after.key, after.owner, limit];
+                transaction.rows(&listing(PUBLIC), parameters, Object::from_row)?
+            }
+            (None, None) => {
+                let parameters = values![&self.collection, after.owner, &after.key, limit];
+                transaction.rows(&listing(ALL), parameters, Object::from_row)?
+            }
+        };
+        Ok(Page::cut(objects, self.limit, |last| {
+            cursor::encode(&Place { key: last.id.key.clone(), owner: last.id.owner })
+        }))
+    }
+}
+
+impl Page {
+    /// A page of objects of which there may be one too many.
+    pub(super) fn cut(mut objects: Vec<Object>, limit: i64, cursor: impl FnOnce(&Object) -> String) -> Page {
+        let limit = usize::try_from(limit).unwrap_or(0);
+        let goes_on = objects.len() > limit;
+        objects.truncate(limit);
+        let cursor = objects.last().filter(|_| goes_on).map(cursor).unwrap_or_default();
+        Page { objects, cursor }
+    }
+}
+
+/// Refuses pages that are empty or too long.
+pub(super) fn check_limit(limit: i32) -> Result<(), Refusal> {
+    match (1..=LIST_MAX).contains(&limit) {
+        true => Ok(()),
+        false => Err(Refusal::invalid(format!("Limit must be between 1 and {LIST_MAX}."))),
+    }
+}
+
+const OF_OWNER: &str = "collection = ?1 AND user_id = ?2 AND key > ?3 AND permission_read >= ?4
+    ORDER BY key LIMIT ?5";
+const PUBLIC: &str = "collection = ?1 AND permission_read = 2 AND (key, user_id) > (?2, ?3)
+    ORDER BY key, user_id LIMIT ?4";
+const ALL: &str = "collection = ?1 AND (user_id, key) > (?2, ?3)
+    ORDER BY user_id, key LIMIT ?4";
+
+fn listing(rest: &str) -> String {
+    format!("SELECT {COLUMNS} FROM storage_objects WHERE {rest}")
+}
+
+/// The statement that finds so many objects by their ids.
+fn select(count: usize) -> String {
+    let one = |index: usize| {
+        let first = index * 3 + 1;
+        format!("(collection = ?{first} AND user_id = ?{} AND key = ?{})", first + 1, first + 2)
+    };
+    listing(&(0..count).map(one).collect::<Vec<_>>().join(" OR "))
+}

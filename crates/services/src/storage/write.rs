@@ -1,0 +1,267 @@
+//! Writing: with permissions and versions, one statement for an object that is written.
+
+use super::json;
+use super::object::{Object, ObjectId, Permission, VALUE_BYTES_MAX, refuse_zero, version_of};
+use crate::refusal::{Code, Refusal};
+use aether_store::{Transaction, values};
+use uuid::Uuid;
+
+/// Bytes of a version that someone expects. Ours have 32.
+const VERSION_BYTES_MAX: usize = 128;
+
+pub(super) const VERSION_FAILED: Refusal =
+    Refusal::new(Code::InvalidArgument, "Storage write rejected - version check failed.");
+pub(super) const DENIED: Refusal = Refusal::new(Code::PermissionDenied, "Storage write rejected - permission denied.");
+pub(super) const NO_OWNER: Refusal = Refusal::new(Code::NotFound, "User account not found.");
+
+/// A new object or a new value of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// Which object.
+    pub id: ObjectId,
+    /// A JSON object.
+    pub value: String,
+    /// Under which condition.
+    pub condition: Condition,
+    /// Who may read it from now on.
+    pub read: Permission,
+    /// Who may write it from now on.
+    pub write: Permission,
+}
+
+/// Under which condition something is written or removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Condition {
+    /// Under none: who writes last wins.
+    #[default]
+    Always,
+    /// If there is no such object.
+    Absent,
+    /// If the object has this version.
+    Version(String),
+}
+
+/// What became of a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// Which object.
+    pub id: ObjectId,
+    /// Its version now.
+    pub version: String,
+    /// When it was written first, in milliseconds since 1970.
+    pub created_at: i64,
+    /// When it was written last, in milliseconds since 1970.
+    pub updated_at: i64,
+}
+
+/// A write that was checked as far as that goes without the database.
+pub(crate) struct Checked {
+    write: Write,
+    version: String,
+}
+
+impl Write {
+    /// A write under no condition, with the usual permissions: the owner reads and writes.
+    pub fn new(id: ObjectId, value: impl Into<String>) -> Write {
+        Write {
+            id,
+            value: value.into(),
+            condition: Condition::Always,
+            read: Permission::Owner,
+            write: Permission::Owner,
+        }
+    }
+
+    /// The same under a condition.
+    #[must_use]
+    pub fn when(mut self, condition: Condition) -> Write {
+        self.condition = condition;
+        self
+    }
+
+    /// The same with other permissions.
+    #[must_use]
+    pub fn permit(mut self, read: Permission, write: Permission) -> Write {
+        self.read = read;
+        self.write = write;
+        self
+    }
+
+    pub(crate) fn check(self) -> Result<Checked, Refusal> {
+        self.id.check()?;
+        self.condition.check()?;
+        json::check_object("Value", &self.value, VALUE_BYTES_MAX)?;
+        let version = version_of(&self.value);
+        Ok(Checked { write: self, version })
+    }
+}
+
+impl Condition {
+    /// As clients write it: an empty text for no condition, `*` for an object that must not be there, else its version.
+    #[must_use]
+    pub fn from_text(text: &str) -> Condition {
+        match text {
+            "" => Condition::Always,
+            "*" => Condition::Absent,
+            version => Condition::Version(version.to_owned()),
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        match self {
+            Condition::Version(version) if version.is_empty() || version.len() > VERSION_BYTES_MAX => {
+                Err(Refusal::invalid(format!("Version must have 1 to {VERSION_BYTES_MAX} bytes.")))
+            }
+            Condition::Version(version) => refuse_zero("Version", version),
+            Condition::Always | Condition::Absent => Ok(()),
+        }
+    }
+}
+
+impl Checked {
+    pub(crate) fn id(&self) -> &ObjectId {
+        &self.write.id
+    }
+
+    /// Writes it for a user, or for the server if there is none.
+    pub(crate) fn apply(
+        &self,
+        transaction: &mut Transaction<'_>,
+        user: Option<Uuid>,
+        now: i64,
+    ) -> Result<Ack, Refusal> {
+        let created_at = match user {
+            Some(user) if user != self.write.id.owner => self.write_of_another(transaction, now)?,
+            _ => self.write_own(transaction, user, now)?,
+        };
+        let Write { id, .. } = &self.write;
+        Ok(Ack { id: id.clone(), version: self.version.clone(), created_at, updated_at: now })
+    }
+
+    fn write_own(&self, transaction: &mut Transaction<'_>, user: Option<Uuid>, now: i64) -> Result<i64, Refusal> {
+        let Write { id, value, condition, read, write } = &self.write;
+        let needed = if user.is_some() { Permission::Owner } else { Permission::Nobody };
+        let (read, write) = (read.number(), write.number());
+        let version = &self.version;
+        let created_at = |row: &aether_store::Row<'_>| row.get::<i64>(0);
+        let written = match condition {
+            Condition::Always => {
+                let parameters = values![
+                    &id.collection,
+                    &id.key,
+                    id.owner,
+                    value,
+                    version,
+                    read,
+                    write,
+                    now,
+                    id.owner.is_nil(),
+                    needed.number()
+                ];
+                transaction.row(UPSERT, parameters, created_at)?
+            }
+            Condition::Absent => {
+                let parameters =
+                    values![&id.collection, &id.key, id.owner, value, version, read, write, now, id.owner.is_nil()];
+                transaction.row(CREATE, parameters, created_at)?
+            }
+            Condition::Version(expected) => {
+                let parameters = values![
+                    &id.collection,
+                    &id.key,
+                    id.owner,
+                    value,
+                    version,
+                    read,
+                    write,
+                    now,
+                    expected,
+                    needed.number()
+                ];
+                transaction.row(REPLACE, parameters, created_at)?
+            }
+        };
+        match written {
+            Some(created_at) => Ok(created_at),
+            None => Err(self.why_not(transaction, needed)?),
+        }
+    }
+
+    /// Others than the owner change the value of an object that is there and open to everyone, and nothing else.
+    fn write_of_another(&self, transaction: &mut Transaction<'_>, now: i64) -> Result<i64, Refusal> {
+        let Write { id, value, condition, .. } = &self.write;
+        let expected = match condition {
+            Condition::Always => None,
+            Condition::Absent => return Err(DENIED),
+            Condition::Version(expected) => Some(expected.as_str()),
+        };
+        let parameters = values![
+            &id.collection,
+            &id.key,
+            id.owner,
+            value,
+            &self.version,
+            now,
+            expected.is_none(),
+            expected.unwrap_or("")
+        ];
+        let written = transaction.row(CHANGE_VALUE, parameters, |row| row.get::<i64>(0))?;
+        match written {
+            Some(created_at) => Ok(created_at),
+            None => Err(self.why_not(transaction, Permission::Everyone)?),
+        }
+    }
+
+    /// Why nothing was written.
+    fn why_not(&self, transaction: &mut Transaction<'_>, needed: Permission) -> Result<Refusal, Refusal> {
+        let Write { id, condition, .. } = &self.write;
+        if let Some(found) = find(transaction, id)? {
+            let refusal = if *condition != Condition::Absent && found.write < needed { DENIED } else { VERSION_FAILED };
+            return Ok(refusal);
+        }
+        if needed == Permission::Everyone {
+            // Whether there is an object is nothing for someone who may not write it.
+            return Ok(DENIED);
+        }
+        if matches!(condition, Condition::Version(_)) {
+            return Ok(VERSION_FAILED);
+        }
+        let owner = transaction.row("SELECT 1 FROM users WHERE id = ?1", values![id.owner], |_| Ok(()))?;
+        // If the owner is there, so was the object a moment ago.
+        Ok(if owner.is_some() { VERSION_FAILED } else { NO_OWNER })
+    }
+}
+
+/// An object as the transaction sees it, whoever may read it.
+pub(super) fn find(transaction: &mut Transaction<'_>, id: &ObjectId) -> Result<Option<Object>, Refusal> {
+    Ok(transaction.row(FIND, values![&id.collection, id.owner, &id.key], Object::from_row)?)
+}
+
+/// Written or overwritten, if whoever writes may. An object has an owner that is there, or none.
+const UPSERT: &str = "INSERT INTO storage_objects
+        (collection, key, user_id, value, version, permission_read, permission_write, created_at, updated_at)
+    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8 WHERE ?9 OR EXISTS (SELECT 1 FROM users WHERE id = ?3)
+    ON CONFLICT (collection, user_id, key) DO UPDATE SET
+        value = excluded.value, version = excluded.version, permission_read = excluded.permission_read,
+        permission_write = excluded.permission_write, updated_at = excluded.updated_at
+    WHERE storage_objects.permission_write >= ?10
+    RETURNING created_at";
+
+const CREATE: &str = "INSERT INTO storage_objects
+        (collection, key, user_id, value, version, permission_read, permission_write, created_at, updated_at)
+    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8 WHERE ?9 OR EXISTS (SELECT 1 FROM users WHERE id = ?3)
+    ON CONFLICT (collection, user_id, key) DO NOTHING
+    RETURNING created_at";
+
+const REPLACE: &str = "UPDATE storage_objects SET
+        value = ?4, version = ?5, permission_read = ?6, permission_write = ?7, updated_at = ?8
+    WHERE collection = ?1 AND key = ?2 AND user_id = ?3 AND version = ?9 AND permission_write >= ?10
+    RETURNING created_at";
+
+const CHANGE_VALUE: &str = "UPDATE storage_objects SET value = ?4, version = ?5, updated_at = ?6
+    WHERE collection = ?1 AND key = ?2 AND user_id = ?3 AND permission_write = 2 AND (?7 OR version = ?8)
+    RETURNING created_at";
+
+const FIND: &str = "SELECT
+        collection, key, user_id, value, version, permission_read, permission_write, created_at, updated_at
+    FROM storage_objects WHERE collection = ?1 AND user_id = ?2 AND key = ?3";

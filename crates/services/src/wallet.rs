@@ -1,0 +1,315 @@
+//! Wallets: whole amounts by name, changed by the server's own code alone, with a ledger of every change.
+//!
+//! A wallet is changed by what is added to it, never set, and no amount is ever negative. Changes of several users are
+//! made in one transaction, so what one loses the other gains or neither.
+
+use crate::clock::Clock;
+use crate::cursor;
+use crate::refusal::{Code, INTERNAL, Refusal};
+use crate::storage::json;
+use aether_store::{Row, Store, StoreError, Transaction, values};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use tracing::error;
+use uuid::{ContextV7, Timestamp, Uuid};
+
+/// Updates in one transaction. Each locks a user until its end.
+pub const UPDATES_MAX: usize = 128;
+/// Names in a wallet: it is read and written whole.
+pub const NAMES_MAX: usize = 256;
+/// Bytes of a name.
+pub const NAME_BYTES_MAX: usize = 128;
+/// Bytes of what is noted about a change.
+pub const METADATA_BYTES_MAX: usize = 16_384;
+/// Entries of one page of the ledger.
+pub const LEDGER_LIST_MAX: i32 = 100;
+
+const NO_USER: Refusal = Refusal::new(Code::NotFound, "User account not found.");
+
+/// Amounts by name; or what is added to them.
+pub type Amounts = BTreeMap<String, i64>;
+
+/// The wallets.
+#[derive(Clone)]
+pub struct Wallets {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    /// Makes the ids of entries of the same millisecond follow each other.
+    entries: Arc<Mutex<ContextV7>>,
+}
+
+/// A change of a user's wallet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WalletUpdate {
+    /// Whose wallet.
+    pub user: Uuid,
+    /// What is added; what is negative is taken away.
+    pub changes: Amounts,
+    /// What is noted about it in the ledger: a JSON object, or empty.
+    pub metadata: String,
+}
+
+/// What became of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WalletUpdated {
+    /// Whose wallet.
+    pub user: Uuid,
+    /// What was in it before.
+    pub previous: Amounts,
+    /// What is in it now.
+    pub updated: Amounts,
+}
+
+/// An entry of the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerEntry {
+    /// Its id.
+    pub id: Uuid,
+    /// Whose wallet was changed.
+    pub user: Uuid,
+    /// What was added.
+    pub changes: Amounts,
+    /// What was noted: a JSON object.
+    pub metadata: String,
+    /// When it happened, in milliseconds since 1970.
+    pub created_at: i64,
+    /// When the note was changed, in milliseconds since 1970.
+    pub updated_at: i64,
+}
+
+/// A page of the ledger, the newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LedgerPage {
+    /// The entries.
+    pub entries: Vec<LedgerEntry>,
+    /// Where the list goes on; empty at its end.
+    pub cursor: String,
+}
+
+/// The last entry of a page.
+#[derive(Serialize, Deserialize)]
+struct Place {
+    created_at: i64,
+    id: Uuid,
+}
+
+/// What wallets are changed with inside a transaction.
+pub(crate) struct Ledger {
+    entries: Arc<Mutex<ContextV7>>,
+    /// Whether changes are entered.
+    pub is_kept: bool,
+    pub now: i64,
+}
+
+impl Wallets {
+    /// Wallets over a store.
+    #[must_use]
+    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Wallets {
+        Wallets { store, clock, entries: Arc::new(Mutex::new(ContextV7::new())) }
+    }
+
+    /// What is in a user's wallet.
+    pub async fn amounts(&self, user: Uuid) -> Result<Amounts, Refusal> {
+        let select = "SELECT wallet FROM users WHERE id = ?1";
+        let found = self.store.read(move |transaction| {
+            transaction.row(select, values![user], |row| row.get::<String>(0)).map_err(Refusal::from)
+        });
+        parse(&found.await?.ok_or(NO_USER)?)
+    }
+
+    /// Changes wallets, all or none; several changes of the same user in their order. The answers are in the order of
+    /// the updates. With `ledger`, each is entered.
+    pub async fn update(&self, updates: Vec<WalletUpdate>, ledger: bool) -> Result<Vec<WalletUpdated>, Refusal> {
+        check_count(updates.len())?;
+        let updates = updates.into_iter().map(WalletUpdate::check).collect::<Result<Vec<_>, _>>()?;
+        if updates.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ledger = self.ledger(ledger);
+        let mut order: Vec<usize> = (0..updates.len()).collect();
+        order.sort_by_key(|&index| updates[index].user);
+        self.store
+            .write(move |transaction| {
+                let mut done: Vec<Option<WalletUpdated>> = vec![None; updates.len()];
+                for of_user in order.chunk_by(|&one, &other| updates[one].user == updates[other].user) {
+                    let of_user_updates: Vec<&WalletUpdate> = of_user.iter().map(|&index| &updates[index]).collect();
+                    let updated = ledger.apply(transaction, &of_user_updates)?;
+                    of_user.iter().zip(updated).for_each(|(&index, updated)| done[index] = Some(updated));
+                }
+                Ok(done.into_iter().flatten().collect())
+            })
+            .await
+    }
+
+    /// A user's ledger, the newest entries first.
+    pub async fn list_ledger(&self, user: Uuid, limit: i32, cursor: &str) -> Result<LedgerPage, Refusal> {
+        if !(1..=LEDGER_LIST_MAX).contains(&limit) {
+            return Err(Refusal::invalid(format!("Limit must be between 1 and {LEDGER_LIST_MAX}.")));
+        }
+        let after = cursor::decode(cursor)?.unwrap_or(Place { created_at: i64::MAX, id: Uuid::max() });
+        let found = self.store.read(move |transaction| {
+            // One more than is shown tells whether the list goes on.
+            let parameters = values![user, after.created_at, after.id, limit + 1];
+            Ok::<_, Refusal>(transaction.rows(LIST, parameters, Stored::from_row)?)
+        });
+        let mut found = found.await?;
+        let shown = usize::try_from(limit).unwrap_or(0);
+        let goes_on = found.len() > shown;
+        found.truncate(shown);
+        let entries = found.into_iter().map(Stored::entry).collect::<Result<Vec<_>, _>>()?;
+        let last = entries.last().filter(|_| goes_on);
+        let cursor = last.map(|last| cursor::encode(&Place { created_at: last.created_at, id: last.id }));
+        Ok(LedgerPage { entries, cursor: cursor.unwrap_or_default() })
+    }
+
+    /// Notes something else about a change.
+    pub async fn annotate(&self, entry: Uuid, metadata: &str) -> Result<LedgerEntry, Refusal> {
+        let metadata = checked_metadata(metadata)?;
+        let now = self.clock.now_ms();
+        let updated = self.store.write(move |transaction| {
+            Ok::<_, Refusal>(transaction.row(ANNOTATE, values![entry, &metadata, now], Stored::from_row)?)
+        });
+        updated.await?.ok_or(Refusal::new(Code::NotFound, "There is no such entry in the ledger."))?.entry()
+    }
+
+    pub(crate) fn ledger(&self, is_kept: bool) -> Ledger {
+        Ledger { entries: Arc::clone(&self.entries), is_kept, now: self.clock.now_ms() }
+    }
+}
+
+impl WalletUpdate {
+    /// Refuses what cannot be, and fills in what is missing.
+    pub(crate) fn check(mut self) -> Result<WalletUpdate, Refusal> {
+        if self.changes.len() > NAMES_MAX {
+            return Err(Refusal::invalid(format!("A wallet has at most {NAMES_MAX} names.")));
+        }
+        for name in self.changes.keys() {
+            if name.is_empty() || name.len() > NAME_BYTES_MAX || name.contains('\0') {
+                return Err(Refusal::invalid(format!(
+                    "A name in a wallet must have 1 to {NAME_BYTES_MAX} bytes, and none of them zero."
+                )));
+            }
+        }
+        self.metadata = checked_metadata(&self.metadata)?;
+        Ok(self)
+    }
+}
+
+impl Ledger {
+    /// Changes the wallet of one user, who is locked until the end of the transaction.
+    ///
+    /// Whoever changes several users does so in the order of their ids, so that no two transactions wait for each other.
+    pub(crate) fn apply(
+        &self,
+        transaction: &mut Transaction<'_>,
+        updates: &[&WalletUpdate],
+    ) -> Result<Vec<WalletUpdated>, Refusal> {
+        let Some(user) = updates.first().map(|update| update.user) else { return Ok(Vec::new()) };
+        let select = format!("SELECT wallet FROM users WHERE id = ?1{}", transaction.for_update());
+        let found = transaction.row(&select, values![user], |row| row.get::<String>(0))?;
+        let mut amounts = parse(&found.ok_or(NO_USER)?)?;
+        let mut done = Vec::with_capacity(updates.len());
+        for update in updates {
+            let previous = amounts.clone();
+            add(&mut amounts, &update.changes)?;
+            done.push(WalletUpdated { user, previous, updated: amounts.clone() });
+        }
+        transaction.execute(UPDATE, values![user, &text(&amounts), self.now])?;
+        for update in updates.iter().filter(|_| self.is_kept) {
+            let changes = text(&update.changes);
+            transaction.execute(ENTER, values![self.id(), user, &changes, &update.metadata, self.now])?;
+        }
+        Ok(done)
+    }
+
+    /// An id that is greater than those before it.
+    fn id(&self) -> Uuid {
+        let ms = u64::try_from(self.now).unwrap_or(0);
+        let nanoseconds = u32::try_from(ms % 1_000).unwrap_or(0) * 1_000_000;
+        Uuid::new_v7(Timestamp::from_unix(&*self.entries, ms / 1_000, nanoseconds))
+    }
+}
+
+/// An entry as the database holds it.
+struct Stored {
+    entry: LedgerEntry,
+    changes: String,
+}
+
+impl Stored {
+    fn from_row(row: &Row<'_>) -> Result<Stored, StoreError> {
+        let entry = LedgerEntry {
+            id: row.get(0)?,
+            user: row.get(1)?,
+            changes: Amounts::new(),
+            metadata: row.get(3)?,
+            created_at: row.get(4)?,
+            updated_at: row.get(5)?,
+        };
+        Ok(Stored { entry, changes: row.get(2)? })
+    }
+
+    fn entry(self) -> Result<LedgerEntry, Refusal> {
+        Ok(LedgerEntry { changes: parse(&self.changes)?, ..self.entry })
+    }
+}
+
+/// Adds what is to be added, if every amount stays what it can be.
+fn add(amounts: &mut Amounts, changes: &Amounts) -> Result<(), Refusal> {
+    for (name, change) in changes {
+        let before = amounts.get(name).copied().unwrap_or(0);
+        let after = before.checked_add(*change);
+        let refused = match after {
+            Some(after) if after >= 0 => {
+                amounts.insert(name.clone(), after);
+                continue;
+            }
+            Some(_) => format!("wallet update rejected negative value at path '{name}'"),
+            None if *change < 0 => format!("wallet update rejected negative value at path '{name}'"),
+            None => format!("wallet update rejected value beyond 64 bits at path '{name}'"),
+        };
+        return Err(Refusal::with(Code::FailedPrecondition, refused));
+    }
+    match amounts.len() <= NAMES_MAX {
+        true => Ok(()),
+        false => Err(Refusal::with(Code::FailedPrecondition, format!("A wallet has at most {NAMES_MAX} names."))),
+    }
+}
+
+/// Refuses more than may be changed at once.
+pub(crate) fn check_count(count: usize) -> Result<(), Refusal> {
+    match count <= UPDATES_MAX {
+        true => Ok(()),
+        false => Err(Refusal::invalid(format!("At most {UPDATES_MAX} wallets may be changed at once."))),
+    }
+}
+
+fn checked_metadata(metadata: &str) -> Result<String, Refusal> {
+    let metadata = if metadata.is_empty() { "{}" } else { metadata };
+    json::check_object("Metadata", metadata, METADATA_BYTES_MAX)?;
+    Ok(metadata.to_owned())
+}
+
+fn text(amounts: &Amounts) -> String {
+    serde_json::to_string(amounts).expect("names and numbers are plain values")
+}
+
+fn parse(text: &str) -> Result<Amounts, Refusal> {
+    serde_json::from_str(text).map_err(|why| {
+        // Only a stranger's hand in the database makes it so.
+        error!(%why, "a wallet in the database is not a map of whole numbers");
+        INTERNAL
+    })
+}
+
+const UPDATE: &str = "UPDATE users SET wallet = ?2, updated_at = ?3 WHERE id = ?1";
+
+const ENTER: &str = "INSERT INTO wallet_ledger (id, user_id, changeset, metadata, created_at, updated_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?5)";
+
+const LIST: &str = "SELECT id, user_id, changeset, metadata, created_at, updated_at FROM wallet_ledger
+    WHERE user_id = ?1 AND (created_at, id) < (?2, ?3) ORDER BY created_at DESC, id DESC LIMIT ?4";
+
+const ANNOTATE: &str = "UPDATE wallet_ledger SET metadata = ?2, updated_at = ?3 WHERE id = ?1
+    RETURNING id, user_id, changeset, metadata, created_at, updated_at";

@@ -1,0 +1,174 @@
+//! Webhooks: what the outbox holds is posted to an address, at least once, until it was taken.
+//!
+//! ```text
+//! POST <url>
+//! Content-Type: application/json
+//! Idempotency-Key: <id>                     the same for each attempt
+//! Aether-Signature: t=<seconds>,v1=<hex>    HMAC-SHA256 of "<seconds>.<body>" under the secret
+//!
+//! {"id":"…","topic":"account.created","createdAt":1893456000000,"payload":{…}}
+//! ```
+//!
+//! Any 2xx answer is a receipt. Everything else is tried again, later and later, and given up in the end: then the
+//! message is parked in the outbox, and counted.
+
+use crate::clock::Clock;
+use crate::outgoing::Outgoing;
+use crate::refusal::Refusal;
+use aether_metrics::{Counter, Gauge, Registry};
+use aether_store::outbox::{self, Message};
+use aether_store::{Store, Transaction};
+use ring::hmac;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use tracing::warn;
+
+/// Messages that are posted at once.
+const AT_ONCE: i64 = 16;
+/// A message belongs to whoever claimed it for so long. Longer than a request may take.
+const CLAIM_MS: i64 = 60_000;
+/// The wait after the first failure; it doubles with each.
+const RETRY_MS_MIN: i64 = 1_000;
+/// The longest wait.
+const RETRY_MS_MAX: i64 = 3_600_000;
+/// Bytes of an error that are kept.
+const ERROR_BYTES_MAX: usize = 500;
+
+/// Where messages go.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The address.
+    pub url: String,
+    /// What signs the messages.
+    pub secret: String,
+    /// How often a message is tried before it is given up.
+    pub attempts_max: u32,
+}
+
+/// Delivers the outbox.
+pub struct Webhooks {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    outgoing: Outgoing,
+    settings: Settings,
+    delivered: Counter,
+    failed: Counter,
+    given_up: Counter,
+    waiting: Gauge,
+}
+
+impl Webhooks {
+    /// Delivers to this address.
+    #[must_use]
+    pub fn new(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        outgoing: Outgoing,
+        settings: Settings,
+        registry: &Registry,
+    ) -> Webhooks {
+        let (name, help) = ("aether_webhook_messages_total", "Webhook messages by what became of them.");
+        let counter = |outcome| registry.counter(name, help, &[("outcome", outcome)]);
+        Webhooks {
+            store,
+            clock,
+            outgoing,
+            settings,
+            delivered: counter("delivered"),
+            failed: counter("failed"),
+            given_up: counter("given_up"),
+            waiting: registry.gauge("aether_webhook_waiting", "Webhook messages that wait to be delivered.", &[]),
+        }
+    }
+
+    /// Delivers what is due, a few messages at once; tells how many there were.
+    pub async fn deliver_due(&self) -> Result<usize, Refusal> {
+        let now = self.clock.now_ms();
+        let claim = move |transaction: &mut Transaction<'_>| {
+            let messages = outbox::claim(transaction, now, now + CLAIM_MS, AT_ONCE)?;
+            Ok::<_, Refusal>((messages, outbox::depth(transaction)?.0))
+        };
+        let (messages, waiting) = self.store.write(claim).await?;
+        self.waiting.set(waiting as f64);
+        let attempts = messages.iter().map(|message| self.deliver(message));
+        for outcome in futures_util::future::join_all(attempts).await {
+            outcome?;
+        }
+        Ok(messages.len())
+    }
+
+    async fn deliver(&self, message: &Message) -> Result<(), Refusal> {
+        let id = message.id;
+        let Err(why) = self.post(message).await else {
+            self.delivered.inc();
+            let confirm = move |transaction: &mut Transaction<'_>| Ok(outbox::confirm(transaction, id)?);
+            return self.store.write(confirm).await;
+        };
+        self.failed.inc();
+        let last = message.attempts >= i64::from(self.settings.attempts_max);
+        let due_at = (!last).then(|| self.clock.now_ms() + retry_ms(message.attempts));
+        if last {
+            self.given_up.inc();
+            warn!(%id, topic = message.topic, why, "a webhook message was given up; it stays in the outbox");
+        }
+        let fail = move |transaction: &mut Transaction<'_>| Ok(outbox::fail(transaction, id, &why, due_at)?);
+        self.store.write(fail).await
+    }
+
+    async fn post(&self, message: &Message) -> Result<(), String> {
+        let body = format!(
+            "{{\"id\":\"{}\",\"topic\":\"{}\",\"createdAt\":{},\"payload\":{}}}",
+            message.id, message.topic, message.created_at, message.payload
+        );
+        let signature = sign(&self.settings.secret, self.clock.now_seconds(), &body);
+        let id = message.id.to_string();
+        let headers = [
+            ("content-type", "application/json"),
+            ("idempotency-key", id.as_str()),
+            ("aether-signature", signature.as_str()),
+        ];
+        let answer = self.outgoing.post(&self.settings.url, &headers, body.into_bytes()).await;
+        match answer {
+            Ok(response) if response.is_success() => Ok(()),
+            Ok(response) => Err(format!("the answer was {}", response.status)),
+            Err(error) => {
+                let mut why = error.to_string();
+                why.truncate(why.floor_char_boundary(ERROR_BYTES_MAX));
+                Err(why)
+            }
+        }
+    }
+}
+
+/// The signature of a body, with the time at which it was made.
+fn sign(secret: &str, seconds: i64, body: &str) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    let tag = hmac::sign(&key, format!("{seconds}.{body}").as_bytes());
+    tag.as_ref().iter().fold(format!("t={seconds},v1="), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// How long to wait after so many attempts.
+fn retry_ms(attempts: i64) -> i64 {
+    let doublings = u32::try_from(attempts.saturating_sub(1)).unwrap_or(0).min(30);
+    RETRY_MS_MIN.saturating_mul(1 << doublings).min(RETRY_MS_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_an_hour() {
+        assert_eq!([1, 2, 3, 12, 13, 1_000].map(retry_ms), [1_000, 2_000, 4_000, 2_048_000, 3_600_000, 3_600_000]);
+    }
+
+    #[test]
+    fn a_signature_is_what_others_compute() {
+        // From another implementation of HMAC-SHA256, over "1.{}" under "key".
+        let known = "t=1,v1=1ba6b8171186efc613e8bcc0cbdab2748f24984d7c5a84faa2637afa0e40d224";
+        assert_eq!(sign("key", 1, "{}"), known);
+    }
+}

@@ -1,0 +1,67 @@
+//! What a game does before and after operations.
+
+use aether_messages::api::{ReadStorageObjectId, ReadStorageObjectsRequest, StorageObjects};
+use aether_messages::operation::ReadStorageObjects;
+use aether_services::{Code, Context, Hooks, Refusal};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+async fn run(hooks: &Hooks, request: ReadStorageObjectsRequest) -> Result<StorageObjects, Refusal> {
+    let context = Arc::new(Context::server());
+    let operation = |request: ReadStorageObjectsRequest| async move {
+        let objects = request
+            .object_ids
+            .into_iter()
+            .map(|id| aether_messages::api::StorageObject { key: id.key, ..Default::default() });
+        Ok(StorageObjects { objects: objects.collect() })
+    };
+    hooks.run::<ReadStorageObjects, _>(&context, request, operation).await
+}
+
+fn request(key: &str) -> ReadStorageObjectsRequest {
+    ReadStorageObjectsRequest { object_ids: vec![ReadStorageObjectId { key: key.into(), ..Default::default() }] }
+}
+
+#[tokio::test]
+async fn without_hooks_an_operation_is_itself() {
+    let answer = run(&Hooks::default(), request("a")).await.expect("nothing is in its way");
+    assert_eq!(answer.objects[0].key, "a");
+}
+
+#[tokio::test]
+async fn before_hooks_change_the_request_in_their_order() {
+    let mut hooks = Hooks::default();
+    for letter in ["b", "c"] {
+        hooks.before::<ReadStorageObjects, _>(move |_, mut request| async move {
+            request.object_ids[0].key.push_str(letter);
+            Ok(Some(request))
+        });
+    }
+    assert_eq!(run(&hooks, request("a")).await.expect("it is changed").objects[0].key, "abc");
+}
+
+#[tokio::test]
+async fn a_before_hook_rejects_or_takes_away_and_nothing_after_it_runs() {
+    let after_calls = Arc::new(AtomicUsize::new(0));
+    let mut hooks = Hooks::default();
+    hooks.before::<ReadStorageObjects, _>(|_, request| async move {
+        match request.object_ids[0].key.as_str() {
+            "forbidden" => Err(Refusal::new(Code::PermissionDenied, "not this one")),
+            "hidden" => Ok(None),
+            _ => Ok(Some(request)),
+        }
+    });
+    let counted = Arc::clone(&after_calls);
+    hooks.after::<ReadStorageObjects, _>(move |_, request, answer| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(request.object_ids[0].key, answer.objects[0].key);
+        async {}
+    });
+    let refused = run(&hooks, request("forbidden")).await.expect_err("it is rejected");
+    assert_eq!((refused.code, &*refused.message), (Code::PermissionDenied, "not this one"));
+    let gone = run(&hooks, request("hidden")).await.expect_err("it is taken away");
+    assert_eq!((gone.code, &*gone.message), (Code::NotFound, "Requested resource was not found."));
+    assert_eq!(after_calls.load(Ordering::Relaxed), 0);
+    run(&hooks, request("open")).await.expect("it is let through");
+    assert_eq!(after_calls.load(Ordering::Relaxed), 1);
+}

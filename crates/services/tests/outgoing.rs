@@ -1,0 +1,247 @@
+//! Requests to the outside, and where they do not go.
+
+use aether_services::outgoing::{Outgoing, OutgoingError, Settings};
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::routing::{get, post};
+use futures_util::stream::repeat_with;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+/// A client that may reach this machine.
+fn here() -> Outgoing {
+    Outgoing::new(&settings())
+}
+
+fn settings() -> Settings {
+    let allowed = vec!["127.0.0.0/8".parse().expect("it is a network"), "::1".parse().expect("it is a network")];
+    Settings { allowed, time_max: Duration::from_secs(5), response_bytes_max: 1_000, ..Settings::default() }
+}
+
+async fn serve(router: Router) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+    let address = listener.local_addr().expect("it is bound");
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    address
+}
+
+/// Whoever connects is counted, and hears nothing.
+async fn silent() -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+    let address = listener.local_addr().expect("it is bound");
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&connections);
+    tokio::spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            counted.fetch_add(1, Ordering::Relaxed);
+            open.push(stream);
+        }
+    });
+    (address, connections)
+}
+
+#[tokio::test]
+async fn what_is_asked_and_sent_arrives_and_so_does_the_answer() {
+    let show = async |headers: HeaderMap, body: String| {
+        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("").to_owned();
+        format!("{} {} {} {body}", header("host"), header("x-test"), header("user-agent"))
+    };
+    let router = Router::new().route("/show", get(show)).route("/show", post(show));
+    let address = serve(router.route("/teapot", get(async || StatusCode::IM_A_TEAPOT))).await;
+    let outgoing = here();
+    let agent = concat!("aether/", env!("CARGO_PKG_VERSION"));
+    let url = format!("http://{address}/show");
+    let got = outgoing.get(&url, &[("X-Test", "yes")]).await.expect("it is there");
+    assert_eq!((got.status, got.body.as_ref()), (200, format!("{address} yes {agent} ").as_bytes()));
+    let posted = outgoing.post(&url, &[], "hello".to_owned()).await.expect("it is there");
+    assert_eq!(posted.body.as_ref(), format!("{address}  {agent} hello").as_bytes());
+    let refused = outgoing.get(&format!("http://{address}/teapot"), &[]).await.expect("it answers");
+    assert!(refused.status == 418 && !refused.is_success() && got.is_success());
+}
+
+#[tokio::test]
+async fn addresses_that_are_not_public_are_not_even_connected_to() {
+    let (address, connections) = silent().await;
+    let port = address.port();
+    let outgoing = Outgoing::new(&Settings::default());
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0.0.0.0",
+        "[::1]",
+        "[::]",
+        "[::ffff:127.0.0.1]",
+        "[::127.0.0.1]",
+        "[64:ff9b::7f00:1]",
+        "169.254.169.254",
+        "10.0.0.1",
+        "192.168.1.1",
+        "224.0.0.1",
+        "[fe80::1]",
+        "[fd00::1]",
+        "[ff02::1]",
+    ] {
+        for scheme in ["http", "https"] {
+            let outcome = outgoing.get(&format!("{scheme}://{host}:{port}/"), &[]).await;
+            // Some systems do not take the odd spellings for an address; then there is nothing to connect to either.
+            let refused = matches!(outcome, Err(OutgoingError::Forbidden | OutgoingError::Unreachable(_)));
+            assert!(refused, "{host}: {outcome:?}");
+        }
+    }
+    assert_eq!(outgoing.get(&format!("http://127.0.0.1:{port}/"), &[]).await, Err(OutgoingError::Forbidden));
+    assert_eq!(outgoing.get(&format!("http://localhost:{port}/"), &[]).await, Err(OutgoingError::Forbidden));
+    assert_eq!(connections.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn only_the_networks_that_are_allowed_are_reached() {
+    let address = serve(Router::new().route("/", get(async || "here"))).await;
+    let allowed = vec!["127.0.0.2/32".parse().expect("it is a network"), "10.0.0.0/8".parse().expect("it is one")];
+    let other = Outgoing::new(&Settings { allowed, ..settings() });
+    assert_eq!(other.get(&format!("http://{address}/"), &[]).await, Err(OutgoingError::Forbidden));
+    for host in
+        [address.to_string(), format!("localhost:{}", address.port()), format!("[::ffff:127.0.0.1]:{}", address.port())]
+    {
+        let got = here().get(&format!("http://{host}/"), &[]).await;
+        assert_eq!(got.map(|got| got.body.to_vec()), Ok(b"here".to_vec()), "{host}");
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_an_answer_and_not_followed() {
+    let (hidden, connections) = silent().await;
+    let redirect =
+        async move || (StatusCode::FOUND, [(header::LOCATION, format!("http://{hidden}/"))], "elsewhere".to_owned());
+    let address = serve(Router::new().route("/", get(redirect))).await;
+    let got = here().get(&format!("http://{address}/"), &[]).await.expect("it answers");
+    assert_eq!((got.status, got.body.as_ref()), (302, &b"elsewhere"[..]));
+    assert_eq!(connections.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn an_answer_has_a_size() {
+    let of = |bytes: usize| get(async move || "x".repeat(bytes));
+    let endless = async || Body::from_stream(repeat_with(|| Ok::<_, std::io::Error>("x".repeat(100))));
+    let router = Router::new().route("/fits", of(1_000)).route("/large", of(1_001));
+    let address = serve(router.route("/endless", get(endless))).await;
+    let outgoing = here();
+    let fits = outgoing.get(&format!("http://{address}/fits"), &[]).await.expect("it fits");
+    assert_eq!(fits.body.len(), 1_000);
+    for path in ["large", "endless"] {
+        let outcome = outgoing.get(&format!("http://{address}/{path}"), &[]).await;
+        assert_eq!(outcome, Err(OutgoingError::TooLarge), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_has_a_time_whether_it_never_begins_or_never_ends() {
+    let (never_begins, _) = silent().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+    let never_ends = listener.local_addr().expect("it is bound");
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("someone comes");
+        let mut request = [0; 1_024];
+        let _ = stream.read(&mut request).await;
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n").await;
+        loop {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            if stream.write_all(b"x").await.is_err() {
+                return;
+            }
+        }
+    });
+    let outgoing = Outgoing::new(&Settings { time_max: Duration::from_millis(300), ..settings() });
+    for address in [never_begins, never_ends] {
+        let began = Instant::now();
+        assert_eq!(outgoing.get(&format!("http://{address}/"), &[]).await, Err(OutgoingError::TimedOut));
+        assert!(began.elapsed() < Duration::from_secs(3));
+    }
+}
+
+#[tokio::test]
+async fn headers_of_an_answer_have_a_size() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+    let address = listener.local_addr().expect("it is bound");
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("someone comes");
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n").await;
+        while stream.write_all(b"x-long: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n").await.is_ok() {}
+    });
+    let outcome = here().get(&format!("http://{address}/"), &[]).await;
+    assert!(matches!(outcome, Err(OutgoingError::Unreachable(_))), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn what_is_no_request_is_not_made() {
+    let outgoing = here();
+    let long = format!("http://127.0.0.1/{}", "a".repeat(20_000));
+    for url in
+        ["", "no url", "/path", "ftp://127.0.0.1/", "file:///etc/passwd", "http://user@127.0.0.1/", "http://", &long]
+    {
+        let outcome = outgoing.get(url, &[]).await;
+        assert!(matches!(outcome, Err(OutgoingError::Invalid(_))), "{url}: {outcome:?}");
+    }
+    for (name, value) in [("x-test", "a\r\nx-other: b"), ("x test", "a"), ("", "a")] {
+        let outcome = outgoing.get("http://127.0.0.1/", &[(name, value)]).await;
+        assert!(matches!(outcome, Err(OutgoingError::Invalid(_))), "{name}: {outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_does_not_show_the_address_which_may_hold_a_secret() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+    let address = listener.local_addr().expect("it is bound");
+    drop(listener);
+    let error = here().get(&format!("http://{address}/?key=secret"), &[]).await.expect_err("nobody is there");
+    assert!(matches!(error, OutgoingError::Unreachable(_)));
+    assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
+}
+
+/// A server with a certificate of its own making, for `localhost`.
+async fn sealed() -> (SocketAddr, CertificateDer<'static>) {
+    let rcgen::CertifiedKey { cert, signing_key } =
+        rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate can be made");
+    let certificate = cert.der().clone();
+    let key = PrivateKeyDer::try_from(signing_key.serialize_der()).expect("it is a key");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring speaks them")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.clone()], key)
+        .expect("the key fits");
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+    let address = listener.local_addr().expect("it is bound");
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let Ok(mut stream) = acceptor.accept(stream).await else { continue };
+            let mut request = [0; 1_024];
+            let _ = stream.read(&mut request).await;
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nsealed").await;
+        }
+    });
+    (address, certificate)
+}
+
+#[tokio::test]
+async fn a_certificate_counts_if_its_authority_is_trusted_and_its_name_is_right() {
+    let (address, certificate) = sealed().await;
+    let by_name = format!("https://localhost:{}/", address.port());
+    let outcome = here().get(&by_name, &[]).await;
+    assert!(matches!(outcome, Err(OutgoingError::Unreachable(_))), "nobody vouches for it: {outcome:?}");
+    let trusting = Outgoing::new(&Settings { authorities: vec![certificate], ..settings() });
+    assert_eq!(trusting.get(&by_name, &[]).await.map(|got| got.body.to_vec()), Ok(b"sealed".to_vec()));
+    let outcome = trusting.get(&format!("https://{address}/"), &[]).await;
+    assert!(matches!(outcome, Err(OutgoingError::Unreachable(_))), "it is for another name: {outcome:?}");
+}

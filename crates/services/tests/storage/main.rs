@@ -1,0 +1,10 @@
+//! Stored objects, on every kind of database.
+
+mod batches;
+mod fixture;
+mod lists;
+mod objects;
+mod permissions;
+mod queries;
+mod speed;
+mod versions;

@@ -1,0 +1,40 @@
+//! The data layer: SQLite and PostgreSQL behind one transaction interface.
+//!
+//! An operation is a function over [`Transaction`] and is written once. [`Store::write`] runs it in a transaction and
+//! answers after its commit; [`Store::read`] runs one that changes nothing.
+//!
+//! ```
+//! # use aether_store::*;
+//! # #[tokio::main] async fn main() -> Result<(), StoreError> {
+//! let store = Store::open(&Settings::new(Database::Memory), &aether_metrics::Registry::new()).await?;
+//! let found = store
+//!     .read(|transaction| {
+//!         transaction.row("SELECT count(*) FROM users WHERE username = ?1", values!["someone"], |row| {
+//!             row.get::<i64>(0)
+//!         })
+//!     })
+//!     .await?;
+//! assert_eq!(found, Some(0));
+//! # Ok(()) }
+//! ```
+
+pub mod backup;
+mod error;
+mod figures;
+mod job;
+mod migrations;
+pub mod outbox;
+mod postgres;
+mod row;
+mod sqlite;
+mod store;
+mod transaction;
+mod value;
+
+pub use backup::{back_up, restore};
+pub use error::StoreError;
+pub use migrations::{Migration, Status};
+pub use row::{Column, Row};
+pub use store::{Database, Settings, Store};
+pub use transaction::{Dialect, Transaction};
+pub use value::Value;

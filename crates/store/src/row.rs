@@ -1,0 +1,105 @@
+//! What comes out of a statement.
+
+use crate::error::StoreError;
+use rusqlite::types::ValueRef;
+use std::error::Error;
+use tokio_postgres::types::{FromSql, Type};
+use uuid::Uuid;
+
+/// A row of an answer.
+pub enum Row<'a> {
+    /// Of SQLite.
+    #[doc(hidden)]
+    Sqlite(&'a rusqlite::Row<'a>),
+    /// Of PostgreSQL.
+    #[doc(hidden)]
+    Postgres(&'a tokio_postgres::Row),
+}
+
+impl Row<'_> {
+    /// A column by its place, from 0.
+    pub fn get<T: Column>(&self, index: usize) -> Result<T, StoreError> {
+        match self {
+            Row::Sqlite(row) => {
+                let value = row.get_ref(index).map_err(|error| unexpected(index, &error))?;
+                T::from_sqlite(value).ok_or_else(|| unexpected(index, &value.data_type()))
+            }
+            Row::Postgres(row) => T::from_postgres(row, index).map_err(|error| unexpected(index, &error)),
+        }
+    }
+}
+
+/// What a column can be read as.
+pub trait Column: Sized {
+    /// From a value of SQLite, if it is one.
+    #[doc(hidden)]
+    fn from_sqlite(value: ValueRef<'_>) -> Option<Self>;
+
+    /// From a row of PostgreSQL.
+    #[doc(hidden)]
+    fn from_postgres(row: &tokio_postgres::Row, index: usize) -> Result<Self, tokio_postgres::Error>;
+}
+
+macro_rules! columns {
+    ($($type:ty as $wire:ty, $value:ident => $read:expr;)+) => {$(
+        impl Column for $type {
+            fn from_sqlite($value: ValueRef<'_>) -> Option<Self> {
+                $read
+            }
+
+            fn from_postgres(row: &tokio_postgres::Row, index: usize) -> Result<Self, tokio_postgres::Error> {
+                row.try_get::<_, $wire>(index).map(<$type>::from)
+            }
+        }
+
+        impl Column for Option<$type> {
+            fn from_sqlite(value: ValueRef<'_>) -> Option<Self> {
+                match value {
+                    ValueRef::Null => Some(None),
+                    value => <$type>::from_sqlite(value).map(Some),
+                }
+            }
+
+            fn from_postgres(row: &tokio_postgres::Row, index: usize) -> Result<Self, tokio_postgres::Error> {
+                row.try_get::<_, Option<$wire>>(index).map(|value| value.map(<$type>::from))
+            }
+        }
+    )+};
+}
+
+columns! {
+    bool as bool, value => value.as_i64().ok().map(|value| value != 0);
+    i64 as Whole, value => value.as_i64().ok();
+    f64 as f64, value => value.as_f64().ok();
+    String as String, value => value.as_str().ok().map(str::to_owned);
+    Vec<u8> as Vec<u8>, value => value.as_blob().ok().map(<[u8]>::to_vec);
+    Uuid as Uuid, value => value.as_blob().ok().and_then(|bytes| Uuid::from_slice(bytes).ok());
+}
+
+/// A whole number of any width: a literal, for one, is narrower than a column.
+struct Whole(i64);
+
+impl From<Whole> for i64 {
+    fn from(Whole(value): Whole) -> i64 {
+        value
+    }
+}
+
+impl<'a> FromSql<'a> for Whole {
+    fn from_sql(kind: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        let value = match *kind {
+            Type::INT2 => i16::from_sql(kind, raw)?.into(),
+            Type::INT4 => i32::from_sql(kind, raw)?.into(),
+            _ => i64::from_sql(kind, raw)?,
+        };
+        Ok(Whole(value))
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        matches!(*kind, Type::INT2 | Type::INT4 | Type::INT8)
+    }
+}
+
+fn unexpected(index: usize, what: &impl std::fmt::Display) -> StoreError {
+    StoreError::Failed(format!("column {index} is not what was expected: {what}"))
+}

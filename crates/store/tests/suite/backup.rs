@@ -1,0 +1,377 @@
+//! Backups and what comes back from them.
+
+use aether_store::backup::Summary;
+use aether_store::{Store, StoreError, Transaction, back_up, restore, values};
+use aether_testkit_store::databases;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::io::{self, Cursor, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use uuid::Uuid;
+
+/// Tables that hold something of a user.
+const OF_A_USER: [(&str, &str); 12] = [
+    ("users", "id"),
+    ("user_devices", "user_id"),
+    ("user_identities", "user_id"),
+    ("account_codes", "user_id"),
+    ("sessions", "user_id"),
+    ("storage_objects", "user_id"),
+    ("wallet_ledger", "user_id"),
+    ("leaderboard_records", "owner_id"),
+    ("purchases", "user_id"),
+    ("subscriptions", "user_id"),
+    ("profiles", "user_id"),
+    ("profile_selections", "user_id"),
+];
+
+/// Writes a row of this user into each of these tables.
+fn add_user(transaction: &mut Transaction<'_>, number: u128) -> Result<(), StoreError> {
+    let id = Uuid::from_u128(number);
+    let name = &format!("someone {number} 'é' \u{1F3AE}");
+    let hash = Sha256::digest(name).to_vec();
+    let mut add = |sql: &str, values: &[aether_store::Value<'_>]| transaction.execute(sql, values).map(|_| ());
+    add(
+        "INSERT INTO users (id, username, email, created_at, updated_at, disabled_at) VALUES (?1, ?2, NULL, 1, ?3, ?4)",
+        values![id, name, i64::MAX, (number == 1).then_some(5)],
+    )?;
+    add("INSERT INTO user_devices (id, user_id, created_at) VALUES (?2, ?1, 1)", values![id, name])?;
+    add(
+        "INSERT INTO user_identities (provider, subject, user_id, created_at) VALUES ('a', ?2, ?1, 1)",
+        values![id, name],
+    )?;
+    add(
+        "INSERT INTO account_codes (hash, user_id, purpose, email, created_at, expires_at) VALUES (?2, ?1, '', '', 1, 1)",
+        values![id, &hash],
+    )?;
+    add(
+        "INSERT INTO sessions (id, user_id, state, created_at, refreshed_at, last_seen_at, expires_at)
+         VALUES (?1, ?1, '', 1, 1, 1, 1)",
+        values![id],
+    )?;
+    add(
+        "INSERT INTO storage_objects (collection, key, user_id, value, version, permission_read, permission_write,
+         created_at, updated_at) VALUES ('c', 'k', ?1, '{}', '', 0, 0, 1, 1)",
+        values![id],
+    )?;
+    add(
+        "INSERT INTO wallet_ledger (id, user_id, changeset, metadata, created_at, updated_at)
+         VALUES (?1, ?1, '{}', '{}', 1, 1)",
+        values![id],
+    )?;
+    add(
+        "INSERT INTO leaderboards (id, authoritative, sort_order, operator, created_at) VALUES ('b', TRUE, 0, 0, 1)
+         ON CONFLICT DO NOTHING",
+        &[],
+    )?;
+    add(
+        "INSERT INTO leaderboard_records (leaderboard_id, expiry, owner_id, username, score, subscore, num_score,
+         created_at, updated_at) VALUES ('b', 0, ?1, '', ?2, 0, 1, 1, 1)",
+        values![id, i64::MIN],
+    )?;
+    add(
+        "INSERT INTO purchases (store, transaction_id, user_id, product_id, environment, purchased_at, response,
+         created_at, updated_at) VALUES (0, ?2, ?1, '', 0, 1, '', 1, 1)",
+        values![id, name],
+    )?;
+    add(
+        "INSERT INTO subscriptions (store, original_transaction_id, user_id, product_id, environment, purchased_at,
+         expires_at, response, created_at, updated_at) VALUES (0, ?2, ?1, '', 0, 1, 1, '', 1, 1)",
+        values![id, name],
+    )?;
+    add("INSERT INTO profiles (user_id, id, name, created_at, updated_at) VALUES (?1, 'p', '', 1, 1)", values![id])?;
+    add("INSERT INTO profile_selections (user_id, profile_id) VALUES (?1, 'p')", values![id])
+}
+
+/// A database with two users, a message and an erasure.
+async fn fill(store: &Store) {
+    let filled = store.write(|transaction| {
+        add_user(transaction, 1)?;
+        add_user(transaction, 2)?;
+        aether_store::outbox::push(transaction, "topic", "{}", 1)?;
+        let erasure = "INSERT INTO erasures (user_id, erased_at) VALUES (?1, 1)";
+        transaction.execute(erasure, values![Uuid::from_u128(77)])
+    });
+    filled.await.unwrap();
+}
+
+async fn add(store: &Store, number: u128) {
+    store.write(move |transaction| add_user(transaction, number)).await.unwrap();
+}
+
+async fn backup(store: &Store) -> (Vec<u8>, Summary) {
+    back_up(store, Vec::new(), |_| {}).await.unwrap()
+}
+
+async fn restored(store: &Store, bytes: &[u8], replace: bool) -> Result<Summary, StoreError> {
+    restore(store, Cursor::new(bytes.to_vec()), replace, |_| {}).await
+}
+
+/// The rows, whatever order the database has texts in.
+async fn rows(store: &Store) -> Vec<String> {
+    rows_of(&backup(store).await.0)
+}
+
+fn rows_of(backup: &[u8]) -> Vec<String> {
+    let text = String::from_utf8(backup.to_vec()).unwrap();
+    let mut lines: Vec<String> =
+        text.lines().filter(|line| !line.starts_with(r#"{"end""#)).map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+/// Ends a backup properly.
+fn ended(lines: &[Value], rows: &Value) -> Vec<u8> {
+    let mut bytes: Vec<u8> = lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect();
+    let hash = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    bytes.extend(format!("{}\n", json!({ "end": { "rows": rows, "sha256": hash } })).into_bytes());
+    bytes
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_of_any_database_is_restored_into_any_other() {
+    let sources = databases();
+    for source in &sources {
+        let store = source.open().await;
+        fill(&store).await;
+        let (bytes, summary) = backup(&store).await;
+        assert_eq!(summary, Summary { rows: 27, migration: 1, erased_users: 0 }, "{}", source.name);
+        for target in databases() {
+            let copy = target.open().await;
+            assert_eq!(restored(&copy, &bytes, false).await, Ok(summary), "{} to {}", source.name, target.name);
+            assert_eq!(rows(&copy).await, rows_of(&bytes), "{} to {}", source.name, target.name);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_is_of_one_moment_while_others_write() {
+    for database in databases() {
+        let store = database.open().await;
+        let users = store.write(|transaction| {
+            let insert = "INSERT INTO users (id, username, created_at, updated_at) VALUES (?1, ?2, 1, 1)";
+            for number in 0..2_500_u128 {
+                transaction.execute(insert, values![Uuid::from_u128(number), &number.to_string()])?;
+            }
+            Ok::<_, StoreError>(())
+        });
+        users.await.unwrap();
+        let (over, moved) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (writing, is_over, moves) = (store.clone(), Arc::clone(&over), Arc::clone(&moved));
+        let writer = tokio::spawn(async move {
+            while !is_over.load(Ordering::SeqCst) {
+                let number = u128::from(moves.fetch_add(1, Ordering::SeqCst));
+                let transfer = writing.write(move |transaction| {
+                    let change = "UPDATE users SET edge_count = edge_count + ?2 WHERE id = ?1";
+                    // From one end of the table to the other, so that a backup of two moments would show it.
+                    transaction.execute(change, values![Uuid::from_u128(number % 1_000), -1])?;
+                    transaction.execute(change, values![Uuid::from_u128(2_499 - number % 1_000), 1])
+                });
+                transfer.await.unwrap();
+            }
+        });
+        for _ in 0..5 {
+            let (bytes, summary) = backup(&store).await;
+            assert_eq!(summary.rows, 2_500, "{}", database.name);
+            let text = String::from_utf8(bytes).unwrap();
+            let users = text.lines().filter(|line| line.starts_with(r#"{"t":"users","r":"#)).map(|line| {
+                let row: Value = serde_json::from_str(line).unwrap();
+                (row["r"][0].as_str().unwrap().to_owned(), row["r"][13].as_i64().unwrap())
+            });
+            let users: std::collections::BTreeMap<String, i64> = users.collect();
+            assert_eq!((users.len(), users.values().sum::<i64>()), (2_500, 0), "{}", database.name);
+        }
+        over.store(true, Ordering::SeqCst);
+        writer.await.unwrap();
+        assert!(moved.load(Ordering::SeqCst) > 5, "{}", database.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_of_whole_pages_are_complete_and_progress_is_told() {
+    for database in databases() {
+        let store = database.open().await;
+        let many = store.write(|transaction| {
+            let insert = "INSERT INTO storage_objects (collection, key, user_id, value, version, permission_read,
+                permission_write, created_at, updated_at) VALUES (?1, ?2, ?3, '{}', '', 0, 0, 1, 1)";
+            for number in 0..3_000_u128 {
+                let (collection, key) = ((number % 2).to_string(), (number % 30).to_string());
+                transaction.execute(insert, values![&collection, &key, Uuid::from_u128(number / 30)])?;
+            }
+            Ok::<_, StoreError>(())
+        });
+        many.await.unwrap();
+        let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let telling = Arc::clone(&told);
+        let tell = move |rows| telling.lock().unwrap().push(rows);
+        let (bytes, summary) = back_up(&store, Vec::new(), tell.clone()).await.unwrap();
+        assert_eq!(summary.rows, 3_000, "{}", database.name);
+        let replaced = restore(&store, Cursor::new(bytes.clone()), true, tell).await;
+        assert_eq!(replaced, Ok(summary), "{}", database.name);
+        assert_eq!(rows(&store).await, rows_of(&bytes), "{}", database.name);
+        let expected = [1_000, 2_000, 3_000, 3_000, 1_000, 2_000, 3_000, 3_000];
+        assert_eq!(*told.lock().unwrap(), expected, "{}", database.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_is_not_empty_is_left_alone_unless_it_is_to_be_replaced() {
+    for database in databases() {
+        let store = database.open().await;
+        fill(&store).await;
+        let (bytes, summary) = backup(&store).await;
+        add(&store, 3).await;
+        let before = rows(&store).await;
+        let refused = restored(&store, &bytes, false).await.unwrap_err();
+        assert!(matches!(&refused, StoreError::Refused(why) if why.contains("not empty")), "{refused:?}");
+        assert_eq!(rows(&store).await, before, "{}", database.name);
+        assert_eq!(restored(&store, &bytes, true).await, Ok(summary), "{}", database.name);
+        assert_eq!(rows(&store).await, rows_of(&bytes), "{}", database.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_who_was_erased_after_the_backup_stays_erased() {
+    for database in databases() {
+        let store = database.open().await;
+        fill(&store).await;
+        let (bytes, summary) = backup(&store).await;
+        let erased = Uuid::from_u128(1);
+        let erase = store.write(move |transaction| {
+            for (table, column) in OF_A_USER.iter().rev() {
+                let deleted =
+                    transaction.execute(&format!("DELETE FROM {table} WHERE {column} = ?1"), values![erased])?;
+                assert_eq!(deleted, 1, "{table}");
+            }
+            transaction.execute("INSERT INTO erasures (user_id, erased_at) VALUES (?1, 2)", values![erased])
+        });
+        erase.await.unwrap();
+        let expected = rows(&store).await;
+        let outcome = restored(&store, &bytes, true).await;
+        assert_eq!(outcome, Ok(Summary { erased_users: 1, ..summary }), "{}", database.name);
+        assert_eq!(rows(&store).await, expected, "{}", database.name);
+        // A backup that is taken now brings nobody back either.
+        let (later, _) = backup(&store).await;
+        assert_eq!(restored(&store, &later, true).await.unwrap().erased_users, 0);
+        assert_eq!(rows(&store).await, expected, "{}", database.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_backup_is_brought_up_to_date() {
+    for database in databases() {
+        let store = database.open().await;
+        fill(&store).await;
+        // The oldest there can be: before the first step there was nothing.
+        let oldest = ended(&[json!({ "backup": "aether", "format": 1, "migration": 0 })], &json!({}));
+        let summary = Summary { rows: 0, migration: 0, erased_users: 0 };
+        assert_eq!(restored(&store, &oldest, true).await, Ok(summary), "{}", database.name);
+        let status = store.migration_status().await.unwrap();
+        assert_eq!((status.applied, status.pending), (vec![1], vec![]), "{}", database.name);
+        assert_eq!(backup(&store).await.1.rows, 1, "{}: what was erased is still known", database.name);
+        add(&store, 1).await;
+        assert_eq!(backup(&store).await.1.rows, 14, "{}", database.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_that_was_cut_off_anywhere_is_refused_and_the_database_stays_as_it_was() {
+    for database in databases() {
+        let store = database.open().await;
+        fill(&store).await;
+        let (bytes, _) = backup(&store).await;
+        add(&store, 3).await;
+        let before = rows(&store).await;
+        let step = if database.name == "memory" { 7 } else { 501 };
+        for end in (0..bytes.len()).step_by(step).chain([bytes.len() - 1]) {
+            let refused = restored(&store, &bytes[..end], true).await.unwrap_err();
+            assert!(matches!(&refused, StoreError::Refused(why) if why.contains("damaged")), "{end}: {refused:?}");
+        }
+        assert_eq!(rows(&store).await, before, "{}", database.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_that_was_changed_anywhere_is_refused_and_the_database_stays_as_it_was() {
+    for database in databases() {
+        let store = database.open().await;
+        fill(&store).await;
+        let (bytes, _) = backup(&store).await;
+        add(&store, 3).await;
+        let before = rows(&store).await;
+        let step = if database.name == "memory" { 11 } else { 503 };
+        for place in (0..bytes.len()).step_by(step) {
+            let mut changed = bytes.clone();
+            changed[place] ^= 1;
+            let refused = restored(&store, &changed, true).await.unwrap_err();
+            assert!(matches!(refused, StoreError::Refused(_)), "{place}: {refused:?}");
+        }
+        assert_eq!(rows(&store).await, before, "{}", database.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_backup_of_this_program_is_refused_with_its_reason() {
+    let header = json!({ "backup": "aether", "format": 1, "migration": 1 });
+    let table = json!({ "t": "erasures", "columns": [["user_id", "uuid"], ["erased_at", "integer"]] });
+    let row = |id: &str| json!({ "t": "erasures", "r": [id, 1] });
+    let id = "00000000-0000-0000-0000-000000000001";
+    let one = json!({ "erasures": 1 });
+    let cases = [
+        (b"a letter".to_vec(), "damaged"),
+        (b"{\"a\":1}\n".to_vec(), "no backup of Aether"),
+        (ended(&[json!({ "backup": "aether", "format": 2, "migration": 1 })], &json!({})), "newer version"),
+        (ended(&[json!({ "backup": "aether", "format": 1, "migration": 2 })], &json!({})), "newer version"),
+        (ended(&[json!({ "backup": "aether", "format": 1, "migration": -1 })], &json!({})), "no backup"),
+        (ended(std::slice::from_ref(&header), &json!({})), "a table is missing"),
+        (ended(&[header.clone(), row(id)], &one), "not among the others"),
+        (ended(&[header.clone(), table.clone(), json!({ "t": "users", "r": [] })], &one), "not among the others"),
+        (ended(&[header.clone(), table.clone(), table.clone()], &one), "begins twice"),
+        (ended(&[header.clone(), table.clone(), row("x")], &one), "does not fit"),
+        (ended(&[header.clone(), table.clone(), json!({ "t": "erasures", "r": [id] })], &one), "does not fit"),
+        (ended(&[header.clone(), table.clone(), json!({ "t": "erasures", "r": [id, null] })], &one), "cannot be kept"),
+        (ended(&[header.clone(), table.clone(), row(id), row(id)], &one), "cannot be kept"),
+        (ended(&[header.clone(), table.clone(), row(id)], &json!({ "erasures": 2 })), "as many rows"),
+        (ended(&[header.clone(), json!({ "t": "schema_migrations", "columns": [] })], &one), "not one of this program"),
+        (ended(&[header.clone(), json!({ "t": "erasures", "columns": [["x", "uuid"]] })], &one), "not one of this"),
+        ([ended(&[header], &json!({})), b" ".to_vec()].concat(), "damaged"),
+    ];
+    for database in databases() {
+        let store = database.open().await;
+        for (bytes, reason) in &cases {
+            let refused = restored(&store, bytes, false).await.unwrap_err();
+            assert!(matches!(&refused, StoreError::Refused(why) if why.contains(reason)), "{reason}: {refused:?}");
+        }
+        assert_eq!(backup(&store).await.1.rows, 0, "{}", database.name);
+    }
+}
+
+/// Takes so many bytes and no more, as a full disk does.
+struct Full(usize);
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(self.0);
+        self.0 -= taken;
+        if taken == 0 { Err(io::Error::other("the disk is full")) } else { Ok(taken) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_that_cannot_be_written_says_so_and_the_store_goes_on() {
+    for database in databases() {
+        let store = database.open().await;
+        fill(&store).await;
+        for room in [0, 10, 1_000] {
+            let refused = back_up(&store, Full(room), |_| {}).await.err().unwrap();
+            assert!(matches!(&refused, StoreError::Refused(why) if why.contains("disk is full")), "{refused:?}");
+        }
+        store.ping().await.unwrap();
+        add(&store, 3).await;
+    }
+}

@@ -1,0 +1,62 @@
+//! Encrypted connections to PostgreSQL.
+
+use aether_metrics::Registry;
+use aether_store::{Database, Settings, Store, StoreError};
+use aether_testkit_postgres::Cluster;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+
+/// A cluster that has a certificate, and the file of the authority that signed it.
+fn encrypted_cluster(name: &str) -> Option<(Cluster, std::path::PathBuf)> {
+    let mut cluster = aether_testkit_store::cluster()?;
+    let mut authority = CertificateParams::default();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, &authority).unwrap();
+    cluster.encrypt(&certificate.pem(), &key.serialize_pem()).unwrap();
+    let file = cluster.folder().join("authority.pem");
+    std::fs::write(&file, authority.pem()).unwrap();
+    cluster.start().unwrap();
+    Some((cluster, file))
+}
+
+async fn open(url: String) -> Result<Store, StoreError> {
+    Store::open(&Settings { connections: 1, ..Settings::new(Database::Postgres(url)) }, &Registry::new()).await
+}
+
+/// Whether the connection is encrypted, as PostgreSQL sees it.
+async fn is_encrypted(store: &Store) -> bool {
+    let select = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+    store.read(move |transaction| transaction.row(select, &[], |row| row.get(0))).await.unwrap().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_whose_certificate_is_known_is_reached_encrypted() {
+    let Some((cluster, authority)) = encrypted_cluster("localhost") else { return };
+    let url = cluster.url().replace("127.0.0.1", "localhost");
+    for mode in ["require", "verify-full", "prefer"] {
+        let store = open(format!("{url}?sslmode={mode}&sslrootcert={}", authority.display())).await.unwrap();
+        assert!(is_encrypted(&store).await, "{mode}");
+    }
+    assert!(!is_encrypted(&open(format!("{url}?sslmode=disable")).await.unwrap()).await);
+    assert!(!is_encrypted(&open(url).await.unwrap()).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_whose_certificate_is_unknown_or_of_another_name_is_refused() {
+    let Some((cluster, authority)) = encrypted_cluster("elsewhere.example") else { return };
+    let url = cluster.url().replace("127.0.0.1", "localhost");
+    let unknown = open(format!("{url}?sslmode=require")).await.err().unwrap();
+    assert!(unknown.to_string().contains("sslrootcert"), "{unknown}");
+    let other = open(format!("{url}?sslmode=require&sslrootcert={}", authority.display())).await.err().unwrap();
+    assert!(other.to_string().contains("certificate"), "{other}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_cannot_encrypt_is_refused_where_that_is_required() {
+    let Some(database) = aether_testkit_store::postgres() else { return };
+    let Database::Postgres(url) = &database.database else { unreachable!() };
+    let refused = open(format!("{url}?sslmode=require")).await.err().unwrap();
+    assert!(refused.to_string().contains("TLS"), "{refused}");
+    assert!(!is_encrypted(&open(format!("{url}?sslmode=prefer")).await.unwrap()).await);
+}

@@ -1,0 +1,52 @@
+//! A server whose clients move coins by events: `mint` gives some to whoever asks, `transfer` moves some to another.
+//!
+//! Wallets are for the server's own code alone, so this is the code; the answer to the event acknowledges the change.
+
+use aether_server::Server;
+use aether_server::services::operation::Event;
+use aether_server::services::wallet::{Amounts, WalletUpdate};
+use aether_server::services::{Code, Refusal, Services};
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+use uuid::Uuid;
+
+fn main() -> ExitCode {
+    let services: Arc<OnceLock<Arc<Services>>> = Arc::default();
+    let opened = Arc::clone(&services);
+    Server::new("bank", env!("CARGO_PKG_VERSION"))
+        .on_start(async move |services| {
+            let _ = opened.set(services);
+            Ok(())
+        })
+        .before::<Event, _>(move |context, event| {
+            let services = Arc::clone(services.get().expect("clients come in after the start"));
+            async move {
+                let caller = context.caller.user().map(|identity| identity.user);
+                let caller = caller.ok_or(Refusal::new(Code::Unauthenticated, "Sign in first."))?;
+                let updates = updates(caller, &event.name, &event.properties)?;
+                services.wallets.update(updates, true).await?;
+                Ok(Some(event))
+            }
+        })
+        .main()
+}
+
+fn updates(caller: Uuid, name: &str, properties: &BTreeMap<String, String>) -> Result<Vec<WalletUpdate>, Refusal> {
+    let property = |name: &str| properties.get(name).ok_or_else(|| Refusal::invalid(format!("{name} is missing.")));
+    let coins: i64 = property("coins")?.parse().map_err(|_| Refusal::invalid("coins is no number."))?;
+    let metadata = serde_json::json!({ "id": property("id")? }).to_string();
+    let update = |user: Uuid, coins: i64| WalletUpdate {
+        user,
+        changes: Amounts::from([("coins".to_owned(), coins)]),
+        metadata: metadata.clone(),
+    };
+    match name {
+        "mint" => Ok(vec![update(caller, coins)]),
+        "transfer" => {
+            let to = Uuid::try_parse(property("to")?).map_err(|_| Refusal::invalid("to is no id."))?;
+            Ok(vec![update(caller, -coins), update(to, coins)])
+        }
+        _ => Err(Refusal::invalid("There are mint and transfer.")),
+    }
+}

@@ -1,0 +1,87 @@
+//! A server as a process of its own, which can be killed.
+
+use crate::DEADLINE;
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::OnceLock;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+/// The program `aether` as the sources have it now.
+///
+/// # Panics
+/// If it cannot be built.
+pub fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        // A build for tests has the tests in `deps` beside the programs.
+        let tests = std::env::current_exe().expect("a test is a file");
+        let folder = tests.parent().and_then(Path::parent).expect("tests are in a folder of the build");
+        let profile = if folder.ends_with("release") { "release" } else { "dev" };
+        let arguments = ["build", "--quiet", "-p", "aether", "--profile", profile];
+        let built = std::process::Command::new(env!("CARGO")).args(arguments).status();
+        assert!(built.expect("cargo is there").success(), "the program can be built");
+        folder.join("aether")
+    })
+}
+
+/// A program with these arguments, without the settings of whoever runs the tests. It ends with the test.
+#[must_use]
+pub fn command(program: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).kill_on_drop(true).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("AETHER_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// A server that runs, on free ports of loopback.
+pub struct Process {
+    /// Where pages, the API and WebSockets are.
+    pub http: SocketAddr,
+    /// Where metrics and profiles are.
+    pub admin: SocketAddr,
+    /// The process itself.
+    pub child: Child,
+}
+
+impl Process {
+    /// Starts a server with a folder for its data and with settings, such as `api.logins_per_second=5`, and waits until it
+    /// listens. What it logs is in a file beside the folder.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub async fn serve(program: &Path, data_dir: &Path, settings: &[&str]) -> Process {
+        let log = data_dir.with_extension("log");
+        let data_dir = data_dir.to_str().expect("folders of tests are text");
+        let address = "127.0.0.1:0";
+        let mut arguments = vec!["serve", "--data-dir", data_dir, "--address", address, "--admin-address", address];
+        arguments.extend(settings.iter().flat_map(|setting| ["--set", setting]));
+        let words = File::create(&log).expect("the log can be written beside the data");
+        let mut child = command(program, &arguments).stderr(words).spawn().expect("the program starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let line = timeout(DEADLINE, lines.next_line()).await.expect("it says where it is").expect("it can be read");
+        let why = || std::fs::read_to_string(&log).unwrap_or_default();
+        let line = line.unwrap_or_else(|| panic!("it does not listen: {}", why()));
+        let line: serde_json::Value = serde_json::from_str(&line).expect("it is JSON");
+        let address = |name: &str| {
+            let address = line["listening"][name].as_str().expect("it has an address");
+            address.parse().expect("it is an address")
+        };
+        Process { http: address("http"), admin: address("admin"), child }
+    }
+
+    /// Ends it at once, as `kill -9` does.
+    ///
+    /// # Panics
+    /// If it has ended before.
+    pub async fn kill(mut self) {
+        let ended = self.child.try_wait().expect("it can be asked");
+        assert!(ended.is_none(), "it ended by itself: {ended:?}");
+        self.child.kill().await.expect("it can be killed");
+    }
+}

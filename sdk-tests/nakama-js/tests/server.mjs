@@ -1,0 +1,126 @@
+// A server of its own for each file of tests, and what goes over the wire to it.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, before } from "node:test";
+import { Client } from "@heroiclabs/nakama-js";
+
+const PROGRAM = process.env.AETHER_PROGRAM;
+const DATABASE = process.env.AETHER_DATABASE_URL;
+
+/** What was answered last, as it came: the SDK shows less of it. */
+export const wire = { status: 0, headers: new Headers(), text: "" };
+
+const sent = globalThis.fetch;
+globalThis.fetch = async (...request) => {
+  const response = await sent(...request);
+  wire.status = response.status;
+  wire.headers = response.headers;
+  wire.text = await response.clone().text();
+  return response;
+};
+
+// The SDK never clears the timers of its requests; they are not to keep the tests from ending.
+const { setTimeout: timer } = globalThis;
+globalThis.setTimeout = (...call) => timer(...call).unref();
+
+/** The last answer as JSON. */
+export function answered() {
+  return JSON.parse(wire.text);
+}
+
+/** Starts the program before the tests of a file and ends it after them; the answer is filled in then. */
+export function serve(...settings) {
+  assert.ok(PROGRAM, "AETHER_PROGRAM says where the program is; `cargo xtask sdk` sets it");
+  const server = { url: "", host: "", port: "" };
+  let child;
+  let folder;
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), "aether-sdk-"));
+    const args = ["serve", "--data-dir", folder, "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0"];
+    const database = DATABASE ? [`database.url=${DATABASE}`] : [];
+    for (const setting of ["log.filter=warn", ...database, ...settings]) args.push("--set", setting);
+    // Variables of this name are settings of the server, and ours are none.
+    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("AETHER_")));
+    child = spawn(PROGRAM, args, { env, stdio: ["ignore", "pipe", "inherit"] });
+    const [line] = await Promise.race([once(child), ended(child)]);
+    const address = JSON.parse(line).listening.http;
+    [server.host, server.port] = address.split(":");
+    server.url = `http://${address}`;
+  });
+  after(async () => {
+    const gone = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGTERM");
+    await gone;
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return server;
+}
+
+function once(child) {
+  return new Promise((resolve) => createInterface({ input: child.stdout }).once("line", (line) => resolve([line])));
+}
+
+function ended(child) {
+  return new Promise((_, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code) => reject(new Error(`the program ended with ${code} before it listened`)));
+  });
+}
+
+/** A client of the SDK. */
+export function client(server, key = "defaultkey") {
+  return new Client(key, server.host, server.port, false);
+}
+
+/** A name that nobody has yet, also not on a database that was used before. */
+export function fresh(word) {
+  return `${word}-${randomUUID()}`;
+}
+
+/** A new user: a client and its session. */
+export async function user(server, word = "user") {
+  const own = client(server);
+  const session = await own.authenticateDevice(fresh("device"), true, fresh(word));
+  return { client: own, session, id: session.user_id, name: session.username };
+}
+
+const STATUS_OF_CODE = { 3: 400, 5: 404, 6: 409, 7: 403, 8: 429, 9: 400, 12: 501, 14: 503, 16: 401 };
+
+/** Asserts that a call is refused, in exactly the form that clients know. */
+export async function refused(call, code, message) {
+  const response = await call.then(
+    () => assert.fail("it was not refused"),
+    (thrown) => thrown,
+  );
+  assert.ok(response instanceof Response, `the SDK throws the response, not ${response}`);
+  const body = JSON.parse(wire.text);
+  assert.deepEqual(Object.keys(body).sort(), ["code", "message"]);
+  assert.equal(body.code, code, body.message);
+  assert.equal(response.status, STATUS_OF_CODE[code], body.message);
+  if (message instanceof RegExp) assert.match(body.message, message);
+  else if (message) assert.equal(body.message, message);
+  assert.ok(body.message.length > 0);
+  assert.equal(response.headers.get("content-type"), "application/json");
+  assert.equal(response.headers.get("www-authenticate"), code === 16 ? body.message : null);
+}
+
+/** Asserts that a text is a time by RFC 3339, of just now. */
+export function justNow(text) {
+  assert.match(text, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
+  const seconds = Math.abs(Date.now() - Date.parse(text)) / 1000;
+  assert.ok(seconds < 60, `${text} is ${seconds} s from now`);
+}
+
+/** Sends a request without the SDK. */
+export function send(server, method, path, { token, key, body, headers = {} } = {}) {
+  const authorization = token ? `Bearer ${token}` : key ? `Basic ${btoa(`${key}:`)}` : undefined;
+  const all = { ...(authorization && { authorization }), ...headers };
+  const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+  return fetch(server.url + path, { method, headers: all, body: text });
+}

@@ -1,0 +1,45 @@
+//! The server, killed under load again and again.
+
+use std::ffi::OsString;
+
+use lexopt::Arg::Long;
+use lexopt::ValueExt;
+
+use super::{Command, postgres};
+use crate::failure::Outcome;
+use crate::process;
+use crate::project::Project;
+
+pub const COMMAND: Command = Command {
+    name: "durability",
+    summary: "Kills the server under load, again and again, and counts what it kept.",
+    help: "
+Usage: cargo xtask durability [--rounds N]
+
+  --rounds N   how often each server is killed, 20 if not given
+
+Clients write objects, scores, accounts and wallets on SQLite and on PostgreSQL
+while the server is killed with SIGKILL and started again. It fails if anything
+that was acknowledged is missing, or anything was done twice. `cargo xtask test`
+does the same with 3 rounds.",
+    run,
+};
+
+const ROUNDS_DEFAULT: u32 = 20;
+
+fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let mut rounds = ROUNDS_DEFAULT;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("rounds") => rounds = parser.value()?.parse()?,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let database = postgres::running(project)?;
+    let mut command = project.cargo();
+    command.envs(database.environment()).env("DURABILITY_ROUNDS", rounds.to_string());
+    command.args(["test", "--package", "aether-testkit-server", "--test", "durability"]);
+    // One after the other, with its figures.
+    process::run(command.args(["--", "--nocapture", "--test-threads=1"]))
+}

@@ -1,0 +1,100 @@
+//! PostgreSQL for the tests, in a cluster of the project's own.
+
+use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::PathBuf;
+
+use aether_testkit_postgres::{Cluster, REQUIRED_VARIABLE, Trouble, URL_VARIABLE, can_enter, is_installed};
+use lexopt::Arg::Value;
+
+use super::{Command, text};
+use crate::failure::{Failure, Outcome};
+use crate::packages::{self, Package};
+use crate::project::Project;
+
+pub const COMMAND: Command = Command {
+    name: "postgres",
+    summary: "Starts and stops the PostgreSQL that the tests use.",
+    help: "
+Usage: cargo xtask postgres start|stop|status
+
+  start    makes a new cluster, starts it, and shows its connection string
+  stop     stops it and throws its data away
+  status   shows its connection string, or fails if it does not run
+
+`cargo xtask test` starts one if none runs, and stops it afterwards. To run
+tests by hand on PostgreSQL too, start it and set TEST_POSTGRES_URL to what is
+shown.",
+    run,
+};
+
+/// What it takes.
+pub const PACKAGES: &[Package] = &[Package {
+    debian: "postgresql",
+    purpose: "PostgreSQL, one of the two databases that the data layer is tested on",
+    present: is_installed,
+}];
+
+/// PostgreSQL as the tests find it. When this is dropped it is stopped, if it was started for this.
+pub struct Running(Cluster);
+
+impl Running {
+    /// What tests have to have in their environment.
+    pub fn environment(&self) -> [(&'static str, String); 2] {
+        [(URL_VARIABLE, self.0.url()), (REQUIRED_VARIABLE, "1".to_owned())]
+    }
+}
+
+/// The cluster of this project, which is started if it does not run.
+pub fn running(project: &Project) -> Result<Running, Failure> {
+    packages::ensure(PACKAGES)?;
+    let folder = folder(project);
+    if let Some(cluster) = Cluster::running(&folder) {
+        return Ok(Running(cluster));
+    }
+    let mut cluster = Cluster::create(&folder)?;
+    cluster.start()?;
+    Ok(Running(cluster))
+}
+
+fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let word = match parser.next()? {
+        Some(Value(word)) => text(word)?,
+        Some(other) => return Err(other.unexpected().into()),
+        None => return Err(Failure::new("say `start`, `stop` or `status`")),
+    };
+    match (word.as_str(), Cluster::running(&folder(project))) {
+        ("start", _) => {
+            let Running(mut cluster) = running(project)?;
+            cluster.leave_running();
+            println!("{}", cluster.url());
+            Ok(())
+        }
+        ("stop", Some(mut cluster)) => Ok(cluster.discard()?),
+        ("stop", None) => Ok(()),
+        ("status", Some(cluster)) => {
+            println!("{}", cluster.url());
+            Ok(())
+        }
+        ("status", None) => Err(Failure::new("it does not run; `cargo xtask postgres start` starts it")),
+        _ => Err(Failure::new(format!("`{word}` is not one of `start`, `stop` and `status`"))),
+    }
+}
+
+/// In the build folder; elsewhere if the one who runs PostgreSQL, who is not root, may not enter that.
+fn folder(project: &Project) -> PathBuf {
+    let name = "aether-postgres";
+    if std::fs::create_dir_all(&project.target).is_ok() && can_enter(&project.target) {
+        return project.target.join(name);
+    }
+    let mut hasher = DefaultHasher::new();
+    project.root.hash(&mut hasher);
+    std::env::temp_dir().join(format!("{name}-{:016x}", hasher.finish()))
+}
+
+impl From<Trouble> for Failure {
+    fn from(trouble: Trouble) -> Self {
+        Self::new(trouble.to_string())
+    }
+}
