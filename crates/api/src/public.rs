@@ -167,7 +167,6 @@ pub fn router(api: Api) -> Router {
     let requests = Router::new()
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
-        .route("/healthcheck", get(async || Json(json!({}))))
         .route("/api/server", get(server))
         .route("/api/rooms", get(rooms))
         .route("/api/guest", post(guest))

@@ -46,6 +46,9 @@ impl Provider for Trusting {
     }
 }
 
+/// Writes the body of a request that says who someone is.
+type BodyOf<'a> = &'a dyn Fn(&str) -> Value;
+
 struct World {
     router: Router,
     services: Arc<Services>,
@@ -268,7 +271,7 @@ async fn every_provider_of_the_protocol_signs_in_links_and_unlinks() {
         })
     };
     let steam = |token: &str| json!({ "account": { "token": token }, "sync": true });
-    let ways: [(&str, &dyn Fn(&str) -> Value, &dyn Fn(&str) -> Value, &str, &str); 7] = [
+    let ways: [(&str, BodyOf<'_>, BodyOf<'_>, &str, &str); 7] = [
         ("apple", &token, &token, "apple_id", ""),
         ("facebook", &token, &token, "facebook_id", ""),
         ("facebookinstantgame", &instant, &instant, "facebook_instant_game_id", ""),

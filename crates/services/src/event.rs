@@ -27,7 +27,8 @@ pub struct Event {
     pub external: bool,
 }
 
-type Handler = Box<dyn Fn(&Context, &Event) + Send + Sync>;
+/// What is told of events.
+pub type Handler = Box<dyn Fn(&Context, &Event) + Send + Sync>;
 
 /// Passes events on.
 pub struct Events {

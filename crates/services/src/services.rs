@@ -1,9 +1,8 @@
 //! All services of a server, together.
 
 use crate::account::{self, Accounts};
-use crate::caller::Context;
 use crate::clock::Clock;
-use crate::event::{Event, Events};
+use crate::event::{Events, Handler};
 use crate::hooks::Hooks;
 use crate::leaderboard::Leaderboards;
 use crate::multi_update::MultiUpdates;
@@ -39,7 +38,7 @@ pub struct Extensions {
     /// What runs before and after operations.
     pub hooks: Hooks,
     /// What is told of events.
-    pub event_handlers: Vec<Box<dyn Fn(&Context, &Event) + Send + Sync>>,
+    pub event_handlers: Vec<Handler>,
 }
 
 /// All services of a server. The server's own code calls them too.

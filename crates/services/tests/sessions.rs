@@ -231,6 +231,27 @@ async fn variables_have_limits() {
 }
 
 #[tokio::test]
+async fn whatever_variables_and_names_are_allowed_make_tokens_that_count() {
+    let world = World::new(SETTINGS).await;
+    let user = world.user("alice").await;
+    let letters = ["\"", "\\", "\u{1}", "é", "名", "🎮", "~"];
+    for letter in letters {
+        // As many as are taken.
+        let variables = (0..600).rev().map(|count| BTreeMap::from([("v".to_owned(), letter.repeat(count))]));
+        let username = letter.repeat(128 / letter.len());
+        for variables in variables {
+            let beginning = Beginning { variables: variables.clone(), username: &username, ..beginning(user) };
+            let Ok(pair) = world.sessions.start(beginning).await else { continue };
+            let identity = world.sessions.check(&pair.access).expect("a token that was given out counts");
+            assert_eq!((identity.variables, identity.username), (variables, username));
+            let again = world.sessions.refresh(&pair.refresh, BTreeMap::new()).await;
+            again.expect("so does the one to refresh it");
+            break;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_lost_database_is_told_and_nothing_is_forgotten() {
     let world = World::new(SETTINGS).await;
     let user = world.user("alice").await;

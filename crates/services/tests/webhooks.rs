@@ -2,7 +2,7 @@
 
 use aether_metrics::Registry;
 use aether_services::clock::{Clock, ManualClock};
-use aether_services::event::{Event, Events};
+use aether_services::event::{Event, Events, Handler};
 use aether_services::outgoing::{self, Outgoing};
 use aether_services::webhook::{Settings, Webhooks};
 use aether_services::{Code, Context};
@@ -133,8 +133,7 @@ async fn events_reach_the_handlers_and_the_outbox() {
     let world = World::new("http://127.0.0.1:9/", true).await;
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&seen);
-    let handler: Box<dyn Fn(&Context, &Event) + Send + Sync> =
-        Box::new(move |_, event| noted.lock().expect("no handler panics").push(event.clone()));
+    let handler: Handler = Box::new(move |_, event| noted.lock().expect("no handler panics").push(event.clone()));
     let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
     let events = Events::new(world.store.clone(), clock, vec![handler], true);
     let event = Event {

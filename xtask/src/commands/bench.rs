@@ -71,6 +71,7 @@ const BENCHES: &[Bench] = &[
     bench("world", "aether-engine", "world"),
     bench("rooms", "aether-engine", "rooms"),
     bench("rank", "aether-ranks", "rank"),
+    bench("store", "aether-store", "store"),
     network("relay"),
     network("crowd"),
     network("spatial-300"),

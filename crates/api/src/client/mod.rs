@@ -19,13 +19,13 @@ mod session;
 mod storage;
 
 pub use access::Keys;
-pub(crate) use answer::Refused;
 pub use rate::{RateSettings, Rates};
 pub(crate) use routes::{Routes, Serve};
 
 use crate::peer::{Peer, PeerAddress, TrustedProxies};
 use aether_services::{Caller, Context, Identity, Refusal, Services, refusal};
 use axum::Router;
+use axum::routing::get;
 use http::HeaderMap;
 use std::sync::Arc;
 
@@ -88,4 +88,5 @@ fn routes() -> Routes {
         .with(purchase::routes)
         .with(session::routes)
         .with(storage::routes)
+        .own("/healthcheck", get(async || answer::answer(&aether_messages::Empty::default())))
 }

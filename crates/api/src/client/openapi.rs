@@ -1,15 +1,18 @@
 //! The description of the client API by OpenAPI 3.1: made from the table of routes and the definitions of the messages,
 //! so that it cannot tell of anything else than what is served.
 
+mod own;
 mod schema;
 
 use super::access::Access;
+use super::query::PAIRS_MAX;
 use super::routes::{Route, Routes, Source};
 use aether_messages::operation::{self, Operation, Visitor};
 use aether_messages::prost::Name as _;
 use axum::body::Bytes;
 use axum::routing::get;
-use http::header;
+use http::{Method, header};
+use own::Own;
 use schema::{Definitions, Field};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,14 +28,15 @@ impl Routes {
     }
 }
 
-/// The description of these routes.
-pub(super) fn document(table: &[Route]) -> Value {
+/// The description of these routes, and of those that are our own.
+fn document(table: &[Route]) -> Value {
     let mut writer = Writer { definitions: Definitions::read(), messages: messages(), operations: BTreeSet::new() };
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
-    for route in table {
-        let operation = writer.operation(route);
-        paths.entry(route.path).or_default().insert(route.method.as_str().to_ascii_lowercase(), operation);
-    }
+    let mut add = |path: &'static str, method: &Method, operation: Value| {
+        paths.entry(path).or_default().insert(method.as_str().to_ascii_lowercase(), operation);
+    };
+    table.iter().for_each(|route| add(route.path, &route.method, writer.operation(route)));
+    own::operations().iter().for_each(|own| add(own.path, &own.method, own_operation(own)));
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -122,27 +126,11 @@ impl Writer {
             // The body is the whole request, but for what the path says already.
             _ => Some(self.definitions.reference(request)),
         };
-        let parameters: Vec<Value> = in_address.iter().map(|field| parameter(route.path, field)).collect();
+        let parameters: Vec<Value> =
+            in_address.iter().map(|field| parameter(route.path, &field.name, &field.schema)).collect();
         let answer = self.definitions.reference(answer);
-        let noun = route.path.split('/').nth(2).unwrap_or(route.operation);
-        let scheme = match route.access {
-            Access::User => "session",
-            Access::ServerKey => "serverKey",
-        };
-        let mut written = json!({
-            "operationId": self.id(route.operation),
-            "tags": [noun],
-            "security": [{ scheme: [] }],
-            "parameters": parameters,
-            "responses": {
-                "200": { "description": "It was done.", "content": { "application/json": { "schema": answer } } },
-                "default": { "$ref": "#/components/responses/Refused" },
-            },
-        });
-        if let Some(schema) = body {
-            written["requestBody"] = json!({ "content": { "application/json": { "schema": schema } } });
-        }
-        written
+        let id = self.id(route.operation);
+        operation(id, (route.path, Some(route.access)), parameters, body, answer)
     }
 
     /// The name of an operation; a second route to it has a number behind it.
@@ -155,17 +143,58 @@ impl Writer {
     }
 }
 
-fn parameter(path: &str, field: &Field) -> Value {
-    let is_in_path = path.contains(&format!("{{{}}}", field.name));
+fn own_operation(own: &Own) -> Value {
+    let names = own.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let text = json!({ "type": "string" });
+    let parameters = names.map(|name| (name, &text)).chain(own.query.iter().map(|(name, schema)| (*name, schema)));
+    let parameters = parameters.map(|(name, schema)| parameter(own.path, name, schema)).collect();
+    operation(own.id.to_owned(), (own.path, own.access), parameters, own.body.clone(), own.answer.clone())
+}
+
+fn operation(
+    id: String,
+    (path, access): (&str, Option<Access>),
+    parameters: Vec<Value>,
+    body: Option<Value>,
+    answer: Value,
+) -> Value {
+    let security = match access {
+        None => json!([]),
+        Some(Access::User) => json!([{ "session": [] }]),
+        Some(Access::ServerKey) => json!([{ "serverKey": [] }]),
+    };
+    let noun = path.split('/').nth(2).unwrap_or("health");
     let mut written = json!({
-        "name": field.name,
+        "operationId": id,
+        "tags": [noun],
+        "security": security,
+        "parameters": parameters,
+        "responses": {
+            "200": { "description": "It was done.", "content": { "application/json": { "schema": answer } } },
+            "431": { "description": "The address and the headers are too long." },
+            "default": { "$ref": "#/components/responses/Refused" },
+        },
+    });
+    if let Some(schema) = body {
+        written["requestBody"] = json!({ "content": { "application/json": { "schema": schema } } });
+    }
+    written
+}
+
+fn parameter(path: &str, name: &str, schema: &Value) -> Value {
+    let is_in_path = path.contains(&format!("{{{name}}}"));
+    let mut written = json!({
+        "name": name,
         "in": if is_in_path { "path" } else { "query" },
         "required": is_in_path,
-        "schema": field.schema,
+        "schema": schema,
     });
     if is_in_path {
         // An empty name would be another path.
         written["schema"]["minLength"] = json!(1);
+    } else if schema["type"] == "array" {
+        // More do not fit into an address.
+        written["schema"]["maxItems"] = json!(PAIRS_MAX);
     }
     written
 }
@@ -192,7 +221,17 @@ mod tests {
         }
         let operations = document["paths"].as_object().expect("paths are an object").values();
         let count: usize = operations.map(|path| path.as_object().map_or(0, Map::len)).sum();
-        assert_eq!(count, table.len(), "nothing else is described");
+        assert_eq!(count, table.len() + own::operations().len(), "nothing else is described");
+    }
+
+    #[test]
+    fn every_route_of_our_own_is_described() {
+        let routes = crate::client::routes();
+        let document = document(&routes.table);
+        assert!(!routes.own.is_empty());
+        for path in routes.own {
+            assert!(document["paths"][path].is_object(), "{path}");
+        }
     }
 
     #[test]
@@ -229,7 +268,7 @@ mod tests {
             let operations = path.as_object().expect("operations by method").values();
             ids.extend(operations.filter_map(|operation| operation["operationId"].as_str()));
         }
-        assert_eq!(ids.len(), table.len());
+        assert_eq!(ids.len(), table.len() + own::operations().len());
     }
 
     #[test]

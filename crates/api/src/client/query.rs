@@ -7,7 +7,7 @@ use serde::forward_to_deserialize_any;
 use std::borrow::Cow;
 
 /// Names and values in an address. The longest list of ids that an operation takes is shorter.
-const PAIRS_MAX: usize = 1_100;
+pub(super) const PAIRS_MAX: usize = 1_100;
 
 /// Names and values, those of the same name together.
 #[derive(Default)]

@@ -13,11 +13,13 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, any, on};
 use axum::{RequestExt, Router};
+use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr};
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// Bytes of a request's body.
@@ -42,6 +44,8 @@ pub(crate) struct Routes {
     router: Router<Desk>,
     /// Each route once: method, path, operation. The API's description is made from it.
     pub(super) table: Vec<Route>,
+    /// The paths of what is no operation of the protocol.
+    pub(super) own: Vec<&'static str>,
 }
 
 /// A route.
@@ -73,18 +77,12 @@ impl Routes {
 
     /// An operation whose request stands in path and query.
     pub fn address<O: Serve>(self, method: Method, path: &'static str) -> Routes {
-        let handler = |State(desk): State<Desk>, request: Request| async move {
-            serve::<O>(desk, request, |asked, _| asked.read()).await
-        };
-        self.add::<O>(method, path, Source::Address, |filter| on(filter, handler))
+        self.add::<O>(method, path, Source::Address, |received| received.asked()?.read())
     }
 
     /// An operation whose request is the body.
     pub fn body<O: Serve>(self, method: Method, path: &'static str) -> Routes {
-        let handler = |State(desk): State<Desk>, request: Request| async move {
-            serve::<O>(desk, request, |_, body| read_json(&body)).await
-        };
-        self.add::<O>(method, path, Source::Body, |filter| on(filter, handler))
+        self.add::<O>(method, path, Source::Body, |received| read_json(&received.body))
     }
 
     /// An operation whose request stands in path and query but for one part, which is the body.
@@ -94,19 +92,16 @@ impl Routes {
         path: &'static str,
         place: fn(&mut O::Request, B),
     ) -> Routes {
-        let handler = move |State(desk): State<Desk>, request: Request| async move {
-            serve::<O>(desk, request, |asked, body| {
-                let mut request = asked.read()?;
-                place(&mut request, read_json(&body)?);
-                Ok(request)
-            })
-            .await
-        };
-        self.add::<O>(method, path, Source::Field, |filter| on(filter, handler))
+        self.add::<O>(method, path, Source::Field, move |received| {
+            let mut request = received.asked()?.read()?;
+            place(&mut request, read_json(&received.body)?);
+            Ok(request)
+        })
     }
 
     /// A route that is no operation of the protocol: something of our own.
     pub fn own(mut self, path: &'static str, handlers: MethodRouter<Desk>) -> Routes {
+        self.own.push(path);
         self.router = self.router.route(path, handlers);
         self
     }
@@ -116,11 +111,23 @@ impl Routes {
         method: Method,
         path: &'static str,
         source: Source,
-        make: impl FnOnce(MethodFilter) -> MethodRouter<Desk>,
+        read: impl Fn(&Received) -> Result<O::Request, Refusal> + Send + Sync + 'static,
     ) -> Routes {
-        let filter = MethodFilter::try_from(method.clone()).expect("routes use the methods of the web");
+        let handler: Handler = Arc::new(move |desk, received| {
+            let request = read(&received);
+            Box::pin(async move {
+                let outcome = match request {
+                    Ok(request) => run::<O>(&desk, &received.call, request).await,
+                    Err(refusal) => Err(refusal),
+                };
+                match outcome {
+                    Ok(message) => answer(&message),
+                    Err(refusal) => Refused(refusal).into_response(),
+                }
+            })
+        });
+        self.router = self.router.route(path, on_method(&method, O::ACCESS, handler));
         self.table.push(Route { method, path, operation: O::NAME, access: O::ACCESS, source });
-        self.router = self.router.route(path, make(filter));
         self
     }
 
@@ -136,34 +143,49 @@ impl Routes {
     }
 }
 
-/// Reads a request, has it served with what is around it, and writes the answer.
-async fn serve<O: Serve>(
-    desk: Desk,
-    request: Request,
-    read: impl FnOnce(Asked<'_>, Bytes) -> Result<O::Request, Refusal>,
-) -> Response {
-    match try_serve::<O>(&desk, request, read).await {
-        Ok(message) => answer(&message),
-        Err(refusal) => Refused(refusal).into_response(),
+/// What an operation does with a request, its type forgotten: so the way to it is compiled once and not for each.
+type Handler = Arc<dyn Fn(Desk, Received) -> Pin<Box<dyn Future<Output = Response> + Send>> + Send + Sync>;
+
+/// A request whose sender is known and whose body is there.
+struct Received {
+    call: Call,
+    path: Option<RawPathParams>,
+    parts: Parts,
+    body: Bytes,
+}
+
+impl Received {
+    /// What stands in path and query.
+    fn asked(&self) -> Result<Asked<'_>, Refusal> {
+        let mut asked = Asked::default();
+        for (name, value) in self.path.iter().flat_map(RawPathParams::iter) {
+            asked.add(Cow::Borrowed(name), Cow::Borrowed(value));
+        }
+        asked.add_query(self.parts.uri.query().unwrap_or(""))?;
+        Ok(asked)
     }
 }
 
-async fn try_serve<O: Serve>(
-    desk: &Desk,
-    mut request: Request,
-    read: impl FnOnce(Asked<'_>, Bytes) -> Result<O::Request, Refusal>,
-) -> Result<O::Answer, Refusal> {
-    let call = desk.receive(O::ACCESS, &request)?;
+fn on_method(method: &Method, access: Access, handler: Handler) -> MethodRouter<Desk> {
+    let filter = MethodFilter::try_from(method.clone()).expect("routes use the methods of the web");
+    on(filter, move |State(desk): State<Desk>, request: Request| async move {
+        match take_in(&desk, access, request).await {
+            Ok(received) => handler(desk, received).await,
+            Err(refusal) => Refused(refusal).into_response(),
+        }
+    })
+}
+
+async fn take_in(desk: &Desk, access: Access, mut request: Request) -> Result<Received, Refusal> {
+    let call = desk.receive(access, &request)?;
     let path = request.extract_parts::<RawPathParams>().await.ok();
     let (parts, body) = request.into_parts();
-    let body = read_body(body).await?;
-    let mut asked = Asked::default();
-    for (name, value) in path.iter().flat_map(RawPathParams::iter) {
-        asked.add(Cow::Borrowed(name), Cow::Borrowed(value));
-    }
-    asked.add_query(parts.uri.query().unwrap_or(""))?;
-    let request = read(asked, body)?;
-    desk.services().hooks.run::<O, _>(&call.context, request, |request| O::serve(desk, &call, request)).await
+    Ok(Received { call, path, parts, body: read_body(body).await? })
+}
+
+/// Has a request served, with what is around it.
+async fn run<O: Serve>(desk: &Desk, call: &Call, request: O::Request) -> Result<O::Answer, Refusal> {
+    desk.services().hooks.run::<O, _>(&call.context, request, |request| O::serve(desk, call, request)).await
 }
 
 impl Desk {

@@ -256,9 +256,9 @@ fn identity_of(identity: tokens::Identity) -> Option<Identity> {
 }
 
 fn check_variables(variables: &BTreeMap<String, String>) -> Result<(), Refusal> {
-    let bytes: usize = variables.iter().map(|(name, value)| name.len() + value.len()).sum();
-    if variables.len() > VARIABLES_MAX || bytes > VARIABLES_BYTES_MAX {
-        let sentence = "Session variables are too large: at most 32, with 1024 bytes together.";
+    // As they stand in a token: more than it can hold would be a token that is refused.
+    if variables.len() > VARIABLES_MAX || tokens::plain_json(variables).len() > VARIABLES_BYTES_MAX {
+        let sentence = "Session variables are too large: at most 32, with 1024 bytes of JSON together.";
         return Err(Refusal::new(Code::InvalidArgument, sentence));
     }
     Ok(())

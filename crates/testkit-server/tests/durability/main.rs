@@ -11,7 +11,7 @@ mod wallets;
 use accounts::Newcomers;
 use aether_server::services::clock::SystemClock;
 use aether_server::services::wallet::Wallets;
-use aether_store::Database;
+use aether_store::{Database, Store, StoreError};
 use aether_testkit_server::{Process, program};
 use aether_testkit_store::{TestDatabase, file, postgres};
 use leaderboards::Scorer;
@@ -83,6 +83,7 @@ async fn nothing_is_lost_or_doubled(database: TestDatabase) {
         });
         kill_later(server, round).await;
         (writers, scorers, newcomers) = working.await.expect("clients do not fail");
+        settled(&database).await.close().await;
     }
     let server = place.serve(program()).await;
     let writers = all(writers, |writer| writer.compare(server.http)).await;
@@ -111,7 +112,7 @@ async fn wallets_conserve(database: TestDatabase) {
         let working = tokio::spawn(all(payers, move |payer: Payer| payer.work(address)));
         kill_later(server, round).await;
         payers = working.await.expect("clients do not fail");
-        let store = database.open().await;
+        let store = settled(&database).await;
         wallets::compare(&Wallets::new(store.clone(), Arc::new(SystemClock)), &payers).await;
         store.close().await;
     }
@@ -161,6 +162,22 @@ async fn kill_later(server: Process, round: u32) {
     let ms = 150 + u64::from(round) * 211 % 700;
     tokio::time::sleep(Duration::from_millis(ms)).await;
     server.kill().await;
+}
+
+/// The database once what the dead server asked of it has been done or undone: PostgreSQL finishes what it was sent.
+async fn settled(database: &TestDatabase) -> Store {
+    let store = database.open().await;
+    let busy = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'";
+    while matches!(database.database, Database::Postgres(_)) {
+        let count = store.read(move |transaction| transaction.row(busy, &[], |row| row.get::<i64>(0)));
+        let count: Result<Option<i64>, StoreError> = count.await;
+        if count.expect("it can be asked") == Some(0) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    store
 }
 
 /// Has something done with each, at the same time.

@@ -1,0 +1,110 @@
+//! What the protocol has nothing of, described by hand: its routes are our own, and so are its messages.
+
+use super::super::access::Access;
+use http::Method;
+use serde_json::{Map, Value, json};
+
+/// An operation of our own.
+pub(super) struct Own {
+    pub method: Method,
+    pub path: &'static str,
+    pub id: &'static str,
+    /// What it asks of its caller, if anything.
+    pub access: Option<Access>,
+    /// Names of the query with their schemas.
+    pub query: Vec<(&'static str, Value)>,
+    pub body: Option<Value>,
+    pub answer: Value,
+}
+
+impl Own {
+    fn new(method: Method, path: &'static str, id: &'static str, access: Access) -> Own {
+        Own { method, path, id, access: Some(access), query: Vec::new(), body: None, answer: object([]) }
+    }
+
+    fn takes(self, body: Value) -> Own {
+        Own { body: Some(body), ..self }
+    }
+
+    fn answers(self, answer: Value) -> Own {
+        Own { answer, ..self }
+    }
+}
+
+/// All of them.
+pub(super) fn operations() -> Vec<Own> {
+    let health = Own::new(Method::GET, "/healthcheck", "Healthcheck", Access::ServerKey);
+    let mut all = vec![Own { access: None, ..health }];
+    all.extend(external());
+    all.extend(recovery());
+    all.extend(profiles());
+    all
+}
+
+fn external() -> [Own; 3] {
+    let account = || object([("token", text()), ("vars", json!({ "type": "object", "additionalProperties": text() }))]);
+    let session = json!({ "$ref": "#/components/schemas/Session" });
+    let post = |path, id, access| Own::new(Method::POST, path, id, access).takes(account());
+    let sign_in = post("/v2/account/authenticate/external/{provider}", "AuthenticateExternal", Access::ServerKey);
+    let query = vec![("create", json!({ "type": "boolean" })), ("username", text())];
+    [
+        Own { query, ..sign_in.answers(session) },
+        post("/v2/account/link/external/{provider}", "LinkExternal", Access::User),
+        post("/v2/account/unlink/external/{provider}", "UnlinkExternal", Access::User),
+    ]
+}
+
+fn recovery() -> [Own; 4] {
+    let post = |path, id, access| Own::new(Method::POST, path, id, access);
+    let by_code = object([("code", text())]);
+    [
+        post("/v2/account/password/reset", "RequestPasswordReset", Access::ServerKey)
+            .takes(object([("email", text())])),
+        post("/v2/account/password/confirm", "ResetPassword", Access::ServerKey)
+            .takes(object([("code", text()), ("password", text())])),
+        post("/v2/account/email/verify", "RequestEmailVerification", Access::User),
+        post("/v2/account/email/verify/confirm", "VerifyEmail", Access::ServerKey).takes(by_code),
+    ]
+}
+
+fn profiles() -> [Own; 5] {
+    let profile = || {
+        object([
+            ("id", text()),
+            ("name", text()),
+            ("data", data()),
+            ("active", json!({ "type": "boolean" })),
+            ("create_time", time()),
+            ("update_time", time()),
+        ])
+    };
+    let list = object([("active", text()), ("profiles", json!({ "type": "array", "items": profile() }))]);
+    let new = object([("id", text()), ("name", text()), ("data", data())]);
+    let change = object([("name", text()), ("data", data())]);
+    let own = |method, path, id| Own::new(method, path, id, Access::User);
+    [
+        own(Method::GET, "/v2/profile", "ListProfiles").answers(list),
+        own(Method::POST, "/v2/profile", "CreateProfile").takes(new).answers(profile()),
+        own(Method::PUT, "/v2/profile/{id}", "UpdateProfile").takes(change).answers(profile()),
+        own(Method::DELETE, "/v2/profile/{id}", "DeleteProfile").answers(object([("active", text())])),
+        own(Method::POST, "/v2/profile/{id}/select", "SelectProfile").answers(profile()),
+    ]
+}
+
+fn object<const COUNT: usize>(fields: [(&str, Value); COUNT]) -> Value {
+    let fields: Map<String, Value> = fields.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
+    json!({ "type": "object", "properties": fields })
+}
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+fn time() -> Value {
+    json!({ "type": "string", "format": "date-time" })
+}
+
+/// An object of the game's.
+fn data() -> Value {
+    json!({ "type": "object", "additionalProperties": true })
+}
