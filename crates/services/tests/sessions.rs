@@ -194,8 +194,13 @@ async fn where_one_session_is_allowed_a_new_one_ends_the_others() {
     let user = world.user("alice").await;
     let first = world.start(user).await;
     let second = world.start(user).await;
+    let third = world.start(user).await;
     assert!(world.sessions.check(&first.access).is_err());
-    assert!(world.sessions.check(&second.access).is_ok());
+    assert!(world.sessions.check(&second.access).is_err(), "all of it within one second");
+    assert!(world.sessions.check(&third.access).is_ok());
+    let restarted = world.restarted().await;
+    assert!(restarted.check(&second.access).is_err());
+    assert!(restarted.check(&third.access).is_ok());
 }
 
 #[tokio::test]

@@ -55,11 +55,12 @@ const CHECKS: &str =
 /// A method that an operation does not have is answered by 501, as the protocol has it, and that would count as a defect.
 const SETTINGS: &str = "[phases.coverage]\nunexpected-methods = []\n";
 
-/// Operations that end the session that all others need. The tests of the server have them.
-const ENDINGS: &str = "^(DeleteAccount|SessionLogout)$";
-
 /// Operations for those who have the server key and no session.
 const BY_SERVER_KEY: &str = "^(Authenticate.*|SessionRefresh|RequestPasswordReset|ResetPassword|VerifyEmail)$";
+
+/// The same, and those that end the session that all others need. The tests of the server have them.
+const NOT_BY_SESSION: &str = "^(Authenticate.*|SessionRefresh|RequestPasswordReset|ResetPassword|VerifyEmail\
+    |DeleteAccount|SessionLogout)$";
 
 const PACKAGES: &[Package] = &[Package {
     debian: "python3-venv",
@@ -113,8 +114,8 @@ fn ask(schemathesis: &Path, server: &Server, examples: u32, seed: u64) -> Outcom
     let command = || {
         let mut command = Process::new(schemathesis);
         command.args(["run", &url, "--checks", CHECKS, "--max-examples", &examples, "--seed", &seed]);
-        command.args(["--phases", "examples,coverage,fuzzing", "--exclude-operation-id-regex", ENDINGS]);
-        command.args(["--warnings", "off", "--suppress-health-check", "all", "--no-color"]);
+        command.args(["--phases", "examples,coverage,fuzzing", "--warnings", "off"]);
+        command.args(["--suppress-health-check", "all", "--no-color"]);
         // What it learns from one run is not to change the next.
         command.args(["--generation-database", "none"]);
         command.current_dir(&server.folder);
@@ -122,12 +123,18 @@ fn ask(schemathesis: &Path, server: &Server, examples: u32, seed: u64) -> Outcom
     };
     let signed_in = server.sign_in()?;
     let mut by_session = command();
-    by_session.args(["--exclude-operation-id-regex", BY_SERVER_KEY]);
+    by_session.args(["--exclude-operation-id-regex", NOT_BY_SESSION]);
     by_session.args(["--header", &format!("Authorization: Bearer {signed_in}")]);
     let mut by_server_key = command();
     by_server_key.args(["--include-operation-id-regex", BY_SERVER_KEY]);
     by_server_key.args(["--auth", "defaultkey:"]);
-    run(&mut by_session).and(run(&mut by_server_key))
+    let asked = run(&mut by_session).and(run(&mut by_server_key));
+    // Without the session, all would have been refused and nothing tried.
+    if server.ask("GET", "/v2/account", &format!("Bearer {signed_in}"), "")?.starts_with("HTTP/1.1 200") {
+        asked
+    } else {
+        Err(Failure::new("the session ended in the middle of the run"))
+    }
 }
 
 /// A server with an empty folder for its data. Both end with this.
@@ -164,12 +171,20 @@ impl Server {
 
     /// The token of a new user.
     fn sign_in(&self) -> Result<String, Failure> {
+        let key = "Basic ZGVmYXVsdGtleTo="; // The server key, as it is sent.
+        let path = "/v2/account/authenticate/device?create=true";
+        let answer = self.ask("POST", path, key, r#"{"id":"device of schemathesis"}"#)?;
+        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        let session = parse(body).map_err(|_| Failure::new(format!("the server did not let us in: {answer}")))?;
+        session["token"].as_str().map(str::to_owned).ok_or_else(|| Failure::new(format!("there is no token: {answer}")))
+    }
+
+    /// What is answered to a request, from its status line on.
+    fn ask(&self, method: &str, path: &str, authorization: &str, body: &str) -> Result<String, Failure> {
         let trouble = |error: std::io::Error| Failure::new(format!("{}: {error}", self.http));
-        let body = r#"{"id":"device of schemathesis"}"#;
-        let key = "ZGVmYXVsdGtleTo="; // The server key, as it is sent.
         let request = format!(
-            "POST /v2/account/authenticate/device?create=true HTTP/1.1\r\nhost: {}\r\nauthorization: Basic {key}\r\n\
-             content-length: {}\r\nconnection: close\r\n\r\n{body}",
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nauthorization: {authorization}\r\ncontent-length: {}\r\n\
+             connection: close\r\n\r\n{body}",
             self.http,
             body.len()
         );
@@ -177,9 +192,7 @@ impl Server {
         stream.write_all(request.as_bytes()).map_err(trouble)?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).map_err(trouble)?;
-        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-        let session = parse(body).map_err(|_| Failure::new(format!("the server did not let us in: {answer}")))?;
-        session["token"].as_str().map(str::to_owned).ok_or_else(|| Failure::new(format!("there is no token: {answer}")))
+        Ok(answer)
     }
 }
 

@@ -221,7 +221,11 @@ pub fn end_sessions_of(
     now: i64,
     reason: &str,
 ) -> Result<(), StoreError> {
-    transaction.execute("UPDATE users SET sessions_valid_from = ?2 WHERE id = ?1", values![user, now])?;
+    // As [`Revocations::end_user`] has it: those that began since the last end, within its second, have the second after it.
+    let end = "UPDATE users SET sessions_valid_from =
+            CASE WHEN sessions_valid_from >= ?3 THEN sessions_valid_from + 1000 ELSE ?2 END
+        WHERE id = ?1";
+    transaction.execute(end, values![user, now, now - now.rem_euclid(1_000)])?;
     let close = "UPDATE sessions SET revoked_at = ?2, state = 'closed', reason = ?3
         WHERE user_id = ?1 AND revoked_at IS NULL AND expires_at > ?2";
     transaction.execute(close, values![user, now, reason])?;

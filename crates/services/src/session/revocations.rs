@@ -45,8 +45,11 @@ impl Revocations {
     /// Ends all sessions of a user up to a time.
     pub fn end_user(&self, user: Uuid, valid_from: i64, forget_at: i64) {
         let mut ended = self.ended.write().unwrap_or_else(PoisonError::into_inner);
-        let known = ended.users.entry(user).or_insert((valid_from, forget_at));
-        *known = (known.0.max(valid_from), known.1.max(forget_at));
+        let known = ended.users.get(&user).copied();
+        // Sessions that began since the last end, within its second, were given the second after it.
+        let valid_from = known.map_or(valid_from, |(known, _)| valid_from.max(known + 1));
+        let forget_at = known.map_or(forget_at, |(_, known)| forget_at.max(known));
+        ended.users.insert(user, (valid_from, forget_at));
         drop(ended);
         self.epoch.fetch_add(1, Ordering::Release);
     }

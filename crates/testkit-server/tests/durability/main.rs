@@ -169,15 +169,17 @@ async fn settled(database: &TestDatabase) -> Store {
     let store = database.open().await;
     let busy = "SELECT count(*) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'";
-    while matches!(database.database, Database::Postgres(_)) {
+    if !matches!(database.database, Database::Postgres(_)) {
+        return store;
+    }
+    loop {
         let count = store.read(move |transaction| transaction.row(busy, &[], |row| row.get::<i64>(0)));
         let count: Result<Option<i64>, StoreError> = count.await;
         if count.expect("it can be asked") == Some(0) {
-            break;
+            return store;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    store
 }
 
 /// Has something done with each, at the same time.

@@ -45,8 +45,6 @@ async fn some_write(boards: &Leaderboards, numbers: &mut Numbers) {
     let write = RecordWrite { operator, ..write(owner, score, numbers.below(3) as i64) };
     if numbers.below(10) == 0 {
         boards.delete_record(&Caller::Server, "board", owner).await.unwrap();
-    } else if numbers.below(40) == 0 {
-        boards.write(&Caller::Server, "board", write).await.unwrap();
     } else {
         let record = boards.write(&Caller::Server, "board", write).await.unwrap();
         assert!((1..=10).contains(&record.rank), "{}", record.rank);
@@ -76,6 +74,50 @@ async fn fifty_writers_to_ten_owners_leave_memory_as_the_database_is() {
         assert_eq!(ordered_by_memory(&place, "board").await, expected, "{}", database.name);
         let restarted = place.reopened().await;
         assert_eq!(ordered_by_memory(&restarted, "board").await, expected, "{}", database.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_that_concerns_an_owner_waits_until_memory_has_what_was_committed_before() {
+    // SQLite has one writer, so there it cannot be otherwise.
+    let Some(database) = aether_testkit_store::postgres() else { return };
+    let place = Place::at(&database).await;
+    place.boards.create(Definition::new("board")).await.unwrap();
+    let (ann, bob) = (owner(1), owner(2));
+    place.submit("board", ann, 1).await;
+    place.submit("board", bob, 1).await;
+    for change in 0..3 {
+        let (release, waits) = std::sync::mpsc::channel::<()>();
+        let (started, is_started) = std::sync::mpsc::channel::<()>();
+        let ends = Arc::new(std::sync::Mutex::new((started, waits)));
+        let store = place.store.clone();
+        let earlier = tokio::spawn(async move {
+            let earlier = store.write_in_turn(Leaderboards::turn(ann), move |transaction| {
+                let ends = Arc::clone(&ends);
+                transaction.after_commit(move || {
+                    let ends = ends.lock().unwrap();
+                    ends.0.send(()).unwrap();
+                    ends.1.recv().unwrap();
+                });
+                Ok::<_, StoreError>(())
+            });
+            earlier.await.unwrap();
+        });
+        tokio::task::spawn_blocking(move || is_started.recv().unwrap()).await.unwrap();
+        let boards = Arc::clone(&place.boards);
+        let later = tokio::spawn(async move {
+            match change {
+                0 => drop(boards.write(&Caller::Server, "board", write(ann, 10, 0)).await.unwrap()),
+                1 => drop(boards.delete_record(&Caller::Server, "board", ann).await.unwrap()),
+                _ => boards.forget_owner(ann).await.unwrap(),
+            }
+        });
+        place.submit("board", bob, 10 + change).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert!(!later.is_finished(), "change {change} did not wait");
+        release.send(()).unwrap();
+        earlier.await.unwrap();
+        later.await.unwrap();
     }
 }
 
