@@ -7,8 +7,10 @@
 use crate::refusal::{INTERNAL, Refusal, TOO_OFTEN};
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, Version};
-use std::sync::Arc;
-use tokio::sync::Semaphore;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{Semaphore, oneshot};
 use tracing::error;
 
 /// What a hash costs: memory in KiB, passes over it, lanes.
@@ -29,16 +31,25 @@ const NOBODYS: &str =
 pub(super) struct Passwords {
     /// For those who are at it and those who wait.
     places: Arc<Semaphore>,
-    /// For those who are at it.
-    threads: Arc<Semaphore>,
+    /// To the threads that do it. They are always the same, because each keeps the memory of its last hash for the next.
+    jobs: Sender<Job>,
 }
+
+type Job = Box<dyn FnOnce() + Send>;
 
 impl Passwords {
     /// So many at a time.
     pub fn new(threads: usize) -> Passwords {
         let threads = threads.max(1);
         let places = threads.saturating_mul(1 + WAITING_PER_THREAD);
-        Passwords { places: Arc::new(Semaphore::new(places)), threads: Arc::new(Semaphore::new(threads)) }
+        let (jobs, waiting) = mpsc::channel();
+        let waiting = Arc::new(Mutex::new(waiting));
+        for _ in 0..threads {
+            let waiting = Arc::clone(&waiting);
+            let thread = std::thread::Builder::new().name("passwords".to_owned()).spawn(move || work(&waiting));
+            thread.expect("the system starts threads");
+        }
+        Passwords { places: Arc::new(Semaphore::new(places)), jobs }
     }
 
     /// The hash of a password, in the form in which it is kept.
@@ -66,13 +77,24 @@ impl Passwords {
 
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| TOO_OFTEN)?;
-        let thread = Arc::clone(&self.threads).acquire_owned().await.expect("it is never closed");
-        let done = tokio::task::spawn_blocking(move || {
-            // Held until the work is done, also if whoever asked has gone away.
-            let _held = (place, thread);
-            work()
+        let (done, outcome) = oneshot::channel();
+        let job = Box::new(move || {
+            // Whoever asked may have gone away.
+            let _ = done.send(work());
+            drop(place);
         });
-        done.await.map_err(|_| INTERNAL)
+        self.jobs.send(job).map_err(|_| INTERNAL)?;
+        outcome.await.map_err(|_| INTERNAL)
+    }
+}
+
+/// Does one job after the other, until nobody is left who could ask.
+fn work(waiting: &Mutex<Receiver<Job>>) {
+    loop {
+        let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(job) = job else { return };
+        // Whoever waits for it learns that there is no outcome; the thread goes on.
+        let _ = catch_unwind(AssertUnwindSafe(job));
     }
 }
 
