@@ -1,7 +1,7 @@
 //! The client API: what game clients ask over HTTP, by the protocol that existing client SDKs speak.
 //!
-//! An operation is declared in [`aether_messages::operation`]; here it is given what it does ([`Serve`]) and one or more
-//! routes ([`Routes`]). Everything in between is the same for all: who asks, how often, reading the request, hooks,
+//! An operation is declared in [`aether_messages::operation`]; here it is given what it does (`Serve`) and one or more
+//! routes (`Routes`). Everything in between is the same for all: who asks, how often, reading the request, hooks,
 //! writing the answer.
 
 mod access;

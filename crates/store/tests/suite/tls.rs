@@ -56,7 +56,7 @@ async fn a_server_whose_certificate_is_unknown_or_of_another_name_is_refused() {
 async fn a_server_that_cannot_encrypt_is_refused_where_that_is_required() {
     let Some(database) = aether_testkit_store::postgres() else { return };
     let Database::Postgres(url) = &database.database else { unreachable!() };
-    let refused = open(format!("{url}&sslmode=require")).await.err().unwrap();
+    let refused = open(format!("{url}?sslmode=require")).await.err().unwrap();
     assert!(refused.to_string().contains("TLS"), "{refused}");
-    assert!(!is_encrypted(&open(format!("{url}&sslmode=prefer")).await.unwrap()).await);
+    assert!(!is_encrypted(&open(format!("{url}?sslmode=prefer")).await.unwrap()).await);
 }
