@@ -20,9 +20,12 @@ impl<T> BoundedQueue<T> {
 
     /// Gives the value back when the queue is full.
     pub fn push(&self, value: T) -> Result<(), T> {
-        // Whoever sees the count also sees what was done before the push.
-        if self.length.fetch_add(1, Ordering::Release) >= self.length_max {
-            self.length.fetch_sub(1, Ordering::Relaxed);
+        // Whoever sees the count also sees what was done before the push. What is refused is never counted: whoever takes
+        // as many as there were would otherwise take one that came later.
+        let counted = self.length.fetch_update(Ordering::Release, Ordering::Relaxed, |length| {
+            (length < self.length_max).then_some(length + 1)
+        });
+        if counted.is_err() {
             return Err(value);
         }
         self.queue.push(value);
@@ -39,7 +42,7 @@ impl<T> BoundedQueue<T> {
         Some(value)
     }
 
-    /// How many are in it; a push that is about to fail may be counted.
+    /// How many are in it or about to be.
     pub fn len(&self) -> usize {
         self.length.load(Ordering::Acquire)
     }

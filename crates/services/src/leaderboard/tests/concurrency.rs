@@ -265,14 +265,15 @@ async fn memory_is_as_the_database_is_after_that_was_killed_under_its_writers() 
             writer.await.unwrap();
         }
         cluster.start().unwrap();
-        // It is back in a moment.
+        // After a failed attempt to connect, the store waits a moment before the next.
         for attempt in 0.. {
-            match place.boards.tick(NOON).await {
+            match place.store.ping().await {
                 Ok(()) => break,
-                Err(refusal) => assert!(refusal.code == Code::Unavailable && attempt < 100, "{refusal}"),
+                Err(error) => assert!(matches!(error, StoreError::Unavailable(_)) && attempt < 100, "{error}"),
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
+        place.boards.tick(NOON).await.unwrap();
         let expected = place.ordered_by_the_database(&board, 0).await;
         assert_eq!(ordered_by_memory(&place, "board").await, expected);
     }
