@@ -55,7 +55,8 @@ const CLIENT: &str = "aether-client";
 const STORE: &str = "aether-store";
 
 /// The test tools, which any crate may use in its tests.
-pub const TESTKITS: &[&str] = &["aether-testkit", "aether-testkit-postgres", "aether-testkit-store"];
+pub const TESTKITS: &[&str] =
+    &["aether-testkit", "aether-testkit-client", "aether-testkit-postgres", "aether-testkit-store"];
 
 /// The highest floor where time is the tick number and map order must not matter.
 const DETERMINISTIC_UP_TO: u8 = 4;

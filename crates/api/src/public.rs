@@ -4,20 +4,21 @@ use crate::client::{self, Desk};
 use crate::error::ApiError;
 use crate::origin::Origins;
 use crate::peer::{Peer, PeerAddress, TrustedProxies, name_of};
-use crate::{page, realtime, site, watch};
+use crate::watch::Watch;
+use crate::{page, realtime, site};
 use aether_metrics::Registry;
 use aether_net::Gateway;
-use axum::extract::{Extension, Query, State};
+use axum::extract::{Extension, MatchedPath, Query, Request, State};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tower_http::limit::RequestBodyLimitLayer;
-use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::timeout::TimeoutLayer;
 
 /// Bytes of a request's body. Nothing here takes more than a few words.
@@ -161,9 +162,9 @@ impl Api {
 
 /// The public interface.
 pub fn router(api: Api) -> Router {
-    let watch = watch::Watch::new(&api.registry);
-    let policy = http::HeaderValue::from_str(&page::content_security_policy(api.web_transport_port));
-    let policy = policy.unwrap_or(http::HeaderValue::from_static("default-src 'none'"));
+    let watch = Watch::new(&api.registry);
+    let policy = HeaderValue::from_str(&page::content_security_policy(api.web_transport_port));
+    let policy = policy.unwrap_or(HeaderValue::from_static("default-src 'none'"));
     let requests = Router::new()
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
@@ -180,15 +181,28 @@ pub fn router(api: Api) -> Router {
         .merge(requests)
         .layer(RequestBodyLimitLayer::new(BODY_BYTES_MAX))
         .merge(client)
-        .layer(set(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
-        .layer(set(header::REFERRER_POLICY, "no-referrer"))
-        .layer(SetResponseHeaderLayer::if_not_present(header::CONTENT_SECURITY_POLICY, policy))
-        .layer(axum::middleware::from_fn_with_state(watch, watch::count))
+        .layer(axum::middleware::from_fn_with_state(Around { watch, policy }, around))
         .with_state(api)
 }
 
-fn set(name: http::HeaderName, value: &'static str) -> SetResponseHeaderLayer<http::HeaderValue> {
-    SetResponseHeaderLayer::if_not_present(name, http::HeaderValue::from_static(value))
+/// What is done around every request. It is one layer, because each costs every request some memory of its own.
+#[derive(Clone)]
+struct Around {
+    watch: Watch,
+    policy: HeaderValue,
+}
+
+async fn around(State(around): State<Around>, request: Request, next: Next) -> Response {
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let began = Instant::now();
+    let mut response = next.run(request).await;
+    let route = route.as_ref().map_or("other", MatchedPath::as_str);
+    around.watch.count(route, response.status(), began.elapsed());
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(around.policy);
+    response
 }
 
 async fn livez(State(api): State<Api>) -> Response {

@@ -1,13 +1,10 @@
 //! Counts requests.
 
 use aether_metrics::{Counter, Histogram, Registry};
-use axum::extract::{MatchedPath, Request, State};
-use axum::middleware::Next;
-use axum::response::Response;
 use http::StatusCode;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Seconds that requests take.
 const SECONDS: &[f64] = &[0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0];
@@ -31,7 +28,7 @@ impl Watch {
         Watch { registry: registry.clone(), routes: Arc::default() }
     }
 
-    fn count(&self, route: &str, status: StatusCode, took: Duration) {
+    pub fn count(&self, route: &str, status: StatusCode, took: Duration) {
         let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
         let known = routes.get(route).is_some_and(|known| known.count(status, took));
         drop(routes);
@@ -66,16 +63,6 @@ impl Route {
         self.seconds.observe(took.as_secs_f64());
         true
     }
-}
-
-/// Counts one request.
-pub(crate) async fn count(State(watch): State<Watch>, request: Request, next: Next) -> Response {
-    let route = request.extensions().get::<MatchedPath>().cloned();
-    let began = Instant::now();
-    let response = next.run(request).await;
-    let route = route.as_ref().map_or("other", MatchedPath::as_str);
-    watch.count(route, response.status(), began.elapsed());
-    response
 }
 
 #[cfg(test)]

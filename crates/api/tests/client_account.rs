@@ -4,11 +4,18 @@
 use aether_api::client::{Desk, Keys, RateSettings, Rates, router};
 use aether_api::{PeerAddress, TrustedProxies};
 use aether_metrics::Registry;
+use aether_services::account::operation::{
+    AuthenticateExternal, LinkExternal, RequestEmailVerification, RequestPasswordReset, ResetPassword, UnlinkExternal,
+    VerifyEmail,
+};
 use aether_services::account::provider::{self, External, Proof, Provider, Verifying};
 use aether_services::clock::{Clock, ManualClock};
 use aether_services::session::keys::KeyRing;
-use aether_services::session::tokens::Tokens;
-use aether_services::{Code, Extensions, Refusal, Services, ServicesSettings, account, outgoing, session, webhook};
+use aether_services::session::tokens::{Claims, Role, Tokens};
+use aether_services::{
+    Code, Extensions, Hooks, Operation, Refusal, Services, ServicesSettings, account, outgoing, purchase, session,
+    webhook,
+};
 use aether_store::{StoreError, Transaction, outbox};
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -18,7 +25,7 @@ use http::{Method, Request, StatusCode, header};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tower::ServiceExt;
 
 const NOW: i64 = 1_800_000_000_000;
@@ -52,6 +59,7 @@ type BodyOf<'a> = &'a dyn Fn(&str) -> Value;
 struct World {
     router: Router,
     services: Arc<Services>,
+    tokens: Arc<Tokens>,
     folder: PathBuf,
 }
 
@@ -65,6 +73,11 @@ struct Answer {
 
 impl World {
     async fn new() -> World {
+        World::with(Extensions::default()).await
+    }
+
+    /// With what a game adds.
+    async fn with(extensions: Extensions) -> World {
         let registry = Registry::new();
         let store = aether_testkit_store::memory().open().await;
         let folder = std::env::temp_dir().join(format!("aether-client-account-{}", uuid::Uuid::new_v4()));
@@ -83,9 +96,11 @@ impl World {
             accounts: account::Settings::default(),
             outgoing: outgoing::Settings::default(),
             webhook: Some(webhook),
+            providers: account::provider::ProviderSettings::default(),
+            purchases: purchase::Settings::default(),
         };
         let tokens = Arc::new(Tokens::new(ring, "aether"));
-        let services = Services::open((store, clock, &registry), tokens, settings, Extensions::default()).await;
+        let services = Services::open((store, clock, &registry), Arc::clone(&tokens), settings, extensions).await;
         let mut services = services.expect("the tables are there");
         let names = [
             provider::APPLE,
@@ -103,7 +118,7 @@ impl World {
         let keys = Keys { server: "defaultkey".to_owned() };
         let rates = Rates::new(RateSettings::default());
         let desk = Desk::new(Arc::clone(&services), keys, rates, Arc::new(TrustedProxies::default()));
-        World { router: router(desk), services, folder }
+        World { router: router(desk), services, tokens, folder }
     }
 
     /// A request as clients make it, from an address of the test's choice.
@@ -460,4 +475,110 @@ async fn an_address_that_guesses_is_closed_and_another_is_not() {
     let right = json!({ "email": "a@example.com", "password": "password1" });
     assert_eq!(world.ask_from("203.0.113.5:2", (Method::POST, path), BASIC, right.clone()).await.status, 429);
     assert_eq!(world.ask_from("203.0.113.6:1", (Method::POST, path), BASIC, right).await.status, 200);
+}
+
+#[tokio::test]
+async fn variables_that_a_session_cannot_carry_are_refused_before_there_is_an_account() {
+    let world = World::new().await;
+    for (path, mut body) in [
+        ("/v2/account/authenticate/device", json!({ "id": "device-id-0001" })),
+        ("/v2/account/authenticate/external/example", json!({ "token": "one" })),
+    ] {
+        body["vars"] = json!({ "long": "x".repeat(1_025) });
+        let refused = world.post(path, body.clone()).await;
+        assert_eq!((refused.status, &refused.body["code"]), (StatusCode::BAD_REQUEST, &json!(3)), "{path}");
+        body["vars"] = json!({});
+        let unasked = world.post(&format!("{path}?create=false"), body).await;
+        unasked.assert_refused(404, 5, "User account not found.");
+    }
+}
+
+#[tokio::test]
+async fn a_guest_is_told_to_sign_in() {
+    let world = World::new().await;
+    let claims = || Claims::new(uuid::Uuid::new_v4(), "guest-1", (NOW / 1_000) as u64, 900).of_guest();
+    for claims in [claims(), claims().with_role(Role::Developer)] {
+        let guest = format!("Bearer {}", world.tokens.sign(&claims));
+        let sentence = "Guests and development tokens have no account here. Sign in first.";
+        for (method, path) in [(Method::GET, "/v2/account"), (Method::PUT, "/v2/storage"), (Method::GET, "/v2/profile")]
+        {
+            world.ask(method, path, &guest, Value::Null).await.assert_refused(401, 16, sentence);
+        }
+    }
+}
+
+/// Notes that an operation was about to run, and that it ran.
+fn note<O: Operation>(hooks: &mut Hooks, noted: &Arc<Mutex<Vec<String>>>) {
+    let before = Arc::clone(noted);
+    hooks.before::<O, _>(move |_, request| {
+        before.lock().expect("no test panics with it").push(format!("before {}", O::NAME));
+        async { Ok(Some(request)) }
+    });
+    let after = Arc::clone(noted);
+    hooks.after::<O, _>(move |_, _, _| {
+        after.lock().expect("no test panics with it").push(format!("after {}", O::NAME));
+        async {}
+    });
+}
+
+#[tokio::test]
+async fn hooks_run_around_what_the_protocol_has_nothing_of() {
+    let noted: Arc<Mutex<Vec<String>>> = Arc::default();
+    let mut hooks = Hooks::default();
+    note::<AuthenticateExternal>(&mut hooks, &noted);
+    note::<LinkExternal>(&mut hooks, &noted);
+    note::<UnlinkExternal>(&mut hooks, &noted);
+    note::<RequestPasswordReset>(&mut hooks, &noted);
+    note::<ResetPassword>(&mut hooks, &noted);
+    note::<RequestEmailVerification>(&mut hooks, &noted);
+    note::<VerifyEmail>(&mut hooks, &noted);
+    hooks.before::<AuthenticateExternal, _>(|context, mut request| async move {
+        assert_eq!(request.provider, "example", "it stands in the path");
+        assert!(context.address.is_some());
+        request.username = "chosen".to_owned();
+        Ok(Some(request))
+    });
+    let world = World::with(Extensions { hooks, ..Extensions::default() }).await;
+    let external = world.post("/v2/account/authenticate/external/example", json!({ "token": "one" })).await;
+    assert_eq!(claims(&external.body["token"])["usn"], "chosen", "a hook may change the request");
+    let email = json!({ "email": "a@example.com", "password": "password1" });
+    let session = world.session("/v2/account/authenticate/email", email).await;
+    for change in ["link", "unlink"] {
+        let path = format!("/v2/account/{change}/external/example");
+        assert_eq!(world.ask(Method::POST, &path, &session, json!({ "token": "two" })).await.status, 200, "{change}");
+    }
+    assert_eq!(world.ask(Method::POST, "/v2/account/email/verify", &session, Value::Null).await.status, 200);
+    let code = world.code("account.email_verification").await;
+    assert_eq!(world.post("/v2/account/email/verify/confirm", json!({ "code": code })).await.status, 200);
+    assert_eq!(world.post("/v2/account/password/reset", json!({ "email": "a@example.com" })).await.status, 200);
+    let confirm = json!({ "code": world.code("account.password_reset").await, "password": "password2" });
+    assert_eq!(world.post("/v2/account/password/confirm", confirm).await.status, 200);
+    let expected = [
+        "AuthenticateExternal",
+        "LinkExternal",
+        "UnlinkExternal",
+        "RequestEmailVerification",
+        "VerifyEmail",
+        "RequestPasswordReset",
+        "ResetPassword",
+    ];
+    let expected: Vec<String> =
+        expected.iter().flat_map(|name| [format!("before {name}"), format!("after {name}")]).collect();
+    assert_eq!(*noted.lock().expect("no test panics with it"), expected);
+}
+
+#[tokio::test]
+async fn what_the_protocol_has_nothing_of_is_described_like_all_else() {
+    let world = World::new().await;
+    let document = world.ask(Method::GET, "/openapi.json", BASIC, Value::Null).await.body;
+    let sign_in = &document["paths"]["/v2/account/authenticate/external/{provider}"]["post"];
+    assert_eq!(sign_in["operationId"], "AuthenticateExternal");
+    assert_eq!(sign_in["security"], json!([{ "serverKey": [] }]));
+    let parameters = sign_in["parameters"].as_array().expect("a list");
+    let named = |name: &str| parameters.iter().find(|parameter| parameter["name"] == name).expect("it is there");
+    assert_eq!((&named("provider")["in"], &named("provider")["required"]), (&json!("path"), &json!(true)));
+    assert_eq!((&named("create")["in"], &named("create")["schema"]["type"]), (&json!("query"), &json!("boolean")));
+    let vars = &document["components"]["schemas"]["AccountExternal"]["properties"]["vars"];
+    assert_eq!(vars["additionalProperties"]["type"], "string");
+    assert_eq!(document["paths"]["/v2/account/email/verify"]["post"]["security"], json!([{ "session": [] }]));
 }

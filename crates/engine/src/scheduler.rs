@@ -38,6 +38,8 @@ pub struct Scheduler {
     lanes: Vec<LaneHandle>,
     clock: Arc<dyn Clock>,
     endings: Mutex<Receiver<(RoomNumber, Ending)>>,
+    /// Held so that who waits for an ending waits, also after the threads are gone.
+    _ended: Sender<(RoomNumber, Ending)>,
     next_room: AtomicU64,
 }
 
@@ -71,7 +73,7 @@ impl Scheduler {
                 LaneHandle { commands, load_us, thread: Mutex::new(Some(thread)) }
             })
             .collect();
-        Scheduler { lanes, clock, endings: Mutex::new(endings), next_room: AtomicU64::new(0) }
+        Scheduler { lanes, clock, endings: Mutex::new(endings), _ended: ended, next_room: AtomicU64::new(0) }
     }
 
     /// Takes in a room, which begins to tick at once.

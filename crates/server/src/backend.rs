@@ -169,7 +169,7 @@ impl Backend for Backstage {
         }
         let user = Uuid::new_v4();
         let name = format!("guest-{}", &user.simple().to_string()[..6]);
-        let claims = Claims::new(user, name, unix_seconds(), guests.access_seconds);
+        let claims = Claims::new(user, name, unix_seconds(), guests.access_seconds).of_guest();
         let role = guests.local_role.filter(|_| peer.is_local);
         let claims = match role {
             Some(role) => claims.with_role(role),

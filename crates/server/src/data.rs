@@ -1,6 +1,7 @@
 //! The database and the services over it, as the configuration has them.
 
 use crate::config::Config;
+use crate::platforms;
 use crate::running::StartError;
 use crate::tokens::Tokens;
 use aether_api::TrustedProxies;
@@ -8,7 +9,7 @@ use aether_api::client::{Desk, Keys, RateSettings, Rates};
 use aether_metrics::Registry;
 use aether_net::Rate;
 use aether_services::clock::{Clock, SystemClock};
-use aether_services::{Extensions, Services, ServicesSettings, account, outgoing, session, webhook};
+use aether_services::{Code, Extensions, Services, ServicesSettings, account, outgoing, session, webhook};
 use aether_store::{Database, Settings, Store, StoreError};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -102,10 +103,15 @@ pub(crate) async fn open(
             let attempts_max = config.webhook.attempts_max;
             webhook::Settings { url: url.clone(), secret: secret.expose().to_owned(), attempts_max }
         }),
+        providers: platforms::providers(config),
+        purchases: platforms::shops(config),
     };
     let parts = (store, Arc::new(SystemClock) as Arc<dyn Clock>, registry);
     let services = Services::open(parts, Arc::clone(tokens), settings, extensions).await;
-    Ok(Arc::new(services.map_err(|refusal| StartError::Game(refusal.to_string()))?))
+    Ok(Arc::new(services.map_err(|refusal| match refusal.code {
+        Code::InvalidArgument => StartError::Config(refusal.to_string()),
+        _ => StartError::Game(refusal.to_string()),
+    })?))
 }
 
 fn allowed_networks(config: &Config) -> Result<Vec<outgoing::Network>, StartError> {

@@ -1,5 +1,6 @@
 //! All services of a server, together.
 
+use crate::account::provider::ProviderSettings;
 use crate::account::{self, Accounts};
 use crate::clock::Clock;
 use crate::event::{Events, Handler};
@@ -8,7 +9,7 @@ use crate::leaderboard::Leaderboards;
 use crate::multi_update::MultiUpdates;
 use crate::outgoing::{self, Outgoing};
 use crate::profile::Profiles;
-use crate::purchase::Purchases;
+use crate::purchase::{self, Purchases};
 use crate::refusal::Refusal;
 use crate::session::tokens::Tokens;
 use crate::session::{self, Sessions};
@@ -30,6 +31,10 @@ pub struct ServicesSettings {
     pub outgoing: outgoing::Settings,
     /// Where news go, if anywhere.
     pub webhook: Option<webhook::Settings>,
+    /// By whom players may sign in.
+    pub providers: ProviderSettings,
+    /// In which shops the game is sold.
+    pub purchases: purchase::Settings,
 }
 
 /// What the program adds to the services.
@@ -74,7 +79,7 @@ pub struct Services {
 }
 
 impl Services {
-    /// Opens them over a store.
+    /// Opens them over a store; an invalid argument is one of the settings.
     pub async fn open(
         (store, clock, registry): (Store, Arc<dyn Clock>, &Registry),
         tokens: Arc<Tokens>,
@@ -91,6 +96,8 @@ impl Services {
         let accounts = account::Settings { announce, ..settings.accounts };
         let revocations = Arc::clone(sessions.revocations());
         let accounts = Accounts::new(store.clone(), Arc::clone(&clock), revocations, accounts);
+        let accounts = accounts.with_providers(settings.providers, &outgoing);
+        let purchases = Purchases::open(store.clone(), Arc::clone(&clock), &outgoing, settings.purchases)?;
         let boards = Arc::clone(&leaderboards);
         let wallets = Wallets::new(store.clone(), Arc::clone(&clock));
         Ok(Services {
@@ -98,7 +105,7 @@ impl Services {
             storage: Storage::new(store.clone(), Arc::clone(&clock)),
             multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()),
             wallets,
-            purchases: Purchases::new(store.clone(), Arc::clone(&clock)),
+            purchases,
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),
             hooks: extensions.hooks,

@@ -4,7 +4,7 @@ use aether_metrics::Registry;
 use aether_services::Code;
 use aether_services::clock::{Clock, ManualClock};
 use aether_services::session::keys::KeyRing;
-use aether_services::session::tokens::Tokens;
+use aether_services::session::tokens::{Claims, Role, Tokens};
 use aether_services::session::{Beginning, Pair, Sessions, Settings, State};
 use aether_store::{Database, Store, StoreError, values};
 use std::collections::BTreeMap;
@@ -28,6 +28,10 @@ impl World {
     async fn new(settings: Settings) -> World {
         let database = aether_store::Settings::new(Database::Memory);
         let store = Store::open(&database, &Registry::new()).await.expect("memory is always there");
+        World::over(store, settings).await
+    }
+
+    async fn over(store: Store, settings: Settings) -> World {
         let folder = std::env::temp_dir().join(format!("aether-sessions-{}", Uuid::new_v4()));
         let ring = KeyRing::open(&folder, (NOW / 1_000) as u64).expect("the folder can be made");
         let tokens = Arc::new(Tokens::new(ring, "aether"));
@@ -272,4 +276,89 @@ async fn a_lost_database_is_told_and_nothing_is_forgotten() {
     world.store.write::<_, StoreError>(back).await.expect("it can be renamed");
     world.sessions.flush().await.expect("the table is back");
     assert_eq!(world.sessions.history(user, 10).await.expect("the table is back").len(), 1);
+}
+
+/// What an erasure does to a user, as far as sessions are concerned.
+async fn erase(world: &World, user: Uuid) {
+    let operation = move |transaction: &mut aether_store::Transaction<'_>| {
+        transaction.execute("DELETE FROM users WHERE id = ?1", values![user])?;
+        let remember = "INSERT INTO erasures (user_id, erased_at) VALUES (?1, ?2)";
+        transaction.execute(remember, values![user, NOW]).map(|_| ())
+    };
+    world.store.write::<_, StoreError>(operation).await.expect("the user is there");
+}
+
+#[tokio::test]
+async fn a_late_history_knows_nothing_of_users_who_were_erased_meanwhile() {
+    let world = World::new(SETTINGS).await;
+    let (alice, bob) = (world.user("alice").await, world.user("bob").await);
+    // More than one statement takes, and no round number.
+    for _ in 0..700 {
+        world.start(alice).await;
+        world.start(bob).await;
+    }
+    erase(&world, bob).await;
+    world.sessions.flush().await.expect("the database is there");
+    let count = "SELECT count(*) FROM sessions WHERE user_id = ?1";
+    for (user, expected) in [(alice, 700), (bob, 0)] {
+        let read = move |transaction: &mut aether_store::Transaction<'_>| {
+            transaction.row(count, values![user], |row| row.get::<i64>(0))
+        };
+        assert_eq!(world.store.read::<_, StoreError>(read).await.expect("it can be counted"), Some(expected));
+    }
+}
+
+#[tokio::test]
+async fn a_history_of_any_length_is_written_whole() {
+    for database in aether_testkit_store::databases() {
+        let world = World::over(database.open().await, SETTINGS).await;
+        for (round, length) in [1, 2, 3, 511, 512, 513].into_iter().enumerate() {
+            let user = world.user(["a", "b", "c", "d", "e", "f"][round]).await;
+            for _ in 0..length {
+                world.start(user).await;
+            }
+            world.sessions.flush().await.expect("the database is there");
+            let history = world.sessions.history(user, 100).await.expect("the database is there");
+            assert_eq!(history.len(), length.min(100), "{}", database.name);
+            assert!(history.iter().all(|past| past.created_at == NOW && past.method == "device"));
+            let pruned = world.sessions.prune(i64::MAX).await.expect("the database is there");
+            assert_eq!(pruned, length as u64, "{}", database.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn tokens_of_an_erased_user_do_not_come_back_with_a_restart() {
+    let world = World::new(SETTINGS).await;
+    let (alice, bob) = (world.user("alice").await, world.user("bob").await);
+    // The second login is told apart from the first, which was ended, by a second that is yet to come.
+    world.start(alice).await;
+    world.sessions.log_out(alice, "", "").await.expect("it is the user");
+    let (gone, stays) = (world.start(alice).await, world.start(bob).await);
+    erase(&world, alice).await;
+    let restarted = world.restarted().await;
+    assert!(restarted.check(&gone.access).is_err(), "the account is no more");
+    assert!(restarted.check(&stays.access).is_ok());
+    world.clock.advance_ms(604_801_000);
+    let epoch = world.restarted().await.revocations().epoch();
+    assert_eq!(epoch, 0, "by then no token of theirs can be left, so nothing is remembered");
+}
+
+#[tokio::test]
+async fn whoever_has_no_account_is_told_to_sign_in() {
+    let world = World::new(SETTINGS).await;
+    let claims = Claims::new(Uuid::new_v4(), "guest-1", (NOW / 1_000) as u64, 900);
+    let guest = world.tokens.sign(&claims.clone().of_guest());
+    let local_guest = world.tokens.sign(&claims.clone().of_guest().with_role(Role::Developer));
+    let developer = world.tokens.sign(&claims.with_role(Role::Admin));
+    for token in [&guest, &local_guest, &developer] {
+        let refused = world.sessions.check(token).expect_err("there is no account");
+        assert_eq!(refused.code, Code::Unauthenticated);
+        assert!(refused.message.ends_with("Sign in first."), "{refused}");
+    }
+    let identity = world.tokens.verify(&guest, (NOW / 1_000) as u64, false).expect("to play, it is good");
+    assert!(identity.is_guest);
+    let user = world.user("alice").await;
+    let pair = world.start(user).await;
+    assert!(!world.tokens.verify(&pair.access, (NOW / 1_000) as u64, false).expect("it is fresh").is_guest);
 }

@@ -13,9 +13,9 @@ CREATE TABLE users (
     timezone TEXT NOT NULL DEFAULT '',
     metadata TEXT NOT NULL DEFAULT '{}',
     wallet TEXT NOT NULL DEFAULT '{}',
-    email TEXT UNIQUE,
+    email TEXT,
     password TEXT,
-    custom_id TEXT UNIQUE,
+    custom_id TEXT,
     role TEXT NOT NULL DEFAULT 'player',
     edge_count BIGINT NOT NULL DEFAULT 0,
     created_at BIGINT NOT NULL,
@@ -25,6 +25,9 @@ CREATE TABLE users (
     -- Tokens that were issued before this no longer count.
     sessions_valid_from BIGINT NOT NULL DEFAULT 0
 ){by_key};
+-- Most accounts have neither, and what is in no index costs nothing there.
+CREATE UNIQUE INDEX users_by_email ON users (email) WHERE email IS NOT NULL;
+CREATE UNIQUE INDEX users_by_custom_id ON users (custom_id) WHERE custom_id IS NOT NULL;
 CREATE INDEX users_by_sessions_valid_from ON users (sessions_valid_from) WHERE sessions_valid_from > 0;
 
 CREATE TABLE user_devices (

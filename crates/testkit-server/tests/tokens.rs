@@ -101,3 +101,21 @@ async fn a_guest_on_this_machine_may_use_the_playground_and_one_by_another_name_
     server.join(TRANSPORTS[1], PROTOBUF, &Hello { token: Some(token), ..server.hello("sandbox") }).await;
     server.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_plays_and_has_no_account_to_ask_for() {
+    let server = TestServer::start(|_| {}).await;
+    for headers in [&[][..], &[("host", "rebound.example")]] {
+        let guest = server.ask(server.http, "POST", "/api/guest", headers).await.json();
+        let token = guest["token"].as_str().expect("there is a token");
+        let bearer = format!("Bearer {token}");
+        let refused = server.ask(server.http, "GET", "/v2/account", &[("authorization", &bearer)]).await;
+        assert_eq!(refused.status, 401);
+        let message = refused.json()["message"].as_str().map(str::to_owned);
+        assert_eq!(message.as_deref(), Some("Guests and development tokens have no account here. Sign in first."));
+        server
+            .join(TRANSPORTS[0], PROTOBUF, &Hello { token: Some(Token::new(token)), ..server.hello("sandbox") })
+            .await;
+    }
+    server.stop().await;
+}

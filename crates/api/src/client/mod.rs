@@ -1,6 +1,7 @@
 //! The client API: what game clients ask over HTTP, by the protocol that existing client SDKs speak.
 //!
-//! An operation is declared in [`aether_messages::operation`]; here it is given what it does (`Serve`) and one or more
+//! An operation is declared in [`aether_messages::operation`], or where the protocol has nothing of it, as in
+//! [`aether_services::account::operation`]; here it is given what it does (`Serve`) and one or more
 //! routes (`Routes`). Everything in between is the same for all: who asks, how often, reading the request, hooks,
 //! writing the answer.
 

@@ -1,14 +1,13 @@
 //! The description of the client API by OpenAPI 3.1: made from the table of routes and the definitions of the messages,
 //! so that it cannot tell of anything else than what is served.
 
+mod messages;
 mod own;
 mod schema;
 
 use super::access::Access;
 use super::query::PAIRS_MAX;
 use super::routes::{Route, Routes, Source};
-use aether_messages::operation::{self, Operation, Visitor};
-use aether_messages::prost::Name as _;
 use axum::body::Bytes;
 use axum::routing::get;
 use http::{Method, header};
@@ -30,7 +29,7 @@ impl Routes {
 
 /// The description of these routes, and of those that are our own.
 fn document(table: &[Route]) -> Value {
-    let mut writer = Writer { definitions: Definitions::read(), messages: messages(), operations: BTreeSet::new() };
+    let mut writer = Writer { definitions: Definitions::read(), operations: BTreeSet::new() };
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     let mut add = |path: &'static str, method: &Method, operation: Value| {
         paths.entry(path).or_default().insert(method.as_str().to_ascii_lowercase(), operation);
@@ -82,38 +81,15 @@ fn refused() -> Value {
     })
 }
 
-/// The names of an operation's messages.
-struct Messages {
-    request: String,
-    answer: String,
-}
-
-fn messages() -> BTreeMap<&'static str, Messages> {
-    #[derive(Default)]
-    struct Names(BTreeMap<&'static str, Messages>);
-
-    impl Visitor for Names {
-        fn visit<O: Operation>(&mut self) {
-            let messages = Messages { request: O::Request::full_name(), answer: O::Answer::full_name() };
-            self.0.insert(O::NAME, messages);
-        }
-    }
-
-    let mut names = Names::default();
-    operation::visit_all(&mut names);
-    names.0
-}
-
 struct Writer {
     definitions: Definitions,
-    messages: BTreeMap<&'static str, Messages>,
     /// The ids that are taken.
     operations: BTreeSet<String>,
 }
 
 impl Writer {
     fn operation(&mut self, route: &Route) -> Value {
-        let Messages { request, answer } = &self.messages[route.operation];
+        let Route { request, answer, .. } = route;
         let fields = self.definitions.fields(request);
         let (in_body, in_address): (Vec<Field>, Vec<Field>) = match route.source {
             Source::Address => (Vec::new(), fields),
@@ -146,8 +122,7 @@ impl Writer {
 fn own_operation(own: &Own) -> Value {
     let names = own.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let text = json!({ "type": "string" });
-    let parameters = names.map(|name| (name, &text)).chain(own.query.iter().map(|(name, schema)| (*name, schema)));
-    let parameters = parameters.map(|(name, schema)| parameter(own.path, name, schema)).collect();
+    let parameters = names.map(|name| parameter(own.path, name, &text)).collect();
     operation(own.id.to_owned(), (own.path, own.access), parameters, own.body.clone(), own.answer.clone())
 }
 
@@ -282,6 +257,8 @@ mod tests {
         assert_eq!(body("/v2/account/session/refresh", "post"), schema("SessionRefreshRequest"));
         assert_eq!(body("/v2/account/authenticate/device", "post"), schema("AccountDevice"));
         assert_eq!(body("/v2/account", "get"), None);
+        assert_eq!(body("/v2/account/password/confirm", "post"), schema("ResetPasswordRequest"));
+        assert_eq!(body("/v2/account/link/external/{provider}", "post"), schema("AccountExternal"));
     }
 
     fn collect<'a>(value: &'a Value, references: &mut Vec<&'a str>) {

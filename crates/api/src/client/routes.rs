@@ -6,6 +6,7 @@ use super::query::Asked;
 use super::{Call, Desk};
 use crate::peer::PeerAddress;
 use aether_messages::operation::Operation;
+use aether_messages::prost::Name as _;
 use aether_services::{Code, Context, Refusal};
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{RawPathParams, Request, State};
@@ -44,7 +45,7 @@ pub(crate) struct Routes {
     router: Router<Desk>,
     /// Each route once: method, path, operation. The API's description is made from it.
     pub(super) table: Vec<Route>,
-    /// The paths of what is no operation of the protocol.
+    /// The paths of what is no operation.
     pub(super) own: Vec<&'static str>,
 }
 
@@ -54,6 +55,9 @@ pub(super) struct Route {
     pub method: Method,
     pub path: &'static str,
     pub operation: &'static str,
+    /// The full names of its messages.
+    pub request: String,
+    pub answer: String,
     pub access: Access,
     pub source: Source,
 }
@@ -99,7 +103,7 @@ impl Routes {
         })
     }
 
-    /// A route that is no operation of the protocol: something of our own.
+    /// A route that is no operation: something of our own, without hooks.
     pub fn own(mut self, path: &'static str, handlers: MethodRouter<Desk>) -> Routes {
         self.own.push(path);
         self.router = self.router.route(path, handlers);
@@ -127,7 +131,8 @@ impl Routes {
             })
         });
         self.router = self.router.route(path, on_method(&method, O::ACCESS, handler));
-        self.table.push(Route { method, path, operation: O::NAME, access: O::ACCESS, source });
+        let (request, answer) = (O::Request::full_name(), O::Answer::full_name());
+        self.table.push(Route { method, path, operation: O::NAME, request, answer, access: O::ACCESS, source });
         self
     }
 

@@ -7,7 +7,7 @@ use aether_services::clock::{Clock, ManualClock};
 use aether_services::session::keys::KeyRing;
 use aether_services::session::tokens::Tokens;
 use aether_services::session::{self, Beginning};
-use aether_services::{Extensions, Services, ServicesSettings, account, outgoing};
+use aether_services::{Extensions, Services, ServicesSettings, account, outgoing, purchase};
 use aether_store::{Database, Settings, Store, values};
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -52,6 +52,8 @@ impl World {
             accounts: account::Settings::default(),
             outgoing: outgoing::Settings::default(),
             webhook: None,
+            providers: account::provider::ProviderSettings::default(),
+            purchases: purchase::Settings::default(),
         };
         let clock = Arc::new(ManualClock::at(NOW)) as Arc<dyn Clock>;
         let (tokens, parts) = (Arc::new(Tokens::new(ring, "aether")), (store, clock, &registry));

@@ -276,6 +276,16 @@ fn a_room_that_is_done_is_reported_as_finished() {
 }
 
 #[test]
+fn whoever_waits_for_an_ending_waits_also_after_the_threads_are_gone() {
+    const WAIT: Duration = Duration::from_millis(50);
+    let scheduler = scheduler(1);
+    scheduler.stop();
+    let began = std::time::Instant::now();
+    assert_eq!(scheduler.next_ended(WAIT), None);
+    assert!(began.elapsed() >= WAIT, "it would take a whole core to ask again and again");
+}
+
+#[test]
 fn every_room_of_many_ticks_on_a_few_threads() {
     let scheduler = scheduler(2);
     let rooms: Vec<_> = (0..20).map(|_| start(&scheduler, Weakness::None)).collect();

@@ -1,10 +1,9 @@
 //! From the layers to one configuration.
 
-use super::declare::{Refused, Section};
+use super::declare::{Group, Refused};
 use super::problem::closest;
-use super::rooms::{RoomOverrides, normalized};
 use super::value::Written;
-use super::{Config, ConfigError, Place, Problem, dotted};
+use super::{Config, ConfigError, Place, Problem, dotted, normalized};
 use std::borrow::Cow;
 use std::io;
 use std::path::Path;
@@ -88,10 +87,10 @@ impl Loading {
         };
         for (name, value) in table.get_ref() {
             let place = file.place(name.span().start);
-            match value.get_ref() {
-                DeValue::Table(types) if name.get_ref() == "room" => self.file_rooms(file, types),
-                DeValue::Table(keys) => self.file_section(file, name.get_ref(), keys, &place),
-                value => self.put("", name.get_ref(), &written(value), place),
+            match (value.get_ref(), group(name.get_ref())) {
+                (DeValue::Table(sections), Some(group)) => self.file_group(file, &group, sections),
+                (DeValue::Table(keys), None) => self.file_section(file, name.get_ref(), keys, &place),
+                (value, _) => self.put("", name.get_ref(), &written(value), place),
             }
         }
         self.problems.sort_by_key(|problem| match problem.place {
@@ -100,26 +99,21 @@ impl Loading {
         });
     }
 
-    fn file_rooms(&mut self, file: &ConfigFile, types: &DeTable<'_>) {
-        for (room_type, value) in types {
-            let place = file.place(room_type.span().start);
-            let room_type = room_type.get_ref();
+    fn file_group(&mut self, file: &ConfigFile, group: &Group, sections: &DeTable<'_>) {
+        for (name, value) in sections {
+            let place = file.place(name.span().start);
+            let name = name.get_ref();
             match value.get_ref() {
-                DeValue::Table(keys) if is_room_type(room_type) => {
+                DeValue::Table(keys) if group.takes(name) => {
                     for (key, value) in keys {
                         let place = file.place(key.span().start);
-                        self.put(&format!("room.{room_type}"), key.get_ref(), &written(value.get_ref()), place);
+                        self.put(&dotted(group.name, name), key.get_ref(), &written(value.get_ref()), place);
                     }
                 }
-                DeValue::Table(_) => self.problems.push(Problem::new(
-                    place,
-                    format!("{room_type:?} cannot be a room type: use small letters, digits, - and _."),
-                )),
+                DeValue::Table(_) => self.problems.push(Problem::new(place, group.refusal(name))),
                 _ => self.problems.push(Problem::new(
                     place,
-                    format!(
-                        "Settings of rooms stand in a section of their type: write [room.<type>] above {room_type}."
-                    ),
+                    format!("{name} stands in a section with a name: write {} above it.", group.heading()),
                 )),
             }
         }
@@ -128,8 +122,10 @@ impl Loading {
     fn file_section(&mut self, file: &ConfigFile, section: &str, keys: &DeTable<'_>, place: &Place) {
         let names: Vec<&str> = Config::sections().iter().map(|(name, ..)| *name).collect();
         if section.is_empty() || !names.contains(&section) {
-            let known = names.into_iter().chain(["room"]).filter(|name| !name.is_empty());
-            let hint = hint(closest(section, known).map(|name| format!("[{name}]")));
+            let groups = Config::groups();
+            let known = names.into_iter().filter(|name| !name.is_empty()).chain(groups.iter().map(|group| group.name));
+            let heading = |name: &str| group(name).map_or_else(|| format!("[{name}]"), |group| group.heading());
+            let hint = hint(closest(section, known).map(heading));
             self.problems.push(Problem::new(place.clone(), format!("There is no section [{section}]{hint}")));
             return;
         }
@@ -174,25 +170,15 @@ impl Loading {
     fn flag(&mut self, flag: &Flag) {
         let (section, key) = flag.key.rsplit_once('.').unwrap_or(("", &flag.key));
         let place = Place::Flag(flag.spelled.clone());
-        let room_type = section.strip_prefix("room.");
-        if room_type.is_some_and(|room_type| !is_room_type(room_type)) {
-            self.problems.push(Problem::new(
-                place,
-                format!("{section:?} names no room type: use small letters, digits, - and _."),
-            ));
-        } else {
-            self.put(section, key, &Written::Loose(flag.value.clone()), place);
+        match section.split_once('.').and_then(|(first, name)| Some((group(first)?, name))) {
+            Some((group, name)) if !group.takes(name) => self.problems.push(Problem::new(place, group.refusal(name))),
+            _ => self.put(section, key, &Written::Loose(flag.value.clone()), place),
         }
     }
 
     fn put(&mut self, section: &str, key: &str, written: &Written, place: Place) {
-        let (section, answer) = match section.strip_prefix("room.") {
-            Some(room_type) => (
-                Cow::from(format!("room.{}", normalized(room_type))),
-                self.config.room_mut(room_type).set(key, written),
-            ),
-            None => (Cow::from(section), self.config.set_fixed(section, key, written)),
-        };
+        let section = if section.contains('.') { Cow::from(normalized(section)) } else { Cow::from(section) };
+        let answer = self.config.set(&section, key, written);
         let name = dotted(&section, key);
         match answer {
             Ok(()) => {
@@ -227,27 +213,45 @@ fn setting_of(variable: &str) -> Option<(String, String)> {
             return Some((section.to_owned(), key.name.to_owned()));
         }
     }
-    let rest = variable.strip_prefix(ENVIRONMENT_PREFIX)?.strip_prefix("ROOM_")?;
-    let keys = RoomOverrides::keys();
-    let found = keys.iter().filter_map(|key| {
-        let room_type = rest.strip_suffix(&format!("_{}", key.name.to_uppercase()))?.to_lowercase();
-        is_room_type(&room_type).then(|| (format!("room.{room_type}"), key.name.to_owned()))
-    });
-    // The longest key leaves the shortest type.
-    found.min_by_key(|(section, _)| section.len())
+    Config::groups().iter().find_map(|group| {
+        let rest = variable.strip_prefix(&environment_name(group.name, ""))?;
+        let found = group.keys.iter().filter_map(|key| {
+            let name = rest.strip_suffix(&format!("_{}", key.name.to_uppercase()))?.to_lowercase();
+            group.takes(&name).then(|| (dotted(group.name, &name), key.name.to_owned()))
+        });
+        // The longest key leaves the shortest name.
+        found.min_by_key(|(section, _)| section.len())
+    })
 }
 
-fn is_secret(section: &str, key: &str) -> bool {
-    let sections = Config::sections();
-    let mut keys = sections.iter().filter(|(name, ..)| *name == section).flat_map(|(_, _, keys)| keys);
-    keys.any(|known| known.name == key && known.is_secret)
+/// Whether a setting is a secret.
+pub(super) fn is_secret(section: &str, key: &str) -> bool {
+    let keys = match section.split_once('.') {
+        Some((first, _)) => group(first).map(|group| group.keys),
+        None => Config::sections().into_iter().find(|(name, ..)| *name == section).map(|(_, _, keys)| keys),
+    };
+    keys.is_some_and(|keys| keys.iter().any(|known| known.name == key && known.is_secret))
+}
+
+/// The group of sections of this name.
+pub(super) fn group(name: &str) -> Option<Group> {
+    Config::groups().into_iter().find(|group| group.name == name)
 }
 
 fn unknown_variable(name: &str) -> String {
-    let known: Vec<String> = Config::sections()
-        .iter()
-        .flat_map(|(section, _, keys)| keys.iter().map(|key| environment_name(section, key.name)).collect::<Vec<_>>())
-        .collect();
+    let mut known = Vec::new();
+    for (section, _, keys) in Config::sections() {
+        known.extend(keys.iter().map(|key| environment_name(section, key.name)));
+    }
+    for group in Config::groups() {
+        let prefix = environment_name(group.name, "");
+        let rest = name.strip_prefix(&prefix).unwrap_or_default();
+        // Where the chosen name ends cannot be seen, so each end is tried.
+        for (end, _) in rest.match_indices('_') {
+            let keys = group.keys.iter().map(|key| key.name.to_uppercase());
+            known.extend(keys.map(|key| format!("{prefix}{}_{key}", &rest[..end])));
+        }
+    }
     let meant = closest(name, known.iter().map(String::as_str)).map(str::to_owned);
     format!("There is no such setting{}", hint(meant))
 }
@@ -258,11 +262,13 @@ fn unknown_key(section: &str, key: &str) -> String {
         .iter()
         .flat_map(|(section, _, keys)| keys.iter().map(|key| dotted(section, key.name)).collect::<Vec<_>>())
         .collect();
-    if section.starts_with("room.") {
-        known.extend(RoomOverrides::keys().iter().map(|key| dotted(section, key.name)));
+    if let Some(group) = section.split_once('.').and_then(|(first, _)| group(first)) {
+        known.extend(group.keys.iter().map(|key| dotted(section, key.name)));
     }
-    if section.is_empty() && Config::sections().iter().any(|(name, ..)| *name == key) {
-        return format!("{key} is a section: write its settings below [{key}].");
+    let is_section = Config::sections().iter().any(|(name, ..)| *name == key);
+    let heading = group(key).map(|group| group.heading()).or_else(|| is_section.then(|| format!("[{key}]")));
+    if let Some(heading) = heading.filter(|_| section.is_empty()) {
+        return format!("{key} is a section: write its settings below {heading}.");
     }
     let elsewhere = || known.iter().find(|known| known.rsplit('.').next() == Some(key)).cloned();
     let within =
@@ -276,11 +282,6 @@ fn unknown_key(section: &str, key: &str) -> String {
 /// The end of a sentence about something unknown.
 fn hint(meant: Option<String>) -> String {
     meant.map_or_else(|| ".".to_owned(), |meant| format!("; did you mean {meant}?"))
-}
-
-fn is_room_type(name: &str) -> bool {
-    let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
-    !name.is_empty() && name.chars().all(is_letter)
 }
 
 fn written(value: &DeValue<'_>) -> Written {

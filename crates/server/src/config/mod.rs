@@ -7,6 +7,7 @@ mod arguments;
 mod declare;
 mod kinds;
 mod load;
+mod platforms;
 mod problem;
 mod reference;
 mod rooms;
@@ -16,6 +17,7 @@ mod value;
 pub use arguments::ConfigArguments;
 pub use kinds::{IpNetwork, LogFormat, Origin, Secret};
 pub use load::{ConfigFile, Flag, Sources};
+pub use platforms::{Apple, Facebook, Google, Huawei, OpenIdProvider, Steam};
 pub use problem::{ConfigError, Place, Problem};
 pub use reference::reference;
 pub use rooms::RoomOverrides;
@@ -50,6 +52,16 @@ configuration! {
             outgoing: Outgoing,
             /// News for the outside: accounts that come and go, codes for new passwords, events.
             webhook: Webhook,
+            /// A game on Apple's devices: Sign in with Apple, Game Center and the App Store.
+            apple: Apple,
+            /// A game at Google: signing in with Google, and Google Play.
+            google: Google,
+            /// A game on Steam: signing in by its tickets.
+            steam: Steam,
+            /// A game at Facebook: signing in with Facebook, and Instant Games.
+            facebook: Facebook,
+            /// A game in Huawei's AppGallery: purchases.
+            huawei: Huawei,
             /// Tokens and the sessions that they stand for.
             tokens: Tokens,
             /// Players without an account.
@@ -59,9 +71,16 @@ configuration! {
             /// Log lines, on standard error.
             log: Log,
         }
+        groups {
+            /// Overrides for one room type, such as `[room.sandbox]`. What is not set stays as the game declares it. In
+            /// environment variables the type is written in capitals, with `_` for `-`.
+            room.<type>: RoomOverrides, each "a room type", dashes true;
+            /// A sign-in provider that speaks OpenID Connect, such as `[provider.clerk]`. Clients sign in at
+            /// `/v2/account/authenticate/external/clerk`, and their accounts are kept under that name, so it has to stay.
+            /// In environment variables it is written in capitals.
+            provider.<name>: OpenIdProvider, each "a provider's name", dashes false;
+        }
         others {
-            /// Overrides by room type, in which `-` is written `_`; ask with [`Config::room`].
-            pub(crate) room: BTreeMap<String, RoomOverrides>,
             /// Where each value was set that is not a default.
             pub(crate) places: BTreeMap<String, Place>,
         }
@@ -319,17 +338,24 @@ impl Config {
     /// Every setting that is not a default: key, value as TOML, and where it was set. Secrets are hidden.
     #[must_use]
     pub fn effective(&self) -> Vec<(String, String, &Place)> {
-        let fixed = self.fixed_values().into_iter().map(|(section, key, value)| (dotted(section, key), value));
-        let rooms = self.room.iter().flat_map(|(room_type, overrides)| {
-            let values = declare::Section::values(overrides).into_iter();
-            values.map(move |(key, value)| (dotted(&format!("room.{room_type}"), key), value))
-        });
-        let values = fixed.chain(rooms);
+        let values = self.values().into_iter();
         values.filter_map(|(key, value)| self.places.get(&key).map(|place| (key, value, place))).collect()
+    }
+
+    /// Where the first of a section's settings was set.
+    fn section_place(&self, section: &str) -> Place {
+        let mut places = self.places.iter();
+        let is_within = |key: &str| key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
+        places.find(|(key, _)| is_within(key)).map_or(Place::Default, |(_, place)| place.clone())
     }
 }
 
 /// The full name of a key.
 fn dotted(section: &str, key: &str) -> String {
     if section.is_empty() { key.to_owned() } else { format!("{section}.{key}") }
+}
+
+/// A chosen name as it is in the configuration and in environment variables, which know no `-`.
+fn normalized(name: &str) -> String {
+    name.replace('-', "_")
 }

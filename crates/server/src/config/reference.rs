@@ -1,9 +1,8 @@
 //! The reference page.
 
 use super::Config;
-use super::declare::{Key, Section};
+use super::declare::Key;
 use super::load::environment_name;
-use super::rooms::RoomOverrides;
 use std::fmt::Write;
 
 const INTRODUCTION: &str = "# Configuration
@@ -22,9 +21,6 @@ What is unknown or wrong is refused when the server starts, with its file and li
 tells the same without starting.
 ";
 
-const ROOMS: &str = "Overrides for one room type, such as `[room.sandbox]`. What is not set stays as the game declares it. \
-In environment variables the type is written in capitals, with `_` for `-`.";
-
 /// The reference of all settings, in Markdown.
 #[must_use]
 pub fn reference() -> String {
@@ -37,8 +33,11 @@ pub fn reference() -> String {
         }
         table(&mut page, &keys, |key| environment_name(section, key));
     }
-    add(&mut page, &format!("\n## `[room.<type>]`\n\n{ROOMS}\n"));
-    table(&mut page, &RoomOverrides::keys(), |key| format!("AETHER_ROOM_<TYPE>_{}", key.to_uppercase()));
+    for group in Config::groups() {
+        add(&mut page, &format!("\n## `{}`\n\n{}\n", group.heading(), group.purpose));
+        let section = format!("{}.<{}>", group.name, group.placeholder);
+        table(&mut page, &group.keys, |key| environment_name(&section, key));
+    }
     page
 }
 

@@ -1,7 +1,7 @@
 //! Overrides by room type.
 
 use super::declare::section;
-use super::{Config, Place, Problem};
+use super::{Config, Problem, normalized};
 use aether_engine::RoomSettings;
 
 section! {
@@ -46,9 +46,7 @@ impl Config {
         match settings.validate() {
             Ok(()) => Ok(settings),
             Err(error) => {
-                let section = format!("room.{}.", normalized(room_type));
-                let place = self.places.iter().find(|(key, _)| key.starts_with(&section));
-                let place = place.map_or(Place::Default, |(_, place)| place.clone());
+                let place = self.section_place(&format!("room.{}", normalized(room_type)));
                 let rates = format!("tick_hz is {}, snapshot_hz is {}", settings.tick_hz, settings.snapshot_hz);
                 Err(Problem::new(place, format!("room type {room_type}: {error} ({rates}).")))
             }
@@ -63,9 +61,7 @@ impl Config {
     }
 
     fn unknown_room_type(&self, name: &str, known: &[&str]) -> Problem {
-        let section = format!("room.{name}.");
-        let place = self.places.iter().find(|(key, _)| key.starts_with(&section));
-        let place = place.map_or(Place::Default, |(_, place)| place.clone());
+        let place = self.section_place(&format!("room.{name}"));
         Problem::new(place, format!("There is no room type {name}; there is {}.", known.join(", ")))
     }
 }
@@ -89,11 +85,6 @@ impl RoomOverrides {
         }
         settings
     }
-}
-
-/// A type's name as it is in the map and in environment variables, which know no `-`.
-pub(super) fn normalized(room_type: &str) -> String {
-    room_type.replace('-', "_")
 }
 
 fn widen(settings: &mut RoomSettings, radius: f32) {

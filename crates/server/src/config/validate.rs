@@ -26,6 +26,7 @@ impl Config {
         self.validate_admin(&mut problems);
         self.validate_limits(&mut problems);
         self.validate_webhook(&mut problems);
+        self.validate_platforms(&mut problems);
         for (room_type, overrides) in &self.room {
             self.validate_room(&mut problems, room_type, overrides);
         }
@@ -174,7 +175,7 @@ impl Config {
         }
     }
 
-    fn problem(&self, key: &str, sentence: impl Into<String>) -> Problem {
+    pub(super) fn problem(&self, key: &str, sentence: impl Into<String>) -> Problem {
         Problem::new(self.places.get(key).cloned().unwrap_or(Place::Default), sentence)
     }
 }

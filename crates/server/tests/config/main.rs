@@ -1,6 +1,7 @@
 //! The configuration: layers, refusals, and the page that documents it.
 
 mod layers;
+mod platforms;
 mod public;
 mod reference;
 mod refusals;

@@ -58,7 +58,7 @@ fn unknown_keys_and_types_of_rooms_are_refused() {
     );
     assert!(refusal("[room]\ntick_hz = 20\n").contains("write [room.<type>]"));
     assert!(refusal("[room.\"../etc\"]\ntick_hz = 20\n").contains("cannot be a room type"));
-    assert!(refusals("", &[], &[("room..tick_hz", "1")])[0].contains("names no room type"));
+    assert!(refusals("", &[], &[("room..tick_hz", "1")])[0].contains("cannot be a room type"));
     assert!(refusals("", &[("AETHER_ROOM_TICK_HZ", "1")], &[])[0].contains("There is no such setting"));
     let config = load("[room.sandbx]\ntick_hz = 20\n", &[], &[]).unwrap();
     let problems = config.unknown_room_types(&["sandbox", "relay"]);

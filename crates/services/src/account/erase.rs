@@ -1,6 +1,6 @@
 //! The end of an account: all that belongs to it, in one transaction.
 
-use super::{Accounts, NOT_FOUND, end_sessions};
+use super::{Accounts, NOT_FOUND};
 use crate::leaderboard::Leaderboards;
 use crate::refusal::Refusal;
 use aether_store::{StoreError, Transaction, outbox, values};
@@ -27,6 +27,7 @@ impl Accounts {
         let (now, announce) = (self.clock.now_ms(), self.settings.announce);
         let (revocations, erasers) = (Arc::clone(&self.revocations), Arc::clone(&self.erasers));
         let operation = move |transaction: &mut Transaction<'_>| {
+            // Whoever writes for the user relies on this lock, or on the reference of a table: see `for_presence`.
             let select = format!("SELECT id FROM users WHERE id = ?1{}", transaction.for_update());
             transaction.row(&select, values![user], |_| Ok(()))?.ok_or(NOT_FOUND)?;
             erasers.iter().try_for_each(|eraser| eraser(transaction, user))?;
@@ -35,7 +36,8 @@ impl Accounts {
                 let told = json!({ "user_id": user }).to_string();
                 outbox::push(transaction, "account.deleted", &told, now)?;
             }
-            transaction.after_commit(end_sessions(Arc::clone(&revocations), user, now));
+            let revocations = Arc::clone(&revocations);
+            transaction.after_commit(move || revocations.erase_user(user, now.div_euclid(1_000)));
             Ok(())
         };
         // In one order with the user's scores, so that a write that is under way does not come after it in memory.

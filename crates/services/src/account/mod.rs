@@ -11,6 +11,7 @@ mod export;
 mod fields;
 mod link;
 mod lockout;
+pub mod operation;
 mod password;
 pub mod provider;
 mod sign_in;
@@ -27,7 +28,7 @@ use crate::clock::Clock;
 use crate::refusal::{Code, Refusal};
 use crate::session::Revocations;
 use crate::session::tokens::VALID_SECONDS_MAX;
-use aether_store::Store;
+use aether_store::{Dialect, Store, Transaction};
 use lockout::Lockout;
 use password::Passwords;
 use provider::Provider;
@@ -104,6 +105,17 @@ impl Accounts {
     pub fn with_eraser(mut self, eraser: Eraser) -> Accounts {
         Arc::get_mut(&mut self.erasers).expect("nothing is being erased before the accounts are used").push(eraser);
         self
+    }
+}
+
+/// What stands at the end of a `SELECT` of users who have to be there until this operation is done, because it writes
+/// rows that nothing but it ties to them. On PostgreSQL an account cannot be erased until then, and one that is being
+/// erased is waited for and then not found. SQLite has one writer, so there nothing is needed.
+pub(crate) fn for_presence(transaction: &Transaction<'_>) -> &'static str {
+    match transaction.dialect() {
+        Dialect::Sqlite => "",
+        // The weakest lock that an erasure waits for: changes of the user's own row go on beside it.
+        Dialect::Postgres => " FOR KEY SHARE",
     }
 }
 

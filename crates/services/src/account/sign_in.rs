@@ -3,6 +3,7 @@
 use super::provider::{External, Proof};
 use super::way::{Found, Way};
 use super::{Accounts, BANNED, NOT_FOUND, USERNAME_TAKEN, fields};
+use crate::clock::new_id;
 use crate::refusal::{Code, Refusal};
 use aether_store::{StoreError, Transaction, outbox, values};
 use serde_json::json;
@@ -220,7 +221,7 @@ impl Accounts {
     /// Creates an account; `None` if it has to be looked for again.
     async fn create(&self, new: New, name_was_chosen: bool) -> Result<Option<SignedIn>, Refusal> {
         let (now, announce) = (self.clock.now_ms(), self.settings.announce);
-        let user = Uuid::new_v4();
+        let user = new_id(now);
         let username = new.username.clone();
         let created = self.store.write(move |transaction| insert(transaction, user, &new, now, announce)).await;
         match created {

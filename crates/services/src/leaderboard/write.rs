@@ -171,13 +171,15 @@ impl RecordWrite {
 }
 
 /// One statement for each action, which writes the record or changes the one that stands; `num_score` counts the
-/// changes. If there is nothing to change, or the sum would not fit, no row comes back.
+/// changes. If there is nothing to change, the sum would not fit, or the owner was erased, no row comes back. An erasure
+/// has the owner's turn too, so it is over before this begins or comes after it.
 macro_rules! upsert {
     (set $set:literal where $condition:literal) => {
         concat!(
             "INSERT INTO leaderboard_records AS r (leaderboard_id, expiry, owner_id, username, score, subscore, \
              num_score, metadata, created_at, updated_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, COALESCE(?7, '{}'), ?8, ?8) \
+             SELECT ?1, ?2, ?3, ?4, ?5, ?6, 1, COALESCE(?7, '{}'), ?8, ?8 \
+             WHERE NOT EXISTS (SELECT 1 FROM erasures WHERE user_id = ?3) \
              ON CONFLICT (leaderboard_id, expiry, owner_id) DO UPDATE SET ",
             $set,
             ", username = CASE excluded.username WHEN '' THEN r.username ELSE excluded.username END, \
@@ -241,8 +243,8 @@ impl Upsert {
     /// The record that stands, unless it is unchanged because the sum does not fit.
     fn unchanged(self: &Arc<Self>, transaction: &mut Transaction<'_>) -> Result<Record, Refusal> {
         let record = read_one(transaction, &self.board.definition.id, self.expiry, self.write.owner)?;
-        // The statement has just met it, and nobody else can delete it meanwhile.
-        let record = record.ok_or(Refusal::new(Code::Aborted, "The record was deleted meanwhile. Try again."))?;
+        // The statement has just met it, and nobody else can delete it meanwhile; unless the owner was erased.
+        let record = record.ok_or(Refusal::new(Code::NotFound, "User account not found."))?;
         let (stands, added) = (record.score, self.write.score);
         let fits =
             stands.score.checked_add(added.score).is_some() && stands.subscore.checked_add(added.subscore).is_some();

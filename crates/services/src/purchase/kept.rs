@@ -2,6 +2,7 @@
 
 use super::provider::{Bought, Environment, Shop, Subscribed};
 use super::{Purchase, Subscription, Times};
+use crate::account::for_presence;
 use crate::refusal::{Code, Refusal};
 use aether_store::{Row, StoreError, Transaction, values};
 use serde::{Deserialize, Serialize};
@@ -32,10 +33,10 @@ impl Place {
     }
 }
 
-/// Refuses a user who is not there.
+/// Refuses a user who is not there. One who is cannot be erased before the purchase is kept.
 pub(super) fn check_user(transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), Refusal> {
-    let found = transaction.row("SELECT 1 FROM users WHERE id = ?1", values![user], |_| Ok(()))?;
-    found.ok_or(NO_USER)
+    let select = format!("SELECT 1 FROM users WHERE id = ?1{}", for_presence(transaction));
+    transaction.row(&select, values![user], |_| Ok(()))?.ok_or(NO_USER)
 }
 
 /// Keeps a purchase. One that was seen before is brought up to date, and is refused if it is another's.

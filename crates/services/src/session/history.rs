@@ -1,14 +1,20 @@
 //! The history of sessions: gathered in memory and written many at once, because nobody waits for it.
 
 use super::{Beginning, Sessions};
+use crate::account::for_presence;
 use crate::refusal::Refusal;
-use aether_store::{Transaction, values};
-use std::collections::HashMap;
+use aether_store::{StoreError, Transaction, Value, values};
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
 /// What may wait to be written. Beyond that the history has gaps rather than the server no memory.
 const WAITING_MAX: usize = 100_000;
+
+/// Rows of one statement, a power of two. Each has six parameters, of which a statement takes 32,766 on SQLite and 65,535
+/// on PostgreSQL; more rows at once are hardly faster.
+const ROWS_MAX: usize = 512;
 
 /// Sessions in one answer.
 pub const HISTORY_MAX: u32 = 100;
@@ -170,16 +176,64 @@ impl Sessions {
 }
 
 fn write(transaction: &mut Transaction<'_>, waiting: &Waiting) -> Result<(), Refusal> {
-    for start in &waiting.starts {
-        let insert = "INSERT INTO sessions
-                (id, user_id, state, created_at, refreshed_at, last_seen_at, expires_at, address, method)
-            VALUES (?1, ?2, 'authenticated', ?3, ?3, ?3, ?4, ?5, ?6) ON CONFLICT (id) DO NOTHING";
-        let parameters = values![start.session, start.user, start.at, start.expires_at, &start.address, start.method];
-        transaction.execute(insert, parameters)?;
+    // Users are locked in the order of their ids, as everywhere, so that no two transactions wait for each other.
+    let mut starts: Vec<&Start> = waiting.starts.iter().collect();
+    starts.sort_by_key(|start| start.user);
+    for batch in starts.chunks(ROWS_MAX) {
+        let present = present(transaction, batch)?;
+        let batch: Vec<&Start> = batch.iter().copied().filter(|start| present.contains(&start.user)).collect();
+        insert(transaction, &batch)?;
     }
     for (session, (state, at)) in &waiting.seen {
         let update = "UPDATE sessions SET state = ?2, last_seen_at = ?3 WHERE id = ?1 AND revoked_at IS NULL";
         transaction.execute(update, values![*session, state.name(), *at])?;
     }
     Ok(())
+}
+
+/// Which users are there, of those to whom something happened.
+///
+/// The sessions of an erased account must not come back with a late write. There is no reference that would see to it, so
+/// the rows of the users do: on PostgreSQL each is locked until the commit. An erasure begins with a lock that excludes
+/// ours. If it was first, this statement waits for it and then no longer finds the user; if we were, it waits for our
+/// commit, and then finds the sessions and removes them. On SQLite one transaction writes at a time.
+fn present(transaction: &mut Transaction<'_>, batch: &[&Start]) -> Result<HashSet<Uuid>, StoreError> {
+    let users: Vec<Value<'_>> = padded(batch).map(|start| start.user.into()).collect();
+    let places: Vec<String> = (1..=users.len()).map(|number| format!("?{number}")).collect();
+    let (places, lock) = (places.join(", "), for_presence(transaction));
+    let select = format!("SELECT id FROM users WHERE id IN ({places}) ORDER BY id{lock}");
+    let mut present = HashSet::new();
+    transaction.each(&select, &users, |row| {
+        present.insert(row.get(0)?);
+        Ok(())
+    })?;
+    Ok(present)
+}
+
+/// Writes sessions that have started, all by one statement.
+fn insert(transaction: &mut Transaction<'_>, batch: &[&Start]) -> Result<(), StoreError> {
+    if batch.is_empty() {
+        return Ok(());
+    }
+    let mut insert = "INSERT INTO sessions
+            (id, user_id, state, created_at, refreshed_at, last_seen_at, expires_at, address, method)
+        VALUES "
+        .to_owned();
+    let mut parameters: Vec<Value<'_>> = Vec::new();
+    for start in padded(batch) {
+        let [a, b, c, d, e, f] = [1, 2, 3, 4, 5, 6].map(|place| parameters.len() + place);
+        let comma = if parameters.is_empty() { "" } else { ", " };
+        let _ = write!(insert, "{comma}(?{a}, ?{b}, 'authenticated', ?{c}, ?{c}, ?{c}, ?{d}, ?{e}, ?{f})");
+        let Start { session, user, at, expires_at, address, method } = start;
+        parameters.extend_from_slice(values![session, user, *at, *expires_at, address, *method]);
+    }
+    insert.push_str(" ON CONFLICT (id) DO NOTHING");
+    transaction.execute(&insert, &parameters).map(|_| ())
+}
+
+/// A batch whose last start is repeated up to the next power of two, which changes nothing: so there are few different
+/// statements, and all of them stay prepared.
+fn padded<'a>(batch: &'a [&'a Start]) -> impl Iterator<Item = &'a Start> {
+    let missing = batch.len().next_power_of_two() - batch.len();
+    batch.iter().copied().chain(batch.last().copied().into_iter().cycle().take(missing))
 }

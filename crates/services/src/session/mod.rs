@@ -12,20 +12,24 @@ pub mod tokens;
 pub use history::{HISTORY_MAX, Past, State};
 pub use revocations::Revocations;
 
+use crate::account::for_presence;
 use crate::caller::Identity;
-use crate::clock::Clock;
+use crate::clock::{Clock, new_id};
 use crate::refusal::{Code, Refusal, TOKEN_INVALID};
 use aether_store::{Store, StoreError, Transaction, values};
 use history::History;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use tokens::{Claims, Kind, Tokens};
+use tokens::{Claims, Kind, TokenError, Tokens, VALID_SECONDS_MAX};
 use uuid::Uuid;
 
 /// Variables of a session, and bytes of all of them together: they travel in every token.
 const VARIABLES_MAX: usize = 32;
 const VARIABLES_BYTES_MAX: usize = 1_024;
+
+const NO_ACCOUNT: Refusal =
+    Refusal::new(Code::Unauthenticated, "Guests and development tokens have no account here. Sign in first.");
 
 /// How sessions are to be.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +102,7 @@ impl Sessions {
         // After all sessions of a user were ended, the next one is told apart from them by the second of its beginning.
         let not_before = self.revocations.valid_from(beginning.user).map_or(0, |valid_from| valid_from + 1);
         let issued_at = (now / 1_000).max(not_before) as u64;
-        let session = Uuid::new_v4();
+        let session = new_id(now);
         self.history.note_start(session, &beginning, now, now + i64::from(self.settings.refresh_seconds) * 1_000);
         let Beginning { user, username, variables, .. } = beginning;
         Ok(self.pair(Claims {
@@ -113,10 +117,16 @@ impl Sessions {
         }))
     }
 
-    /// Who someone is, by an access token.
+    /// Who someone is, by an access token. Whoever has no account, such as a guest, is nobody here.
     pub fn check(&self, token: &str) -> Result<Identity, Refusal> {
         let now = self.clock.now_seconds() as u64;
-        let identity = self.tokens.verify(token, now, false).map_err(|_| TOKEN_INVALID)?;
+        let identity = self.tokens.verify(token, now, false).map_err(|error| match error {
+            TokenError::DevelopmentKey => NO_ACCOUNT,
+            _ => TOKEN_INVALID,
+        })?;
+        if identity.is_guest {
+            return Err(NO_ACCOUNT);
+        }
         let identity = identity_of(identity).ok_or(TOKEN_INVALID)?;
         match self.revocations.is_ended(identity.session, identity.user, identity.issued_at) {
             true => Err(TOKEN_INVALID),
@@ -190,8 +200,9 @@ impl Sessions {
 
     async fn load(&self) -> Result<(), StoreError> {
         let now = self.clock.now_ms();
-        let oldest = now - i64::from(self.settings.refresh_seconds) * 1_000;
-        let (sessions, users) = self
+        // By the longest that any token lasts, because the settings may have been others before.
+        let oldest = now.saturating_sub_unsigned(VALID_SECONDS_MAX * 1_000);
+        let (sessions, users, erased) = self
             .store
             .read(move |transaction| {
                 let ended = "SELECT id, expires_at FROM sessions WHERE revoked_at IS NOT NULL AND expires_at > ?1";
@@ -199,15 +210,20 @@ impl Sessions {
                 let users = "SELECT id, sessions_valid_from FROM users WHERE sessions_valid_from > 0
                     AND sessions_valid_from > ?1";
                 let users = transaction.rows(users, values![oldest], |row| Ok((row.get(0)?, row.get::<i64>(1)?)))?;
-                Ok::<_, StoreError>((sessions, users))
+                let erased = "SELECT user_id, erased_at FROM erasures WHERE erased_at > ?1";
+                let erased = transaction.rows(erased, values![oldest], |row| Ok((row.get(0)?, row.get::<i64>(1)?)))?;
+                Ok::<_, StoreError>((sessions, users, erased))
             })
             .await?;
         for (session, expires_at) in sessions {
             self.revocations.end_session(session, expires_at / 1_000);
         }
         for (user, valid_from) in users {
-            let forget_at = valid_from / 1_000 + i64::from(self.settings.refresh_seconds);
-            self.revocations.end_user(user, valid_from / 1_000, forget_at);
+            let valid_from = valid_from / 1_000;
+            self.revocations.end_user(user, valid_from, valid_from.saturating_add_unsigned(VALID_SECONDS_MAX));
+        }
+        for (user, erased_at) in erased {
+            self.revocations.erase_user(user, erased_at.div_euclid(1_000));
         }
         Ok(())
     }
@@ -232,6 +248,17 @@ pub fn end_sessions_of(
     Ok(())
 }
 
+/// Refuses variables that a session cannot carry. [`Sessions::start`] does so too; whoever writes something before looks
+/// first.
+pub fn check_variables(variables: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    // As they stand in a token: more than it can hold would be a token that is refused.
+    if variables.len() > VARIABLES_MAX || tokens::plain_json(variables).len() > VARIABLES_BYTES_MAX {
+        let sentence = "Session variables are too large: at most 32, with 1024 bytes of JSON together.";
+        return Err(Refusal::new(Code::InvalidArgument, sentence));
+    }
+    Ok(())
+}
+
 fn end_session(
     transaction: &mut Transaction<'_>,
     (session, user): (Uuid, Uuid),
@@ -239,9 +266,13 @@ fn end_session(
     expires_at: i64,
     reason: &str,
 ) -> Result<(), StoreError> {
+    // What is being erased is waited for; the next statement sees that it was. A user who never was may have sessions
+    // too, and they end like all others.
+    let wait = format!("SELECT 1 FROM users WHERE id = ?1{}", for_presence(transaction));
+    transaction.row(&wait, values![user], |_| Ok(()))?;
     let upsert = "INSERT INTO sessions
             (id, user_id, state, created_at, refreshed_at, last_seen_at, expires_at, revoked_at, reason)
-        VALUES (?1, ?2, 'closed', ?3, ?3, ?3, ?4, ?3, ?5)
+        SELECT ?1, ?2, 'closed', ?3, ?3, ?3, ?4, ?3, ?5 WHERE NOT EXISTS (SELECT 1 FROM erasures WHERE user_id = ?2)
         ON CONFLICT (id) DO UPDATE SET state = 'closed', revoked_at = excluded.revoked_at, reason = excluded.reason,
             expires_at = excluded.expires_at
         WHERE sessions.revoked_at IS NULL";
@@ -257,13 +288,4 @@ fn identity_of(identity: tokens::Identity) -> Option<Identity> {
         issued_at: identity.issued_at,
         expires_at: identity.expires_at,
     })
-}
-
-fn check_variables(variables: &BTreeMap<String, String>) -> Result<(), Refusal> {
-    // As they stand in a token: more than it can hold would be a token that is refused.
-    if variables.len() > VARIABLES_MAX || tokens::plain_json(variables).len() > VARIABLES_BYTES_MAX {
-        let sentence = "Session variables are too large: at most 32, with 1024 bytes of JSON together.";
-        return Err(Refusal::new(Code::InvalidArgument, sentence));
-    }
-    Ok(())
 }

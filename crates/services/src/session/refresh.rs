@@ -6,6 +6,7 @@
 
 use super::tokens::{Claims, Kind};
 use super::{Pair, Sessions, check_variables, end_session, identity_of};
+use crate::account::for_presence;
 use crate::caller::Identity;
 use crate::refusal::{Code, Refusal};
 use aether_store::{Transaction, values};
@@ -81,11 +82,11 @@ impl Sessions {
     }
 }
 
-/// The user's name as it is now, if they may still come in.
+/// The user's name as it is now, if they may still come in. Until the session is written the account cannot be erased.
 fn username(transaction: &mut Transaction<'_>, identity: &Identity) -> Result<String, Refusal> {
-    let select = "SELECT username, disabled_at FROM users WHERE id = ?1";
+    let select = format!("SELECT username, disabled_at FROM users WHERE id = ?1{}", for_presence(transaction));
     let found = transaction
-        .row(select, values![identity.user], |row| Ok((row.get::<String>(0)?, row.get::<Option<i64>>(1)?)))?;
+        .row(&select, values![identity.user], |row| Ok((row.get::<String>(0)?, row.get::<Option<i64>>(1)?)))?;
     match found {
         None => Err(INVALID),
         Some((_, Some(_))) => Err(BANNED),

@@ -1,6 +1,7 @@
 //! Which sessions were ended before their tokens expire. Kept in memory, so that asking costs nothing; the database has
 //! the same, for the next start.
 
+use super::tokens::VALID_SECONDS_MAX;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -52,6 +53,13 @@ impl Revocations {
         ended.users.insert(user, (valid_from, forget_at));
         drop(ended);
         self.epoch.fetch_add(1, Ordering::Release);
+    }
+
+    /// Ends all sessions of a user whose account was erased, also those that were just about to begin: the id is never
+    /// given again.
+    pub fn erase_user(&self, user: Uuid, erased_at: i64) {
+        let forget_at = erased_at.saturating_add_unsigned(VALID_SECONDS_MAX);
+        self.end_user(user, forget_at, forget_at);
     }
 
     /// Up to when tokens of a user no longer count, if there is such a time.

@@ -1,8 +1,8 @@
 //! Tokens: who someone is, signed.
 //!
 //! A token is a JWT under HS256 and nothing else. Its header names the key; its claims are `tid` (the session), `uid`
-//! (the user), `usn` (the user's name), `vrs` (variables, left out when empty), `exp`, `iat`, `aud`, and `role` under
-//! the development key alone. A refresh token is for another audience, so neither kind passes for the other, and has
+//! (the user), `usn` (the user's name), `vrs` (variables, left out when empty), `exp`, `iat`, `aud`, `gst` if the user is a
+//! guest, and `role` under the development key alone. A refresh token is for another audience, so neither kind passes for the other, and has
 //! `gen`: how often the session was refreshed before.
 
 use super::keys::KeyRing;
@@ -68,6 +68,8 @@ pub enum Kind {
     /// To use the server.
     #[default]
     Access,
+    /// To play without an account.
+    Guest,
     /// To get new tokens; with the number of times that it was done before.
     Refresh(u64),
 }
@@ -83,6 +85,8 @@ pub struct Identity {
     pub name: String,
     /// Variables of the session.
     pub variables: BTreeMap<String, String>,
+    /// Whether they are a guest: someone without an account.
+    pub is_guest: bool,
     /// The role.
     pub role: Role,
     /// When the token was issued, in seconds since 1970.
@@ -144,6 +148,8 @@ struct WireClaims {
     exp: Option<u64>,
     iat: u64,
     aud: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not", rename = "gst")]
+    is_guest: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     role: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "gen")]
@@ -174,7 +180,7 @@ impl Tokens {
         let mut header = Header::new(Algorithm::HS256);
         header.kid = Some(key.id().to_owned());
         let (audience, generation) = match claims.kind {
-            Kind::Access => (&self.audience, None),
+            Kind::Access | Kind::Guest => (&self.audience, None),
             Kind::Refresh(generation) => (&self.refresh_audience, Some(generation)),
         };
         let wire = WireClaims {
@@ -185,6 +191,7 @@ impl Tokens {
             exp: Some(claims.expires_at),
             iat: claims.issued_at,
             aud: Some(audience.clone()),
+            is_guest: claims.kind == Kind::Guest,
             role: claims.role.map(|role| role.to_string()),
             generation,
         };
@@ -233,6 +240,7 @@ impl Tokens {
             user: claims.uid.to_string(),
             name: claims.usn,
             variables: claims.vrs,
+            is_guest: claims.is_guest,
             role,
             issued_at: claims.iat,
             expires_at: claims.exp.unwrap_or(now),
@@ -275,6 +283,12 @@ impl Claims {
             role: None,
             kind: Kind::Access,
         }
+    }
+
+    /// The same for a guest, who has no account.
+    #[must_use]
+    pub fn of_guest(self) -> Self {
+        Self { kind: Kind::Guest, ..self }
     }
 
     /// The same with a role, and so under the development key.

@@ -127,7 +127,8 @@ pub(crate) fn apply(
     now: i64,
 ) -> Result<Vec<Ack>, Refusal> {
     let mut order: Vec<usize> = (0..changes.len()).collect();
-    order.sort_by_key(|&index| changes[index].id());
+    // Owners first, because their rows are locked too, by others in the order of their ids.
+    order.sort_by_key(|&index| (changes[index].id().owner, changes[index].id()));
     let mut acks = Vec::with_capacity(changes.len());
     for index in order {
         match &changes[index] {

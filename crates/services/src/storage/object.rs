@@ -17,7 +17,7 @@ pub const VALUE_BYTES_MAX: usize = 262_144;
 pub(super) const COLUMNS: &str =
     "collection, key, user_id, value, version, permission_read, permission_write, created_at, updated_at";
 
-/// By what an object is found. They are ordered as transactions lock them.
+/// By what an object is found. Those of one owner are ordered as transactions lock them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId {
     /// The collection.

@@ -3,7 +3,7 @@
 use super::json;
 use super::object::{Object, ObjectId, Permission, VALUE_BYTES_MAX, refuse_zero, version_of};
 use crate::refusal::{Code, Refusal};
-use aether_store::{Transaction, values};
+use aether_store::{Dialect, Transaction, values};
 use uuid::Uuid;
 
 /// Bytes of a version that someone expects. Ours have 32.
@@ -158,12 +158,12 @@ impl Checked {
                     id.owner.is_nil(),
                     needed.number()
                 ];
-                transaction.row(UPSERT, parameters, created_at)?
+                transaction.row(UPSERT.of(transaction), parameters, created_at)?
             }
             Condition::Absent => {
                 let parameters =
                     values![&id.collection, &id.key, id.owner, value, version, read, write, now, id.owner.is_nil()];
-                transaction.row(CREATE, parameters, created_at)?
+                transaction.row(CREATE.of(transaction), parameters, created_at)?
             }
             Condition::Version(expected) => {
                 let parameters = values![
@@ -237,21 +237,48 @@ pub(super) fn find(transaction: &mut Transaction<'_>, id: &ObjectId) -> Result<O
     Ok(transaction.row(FIND, values![&id.collection, id.owner, &id.key], Object::from_row)?)
 }
 
-/// Written or overwritten, if whoever writes may. An object has an owner that is there, or none.
-const UPSERT: &str = "INSERT INTO storage_objects
-        (collection, key, user_id, value, version, permission_read, permission_write, created_at, updated_at)
-    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8 WHERE ?9 OR EXISTS (SELECT 1 FROM users WHERE id = ?3)
-    ON CONFLICT (collection, user_id, key) DO UPDATE SET
-        value = excluded.value, version = excluded.version, permission_read = excluded.permission_read,
-        permission_write = excluded.permission_write, updated_at = excluded.updated_at
-    WHERE storage_objects.permission_write >= ?10
-    RETURNING created_at";
+/// A statement that makes an object. It has an owner who is there, or none. No reference ties it to the owner, so on
+/// PostgreSQL the statement locks the owner's row: an account is not erased before the object is there to be erased with
+/// it, and one that is being erased is waited for and then not found.
+struct Make {
+    sqlite: &'static str,
+    postgres: &'static str,
+}
 
-const CREATE: &str = "INSERT INTO storage_objects
-        (collection, key, user_id, value, version, permission_read, permission_write, created_at, updated_at)
-    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8 WHERE ?9 OR EXISTS (SELECT 1 FROM users WHERE id = ?3)
-    ON CONFLICT (collection, user_id, key) DO NOTHING
-    RETURNING created_at";
+impl Make {
+    fn of(&self, transaction: &Transaction<'_>) -> &'static str {
+        match transaction.dialect() {
+            Dialect::Sqlite => self.sqlite,
+            Dialect::Postgres => self.postgres,
+        }
+    }
+}
+
+macro_rules! make {
+    ($on_conflict:literal) => {
+        Make { sqlite: make!("", $on_conflict), postgres: make!(" FOR KEY SHARE", $on_conflict) }
+    };
+    ($lock:literal, $on_conflict:literal) => {
+        concat!(
+            "INSERT INTO storage_objects (collection, key, user_id, value, version, permission_read, permission_write, \
+             created_at, updated_at) \
+             SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8 WHERE ?9 OR EXISTS (SELECT 1 FROM users WHERE id = ?3",
+            $lock,
+            ") ON CONFLICT (collection, user_id, key) ",
+            $on_conflict,
+            " RETURNING created_at"
+        )
+    };
+}
+
+/// Written or overwritten, if whoever writes may.
+const UPSERT: Make = make!(
+    "DO UPDATE SET value = excluded.value, version = excluded.version, permission_read = excluded.permission_read, \
+     permission_write = excluded.permission_write, updated_at = excluded.updated_at \
+     WHERE storage_objects.permission_write >= ?10"
+);
+
+const CREATE: Make = make!("DO NOTHING");
 
 const REPLACE: &str = "UPDATE storage_objects SET
         value = ?4, version = ?5, permission_read = ?6, permission_write = ?7, updated_at = ?8

@@ -77,7 +77,7 @@ impl World {
     }
 
     /// Where a user's id is found.
-    async fn found(&self, user: Uuid) -> BTreeSet<String> {
+    pub(crate) async fn found(&self, user: Uuid) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for (table, column) in self.id_columns().await {
             if self.count(format!("SELECT count(*) FROM {table} WHERE {column} = ?1"), user).await > 0 {

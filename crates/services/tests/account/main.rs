@@ -7,6 +7,7 @@ mod links;
 mod open_id;
 mod passwords;
 mod providers;
+mod races;
 mod sign_in;
 mod signer;
 mod stand_in;

@@ -1,5 +1,5 @@
-//! Lost passwords and unconfirmed email addresses. The protocol has nothing of this, so these routes are our own; their
-//! messages are JSON objects with fields of text.
+//! Lost passwords and unconfirmed email addresses. The protocol has nothing of this, so these operations are our own, and
+//! so are their messages, in [`operation`](aether_services::account::operation).
 //!
 //! | route | asks for | body | what it does |
 //! | --- | --- | --- | --- |
@@ -12,65 +12,54 @@
 //! The answer is `{}`.
 
 use super::super::access::Access;
-use super::super::answer::{Refused, answer};
-use super::super::routes::{read_body, read_json};
-use super::super::{Call, Desk, Routes};
+use super::super::{Call, Desk, Routes, Serve};
 use aether_messages::Empty;
 use aether_services::Refusal;
-use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, post};
-use serde::Deserialize;
+use aether_services::account::operation::{
+    RequestEmailVerification, RequestPasswordReset, RequestPasswordResetRequest, ResetPassword, ResetPasswordRequest,
+    VerifyEmail, VerifyEmailRequest,
+};
+use http::Method;
 
 pub(super) fn routes(routes: Routes) -> Routes {
     routes
-        .own("/v2/account/password/reset", route(Step::AskPassword))
-        .own("/v2/account/password/confirm", route(Step::SetPassword))
-        .own("/v2/account/email/verify", route(Step::AskEmail))
-        .own("/v2/account/email/verify/confirm", route(Step::ConfirmEmail))
+        .body::<RequestPasswordReset>(Method::POST, "/v2/account/password/reset")
+        .body::<ResetPassword>(Method::POST, "/v2/account/password/confirm")
+        .address::<RequestEmailVerification>(Method::POST, "/v2/account/email/verify")
+        .body::<VerifyEmail>(Method::POST, "/v2/account/email/verify/confirm")
 }
 
-/// What is done.
-#[derive(Clone, Copy)]
-enum Step {
-    AskPassword,
-    SetPassword,
-    AskEmail,
-    ConfirmEmail,
+impl Serve for RequestPasswordReset {
+    const ACCESS: Access = Access::ServerKey;
+
+    async fn serve(desk: &Desk, call: &Call, request: RequestPasswordResetRequest) -> Result<Empty, Refusal> {
+        desk.services().accounts.request_password_reset(&request.email, call.context.address).await?;
+        Ok(Empty::default())
+    }
 }
 
-/// The fields of all steps; each needs some of them.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Fields {
-    email: String,
-    code: String,
-    password: String,
+impl Serve for ResetPassword {
+    const ACCESS: Access = Access::ServerKey;
+
+    async fn serve(desk: &Desk, _: &Call, request: ResetPasswordRequest) -> Result<Empty, Refusal> {
+        desk.services().accounts.reset_password(&request.code, request.password).await?;
+        Ok(Empty::default())
+    }
 }
 
-fn route(step: Step) -> MethodRouter<Desk> {
-    post(async move |State(desk): State<Desk>, request: Request| -> Response {
-        match step.take(&desk, request).await {
-            Ok(()) => answer(&Empty::default()),
-            Err(refusal) => Refused(refusal).into_response(),
-        }
-    })
+impl Serve for RequestEmailVerification {
+    async fn serve(desk: &Desk, call: &Call, _: Empty) -> Result<Empty, Refusal> {
+        let user = call.identity()?.user;
+        desk.services().accounts.request_email_verification(user, call.context.address).await?;
+        Ok(Empty::default())
+    }
 }
 
-impl Step {
-    async fn take(self, desk: &Desk, request: Request) -> Result<(), Refusal> {
-        let access = match self {
-            Step::AskEmail => Access::User,
-            Step::AskPassword | Step::SetPassword | Step::ConfirmEmail => Access::ServerKey,
-        };
-        let call: Call = desk.receive(access, &request)?;
-        let fields: Fields = read_json(&read_body(request.into_body()).await?)?;
-        let (accounts, address) = (&desk.services().accounts, call.context.address);
-        match self {
-            Step::AskPassword => accounts.request_password_reset(&fields.email, address).await,
-            Step::SetPassword => accounts.reset_password(&fields.code, fields.password).await,
-            Step::AskEmail => accounts.request_email_verification(call.identity()?.user, address).await,
-            Step::ConfirmEmail => accounts.verify_email(&fields.code).await,
-        }
+impl Serve for VerifyEmail {
+    const ACCESS: Access = Access::ServerKey;
+
+    async fn serve(desk: &Desk, _: &Call, request: VerifyEmailRequest) -> Result<Empty, Refusal> {
+        desk.services().accounts.verify_email(&request.code).await?;
+        Ok(Empty::default())
     }
 }

@@ -5,8 +5,6 @@
 //! body is that of the others: `{"token": "…", "vars": {…}}`.
 
 use super::super::access::Access;
-use super::super::answer::{Refused, answer};
-use super::super::routes::{read_body, read_json};
 use super::super::{Call, Desk, Routes, Serve};
 use aether_messages::Empty;
 use aether_messages::api::{
@@ -21,15 +19,14 @@ use aether_messages::operation::{
     UnlinkGameCenter, UnlinkGoogle, UnlinkSteam,
 };
 use aether_services::Refusal;
+use aether_services::account::operation::{
+    AccountExternal, AuthenticateExternal, AuthenticateExternalRequest, LinkExternal, LinkExternalRequest,
+    UnlinkExternal,
+};
 use aether_services::account::provider::{self, GameCenterProof, Proof};
 use aether_services::account::{self, SignIn};
-use aether_services::session::Beginning;
-use axum::RequestExt;
-use axum::extract::{Path, Query, Request, State};
-use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use aether_services::session::{self, Beginning};
 use http::Method;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub(super) fn routes(routes: Routes) -> Routes {
@@ -83,21 +80,13 @@ fn unlink_routes(routes: Routes) -> Routes {
 }
 
 fn external_routes(routes: Routes) -> Routes {
+    const POST: Method = Method::POST;
     routes
-        .own(
-            "/v2/account/authenticate/external/{provider}",
-            post(async |State(desk): State<Desk>, request: Request| {
-                respond(authenticate_external(&desk, request).await)
-            }),
-        )
-        .own(
-            "/v2/account/link/external/{provider}",
-            post(async |State(desk): State<Desk>, request: Request| respond(link_external(&desk, request).await)),
-        )
-        .own(
-            "/v2/account/unlink/external/{provider}",
-            post(async |State(desk): State<Desk>, request: Request| respond(unlink_external(&desk, request).await)),
-        )
+        .field::<AuthenticateExternal, _>(POST, "/v2/account/authenticate/external/{provider}", |to, body| {
+            to.account = Some(body);
+        })
+        .field::<LinkExternal, _>(POST, "/v2/account/link/external/{provider}", |to, body| to.account = Some(body))
+        .field::<UnlinkExternal, _>(POST, "/v2/account/unlink/external/{provider}", |to, body| to.account = Some(body))
 }
 
 /// A way to sign in, as a message says it.
@@ -220,6 +209,8 @@ impl Desk {
         username: String,
         create: Option<bool>,
     ) -> Result<Session, Refusal> {
+        // Before anything is written: an account must not come of a request that is refused.
+        session::check_variables(&variables)?;
         let (name, address) = (method.name(), call.context.address);
         let sign_in = SignIn { method, username: Some(username), create: create.unwrap_or(true), address };
         let signed_in = self.services().accounts.authenticate(sign_in).await?;
@@ -230,59 +221,34 @@ impl Desk {
     }
 }
 
-/// What a provider of the configuration gave to a client.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ExternalAccount {
-    token: String,
-    vars: BTreeMap<String, String>,
+impl Serve for AuthenticateExternal {
+    const ACCESS: Access = Access::ServerKey;
+
+    async fn serve(desk: &Desk, call: &Call, request: AuthenticateExternalRequest) -> Result<Session, Refusal> {
+        let AccountExternal { token, vars } = request.account.unwrap_or_default();
+        let way = (external(&request.provider, Proof::Token(token)), vars);
+        desk.authenticate(call, way, request.username, request.create).await
+    }
 }
 
-/// What stands in the query of a sign-in.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Creation {
-    create: Option<bool>,
-    username: String,
+impl Serve for LinkExternal {
+    async fn serve(desk: &Desk, call: &Call, request: LinkExternalRequest) -> Result<Empty, Refusal> {
+        desk.services().accounts.link(call.identity()?.user, external_way(request)).await?;
+        Ok(Empty::default())
+    }
 }
 
-async fn authenticate_external(desk: &Desk, mut request: Request) -> Result<Session, Refusal> {
-    let call = desk.receive(Access::ServerKey, &request)?;
-    let query = request.extract_parts::<Query<Creation>>().await;
-    let Query(creation) = query.map_err(|_| Refusal::invalid("The query is not what it should be."))?;
-    let (method, variables) = read_external(request).await?;
-    desk.authenticate(&call, (method, variables), creation.username, creation.create).await
+impl Serve for UnlinkExternal {
+    async fn serve(desk: &Desk, call: &Call, request: LinkExternalRequest) -> Result<Empty, Refusal> {
+        desk.services().accounts.unlink(call.identity()?.user, external_way(request)).await?;
+        Ok(Empty::default())
+    }
 }
 
-async fn link_external(desk: &Desk, request: Request) -> Result<Empty, Refusal> {
-    let call = desk.receive(Access::User, &request)?;
-    let (method, _) = read_external(request).await?;
-    desk.services().accounts.link(call.identity()?.user, method).await?;
-    Ok(Empty::default())
-}
-
-async fn unlink_external(desk: &Desk, request: Request) -> Result<Empty, Refusal> {
-    let call = desk.receive(Access::User, &request)?;
-    let (method, _) = read_external(request).await?;
-    desk.services().accounts.unlink(call.identity()?.user, method).await?;
-    Ok(Empty::default())
-}
-
-async fn read_external(mut request: Request) -> Result<(account::Method, BTreeMap<String, String>), Refusal> {
-    let path = request.extract_parts::<Path<String>>().await;
-    let Path(provider) = path.map_err(|_| Refusal::invalid("The provider's name is not what it should be."))?;
-    let body = read_body(request.into_body()).await?;
-    let ExternalAccount { token, vars } = read_json(&body)?;
-    Ok((external(&provider, Proof::Token(token)), vars))
+fn external_way(request: LinkExternalRequest) -> account::Method {
+    external(&request.provider, Proof::Token(request.account.unwrap_or_default().token))
 }
 
 fn external(provider: &str, proof: Proof) -> account::Method {
     account::Method::External { provider: provider.to_owned(), proof }
-}
-
-fn respond(outcome: Result<impl Serialize, Refusal>) -> Response {
-    match outcome {
-        Ok(message) => answer(&message),
-        Err(refusal) => Refused(refusal).into_response(),
-    }
 }

@@ -1,4 +1,4 @@
-//! What the protocol has nothing of, described by hand: its routes are our own, and so are its messages.
+//! What is no operation, described by hand: its routes are our own, and so is what they read and answer.
 
 use super::super::access::Access;
 use http::Method;
@@ -11,15 +11,13 @@ pub(super) struct Own {
     pub id: &'static str,
     /// What it asks of its caller, if anything.
     pub access: Option<Access>,
-    /// Names of the query with their schemas.
-    pub query: Vec<(&'static str, Value)>,
     pub body: Option<Value>,
     pub answer: Value,
 }
 
 impl Own {
     fn new(method: Method, path: &'static str, id: &'static str, access: Access) -> Own {
-        Own { method, path, id, access: Some(access), query: Vec::new(), body: None, answer: object([]) }
+        Own { method, path, id, access: Some(access), body: None, answer: object([]) }
     }
 
     fn takes(self, body: Value) -> Own {
@@ -35,36 +33,8 @@ impl Own {
 pub(super) fn operations() -> Vec<Own> {
     let health = Own::new(Method::GET, "/healthcheck", "Healthcheck", Access::ServerKey);
     let mut all = vec![Own { access: None, ..health }];
-    all.extend(external());
-    all.extend(recovery());
     all.extend(profiles());
     all
-}
-
-fn external() -> [Own; 3] {
-    let account = || object([("token", text()), ("vars", json!({ "type": "object", "additionalProperties": text() }))]);
-    let session = json!({ "$ref": "#/components/schemas/Session" });
-    let post = |path, id, access| Own::new(Method::POST, path, id, access).takes(account());
-    let sign_in = post("/v2/account/authenticate/external/{provider}", "AuthenticateExternal", Access::ServerKey);
-    let query = vec![("create", json!({ "type": "boolean" })), ("username", text())];
-    [
-        Own { query, ..sign_in.answers(session) },
-        post("/v2/account/link/external/{provider}", "LinkExternal", Access::User),
-        post("/v2/account/unlink/external/{provider}", "UnlinkExternal", Access::User),
-    ]
-}
-
-fn recovery() -> [Own; 4] {
-    let post = |path, id, access| Own::new(Method::POST, path, id, access);
-    let by_code = object([("code", text())]);
-    [
-        post("/v2/account/password/reset", "RequestPasswordReset", Access::ServerKey)
-            .takes(object([("email", text())])),
-        post("/v2/account/password/confirm", "ResetPassword", Access::ServerKey)
-            .takes(object([("code", text()), ("password", text())])),
-        post("/v2/account/email/verify", "RequestEmailVerification", Access::User),
-        post("/v2/account/email/verify/confirm", "VerifyEmail", Access::ServerKey).takes(by_code),
-    ]
 }
 
 fn profiles() -> [Own; 5] {

@@ -1,5 +1,6 @@
 //! Schemas of messages, as their JSON is.
 
+use super::messages;
 use aether_messages::prost::Message as _;
 use aether_messages::prost_types::field_descriptor_proto::{Label, Type};
 use aether_messages::prost_types::{DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorSet};
@@ -63,6 +64,10 @@ impl Definitions {
             for definition in file.enum_type {
                 definitions.enums.insert(format!("{package}.{}", definition.name()), definition);
             }
+        }
+        let (package, messages) = messages::own();
+        for message in messages {
+            definitions.add(package, message, Vec::new(), &Comments::new());
         }
         // What says nothing is in no file of ours.
         definitions.add("google.protobuf", named("Empty"), Vec::new(), &Comments::new());

@@ -134,7 +134,7 @@ pub fn run(length: Length) -> Outcome {
             cluster.start()?;
             let process = cluster.process().ok_or("PostgreSQL has no process")?;
             child::pin_to_server(process)?;
-            let url = format!("database.url=\"{}\"", cluster.url());
+            let url = format!("database.url={}", cluster.url());
             let outcome = measure(&runtime, "postgres", &[url], length);
             cluster.discard()?;
             outcome?;

@@ -1,0 +1,187 @@
+//! Coming in, and coming back.
+
+use crate::Backoff;
+use aether_wire::{CloseReason, Closing, ErrorCode, ErrorNotice, Hello, RoomSelector, SchemaHash, Token};
+use std::time::Duration;
+
+/// Who the player is and where to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Login {
+    /// The access token of a login.
+    pub token: Option<Token>,
+    /// The room to join; absent when the address names it.
+    pub room: Option<RoomSelector>,
+}
+
+/// Where a client stands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Phase {
+    /// On the way in.
+    Connecting,
+    /// In a room.
+    Joined,
+    /// The connection was lost, and the client comes back to the same player.
+    Resuming,
+    /// It is over, until the client is made anew.
+    Closed(Ended),
+}
+
+/// Why it is over.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ended {
+    /// The player left.
+    Left,
+    /// The server ended it, and does not want the client back.
+    ByServer(Closing),
+    /// The server did not let the client in.
+    AtTheDoor(ErrorNotice),
+    /// The room replicates something else than the game declares: client and server are of different versions.
+    UnknownSchema,
+    /// The server shows more entities than the settings let the client follow.
+    TooManyEntities,
+    /// The server states rates that no room has.
+    AbsurdRates,
+}
+
+/// The way in and back.
+#[derive(Debug)]
+pub(crate) struct Session {
+    login: Login,
+    schema: SchemaHash,
+    phase: Phase,
+    resume_token: Option<Token>,
+    /// Whether the hello that waits for its answer is by the resume token.
+    is_resuming: bool,
+    closing: Option<Closing>,
+    backoff: Backoff,
+    retry_at: Option<Duration>,
+}
+
+impl Session {
+    pub fn new(login: Login, schema: SchemaHash, seed: u64) -> Self {
+        Session {
+            login,
+            schema,
+            phase: Phase::Connecting,
+            resume_token: None,
+            is_resuming: false,
+            closing: None,
+            backoff: Backoff::new(seed),
+            retry_at: Some(Duration::ZERO),
+        }
+    }
+
+    pub fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
+    pub fn is_joined(&self) -> bool {
+        self.phase == Phase::Joined
+    }
+
+    /// When to open a connection; nothing while there is one, and when it is over.
+    pub fn retry_at(&self) -> Option<Duration> {
+        self.retry_at
+    }
+
+    pub fn attempts(&self) -> u32 {
+        self.backoff.attempts()
+    }
+
+    /// A new access token, for when the old one has run out.
+    pub fn set_token(&mut self, token: Token) {
+        self.login.token = Some(token);
+    }
+
+    /// There is a connection: what to say first. Nothing if it is over.
+    pub fn connected(&mut self) -> Option<Hello> {
+        if matches!(self.phase, Phase::Closed(_)) {
+            return None;
+        }
+        self.retry_at = None;
+        self.closing = None;
+        Some(self.hello())
+    }
+
+    /// The server let the client in. True if it is back as the same player.
+    pub fn welcomed(&mut self, resume_token: Option<Token>) -> bool {
+        self.phase = Phase::Joined;
+        self.resume_token = resume_token;
+        self.backoff.reset();
+        std::mem::take(&mut self.is_resuming)
+    }
+
+    /// The server did not let the client in: what to say instead, if there is something.
+    pub fn refused(&mut self, notice: &ErrorNotice, now: Duration) -> Option<Hello> {
+        if self.is_resuming && notice.code == ErrorCode::ResumeRefused {
+            self.phase = Phase::Connecting;
+            return Some(self.hello());
+        }
+        match notice.code {
+            // They pass.
+            ErrorCode::Unavailable | ErrorCode::Internal | ErrorCode::RateLimited | ErrorCode::Unknown => {
+                self.lost(now);
+            }
+            _ => self.close(Ended::AtTheDoor(notice.clone())),
+        }
+        None
+    }
+
+    /// The server says that the connection ends. Whether the client comes back is decided when it has ended.
+    pub fn closing(&mut self, closing: &Closing) {
+        if closing.deadline_ms == 0 {
+            self.closing = Some(closing.clone());
+        }
+    }
+
+    /// The connection is gone.
+    pub fn lost(&mut self, now: Duration) {
+        if matches!(self.phase, Phase::Closed(_)) {
+            return;
+        }
+        match self.closing.take() {
+            Some(closing) if is_final(&closing) => return self.close(Ended::ByServer(closing)),
+            // A server that stops may come back and know its players.
+            Some(closing) if !closing.may_resume && closing.reason != CloseReason::Shutdown => self.resume_token = None,
+            _ => {}
+        }
+        self.is_resuming = false;
+        self.phase = if self.resume_token.is_some() { Phase::Resuming } else { Phase::Connecting };
+        self.retry_at = Some(now.saturating_add(self.backoff.pause()));
+    }
+
+    pub fn close(&mut self, why: Ended) {
+        self.phase = Phase::Closed(why);
+        self.retry_at = None;
+        self.resume_token = None;
+    }
+
+    /// A resume token is good once: if the connection is lost before the answer, it must not be shown again.
+    fn hello(&mut self) -> Hello {
+        let schema_hash = Some(self.schema);
+        let resume_token = self.resume_token.take();
+        self.is_resuming = resume_token.is_some();
+        if self.is_resuming {
+            return Hello { resume_token, schema_hash, ..Hello::default() };
+        }
+        let Login { token, room } = self.login.clone();
+        Hello { token, room, schema_hash, resume_token: None }
+    }
+}
+
+/// Whether the server does not want the client back.
+fn is_final(closing: &Closing) -> bool {
+    match closing.reason {
+        CloseReason::Shutdown | CloseReason::Moved => false,
+        CloseReason::TimedOut | CloseReason::TooSlow | CloseReason::Flooded => false,
+        CloseReason::Left
+        | CloseReason::RoomEnded
+        | CloseReason::RoomFailed
+        | CloseReason::SessionEnded
+        | CloseReason::Replaced
+        | CloseReason::Kicked
+        | CloseReason::ProtocolViolation
+        | CloseReason::Unauthenticated => true,
+        CloseReason::Unknown => !closing.may_resume,
+    }
+}

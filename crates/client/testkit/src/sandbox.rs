@@ -1,0 +1,75 @@
+//! The sandbox as its clients know it.
+
+use aether_bits::{BitWriter, Replicate};
+use aether_client::{Angle, Declaration, Game, Interpolate, Predict, short_way};
+use aether_replication::Mirror;
+use aether_sandbox_rules::{Controls, EDGE, Hit, Scoreboard, Ship, Shot, Thing, step, wrap};
+use aether_wire::EntityId;
+
+/// A ship as clients draw it. The world's edges meet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn(pub Ship);
+
+impl Interpolate for Drawn {
+    fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
+        let mut ship = self.0.clone();
+        for axis in 0..2 {
+            let way = short_way(from.0.position[axis], to.0.position[axis], 2.0 * EDGE);
+            ship.position[axis] = wrap(ship.position[axis] + way * share);
+        }
+        ship.velocity = ship.velocity.moved(&from.0.velocity, &to.0.velocity, share);
+        ship.heading = Angle(ship.heading).moved(&Angle(from.0.heading), &Angle(to.0.heading), share).0;
+        Drawn(ship)
+    }
+
+    fn distance(&self, other: &Self) -> f32 {
+        let way = |axis: usize| short_way(self.0.position[axis], other.0.position[axis], 2.0 * EDGE);
+        way(0).hypot(way(1))
+    }
+}
+
+/// The sandbox as its clients know it.
+pub struct Sandbox;
+
+impl Predict for Sandbox {
+    type State = Drawn;
+    type Input = Controls;
+
+    fn step(&self, state: &mut Drawn, input: &Controls, seconds: f32) {
+        step(&mut state.0, *input, seconds);
+    }
+
+    fn snap(&self, state: &mut Drawn) {
+        state.0.snap();
+    }
+
+    fn same(&self, a: &Drawn, b: &Drawn) -> bool {
+        a.0.position == b.0.position && a.0.velocity == b.0.velocity && a.0.heading == b.0.heading
+    }
+}
+
+impl Game for Sandbox {
+    type Other = Drawn;
+
+    fn declare(&self, declaration: Declaration) -> Declaration {
+        declaration
+            .component::<Ship>()
+            .component::<Thing>()
+            .component::<Shot>()
+            .component::<Scoreboard>()
+            .input::<Controls>()
+            .event::<Hit>()
+    }
+
+    fn pack(&self, input: &Controls, writer: &mut BitWriter) {
+        input.write_full(writer);
+    }
+
+    fn own(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
+        mirror.get::<Ship>(entity).cloned().map(Drawn)
+    }
+
+    fn other(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
+        self.own(mirror, entity)
+    }
+}

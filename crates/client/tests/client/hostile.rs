@@ -1,0 +1,223 @@
+//! Whatever a server says, a client neither panics nor grows without bound.
+
+use aether_bits::BitWriter;
+use aether_client::{Client, ClientEvent, Ended, Login, Phase, Settings};
+use aether_replication::Link;
+use aether_testkit_client::engine::Random;
+use aether_testkit_client::rules::{Controls, Ship};
+use aether_testkit_client::{Sandbox, Scene, network};
+use aether_wire::{
+    Ack, Cleared, ClientTime, CommandSeq, Correction, EntityId, Event, Fragment, GameBody, InputSeq, MessageId, Pong,
+    Possession, ServerMessage, Snapshot, Tick, Welcome,
+};
+use std::time::Duration;
+
+fn joined(settings: Settings) -> Client<Sandbox> {
+    let mut client = Client::new(Sandbox, settings, Login::default());
+    client.connected(Link::Unordered, Duration::ZERO);
+    client.receive(ServerMessage::Welcome(welcome(&client)), Duration::ZERO);
+    client.set_input(Controls::default());
+    client.advance(Duration::ZERO).for_each(drop);
+    client
+}
+
+fn welcome(client: &Client<Sandbox>) -> Welcome {
+    Welcome { tick_hz: 40, snapshot_hz: 20, schema_hash: client.schema_hash(), ..Welcome::default() }
+}
+
+fn packed(bytes: Vec<u8>) -> ServerMessage {
+    ServerMessage::Snapshot(Snapshot::Packed(bytes))
+}
+
+/// A packet with this header that shows some ships in the slots from `first` on.
+fn packet(tick: u32, sequence: u16, input_ack: u16, (first, count): (u32, u32)) -> ServerMessage {
+    let mut writer = BitWriter::new();
+    writer.write(u64::from(tick), 32);
+    writer.write(u64::from(sequence), 16);
+    writer.write(u64::from(input_ack), 16);
+    writer.write_bool(true);
+    writer.write(0, 3);
+    writer.write_bool(false);
+    writer.write_bool(true);
+    writer.write(u64::from(count), 10);
+    writer.write_bool(false);
+    for entry in 0..count {
+        let gap = if entry == 0 { u64::from(first) } else { 0 } + 1;
+        let ones = gap.ilog2();
+        writer.write((1 << ones) - 1, ones + 1);
+        writer.write(gap & ((1 << ones) - 1), ones);
+        writer.write(1, 16);
+        // It has no component but a ship.
+        writer.write(1, 4);
+        aether_bits::Replicate::write_full(&ship(), &mut writer);
+    }
+    packed(writer.to_bytes())
+}
+
+fn ship() -> Ship {
+    <Ship as aether_bits::Replicate>::initial()
+}
+
+fn use_it(client: &mut Client<Sandbox>, now: Duration) {
+    client.advance(now).for_each(drop);
+    let _ = (client.own(), client.others().count(), client.stats(), client.tick());
+}
+
+#[test]
+fn a_tick_far_ahead_is_not_believed() {
+    let mut client = joined(Settings::default());
+    client.receive(packet(u32::MAX, 1, 0, (0, 1)), Duration::from_millis(50));
+    assert_eq!((client.stats().packets, client.stats().faults), (0, 1));
+    client.receive(packet(2, 1, 0, (0, 1)), Duration::from_millis(50));
+    assert_eq!(client.stats().packets, 1, "what is plausible is still taken");
+    for second in 1..20 {
+        use_it(&mut client, Duration::from_secs(second));
+    }
+}
+
+#[test]
+fn inputs_that_were_never_made_cannot_be_acknowledged() {
+    let mut client = joined(Settings::default());
+    let entity = EntityId { slot: 0, generation: 1 };
+    client.receive(ServerMessage::Possession(Possession { tick: Tick(1), entity }), Duration::ZERO);
+    for number in 1..=20_u16 {
+        let now = Duration::from_millis(50) * u32::from(number);
+        client.receive(packet(u32::from(number) * 2, number, 30_000, (0, 1)), now);
+        use_it(&mut client, now);
+    }
+    assert!(client.stats().faults > 0);
+    assert_eq!(client.stats().corrections, 0);
+}
+
+#[test]
+fn huge_sequences_and_ticks_in_any_order_are_borne() {
+    let mut client = joined(Settings::default());
+    let mut random = Random::new(4);
+    for number in 0..4_000_u32 {
+        let now = Duration::from_millis(10) * number;
+        let (tick, sequence, ack) = (random.below(4_000), random.bits() as u16, random.bits() as u16);
+        client.receive(packet(tick, sequence, ack, (random.below(50), 1 + random.below(3))), now);
+        let entity = EntityId { slot: random.below(60), generation: random.below(3) as u16 };
+        if number % 7 == 0 {
+            let tick = Tick(random.bits() as u32);
+            client.receive(ServerMessage::Possession(Possession { tick, entity }), now);
+        }
+        use_it(&mut client, now);
+    }
+    assert!(client.others().count() < 200);
+}
+
+#[test]
+fn a_flood_of_entities_ends_the_connection() {
+    let mut client = joined(Settings { entities_max: 1_000, ..Settings::default() });
+    let mut packets = 0;
+    while *client.phase() == Phase::Joined {
+        client.receive(packet(2 + packets, packets as u16 + 1, 0, (packets * 30, 30)), Duration::from_millis(50));
+        packets += 1;
+        assert!(packets < 100, "it goes on with {} entities", client.others().count());
+    }
+    assert_eq!(*client.phase(), Phase::Closed(Ended::TooManyEntities));
+    assert!(client.events().any(|event| event == ClientEvent::Closed(Ended::TooManyEntities)));
+    assert!((33..=35).contains(&packets), "{packets}");
+}
+
+#[test]
+fn absurd_rates_are_refused() {
+    for (tick_hz, snapshot_hz) in [(u32::MAX, 20), (20, 40), (0, 1), (1_001, 1)] {
+        let mut client = Client::new(Sandbox, Settings::default(), Login::default());
+        client.connected(Link::Ordered, Duration::ZERO);
+        let welcome = Welcome { tick_hz, snapshot_hz, server_tick: Tick(u32::MAX), ..welcome(&client) };
+        client.receive(ServerMessage::Welcome(welcome), Duration::ZERO);
+        assert_eq!(*client.phase(), Phase::Closed(Ended::AbsurdRates), "{tick_hz}, {snapshot_hz}");
+    }
+}
+
+#[test]
+fn the_last_tick_of_all_is_borne() {
+    let mut client = Client::new(Sandbox, Settings::default(), Login::default());
+    client.connected(Link::Unordered, Duration::ZERO);
+    client.receive(ServerMessage::Welcome(Welcome { server_tick: Tick(u32::MAX), ..welcome(&client) }), Duration::ZERO);
+    client.set_input(Controls::default());
+    for number in 1..=100_u16 {
+        let now = Duration::from_millis(50) * u32::from(number);
+        client.receive(packet(u32::MAX - 200 + u32::from(number) * 2, number, 0, (0, 2)), now);
+        use_it(&mut client, now);
+    }
+    use_it(&mut client, Duration::from_secs(100_000));
+    assert_eq!(*client.phase(), Phase::Joined);
+}
+
+#[test]
+fn messages_out_of_place_change_nothing_and_events_do_not_pile_up() {
+    let mut client = joined(Settings::default());
+    let body = GameBody::Packed { code: 60_000, payload: vec![0; 100] };
+    let entity = EntityId { slot: u32::MAX, generation: u16::MAX };
+    for number in 0..5_000_u32 {
+        let now = Duration::from_millis(u64::from(number));
+        let event = Event { tick: Tick(number), sender: None, body: body.clone() };
+        assert_eq!(client.read::<aether_testkit_client::rules::Hit>(&event), None);
+        for message in [
+            ServerMessage::Event(event),
+            ServerMessage::Ack(Ack { seq: CommandSeq(u32::MAX), error: None }),
+            ServerMessage::Correction(Correction { entity, ack_seq: InputSeq(u32::MAX), ..Correction::default() }),
+            ServerMessage::Pong(Pong { client_time: ClientTime(u64::MAX), hold_us: u32::MAX, ..Pong::default() }),
+            ServerMessage::Possession(Possession { tick: Tick(u32::MAX), entity }),
+            ServerMessage::Cleared(Cleared { tick: Tick(u32::MAX) }),
+            ServerMessage::Schema(vec![0xff; 40]),
+            ServerMessage::Welcome(welcome(&client)),
+            ServerMessage::Fragment(Fragment { message: MessageId(number), index: 9, total: 3, bytes: vec![1] }),
+            ServerMessage::Fragment(Fragment { message: MessageId(number), index: 0, total: 200, bytes: vec![1; 900] }),
+            packed(Vec::new()),
+            packed(vec![0xff; 1_000]),
+        ] {
+            client.receive(message, now);
+        }
+        use_it(&mut client, now);
+    }
+    assert_eq!(*client.phase(), Phase::Joined);
+    assert!(client.stats().events_dropped > 0);
+    assert!(client.events().count() <= 1_024);
+    assert_eq!(client.stats().round_trip, None);
+}
+
+#[test]
+fn damaged_frames_of_a_real_room_are_borne() {
+    for seed in 0..6 {
+        let mut scene = Scene::new(seed);
+        let pilot = scene.join(Link::Unordered, network(30, 0.1));
+        scene.run(Duration::from_secs(2));
+        let mut random = Random::new(seed);
+        for _ in 0..2_000 {
+            let mut bytes = vec![0; 1 + random.below(60) as usize];
+            bytes.iter_mut().for_each(|byte| *byte = random.bits() as u8);
+            // Half of them are state packets whose tick is believable.
+            let now = scene.now;
+            if random.chance(50) && bytes.len() > 4 {
+                let tick = scene.room.now().0 + random.below(9);
+                bytes[..4].copy_from_slice(&tick.to_le_bytes());
+                scene.pilots[pilot].client.receive(packed(bytes), now);
+            } else {
+                scene.pilots[pilot].client.receive_frame(&bytes, now);
+            }
+            if random.chance(20) {
+                scene.step();
+            }
+        }
+        scene.run(Duration::from_secs(1));
+        assert!(scene.pilots[pilot].client.stats().faults > 500);
+    }
+}
+
+#[test]
+fn a_clock_that_goes_back_or_leaps_is_borne() {
+    let mut client = joined(Settings::default());
+    for ms in [0, 5_000, 100, u64::MAX / 2, 0, u64::MAX] {
+        let now = Duration::from_millis(ms);
+        client.receive(packet(2, 1, 0, (0, 2)), now);
+        use_it(&mut client, now);
+        client.disconnected(now);
+        client.connected(Link::Ordered, now);
+        client.receive(ServerMessage::Welcome(welcome(&client)), now);
+    }
+    use_it(&mut client, Duration::MAX);
+}

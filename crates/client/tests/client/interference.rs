@@ -1,0 +1,103 @@
+//! What the server knows better is taken over without a jump.
+
+use aether_client::Interpolate;
+use aether_replication::Link;
+use aether_testkit_client::{PUSH, SINK, Scene, network, networks};
+use std::time::Duration;
+
+/// What is left of an error when nobody sees it any more, in units.
+const SEEN_MIN: f32 = 0.1;
+/// Frames that it takes: three quarters of a second.
+const FRAMES_MAX: u32 = 45;
+/// The most that a ship moves from frame to frame while a push is made up for. By itself it flies up to two units.
+const JUMP_MAX: f32 = 6.0;
+
+#[test]
+fn after_a_push_the_error_that_is_seen_soon_is_gone() {
+    for (latency_ms, loss) in networks() {
+        let mut scene = Scene::new(latency_ms + 11);
+        let pilot = scene.join(Link::Unordered, network(latency_ms, loss));
+        scene.run(Duration::from_secs(6));
+        assert_eq!(scene.pilots[pilot].client.stats().corrections, 0);
+        scene.signal(PUSH);
+        while scene.pilots[pilot].client.stats().corrections == 0 {
+            scene.step();
+        }
+        let client = &scene.pilots[pilot].client;
+        let (corrected_at, mut before) = (scene.pilots[pilot].frames, client.own().expect("it has a ship"));
+        assert!(client.stats().correction_size > 10.0, "it was pushed by more than 14 units");
+        assert!(client.stats().error_shown > 10.0, "and that is not seen yet");
+        let mut largest = 0.0_f32;
+        while scene.pilots[pilot].client.stats().error_shown > SEEN_MIN {
+            let frames = scene.pilots[pilot].frames;
+            scene.step();
+            if scene.pilots[pilot].frames > frames {
+                let shown = scene.pilots[pilot].client.own().expect("it has a ship");
+                largest = largest.max(before.distance(&shown));
+                before = shown;
+            }
+            let frames = scene.pilots[pilot].frames - corrected_at;
+            assert!(frames <= FRAMES_MAX, "{latency_ms} ms, {loss} lost: still off after {frames} frames");
+        }
+        assert!(largest <= JUMP_MAX, "{latency_ms} ms, {loss} lost: jumped by {largest}");
+        let stats = scene.pilots[pilot].client.stats();
+        println!(
+            "{latency_ms} ms, {loss} lost: {} frames, largest {largest}, {} corrections",
+            scene.pilots[pilot].frames - corrected_at,
+            stats.corrections
+        );
+        scene.run(Duration::from_secs(3));
+        assert_eq!(scene.pilots[pilot].client.stats().corrections, 1, "one push is one correction");
+    }
+}
+
+#[test]
+fn without_reconciliation_the_error_stays_until_it_is_switched_on() {
+    let mut scene = Scene::new(5);
+    let pilot = scene.join(Link::Unordered, network(50, 0.0));
+    scene.pilots[pilot].client.settings_mut().reconciliation = false;
+    scene.run(Duration::from_secs(4));
+    scene.signal(PUSH);
+    scene.run(Duration::from_secs(2));
+    let is_off = |scene: &Scene<_>| {
+        let (seq, predicted) = scene.pilots[pilot].predicted.iter().rev().nth(40).expect("it flew").clone();
+        scene.flown(pilot, seq).is_some_and(|flown| flown.position.distance(&predicted.position) > 10.0)
+    };
+    assert!(is_off(&scene));
+    assert_eq!(scene.pilots[pilot].client.stats().corrections, 0);
+    scene.pilots[pilot].client.settings_mut().reconciliation = true;
+    scene.run(Duration::from_secs(3));
+    assert!(!is_off(&scene));
+    assert_eq!(scene.pilots[pilot].client.stats().corrections, 1);
+}
+
+#[test]
+fn a_push_that_is_far_is_not_glided_over() {
+    let mut scene = Scene::new(5);
+    let pilot = scene.join(Link::Unordered, network(50, 0.0));
+    scene.pilots[pilot].client.settings_mut().snap_distance = 5.0;
+    scene.run(Duration::from_secs(4));
+    scene.signal(PUSH);
+    while scene.pilots[pilot].client.stats().corrections == 0 {
+        scene.step();
+    }
+    assert_eq!(scene.pilots[pilot].client.stats().error_shown, 0.0);
+}
+
+#[test]
+fn a_ship_that_is_gone_is_neither_predicted_nor_shown() {
+    for link in [Link::Ordered, Link::Unordered] {
+        let mut scene = Scene::new(6);
+        let pilot = scene.join(link, network(50, 0.0));
+        let other = scene.join(link, network(50, 0.0));
+        scene.run(Duration::from_secs(3));
+        assert!(scene.pilots[pilot].client.own().is_some() && scene.pilots[pilot].client.others().count() == 1);
+        scene.signal(SINK);
+        scene.run(Duration::from_secs(1));
+        for pilot in [pilot, other] {
+            let client = &scene.pilots[pilot].client;
+            assert!(client.own().is_none() && client.predicted().is_none(), "{link:?}");
+            assert_eq!((client.others().count(), client.stats().corrections), (0, 0), "{link:?}");
+        }
+    }
+}
