@@ -76,6 +76,7 @@ const BENCHES: &[Bench] = &[
     network("crowd"),
     network("spatial-300"),
     network("connections"),
+    network("api"),
 ];
 
 /// The program of the network benchmarks, and the packages it needs: its own and that of the server.

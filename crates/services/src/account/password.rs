@@ -5,8 +5,9 @@
 //! the first few.
 
 use crate::refusal::{INTERNAL, Refusal, TOO_OFTEN};
-use argon2::password_hash::{PasswordHasher, PasswordVerifier};
-use argon2::{Algorithm, Argon2, Params, Version};
+use argon2::password_hash::phc::{Output, PasswordHash, Salt};
+use argon2::password_hash::{self, phc};
+use argon2::{Algorithm, Argon2, Block, Params, Version};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,11 +32,14 @@ const NOBODYS: &str =
 pub(super) struct Passwords {
     /// For those who are at it and those who wait.
     places: Arc<Semaphore>,
-    /// To the threads that do it. They are always the same, because each keeps the memory of its last hash for the next.
+    /// To the threads that do it.
     jobs: Sender<Job>,
 }
 
-type Job = Box<dyn FnOnce() + Send>;
+/// What a thread hashes in. It keeps it for the next time: to ask for so much and give it back, again and again, leaves
+/// holes that the next hash does not fit into.
+type Memory = Vec<Block>;
+type Job = Box<dyn FnOnce(&mut Memory) + Send>;
 
 impl Passwords {
     /// So many at a time.
@@ -54,10 +58,10 @@ impl Passwords {
 
     /// The hash of a password, in the form in which it is kept.
     pub async fn hash(&self, password: String) -> Result<String, Refusal> {
-        self.run(move || {
+        self.run(move |memory| {
             let mut salt = [0; SALT_BYTES];
             getrandom::fill(&mut salt).expect("the system has random numbers");
-            argon2().hash_password_with_salt(password.as_bytes(), &salt).map(|hash| hash.to_string())
+            hashed(password.as_bytes(), Salt::new(&salt)?, &params(), memory).map(|hash| hash.to_string())
         })
         .await?
         .map_err(|error| {
@@ -68,20 +72,17 @@ impl Passwords {
 
     /// Whether a password is the one that was kept. Without one the answer is no, and takes as long.
     pub async fn verify(&self, password: String, kept: Option<String>) -> Result<bool, Refusal> {
-        self.run(move || {
-            let kept = kept.as_deref().unwrap_or(NOBODYS);
-            argon2().verify_password(password.as_bytes(), kept).is_ok()
-        })
-        .await
+        self.run(move |memory| fits(password.as_bytes(), kept.as_deref().unwrap_or(NOBODYS), memory)).await
     }
 
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce(&mut Memory) -> T + Send + 'static) -> Result<T, Refusal> {
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| TOO_OFTEN)?;
         let (done, outcome) = oneshot::channel();
-        let job = Box::new(move || {
-            // Whoever asked may have gone away.
-            let _ = done.send(work());
+        let job = Box::new(move |memory: &mut Memory| {
+            let outcome = work(memory);
             drop(place);
+            // Whoever asked may have gone away.
+            let _ = done.send(outcome);
         });
         self.jobs.send(job).map_err(|_| INTERNAL)?;
         outcome.await.map_err(|_| INTERNAL)
@@ -90,23 +91,54 @@ impl Passwords {
 
 /// Does one job after the other, until nobody is left who could ask.
 fn work(waiting: &Mutex<Receiver<Job>>) {
+    let mut memory = Memory::new();
     loop {
         let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(job) = job else { return };
         // Whoever waits for it learns that there is no outcome; the thread goes on.
-        let _ = catch_unwind(AssertUnwindSafe(job));
+        let _ = catch_unwind(AssertUnwindSafe(|| job(&mut memory)));
     }
 }
 
-fn argon2() -> Argon2<'static> {
-    let params = Params::new(MEMORY_KIB, PASSES, LANES, None).expect("the cost is within what argon2 allows");
-    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+/// What new hashes cost.
+fn params() -> Params {
+    Params::new(MEMORY_KIB, PASSES, LANES, None).expect("the cost is within what argon2 allows")
+}
+
+fn hashed(password: &[u8], salt: Salt, params: &Params, memory: &mut Memory) -> password_hash::Result<PasswordHash> {
+    let blocks = params.block_count();
+    if memory.len() < blocks {
+        memory.resize(blocks, Block::default());
+    }
+    let mut out = [0; Output::MAX_LENGTH];
+    let length = params.output_len().unwrap_or(Params::DEFAULT_OUTPUT_LEN);
+    let out = out.get_mut(..length).ok_or(password_hash::Error::OutputSize)?;
+    let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params.clone());
+    argon2.hash_password_into_with_memory(password, &salt, out, &mut memory[..blocks])?;
+    Ok(PasswordHash {
+        algorithm: Algorithm::Argon2id.ident(),
+        version: Some(Version::V0x13.into()),
+        params: phc::ParamsString::try_from(params)?,
+        salt: Some(salt),
+        hash: Some(Output::new(out)?),
+    })
+}
+
+/// Whether a password has this hash. One that is none fits nothing.
+fn fits(password: &[u8], kept: &str, memory: &mut Memory) -> bool {
+    let Ok(kept) = PasswordHash::new(kept) else { return false };
+    let (Some(salt), Ok(params)) = (kept.salt, Params::try_from(&kept)) else { return false };
+    // Outputs are compared in the same time wherever they differ.
+    hashed(password, salt, &params, memory).is_ok_and(|made| {
+        (made.algorithm, made.version) == (kept.algorithm, kept.version)
+            && made.hash == kept.hash
+            && kept.hash.is_some()
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use argon2::password_hash::phc::PasswordHash;
 
     #[tokio::test]
     async fn a_hash_fits_its_password_alone_and_costs_what_was_decided() {
@@ -117,6 +149,23 @@ mod tests {
         assert_eq!(passwords.verify("correct horse".to_owned(), Some(kept.clone())).await, Ok(true));
         assert_eq!(passwords.verify("correct house".to_owned(), Some(kept)).await, Ok(false));
         assert_eq!(passwords.verify("correct horse".to_owned(), None).await, Ok(false));
+        for none in ["", "correct horse", "$argon2id$v=19$m=19456,t=2,p=1", &NOBODYS.replace("argon2id", "argon2d")] {
+            assert_eq!(passwords.verify("correct horse".to_owned(), Some(none.to_owned())).await, Ok(false), "{none}");
+        }
+    }
+
+    #[test]
+    fn hashes_are_those_that_others_make() {
+        let mut memory = Memory::new();
+        let params = Params::new(64, 2, 1, Some(32)).expect("it is allowed");
+        let salt = Salt::new(b"somesaltsomesalt").expect("it is a salt");
+        let ours = hashed(b"password", salt, &params, &mut memory).expect("it can be hashed");
+        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        let mut theirs = [0; 32];
+        argon2.hash_password_into(b"password", b"somesaltsomesalt", &mut theirs).expect("it can be hashed");
+        assert_eq!(ours.hash, Some(Output::new(&theirs).expect("it is an output")));
+        let again = hashed(b"password", salt, &Params::new(64, 2, 1, Some(32)).expect("allowed"), &mut memory);
+        assert_eq!(again.expect("it can be hashed"), ours, "what is left in the memory does not count");
     }
 
     #[test]
