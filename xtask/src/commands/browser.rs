@@ -60,14 +60,19 @@ fn run_command(project: &Project, arguments: Vec<OsString>) -> Outcome {
 }
 
 fn test(project: &Project, program: Option<PathBuf>) -> Outcome {
-    packages::ensure(PACKAGES)?;
+    let chromium = chromium()?;
     // The page comes first, because the program's build takes it in.
     web::build(project)?;
     let program = self::program(project, program)?;
-    let chromium = browser().ok_or_else(|| Failure::new("Chromium is not on the search path"))?;
     let mut command = process::Command::new("npm");
     command.current_dir(web::folder(project)).env("AETHER_PROGRAM", program).env("AETHER_CHROMIUM", chromium);
     run(command.args(["run", "--silent", "test"]))
+}
+
+/// Where Chromium is; it is installed if it is not there.
+pub fn chromium() -> Result<PathBuf, Failure> {
+    packages::ensure(PACKAGES)?;
+    browser().ok_or_else(|| Failure::new("Chromium is not on the search path"))
 }
 
 /// The server to test: the one that was named, or a new build.

@@ -14,6 +14,7 @@ pub mod sim;
 pub mod soak;
 pub mod test;
 pub mod tidy;
+mod typescript;
 pub mod wasm;
 pub mod web;
 
@@ -49,6 +50,7 @@ pub const COMMANDS: &[Command] = &[
     web::COMMAND,
     browser::COMMAND,
     sdk::COMMAND,
+    typescript::COMMAND,
     schemathesis::COMMAND,
     durability::COMMAND,
     postgres::COMMAND,

@@ -4,7 +4,10 @@ use std::ffi::OsString;
 
 use lexopt::Arg::{Long, Value};
 
-use super::{Command, bench, browser, check, examples, fuzz, postgres, schemathesis, sdk, sim, soak, text, tidy, wasm};
+use super::{
+    Command, bench, browser, check, examples, fuzz, postgres, schemathesis, sdk, sim, soak, text, tidy, typescript,
+    wasm,
+};
 use crate::failure::{Failure, Outcome};
 use crate::packages;
 use crate::process;
@@ -43,6 +46,7 @@ const STEPS: &[Step] = &[
     examples::EXAMPLES,
     browser::BROWSER,
     sdk::SDK,
+    typescript::TYPESCRIPT,
     schemathesis::SHORT_SCHEMATHESIS,
     soak::SHORT_SOAK,
     wasm::WASM,

@@ -1,0 +1,53 @@
+// Everything of a server in one value.
+
+import type { Fields, RoomChoice } from "./realtime/core.ts";
+import { type JoinOptions, joinRoom } from "./realtime/join.ts";
+import type { Room } from "./realtime/room.ts";
+import { Account } from "./services/account.ts";
+import { Events } from "./services/event.ts";
+import { Leaderboard } from "./services/leaderboard.ts";
+import { Profiles } from "./services/profile.ts";
+import { Purchases } from "./services/purchase.ts";
+import { Requests, type RequestsOptions } from "./services/requests.ts";
+import { Server } from "./services/server.ts";
+import { Session, type SessionOptions } from "./services/session.ts";
+import { Storage } from "./services/storage.ts";
+
+export interface ClientOptions extends RequestsOptions, SessionOptions {}
+
+/** A client of one server. Those who want less of it make the parts that they want: they are all exported. */
+export class Client {
+  readonly requests: Requests;
+  readonly server: Server;
+  readonly session: Session;
+  readonly account: Account;
+  readonly storage: Storage;
+  readonly leaderboard: Leaderboard;
+  readonly profiles: Profiles;
+  readonly purchases: Purchases;
+  readonly events: Events;
+
+  constructor(options: ClientOptions = {}) {
+    this.requests = new Requests(options);
+    this.server = new Server(this.requests);
+    this.session = new Session(this.requests, options);
+    this.account = new Account(this.session);
+    this.storage = new Storage(this.session);
+    this.leaderboard = new Leaderboard(this.session);
+    this.profiles = new Profiles(this.session);
+    this.purchases = new Purchases(this.session);
+    this.events = new Events(this.session);
+  }
+
+  /** Joins a room: of a type by its name, or a certain one by its id or code. Without one, the only type of the server
+   * is meant. Whoever is not signed in visits. */
+  join<Input extends object = Fields>(room?: RoomChoice | string, options: JoinOptions = {}): Promise<Room<Input>> {
+    const { server, session, requests } = this;
+    const token = async (isFresh: boolean): Promise<string> => {
+      if ((await session.restore()) === undefined) await session.visit();
+      if (isFresh) await session.refresh();
+      return session.token();
+    };
+    return joinRoom<Input>({ server, url: requests.url, time: requests.time, token }, room, options);
+  }
+}

@@ -1,0 +1,86 @@
+// The client of Aether: rooms in realtime, accounts, storage, leaderboards.
+
+export { Client, type ClientOptions } from "./client.ts";
+export { type LocalCode, Refusal, type RefusalCode, type RoomCode, type ServiceCode } from "./refusal.ts";
+export { type Store, browserStore, defaultStore, memoryStore } from "./store.ts";
+export { type Time, systemTime } from "./time.ts";
+
+export { Account, type AccountChange, type OwnAccount, type User } from "./services/account.ts";
+export type { Credentials, GameCenterProof, LinkableCredentials } from "./services/credentials.ts";
+export { type ClientEvent, Events } from "./services/event.ts";
+export {
+  Leaderboard,
+  type LeaderboardRecord,
+  type Operator,
+  type RecordListOptions,
+  type RecordPage,
+  type RecordWrite,
+} from "./services/leaderboard.ts";
+export { type Profile, Profiles } from "./services/profile.ts";
+export {
+  type Purchase,
+  Purchases,
+  type Receipt,
+  type Shop,
+  type ShopEnvironment,
+  type Subscription,
+  type ValidateOptions,
+} from "./services/purchase.ts";
+export { type Call, type CallOptions, Requests, type RequestsOptions } from "./services/requests.ts";
+export {
+  type Guest,
+  type Role,
+  type RoomEntry,
+  type RoomType,
+  Server,
+  type ServerInfo,
+  type WebTransportPlace,
+} from "./services/server.ts";
+export { type Identity, Session, type SessionOptions, type SignInOptions } from "./services/session.ts";
+export {
+  type ListOptions,
+  type ObjectPage,
+  type ObjectPlace,
+  type ObjectWrite,
+  type ReadPermission,
+  Storage,
+  type StoredObject,
+  type WriteOptions,
+  type WritePermission,
+  type Written,
+} from "./services/storage.ts";
+export type { Json, JsonObject, Whole } from "./services/values.ts";
+
+export { type Attention, type Occasion, pageAttention } from "./realtime/attention.ts";
+export type {
+  CloseReason,
+  Command,
+  Core,
+  CorePhase,
+  CoreStatistics,
+  Entity,
+  Fields,
+  Manifest,
+  RoomChoice,
+  RoomEvent,
+  Send,
+  Vector,
+  Welcome,
+} from "./realtime/core.ts";
+export type { OfKind, Stream } from "./realtime/events.ts";
+export { type JoinOptions, type JoinParts, joinRoom } from "./realtime/join.ts";
+export { JsonCore, type JsonCoreOptions } from "./realtime/json/core.ts";
+export type { Motion, Motions } from "./realtime/json/track.ts";
+export { Room, type RoomParts, type RoomPhase, type RoomStatistics } from "./realtime/room.ts";
+export { Choice, type TransportWish, type Ways } from "./realtime/transport/choice.ts";
+export type {
+  Encoding,
+  Link,
+  OpenTransport,
+  Transport,
+  TransportEnd,
+  TransportEvents,
+  TransportKind,
+} from "./realtime/transport/transport.ts";
+export { type WebSocketClass, webSocketAt } from "./realtime/transport/websocket.ts";
+export { hasWebTransport, webTransportAt } from "./realtime/transport/webtransport.ts";

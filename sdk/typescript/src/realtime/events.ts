@@ -1,0 +1,130 @@
+// Events: to listeners as they happen, and to loops that take them one after another.
+
+import { Refusal } from "../refusal.ts";
+
+interface Kinded {
+  readonly kind: string;
+}
+
+/** The event of a kind. */
+export type OfKind<Event extends Kinded, Kind extends Event["kind"]> = Extract<Event, { readonly kind: Kind }>;
+
+/** Events that wait for a loop. One that is too slow loses the oldest. */
+const WAITING_MAX = 1_024;
+
+export class Emitter<Event extends Kinded> {
+  private readonly listeners = new Map<string, Set<(event: Event) => void>>();
+  private readonly streams = new Set<Stream<Event>>();
+  private isOver = false;
+
+  /** Calls the listener with every event of a kind, until what this returns is called. */
+  on<Kind extends Event["kind"]>(kind: Kind, listener: (event: OfKind<Event, Kind>) => void): () => void {
+    const listeners = this.listeners.get(kind) ?? new Set();
+    this.listeners.set(kind, listeners);
+    // A listener that is there twice is called twice, and taken away by itself.
+    const own = (event: Event): void => listener(event as OfKind<Event, Kind>);
+    listeners.add(own);
+    return () => void listeners.delete(own);
+  }
+
+  /** The next event of a kind. It rejects when there will be none, or with the reason of the signal. */
+  next<Kind extends Event["kind"]>(kind: Kind, signal?: AbortSignal): Promise<OfKind<Event, Kind>> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted === true) return reject(signal.reason as Error);
+      if (this.isOver) return reject(OVER());
+      const stream = this.stream([kind], signal);
+      stream.next().then(
+        ({ done, value }) => {
+          void stream.return();
+          if (done !== true) resolve(value as OfKind<Event, Kind>);
+          else reject(signal?.aborted === true ? (signal.reason as Error) : OVER());
+        },
+        reject,
+      );
+    });
+  }
+
+  /** All events of some kinds, or of all; for `for await`. It ends with the signal, or when there will be no more. */
+  stream<Kind extends Event["kind"]>(kinds?: readonly Kind[], signal?: AbortSignal): Stream<OfKind<Event, Kind>> {
+    const stream = new Stream<Event>(kinds, () => void this.streams.delete(stream));
+    this.streams.add(stream);
+    if (this.isOver || signal?.aborted === true) stream.end();
+    signal?.addEventListener("abort", () => stream.end(), { once: true });
+    return stream as unknown as Stream<OfKind<Event, Kind>>;
+  }
+
+  emit(event: Event): void {
+    for (const stream of this.streams) stream.push(event);
+    for (const listener of [...(this.listeners.get(event.kind) ?? [])]) {
+      try {
+        listener(event);
+      } catch (error) {
+        // A fault in a listener is the game's: it shows where faults show, and the room goes on.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
+  }
+
+  /** There will be no more events. */
+  end(): void {
+    this.isOver = true;
+    for (const stream of [...this.streams]) stream.end();
+  }
+}
+
+const OVER = (): Refusal => new Refusal("disconnected", "The room is over.");
+
+/** Events for one loop. */
+export class Stream<Event extends Kinded> implements AsyncIterableIterator<Event, undefined> {
+  /** How many events were lost because the loop was too slow. */
+  dropped = 0;
+  private readonly kinds: readonly string[] | undefined;
+  private readonly ended: () => void;
+  private waiting: Event[] = [];
+  private takers: ((result: IteratorResult<Event, undefined>) => void)[] = [];
+  private isOver = false;
+
+  constructor(kinds: readonly string[] | undefined, ended: () => void) {
+    this.kinds = kinds;
+    this.ended = ended;
+  }
+
+  next(): Promise<IteratorResult<Event, undefined>> {
+    const value = this.waiting.shift();
+    if (value !== undefined) return Promise.resolve({ done: false, value });
+    if (this.isOver) return Promise.resolve({ done: true, value: undefined });
+    return new Promise((resolve) => this.takers.push(resolve));
+  }
+
+  return(): Promise<IteratorResult<Event, undefined>> {
+    this.waiting = [];
+    this.end();
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  push(event: Event): void {
+    if (this.isOver || this.kinds?.includes(event.kind) === false) return;
+    const taker = this.takers.shift();
+    if (taker !== undefined) return taker({ done: false, value: event });
+    if (this.waiting.length >= WAITING_MAX) {
+      this.waiting.shift();
+      this.dropped += 1;
+    }
+    this.waiting.push(event);
+  }
+
+  /** What waits can still be taken; then it is over. */
+  end(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    for (const taker of this.takers) taker({ done: true, value: undefined });
+    this.takers = [];
+    this.ended();
+  }
+}

@@ -1,0 +1,294 @@
+// A core that speaks JSON: readable, and without prediction.
+
+import { type Time, systemTime } from "../../time.ts";
+import type {
+  Command,
+  Core,
+  CorePhase,
+  CoreStatistics,
+  Entity,
+  Fields,
+  RoomChoice,
+  RoomEvent,
+  Send,
+  Welcome,
+} from "../core.ts";
+import type { Link } from "../transport/transport.ts";
+import { Entrance } from "./entrance.ts";
+import { Fragments, cut } from "./fragments.ts";
+import { Inputs, checkedInput } from "./inputs.ts";
+import {
+  CLIENT_FRAME_BYTES_MAX,
+  type ClientMessage,
+  type Failure,
+  type GameEvent,
+  type Hello,
+  type ServerMessage,
+  type Snapshot,
+  decode,
+  encode,
+  fromBase64,
+  toBase64,
+} from "./protocol.ts";
+import { Outbox } from "./outbox.ts";
+import { RoundTrips } from "./roundtrips.ts";
+import type { Motions } from "./track.ts";
+import { ENTITIES_MAX, World } from "./world.ts";
+
+export interface JsonCoreOptions {
+  /** The room to join; the only type of the server, unless it is said. */
+  readonly room?: RoomChoice | undefined;
+  /** By channel, the fields that move evenly between two states. Others are shown as they came. */
+  readonly motions?: Readonly<Record<string, Motions>> | undefined;
+  readonly time?: Time;
+}
+
+/** Events that wait to be taken. Whoever does not take them loses the oldest. */
+const EVENTS_MAX = 1_024;
+
+export class JsonCore implements Core {
+  readonly encoding = "json";
+  welcome: Welcome | undefined;
+  ownEntity: number | undefined;
+  private readonly entrance: Entrance;
+  private readonly motions: Readonly<Record<string, Motions>>;
+  private link: Link = "ordered";
+  private world: World | undefined;
+  private inputs: Inputs | undefined;
+  private input: Fields | undefined;
+  private inputAck = 0;
+  private fragments = new Fragments();
+  private readonly roundTrips = new RoundTrips();
+  private commandSeq = 0;
+  private fragmented = 0;
+  private hello: Hello | undefined;
+  private outbox = new Outbox(false);
+  private events: RoomEvent[] = [];
+  private hasToldEnd = false;
+  private faults = 0;
+
+  constructor(options: JsonCoreOptions = {}) {
+    this.entrance = new Entrance(options.room, options.time ?? systemTime);
+    this.motions = options.motions ?? {};
+  }
+
+  get phase(): CorePhase {
+    return this.entrance.phase;
+  }
+
+  get retryAtMs(): number | undefined {
+    return this.entrance.retryAtMs;
+  }
+
+  get tick(): number {
+    return this.world?.tick ?? 0;
+  }
+
+  get statistics(): CoreStatistics {
+    const { roundTripMs, jitterMs } = this.roundTrips;
+    return { roundTripMs, jitterMs, inputSeq: this.inputs?.seq ?? 0, inputAck: this.inputAck, faults: this.faults };
+  }
+
+  connected(link: Link): void {
+    this.link = link;
+    this.fragments = new Fragments();
+    this.hello = this.entrance.connected();
+  }
+
+  disconnected(text: string, nowMs: number): void {
+    const wasJoined = this.phase === "joined";
+    this.hello = undefined;
+    this.outbox = new Outbox(false);
+    this.entrance.lost(nowMs);
+    if (this.phase !== "ended" && wasJoined) this.happened({ kind: "lost", text });
+    this.tellIfEnded();
+  }
+
+  receive(bytes: Uint8Array, nowMs: number): void {
+    try {
+      this.handle(decode(bytes), nowMs);
+    } catch {
+      // Whatever the server says, this side goes on.
+      this.faults += 1;
+    }
+  }
+
+  advance(nowMs: number, send: Send): void {
+    const { hello } = this;
+    this.hello = undefined;
+    if (hello !== undefined) send(encode({ kind: "hello", payload: hello }), true);
+    this.outbox.drain(nowMs, (bytes) => send(bytes, true));
+    if (this.phase !== "joined") return;
+    if (this.roundTrips.isDue(nowMs)) send(this.ping(nowMs), false);
+    const due = this.input && this.inputs?.due(this.input, this.world?.clock.shownTick(nowMs) ?? 0, nowMs);
+    if (due !== undefined) send(due, false);
+  }
+
+  takeEvents(): RoomEvent[] {
+    const { events } = this;
+    this.events = [];
+    return events;
+  }
+
+  setToken(token: string | undefined): void {
+    this.entrance.token = token;
+  }
+
+  setInput(input: Fields): void {
+    this.input = checkedInput(input);
+  }
+
+  command(command: Command): number | undefined {
+    if (this.phase !== "joined") return undefined;
+    this.outbox.ensureRoom();
+    this.commandSeq += 1;
+    const seq = this.commandSeq;
+    if ("code" in command) {
+      const payload = { code: command.code, data: toBase64(command.bytes) };
+      this.post({ kind: "command", seq, feature: "game", action: "message", payload });
+    } else {
+      const { feature, action, fields } = command;
+      this.post({ kind: "command", seq, feature, action, ...(fields === undefined ? {} : { payload: fields }) });
+    }
+    return seq;
+  }
+
+  leave(): void {
+    // What waits before it would only delay it.
+    this.outbox = new Outbox(false);
+    if (this.phase === "joined") this.post({ kind: "leave" });
+    this.entrance.finish({ reason: "left", text: "You left the room." });
+    this.tellIfEnded();
+  }
+
+  entities(channel: string, nowMs: number): Iterable<Entity> {
+    return this.world?.entities(channel, nowMs) ?? [];
+  }
+
+  entity(channel: string, id: number, nowMs: number): Entity | undefined {
+    return this.world?.entity(channel, id, nowMs);
+  }
+
+  private handle(message: ServerMessage, nowMs: number): void {
+    switch (message.kind) {
+      case "welcome":
+        return this.joined(message.payload, nowMs);
+      case "error":
+        return this.refused(message.payload, nowMs);
+      case "closing":
+        this.entrance.announced(message.payload);
+        return this.happened({ kind: "closing", ...message.payload });
+      case "fragment": {
+        const whole = this.fragments.add(message.payload);
+        const inner = whole === undefined ? undefined : decode(whole);
+        if (inner?.kind === "fragment") throw new Error("Parts are not cut again.");
+        return inner === undefined ? undefined : this.handle(inner, nowMs);
+      }
+      default:
+        // Nothing else is of use outside of a room.
+        if (this.phase === "joined") this.handleInside(message, nowMs);
+    }
+  }
+
+  private handleInside(message: Exclude<ServerMessage, { kind: "welcome" | "error" | "closing" | "fragment" }>, nowMs: number): void {
+    switch (message.kind) {
+      case "snapshot":
+        return this.see(message.payload, nowMs);
+      case "event":
+        return this.happened(eventOf(message.feature, message.action, message.payload, this.welcome?.tickHz === 0));
+      case "possession":
+        this.ownEntity = message.payload.entity;
+        return this.happened({ kind: "possession", ...message.payload });
+      case "correction": {
+        const { ackSeq, ...where } = message.payload;
+        return this.happened({ kind: "correction", ...where, inputAck: ackSeq });
+      }
+      case "ack": {
+        const { error } = message.payload;
+        return this.happened({ kind: "answer", seq: message.seq, ...(error && { code: error.code, text: error.message }) });
+      }
+      case "pong":
+        return this.roundTrips.add(nowMs - message.clientTime - message.payload.holdUs / 1000);
+      case "manifest":
+        return this.happened({ kind: "manifest", manifest: message.payload });
+      case "cleared":
+        this.world?.forget();
+        return this.happened({ kind: "cleared", tick: message.payload.tick });
+      default:
+        return;
+    }
+  }
+
+  /** Everything that is numbered or remembered per connection begins anew. */
+  private joined(welcome: Welcome, nowMs: number): void {
+    if (this.phase === "joined" || this.phase === "ended" || this.retryAtMs !== undefined) throw new Error("Nobody knocked.");
+    const isResumed = this.entrance.welcomed(welcome);
+    this.welcome = welcome;
+    this.world = new World(welcome, this.motions);
+    this.outbox = new Outbox(welcome.tickHz === 0);
+    // A relay has no ticks, and takes no inputs.
+    this.inputs = welcome.tickHz > 0 ? new Inputs(welcome.tickHz, this.link === "unordered", nowMs) : undefined;
+    this.inputAck = 0;
+    this.ownEntity = undefined;
+    this.roundTrips.reset();
+    this.happened({ kind: "joined", welcome, isResumed });
+  }
+
+  private refused({ code, message, fatal }: Failure & { readonly fatal: boolean }, nowMs: number): void {
+    this.happened({ kind: "error", code, text: message });
+    if (this.phase === "joined" || this.phase === "ended") return;
+    const hello = this.entrance.refused(code, message, nowMs);
+    // After a fatal error the server closes; otherwise it waits for a better hello.
+    if (!fatal) this.hello = hello;
+    this.tellIfEnded();
+  }
+
+  private see(snapshot: Snapshot, nowMs: number): void {
+    const seen = this.world?.apply(snapshot, nowMs);
+    if (seen === undefined) return;
+    this.inputAck = snapshot.localAckSeq;
+    this.happened({ kind: "snapshot", tick: snapshot.tick, inputAck: snapshot.localAckSeq, ...seen });
+    if ((this.world?.size ?? 0) <= ENTITIES_MAX) return;
+    this.entrance.finish({ reason: "too_many_entities", text: "The server shows more entities than can be followed." });
+    this.tellIfEnded();
+  }
+
+  private ping(nowMs: number): Uint8Array {
+    // The protocol counts microseconds, so a finer fraction would not come back as it was.
+    const clientTime = Math.round(nowMs * 1000) / 1000;
+    this.roundTrips.sent(nowMs);
+    return encode({ kind: "ping", clientTime, payload: { tick: this.tick } });
+  }
+
+  /** Queues a message; one that is longer than a frame goes in parts. */
+  private post(message: ClientMessage): void {
+    const bytes = encode(message);
+    if (bytes.length <= CLIENT_FRAME_BYTES_MAX) return this.outbox.push(bytes, false);
+    this.fragmented += 1;
+    for (const payload of cut(this.fragmented, bytes)) this.outbox.push(encode({ kind: "fragment", payload }), true);
+  }
+
+  private tellIfEnded(): void {
+    const { end } = this.entrance;
+    if (end === undefined || this.hasToldEnd) return;
+    this.hasToldEnd = true;
+    this.happened({ kind: "ended", ...end });
+  }
+
+  private happened(event: RoomEvent): void {
+    if (this.events.length >= EVENTS_MAX) this.events.shift();
+    this.events.push(event);
+  }
+}
+
+/** By these codes a relay room tells who is there; members may not use them. */
+const MEMBER_CAME = 65_534;
+const MEMBER_GONE = 65_535;
+
+function eventOf(feature: string | undefined, action: string | undefined, event: GameEvent, isRelay: boolean): RoomEvent {
+  const { tick, fields = {}, code = 0, data = "", sender = 0 } = event;
+  if (feature !== undefined && action !== undefined) return { kind: "event", tick, feature, action, fields, sender };
+  const bytes = fromBase64(data);
+  if (!isRelay || code < MEMBER_CAME) return { kind: "message", tick, code, bytes, sender };
+  return { kind: "member", player: sender, isHere: code !== MEMBER_GONE, name: new TextDecoder().decode(bytes) };
+}

@@ -1,0 +1,44 @@
+// Round trips, smoothed, with their jitter; and when the next is measured.
+
+/** Shares of the newest value in the smoothed ones; the usual ones of TCP. */
+const RTT_GAIN = 1 / 8;
+const JITTER_GAIN = 1 / 4;
+
+/** How often it is measured. It also keeps the connection alive: the server closes after 30 seconds of silence. */
+const PING_INTERVAL_MS = 500;
+
+export class RoundTrips {
+  roundTripMs: number | undefined;
+  jitterMs: number | undefined;
+  private count = 0;
+  private sentMs: number | undefined;
+
+  isDue(nowMs: number): boolean {
+    return this.sentMs === undefined || nowMs - this.sentMs >= PING_INTERVAL_MS;
+  }
+
+  sent(nowMs: number): void {
+    this.sentMs = nowMs;
+  }
+
+  add(milliseconds: number): void {
+    const measured = Math.max(0, milliseconds);
+    if (this.roundTripMs === undefined || this.jitterMs === undefined) {
+      this.roundTripMs = measured;
+      this.jitterMs = 0;
+      return;
+    }
+    // The first few count alike, so that a slow start is soon forgotten.
+    this.count += 1;
+    const early = 1 / (this.count + 1);
+    this.jitterMs += (Math.abs(measured - this.roundTripMs) - this.jitterMs) * Math.max(JITTER_GAIN, early);
+    this.roundTripMs += (measured - this.roundTripMs) * Math.max(RTT_GAIN, early);
+  }
+
+  reset(): void {
+    this.roundTripMs = undefined;
+    this.jitterMs = undefined;
+    this.count = 0;
+    this.sentMs = undefined;
+  }
+}

@@ -1,0 +1,81 @@
+// Messages on a stream: each after its length as an unsigned LEB128 number, in its shortest form and not 0.
+
+/** The length takes at most this many bytes, 7 bits in each. */
+const LENGTH_BYTES_MAX = 4;
+
+/** A message with its length before it. */
+export function frame(message: Uint8Array): Uint8Array<ArrayBuffer> {
+  const length: number[] = [];
+  let rest = message.length;
+  do {
+    const more = rest > 0x7f ? 0x80 : 0;
+    length.push((rest & 0x7f) | more);
+    rest >>>= 7;
+  } while (rest > 0);
+  const framed = new Uint8Array(length.length + message.length);
+  framed.set(length);
+  framed.set(message, length.length);
+  return framed;
+}
+
+/** Cuts what arrives on a stream into messages again. */
+export class FrameReader {
+  private readonly bytesMax: number;
+  /** What has arrived of the length or of the message. */
+  private parts: Uint8Array[] = [];
+  private partsBytes = 0;
+  /** The message's length, once it is known. */
+  private wanted: number | undefined;
+
+  /** A reader that refuses messages longer than `bytesMax`. */
+  constructor(bytesMax: number) {
+    this.bytesMax = bytesMax;
+  }
+
+  /** Takes the next bytes of the stream; returns the messages that are whole now. It throws where they are none. */
+  push(bytes: Uint8Array): Uint8Array[] {
+    const messages: Uint8Array[] = [];
+    let rest = bytes;
+    while (rest.length > 0) {
+      if (this.wanted === undefined) {
+        rest = this.readLength(rest);
+        continue;
+      }
+      const taken = rest.subarray(0, this.wanted - this.partsBytes);
+      this.parts.push(taken);
+      this.partsBytes += taken.length;
+      rest = rest.subarray(taken.length);
+      if (this.partsBytes === this.wanted) messages.push(this.takeParts());
+    }
+    return messages;
+  }
+
+  /** Reads a byte of the length; returns what follows it. */
+  private readLength(bytes: Uint8Array): Uint8Array {
+    const byte = bytes[0] as number;
+    this.parts.push(bytes.subarray(0, 1));
+    this.partsBytes += 1;
+    if ((byte & 0x80) !== 0) {
+      if (this.partsBytes === LENGTH_BYTES_MAX) throw new Error("A length takes too many bytes.");
+      return bytes.subarray(1);
+    }
+    if (byte === 0) throw new Error("A length is 0, or not in its shortest form.");
+    const length = this.takeParts().reduce((sum, part, index) => sum | ((part & 0x7f) << (7 * index)), 0);
+    if (length > this.bytesMax) throw new Error("A message is longer than any may be.");
+    this.wanted = length;
+    return bytes.subarray(1);
+  }
+
+  private takeParts(): Uint8Array {
+    const whole = new Uint8Array(this.partsBytes);
+    let at = 0;
+    for (const part of this.parts) {
+      whole.set(part, at);
+      at += part.length;
+    }
+    this.parts = [];
+    this.partsBytes = 0;
+    this.wanted = undefined;
+    return whole;
+  }
+}

@@ -1,0 +1,110 @@
+// The WebSocket transport: everything in order, one message each.
+
+import { Refusal } from "../../refusal.ts";
+import {
+  type Encoding,
+  LOST,
+  MESSAGE_BYTES_MAX,
+  type OpenTransport,
+  RELIABLE_WAITING_BYTES_MAX,
+  STUCK,
+  type Transport,
+  type TransportEnd,
+  type TransportEvents,
+  UNRELIABLE_WAITING_BYTES_MAX,
+} from "./transport.ts";
+
+/** The constructor of WebSockets: the browser's own, that of Node.js 22 or newer, or that of a package such as `ws`. */
+export type WebSocketClass = new (url: string, protocols: string) => WebSocket;
+
+/** Opens WebSockets at an address such as `wss://play.example.com/rt`. */
+export function webSocketAt(url: string, given?: WebSocketClass): OpenTransport {
+  return (encoding, events, signal) =>
+    new Promise((resolve, reject) => {
+      const WebSocketClass = given ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket;
+      if (WebSocketClass === undefined) return reject(new Refusal("unsupported", NO_WEBSOCKET));
+      if (signal.aborted) return reject(signal.reason as Error);
+      const socket = new WebSocketClass(url, `aether.v2.${encoding}`);
+      socket.binaryType = "arraybuffer";
+      let transport: WebSocketTransport | undefined;
+      const aborted = (): void => {
+        reject(signal.reason as Error);
+        socket.close();
+      };
+      signal.addEventListener("abort", aborted, { once: true });
+      socket.onopen = () => {
+        signal.removeEventListener("abort", aborted);
+        transport = new WebSocketTransport(socket, encoding, events);
+        resolve(transport);
+      };
+      socket.onmessage = (event: MessageEvent<unknown>) => transport?.receive(event.data);
+      // What went wrong is told to nobody but the browser's console; that it is over comes with the close.
+      socket.onerror = () => undefined;
+      socket.onclose = (event) => {
+        signal.removeEventListener("abort", aborted);
+        const code = event.code === NO_CLOSE_FRAME ? undefined : event.code;
+        if (transport !== undefined) transport.end({ code, text: event.reason !== "" ? event.reason : LOST.text });
+        else reject(new Refusal("unreachable", "The server cannot be reached."));
+      };
+    });
+}
+
+const NO_WEBSOCKET =
+  "There is no WebSocket here: use Node.js 22 or newer, or start Node.js 20 with --experimental-websocket, or pass a class as `webSocket`.";
+
+/** What stands for the close code where none came. */
+const NO_CLOSE_FRAME = 1006;
+
+class WebSocketTransport implements Transport {
+  readonly kind = "websocket";
+  readonly link = "ordered";
+  private readonly socket: WebSocket;
+  private readonly encoding: Encoding;
+  private readonly events: TransportEvents;
+  private readonly encoder = new TextEncoder();
+  private readonly decoder = new TextDecoder();
+  private ended = false;
+
+  constructor(socket: WebSocket, encoding: Encoding, events: TransportEvents) {
+    this.socket = socket;
+    this.encoding = encoding;
+    this.events = events;
+  }
+
+  get waitingBytes(): number {
+    return this.socket.bufferedAmount;
+  }
+
+  sendReliable(bytes: Uint8Array): void {
+    if (this.ended || this.socket.readyState !== OPEN) return;
+    if (this.waitingBytes > RELIABLE_WAITING_BYTES_MAX) return this.end(STUCK);
+    // The server takes JSON in text messages alone.
+    if (this.encoding === "json") this.socket.send(this.decoder.decode(bytes));
+    else this.socket.send(bytes as Uint8Array<ArrayBuffer>);
+  }
+
+  sendUnreliable(bytes: Uint8Array): void {
+    if (this.waitingBytes <= UNRELIABLE_WAITING_BYTES_MAX) this.sendReliable(bytes);
+  }
+
+  close(text = "You closed the connection."): void {
+    this.end({ code: 1000, text });
+  }
+
+  receive(data: unknown): void {
+    if (this.ended) return;
+    const bytes = typeof data === "string" ? this.encoder.encode(data) : data instanceof ArrayBuffer ? new Uint8Array(data) : undefined;
+    if (bytes === undefined || bytes.length > MESSAGE_BYTES_MAX) return this.end({ code: undefined, text: "The server sent what is no message." });
+    this.events.message(bytes);
+  }
+
+  end(end: TransportEnd): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.socket.close(1000);
+    this.events.closed(end);
+  }
+}
+
+/** `WebSocket.OPEN`, which a given class need not have. */
+const OPEN = 1;

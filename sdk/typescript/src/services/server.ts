@@ -1,0 +1,72 @@
+// What the server is, which rooms are running, and a token for someone without an account.
+
+import type { CallOptions, Requests } from "./requests.ts";
+
+export interface RoomType {
+  readonly name: string;
+  /** 0 for a relay. */
+  readonly tickHz: number;
+  readonly snapshotHz: number;
+  readonly playersMax: number;
+}
+
+export interface WebTransportPlace {
+  readonly url: string;
+  /** The SHA-256 of a generated certificate in base64; absent when a real one is used. */
+  readonly certificateHash?: string;
+}
+
+export interface ServerInfo {
+  readonly version: string;
+  readonly protocol: number;
+  readonly roomTypes: readonly RoomType[];
+  readonly webTransport: WebTransportPlace | null;
+  /** Whether `guest` gives tokens. */
+  readonly guests: boolean;
+}
+
+export interface RoomEntry {
+  readonly id: string;
+  readonly code: string;
+  readonly type: string;
+  readonly label: string;
+  readonly players: number;
+  readonly playersMax: number;
+  readonly tickHz: number;
+}
+
+/** What the account behind a token may do. */
+export type Role = "admin" | "developer" | "read-only" | "player";
+
+export interface Guest {
+  readonly token: string;
+  readonly role: Role;
+  readonly userId: string;
+  readonly expiresAt: Date;
+}
+
+export class Server {
+  private readonly requests: Requests;
+
+  constructor(requests: Requests) {
+    this.requests = requests;
+  }
+
+  info(options?: CallOptions): Promise<ServerInfo> {
+    return this.requests.send<ServerInfo>({ method: "GET", path: "/api/server", isIdempotent: true }, options);
+  }
+
+  /** The rooms that are running, of a type or with a label if one is named. */
+  async rooms(options: CallOptions & { readonly type?: string; readonly label?: string } = {}): Promise<readonly RoomEntry[]> {
+    const query = { type: options.type, label: options.label };
+    const call = { method: "GET", path: "/api/rooms", query, isIdempotent: true } as const;
+    return (await this.requests.send<{ readonly rooms: readonly RoomEntry[] }>(call, options)).rooms;
+  }
+
+  /** A token without an account, where the server allows it: on one's own machine, usually. */
+  async guest(options?: CallOptions): Promise<Guest> {
+    const call = { method: "POST", path: "/api/guest" } as const;
+    const guest = await this.requests.send<{ token: string; role: Role; user: string; expiresAt: number }>(call, options);
+    return { token: guest.token, role: guest.role, userId: guest.user, expiresAt: new Date(guest.expiresAt * 1000) };
+  }
+}

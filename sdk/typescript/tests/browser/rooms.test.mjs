@@ -1,0 +1,205 @@
+// Rooms and services in headless Chromium.
+import assert from "node:assert/strict";
+import { after, afterEach, before, test } from "node:test";
+import { launch, pageOf } from "../support/pages.mjs";
+import { readmeGame } from "../support/readme.mjs";
+import { Server, Wire, until } from "../support/server.mjs";
+
+const LIMIT = { timeout: 120_000 };
+const IDLE_SECONDS = 4;
+/** A page that some other server serves. Nobody is asked for it: the browser is told what it is. */
+const ELSEWHERE = "http://127.0.0.1:5173";
+let server;
+let browser;
+let contexts = [];
+let wires = [];
+
+before(async () => {
+  server = new Server([`http.allowed_origins=${ELSEWHERE}`, `connections.idle_seconds=${IDLE_SECONDS}`]);
+  await server.start();
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.remove();
+});
+
+afterEach(async () => {
+  await Promise.all(contexts.map((context) => context.close()));
+  for (const wire of wires) wire.close();
+  [contexts, wires] = [[], []];
+});
+
+async function open(script, { origin = server.url, about } = {}) {
+  // A page that the browser was only told of comes from nowhere, and has to be let into this machine.
+  const context = await browser.newContext({ viewport: { width: 800, height: 600 }, permissions: ["local-network-access"] });
+  contexts.push(context);
+  const page = await context.newPage();
+  page.complaints = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && page.complaints.push(message.text()));
+  page.on("pageerror", (error) => page.complaints.push(String(error)));
+  if (about !== undefined) await page.route("**/api/server", about);
+  await page.route("**/page", await pageOf(script));
+  await page.goto(`${origin}/page`);
+  return page;
+}
+
+/** A page that is in a room and shows what it knows. */
+async function player({ url = server.url, origin = url, transport = "auto", about } = {}) {
+  const script = `
+    import { Client } from "@aether-game/client";
+    const client = new Client({ url: ${JSON.stringify(url)} });
+    const room = await client.join("sandbox", { transport: ${JSON.stringify(transport)} });
+    const resumed = [];
+    room.on("joined", (event) => resumed.push(event.isResumed));
+    Object.assign(window, { client, room, shown: () => ({
+      phase: room.phase, own: room.own("movement"), entity: room.ownEntity, player: room.welcome?.player,
+      userId: client.session.identity.userId, resumed, ...room.statistics,
+    }) });
+  `;
+  const page = await open(script, { origin, about });
+  await page.waitForFunction(() => window.room !== undefined, undefined, { timeout: 20_000 }).catch((error) => {
+    throw new Error(`${error.message}\n${page.complaints.join("\n")}`);
+  });
+  await until("the player has a ship", async () => (await shown(page)).own !== undefined);
+  return page;
+}
+
+const shown = (page) => page.evaluate(() => window.shown());
+const place = async (page) => (await shown(page)).own?.fields.position;
+
+async function fly(page) {
+  const start = await place(page);
+  await page.evaluate(() => window.room.setInput({ thrust: true, left: false, right: false, fire: false }));
+  await until("the ship moves", async () => {
+    const now = await place(page);
+    return now !== undefined && Math.hypot(now[0] - start[0], now[1] - start[1]) > 10;
+  });
+  await page.evaluate(() => window.room.setInput({ thrust: false, left: false, right: false, fire: false }));
+}
+
+for (const [transport, expected] of [["websocket", "websocket"], ["webtransport", "webtransport"], ["auto", "webtransport"]]) {
+  test(`a ship is steered over ${transport}`, LIMIT, async () => {
+    const page = await player({ transport });
+    await fly(page);
+    const { transport: used, faults, roundTripMs } = await shown(page);
+    assert.deepEqual([used, faults], [expected, 0]);
+    assert.ok(roundTripMs < 200, `${roundTripMs} ms`);
+    await page.evaluate(() => window.room.leave());
+    assert.equal((await shown(page)).phase, "ended");
+    assert.deepEqual(page.complaints, []);
+  });
+}
+
+test("where WebTransport does not come through, WebSocket is used", LIMIT, async () => {
+  const about = async (route) => {
+    const response = await route.fetch();
+    const info = await response.json();
+    // Nobody listens there.
+    info.webTransport.url = "https://127.0.0.1:9/rt";
+    await route.fulfill({ response, json: info });
+  };
+  const page = await player({ about });
+  assert.equal((await shown(page)).transport, "websocket");
+  await fly(page);
+});
+
+test("a page of another origin that the server allows plays too", LIMIT, async () => {
+  const page = await player({ origin: ELSEWHERE });
+  await fly(page);
+});
+
+test("a cut connection is resumed with the same ship, and a player may change transports", LIMIT, async () => {
+  const wire = await Wire.to(server.address);
+  wires.push(wire);
+  // The page is of one origin, and the server is reached over two ports: any page may ask where WebTransport is.
+  const about = async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, headers: { ...response.headers(), "access-control-allow-origin": "*" } });
+  };
+  const page = await player({ url: wire.url, origin: ELSEWHERE, transport: "websocket", about });
+  const before = await shown(page);
+  wire.cut();
+  const back = await until("it is back", async () => {
+    const state = await shown(page);
+    return state.resumed.length === 1 && state.own !== undefined && state;
+  });
+  assert.deepEqual([back.resumed, back.entity, back.player], [[true], before.entity, before.player]);
+  await page.evaluate(() => window.room.switchTransport("webtransport"));
+  const changed = await until("it has changed", async () => {
+    const state = await shown(page);
+    return state.resumed.length === 2 && state.own !== undefined && state;
+  });
+  assert.deepEqual([changed.transport, changed.resumed, changed.entity], ["webtransport", [true, true], before.entity]);
+  await fly(page);
+});
+
+/** The page does nothing for a while, as if it were asleep; then someone looks at it. */
+function standStill(page, milliseconds) {
+  return page.evaluate((forMs) => {
+    const untilMs = performance.now() + forMs;
+    while (performance.now() < untilMs);
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, milliseconds);
+}
+
+for (const transport of ["websocket", "webtransport"]) {
+  test(`a page that stood still beyond the server's patience goes on over ${transport}`, LIMIT, async () => {
+    const page = await player({ transport });
+    const before = await shown(page);
+    await standStill(page, (IDLE_SECONDS + 3) * 1_000);
+    await fly(page);
+    const { entity, resumed, phase } = await shown(page);
+    assert.deepEqual([entity, phase], [before.entity, "joined"]);
+    assert.deepEqual(resumed, [], "browsers answer for pages that sleep, so the connection lives, and is not given up");
+  });
+}
+
+test("a page whose connection was cut in its sleep comes back when it is looked at", LIMIT, async () => {
+  const wire = await Wire.to(server.address);
+  wires.push(wire);
+  const page = await player({ url: wire.url, transport: "websocket" });
+  const before = await shown(page);
+  const asleep = standStill(page, 3_000);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  wire.cut();
+  await asleep;
+  const back = await until("it is back", async () => {
+    const state = await shown(page);
+    return state.resumed.length === 1 && state.own !== undefined && state;
+  });
+  assert.deepEqual([back.resumed, back.entity], [[true], before.entity]);
+  await fly(page);
+});
+
+test("a visitor is the same after the page was loaded again", LIMIT, async () => {
+  const page = await player();
+  const { userId } = await shown(page);
+  await page.evaluate(() => window.client.storage.write("saves", "one", { level: 3 }));
+  await page.reload();
+  await page.waitForFunction(() => window.room !== undefined);
+  assert.equal((await shown(page)).userId, userId);
+  assert.deepEqual(await page.evaluate(async () => (await window.client.storage.read("saves", "one")).value), { level: 3 });
+});
+
+test("the game of the README is played, and remembers", LIMIT, async () => {
+  const game = (await readmeGame()).replace("http://127.0.0.1:7350", server.url);
+  const page = await open(game);
+  const flown = async () => Number(/flown (\d+)/.exec(await page.title())?.[1] ?? Number.NaN);
+  await until("it is there", async () => (await flown()) >= 0);
+  await page.keyboard.down("ArrowUp");
+  await page.keyboard.down(" ");
+  await until("the ship flies", async () => (await flown()) > 100);
+  await page.keyboard.up("ArrowUp");
+  const painted = await page.evaluate(() => {
+    const canvas = document.querySelector("canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return data.reduce((count, value, index) => count + (index % 4 === 3 && value > 0 ? 1 : 0), 0);
+  });
+  assert.ok(painted > 100, `${painted} pixels are drawn`);
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await page.reload();
+  await until("the distance is remembered", async () => (await flown()) > 90);
+  assert.deepEqual(page.complaints, []);
+});

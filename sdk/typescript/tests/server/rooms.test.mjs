@@ -1,0 +1,192 @@
+// Rooms over WebSocket, against a real server.
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import { Client, joinRoom } from "../../dist/index.js";
+import { Wire, serve, until } from "../support/server.mjs";
+
+const server = serve();
+const MOTIONS = { movement: { position: "linear", heading: "angle" } };
+const RESTING = { thrust: false, left: false, right: false, fire: false };
+const THRUSTING = { ...RESTING, thrust: true };
+let rooms = [];
+let wires = [];
+
+async function join(choice = "sandbox", { url = server.url, ...options } = {}) {
+  const room = await new Client({ url }).join(choice, { motions: MOTIONS, ...options });
+  rooms.push(room);
+  return room;
+}
+
+async function wired() {
+  const wire = await Wire.to(server.address);
+  wires.push(wire);
+  return wire;
+}
+
+afterEach(async () => {
+  await Promise.all(rooms.map((room) => room.leave()));
+  for (const wire of wires) wire.close();
+  [rooms, wires] = [[], []];
+});
+
+const distance = (one, other) => Math.hypot(one[0] - other[0], one[1] - other[1]);
+const place = (room) => room.own("movement")?.fields.position;
+const playing = (room) => until("the player has a ship", () => place(room));
+
+test("a ship is steered", async () => {
+  const room = await join();
+  const start = await playing(room);
+  assert.equal(room.welcome.tickHz, 40);
+  room.setInput(THRUSTING);
+  await until("the ship moves", () => distance(place(room), start) > 15);
+  const { heading } = room.own("movement").fields;
+  room.setInput({ ...RESTING, left: true });
+  await until("the ship turns", () => Math.abs(room.own("movement").fields.heading - heading) > 0.3);
+  room.setInput({ ...RESTING, fire: true });
+  await until("a shot flies", () => [...room.entities("projectile")].length > 0);
+  const { roundTripMs, inputSeq, inputAck, faults } = room.statistics;
+  assert.ok(roundTripMs < 100 && inputAck > 0 && inputSeq - inputAck < 20, JSON.stringify(room.statistics));
+  assert.equal(faults, 0);
+});
+
+test("another player's ship is seen to move", async () => {
+  const one = await join();
+  const other = await join({ code: one.welcome.roomCode });
+  assert.equal(other.welcome.room, one.welcome.room);
+  await Promise.all([playing(one), playing(other)]);
+  await meet(one, other);
+  const id = one.ownEntity;
+  const before = other.entity("movement", id).fields.position;
+  one.setInput(THRUSTING);
+  await until("the other ship moves", () => distance(other.entity("movement", id)?.fields.position ?? before, before) > 10);
+  await one.leave();
+  await until("the ship that left is gone", () => other.entity("movement", id) === undefined);
+});
+
+test("after a cut the same player steers the same ship", async () => {
+  const wire = await wired();
+  const room = await join("sandbox", { url: wire.url });
+  await playing(room);
+  const { player, session } = room.welcome;
+  const ship = room.ownEntity;
+  room.setInput(THRUSTING);
+  const back = room.next("joined");
+  wire.cut();
+  const { isResumed, welcome } = await back;
+  assert.deepEqual([isResumed, welcome.player, welcome.session], [true, player, session]);
+  const start = await playing(room);
+  assert.equal(room.ownEntity, ship);
+  await until("it flies on", () => distance(place(room), start) > 10);
+  assert.equal(room.statistics.losses, 1);
+});
+
+test("a player who is cut again and again comes back each time", async () => {
+  const wire = await wired();
+  const room = await join("sandbox", { url: wire.url });
+  await playing(room);
+  const ship = room.ownEntity;
+  for (let time = 0; time < 5; time += 1) {
+    const back = room.next("joined");
+    wire.cut();
+    assert.equal((await back).isResumed, true);
+    await playing(room);
+    assert.equal(room.ownEntity, ship);
+  }
+});
+
+test("whoever left does not come back, and whoever is gone is forgotten", async () => {
+  const room = await join();
+  await playing(room);
+  const events = [];
+  room.on("ended", (event) => events.push(event));
+  await room.leave();
+  assert.deepEqual(events.map((event) => event.reason), ["left"]);
+  const { server: about } = new Client({ url: server.url });
+  const isEmpty = (entry) => entry.code !== room.welcome.roomCode || entry.players === 0;
+  await until("the list knows it", async () => (await about.rooms()).every(isEmpty));
+});
+
+test("commands are refused to players, and done for developers", async () => {
+  const room = await join();
+  await playing(room);
+  const error = await room.command("playground", "stress", { count: 3, rotate: true }).catch((thrown) => thrown);
+  assert.equal(error.code, "forbidden");
+  const nonsense = await room.command("nothing", "here", {}).catch((thrown) => thrown);
+  assert.equal(nonsense.code, "unknown_command");
+  const { server: about, requests } = new Client({ url: server.url });
+  const token = async () => (await about.guest()).token;
+  const developer = await joinRoom({ server: about, url: requests.url, time: requests.time, token }, { code: room.welcome.roomCode });
+  rooms.push(developer);
+  await developer.command("playground", "stress", { count: 3, rotate: true });
+});
+
+test("an input that the game does not know is told", async () => {
+  const room = await join();
+  await playing(room);
+  const told = room.next("error");
+  room.setInput({ boost: true });
+  assert.match((await told).text, /has no field boost/);
+});
+
+test("members of a relay hear each other, also long messages", async () => {
+  const one = await join("relay");
+  const members = [];
+  one.on("member", (event) => members.push(event));
+  const other = await join({ code: one.welcome.roomCode });
+  await until("the newcomer is told", () => members.length === 1);
+  const heard = other.events("message");
+  const long = crypto.getRandomValues(new Uint8Array(12_000));
+  await one.send(7, new TextEncoder().encode("hi"));
+  await one.send(8, long);
+  const [first, second] = [(await heard.next()).value, (await heard.next()).value];
+  assert.deepEqual([first.code, new TextDecoder().decode(first.bytes), first.sender], [7, "hi", one.welcome.player]);
+  assert.deepEqual([second.code, second.bytes], [8, long]);
+  await other.leave();
+  await until("the one who left is told of", () => members.length === 2 && !members[1].isHere);
+});
+
+test("what cannot be joined is refused in words", async () => {
+  const error = await join({ code: "ZZZZZZ" }).catch((thrown) => thrown);
+  assert.deepEqual([error.code, error.name], ["room_not_found", "Refusal"]);
+  const unknown = await join("no such type").catch((thrown) => thrown);
+  assert.equal(unknown.name, "Refusal");
+  const ending = AbortSignal.timeout(300);
+  const away = await join("sandbox", { url: "http://127.0.0.1:9", signal: ending }).catch((thrown) => thrown);
+  assert.equal(away.name, "TimeoutError");
+});
+
+test("a server that is killed and started anew is come back to", async () => {
+  const room = await join();
+  await playing(room);
+  const lost = room.next("lost");
+  await server.stop("SIGKILL");
+  await lost;
+  assert.notEqual(room.phase, "joined");
+  const back = room.next("joined");
+  await server.start();
+  await back;
+  const start = await playing(room);
+  room.setInput(THRUSTING);
+  await until("it flies", () => distance(place(room), start) > 10);
+});
+
+/** Flies two ships towards each other until each is in the other's view. */
+async function meet(one, other) {
+  const worldUnits = 2_000;
+  const way = (from, to) => ((((to - from + worldUnits / 2) % worldUnits) + worldUnits) % worldUnits) - worldUnits / 2;
+  const steer = (room, [x, y]) => {
+    const { position, heading } = room.own("movement").fields;
+    const wanted = Math.atan2(way(position[1], y), way(position[0], x));
+    const turn = Math.atan2(Math.sin(wanted - heading), Math.cos(wanted - heading));
+    room.setInput({ thrust: Math.abs(turn) < 0.75, left: turn > 0.25, right: turn < -0.25, fire: false });
+  };
+  await until("the ships meet", () => {
+    if (one.entity("movement", other.ownEntity) && other.entity("movement", one.ownEntity)) return true;
+    if (!place(one) || !place(other)) return false;
+    const [first, second] = [place(one), place(other)];
+    steer(one, second);
+    steer(other, first);
+    return false;
+  }, 60_000);
+  for (const room of [one, other]) room.setInput(RESTING);
+}

@@ -1,0 +1,28 @@
+// Pages with scripts, in headless Chromium.
+import { build } from "esbuild";
+import { chromium } from "playwright-core";
+import { root } from "./readme.mjs";
+
+const FLAGS = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+export function launch() {
+  return chromium.launch({ executablePath: process.env.AETHER_CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
+}
+
+/** A page with a script, as a function for `page.route`. */
+export async function pageOf(contents) {
+  const stdin = { contents, loader: "ts", resolveDir: root };
+  const alias = { "@aether-game/client": `${root}dist/index.js` };
+  const result = await build({ stdin, alias, bundle: true, write: false, format: "esm", target: "es2022" });
+  const script = result.outputFiles[0].text.replaceAll("</script", "<\\/script");
+  const body = `<!doctype html><link rel="icon" href="data:,"><body><script type="module">${script}</script>`;
+  return (route) => route.fulfill({ contentType: "text/html; charset=utf-8", body });
+}

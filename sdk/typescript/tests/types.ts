@@ -1,0 +1,41 @@
+// What the types promise: this file is compiled, not run.
+
+import { Client, Refusal, type RoomEvent } from "../src/index.ts";
+
+interface Save {
+  readonly level: number;
+}
+
+export async function promises(client: Client): Promise<void> {
+  const save = await client.storage.read<Save>("saves", "one");
+  const level: number | undefined = save?.value.level;
+  // @ts-expect-error A Save has no such field.
+  save?.value.lives;
+  const score: bigint = (await client.leaderboard.write("board", { score: level ?? 0 })).score;
+  // @ts-expect-error 64 bits are no number.
+  const wrong: number = score;
+  await client.session.signIn({ email: "a@b.c", password: "secret" });
+  // @ts-expect-error An email address needs its password.
+  await client.session.signIn({ email: "a@b.c" });
+  // @ts-expect-error Nobody links a username.
+  await client.account.link({ username: "ann", password: "secret" });
+
+  const room = await client.join<{ thrust: boolean }>("sandbox");
+  room.setInput({ thrust: true });
+  // @ts-expect-error The game has no such input.
+  room.setInput({ boost: true });
+  room.on("possession", ({ entity }) => entity.toFixed());
+  // @ts-expect-error There is no such event.
+  room.on("nothing", () => undefined);
+  for await (const event of room.events("lost", "ended")) {
+    const kind: "lost" | "ended" = event.kind;
+    if (event.kind === "ended") event.reason.toUpperCase();
+    else kind.toUpperCase();
+  }
+  for await (const event of room) handle(event);
+  await client.account.read().catch((error: unknown) => error instanceof Refusal && error.code === "not_found" && wrong);
+}
+
+function handle(event: RoomEvent): string {
+  return event.kind;
+}
