@@ -14,7 +14,7 @@ pub use revocations::Revocations;
 
 use crate::account::for_presence;
 use crate::caller::Identity;
-use crate::clock::Clock;
+use crate::clock::{Clock, new_id};
 use crate::refusal::{Code, Refusal, TOKEN_INVALID};
 use aether_store::{Store, StoreError, Transaction, values};
 use history::History;
@@ -102,7 +102,7 @@ impl Sessions {
         // After all sessions of a user were ended, the next one is told apart from them by the second of its beginning.
         let not_before = self.revocations.valid_from(beginning.user).map_or(0, |valid_from| valid_from + 1);
         let issued_at = (now / 1_000).max(not_before) as u64;
-        let session = Uuid::new_v4();
+        let session = new_id(now);
         self.history.note_start(session, &beginning, now, now + i64::from(self.settings.refresh_seconds) * 1_000);
         let Beginning { user, username, variables, .. } = beginning;
         Ok(self.pair(Claims {

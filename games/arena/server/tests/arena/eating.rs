@@ -1,0 +1,138 @@
+//! Eating, growing and splitting.
+
+use crate::support::{all_seen, blobs, events, grow, number, stage, steer, towards};
+use aether_arena_rules::{Blob, EDGE, Eaten, Leaderboard, MASS_START, Pellet, Steer};
+use aether_replication::Link;
+use aether_testkit::Conditions;
+
+#[test]
+fn a_player_begins_small_and_moves_where_it_steers() {
+    let mut stage = stage(0);
+    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    stage.tick(2);
+    let own = number(&stage, ann);
+    let before = blobs(&stage, own);
+    assert_eq!((before.len(), before[0].mass), (1, MASS_START));
+    let aim = [-before[0].position[0].signum(), 0.0];
+    stage.set_input(ann, Some(&Steer { aim, split: false }));
+    stage.tick(10);
+    let after = blobs(&stage, own);
+    assert!((after[0].position[0] - before[0].position[0]) * aim[0] > 40.0);
+    assert!(stage.converged(ann));
+}
+
+#[test]
+fn hundreds_of_pellets_lie_about_and_only_the_near_ones_are_sent() {
+    let mut stage = stage(0);
+    let ann = stage.join("ann", Link::Unordered, Conditions::PERFECT);
+    stage.tick(20);
+    let all = stage.room().world().each::<Pellet>().count();
+    let seen = all_seen::<Pellet>(&stage, ann).len();
+    assert_eq!(all, 800);
+    assert!((20..300).contains(&seen), "{seen} of {all} are in view");
+}
+
+#[test]
+fn pellets_make_heavier_and_grow_back() {
+    let mut stage = stage(0);
+    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    stage.tick(5);
+    grow(&mut stage, ann, MASS_START + 10);
+    stage.tick(1);
+    assert_eq!(stage.room().world().each::<Pellet>().count(), 800);
+    assert_eq!(stage.room().game().mass_of(number(&stage, ann)), Some(blobs(&stage, number(&stage, ann))[0].mass));
+}
+
+#[test]
+fn a_split_makes_two_that_grow_together_again() {
+    let mut stage = stage(0);
+    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    stage.tick(5);
+    grow(&mut stage, ann, 60);
+    let own = number(&stage, ann);
+    // Held for long, it is still one split.
+    stage.set_input(ann, Some(&Steer { aim: [0.0, 0.0], split: true }));
+    stage.tick(10);
+    let parts = blobs(&stage, own);
+    assert_eq!(parts.len(), 2, "{parts:?}");
+    assert!(parts[0].mass + parts[1].mass >= 60);
+    stage.set_input(ann, Some(&Steer::default()));
+    stage.tick(230);
+    assert_eq!(blobs(&stage, own).len(), 2, "not yet");
+    // Without a direction, both go to their middle.
+    stage.tick(60);
+    let parts = blobs(&stage, own);
+    assert_eq!(parts.len(), 1, "{parts:?}");
+    assert!(parts[0].mass >= 60);
+}
+
+#[test]
+fn the_heavier_eats_the_lighter_who_begins_anew() {
+    let mut stage = stage(0);
+    let ann = stage.join("ann", Link::Unordered, Conditions::BROADBAND);
+    let ben = stage.join("ben", Link::Ordered, Conditions::BROADBAND);
+    stage.tick(10);
+    grow(&mut stage, ann, 40);
+    let [own, prey] = [number(&stage, ann), number(&stage, ben)];
+    for _ in 0..1_200 {
+        if !events::<Eaten>(&stage, ben).is_empty() {
+            break;
+        }
+        let (Some(from), Some(to)) = (blobs(&stage, own).into_iter().next(), blobs(&stage, prey).into_iter().next())
+        else {
+            stage.tick(1);
+            continue;
+        };
+        stage.set_input(ann, Some(&towards(from.position, to.position)));
+        stage.tick(1);
+    }
+    let eaten = events::<Eaten>(&stage, ben);
+    assert_eq!(eaten.iter().map(|eaten| (eaten.eater, eaten.by)).collect::<Vec<_>>(), [(prey, own)]);
+    assert!(stage.room().game().mass_of(own).is_some_and(|mass| mass >= 60));
+    assert!(blobs(&stage, prey).is_empty());
+    assert!(!all_seen::<Pellet>(&stage, ben).is_empty(), "it goes on to see where it was");
+    stage.set_input(ann, Some(&Steer::default()));
+    stage.tick(60);
+    assert_eq!(blobs(&stage, prey).len(), 1);
+    assert!(blobs(&stage, prey)[0].mass >= MASS_START);
+    assert_eq!(stage.client(ben).received().possessions.len(), 2, "it steers the new one");
+}
+
+#[test]
+fn the_board_of_the_room_shows_the_heaviest_first() {
+    let mut stage = stage(14);
+    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    stage.tick(600);
+    let boards = all_seen::<Leaderboard>(&stage, ann);
+    assert_eq!(boards.len(), 1);
+    assert_eq!(boards[0].rows.len(), 10);
+    assert!(boards[0].rows.is_sorted_by(|a, b| a.mass >= b.mass));
+    assert!(boards[0].rows[0].mass > MASS_START);
+}
+
+#[test]
+fn everyone_agrees_after_a_storm_and_nothing_leaves_the_world() {
+    let mut stage = stage(20);
+    let clients: Vec<_> = (0..8)
+        .map(|number| {
+            let link = if number % 2 == 0 { Link::Ordered } else { Link::Unordered };
+            stage.join(&format!("eater {number}"), link, Conditions::STORM)
+        })
+        .collect();
+    for tick in 0..400 {
+        for (number, client) in clients.iter().enumerate() {
+            stage.set_input(*client, Some(&steer(tick, number as u32)));
+        }
+        stage.tick(1);
+        for (_, blob) in stage.room().world().each::<Blob>() {
+            assert!(blob.position.iter().all(|at| at.abs() <= EDGE));
+        }
+    }
+    assert!(clients.iter().any(|client| !stage.converged(*client)), "a storm that nobody notices proves nothing");
+    stage.heal();
+    stage.tick(100);
+    for client in &clients {
+        assert!(stage.converged(*client), "{}", stage.client(*client).name());
+        assert_eq!(stage.client(*client).received().faults, Vec::<String>::new());
+    }
+}

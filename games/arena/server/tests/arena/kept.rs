@@ -1,0 +1,109 @@
+//! What is kept of players between games.
+
+use crate::support::{all_seen, blobs, grow, number, stage};
+use aether_arena_rules::{Label, Paint, Records};
+use aether_arena_server::{BOARD, COLLECTION, Profile, TOP, records_of};
+use aether_engine::{Answer, Request};
+use aether_replication::Link;
+use aether_testkit::Conditions;
+use aether_wire::RequestId;
+
+/// The requests that a room made since this was last asked.
+fn requests(stage: &crate::support::Stage) -> Vec<(RequestId, Request)> {
+    let handle = stage.room().handle();
+    std::iter::from_fn(|| handle.next_request()).collect()
+}
+
+fn bytes_of(profile: Profile) -> Vec<u8> {
+    match profile.save("ann") {
+        Request::Write { value, .. } => value,
+        other => panic!("{other:?} writes nothing"),
+    }
+}
+
+#[test]
+fn a_profile_is_read_on_joining_and_written_on_leaving() {
+    let mut stage = stage(0);
+    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    stage.tick(3);
+    let asked = requests(&stage);
+    let read = asked.iter().find(|(_, request)| *request == Profile::load("ann")).expect("it is asked for").0;
+    let kept = Profile { hue: 77, best: 25 };
+    stage.room().handle().answer(read, Answer::Value(Some(bytes_of(kept)))).expect("the mailbox has place");
+    stage.tick(2);
+    let labels = all_seen::<Label>(&stage, ann);
+    assert_eq!(labels.iter().map(|label| label.hue).collect::<Vec<_>>(), [77], "it has its colour");
+    stage.say(ann, &Paint { hue: 90 });
+    grow(&mut stage, ann, 30);
+    let best = blobs(&stage, number(&stage, ann))[0].mass;
+    stage.leave(ann);
+    stage.tick(3);
+    let made: Vec<Request> = requests(&stage).into_iter().map(|(_, request)| request).collect();
+    let score = made.iter().find_map(|request| match request {
+        Request::SubmitScore { board, user, score } if board == BOARD && user == "ann" => Some(*score),
+        _ => None,
+    });
+    assert!(score.is_some_and(|score| score >= i64::from(best)), "{made:?}");
+    let written = made.iter().find_map(|request| match request {
+        Request::Write { collection, key, value } if collection == COLLECTION && key == "ann" => {
+            Profile::from_bytes(value)
+        }
+        _ => None,
+    });
+    let written = written.expect("it is written");
+    assert_eq!((written.hue, i64::from(written.best)), (90, score.unwrap_or(0)));
+}
+
+#[test]
+fn what_could_not_be_read_is_not_written_over() {
+    let mut stage = stage(0);
+    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    stage.tick(3);
+    let asked = requests(&stage);
+    let read = asked.iter().find(|(_, request)| *request == Profile::load("ann")).expect("it is asked for").0;
+    stage.room().handle().answer(read, Answer::Failed("the store is away".to_owned())).expect("it has place");
+    stage.tick(2);
+    stage.leave(ann);
+    stage.tick(3);
+    assert!(!requests(&stage).iter().any(|(_, request)| matches!(request, Request::Write { .. })));
+}
+
+#[test]
+fn a_damaged_profile_is_none() {
+    let whole = bytes_of(Profile { hue: 1, best: 2 });
+    assert_eq!(Profile::from_bytes(&whole), Some(Profile { hue: 1, best: 2 }));
+    for len in 0..whole.len() {
+        assert_eq!(Profile::from_bytes(&whole[..len]), None);
+    }
+    assert_eq!(Profile::from_bytes(&[whole.as_slice(), &[0]].concat()), None);
+    assert_eq!(Profile::from_bytes(&[9, 9, 9, 9, 9, 9]), None);
+}
+
+#[test]
+fn the_records_of_all_time_are_asked_for_and_shown() {
+    let mut stage = stage(0);
+    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    stage.tick(3);
+    let top = |asked: &[(RequestId, Request)]| {
+        asked.iter().find(|(_, request)| matches!(request, Request::Call { name, .. } if name == TOP)).map(|it| it.0)
+    };
+    let asked = requests(&stage);
+    let first = top(&asked).expect("it is asked for at once");
+    let answer = b"4200 Great One\nnonsense\n17 b\n".to_vec();
+    stage.room().handle().answer(first, Answer::Value(Some(answer))).expect("the mailbox has place");
+    stage.tick(5);
+    let shown = all_seen::<Records>(&stage, ann);
+    let rows: Vec<_> = shown[0].rows.iter().map(|row| (row.name.as_str(), row.mass)).collect();
+    assert_eq!(rows, [("Great One", 4_200), ("b", 17)]);
+    stage.tick(220);
+    assert!(top(&requests(&stage)).is_some(), "and again after a while");
+    stage.tick(420);
+    assert_eq!(top(&requests(&stage)), None, "but never twice at once");
+}
+
+#[test]
+fn an_answer_of_any_bytes_is_read_without_harm() {
+    assert_eq!(records_of(&[0xff; 10_000]).len(), 0);
+    assert_eq!(records_of("1 a\n".repeat(5_000).as_bytes()).len(), 10);
+    assert_eq!(records_of(b"99999999999 a\n-1 b\n"), []);
+}

@@ -1,0 +1,6 @@
+//! Arena in a room, over networks in memory.
+
+mod bots;
+mod eating;
+mod kept;
+mod support;

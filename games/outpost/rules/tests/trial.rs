@@ -1,0 +1,19 @@
+//! The same game on every platform.
+
+use aether_outpost_rules::trial;
+
+/// What the module for the browser has to find, too.
+const HASH: u64 = 0xeab4_3b02_5156_dffd;
+
+#[test]
+fn ten_thousand_ticks_lead_to_the_pinned_hash() {
+    let hash = trial(20_260_101, 10_000);
+    println!("outpost {hash:016x}");
+    assert_eq!(hash, HASH, "the rules, or how state is packed, changed: {hash:#018x}");
+}
+
+#[test]
+fn another_seed_is_another_game() {
+    assert_ne!(trial(1, 200), trial(2, 200));
+    assert_ne!(trial(1, 200), trial(1, 201));
+}

@@ -1,0 +1,10 @@
+//! Outpost in a room, over networks in memory.
+
+mod building;
+mod durable;
+mod prediction;
+mod scene;
+mod shooting;
+mod storm;
+mod support;
+mod walking;

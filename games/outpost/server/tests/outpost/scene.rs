@@ -1,0 +1,285 @@
+//! Real clients of Outpost, with their frames and networks, in virtual time.
+
+use aether_bits::{BitWriter, Replicate};
+use aether_client::{Angle, Client, Declaration, Game, Interpolate, Login, Predict, Settings};
+use aether_engine::{Joiner, LinkEnd, Permissions, Room, Unobserved};
+use aether_outpost_rules::{
+    Body, Cell, Controls, Destroyed, Dress, Fallen, Grid, Hit, Place, Player, Presence, Remove, Shot, Structure, walk,
+};
+use aether_outpost_server::{Outpost, settings};
+use aether_replication::{Link, Mirror};
+use aether_testkit::{Conditioner, Conditions, Delivery};
+use aether_wire::{
+    ClientMessage, EntityId, PlayerId, Pong, SchemaHash, ServerMessage, Token, Welcome, encode_state_packet,
+};
+use std::cell::RefCell;
+use std::time::Duration;
+
+/// A frame of a display.
+const FRAME: Duration = Duration::from_micros(16_667);
+/// How fine time is.
+const STEP: Duration = Duration::from_millis(1);
+
+/// A player as clients draw it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn(pub Player);
+
+impl Interpolate for Drawn {
+    fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
+        let Drawn(player) = self;
+        let (from, to) = (&from.0, &to.0);
+        Drawn(Player {
+            position: player.position.moved(&from.position, &to.position, share),
+            velocity: player.velocity.moved(&from.velocity, &to.velocity, share),
+            aim: Angle(player.aim).moved(&Angle(from.aim), &Angle(to.aim), share).0,
+            reload: player.reload,
+        })
+    }
+
+    fn distance(&self, other: &Self) -> f32 {
+        self.0.position.distance(&other.0.position)
+    }
+}
+
+/// Outpost as its clients know it.
+#[derive(Default)]
+pub struct Watcher {
+    /// What stands where, as far as this client sees.
+    grid: RefCell<Grid>,
+}
+
+impl Watcher {
+    /// Takes in what a client sees.
+    fn look(&self, mirror: &Mirror) {
+        let mut grid = Grid::default();
+        for structure in mirror.entities().filter_map(|entity| mirror.get::<Structure>(entity)) {
+            if let Some(cell) = Cell::at(structure.position) {
+                grid.set(cell, Some(structure.kind));
+            }
+        }
+        self.grid.replace(grid);
+    }
+}
+
+impl Predict for Watcher {
+    type State = Drawn;
+    type Input = Controls;
+
+    fn step(&self, state: &mut Drawn, input: &Controls, seconds: f32) {
+        walk(&mut state.0, input, &*self.grid.borrow(), seconds);
+    }
+
+    fn snap(&self, state: &mut Drawn) {
+        state.0.snap();
+    }
+
+    fn same(&self, a: &Drawn, b: &Drawn) -> bool {
+        a == b
+    }
+}
+
+impl Game for Watcher {
+    type Other = Drawn;
+
+    fn declare(&self, declaration: Declaration) -> Declaration {
+        declaration
+            .component::<Player>()
+            .component::<Body>()
+            .component::<Structure>()
+            .component::<Shot>()
+            .component::<Presence>()
+            .input::<Controls>()
+            .event::<Place>()
+            .event::<Remove>()
+            .event::<Dress>()
+            .event::<Hit>()
+            .event::<Fallen>()
+            .event::<Destroyed>()
+    }
+
+    fn pack(&self, input: &Controls, writer: &mut BitWriter) {
+        let mut input = *input;
+        input.snap();
+        input.write_full(writer);
+    }
+
+    fn own(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
+        mirror.get::<Player>(entity).cloned().map(Drawn)
+    }
+
+    fn other(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
+        self.own(mirror, entity)
+    }
+}
+
+/// A room and its clients.
+pub struct Scene {
+    pub room: Room<Outpost>,
+    pub walkers: Vec<Walker>,
+    now: Duration,
+    ticked_at: Duration,
+}
+
+/// A client and its network.
+pub struct Walker {
+    pub client: Client<Watcher>,
+    /// How it steers, by the number of the frame.
+    pub steering: fn(u32) -> Controls,
+    pub player: Option<PlayerId>,
+    link: Link,
+    end: LinkEnd,
+    is_welcomed: bool,
+    has_said_hello: bool,
+    frames: u32,
+    framed_at: Duration,
+    up: [Conditioner<Vec<u8>>; 2],
+    down: [Conditioner<Vec<u8>>; 2],
+}
+
+impl Scene {
+    pub fn new() -> Scene {
+        let room = Room::builder(Outpost::default(), settings()).seed(5).build().expect("the settings are valid");
+        Scene { room, walkers: Vec::new(), now: Duration::ZERO, ticked_at: Duration::ZERO }
+    }
+
+    /// Lets a client join; tells its number.
+    pub fn join(&mut self, link: Link, conditions: Conditions) -> usize {
+        let name = format!("settler {}", self.walkers.len());
+        let joiner = Joiner { user: name.clone(), name, permissions: Permissions::default(), metadata: Vec::new() };
+        let end = self.room.handle().join(joiner, link).expect("the mailbox has place");
+        let login = Login { token: Some(Token::new("login")), room: None };
+        let mut client = Client::new(Watcher::default(), Settings::default(), login);
+        client.connected(link, self.now);
+        let datagrams = if link == Link::Ordered { Delivery::Stream } else { Delivery::Datagrams };
+        let seed = self.walkers.len() as u64 * 4;
+        let ways = |seed| [Delivery::Stream, datagrams].map(|delivery| Conditioner::new(conditions, delivery, seed));
+        self.walkers.push(Walker {
+            client,
+            steering: |_| Controls::default(),
+            player: None,
+            link,
+            end,
+            is_welcomed: false,
+            has_said_hello: false,
+            frames: 0,
+            framed_at: self.now,
+            up: ways(seed),
+            down: ways(seed + 1),
+        });
+        self.walkers.len() - 1
+    }
+
+    pub fn run(&mut self, time: Duration) {
+        let until = self.now + time;
+        while self.now < until {
+            self.step();
+        }
+    }
+
+    /// A player, as the room has it.
+    pub fn player(&self, walker: usize) -> &Player {
+        let entity = self.walkers[walker].client.own_entity().expect("it has a body");
+        self.room.world().get::<Player>(entity).expect("it has a body")
+    }
+
+    fn step(&mut self) {
+        self.now += STEP;
+        let now = self.now;
+        let welcome = self.welcome();
+        for walker in &mut self.walkers {
+            walker.deliver(now, &welcome);
+        }
+        let interval = Duration::from_secs(1) / self.room.settings().tick_hz;
+        if now >= self.ticked_at + interval {
+            self.ticked_at += interval;
+            self.room.tick(&mut Unobserved);
+            let welcome = self.welcome();
+            self.walkers.iter_mut().for_each(|walker| walker.collect(now, &welcome));
+        }
+        self.walkers.iter_mut().for_each(|walker| walker.frame(now));
+    }
+
+    fn welcome(&self) -> Welcome {
+        let settings = self.room.settings();
+        Welcome {
+            tick_hz: settings.tick_hz,
+            snapshot_hz: settings.snapshot_hz,
+            server_tick: self.room.now(),
+            schema_hash: SchemaHash(self.room.schema().hash()),
+            ..Welcome::default()
+        }
+    }
+}
+
+impl Walker {
+    /// What arrived at the server. The connection answers hellos and pings by itself.
+    fn deliver(&mut self, now: Duration, welcome: &Welcome) {
+        for way in &mut self.up {
+            while let Some(frame) = way.pop(now) {
+                match ClientMessage::decode(&frame).expect("clients write what can be read") {
+                    ClientMessage::Hello(_) => self.has_said_hello = true,
+                    ClientMessage::Ping(ping) => {
+                        let server_tick = welcome.server_tick;
+                        let pong = Pong { client_time: ping.client_time, tick: ping.tick, server_tick, hold_us: 0 };
+                        send(&mut self.down[1], now, &ServerMessage::Pong(pong));
+                    }
+                    message => drop(self.end.push(message)),
+                }
+            }
+        }
+    }
+
+    /// Takes what the room has for the client. On an ordered link it all goes one way.
+    fn collect(&mut self, now: Duration, welcome: &Welcome) {
+        let Some(Ok(player)) = self.end.admission() else { return };
+        self.player = Some(*player);
+        let reliable = usize::from(self.link == Link::Ordered);
+        if !self.is_welcomed {
+            if !self.has_said_hello {
+                return;
+            }
+            self.is_welcomed = true;
+            let welcome = Welcome { player: *player, ..welcome.clone() };
+            send(&mut self.down[reliable], now, &ServerMessage::Welcome(welcome));
+        }
+        while let Some(message) = self.end.next_reliable() {
+            send(&mut self.down[reliable], now, &message);
+        }
+        while let Some(packet) = self.end.next_state() {
+            let mut frame = Vec::new();
+            encode_state_packet(&packet, &mut frame).expect("a packet fits its frame");
+            self.end.recycle(packet);
+            let bytes = frame.len();
+            self.down[1].push(now, frame, bytes);
+        }
+    }
+
+    /// Takes in what arrived, and does what a game does each frame.
+    fn frame(&mut self, now: Duration) {
+        for way in &mut self.down {
+            while let Some(frame) = way.pop(now) {
+                self.client.receive_frame(&frame, now);
+            }
+        }
+        if now < self.framed_at + FRAME {
+            return;
+        }
+        self.framed_at += FRAME;
+        self.frames += 1;
+        if let Some(mirror) = self.client.mirror() {
+            self.client.game().look(mirror);
+        }
+        self.client.set_input((self.steering)(self.frames));
+        let up = &mut self.up;
+        self.client.advance_frames(now, |frame, reliable| {
+            up[usize::from(!reliable)].push(now, frame.to_vec(), frame.len());
+        });
+    }
+}
+
+fn send(way: &mut Conditioner<Vec<u8>>, now: Duration, message: &ServerMessage) {
+    let mut frame = Vec::new();
+    message.encode(&mut frame).expect("servers write what can be written");
+    let bytes = frame.len();
+    way.push(now, frame, bytes);
+}

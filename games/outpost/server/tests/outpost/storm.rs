@@ -1,0 +1,57 @@
+//! Outpost over the worst network that it has to bear.
+
+use crate::support::{controls, player, prompt, stage};
+use aether_engine::Random;
+use aether_outpost_rules::{Cell, Kind, Place};
+use aether_replication::Link;
+use aether_testkit::Conditions;
+use aether_wire::{ClientMessage, GameBody, GameMessage};
+
+#[test]
+fn everyone_agrees_after_a_storm() {
+    let mut stage = stage(prompt());
+    let clients: Vec<_> = (0..8)
+        .map(|number| {
+            let link = if number % 2 == 0 { Link::Ordered } else { Link::Unordered };
+            stage.join(&format!("settler {number}"), link, Conditions::STORM)
+        })
+        .collect();
+    for tick in 0..400 {
+        for (number, client) in clients.iter().enumerate() {
+            stage.set_input(*client, Some(&controls(tick, number as u32)));
+            if tick % 30 == 29 && !stage.client(*client).received().possessions.is_empty() {
+                let [x, y] = player(&stage, *client).position;
+                if let Some(cell) = Cell::at([x + 7.0, y]) {
+                    stage.say(*client, &Place::on(cell, Kind::ALL[number % 4]));
+                }
+            }
+        }
+        stage.tick(1);
+    }
+    assert!(clients.iter().any(|client| !stage.converged(*client)), "a storm that nobody notices proves nothing");
+    stage.heal();
+    stage.tick(120);
+    for client in &clients {
+        assert!(stage.converged(*client), "{}", stage.client(*client).name());
+        assert_eq!(stage.client(*client).received().faults, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_message_of_any_bytes_is_answered_and_breaks_nothing() {
+    let mut stage = stage(prompt());
+    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    stage.tick(3);
+    let mut random = Random::new(1);
+    for _ in 0..2_000 {
+        let (code, len) = (random.below(9) as u16, random.below(9));
+        let payload = (0..len).map(|_| random.below(256) as u8).collect();
+        let body = GameBody::Packed { code, payload };
+        stage.command(ann, |seq| ClientMessage::Game(GameMessage { seq, body }));
+        stage.tick(1);
+    }
+    stage.tick(2);
+    assert_eq!(stage.client(ann).received().acks.len(), 2_000);
+    assert!(stage.client(ann).received().acks.iter().filter(|ack| ack.error.is_some()).count() > 1_000);
+    assert!(stage.converged(ann));
+}

@@ -1,0 +1,157 @@
+//! Coming, walking and going.
+
+use crate::support::{all_seen, body, build, controls, entity, names, outwards, player, seen, stage};
+use aether_engine::{Joiner, Permissions};
+use aether_outpost_rules::{
+    APPEARANCES, Cell, Controls, Dress, Grid, Kind, Player, STEP_SECONDS, Structure, Surroundings, walk,
+};
+use aether_outpost_server::settings;
+use aether_replication::Link;
+use aether_testkit::Conditions;
+use std::time::Duration;
+
+#[test]
+fn a_player_walks_where_it_steers_and_comes_to_rest() {
+    let mut stage = stage(settings());
+    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    stage.tick(2);
+    let from = player(&stage, ann).position;
+    stage.set_input(ann, Some(&Controls { push: [1.0, 0.0], ..Controls::default() }));
+    stage.tick(31);
+    let walked = player(&stage, ann).position;
+    assert!((12.0..=18.1).contains(&(walked[0] - from[0])), "{from:?} to {walked:?}");
+    assert_eq!(walked[1], from[1]);
+    stage.set_input(ann, Some(&Controls::default()));
+    stage.tick(30);
+    assert_eq!(player(&stage, ann).velocity, [0.0; 2]);
+}
+
+#[test]
+fn everyone_is_in_everyones_list_and_out_of_it_when_gone() {
+    let mut stage = stage(settings());
+    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ben = stage.join("ben", Link::Unordered, Conditions::BROADBAND);
+    stage.tick(30);
+    for client in [ann, ben] {
+        assert_eq!(names(&stage, client), ["ann", "ben"]);
+    }
+    stage.leave(ben);
+    stage.tick(30);
+    assert_eq!(names(&stage, ann), ["ann"]);
+    assert_eq!(all_seen::<Player>(&stage, ann).len(), 1, "the body is gone too");
+}
+
+#[test]
+fn a_character_is_chosen_when_joining_and_changed_by_a_message() {
+    let mut stage = stage(settings());
+    let joiner = |name: &str, metadata| Joiner {
+        user: name.to_owned(),
+        name: name.to_owned(),
+        permissions: Permissions::default(),
+        metadata,
+    };
+    let ann = stage.join_as(joiner("ann", vec![5]), Link::Ordered, Conditions::PERFECT);
+    let ben = stage.join_as(joiner("ben", vec![255]), Link::Ordered, Conditions::PERFECT);
+    stage.tick(5);
+    assert_eq!(body(&stage, ann).appearance, 5);
+    assert!(body(&stage, ben).appearance < APPEARANCES);
+    stage.say(ann, &Dress { appearance: 2 });
+    stage.tick(5);
+    assert_eq!(body(&stage, ann).appearance, 2);
+    stage.leave(ann);
+    stage.tick(5);
+    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    stage.tick(5);
+    assert_eq!(body(&stage, ann).appearance, 2, "it is kept");
+}
+
+#[test]
+fn a_name_that_is_too_long_is_refused() {
+    let mut stage = stage(settings());
+    let long = stage.join(&"x".repeat(25), Link::Ordered, Conditions::PERFECT);
+    stage.tick(3);
+    assert!(stage.client(long).refusal().is_some_and(|refusal| refusal.message.contains("24 bytes")));
+}
+
+#[test]
+fn who_comes_back_is_where_it_was() {
+    let mut stage = stage(settings());
+    let ann = stage.join("ann", Link::Unordered, Conditions::PERFECT);
+    stage.tick(2);
+    stage.set_input(ann, Some(&Controls { push: [0.0, 1.0], ..Controls::default() }));
+    stage.tick(40);
+    stage.set_input(ann, None);
+    stage.tick(3);
+    let (before, own) = (player(&stage, ann), entity(&stage, ann));
+    stage.disconnect(ann);
+    stage.tick(60);
+    stage.resume(ann);
+    stage.tick(3);
+    assert_eq!((player(&stage, ann).position, entity(&stage, ann)), (before.position, own), "by resuming");
+    stage.leave(ann);
+    stage.tick(3);
+    let ann = stage.join("ann", Link::Unordered, Conditions::PERFECT);
+    stage.tick(3);
+    assert_eq!(player(&stage, ann).position, before.position, "and by joining anew");
+}
+
+/// What a client would predict: the same rules among the same structures.
+#[test]
+fn what_a_client_predicts_is_what_the_server_sends() {
+    let jittery =
+        Conditions { latency: Duration::from_millis(80), jitter: Duration::from_millis(60), ..Conditions::PERFECT };
+    let lossy = Conditions { loss: 0.02, ..jittery };
+    for (link, conditions) in [(Link::Unordered, jittery), (Link::Ordered, lossy), (Link::Ordered, Conditions::PERFECT)]
+    {
+        let mut stage = stage(settings());
+        let ann = stage.join("ann", link, conditions);
+        stage.tick(60);
+        for distance in [7.0, 11.0] {
+            let cell = outwards(&stage, ann, distance);
+            for row in cell.row.saturating_sub(1)..=cell.row + 1 {
+                // Some are too far away, and that is fine.
+                let _ = build(&mut stage, ann, Cell { row, ..cell }, Kind::Wall);
+            }
+        }
+        stage.tick(30);
+        let mut grid = Grid::default();
+        for structure in all_seen::<Structure>(&stage, ann) {
+            grid.set(Cell::at(structure.position).expect("it is inside"), Some(structure.kind));
+        }
+        let mut own = player(&stage, ann);
+        assert_eq!(seen::<Player>(&stage, ann, entity(&stage, ann)), Some(own.clone()));
+        let outward = own.position.map(|coordinate| coordinate / 20.0);
+        let first = stage.client(ann).last_input().0;
+        let mut predicted = Vec::new();
+        let mut compared = 0;
+        let mut touched = 0;
+        for tick in 0..900 {
+            let mut controls = Controls { fire: false, ..controls(tick, 3) };
+            if tick % 60 < 30 {
+                controls.push = outward;
+            }
+            stage.set_input(ann, Some(&controls));
+            stage.tick(1);
+            walk(&mut own, &controls, &grid, STEP_SECONDS);
+            let is_stopped = |axis: usize| own.velocity[axis] == 0.0 && controls.push[axis].abs() > 0.1;
+            touched += usize::from(is_stopped(0) || is_stopped(1));
+            predicted.push(own.clone());
+            let acknowledged = stage.client(ann).mirror().input_ack().0.checked_sub(first + 1);
+            if let Some(at) = acknowledged {
+                let sent = seen::<Player>(&stage, ann, entity(&stage, ann)).expect("it is in view");
+                assert_eq!(sent, predicted[at as usize], "{link:?}: input {at}, {:?}", stage.room().totals());
+                compared += 1;
+            }
+        }
+        assert!(compared > 800, "{link:?}: {compared} states were compared");
+        assert!(touched > 0, "a wall stood in the way");
+        assert_eq!(stage.room().totals().inputs_dropped, 0);
+        assert!(grid.structure_at(outwards_of(&grid)).is_some(), "something was built");
+    }
+}
+
+/// Any cell on which something stands.
+fn outwards_of(grid: &Grid) -> Cell {
+    let cells = (0..128).flat_map(|column| (0..128).map(move |row| Cell { column, row }));
+    cells.into_iter().find(|cell| grid.structure_at(*cell).is_some()).unwrap_or(Cell { column: 0, row: 0 })
+}
