@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
-use uuid::{NoContext, Timestamp, Uuid};
+use uuid::{ClockSequence, NoContext, Timestamp, Uuid};
 
 /// Tells the time, in milliseconds since 1970.
 pub trait Clock: Send + Sync + 'static {
@@ -19,9 +19,15 @@ pub trait Clock: Send + Sync + 'static {
 /// pages. Nobody can guess it: 74 of its bits are random.
 #[must_use]
 pub(crate) fn new_id(now_ms: i64) -> Uuid {
+    id_within(NoContext, now_ms)
+}
+
+/// The same, in the order that a context keeps.
+#[must_use]
+pub(crate) fn id_within(context: impl ClockSequence<Output = impl Into<u128>>, now_ms: i64) -> Uuid {
     let now_ms = u64::try_from(now_ms).unwrap_or(0);
     let nanoseconds = u32::try_from(now_ms % 1_000).unwrap_or(0) * 1_000_000;
-    Uuid::new_v7(Timestamp::from_unix(NoContext, now_ms / 1_000, nanoseconds))
+    Uuid::new_v7(Timestamp::from_unix(context, now_ms / 1_000, nanoseconds))
 }
 
 /// The machine's clock.

@@ -3,7 +3,7 @@
 //! A wallet is changed by what is added to it, never set, and no amount is ever negative. Changes of several users are
 //! made in one transaction, so what one loses the other gains or neither.
 
-use crate::clock::Clock;
+use crate::clock::{Clock, id_within};
 use crate::cursor;
 use crate::refusal::{Code, INTERNAL, Refusal};
 use crate::storage::json;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tracing::error;
-use uuid::{ContextV7, Timestamp, Uuid};
+use uuid::{ContextV7, Uuid};
 
 /// Updates in one transaction. Each locks a user until its end.
 pub const UPDATES_MAX: usize = 128;
@@ -225,9 +225,7 @@ impl Ledger {
 
     /// An id that is greater than those before it.
     fn id(&self) -> Uuid {
-        let ms = u64::try_from(self.now).unwrap_or(0);
-        let nanoseconds = u32::try_from(ms % 1_000).unwrap_or(0) * 1_000_000;
-        Uuid::new_v7(Timestamp::from_unix(&*self.entries, ms / 1_000, nanoseconds))
+        id_within(&*self.entries, self.now)
     }
 }
 

@@ -48,15 +48,7 @@ const PACKAGES: &[Package] = &[Package {
 }];
 
 fn run_command(project: &Project, arguments: Vec<OsString>) -> Outcome {
-    let mut parser = lexopt::Parser::from_args(arguments);
-    let mut program = None;
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Long("program") => program = Some(PathBuf::from(parser.value()?)),
-            other => return Err(other.unexpected().into()),
-        }
-    }
-    test(project, program)
+    test(project, named_program(arguments)?)
 }
 
 fn test(project: &Project, program: Option<PathBuf>) -> Outcome {
@@ -67,6 +59,19 @@ fn test(project: &Project, program: Option<PathBuf>) -> Outcome {
     let mut command = process::Command::new("npm");
     command.current_dir(web::folder(project)).env("AETHER_PROGRAM", program).env("AETHER_CHROMIUM", chromium);
     run(command.args(["run", "--silent", "test"]))
+}
+
+/// The server that the flag `--program` names, if it is there; it is the only one of commands that test a program.
+pub fn named_program(arguments: Vec<OsString>) -> Result<Option<PathBuf>, Failure> {
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let mut program = None;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("program") => program = Some(PathBuf::from(parser.value()?)),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(program)
 }
 
 /// Where Chromium is; it is installed if it is not there.

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use aether_testkit_postgres::Cluster;
-use lexopt::Arg::Long;
 
 use super::{Command, browser, postgres, web};
 use crate::failure::{Failure, Outcome};
@@ -39,15 +38,7 @@ pub const SDK: Step = Step {
 const NAKAMA_JS: &str = "sdk-tests/nakama-js";
 
 fn run_command(project: &Project, arguments: Vec<OsString>) -> Outcome {
-    let mut parser = lexopt::Parser::from_args(arguments);
-    let mut program = None;
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Long("program") => program = Some(PathBuf::from(parser.value()?)),
-            other => return Err(other.unexpected().into()),
-        }
-    }
-    test(project, program)
+    test(project, browser::named_program(arguments)?)
 }
 
 fn test(project: &Project, program: Option<PathBuf>) -> Outcome {
@@ -55,8 +46,7 @@ fn test(project: &Project, program: Option<PathBuf>) -> Outcome {
     packages::ensure(postgres::PACKAGES)?;
     let program = browser::program(project, program)?;
     let folder = project.root.join(NAKAMA_JS);
-    // None of the packages needs its install script, so none is run.
-    run(npm(&folder).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]))?;
+    install(&folder)?;
     let on_sqlite = run(npm(&folder).args(["test"]).env("AETHER_PROGRAM", &program));
     let database = new_postgres()?;
     let on_postgres =
@@ -72,7 +62,12 @@ pub fn new_postgres() -> Result<Cluster, Failure> {
     Ok(cluster)
 }
 
-fn npm(folder: &Path) -> process::Command {
+/// Installs the packages of a folder as its lock file names them. None needs its install script, so none is run.
+pub fn install(folder: &Path) -> Outcome {
+    run(npm(folder).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]))
+}
+
+pub fn npm(folder: &Path) -> process::Command {
     let mut command = process::Command::new("npm");
     command.current_dir(folder);
     command

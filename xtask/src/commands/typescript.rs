@@ -2,11 +2,8 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process;
 
-use lexopt::Arg::Long;
-
-use super::{Command, browser, web};
+use super::{Command, browser, sdk, web};
 use crate::failure::Outcome;
 use crate::packages;
 use crate::process::run;
@@ -37,30 +34,19 @@ pub const TYPESCRIPT: Step = Step {
 const FOLDER: &str = "sdk/typescript";
 
 fn run_command(project: &Project, arguments: Vec<OsString>) -> Outcome {
-    let mut parser = lexopt::Parser::from_args(arguments);
-    let mut program = None;
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Long("program") => program = Some(PathBuf::from(parser.value()?)),
-            other => return Err(other.unexpected().into()),
-        }
-    }
-    test(project, program)
+    test(project, browser::named_program(arguments)?)
 }
 
 fn test(project: &Project, program: Option<PathBuf>) -> Outcome {
     packages::ensure(web::PACKAGES)?;
     let chromium = browser::chromium()?;
     let program = browser::program(project, program)?;
-    let npm = || {
-        let mut npm = process::Command::new("npm");
-        npm.current_dir(project.root.join(FOLDER)).env("AETHER_PROGRAM", &program).env("AETHER_CHROMIUM", &chromium);
-        npm
-    };
-    // None of the packages needs its install script to be run.
-    run(npm().args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]))?;
+    let folder = project.root.join(FOLDER);
+    sdk::install(&folder)?;
     for script in ["check", "build", "test", "test:server", "test:browser"] {
-        run(npm().args(["run", "--silent", script]))?;
+        let mut npm = sdk::npm(&folder);
+        npm.env("AETHER_PROGRAM", &program).env("AETHER_CHROMIUM", &chromium);
+        run(npm.args(["run", "--silent", script]))?;
     }
     Ok(())
 }
