@@ -1,4 +1,4 @@
-//! Takes the built page into the program: writes a table of its files that `page.rs` includes.
+//! Takes the built pages into the program: writes a table of its files that `page.rs` includes.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// What is shown where the page was not built. Its policy allows no inline style, so it is plain.
+/// What is shown where the pages were not built. Its policy allows no inline style, so it is plain.
 const UNBUILT: &str = "<!doctype html>
 <html lang=\"en\">
 <head>

@@ -1,167 +1,20 @@
-// The page's own reckoning, without a browser.
+// The pages' own reckoning, without a browser.
 import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
+import { readBook } from "../book.mjs";
 import { load } from "./support/source.mjs";
 
-const { FrameReader, frame } = await load("transport/frames.ts");
-const { Fragments } = await load("fragments.ts");
-const { Track, shortestWay } = await load("track.ts");
-const { Clock } = await load("clock.ts");
-const { World } = await load("world.ts");
-const { Rate, RoundTrips } = await load("statistics.ts");
-const { Pilot } = await load("pilot.ts");
-const { decode, reasonText } = await load("protocol.ts");
-
-const MEASURE = { secondsPerTick: 0.025, width: 2000, height: 2000, ticksPerUpdateMax: 4 };
-const WELCOME = {
-  player: 1,
-  room: "a",
-  roomCode: "K7QX",
-  tickHz: 40,
-  snapshotHz: 20,
-  world: { min: { x: -1000, y: -1000 }, max: { x: 1000, y: 1000 }, interestRadius: 200 },
-};
-
-function sample(tick, x, y = 0, more = {}) {
-  return { tick, x, y, angle: 0, velocityX: 0, velocityY: 0, ...more };
-}
-
-function snapshot(tick, mode, features, removed = []) {
-  return { tick, mode, localAckSeq: 0, features, removed };
-}
-
-test("messages survive a stream that is cut anywhere", () => {
-  const messages = [0, 1, 127, 128, 300, 20_000].map((length) => new Uint8Array(length).fill(length % 251));
-  const stream = Buffer.concat(messages.map((message) => frame(message)));
-  for (const step of [1, 3, 1000, stream.length]) {
-    const reader = new FrameReader(1_048_576);
-    const read = [];
-    for (let at = 0; at < stream.length; at += step) read.push(...reader.push(stream.subarray(at, at + step)).map((part) => part.slice()));
-    assert.deepEqual(read.map((part) => Buffer.from(part)), messages.map((message) => Buffer.from(message)));
-  }
-});
-
-test("a length that is too long is refused", () => {
-  assert.throws(() => new FrameReader(100).push(frame(new Uint8Array(101))));
-  assert.throws(() => new FrameReader(100).push(Uint8Array.of(0xff, 0xff, 0xff, 0xff)));
-});
-
-test("fragments make a message in any order, and repeats change nothing", () => {
-  const fragments = new Fragments();
-  const part = (index, text) => ({ message: 7, index, total: 3, data: Buffer.from(text).toString("base64") });
-  assert.equal(fragments.add(part(2, "é!")), undefined);
-  assert.equal(fragments.add(part(0, "on")), undefined);
-  assert.equal(fragments.add(part(0, "on")), undefined);
-  assert.equal(fragments.add(part(1, "c")), "oncé!");
-  assert.equal(fragments.add({ message: 8, index: 3, total: 3, data: "" }), undefined);
-});
-
-test("a place between two samples lies between them", () => {
-  const track = new Track(sample(10, 0));
-  track.push(sample(12, 10), MEASURE);
-  assert.equal(track.at(11, MEASURE).x, 5);
-  assert.equal(track.at(9, MEASURE).x, 0);
-});
-
-test("a ship that crosses the edge does not fly back over the whole world", () => {
-  const track = new Track(sample(10, 995));
-  track.push(sample(12, -995), MEASURE);
-  assert.equal(track.at(11, MEASURE).x, 1000);
-  assert.equal(shortestWay(995, -995, 2000), 10);
-});
-
-test("a jump is no flight", () => {
-  const track = new Track(sample(10, 0));
-  track.push(sample(12, 500), MEASURE);
-  assert.equal(track.at(11.9, MEASURE).x, 0);
-  assert.equal(track.at(12, MEASURE).x, 500);
-});
-
-test("after a rest the movement begins shortly before its first sample", () => {
-  const track = new Track(sample(10, 0));
-  track.push(sample(110, 8), MEASURE);
-  assert.equal(track.at(60, MEASURE).x, 0);
-  assert.equal(track.at(108, MEASURE).x, 4);
-});
-
-test("an entity flies on for a moment when nothing new comes, and no longer", () => {
-  const track = new Track(sample(10, 0, 0, { velocityX: 100 }));
-  assert.equal(track.at(12, MEASURE).x, 5);
-  assert.equal(track.at(1000, MEASURE).x, 20);
-});
-
-test("angles turn the short way", () => {
-  const track = new Track(sample(0, 0, 0, { angle: 3 }));
-  track.push(sample(2, 0, 0, { angle: -3 }), MEASURE);
-  assert.ok(Math.abs(track.at(1, MEASURE).angle - Math.PI) < 1e-9);
-});
-
-test("the clock shows a tenth of a second behind the fastest arrivals", () => {
-  const clock = new Clock();
-  clock.reset(40, 20);
-  assert.equal(clock.shownTick(0), 0);
-  clock.arrived(100, 5_000);
-  clock.arrived(102, 5_090);
-  assert.ok(clock.shownTick(5_100) < 100.001 && clock.shownTick(5_100) > 99.9);
-});
-
-test("the clock follows a server that stood still", () => {
-  const clock = new Clock();
-  clock.reset(40, 20);
-  clock.arrived(100, 5_000);
-  clock.arrived(102, 9_000);
-  assert.equal(clock.shownTick(9_100), 102);
-});
-
-test("deltas change what they name, and removals are shown when their tick is", () => {
-  const world = new World();
-  world.enter(WELCOME);
-  const ship = { id: 1, position: [1, 2], velocity: [0, 0], heading: 0, hull: 100, colour: 9 };
-  world.apply(snapshot(10, "full", { movement: [ship], things: [{ id: 2, position: [0, 0], look: "Crate" }] }), 0);
-  world.apply(snapshot(12, "delta", { movement: [{ id: 1, hull: 75 }] }, [2]), 50);
-  assert.deepEqual([world.ships.get(1).hull, world.ships.get(1).colour, world.ships.get(1).track.newest.y], [75, 9, 2]);
-  assert.equal(world.entitiesInView, 1);
-  assert.equal(world.things.get(2).look, "crate");
-  world.prune(11);
-  assert.equal(world.things.size, 1);
-  world.prune(12);
-  assert.equal(world.things.size, 0);
-});
-
-test("a full snapshot ends what it does not name, and an overtaken one changes nothing", () => {
-  const world = new World();
-  world.enter(WELCOME);
-  const rock = (id) => ({ id, position: [0, 0], look: "Rock" });
-  world.apply(snapshot(10, "full", { things: [rock(1), rock(2)] }), 0);
-  world.apply(snapshot(12, "full", { things: [rock(2)] }), 50);
-  world.apply(snapshot(11, "delta", { things: [rock(3)] }), 60);
-  assert.equal(world.entitiesInView, 1);
-});
-
-test("inputs are numbered without gaps, one for each tick, and repeated only where they may be lost", () => {
-  for (const [unreliable, first] of [[false, 4], [true, 1]]) {
-    const sent = [];
-    const transport = { unreliable, sendUnreliable: (text) => sent.push(JSON.parse(text)) && text.length };
-    const pilot = new Pilot();
-    pilot.reset(40, 0);
-    for (const now of [0, 25, 50, 75]) pilot.steer(transport, 12.3, now);
-    assert.equal(pilot.seq, 4);
-    assert.deepEqual(sent.map(({ payload }) => payload.inputs.at(-1).seq), [1, 2, 3, 4]);
-    assert.equal(sent.at(-1).payload.inputs[0].seq, first);
-    assert.equal((sent.at(-1).payload.viewTick * 256) % 1, 0);
-  }
-});
-
-test("after a pause the inputs go on without making up for it, and a frame never grows too long", () => {
-  const lengths = [];
-  const transport = { unreliable: true, sendUnreliable: (text) => lengths.push(text.length) };
-  const pilot = new Pilot();
-  pilot.reset(40, 0);
-  pilot.seq = 4_000_000_000;
-  for (const now of [0, 100, 200, 10_000, 10_025]) pilot.steer(transport, 123_456.789, now);
-  assert.ok(Math.max(...lengths) <= 512, `${lengths}`);
-  assert.equal(pilot.seq, 4_000_000_000 + 1 + 4 + 4 + 1 + 1);
-});
+const { Rate } = await load("shared/statistics.ts");
+const { sharesOf } = await load("shared/frames.ts");
+const { NAME_BYTES_MAX, madeUpName, problemOf } = await load("shared/visitor.ts");
+const { roomCodeOf, transportOf } = await load("shared/join.ts");
+const { shortestWay } = await load("sandbox/world.ts");
+const { Dish, middleOf } = await load("arena/dish.ts");
+const { Camera } = await load("arena/camera.ts");
+const { stepOf } = await load("arena/colours.ts");
 
 test("rates look back over the last seconds only", () => {
   const rate = new Rate();
@@ -170,23 +23,124 @@ test("rates look back over the last seconds only", () => {
   assert.equal(rate.perSecond(10_000), 0);
 });
 
-test("round trips are smoothed and their jitter measured", () => {
-  const trips = new RoundTrips();
-  for (let count = 0; count < 50; count += 1) trips.add(count % 2 === 0 ? 20 : 30);
-  assert.ok(Math.abs(trips.rttMs - 25) < 2);
-  assert.ok(Math.abs(trips.jitterMs - 5) < 2);
+test("shares of frame times are values that so many do not exceed", () => {
+  const values = Array.from({ length: 100 }, (_, index) => 100 - index);
+  assert.deepEqual(sharesOf(values), { p50: 51, p95: 96, p99: 100 });
+  assert.deepEqual(sharesOf([]), { p50: 0, p95: 0, p99: 0 });
 });
 
-test("only envelopes of this version are messages", () => {
-  assert.equal(decode("{"), undefined);
-  assert.equal(decode("null"), undefined);
-  assert.equal(decode('{"v":1,"kind":"pong"}'), undefined);
-  assert.deepEqual(decode('{"v":2,"kind":"cleared"}').payload, {});
+test("every made-up name fits every game", () => {
+  const longest = [0, 0.5, 0.999_999].map((share) => madeUpName(() => share));
+  for (const name of [...longest, ...Array.from({ length: 500 }, () => madeUpName())]) {
+    assert.ok(new TextEncoder().encode(name).length <= NAME_BYTES_MAX, name);
+    assert.equal(problemOf(name), undefined);
+  }
 });
 
-test("a closing has words, the server's own or ours", () => {
-  const closing = { reason: "too_slow", text: "", deadlineMs: 0, mayResume: false };
-  assert.equal(reasonText(closing), "This connection is too slow for the room.");
-  assert.equal(reasonText({ ...closing, text: "Bye." }), "Bye.");
-  assert.ok(reasonText({ ...closing, reason: "new_one" }).length > 0);
+test("a name is measured in bytes, as the games do", () => {
+  assert.equal(problemOf("ü".repeat(8)), undefined);
+  assert.ok(problemOf("ü".repeat(9)).length > 0);
+  assert.ok(problemOf("   ").length > 0);
+});
+
+test("a page's address says which room and which transport", () => {
+  const link = (query) => new URL(`http://localhost/arena${query}`);
+  assert.equal(roomCodeOf(link("?room=K7QX")), "K7QX");
+  assert.equal(roomCodeOf(link("?room=")), undefined);
+  assert.equal(transportOf(link("?transport=websocket")), "websocket");
+  assert.equal(transportOf(link("?transport=pigeon")), "auto");
+});
+
+test("the shortest way may lead over the world's edge", () => {
+  assert.equal(shortestWay(995, -995, 2000), 10);
+  assert.equal(shortestWay(10, 20, 2000), 10);
+});
+
+/** A room that shows these blobs and pellets. */
+function room(blobs, pellets = [], boards = []) {
+  const labels = blobs.map(({ id, label }) => ({ id, fields: label }));
+  const channels = { movement: blobs, labels, pellets, boards: boards.map((fields, id) => ({ id, fields })) };
+  return { entities: (channel) => channels[channel].map(({ id, fields }) => ({ id, fields })) };
+}
+
+function blob(id, eater, mass, x = 0, y = 0) {
+  return { id, fields: { position: [x, y], velocity: [0, 0], mass }, label: { eater, name: `eater ${eater}`, hue: 9 } };
+}
+
+const pellet = (id, x, y) => ({ id, fields: { position: [x, y], hue: 3 } });
+
+function watchedDish() {
+  const eaten = [];
+  const dish = new Dish({
+    pelletEaten: (what, by) => eaten.push([what.id, by.id]),
+    blobEaten: (what, by) => eaten.push([what.id, by.id]),
+  });
+  return { dish, eaten };
+}
+
+test("what vanishes in a blob was eaten, what vanishes elsewhere went out of view", () => {
+  const { dish, eaten } = watchedDish();
+  dish.update(room([blob(1, 1, 400), blob(2, 2, 20, 30, 0), blob(3, 3, 20, 500, 0)], [pellet(10, 20, 0), pellet(11, 400, 400)]), 0.016);
+  dish.update(room([blob(1, 1, 421)]), 0.016);
+  assert.deepEqual(eaten, [[2, 1], [10, 1]]);
+  assert.deepEqual([dish.blobs.size, dish.pellets.size], [1, 0]);
+});
+
+test("parts of one eater grow together, and nobody was eaten", () => {
+  const { dish, eaten } = watchedDish();
+  dish.update(room([blob(1, 1, 200), blob(2, 1, 100, 5, 0)]), 0.016);
+  dish.update(room([blob(1, 1, 300)]), 0.016);
+  assert.deepEqual(eaten, []);
+});
+
+test("the two boards are told apart", () => {
+  const { dish } = watchedDish();
+  const row = (name) => ({ name, mass: 5, eater: 0 });
+  dish.update(room([], [], [{ rows: [row("room")], eaters: 7 }, { rows: [row("ever")] }]), 0.016);
+  assert.deepEqual([dish.roomRows[0].name, dish.recordRows[0].name, dish.eaters], ["room", "ever", 7]);
+});
+
+test("the middle of an eater lies nearer to its heavier part", () => {
+  const { dish } = watchedDish();
+  dish.update(room([blob(1, 1, 300, 0, 0), blob(2, 1, 100, 40, 0), blob(3, 2, 900, 500, 0)]), 0.016);
+  assert.deepEqual(middleOf(dish.of(1)), { x: 10, y: 0, mass: 400 });
+  assert.equal(middleOf([]), undefined);
+});
+
+test("the heavier an eater, the wider its view", () => {
+  const scaleOf = (mass) => {
+    const camera = new Camera();
+    camera.follow({ x: 0, y: 0, mass }, 0.016, true);
+    camera.fit(1600, 1000);
+    return camera.scale;
+  };
+  assert.ok(scaleOf(20) > scaleOf(200) && scaleOf(200) > scaleOf(2_000));
+  assert.equal(scaleOf(40_000), scaleOf(50_000), "up to a limit");
+});
+
+test("every hue of the game has a colour", () => {
+  for (let hue = 0; hue < 256; hue += 1) assert.ok(stepOf(hue) >= 0 && stepOf(hue) < 64);
+});
+
+test("the book links to its own pages, and names what is not served without a link", async () => {
+  const project = await mkdtemp(join(tmpdir(), "aether-book-"));
+  try {
+    await mkdir(join(project, "docs/how-to"), { recursive: true });
+    await writeFile(join(project, "docs/README.md"), "# Book\n\n[one](how-to/one.md#the-end) [source](../src/lib.rs) [inside](../ARCHITECTURE.md) [all](how-to/)\n");
+    await writeFile(join(project, "docs/how-to/one.md"), "# One\n\n## The end\n\n```html\n<b style=\"x\">\n```\n\n[back](../README.md)\n");
+    for (const other of ["ARCHITECTURE.md", "WIRE_FORMAT.md"]) await writeFile(join(project, other), `# ${other}\n`);
+    const book = new Map((await readBook(project)).map((page) => [page.address, page]));
+    const { html, title } = book.get("/docs");
+    assert.equal(title, "Book");
+    assert.match(html, /href="\/docs\/how-to\/one#the-end"/);
+    assert.match(html, /href="\/docs\/architecture"/);
+    assert.match(html, /href="\/docs\/how-to"/);
+    assert.doesNotMatch(html, /lib\.rs/);
+    assert.match(book.get("/docs/how-to/one").html, /id="the-end"/);
+    assert.match(book.get("/docs/how-to/one").html, /&lt;b style=&quot;x&quot;&gt;/);
+    assert.match(book.get("/docs/how-to/one").html, /href="\/docs"/);
+    assert.match(book.get("/docs/how-to").html, /href="\/docs\/how-to\/one">One/);
+  } finally {
+    await rm(project, { recursive: true, force: true });
+  }
 });

@@ -27,8 +27,10 @@ const FLOORS: &[(&str, u8)] = &[
     ("aether-engine", 4),
     (CLIENT, 4),
     (STORE, 4),
+    (CLIENT_WEB, 5),
     ("aether-services", 5),
     ("aether-net", 5),
+    ("aether-client-native", 6),
     ("aether-script", 6),
     ("aether-api", 6),
     ("aether-cluster", 6),
@@ -36,7 +38,7 @@ const FLOORS: &[(&str, u8)] = &[
 ];
 
 /// Programs and tools that are not games.
-const ROOF: &[&str] = &["aether", "aether-bevy", "aether-load", "aether-testkit-server", "xtask"];
+const ROOF: &[&str] = &["aether", "aether-bevy", "aether-load", "aether-testkit-server", "xtask", "xtask-bindgen"];
 
 /// Neighbours on one floor that are one thing in two packages: a derive has to be its own crate.
 const ONE_PIECE: &[(&str, &str)] = &[("aether-bits", "aether-bits-derive")];
@@ -49,9 +51,11 @@ const OWN_THEIR_PROCESS: &[&str] = &[
     "aether-testkit-server",
     "aether-testkit-store",
     "xtask",
+    "xtask-bindgen",
 ];
 
 const CLIENT: &str = "aether-client";
+const CLIENT_WEB: &str = "aether-client-web";
 const STORE: &str = "aether-store";
 
 /// The test tools, which any crate may use in its tests.
@@ -110,7 +114,7 @@ pub fn builds_for_wasm(package: &str, place: Place) -> bool {
     match place {
         // The derive runs inside the compiler, so it is built for the host only.
         Place::Floor(_) if ONE_PIECE.iter().any(|(_, derive)| *derive == package) => false,
-        Place::Floor(floor) => floor <= WASM_UP_TO || package == CLIENT,
+        Place::Floor(floor) => floor <= WASM_UP_TO || [CLIENT, CLIENT_WEB].contains(&package),
         Place::Rules => true,
         Place::Roof => false,
     }
@@ -166,6 +170,7 @@ mod tests {
     fn the_browser_gets_floors_0_to_3_the_client_and_rules() {
         assert!(builds_for_wasm("aether-replication", Place::Floor(3)));
         assert!(builds_for_wasm("aether-client", Place::Floor(4)));
+        assert!(builds_for_wasm("aether-client-web", Place::Floor(5)));
         assert!(builds_for_wasm(RULES.0, RULES.1));
         assert!(!builds_for_wasm(ENGINE.0, ENGINE.1));
         assert!(!builds_for_wasm("aether-bits-derive", Place::Floor(0)));

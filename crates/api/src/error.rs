@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use http::StatusCode;
+use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 
 /// A refusal: a status, a short name for programs and a sentence for people.
@@ -26,6 +26,11 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        (self.status, Json(json!({ "error": self.sentence, "code": self.code }))).into_response()
+        let mut response = (self.status, Json(json!({ "error": self.sentence, "code": self.code }))).into_response();
+        if self.status == StatusCode::TOO_MANY_REQUESTS {
+            // Rates are by the second.
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
     }
 }

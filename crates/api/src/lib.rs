@@ -4,6 +4,8 @@
 
 pub mod admin;
 pub mod client;
+mod cors;
+mod encoding;
 mod error;
 pub mod listener;
 mod origin;

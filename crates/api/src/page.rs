@@ -1,9 +1,9 @@
-//! The first page, built into the program by `build.rs` from what `cargo xtask web` made.
+//! The pages, built into the program by `build.rs` from what `cargo xtask web` made.
 
-/// The page's files; where the page was not built, a plain one that says how to.
+/// The pages' files; where the pages were not built, a plain one that says how to.
 const ASSETS: &[Asset] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
-/// One file of the page.
+/// One file of the pages.
 #[derive(Debug)]
 pub struct Asset {
     /// Its path in an address, with a leading slash.
@@ -23,6 +23,8 @@ impl Asset {
             Some("js") => "text/javascript; charset=utf-8",
             Some("css") => "text/css; charset=utf-8",
             Some("svg") => "image/svg+xml",
+            // A browser compiles WASM while it arrives only if it is called by its name.
+            Some("wasm") => "application/wasm",
             _ => "application/octet-stream",
         }
     }
@@ -35,21 +37,24 @@ impl Asset {
     }
 }
 
-/// The file at a path of an address.
+/// The file at a path of an address. A page is at the name of its folder, with or without a slash at the end.
 #[must_use]
 pub fn find(path: &str) -> Option<&'static Asset> {
-    let path = if path == "/" { "/index.html" } else { path };
-    ASSETS.iter().find(|asset| asset.path == path)
+    let folder = path.starts_with('/').then(|| path.strip_suffix('/').unwrap_or(path));
+    ASSETS
+        .iter()
+        .find(|asset| asset.path == path || folder.is_some() && asset.path.strip_suffix("/index.html") == folder)
 }
 
-/// The `Content-Security-Policy` that the page needs, and nothing beyond: its own files, sockets to its own server, and
-/// WebTransport, which has an address of its own because it is always `https`. A host may serve the page under several
-/// names, and the address of WebTransport has one of them, so any host is allowed there, but only this port.
+/// The `Content-Security-Policy` that the pages need, and nothing beyond: their own files, WASM that one of those files
+/// compiles, sockets to their own server, and WebTransport, which has an address of its own because it is always `https`.
+/// A host may serve the pages under several names, and the address of WebTransport has one of them, so any host is allowed
+/// there, but only this port.
 #[must_use]
 pub fn content_security_policy(web_transport_port: Option<u16>) -> String {
     let web_transport = web_transport_port.map_or_else(String::new, |port| format!(" https://*:{port}"));
     format!(
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'{web_transport}; \
+        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self'; connect-src 'self'{web_transport}; \
          base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 }
@@ -58,29 +63,46 @@ pub fn content_security_policy(web_transport_port: Option<u16>) -> String {
 mod tests {
     use super::*;
 
-    fn index() -> &'static str {
-        std::str::from_utf8(find("/").unwrap().bytes).unwrap()
+    /// Every page with its path.
+    fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
+        let pages = ASSETS.iter().filter(|asset| asset.path.ends_with(".html"));
+        pages.map(|page| (page.path, std::str::from_utf8(page.bytes).unwrap()))
     }
 
-    /// The values of an attribute in the page.
-    fn attribute(name: &str) -> Vec<&'static str> {
-        index().split(&format!(" {name}=\"")).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+    /// The values of an attribute in a page.
+    fn attribute<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
+        page.split(&format!(" {name}=\"")).skip(1).filter_map(|rest| rest.split('"').next()).collect()
     }
 
     #[test]
-    fn the_root_is_the_page_and_is_asked_for_each_time() {
+    fn the_root_is_a_page_and_is_asked_for_each_time() {
         let page = find("/").unwrap();
         assert_eq!(page.content_type(), "text/html; charset=utf-8");
         assert_eq!(page.cache_control(), "no-cache");
-        assert!(index().starts_with("<!doctype html>"));
+        assert!(page.bytes.starts_with(b"<!doctype html>"));
     }
 
     #[test]
-    fn every_file_that_the_page_names_is_there_with_its_type() {
-        for path in attribute("src").into_iter().chain(attribute("href")).filter(|path| !path.starts_with("/api/")) {
-            let asset = find(path).unwrap_or_else(|| panic!("the page names {path}, which is not there"));
-            assert!(!asset.bytes.is_empty(), "{path}");
-            assert_ne!(asset.content_type(), "application/octet-stream", "{path}");
+    fn a_page_is_at_the_name_of_its_folder() {
+        for (path, _) in pages() {
+            let folder = path.strip_suffix("/index.html").unwrap();
+            for address in [path.to_owned(), format!("{folder}/")] {
+                assert_eq!(find(&address).unwrap().path, path);
+            }
+            assert!(folder.is_empty() || find(folder).is_some_and(|page| page.path == path));
+        }
+    }
+
+    #[test]
+    fn every_file_that_a_page_names_is_there_with_its_type() {
+        for (page, html) in pages() {
+            let named = attribute(html, "src").into_iter().chain(attribute(html, "href"));
+            let paths = named.filter_map(|path| path.split('#').next());
+            for path in paths.filter(|path| path.starts_with('/') && !path.starts_with("/api/")) {
+                let asset = find(path).unwrap_or_else(|| panic!("{page} names {path}, which is not there"));
+                assert!(!asset.bytes.is_empty(), "{path}");
+                assert_ne!(asset.content_type(), "application/octet-stream", "{path}");
+            }
         }
     }
 
@@ -104,18 +126,20 @@ mod tests {
 
     #[test]
     fn other_paths_and_ways_out_of_the_folder_find_nothing() {
-        for path in ["", "index.html", "/missing", "/assets", "/assets/", "/../Cargo.toml", "//", "/.built"] {
+        for path in ["", "index.html", "/missing", "/assets", "/assets/", "/../Cargo.toml", "//", "///", "/.built"] {
             assert!(find(path).is_none(), "{path}");
         }
     }
 
     #[test]
-    fn the_page_does_nothing_that_its_policy_forbids() {
+    fn the_pages_do_nothing_that_their_policy_forbids() {
         let policy = content_security_policy(Some(7350));
-        assert!(!policy.contains("unsafe"), "{policy}");
+        assert!(!policy.contains("'unsafe-"), "{policy}");
         assert!(policy.contains("connect-src 'self' https://*:7350;"), "{policy}");
-        assert!(attribute("style").is_empty() && !index().contains("<style"), "inline style");
-        assert!(!index().contains("<script>") && !index().contains(" onclick="), "inline script");
+        for (page, html) in pages() {
+            assert!(attribute(html, "style").is_empty() && !html.contains("<style"), "{page} has inline style");
+            assert!(!html.contains("<script>") && !html.contains(" onclick="), "{page} has inline script");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::error::ApiError;
 use crate::origin::Origins;
 use crate::peer::{Peer, PeerAddress, TrustedProxies, name_of};
 use crate::watch::Watch;
-use crate::{page, realtime, site};
+use crate::{cors, page, realtime, site};
 use aether_metrics::Registry;
 use aether_net::Gateway;
 use axum::extract::{Extension, MatchedPath, Query, Request, State};
@@ -165,12 +165,15 @@ pub fn router(api: Api) -> Router {
     let watch = Watch::new(&api.registry);
     let policy = HeaderValue::from_str(&page::content_security_policy(api.web_transport_port));
     let policy = policy.unwrap_or(HeaderValue::from_static("default-src 'none'"));
-    let requests = Router::new()
-        .route("/livez", get(livez))
-        .route("/readyz", get(readyz))
+    let for_pages = Router::new()
         .route("/api/server", get(server))
         .route("/api/rooms", get(rooms))
         .route("/api/guest", post(guest))
+        .layer(axum::middleware::from_fn_with_state(Arc::clone(&api.origins), cors::for_origins));
+    let requests = Router::new()
+        .route("/livez", get(livez))
+        .route("/readyz", get(readyz))
+        .merge(for_pages)
         .fallback(get(site::serve))
         .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, api.request_time_max));
     let time_max = TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, api.request_time_max);

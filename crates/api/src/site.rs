@@ -1,4 +1,4 @@
-//! Serves the files of the first page.
+//! Serves the files of the pages.
 
 use crate::error::ApiError;
 use crate::page;

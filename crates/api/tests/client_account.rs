@@ -14,7 +14,7 @@ use aether_services::session::keys::KeyRing;
 use aether_services::session::tokens::{Claims, Role, Tokens};
 use aether_services::{
     Code, Extensions, Hooks, Operation, Refusal, Services, ServicesSettings, account, outgoing, purchase, session,
-    webhook,
+    storage, webhook,
 };
 use aether_store::{StoreError, Transaction, outbox};
 use axum::Router;
@@ -98,6 +98,7 @@ impl World {
             webhook: Some(webhook),
             providers: account::provider::ProviderSettings::default(),
             purchases: purchase::Settings::default(),
+            storage: storage::Quota::default(),
         };
         let tokens = Arc::new(Tokens::new(ring, "aether"));
         let services = Services::open((store, clock, &registry), Arc::clone(&tokens), settings, extensions).await;
@@ -117,7 +118,7 @@ impl World {
         let services = Arc::new(services);
         let keys = Keys { server: "defaultkey".to_owned() };
         let rates = Rates::new(RateSettings::default());
-        let desk = Desk::new(Arc::clone(&services), keys, rates, Arc::new(TrustedProxies::default()));
+        let desk = Desk::new(Arc::clone(&services), keys, rates, Arc::new(TrustedProxies::default()), &registry);
         World { router: router(desk), services, tokens, folder }
     }
 

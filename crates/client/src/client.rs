@@ -174,16 +174,16 @@ impl<G: Game> Client<G> {
 
     /// The connection is gone, or could not be opened. [`Client::retry_at`] says when to try again.
     pub fn disconnected(&mut self, now: Duration) {
-        let was_joined = self.session.is_joined();
+        let (was_joined, was_closed) = (self.session.is_joined(), self.is_closed());
         self.outbox.messages.clear();
         self.session.lost(now);
-        match self.session.phase() {
-            Phase::Closed(ended) if was_joined => self.happened(ClientEvent::Closed(ended.clone())),
-            _ if was_joined => {
-                self.stats.losses += 1;
-                self.happened(ClientEvent::Lost);
+        if self.is_closed() {
+            if !was_closed {
+                self.tell_if_closed();
             }
-            _ => {}
+        } else if was_joined {
+            self.stats.losses += 1;
+            self.happened(ClientEvent::Lost);
         }
     }
 
@@ -271,6 +271,19 @@ impl<G: Game> Client<G> {
         self.play.iter().flat_map(|play| play.others.shown(play.own.entity(), play.timing.sampling(&self.settings)))
     }
 
+    /// All entities as they are to be drawn, the own one as if it were another's: for games that predict only a part of it,
+    /// or nothing.
+    pub fn entities(&self) -> impl Iterator<Item = (EntityId, G::Other)> {
+        self.play.iter().flat_map(|play| play.others.shown(None, play.timing.sampling(&self.settings)))
+    }
+
+    /// One entity as it is to be drawn, as if it were another's.
+    #[must_use]
+    pub fn entity(&self, entity: EntityId) -> Option<G::Other> {
+        let play = self.play.as_ref()?;
+        play.others.one(entity, &play.timing.sampling(&self.settings))
+    }
+
     /// What happened since the last time.
     pub fn events(&mut self) -> impl Iterator<Item = ClientEvent> {
         self.events.drain()
@@ -329,7 +342,7 @@ impl<G: Game> Client<G> {
     }
 
     /// A new access token, for when the old one has run out before the next hello.
-    pub fn set_token(&mut self, token: Token) {
+    pub fn set_token(&mut self, token: Option<Token>) {
         self.session.set_token(token);
     }
 
@@ -361,6 +374,11 @@ impl<G: Game> Client<G> {
     #[must_use]
     pub fn game(&self) -> &G {
         &self.game
+    }
+
+    /// The game, to be changed.
+    pub fn game_mut(&mut self) -> &mut G {
+        &mut self.game
     }
 
     /// The number of what the game declares.
@@ -397,7 +415,8 @@ impl<G: Game> Client<G> {
                 self.happened(ClientEvent::Error(notice.clone()));
                 if !self.session.is_joined() {
                     let hello = self.session.refused(&notice, now);
-                    if let Some(hello) = hello {
+                    // After a fatal error the server closes; otherwise it waits for a better hello.
+                    if let Some(hello) = hello.filter(|_| !notice.fatal) {
                         self.send(Outgoing::reliable(ClientMessage::Hello(hello)));
                     }
                     self.tell_if_closed();
@@ -445,7 +464,7 @@ impl<G: Game> Client<G> {
 
     fn take_state(&mut self, packet: &[u8], now: Duration) {
         let Some(play) = &mut self.play else { return };
-        if let Err(ended) = play.take((&self.game, &self.settings), packet, now, &mut self.stats) {
+        if let Err(ended) = play.take((&mut self.game, &self.settings), packet, now, &mut self.stats) {
             self.end(ended);
         }
     }
@@ -456,11 +475,12 @@ impl<G: Game> Client<G> {
             self.stats.faults += 1;
             return;
         }
+        self.game.begin();
         let play = match Play::new(&welcome, self.link, (&self.game, &self.settings), now) {
             Ok(play) => play,
             Err(ended) => return self.end(ended),
         };
-        let resumed = self.session.welcomed(welcome.resume_token.clone());
+        let resumed = self.session.welcomed(&welcome);
         self.reassembler.open();
         if play.lacks_schema() {
             self.send(Outgoing::reliable(ClientMessage::SchemaRequest));
@@ -480,10 +500,14 @@ impl<G: Game> Client<G> {
     }
 
     fn end(&mut self, ended: Ended) {
-        if !matches!(self.session.phase(), Phase::Closed(_)) {
+        if !self.is_closed() {
             self.session.close(ended);
             self.tell_if_closed();
         }
+    }
+
+    fn is_closed(&self) -> bool {
+        matches!(self.session.phase(), Phase::Closed(_))
     }
 
     fn tell_if_closed(&mut self) {

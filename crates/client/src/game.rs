@@ -42,6 +42,15 @@ pub trait Game: Predict {
     /// and cannot join such a room.
     fn learn(&mut self, _schema: &Schema) {}
 
+    /// The client is in a room anew, and has seen nothing of it yet: what the game kept of the copy of the world before is
+    /// of the past.
+    fn begin(&mut self) {}
+
+    /// A state packet was taken in. [`Mirror::entered`], [`Mirror::updated`] and [`Mirror::left`] tell what it changed. A
+    /// game whose rules look at more than the own entity keeps here what its steps have to see; what it derives from it is
+    /// made once a packet, and not once a step.
+    fn look(&mut self, _mirror: &Mirror) {}
+
     /// Packs an input.
     fn pack(&self, input: &Self::Input, writer: &mut BitWriter);
 

@@ -60,6 +60,11 @@ impl<G: Game> Others<G> {
         self.followed.get(&entity).map(|followed| followed.sequence)
     }
 
+    /// What is to be drawn of one entity.
+    pub fn one(&self, entity: EntityId, sampling: &Sampling) -> Option<G::Other> {
+        self.followed.get(&entity)?.track.sample(sampling)
+    }
+
     /// Drops what is no longer needed to show this tick and later ones.
     pub fn prune(&mut self, view: f64) {
         self.followed.retain(|_, followed| {

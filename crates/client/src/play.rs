@@ -80,7 +80,7 @@ impl<G: Game> Play<G> {
     /// Takes in a state packet.
     pub fn take(
         &mut self,
-        (game, settings): (&G, &Settings),
+        (game, settings): (&mut G, &Settings),
         packet: &[u8],
         now: Duration,
         stats: &mut Stats,
@@ -113,12 +113,13 @@ impl<G: Game> Play<G> {
             }
         };
         stats.packets += 1;
+        game.look(mirror);
         self.timing.arrived(applied.tick, now);
         let known = self.timing.known_before(applied.tick);
-        if !self.others.take((game, settings), mirror, &applied, known) {
+        if !self.others.take((&*game, settings), mirror, &applied, known) {
             return Err(Ended::TooManyEntities);
         }
-        self.own.take((game, settings), mirror, &applied, &self.timing, stats);
+        self.own.take((&*game, settings), mirror, &applied, &self.timing, stats);
         Ok(())
     }
 

@@ -1,7 +1,9 @@
 //! Coming in, and coming back.
 
 use crate::Backoff;
-use aether_wire::{CloseReason, Closing, ErrorCode, ErrorNotice, Hello, RoomSelector, SchemaHash, Token};
+use aether_wire::{
+    CloseReason, Closing, ErrorCode, ErrorNotice, Hello, RoomId, RoomSelector, SchemaHash, Token, Welcome,
+};
 use std::time::Duration;
 
 /// Who the player is and where to.
@@ -50,6 +52,8 @@ pub(crate) struct Session {
     schema: SchemaHash,
     phase: Phase,
     resume_token: Option<Token>,
+    /// The room that the player was in. Another one, as the login names it, is second best.
+    last_room: Option<RoomId>,
     /// Whether the hello that waits for its answer is by the resume token.
     is_resuming: bool,
     closing: Option<Closing>,
@@ -64,6 +68,7 @@ impl Session {
             schema,
             phase: Phase::Connecting,
             resume_token: None,
+            last_room: None,
             is_resuming: false,
             closing: None,
             backoff: Backoff::new(seed),
@@ -89,8 +94,8 @@ impl Session {
     }
 
     /// A new access token, for when the old one has run out.
-    pub fn set_token(&mut self, token: Token) {
-        self.login.token = Some(token);
+    pub fn set_token(&mut self, token: Option<Token>) {
+        self.login.token = token;
     }
 
     /// There is a connection: what to say first. Nothing if it is over.
@@ -104,9 +109,10 @@ impl Session {
     }
 
     /// The server let the client in. True if it is back as the same player.
-    pub fn welcomed(&mut self, resume_token: Option<Token>) -> bool {
+    pub fn welcomed(&mut self, welcome: &Welcome) -> bool {
         self.phase = Phase::Joined;
-        self.resume_token = resume_token;
+        self.resume_token = welcome.resume_token.clone();
+        self.last_room = Some(welcome.room.clone());
         self.backoff.reset();
         std::mem::take(&mut self.is_resuming)
     }
@@ -115,6 +121,10 @@ impl Session {
     pub fn refused(&mut self, notice: &ErrorNotice, now: Duration) -> Option<Hello> {
         if self.is_resuming && notice.code == ErrorCode::ResumeRefused {
             self.phase = Phase::Connecting;
+            return Some(self.hello());
+        }
+        if self.last_room.is_some() && is_of_one_room(notice.code) {
+            self.last_room = None;
             return Some(self.hello());
         }
         match notice.code {
@@ -165,8 +175,14 @@ impl Session {
             return Hello { resume_token, schema_hash, ..Hello::default() };
         }
         let Login { token, room } = self.login.clone();
+        let room = self.last_room.clone().map(RoomSelector::Id).or(room);
         Hello { token, room, schema_hash, resume_token: None }
     }
+}
+
+/// Whether something is refused of a certain room, where another one would do.
+fn is_of_one_room(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::RoomNotFound | ErrorCode::RoomFull | ErrorCode::JoinRefused)
 }
 
 /// Whether the server does not want the client back.

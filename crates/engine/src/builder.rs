@@ -1,7 +1,7 @@
 //! How a room comes to be.
 
-use crate::bounded::BoundedQueue;
 use crate::declaration::Declaration;
+use crate::durable::{Keeping, Outlet, Restore};
 use crate::figures::Board;
 use crate::game::{Game, Refusal};
 use crate::handle::Mailbox;
@@ -9,9 +9,8 @@ use crate::observer::Counts;
 use crate::overload::Overload;
 use crate::random::Random;
 use crate::recording::Recorder;
-use crate::request::REQUESTS_MAX;
 use crate::room::{Desk, RecordingSink, Room, RoomStatus, State};
-use crate::seat::Seats;
+use crate::seat::{Seat, Seats};
 use crate::settings::{RoomSettings, SettingsError};
 use crate::stages::{Extraction, Sending};
 use aether_wire::PlayerId;
@@ -25,7 +24,8 @@ pub struct RoomBuilder<G> {
     settings: RoomSettings,
     seed: u64,
     pool: Option<Arc<ThreadPool>>,
-    checkpoint: Option<Vec<u8>>,
+    restore: Option<Restore>,
+    keep_ticks: Option<u32>,
     record_as: Option<String>,
     recording_sink: Option<RecordingSink>,
     label: String,
@@ -38,7 +38,8 @@ impl<G: Game> RoomBuilder<G> {
             settings,
             seed: 0,
             pool: None,
-            checkpoint: None,
+            restore: None,
+            keep_ticks: None,
             record_as: None,
             recording_sink: None,
             label: String::new(),
@@ -61,8 +62,22 @@ impl<G: Game> RoomBuilder<G> {
 
     /// Starts from what [`Game::checkpoint`] gave instead of afresh.
     #[must_use]
-    pub fn checkpoint(mut self, checkpoint: Vec<u8>) -> Self {
-        self.checkpoint = Some(checkpoint);
+    pub fn checkpoint(self, checkpoint: Vec<u8>) -> Self {
+        self.restore(Restore { state: Some(checkpoint), ..Restore::default() })
+    }
+
+    /// Rebuilds a durable room: its game's state, those who were in it, and what was committed since.
+    #[must_use]
+    pub fn restore(mut self, restore: Restore) -> Self {
+        self.restore = Some(restore);
+        self
+    }
+
+    /// Makes the room durable: it hands its state out every so many ticks, and what the game commits is stored by whoever
+    /// takes it from the [`crate::RoomHandle`].
+    #[must_use]
+    pub fn keep_every(mut self, ticks: u32) -> Self {
+        self.keep_ticks = Some(ticks);
         self
     }
 
@@ -99,11 +114,11 @@ impl<G: Game> RoomBuilder<G> {
         }
         let recorder = self
             .record_as
-            .map(|game| Recorder::new(game, self.seed, self.settings.tick_hz, schema.hash(), self.checkpoint.clone()));
-        let requests = Arc::new(BoundedQueue::new(REQUESTS_MAX));
+            .map(|game| Recorder::new(game, self.seed, self.settings.tick_hz, schema.hash(), self.restore.clone()));
+        let outlet = Arc::new(Outlet::new());
         let mut room = Room {
             game: self.game,
-            mailbox: Arc::new(Mailbox::new(Arc::clone(&requests))),
+            mailbox: Arc::new(Mailbox::new(Arc::clone(&outlet))),
             agenda: Vec::new(),
             arrivals: VecDeque::new(),
             replies: VecDeque::new(),
@@ -114,6 +129,7 @@ impl<G: Game> RoomBuilder<G> {
             pool: self.pool,
             recorder,
             recording_sink: self.recording_sink,
+            keeping: self.keep_ticks.map(Keeping::new),
             board: Arc::new(Board::new(self.settings.clone(), schema)),
             totals: Counts::default(),
             status: RoomStatus::Running,
@@ -121,20 +137,52 @@ impl<G: Game> RoomBuilder<G> {
                 world,
                 random: Random::new(self.seed),
                 seats: Seats::default(),
-                desk: Desk::new(requests, self.label),
+                desk: Desk::new(outlet, self.label, self.keep_ticks.is_some()),
                 events,
                 send: self.settings.send_settings(),
                 settings: self.settings,
             },
         };
-        match self.checkpoint {
-            Some(checkpoint) => {
-                room.game.restore(&mut room.state.context(), &checkpoint).map_err(BuildError::Checkpoint)?;
-            }
-            None => room.game.init(&mut room.state.context()),
+        room.begin(self.restore)?;
+        if room.keeping.is_some() && room.checkpoint().is_none() {
+            return Err(BuildError::NoCheckpoint);
         }
         room.show();
         Ok(room)
+    }
+}
+
+impl<G: Game> Room<G> {
+    /// Begins afresh, or from what was kept: the state, then those who were in, then what was committed since.
+    fn begin(&mut self, restore: Option<Restore>) -> Result<(), BuildError> {
+        let Restore { state, applied, last_player, players, journal } = restore.unwrap_or_default();
+        match state {
+            Some(state) => {
+                self.game.restore(&mut self.state.context(), &state).map_err(BuildError::Checkpoint)?;
+            }
+            None => self.game.init(&mut self.state.context()),
+        }
+        self.next_player = last_player;
+        for (player, joiner) in players {
+            // Numbers only grow; what says otherwise is damaged.
+            let is_next = self.state.seats.iter().last().is_none_or(|last| last.id < player);
+            if !is_next || self.state.seats.len() >= self.state.settings.players_max {
+                continue;
+            }
+            self.next_player = self.next_player.max(player);
+            self.state.seats.push(Seat { detached_at: Some(self.now()), ..Seat::new(player, joiner, None) });
+            self.game.rejoin(&mut self.state.context(), player);
+        }
+        let entries = &mut self.state.desk.entries;
+        (entries.applied, entries.last) = (applied, applied);
+        for (number, entry) in journal {
+            let entries = &mut self.state.desk.entries;
+            if number > entries.applied {
+                (entries.applied, entries.last) = (number, number);
+                self.game.committed(&mut self.state.context(), &entry);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -147,6 +195,8 @@ pub enum BuildError {
     InputTooLarge,
     /// The game did not accept the checkpoint.
     Checkpoint(Refusal),
+    /// The room is to be durable, and its game keeps no checkpoints.
+    NoCheckpoint,
 }
 
 impl std::fmt::Display for BuildError {
@@ -156,6 +206,9 @@ impl std::fmt::Display for BuildError {
             BuildError::InputTooLarge => {
                 f.write_str("the game's input can take more than 32 bytes: use fewer or coarser fields")
             }
+            BuildError::NoCheckpoint => f.write_str(
+                "the room is to be durable, but its game keeps no checkpoints: implement them, or take out `durable`",
+            ),
             BuildError::Checkpoint(refusal) => write!(f, "the checkpoint was not accepted: {}", refusal.message),
         }
     }

@@ -2,6 +2,8 @@
 
 use crate::authority::{Mover, Violation};
 use crate::declaration::Events;
+use crate::durable::{ENTRIES_MAX, ENTRY_BYTES_MAX, EntryNumber, Pending};
+use crate::game::Refusal;
 use crate::random::Random;
 use crate::request::{REQUESTS_MAX, Request};
 use crate::room::Desk;
@@ -9,7 +11,8 @@ use crate::seat::Seats;
 use crate::settings::RoomSettings;
 use aether_bits::{BitWriter, Component};
 use aether_wire::{
-    CloseReason, Correction, EntityId, Event, GameBody, PlayerId, Possession, RequestId, ServerMessage, Tick, Vector2,
+    CloseReason, Correction, EntityId, ErrorCode, Event, GameBody, PlayerId, Possession, RequestId, ServerMessage,
+    Tick, Vector2,
 };
 use aether_world::World;
 use std::sync::Arc;
@@ -134,15 +137,42 @@ impl Context<'_> {
     pub fn request(&mut self, request: Request) -> RequestId {
         self.desk.next_request.0 += 1;
         let id = self.desk.next_request;
-        let accepted = self.desk.requests_waiting < REQUESTS_MAX && self.desk.requests.push((id, request)).is_ok();
+        let accepted =
+            self.desk.requests_waiting < REQUESTS_MAX && self.desk.outlet.requests.push((id, request)).is_ok();
         if accepted {
             self.desk.requests_waiting += 1;
             self.desk.counts.requests += 1;
+            self.desk.news = true;
         } else {
             self.desk.requests_refused.push(id);
             self.desk.counts.requests_refused += 1;
         }
         id
+    }
+
+    /// Stores an entry that must not be lost. [`crate::Game::committed`] is called when it is stored, on a later tick, and
+    /// [`crate::Game::uncommitted`] if it cannot be; until then the game only sets aside what the entry needs. The command
+    /// that is being handled is answered then, and not before. In a room that is not durable it counts as stored at the
+    /// next tick.
+    pub fn commit(&mut self, entry: Vec<u8>) -> Result<(), Refusal> {
+        if entry.len() > ENTRY_BYTES_MAX {
+            return Err(Refusal::new(ErrorCode::Internal, "the game wanted to store more at once than may be"));
+        }
+        let entries = &mut self.desk.entries;
+        if entries.pending.len() >= ENTRIES_MAX {
+            let sentence = "too much waits to be stored; try again in a moment";
+            return Err(Refusal::new(ErrorCode::Unavailable, sentence));
+        }
+        let number = EntryNumber(entries.last.0 + 1);
+        entries.last = number;
+        // The queue holds as many as may be pending, so it has place.
+        match self.desk.is_durable && self.desk.outlet.entries.push((number, entry.clone())).is_ok() {
+            true => self.desk.news = true,
+            false => entries.due.push(number),
+        }
+        entries.pending.push_back(Pending { number, entry, command: entries.command });
+        self.desk.counts.entries += 1;
+        Ok(())
     }
 
     /// Where a target was when this player, in its last input, saw it. Bounded by the room's `rewind_ticks`.

@@ -36,6 +36,12 @@ pub trait Game: Send + Sized + 'static {
     /// [`crate::authority::Mover`] calls its `resumed`.
     fn resumed(&mut self, _room: &mut Context<'_>, _player: PlayerId) {}
 
+    /// The room was rebuilt, and a player who was in it is in again, without a connection as yet. Usually that is the same
+    /// as joining.
+    fn rejoin(&mut self, room: &mut Context<'_>, player: PlayerId) {
+        self.join(room, player);
+    }
+
     /// A player's input, in order.
     fn input(&mut self, room: &mut Context<'_>, player: PlayerId, input: &Self::Input);
 
@@ -80,6 +86,13 @@ pub trait Game: Send + Sized + 'static {
     /// A service answered.
     fn answer(&mut self, _room: &mut Context<'_>, _id: RequestId, _answer: &Answer) {}
 
+    /// An entry of [`Context::commit`] is stored: what it says is to be done now. It is also called when a room is rebuilt,
+    /// for what was stored after its state; who caused it may be gone then, and what it is about too.
+    fn committed(&mut self, _room: &mut Context<'_>, _entry: &[u8]) {}
+
+    /// An entry could not be stored: what was set aside for it is free again.
+    fn uncommitted(&mut self, _room: &mut Context<'_>, _entry: &[u8]) {}
+
     /// Something outside the room tells it something and wants to hear back.
     fn signal(&mut self, _room: &mut Context<'_>, _data: &[u8]) -> Vec<u8> {
         Vec::new()
@@ -93,7 +106,8 @@ pub trait Game: Send + Sized + 'static {
     /// The room ends.
     fn terminate(&mut self, _room: &mut Context<'_>) {}
 
-    /// The game's state, to be kept for later.
+    /// The game's state, to be kept for later; called from the tick, so it has to be quick. An entry that is not committed
+    /// yet is no part of it.
     fn checkpoint(&self, _world: &World) -> Option<Vec<u8>> {
         None
     }

@@ -2,16 +2,18 @@
 
 use crate::bounded::BoundedQueue;
 use crate::connection::{LinkEnd, RoomEnd, connect};
+use crate::durable::{EntryNumber, Kept, Outlet};
 use crate::figures::{Board, RoomFigures};
 use crate::game::Joiner;
 use crate::request::{Answer, Request};
 use crate::settings::RoomSettings;
 use aether_bits::Schema;
 use aether_replication::Link;
-use aether_wire::{PlayerId, RequestId};
+use aether_wire::{CloseReason, PlayerId, RequestId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
+use std::task::Waker;
 
 /// Joins, signals and answers that wait for a room's next tick.
 pub const MAILBOX_MAX: usize = 1_024;
@@ -38,20 +40,22 @@ impl std::error::Error for MailboxFull {}
 /// What others hand to a room.
 pub(crate) struct Mailbox {
     pub letters: BoundedQueue<Letter>,
-    requests: Arc<BoundedQueue<(RequestId, Request)>>,
+    outlet: Arc<Outlet>,
     /// Set when nobody opens letters any more.
     closed: AtomicBool,
 }
 
 impl Mailbox {
-    pub fn new(requests: Arc<BoundedQueue<(RequestId, Request)>>) -> Self {
-        Mailbox { letters: BoundedQueue::new(MAILBOX_MAX), requests, closed: AtomicBool::new(false) }
+    pub fn new(outlet: Arc<Outlet>) -> Self {
+        Mailbox { letters: BoundedQueue::new(MAILBOX_MAX), outlet, closed: AtomicBool::new(false) }
     }
 
     /// From now on letters are not opened, and whoever waits for an answer is told.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         self.empty_if_closed();
+        self.outlet.closed.store(true, Ordering::SeqCst);
+        self.outlet.wake();
     }
 
     /// Drops what waits, which tells those who wait for an answer.
@@ -66,8 +70,12 @@ pub(crate) enum Letter {
     Join(Joiner, Link, RoomEnd),
     Resume(PlayerId, Link, RoomEnd),
     Answer(RequestId, Answer),
+    /// The outcome of an entry: stored, or why not.
+    Committed(EntryNumber, Result<(), String>),
     Signal(Vec<u8>, SyncSender<Vec<u8>>),
     End,
+    /// Someone else has the room now.
+    Lost,
 }
 
 impl RoomHandle {
@@ -99,9 +107,19 @@ impl RoomHandle {
         self.post(Letter::Signal(data, reply))
     }
 
-    /// Ends the room at its next tick.
+    /// Tells what became of an entry; outcomes are told in the order of the entries.
+    pub fn committed(&self, number: EntryNumber, outcome: Result<(), String>) -> Result<(), MailboxFull> {
+        self.post(Letter::Committed(number, outcome))
+    }
+
+    /// Ends the room at its next tick; a durable one hands its state out before.
     pub fn end(&self) -> Result<(), MailboxFull> {
         self.post(Letter::End)
+    }
+
+    /// Ends the room at its next tick because another server has it now: nothing more of it is stored.
+    pub fn lose(&self) -> Result<(), MailboxFull> {
+        self.post(Letter::Lost)
     }
 
     /// Whether the room still takes letters; one that has ended does not.
@@ -143,7 +161,42 @@ impl RoomHandle {
     /// The room's next request to a service.
     #[must_use]
     pub fn next_request(&self) -> Option<(RequestId, Request)> {
-        self.mailbox.requests.pop()
+        self.mailbox.outlet.requests.pop()
+    }
+
+    /// The next entry that is to be stored, in order.
+    #[must_use]
+    pub fn next_entry(&self) -> Option<(EntryNumber, Vec<u8>)> {
+        self.mailbox.outlet.entries.pop()
+    }
+
+    /// The newest state that is to be stored, if there is one that was not taken yet.
+    #[must_use]
+    pub fn take_kept(&self) -> Option<Kept> {
+        self.mailbox.outlet.kept.pop()
+    }
+
+    /// The next player who left, and why.
+    #[must_use]
+    pub fn next_departure(&self) -> Option<(PlayerId, CloseReason)> {
+        self.mailbox.outlet.departures.pop()
+    }
+
+    /// Whether the game has ended the room for good, so that nothing of it is to be kept.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.mailbox.outlet.over.load(Ordering::SeqCst)
+    }
+
+    /// Has this waker called when there is a request, an entry, a state or a departure to be taken, or the room has ended.
+    pub fn wake_by(&self, waker: &Waker) {
+        self.mailbox.outlet.wake_by(waker);
+    }
+
+    /// Whether any of these is there. A room that has ended always has news.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        self.mailbox.outlet.has_news()
     }
 
     fn post(&self, letter: Letter) -> Result<(), MailboxFull> {

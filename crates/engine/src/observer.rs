@@ -43,6 +43,12 @@ pub trait Observer {
     /// A tick is about to begin, so late.
     fn begins(&mut self, _late: Duration) {}
 
+    /// The game's state is about to be taken, after the last stage.
+    fn keeps(&mut self) {}
+
+    /// The game's state was taken.
+    fn kept(&mut self) {}
+
     /// The tick has ended.
     fn ticked(&mut self, _tick: Tick, _counts: &Counts) {}
 
@@ -142,6 +148,10 @@ counts! {
     requests,
     /// Requests refused because too many wait.
     requests_refused,
+    /// Entries that were to be stored.
+    entries,
+    /// Entries that could not be stored.
+    entries_refused,
     /// Connections closed because they did not keep up.
     too_slow,
     /// Snapshots built.

@@ -5,6 +5,8 @@
 pub enum Request {
     /// Read an object from storage.
     Read {
+        /// The account whose object it is; empty for one of the game's own.
+        owner: String,
         /// The collection.
         collection: String,
         /// The key in it.
@@ -12,6 +14,8 @@ pub enum Request {
     },
     /// Write an object to storage. What must be durable stays pending in the game until the answer is [`Answer::Done`].
     Write {
+        /// The account whose object it is; empty for one of the game's own.
+        owner: String,
         /// The collection.
         collection: String,
         /// The key in it.

@@ -1,10 +1,10 @@
 //! A room: one world, one game, and the players in it.
 
-use crate::bounded::BoundedQueue;
 use crate::builder::RoomBuilder;
 use crate::connection::RoomEnd;
 use crate::context::Context;
 use crate::declaration::Events;
+use crate::durable::{Entries, Keeping, Kept, Outlet};
 use crate::figures::{Board, RoomFigures};
 use crate::game::Game;
 use crate::handle::{Mailbox, RoomHandle};
@@ -12,17 +12,17 @@ use crate::observer::{Counts, Observer};
 use crate::overload::Overload;
 use crate::random::Random;
 use crate::recording::{Happening, Recorder, Recording};
-use crate::request::Request;
 use crate::seat::{Seats, closing};
 use crate::settings::RoomSettings;
 use crate::stages::{Extraction, Sending};
 use aether_bits::{Schema, StateHasher};
 use aether_replication::{Ledger, Link, SendSettings};
-use aether_wire::{CloseReason, PlayerId, RequestId, Tick};
+use aether_wire::{CloseReason, Closing, PlayerId, RequestId, Tick};
 use aether_world::World;
 use rayon::ThreadPool;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
@@ -44,6 +44,8 @@ pub struct Room<G: Game> {
     pub(crate) pool: Option<Arc<ThreadPool>>,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) recording_sink: Option<RecordingSink>,
+    /// Set if the room is durable.
+    pub(crate) keeping: Option<Keeping>,
     pub(crate) board: Arc<Board>,
     pub(crate) totals: Counts,
     pub(crate) status: RoomStatus,
@@ -62,7 +64,11 @@ pub(crate) struct State {
 
 /// What a tick leaves behind for the outside.
 pub(crate) struct Desk {
-    pub requests: Arc<BoundedQueue<(RequestId, Request)>>,
+    pub outlet: Arc<Outlet>,
+    /// Whether something was put there in this tick.
+    pub news: bool,
+    pub entries: Entries,
+    pub is_durable: bool,
     pub next_request: RequestId,
     pub requests_waiting: usize,
     /// Requests that failed at once; they are answered at the next tick.
@@ -71,6 +77,10 @@ pub(crate) struct Desk {
     pub label: String,
     pub label_changed: bool,
     pub ending: bool,
+    /// Set when the room is to be there again later, although it ends now.
+    pub parks: bool,
+    /// Set when another server has the room.
+    pub lost: bool,
 }
 
 /// Takes the recording of a room that is over.
@@ -126,7 +136,8 @@ impl<G: Game> Room<G> {
 
     /// Drops what the room asks of services: in a replay the answers are recorded.
     pub(crate) fn drop_requests(&mut self) {
-        while self.state.desk.requests.pop().is_some() {}
+        while self.state.desk.outlet.requests.pop().is_some() {}
+        self.state.desk.entries.due.clear();
         self.state.desk.requests_waiting = 0;
         self.state.desk.requests_refused.clear();
     }
@@ -232,13 +243,44 @@ impl<G: Game> Room<G> {
     fn close(&mut self, observer: &mut impl Observer) -> RoomStatus {
         let counts = std::mem::take(&mut self.state.desk.counts);
         self.totals.add(&counts);
+        let goes_on = !self.state.desk.lost && !self.state.desk.ending;
+        let someone_moved = counts.joins + counts.leaves > 0;
+        if goes_on && self.keeping.as_mut().is_some_and(|keeping| keeping.is_due(someone_moved)) {
+            observer.keeps();
+            self.keep();
+            observer.kept();
+        }
         self.show();
         self.board.write_ticking(false);
         observer.ticked(self.now(), &counts);
-        if self.state.desk.ending {
+        if self.state.desk.lost {
+            self.abandon(CloseReason::Moved);
+        } else if self.state.desk.ending {
             self.end(CloseReason::RoomEnded);
         }
         self.status
+    }
+
+    /// Hands the state out to be stored, unless it is the same as before.
+    fn keep(&mut self) {
+        if self.keeping.is_none() {
+            return;
+        }
+        let Some(state) = self.game.checkpoint(&self.state.world) else { return };
+        let Some(keeping) = &mut self.keeping else { return };
+        let desk = &mut self.state.desk;
+        let kept = Kept {
+            state: Arc::new(state),
+            applied: desk.entries.applied,
+            last_player: self.next_player,
+            label: desk.label.clone(),
+            players: self.state.seats.len() as u32,
+            entities: self.state.world.len() as u32,
+        };
+        if let Some(kept) = keeping.changed(kept) {
+            desk.outlet.kept.force_push(kept);
+            desk.news = true;
+        }
     }
 
     /// Writes the room's figures where everyone can read them.
@@ -256,7 +298,10 @@ impl<G: Game> Room<G> {
     }
 
     /// Wakes every link that has something to send. It may take system calls, so it is no part of the tick.
-    pub fn wake_links(&self) {
+    pub fn wake_links(&mut self) {
+        if std::mem::take(&mut self.state.desk.news) {
+            self.state.desk.outlet.wake();
+        }
         for connection in self.state.seats.iter().filter_map(|seat| seat.connection.as_ref()) {
             connection.wake();
         }
@@ -267,17 +312,28 @@ impl<G: Game> Room<G> {
         self.board.write_tick_time(time);
     }
 
-    /// Ends the room: the game is told, and every connection closed with a reason.
+    /// Ends the room: the game is told, and every connection closed with a reason. A durable room that is to be there again
+    /// hands its state out before.
     pub(crate) fn end(&mut self, reason: CloseReason) {
+        if self.state.desk.parks || reason == CloseReason::Shutdown {
+            self.keep();
+        } else {
+            self.state.desk.outlet.over.store(true, Ordering::SeqCst);
+        }
         self.game.terminate(&mut self.state.context());
         self.abandon(reason);
     }
 
     /// Closes every connection without asking the game, which may have failed.
     pub(crate) fn abandon(&mut self, reason: CloseReason) {
+        // Whoever is in a durable room when the server stops has a place in it when it is there again.
+        let stay = self.keeping.is_some() && reason == CloseReason::Shutdown;
         for seat in self.state.seats.iter_mut() {
+            if !stay {
+                let _ = self.state.desk.outlet.departures.push((seat.id, reason));
+            }
             if let Some(connection) = &seat.connection {
-                connection.close(closing(reason));
+                connection.close(Closing { may_resume: stay, ..closing(reason) });
             }
         }
         self.arrivals.clear();
@@ -300,9 +356,12 @@ impl State {
 }
 
 impl Desk {
-    pub fn new(requests: Arc<BoundedQueue<(RequestId, Request)>>, label: String) -> Self {
+    pub fn new(outlet: Arc<Outlet>, label: String, is_durable: bool) -> Self {
         Desk {
-            requests,
+            outlet,
+            news: false,
+            entries: Entries::default(),
+            is_durable,
             next_request: RequestId(0),
             requests_waiting: 0,
             requests_refused: Vec::new(),
@@ -310,6 +369,8 @@ impl Desk {
             label,
             label_changed: true,
             ending: false,
+            parks: false,
+            lost: false,
         }
     }
 }

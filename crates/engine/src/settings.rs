@@ -34,6 +34,8 @@ pub struct RoomSettings {
     pub inputs_burst: u32,
     /// For how many ticks a player who lost the connection keeps the entity. Default 0: leaves at once.
     pub resume_ticks: u32,
+    /// Whether the room outlasts the server: its state is stored, and it is rebuilt when someone comes back. Default no.
+    pub durable: bool,
     /// From how many clients on state is encoded by several threads, if the room has a pool. Default 64.
     pub parallel_clients_min: usize,
 }
@@ -66,6 +68,7 @@ impl Default for RoomSettings {
             inputs_per_tick: 1,
             inputs_burst: 4,
             resume_ticks: 0,
+            durable: false,
             parallel_clients_min: 64,
         }
     }

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
+use aether_client_native::{Address, Transport};
 use aether_testkit::Conditions;
 use clap::{Args, ValueEnum};
-
-use crate::address::Address;
-use crate::client::Transport;
 
 /// Bots at most: about as many sockets as one process has by default, with some to spare.
 const BOTS_MAX: i64 = 20_000;

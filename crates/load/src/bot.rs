@@ -3,17 +3,18 @@
 mod session;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use aether_bits::Schema;
+use aether_client_native::{Connection, ConnectionError, Connector};
 use aether_engine::Random;
 use aether_wire::{Hello, PlayerId, RoomSelector, SchemaHash, ServerMessage, Token, Welcome};
 use tokio::sync::Semaphore;
 
 use crate::arguments::LoadArguments;
-use crate::client::{Client, ClientError, Connector};
 use crate::deliveries::Rooms;
 use crate::measures::Measures;
 use crate::tokens::Tokens;
@@ -64,7 +65,8 @@ pub(crate) enum Phase {
 
 impl Shared {
     pub(crate) fn new(arguments: LoadArguments, tokens: Tokens) -> Self {
-        let connector = Connector::new(&arguments.address).allow_remote(arguments.allow_remote);
+        let connector = Connector::new(&arguments.address);
+        let connector = if arguments.allow_remote { connector } else { connector.only_to(is_this_machine) };
         Self {
             rooms: Rooms::new(arguments.bots, arguments.per_room),
             start: Instant::now(),
@@ -143,9 +145,9 @@ impl Bot {
         loop {
             let resuming = self.resume.is_some();
             let ended = match self.connect().await {
-                Ok((client, welcome)) => {
+                Ok((connection, welcome)) => {
                     resumes = 0;
-                    self.play(client, welcome).await
+                    self.play(connection, welcome).await
                 }
                 Err(reason) if resuming => {
                     self.shared.shard(self.number).disconnects.count(&format!("resume failed: {reason}"));
@@ -167,21 +169,21 @@ impl Bot {
     }
 
     /// Opens a connection, or says why it could not.
-    async fn connect(&mut self) -> Result<(Client, Welcome), String> {
+    async fn connect(&mut self) -> Result<(Connection, Welcome), String> {
         let shared = Arc::clone(&self.shared);
         let _permit = shared.opening.acquire().await.map_err(|error| error.to_string())?;
         let (hello, before) = self.hello().await?;
         let began = Instant::now();
         let transport = shared.arguments.transport_of(self.number);
-        let mut client = match shared.connector.connect(transport, &hello).await {
-            Ok(client) => client,
+        let mut connection = match shared.connector.connect(transport, &hello).await {
+            Ok(connection) => connection,
             Err(error) => {
                 // The server has not seen the token, so it is still good.
                 self.resume = hello.resume_token.zip(before);
                 return Err(error.label());
             }
         };
-        let welcome = tokio::time::timeout(WELCOME_DEADLINE, welcomed(&mut client));
+        let welcome = tokio::time::timeout(WELCOME_DEADLINE, welcomed(&mut connection));
         let welcome = welcome.await.map_err(|_| "no welcome in time".to_owned())?;
         let mut measures = shared.shard(self.number);
         let welcome = welcome.inspect_err(|_| measures.resumes_refused += u64::from(before.is_some()))?;
@@ -198,7 +200,7 @@ impl Bot {
         self.resume = welcome.resume_token.clone().map(|token| (token, welcome.player));
         drop(measures);
         self.settle();
-        Ok((client, welcome))
+        Ok((connection, welcome))
     }
 
     /// What to say first, and who the bot was before. A resume token is good once.
@@ -206,17 +208,18 @@ impl Bot {
         if let Some((token, player)) = self.resume.take() {
             return Ok((Hello { resume_token: Some(token), ..Hello::default() }, Some(player)));
         }
-        let Shared { arguments, rooms, tokens, .. } = &*self.shared;
-        let token = tokens.take(&arguments.address, self.number).await.map_err(|error| error.label())?;
+        let Shared { arguments, rooms, tokens, connector, .. } = &*self.shared;
+        let token = tokens.take(connector, self.number).await.map_err(|error| error.label())?;
         let label = Some(rooms.label(self.number));
         let room = RoomSelector::Type { name: arguments.room_type.clone(), label };
         Ok((Hello { token: Some(token), room: Some(room), ..Hello::default() }, None))
     }
 
-    async fn play(&mut self, client: Client, welcome: Welcome) -> Ended {
+    async fn play(&mut self, connection: Connection, welcome: Welcome) -> Ended {
         let shared = Arc::clone(&self.shared);
-        let session = Session::new(self.number, &shared, welcome, client.transport(), Random::new(self.random.bits()));
-        let ended = session.run(client).await;
+        let session =
+            Session::new(self.number, &shared, welcome, connection.transport(), Random::new(self.random.bits()));
+        let ended = session.run(connection).await;
         if ended == Ended::Refused {
             self.resume = None;
         }
@@ -232,17 +235,22 @@ impl Bot {
 }
 
 /// Waits for the welcome, or says why there is none.
-async fn welcomed(client: &mut Client) -> Result<Welcome, String> {
+async fn welcomed(connection: &mut Connection) -> Result<Welcome, String> {
     loop {
-        match client.next_message().await {
+        match connection.next_message().await {
             Ok(ServerMessage::Welcome(welcome)) => return Ok(welcome),
             Ok(ServerMessage::Error(error)) => return Err(error.code.name().to_owned()),
             Ok(ServerMessage::Closing(closing)) => return Err(closing.reason.name().to_owned()),
             Ok(_) => {}
-            Err(ClientError::Closed { reason, .. }) if !reason.is_empty() => return Err(reason),
+            Err(ConnectionError::Closed { reason, .. }) if !reason.is_empty() => return Err(reason),
             Err(error) => return Err(error.label()),
         }
     }
+}
+
+/// A load test against somebody else's server is an attack.
+pub(crate) fn is_this_machine(address: IpAddr) -> bool {
+    address.is_loopback()
 }
 
 /// What another bot counted before it panicked still counts.

@@ -2,9 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use aether_client_native::{Path, Transport};
 use aether_testkit::{Conditioner, Conditions, Delivery};
-
-use crate::client::{Path, Transport};
 
 /// How often a bot looks whether something has arrived. Times are right to this much.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(2);

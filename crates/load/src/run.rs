@@ -4,11 +4,11 @@ use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use aether_client_native::{Address, AddressError};
 use tokio::task::JoinSet;
 
-use crate::address::AddressError;
 use crate::arguments::{LoadArguments, Play};
-use crate::bot::{Bot, Phase, Shared};
+use crate::bot::{Bot, Phase, Shared, is_this_machine};
 use crate::process::{cpu_seconds, raise_file_limit};
 use crate::progress::Progress;
 use crate::report::Report;
@@ -34,6 +34,8 @@ const FILES_SPARED: u64 = 64;
 pub enum LoadError {
     /// The address cannot be used.
     Address(AddressError),
+    /// The server is on another machine.
+    Remote(Address),
     /// The key for tokens is not of the form `ID:SECRET`.
     TokenKey,
     /// The system does not allow so many sockets.
@@ -47,6 +49,9 @@ impl Display for LoadError {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address(error) => error.fmt(formatter),
+            Self::Remote(address) => {
+                write!(formatter, "`{address}` is not on this machine; --allow-remote, if it is yours to load")
+            }
             Self::TokenKey => formatter.write_str("the token key has to be of the form ID:SECRET"),
             Self::TooManyBots { allowed } => {
                 write!(formatter, "this machine allows sockets for {allowed} bots; raise `ulimit -n` for more")
@@ -59,8 +64,9 @@ impl std::error::Error for LoadError {}
 
 /// Lets bots play and tells how that went. An interrupt ends the run early, with a report.
 pub async fn run(arguments: LoadArguments) -> Result<Report, LoadError> {
-    if !arguments.allow_remote {
-        arguments.address.require_loopback().await.map_err(LoadError::Address)?;
+    let addresses = arguments.address.resolve().await.map_err(LoadError::Address)?;
+    if !arguments.allow_remote && !addresses.iter().all(|address| is_this_machine(address.ip().to_canonical())) {
+        return Err(LoadError::Remote(arguments.address));
     }
     let tokens = Tokens::new(&arguments).ok_or(LoadError::TokenKey)?;
     let allowed = raise_file_limit().unwrap_or(u64::MAX).saturating_sub(FILES_SPARED);

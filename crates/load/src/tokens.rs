@@ -2,14 +2,13 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use aether_client_native::{ConnectionError, Connector};
 use aether_wire::Token;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::address::Address;
 use crate::arguments::LoadArguments;
-use crate::http::{HttpError, guest_token};
 
 /// How long a signed token is good: a bot shows it when it connects, and not later.
 const TOKEN_SECONDS: u64 = 3_600;
@@ -41,11 +40,13 @@ impl Tokens {
     }
 
     /// A token for a bot.
-    pub(crate) async fn take(&self, address: &Address, bot: u32) -> Result<Token, HttpError> {
+    pub(crate) async fn take(&self, connector: &Connector, bot: u32) -> Result<Token, ConnectionError> {
         match self {
             Self::Fixed(token) => Ok(token.clone()),
-            Self::Signed { key, key_id } => sign(key, key_id, bot).ok_or(HttpError::Malformed),
-            Self::Guests => guest_token(address).await,
+            Self::Signed { key, key_id } => {
+                sign(key, key_id, bot).ok_or_else(|| ConnectionError::NoToken("it cannot be signed".to_owned()))
+            }
+            Self::Guests => connector.guest_token().await,
         }
     }
 }

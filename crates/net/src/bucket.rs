@@ -56,6 +56,12 @@ impl Bucket {
         }
         enough
     }
+
+    /// How long it takes from the last time that one was asked for until there is one.
+    #[must_use]
+    pub fn wait(&self) -> Duration {
+        Duration::from_nanos(self.token_ns.saturating_sub(self.credit_ns))
+    }
 }
 
 #[cfg(test)]
@@ -70,6 +76,15 @@ mod tests {
         // A hundred attempts a second for ten seconds.
         let taken = (1..=1_000).filter(|i| bucket.take(Duration::from_millis(10 * i))).count();
         assert_eq!(taken, 100);
+    }
+
+    #[test]
+    fn whoever_gets_none_is_told_how_long_to_wait() {
+        let mut bucket = Bucket::new(Rate { per_second: 4, burst: 1 }, Duration::ZERO);
+        assert!(bucket.take(Duration::ZERO));
+        assert!(!bucket.take(Duration::from_millis(100)));
+        assert_eq!(bucket.wait(), Duration::from_millis(150));
+        assert!(bucket.take(Duration::from_millis(100) + bucket.wait()));
     }
 
     #[test]

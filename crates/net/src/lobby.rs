@@ -14,8 +14,13 @@ pub trait Lobby: Send + Sync + 'static {
     /// Checks who is there and finds the room that is meant.
     fn enter<'a>(&'a self, entry: Entry) -> Pin<Box<dyn Future<Output = Result<Entrance, Refusal>> + Send + 'a>>;
 
-    /// A fresh token by which this player can come back once; `None` where rooms do not allow it.
-    fn resume_token(&self, entrance: &Entrance, player: PlayerId) -> Option<Token>;
+    /// The room has let the player in. The answer is a fresh token by which they can come back once; `None` where rooms do
+    /// not allow it. Where it outlasts the server, it is stored before this returns.
+    fn admitted<'a>(
+        &'a self,
+        entrance: &Entrance,
+        player: PlayerId,
+    ) -> Pin<Box<dyn Future<Output = Option<Token>> + Send + 'a>>;
 
     /// The client has spoken, so it has its welcome, and the resume token in it.
     fn heard(&self, entrance: &Entrance);

@@ -30,6 +30,13 @@ impl<K> Default for Shares<K> {
     }
 }
 
+/// The same counts, in other hands.
+impl<K> Clone for Shares<K> {
+    fn clone(&self) -> Self {
+        Shares { held: Arc::clone(&self.held) }
+    }
+}
+
 impl<K: Eq + Hash + Clone> Shares<K> {
     /// One more share for a key; none if the key or all together have as many as they may.
     #[must_use]
@@ -42,6 +49,12 @@ impl<K: Eq + Hash + Clone> Shares<K> {
         held.by_key.insert(key.clone(), of_key + 1);
         held.total += 1;
         Some(Share { held: Arc::clone(&self.held), key: Some(key) })
+    }
+
+    /// How many shares a key holds.
+    #[must_use]
+    pub fn count(&self, key: &K) -> u32 {
+        lock(&self.held).by_key.get(key).copied().unwrap_or(0)
     }
 
     /// How many shares are held.
@@ -92,8 +105,9 @@ mod tests {
         assert!(shares.take("ann", 2, 3).is_none(), "ann has enough");
         let _third = shares.take("ben", 2, 3).unwrap();
         assert!(shares.take("cat", 2, 3).is_none(), "all are given out");
+        assert_eq!((shares.count(&"ann"), shares.count(&"ben"), shares.count(&"cat")), (2, 1, 0));
         drop(first);
-        assert_eq!(shares.total(), 2);
+        assert_eq!((shares.clone().count(&"ann"), shares.total()), (1, 2));
         assert!(shares.take("ann", 2, 3).is_some());
         assert_eq!(shares.total(), 2, "what is dropped at once is given back");
     }

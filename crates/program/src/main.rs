@@ -1,8 +1,10 @@
 //! The `aether` program: a server with the built-in games, and a load tool.
 
+use aether_arena_server::Arena;
 use aether_engine::RoomSettings;
 use aether_load::LoadArguments;
 use aether_net::relay::RelaySettings;
+use aether_outpost_server::Outpost;
 use aether_sandbox_server::Sandbox;
 use aether_server::Server;
 use aether_server::services::leaderboard::Definition;
@@ -62,8 +64,13 @@ fn server() -> Server {
     let sandbox = RoomSettings { resume_ticks: RESUME_SECONDS * sandbox.tick_hz, ..sandbox };
     Server::new("aether", env!("CARGO_PKG_VERSION"))
         .game(aether_sandbox_server::NAME, sandbox, Sandbox::default)
+        .game(aether_arena_server::NAME, aether_arena_server::settings(), Arena::default)
+        .game(aether_outpost_server::NAME, aether_outpost_server::settings(), Outpost::default)
         .relay("relay", RelaySettings::default())
         .on_start(async |services| {
-            services.leaderboards.create(Definition::new(aether_sandbox_server::NAME)).await.map(|_| ())
+            for board in [aether_sandbox_server::NAME, aether_arena_server::BOARD] {
+                services.leaderboards.create(Definition::new(board)).await?;
+            }
+            Ok(())
         })
 }

@@ -2,24 +2,20 @@
 
 use crate::config::Config;
 use crate::platforms;
+use crate::rooms::Rooms;
 use crate::running::StartError;
 use crate::tokens::Tokens;
 use aether_api::TrustedProxies;
-use aether_api::client::{Desk, Keys, RateSettings, Rates};
+use aether_api::client::{Desk, Keys, Rates};
 use aether_metrics::Registry;
-use aether_net::Rate;
 use aether_services::clock::{Clock, SystemClock};
 use aether_services::{Code, Extensions, Services, ServicesSettings, account, outgoing, session, webhook};
 use aether_store::{Database, Settings, Store, StoreError};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tracing::warn;
+use tracing::{info, warn};
 
-/// How many requests a second an account may make on a public server, if nothing else is set.
-const REQUESTS_PER_SECOND: u32 = 100;
-/// How many logins a second come from one network at most, if nothing else is set.
-const LOGINS_PER_SECOND: u32 = 20;
 /// The file of SQLite in the data folder.
 const FILE: &str = "aether.db";
 /// How often old history is put away.
@@ -28,6 +24,8 @@ const PRUNE_EVERY_SECONDS: u64 = 3_600;
 const PING_TIME_MAX: Duration = Duration::from_secs(2);
 /// How often there are looked for news.
 const DELIVER_EVERY: Duration = Duration::from_millis(500);
+/// How often leases are renewed: a few times within one, so that a slow answer loses none.
+const RENEW_EVERY: Duration = Duration::from_secs(2);
 const DAY_MS: i64 = 86_400_000;
 
 /// Whether the database answers.
@@ -105,6 +103,7 @@ pub(crate) async fn open(
         }),
         providers: platforms::providers(config),
         purchases: platforms::shops(config),
+        storage: config.storage_quota(),
     };
     let parts = (store, Arc::new(SystemClock) as Arc<dyn Clock>, registry);
     let services = Services::open(parts, Arc::clone(tokens), settings, extensions).await;
@@ -120,19 +119,14 @@ fn allowed_networks(config: &Config) -> Result<Vec<outgoing::Network>, StartErro
 }
 
 /// The client API before the services.
-pub(crate) fn desk(config: &Config, services: &Arc<Services>, proxies: &Arc<TrustedProxies>) -> Desk {
-    let rate = |set: Option<u32>, usual: u32, burst: u32| {
-        // On one's own machine everyone is one network, and a load test one account.
-        let per_second = set.unwrap_or(if config.is_public() { usual } else { 0 });
-        (per_second > 0).then_some(Rate { per_second, burst })
-    };
-    let api = &config.api;
-    let rates = Rates::new(RateSettings {
-        account: rate(api.requests_per_second, REQUESTS_PER_SECOND, api.requests_burst),
-        stranger: rate(api.logins_per_second, LOGINS_PER_SECOND, api.logins_burst),
-    });
-    let keys = Keys { server: api.server_key.clone() };
-    Desk::new(Arc::clone(services), keys, rates, Arc::clone(proxies))
+pub(crate) fn desk(
+    config: &Config,
+    services: &Arc<Services>,
+    proxies: &Arc<TrustedProxies>,
+    registry: &Registry,
+) -> Desk {
+    let keys = Keys { server: config.api.server_key.clone() };
+    Desk::new(Arc::clone(services), keys, Rates::new(config.rates()), Arc::clone(proxies), registry)
 }
 
 /// Delivers news to the outside as they come.
@@ -150,6 +144,19 @@ pub(crate) async fn deliver(services: Arc<Services>) {
     }
 }
 
+/// Says every few seconds that this server lives, so that its durable rooms stay its own.
+pub(crate) async fn renew_leases(services: Arc<Services>, rooms: Arc<Rooms>) {
+    if !rooms.has_durable() {
+        return;
+    }
+    loop {
+        tokio::time::sleep(RENEW_EVERY).await;
+        if let Err(error) = services.rooms.renew(rooms.node()).await {
+            warn!(%error, "durable rooms wait for the database");
+        }
+    }
+}
+
 /// What is due each second.
 pub(crate) async fn keep_house(services: Arc<Services>, config: Config, health: Arc<Health>) {
     let mut second = tokio::time::interval(Duration::from_secs(1));
@@ -162,6 +169,9 @@ pub(crate) async fn keep_house(services: Arc<Services>, config: Config, health: 
         if let Err(error) = services.sessions.flush().await {
             warn!(%error, "the session history waits for the database");
         }
+        if let Err(error) = services.rooms.flush_visits().await {
+            warn!(%error, "the history of visits waits for the database");
+        }
         if let Err(error) = services.leaderboards.tick(now / 1_000).await {
             warn!(%error, "resets of leaderboards wait for the database");
         }
@@ -169,6 +179,13 @@ pub(crate) async fn keep_house(services: Arc<Services>, config: Config, health: 
             let expired_before = now - i64::from(config.database.session_history_days) * DAY_MS;
             if let Err(error) = services.sessions.prune(expired_before).await {
                 warn!(%error, "old sessions were not put away");
+            }
+            let unused_since = now - i64::from(config.rooms.unused_days) * DAY_MS;
+            let away_ms_max = i64::from(config.rooms.away_seconds) * 1_000;
+            match services.rooms.prune(unused_since, away_ms_max, expired_before).await {
+                Ok(0) => {}
+                Ok(rooms) => info!(rooms, "rooms that nobody used were removed"),
+                Err(error) => warn!(%error, "old rooms were not put away"),
             }
         }
         seconds += 1;

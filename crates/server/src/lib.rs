@@ -9,6 +9,7 @@ pub mod config;
 mod data;
 mod lobby;
 pub mod logging;
+mod node;
 mod platforms;
 mod resumes;
 mod rooms;

@@ -23,6 +23,8 @@ pub(crate) struct Comeback {
     pub user: String,
     pub name: String,
     pub role: crate::tokens::Role,
+    /// When the access token was issued by which they came, in seconds since 1970.
+    pub issued_at: u64,
 }
 
 /// What a token was worth.
@@ -33,7 +35,7 @@ pub(crate) enum Presented {
     /// Nobody knows it, or it came too late.
     Unknown,
     /// It was used before, by someone who was heard from since: one of the two is not the player, so the session is to end.
-    Reused(SessionId),
+    Reused(Box<Comeback>),
 }
 
 /// All tokens. Only their hashes are kept.
@@ -75,6 +77,17 @@ impl Resumes {
         Token::new(text)
     }
 
+    /// Takes in a token that was issued by this server before it was started again.
+    pub fn learn(&self, token: &Token, comeback: Comeback, grace: Duration) {
+        let state = State::Fresh {
+            comeback: Box::new(comeback),
+            connection: Weak::new(),
+            grace,
+            lost_at: Some(Instant::now()),
+        };
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).entry(hash(token.reveal())).or_insert(state);
+    }
+
     /// Where a token leads. It is not used up by that: the way back may turn out to be barred for now.
     pub fn look(&self, token: &Token) -> Presented {
         let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +95,7 @@ impl Resumes {
             None => Presented::Unknown,
             Some(State::Fresh { comeback, .. }) => Presented::Good(comeback.clone()),
             Some(State::Used { comeback, heard, .. }) if heard.load(Ordering::Relaxed) => {
-                Presented::Reused(comeback.session)
+                Presented::Reused(comeback.clone())
             }
             Some(State::Used { comeback, .. }) => Presented::Good(comeback.clone()),
         }
@@ -114,7 +127,8 @@ impl Resumes {
     }
 }
 
-fn hash(token: &str) -> [u8; 32] {
+/// What is kept of a token.
+pub(crate) fn hash(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
@@ -131,6 +145,7 @@ mod tests {
             user: "ann".into(),
             name: "Ann".into(),
             role: Role::Player,
+            issued_at: 1,
         }
     }
 
@@ -144,7 +159,7 @@ mod tests {
         resumes.use_up(&token, &heard);
         assert_eq!(resumes.look(&token), good(), "the welcome may have been lost");
         heard.store(true, Ordering::Relaxed);
-        assert_eq!(resumes.look(&token), Presented::Reused(SessionId(5)));
+        assert_eq!(resumes.look(&token), Presented::Reused(Box::new(comeback())));
     }
 
     #[test]

@@ -5,8 +5,9 @@ use crate::config::Config;
 use crate::data;
 use crate::keys::{KeyError, KeyRing};
 use crate::lobby::{Door, unix_seconds};
+use crate::node;
 use crate::resumes::Resumes;
-use crate::rooms::{Rooms, RoomsSettings};
+use crate::rooms::{Bridge, KeepSettings, Rooms, RoomsSettings};
 use crate::server::Server;
 use crate::sessions::Sessions;
 use crate::tokens::Tokens;
@@ -38,6 +39,8 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 const HTTP_CONNECTIONS_BESIDE: u32 = 32;
 /// How long rooms have to end. One that never returns is left behind.
 const ROOMS_END: Duration = Duration::from_secs(5);
+/// How long everything of rooms that have ended has to be stored.
+const ROOMS_STORED: Duration = Duration::from_secs(10);
 /// Rooms that one address may have made on a public server; players behind one router share an address.
 const ROOMS_PER_ADDRESS_MAX: u32 = 16;
 /// How often certificates are looked at.
@@ -134,6 +137,11 @@ impl Running {
         let tokens = Arc::new(Tokens::new(tokens, &config.tokens.audience));
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&services).await?;
+        let node = node::id(&config.data_dir).map_err(StartError::Config)?;
+        if let Err(refusal) = services.rooms.started(&node).await {
+            warn!(%refusal, "what a crash has left behind was not tidied up");
+        }
+        let bridge = Arc::new(Bridge::new(Arc::clone(&services), server.take_calls(), &registry));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let scheduler = Scheduler::new(config.tick_threads(cores), Arc::new(SystemClock(Instant::now())));
         let settings = RoomsSettings {
@@ -142,13 +150,15 @@ impl Running {
             // On one's own machine everyone has the same address.
             per_address_max: if config.is_public() { ROOMS_PER_ADDRESS_MAX } else { u32::MAX },
             recordings,
+            keep: keep_settings(&config),
         };
-        let rooms = Arc::new(Rooms::new(server.configured(&config, &registry)?, scheduler, settings));
+        let rooms = Arc::new(Rooms::new(server.configured(&config, &registry)?, scheduler, settings, (bridge, node)));
         let sessions = Arc::new(Sessions::new(Arc::clone(services.sessions.revocations())));
         let door = Arc::new(Door {
             rooms: Arc::clone(&rooms),
             sessions: Arc::clone(&sessions),
             tokens: Arc::clone(&tokens),
+            services: Arc::clone(&services),
             resumes: Resumes::default(),
             accounts: Shares::default(),
             per_account_max: limit(config.connections.per_account_max),
@@ -179,7 +189,7 @@ impl Running {
             close_webtransport: Arc::default(),
             stopping: Arc::default(),
         };
-        running.serve_http(&config, http_listener, admin_listener)?;
+        running.serve_http(&config, &door, http_listener, admin_listener)?;
         if let Some((server, certificates, _)) = transport {
             running.serve_webtransport(server, &config);
             running.watch_certificates(certificates);
@@ -187,11 +197,18 @@ impl Running {
         running.housekeeping(door);
         let health = Arc::clone(&running.backstage.database);
         running.tasks.push(tokio::spawn(data::keep_house(Arc::clone(&running.services), config, health)));
+        running.tasks.push(tokio::spawn(data::renew_leases(Arc::clone(&running.services), Arc::clone(&running.rooms))));
         running.tasks.push(tokio::spawn(data::deliver(Arc::clone(&running.services))));
         Ok(running)
     }
 
-    fn serve_http(&mut self, config: &Config, http: TcpListener, admin: TcpListener) -> Result<(), StartError> {
+    fn serve_http(
+        &mut self,
+        config: &Config,
+        door: &Door,
+        http: TcpListener,
+        admin: TcpListener,
+    ) -> Result<(), StartError> {
         let tls = match config.http.tls_certificate.as_ref().zip(config.http.tls_key.as_ref()) {
             None => None,
             Some((chain, key)) => {
@@ -203,7 +220,9 @@ impl Running {
         };
         let proxies = config.http.trusted_proxies.iter().map(|network| network.parts()).collect();
         let proxies = Arc::new(TrustedProxies::new(proxies));
-        let desk = data::desk(config, &self.services, &proxies);
+        let accounts = door.accounts.clone();
+        let desk = data::desk(config, &self.services, &proxies, &self.registry)
+            .with_presence(move |user| accounts.count(&user.to_string()) > 0);
         let origins = config.http.allowed_origins.iter().map(ToString::to_string).collect();
         let router = aether_api::router(Api {
             backend: Arc::clone(&self.backstage) as _,
@@ -334,6 +353,9 @@ impl Running {
         if tokio::time::timeout(ROOMS_END, ended).await.is_err() {
             error!("a room does not end; it is left behind");
         }
+        if tokio::time::timeout(ROOMS_STORED, self.rooms.finish()).await.is_err() {
+            error!("not everything of the rooms could be stored in time");
+        }
         self.wait_for_no_connections(LAST_WORDS).await;
         if let Some(webtransport) = self.webtransport_task.take() {
             self.close_webtransport.notify_one();
@@ -347,6 +369,9 @@ impl Running {
         }
         if let Err(error) = self.services.sessions.flush().await {
             warn!(%error, "the last of the session history was not written");
+        }
+        if let Err(error) = self.services.rooms.flush_visits().await {
+            warn!(%error, "the last of the history of visits was not written");
         }
         info!(connections = self.connections(), "stopped");
     }
@@ -405,6 +430,16 @@ fn connection_settings(config: &Config) -> ConnectionSettings {
         message_bytes_max: connections.message_bytes_max,
         rate: Rate { per_second: connections.messages_per_second, burst: connections.messages_burst },
         write_stall: seconds(connections.write_stall_seconds),
+    }
+}
+
+fn keep_settings(config: &Config) -> KeepSettings {
+    let rooms = &config.rooms;
+    KeepSettings {
+        every: Duration::from_millis(rooms.checkpoint_ms.into()),
+        snapshot_every: Duration::from_secs(rooms.snapshot_seconds.into()),
+        snapshots: rooms.snapshots_kept,
+        away_max: Duration::from_secs(rooms.away_seconds.into()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::commands::Command;
 use crate::config::Config;
-use crate::rooms::{Build, GameKind, Registered, RoomKind};
+use crate::rooms::{Build, Call, Called, GameKind, Registered, RoomKind};
 use crate::running::{Running, StartError};
 use aether_engine::{Game, RoomSettings};
 use aether_metrics::Registry;
@@ -10,6 +10,7 @@ use aether_net::relay::RelaySettings;
 use aether_services::event::Event;
 use aether_services::{Context as Circumstances, Extensions, Operation, Refusal, Services};
 use clap::Parser;
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -41,6 +42,7 @@ pub struct Server {
     kinds: Vec<(String, Build)>,
     pub(crate) extensions: Extensions,
     set_up: Vec<SetUp>,
+    calls: HashMap<String, Call>,
 }
 
 /// What a game does with the services before anyone comes in.
@@ -58,7 +60,14 @@ impl Server {
     /// A server without games. Name and version are those of the program.
     #[must_use]
     pub fn new(name: &'static str, version: &'static str) -> Server {
-        Server { name, version, kinds: Vec::new(), extensions: Extensions::default(), set_up: Vec::new() }
+        Server {
+            name,
+            version,
+            kinds: Vec::new(),
+            extensions: Extensions::default(),
+            set_up: Vec::new(),
+            calls: HashMap::new(),
+        }
     }
 
     /// Adds a game as a type of room. The configuration may change its settings.
@@ -127,6 +136,31 @@ impl Server {
         self
     }
 
+    /// Adds something that games can ask for from their rooms by [`aether_engine::Request::Call`]: it gets the payload, and
+    /// what it returns is the answer. There is `leaderboard_top` already, whose payload is the name of a leaderboard, and
+    /// which answers with a line for each of the ten best: the score, a space and the name.
+    ///
+    /// # Panics
+    /// If there is one of that name already: that is an error in the program.
+    #[must_use]
+    pub fn call<F>(
+        mut self,
+        name: impl Into<String>,
+        call: impl Fn(Arc<Services>, Vec<u8>) -> F + Send + Sync + 'static,
+    ) -> Server
+    where
+        F: Future<Output = Result<Option<Vec<u8>>, Refusal>> + Send + 'static,
+    {
+        let name = name.into();
+        let call: Call = Box::new(move |services, payload| -> Called { Box::pin(call(services, payload)) });
+        assert!(self.calls.insert(name.clone(), call).is_none(), "there are two calls of the name {name}");
+        self
+    }
+
+    pub(crate) fn take_calls(&mut self) -> HashMap<String, Call> {
+        std::mem::take(&mut self.calls)
+    }
+
     /// Does what was registered for the start.
     pub(crate) async fn set_up(&mut self, services: &Arc<Services>) -> Result<(), StartError> {
         for set_up in std::mem::take(&mut self.set_up) {
@@ -185,6 +219,10 @@ impl Server {
                 }
                 Build::Relay(settings) => {
                     let overrides = config.room(&name);
+                    if overrides.durable == Some(true) {
+                        let sentence = format!("room.{name}.durable: a relay has no state to keep; take it out.");
+                        return Err(StartError::Config(sentence));
+                    }
                     let flush = overrides.flush_ms.map_or(settings.flush, |ms| Duration::from_millis(ms.into()));
                     let members_max = overrides.players_max.unwrap_or(settings.members_max);
                     Build::Relay(RelaySettings { members_max, flush })

@@ -11,6 +11,38 @@ const SHARES: &[f64] = &[0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 
 /// Seconds by which a tick begins late.
 const LATE: &[f64] = &[0.000_1, 0.000_25, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5];
 
+/// Seconds that it takes to store something.
+const STORE_SECONDS: &[f64] = &[0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
+/// Seconds of a tick that go to a checkpoint.
+const CHECKPOINT_SECONDS: &[f64] = &[0.000_01, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05];
+
+/// The figures of how the durable rooms of a type are stored, resolved once.
+#[derive(Clone)]
+pub(crate) struct KeepMetrics {
+    pub stored: Counter,
+    pub failures: Counter,
+    pub lost: Counter,
+    pub bytes: Counter,
+    pub seconds: Histogram,
+    pub pending: Gauge,
+}
+
+impl KeepMetrics {
+    pub fn new(registry: &Registry, name: &str) -> KeepMetrics {
+        let of_type = [("room_type", name)];
+        let counter = |metric: &str, help: &str| registry.counter(metric, help, &of_type);
+        let seconds = "How long writes of durable rooms take.";
+        KeepMetrics {
+            stored: counter("aether_room_writes_total", "Writes of durable rooms to the database."),
+            failures: counter("aether_room_write_failures_total", "Writes of durable rooms that failed."),
+            lost: counter("aether_rooms_lost_total", "Durable rooms that another server has taken."),
+            bytes: counter("aether_checkpoint_bytes_total", "Bytes of checkpoints that were stored."),
+            seconds: registry.histogram("aether_room_write_seconds", seconds, &of_type, STORE_SECONDS),
+            pending: registry.gauge("aether_room_entries_pending", "Entries that wait for their commit.", &of_type),
+        }
+    }
+}
+
 /// The figures of all rooms of a type, resolved once.
 #[derive(Clone)]
 pub(crate) struct RoomMetrics {
@@ -19,6 +51,7 @@ pub(crate) struct RoomMetrics {
     stages: [Histogram; 5],
     tick: Histogram,
     late: Histogram,
+    checkpoint: Histogram,
     overruns: Counter,
     dropped: Counter,
     ticks: Counter,
@@ -49,6 +82,10 @@ impl RoomMetrics {
             }),
             tick: registry.histogram("aether_tick_seconds", "What whole ticks take.", &of_type, &seconds),
             late: registry.histogram("aether_tick_late_seconds", "How late ticks begin.", &of_type, LATE),
+            checkpoint: {
+                let help = "What checkpoints take of a tick.";
+                registry.histogram("aether_checkpoint_seconds", help, &of_type, CHECKPOINT_SECONDS)
+            },
             overruns: counter("aether_tick_overruns_total", "Ticks that took longer than their step."),
             dropped: counter("aether_ticks_dropped_total", "Ticks that were given up."),
             ticks: counter("aether_ticks_total", "Ticks."),
@@ -136,6 +173,16 @@ impl Observer for Watcher {
         self.end_stage(now);
         self.stage = Some(stage);
         self.stage_began = now;
+    }
+
+    fn keeps(&mut self) {
+        let now = Instant::now();
+        self.end_stage(now);
+        self.stage_began = now;
+    }
+
+    fn kept(&mut self) {
+        self.metrics.checkpoint.observe(self.stage_began.elapsed().as_secs_f64());
     }
 
     fn ticked(&mut self, _tick: Tick, counts: &Counts) {

@@ -5,7 +5,7 @@
 use crate::account::{self, Update};
 use crate::clock::Clock;
 use crate::refusal::Refusal;
-use crate::storage::{self, Ack, Change, Delete, Write};
+use crate::storage::{self, Ack, Author, Change, Delete, Write};
 use crate::wallet::{self, Ledger, WalletUpdate, WalletUpdated, Wallets};
 use aether_store::{Store, Transaction};
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ impl MultiUpdates {
         let outcome = self.store.write(move |transaction| {
             // Users before objects, each in order: so every transaction locks, and no two wait for each other.
             let wallets = checked.apply_to_users(transaction, &ledger, now)?;
-            let acks = storage::apply(transaction, None, &checked.objects, now)?;
+            let acks = storage::apply(transaction, Author::default(), &checked.objects, now)?;
             Ok(Changed { acks, wallets })
         });
         outcome.await.map_err(account::name_taken)

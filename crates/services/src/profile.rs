@@ -4,10 +4,12 @@
 //! before there were profiles; and a selection that is missing, or names a profile that is gone, is mended when it is
 //! read.
 
+pub mod operation;
+
 use crate::clock::Clock;
 use crate::refusal::{Code, Refusal};
+use crate::storage::json::check_object;
 use aether_store::{Row, Store, StoreError, Transaction, values};
-use serde::de::IgnoredAny;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -267,10 +269,7 @@ fn check_data(data: &str) -> Result<(), Refusal> {
         let why = format!("A profile's data must have at most {PROFILE_DATA_BYTES_MAX} bytes. Use storage for more.");
         return Err(Refusal::invalid(why));
     }
-    if data.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(data).is_ok() {
-        return Ok(());
-    }
-    Err(Refusal::invalid("A profile's data must be a JSON object."))
+    check_object("A profile's data", data, PROFILE_DATA_BYTES_MAX)
 }
 
 #[cfg(test)]

@@ -35,6 +35,27 @@ pub enum Code {
     Unauthenticated = 16,
 }
 
+impl Code {
+    /// Its name, as metrics tell it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Code::InvalidArgument => "invalid_argument",
+            Code::DeadlineExceeded => "deadline_exceeded",
+            Code::NotFound => "not_found",
+            Code::AlreadyExists => "already_exists",
+            Code::PermissionDenied => "permission_denied",
+            Code::ResourceExhausted => "resource_exhausted",
+            Code::FailedPrecondition => "failed_precondition",
+            Code::Aborted => "aborted",
+            Code::Unimplemented => "unimplemented",
+            Code::Internal => "internal",
+            Code::Unavailable => "unavailable",
+            Code::Unauthenticated => "unauthenticated",
+        }
+    }
+}
+
 /// Why something was not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -42,17 +63,26 @@ pub struct Refusal {
     pub code: Code,
     /// A sentence for people.
     pub message: Cow<'static, str>,
+    /// After how many seconds it is worth trying again, where that is known.
+    pub retry_after_seconds: Option<u32>,
 }
 
 impl Refusal {
     /// A refusal.
     pub const fn new(code: Code, message: &'static str) -> Refusal {
-        Refusal { code, message: Cow::Borrowed(message) }
+        Refusal { code, message: Cow::Borrowed(message), retry_after_seconds: None }
     }
 
     /// A refusal with a sentence of its own.
     pub fn with(code: Code, message: impl Into<String>) -> Refusal {
-        Refusal { code, message: Cow::Owned(message.into()) }
+        Refusal { code, message: Cow::Owned(message.into()), retry_after_seconds: None }
+    }
+
+    /// The same, worth trying again after so many seconds.
+    #[must_use]
+    pub const fn retry_after(mut self, seconds: u32) -> Refusal {
+        self.retry_after_seconds = Some(seconds);
+        self
     }
 
     /// What was sent is wrong.
@@ -85,7 +115,8 @@ impl From<StoreError> for Refusal {
 
 /// The database cannot be reached.
 pub const UNAVAILABLE: Refusal =
-    Refusal::new(Code::Unavailable, "The database is not available at the moment. Try again in a few seconds.");
+    Refusal::new(Code::Unavailable, "The database is not available at the moment. Try again in a few seconds.")
+        .retry_after(5);
 /// A defect of the server.
 pub const INTERNAL: Refusal = Refusal::new(Code::Internal, "An internal error occurred.");
 /// A token is missing.
@@ -93,6 +124,7 @@ pub const TOKEN_REQUIRED: Refusal = Refusal::new(Code::Unauthenticated, "Auth to
 /// A token does not count.
 pub const TOKEN_INVALID: Refusal = Refusal::new(Code::Unauthenticated, "Auth token invalid");
 /// Too often.
-pub const TOO_OFTEN: Refusal = Refusal::new(Code::ResourceExhausted, "Too many requests. Try again in a moment.");
+pub const TOO_OFTEN: Refusal =
+    Refusal::new(Code::ResourceExhausted, "Too many requests. Try again in a moment.").retry_after(1);
 /// A before hook took the request away.
 pub const NOT_FOUND: Refusal = Refusal::new(Code::NotFound, "Requested resource was not found.");

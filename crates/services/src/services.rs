@@ -11,9 +11,10 @@ use crate::outgoing::{self, Outgoing};
 use crate::profile::Profiles;
 use crate::purchase::{self, Purchases};
 use crate::refusal::Refusal;
+use crate::room::Rooms;
 use crate::session::tokens::Tokens;
 use crate::session::{self, Sessions};
-use crate::storage::Storage;
+use crate::storage::{Quota, Storage};
 use crate::wallet::Wallets;
 use crate::webhook::{self, Webhooks};
 use aether_metrics::Registry;
@@ -35,6 +36,8 @@ pub struct ServicesSettings {
     pub providers: ProviderSettings,
     /// In which shops the game is sold.
     pub purchases: purchase::Settings,
+    /// How much one user may keep in storage.
+    pub storage: Quota,
 }
 
 /// What the program adds to the services.
@@ -70,6 +73,8 @@ pub struct Services {
     pub leaderboards: Arc<Leaderboards>,
     /// The characters of players.
     pub profiles: Profiles,
+    /// Rooms that outlast the server, and who was in which room.
+    pub rooms: Rooms,
     /// What happened.
     pub events: Events,
     /// Delivers news to the outside, if there is somewhere to.
@@ -102,10 +107,11 @@ impl Services {
         let wallets = Wallets::new(store.clone(), Arc::clone(&clock));
         Ok(Services {
             accounts: accounts.with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user))),
-            storage: Storage::new(store.clone(), Arc::clone(&clock)),
+            storage: Storage::new(store.clone(), Arc::clone(&clock)).with_quota(settings.storage),
             multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()),
             wallets,
             purchases,
+            rooms: Rooms::new(store.clone(), Arc::clone(&clock)),
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),
             hooks: extensions.hooks,

@@ -21,8 +21,10 @@ pub struct Migration {
 }
 
 /// All steps, in order. Once released, one is never changed.
-const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, name: "base", sql: include_str!("../migrations/0001_base.sql") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "base", sql: include_str!("../migrations/0001_base.sql") },
+    Migration { version: 2, name: "rooms", sql: include_str!("../migrations/0002_rooms.sql") },
+];
 
 /// Where the steps that were applied are kept.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -21,7 +21,7 @@ mod raw;
 mod server;
 pub mod workshop;
 
-pub use aether_load::client::{Client, ClientError, Connector, Path, Transport};
+pub use aether_client_native::{Connection, ConnectionError, Connector, Path, Transport};
 pub use aether_net::Encoding;
 pub use api::{ApiClient, NoAnswer};
 pub use forgery::Forger;

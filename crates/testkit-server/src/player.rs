@@ -1,6 +1,6 @@
 //! A client that is in a room.
 
-use crate::{Client, ClientError, DEADLINE, Path};
+use crate::{Connection, ConnectionError, Connector, DEADLINE, Path, Transport};
 use aether_wire::{ClientMessage, CloseReason, Closing, EntityId, ErrorNotice, Hello, ServerMessage, Token, Welcome};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::timeout;
 /// A client that was welcomed.
 pub struct Player {
     /// Its connection.
-    pub client: Client,
+    pub client: Connection,
     /// What the server said when it came in.
     pub welcome: Welcome,
     /// What was faster than the welcome, on a transport without order.
@@ -35,7 +35,7 @@ impl End {
     }
 
     /// Reads a connection to its end.
-    pub async fn of(client: &mut Client) -> End {
+    pub async fn of(client: &mut Connection) -> End {
         let mut end = End { closing: None, notices: Vec::new(), code: None };
         let whole = async {
             loop {
@@ -43,7 +43,7 @@ impl End {
                     Ok(ServerMessage::Closing(closing)) => end.closing = Some(closing),
                     Ok(ServerMessage::Error(notice)) => end.notices.push(notice),
                     Ok(_) => {}
-                    Err(ClientError::Closed { code, .. }) => return end.code = code,
+                    Err(ConnectionError::Closed { code, .. }) => return end.code = code,
                     Err(_) => return,
                 }
             }
@@ -54,8 +54,25 @@ impl End {
 }
 
 impl Player {
+    /// Joins, or tells what the server said instead.
+    ///
+    /// # Panics
+    /// If the server says neither.
+    pub async fn enter(connector: &Connector, transport: Transport, hello: &Hello) -> Result<Player, ErrorNotice> {
+        let mut client = connector.connect(transport, hello).await.expect("the server opens the connection");
+        let mut early = VecDeque::new();
+        loop {
+            let message = timeout(DEADLINE, client.next_message()).await.expect("the server answers a hello in time");
+            match message.expect("the server answers a hello") {
+                ServerMessage::Welcome(welcome) => return Ok(Player { client, welcome, early }),
+                ServerMessage::Error(notice) => return Err(notice),
+                message => early.push_back(message),
+            }
+        }
+    }
+
     /// The next message, whatever it is.
-    pub async fn next(&mut self) -> Result<ServerMessage, ClientError> {
+    pub async fn next(&mut self) -> Result<ServerMessage, ConnectionError> {
         match self.early.pop_front() {
             Some(message) => Ok(message),
             None => self.client.next_message().await,

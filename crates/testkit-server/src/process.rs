@@ -56,10 +56,24 @@ impl Process {
     /// # Panics
     /// If it does not.
     pub async fn serve(program: &Path, data_dir: &Path, settings: &[&str]) -> Process {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        Process::serve_at(program, data_dir, (any, any), settings).await
+    }
+
+    /// The same at certain addresses, for pages and the API and for the admin.
+    ///
+    /// # Panics
+    /// If it does not listen there.
+    pub async fn serve_at(
+        program: &Path,
+        data_dir: &Path,
+        (http, admin): (SocketAddr, SocketAddr),
+        settings: &[&str],
+    ) -> Process {
         let log = data_dir.with_extension("log");
         let data_dir = data_dir.to_str().expect("folders of tests are text");
-        let address = "127.0.0.1:0";
-        let mut arguments = vec!["serve", "--data-dir", data_dir, "--address", address, "--admin-address", address];
+        let (http, admin) = (http.to_string(), admin.to_string());
+        let mut arguments = vec!["serve", "--data-dir", data_dir, "--address", &http, "--admin-address", &admin];
         arguments.extend(settings.iter().flat_map(|setting| ["--set", setting]));
         let words = File::create(&log).expect("the log can be written beside the data");
         let mut child = command(program, &arguments).stderr(words).spawn().expect("the program starts");

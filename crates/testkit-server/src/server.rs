@@ -6,14 +6,14 @@ use crate::workshop::Workshop;
 use crate::{Connector, DEADLINE, Encoding, Transport};
 use aether_engine::RoomSettings;
 use aether_net::relay::RelaySettings;
+use aether_outpost_server::Outpost;
 use aether_sandbox_server::Sandbox;
 use aether_server::config::Config;
 use aether_server::keys::KeyRing;
 use aether_server::services::Services;
 use aether_server::tokens::{Claims, Role, Tokens};
 use aether_server::{Running, Server, Sessions};
-use aether_wire::{ErrorNotice, Hello, RoomSelector, ServerMessage, Token};
-use std::collections::VecDeque;
+use aether_wire::{ErrorNotice, Hello, RoomSelector, Token};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const GRACE: Duration = Duration::from_millis(200);
 
 /// A server that runs in this process, on free ports of loopback, with a data folder of its own.
 ///
-/// It has the room types `sandbox`, `workshop` and `relay`.
+/// It has the room types `sandbox`, `workshop`, `outpost` and `relay`.
 pub struct TestServer {
     /// Where pages, the API and WebSockets are.
     pub http: SocketAddr,
@@ -73,6 +73,7 @@ impl TestServer {
         let server = Server::new("test", "1.2.3")
             .game("sandbox", sandbox, Sandbox::default)
             .game("workshop", workshop, Workshop::default)
+            .game(aether_outpost_server::NAME, aether_outpost_server::settings(), Outpost::default)
             .relay("relay", RelaySettings::default());
         let audience = config.tokens.audience.clone();
         let running = server.start(config).await.unwrap_or_else(|error| panic!("{error}"));
@@ -170,17 +171,7 @@ impl TestServer {
         encoding: Encoding,
         hello: &Hello,
     ) -> Result<Player, ErrorNotice> {
-        let connector = self.connector(encoding);
-        let mut client = connector.connect(transport, hello).await.expect("the server opens the connection");
-        let mut early = VecDeque::new();
-        loop {
-            let message = timeout(DEADLINE, client.next_message()).await.expect("the server answers a hello in time");
-            match message.expect("the server answers a hello") {
-                ServerMessage::Welcome(welcome) => return Ok(Player { client, welcome, early }),
-                ServerMessage::Error(notice) => return Err(notice),
-                message => early.push_back(message),
-            }
-        }
+        Player::enter(&self.connector(encoding), transport, hello).await
     }
 
     /// Asks the public listener.

@@ -2,8 +2,8 @@
 
 use aether_net::websocket::codec::Opcode;
 use aether_testkit_server::{
-    Client, ClientError, DEADLINE, End, JSON, PROTOBUF, Path, RawSocket, TRANSPORTS, TestServer, Transport, masked,
-    until,
+    Connection, ConnectionError, DEADLINE, End, JSON, PROTOBUF, Path, RawSocket, TRANSPORTS, TestServer, Transport,
+    masked, until,
 };
 use aether_wire::limits::{CLIENT_FRAGMENT_BYTES, HELLO_BYTES_MAX};
 use aether_wire::{
@@ -20,7 +20,7 @@ async fn start() -> TestServer {
 }
 
 /// The next message but for snapshots, which may be faster than a welcome on a transport without order.
-async fn next(client: &mut Client) -> Result<ServerMessage, ClientError> {
+async fn next(client: &mut Connection) -> Result<ServerMessage, ConnectionError> {
     loop {
         match timeout(DEADLINE, client.next_message()).await.expect("it comes in time") {
             Ok(ServerMessage::Snapshot(_)) => {}
@@ -71,7 +71,7 @@ async fn another_version_is_refused_with_the_one_that_is_expected() {
     server.stop().await;
 }
 
-async fn refused_version(client: &mut Client, spoken: &str) {
+async fn refused_version(client: &mut Connection, spoken: &str) {
     let end = End::of(client).await;
     assert_eq!(end.reason(), Some(CloseReason::ProtocolViolation));
     let notice = &end.notices[0];

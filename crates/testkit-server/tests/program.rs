@@ -1,7 +1,6 @@
 //! The real program: started, signalled, and refused a bad configuration.
 
-use aether_load::Address;
-use aether_load::client::{Client, Connector, Transport};
+use aether_client_native::{Address, Connection, Connector, Transport};
 use aether_net::Encoding;
 use aether_testkit_server::{DEADLINE, End, program};
 use aether_wire::{CloseReason, Hello, RoomSelector, ServerMessage, Token};
@@ -58,7 +57,7 @@ async fn serve(more: &[&str]) -> Serving {
 
 impl Serving {
     /// A guest who is in the sandbox.
-    async fn guest(&self, transport: Transport) -> Client {
+    async fn guest(&self, transport: Transport) -> Connection {
         let mut stream = TcpStream::connect(self.address.authority()).await.expect("it listens");
         let host = self.address.authority();
         let request =
@@ -88,7 +87,7 @@ impl Serving {
     }
 }
 
-async fn wait_for(client: &mut Client, what: &str, wanted: impl Fn(&ServerMessage) -> bool) {
+async fn wait_for(client: &mut Connection, what: &str, wanted: impl Fn(&ServerMessage) -> bool) {
     let found =
         async { while !wanted(&client.next_message().await.unwrap_or_else(|error| panic!("no {what}: {error}"))) {} };
     timeout(DEADLINE, found).await.unwrap_or_else(|_| panic!("{what} did not come"));

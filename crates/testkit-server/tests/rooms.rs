@@ -1,7 +1,9 @@
 //! Rooms: found, made, listed, limited, and ended.
 
 use aether_testkit_server::workshop::{CRASH, HANG, RELEASED};
-use aether_testkit_server::{ClientError, Encoding, JSON, PROTOBUF, Player, TRANSPORTS, TestServer, Transport, until};
+use aether_testkit_server::{
+    ConnectionError, Encoding, JSON, PROTOBUF, Player, TRANSPORTS, TestServer, Transport, until,
+};
 use aether_wire::{
     ClientMessage, CloseReason, CommandSeq, ErrorCode, GameBody, GameMessage, Hello, RoomId, RoomSelector,
     ServerMessage, Token,
@@ -196,7 +198,7 @@ async fn the_server_has_as_many_rooms_as_it_may() {
 async fn is_turned_away(server: &TestServer, transport: Transport) -> bool {
     match server.connector(PROTOBUF).open(transport).await {
         Ok(mut client) => client.next_message().await.is_err(),
-        Err(ClientError::Refused(error)) => error.to_string().contains("503"),
+        Err(ConnectionError::Refused(error)) => error.to_string().contains("503"),
         Err(_) => transport == Transport::WebTransport,
     }
 }

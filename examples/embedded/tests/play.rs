@@ -1,6 +1,6 @@
 //! The program as its players meet it: started by its command line, joined over a WebSocket.
 
-use aether_load::client::{Client, Connector, Transport};
+use aether_client_native::{Connection, ConnectionError, Connector, Transport};
 use aether_net::Encoding;
 use aether_wire::{
     ClientMessage, EntityId, Fields, Hello, InputPayload, InputSeq, Inputs, JsonSnapshot, RoomSelector, ServerMessage,
@@ -75,7 +75,7 @@ async fn a_player_joins_walks_and_sees_it() {
 }
 
 /// Walks to the right until the server's own state shows it.
-async fn walk(client: &mut Client) -> Result<(), aether_load::client::ClientError> {
+async fn walk(client: &mut Connection) -> Result<(), ConnectionError> {
     let (mut own, mut seq) = (None, 0);
     loop {
         match client.next_message().await? {

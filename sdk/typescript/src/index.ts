@@ -68,11 +68,13 @@ export type {
   Welcome,
 } from "./realtime/core.ts";
 export type { OfKind, Stream } from "./realtime/events.ts";
-export { type JoinOptions, type JoinParts, joinRoom } from "./realtime/join.ts";
+export { type CoreKind, type JoinOptions, type JoinParts, joinRoom } from "./realtime/join.ts";
 export { JsonCore, type JsonCoreOptions } from "./realtime/json/core.ts";
 export type { Motion, Motions } from "./realtime/json/track.ts";
 export { Room, type RoomParts, type RoomPhase, type RoomStatistics } from "./realtime/room.ts";
+export type { Rules, Settings, Surroundings } from "./realtime/rules.ts";
 export { Choice, type TransportWish, type Ways } from "./realtime/transport/choice.ts";
+export { type Conditions, Network } from "./realtime/transport/conditions.ts";
 export type {
   Encoding,
   Link,
@@ -84,3 +86,5 @@ export type {
 } from "./realtime/transport/transport.ts";
 export { type WebSocketClass, webSocketAt } from "./realtime/transport/websocket.ts";
 export { hasWebTransport, webTransportAt } from "./realtime/transport/webtransport.ts";
+export { WasmCore, type WasmCoreOptions } from "./realtime/wasm/core.ts";
+export { type WasmModule, type WasmSource, loadWasm } from "./realtime/wasm/module.ts";

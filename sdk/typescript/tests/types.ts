@@ -1,6 +1,6 @@
 // What the types promise: this file is compiled, not run.
 
-import { Client, Refusal, type RoomEvent } from "../src/index.ts";
+import { Client, Refusal, type RoomEvent, type Rules } from "../src/index.ts";
 
 interface Save {
   readonly level: number;
@@ -27,6 +27,19 @@ export async function promises(client: Client): Promise<void> {
   room.on("possession", ({ entity }) => entity.toFixed());
   // @ts-expect-error There is no such event.
   room.on("nothing", () => undefined);
+  const rules: Rules<{ position: [number, number] }, { thrust: boolean }> = {
+    channel: "movement",
+    step: (state, input, seconds) => void (state.position[0] += input.thrust ? seconds : 0),
+  };
+  await client.join<{ thrust: boolean }>("sandbox", { rules, core: "wasm" });
+  // @ts-expect-error There is no such core.
+  await client.join("sandbox", { core: "xml" });
+  room.settings = { prediction: false };
+  room.conditions = { latencyMs: 100 };
+  // @ts-expect-error Settings are assigned, so that they take effect.
+  room.settings.prediction = true;
+  const corrections: number = room.statistics.corrections;
+  corrections.toFixed();
   for await (const event of room.events("lost", "ended")) {
     const kind: "lost" | "ended" = event.kind;
     if (event.kind === "ended") event.reason.toUpperCase();

@@ -1,77 +1,15 @@
-// A person at a browser: opens the page, holds keys, looks.
-import { chromium } from "playwright-core";
+// A pilot in the sandbox: flies, aims, meets others.
+import { Visitor, pause } from "./visitor.mjs";
 
-const FLAGS = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
-
-const WAIT_MS_MAX = 20_000;
-const POLL_MS = 30;
+export { launch } from "./visitor.mjs";
 
 /** How a ship is steered towards a place: thrust when the nose points there roughly. */
 const AIM_RADIANS = 0.25;
 const WORLD_UNITS = 2_000;
 
-export function launch() {
-  return chromium.launch({ executablePath: process.env.AETHER_CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
-}
-
-export class Player {
-  #held = new Set();
-  /** What the browser complained about. */
-  complaints = [];
-  page;
-
-  static async open(browser, url, options = {}) {
-    const player = new Player();
-    const context = await browser.newContext({ viewport: { width: 1000, height: 700 }, colorScheme: "dark", ...options });
-    player.page = await context.newPage();
-    player.page.on("console", (message) => {
-      if (message.type() === "error" || message.type() === "warning") player.complaints.push(message.text());
-    });
-    player.page.on("pageerror", (error) => player.complaints.push(String(error)));
-    await player.page.addInitScript(() => {
-      document.addEventListener("securitypolicyviolation", (event) => {
-        console.error(`policy violation: ${event.violatedDirective} ${event.blockedURI}`);
-      });
-    });
-    await player.page.goto(url);
-    return player;
-  }
-
-  async close() {
-    await this.page.context().close();
-  }
-
-  state() {
-    return this.page.evaluate(() => window.aether.state());
-  }
-
-  /** Waits until the page's state fulfils a condition; returns that state. */
-  async until(what, condition) {
-    const deadline = Date.now() + WAIT_MS_MAX;
-    for (;;) {
-      const state = await this.state();
-      if (condition(state)) return state;
-      if (Date.now() > deadline) throw new Error(`not in time: ${what}; the page's state is ${JSON.stringify(state)}`);
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-    }
-  }
-
+export class Player extends Visitor {
   playing() {
     return this.until("the player is in a ship", (state) => state.phase === "playing" && state.own !== undefined);
-  }
-
-  async hold(...keys) {
-    for (const key of this.#held) if (!keys.includes(key)) await this.page.keyboard.up(key);
-    for (const key of keys) if (!this.#held.has(key)) await this.page.keyboard.down(key);
-    this.#held = new Set(keys);
   }
 
   /** Thrusts until the ship has flown some way. */
@@ -96,10 +34,6 @@ export class Player {
     if (turn < -AIM_RADIANS) keys.push("KeyD");
     await this.hold(...keys);
   }
-
-  notice(text) {
-    return this.page.locator("#notices").getByText(text).last().waitFor({ timeout: WAIT_MS_MAX });
-  }
 }
 
 /** How far two places are apart; a ship that is not there has not moved. */
@@ -109,7 +43,7 @@ export function distance(one, other) {
 
 /** Flies two ships towards each other until each is in the other's view. */
 export async function meet(first, second) {
-  const deadline = Date.now() + 60_000;
+  const deadline = Date.now() + 90_000;
   for (;;) {
     const [one, other] = [await first.state(), await second.state()];
     if (one.own !== undefined && other.own !== undefined) {
@@ -118,7 +52,7 @@ export async function meet(first, second) {
       await Promise.all([first.steerTo(other.own), second.steerTo(one.own)]);
     }
     if (Date.now() > deadline) throw new Error("the ships did not meet in time");
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    await pause();
   }
   await Promise.all([first.hold(), second.hold()]);
 }

@@ -7,18 +7,22 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-const START_MS_MAX = 20_000;
-const STOP_MS_MAX = 15_000;
+const START_MS_MAX = 60_000;
+const STOP_MS_MAX = 30_000;
 
 export class Server {
   #child;
   #data;
   #log = [];
+  #settings = [];
   address;
+  /** Where its metrics are. */
+  adminAddress;
 
-  /** Starts the server on a free port. */
-  static async start() {
+  /** Starts the server on a free port, with settings such as `room.arena.players_max=200`. */
+  static async start(settings = []) {
     const server = new Server();
+    server.#settings = settings;
     server.#data = await mkdtemp(join(tmpdir(), "aether-page-"));
     await server.startAgain("127.0.0.1:0");
     return server;
@@ -38,6 +42,7 @@ export class Server {
     const program = process.env.AETHER_PROGRAM;
     if (program === undefined) throw new Error("AETHER_PROGRAM names no server; run `cargo xtask browser`");
     const options = ["serve", "--address", address, "--admin-address", "127.0.0.1:0", "--data-dir", this.#data];
+    for (const setting of this.#settings) options.push("--set", setting);
     const child = spawn(program, options, { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
     this.#child = child;
     createInterface({ input: child.stderr }).on("line", (line) => this.#log.push(line));
@@ -50,7 +55,8 @@ export class Server {
         const found = listening(line);
         if (found === undefined) return;
         clearTimeout(late);
-        resolve(found);
+        this.adminAddress = found.admin;
+        resolve(found.http);
       });
     });
   }
@@ -66,6 +72,14 @@ export class Server {
     clearTimeout(late);
   }
 
+  /** Ends it as a crash would: nothing is told, nothing is written. */
+  async kill() {
+    const child = this.#child;
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    await ended;
+  }
+
   async remove() {
     await this.stop();
     await rm(this.#data, { recursive: true, force: true });
@@ -73,14 +87,14 @@ export class Server {
 }
 
 /** Our own environment without the server's settings, so that a test is the same everywhere. */
-function environment() {
+export function environment() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("AETHER_")));
 }
 
-/** The address in the line that says where the server listens. */
+/** The addresses in the line that says where the server listens. */
 function listening(line) {
   try {
-    return JSON.parse(line).listening?.http;
+    return JSON.parse(line).listening;
   } catch {
     return undefined;
   }

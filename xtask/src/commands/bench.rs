@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use lexopt::Arg::{Long, Value};
 
-use super::{Command, text};
+use super::{Command, browser, text};
 use crate::failure::{Failure, Outcome};
 use crate::process;
 use crate::project::Project;
@@ -59,6 +59,8 @@ enum Kind {
     Target { package: &'static str, target: &'static str },
     /// A whole server over real sockets, in the release build that is also shipped.
     Network,
+    /// Such a server with bots, and a page in a real browser.
+    Browser,
 }
 
 /// All benchmarks, in the order they run.
@@ -77,6 +79,7 @@ const BENCHES: &[Bench] = &[
     network("spatial-300"),
     network("connections"),
     network("api"),
+    Bench { name: "arena", kind: Kind::Browser, has_peer: false, in_test: false },
 ];
 
 /// The program of the network benchmarks, and the packages it needs: its own and that of the server.
@@ -185,6 +188,7 @@ fn own_figures(project: &Project, bench: &Bench, options: Options) -> Result<Vec
             command.arg(bench.name);
             command
         }
+        Kind::Browser => browser::bench(project, bench.name)?,
     };
     if options.short {
         command.arg("--short");

@@ -1,4 +1,4 @@
-//! The page in a real browser, against a real server.
+//! The pages in a real browser, against a real server.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,27 +15,27 @@ use crate::steps::Step;
 
 pub const COMMAND: Command = Command {
     name: "browser",
-    summary: "Tests the page in headless Chromium against a real server.",
+    summary: "Tests the pages in headless Chromium against a real server.",
     help: "
 Usage: cargo xtask browser [--program FILE]
 
   --program FILE   tests against this server instead of building one
 
-Steers ships over WebSocket and WebTransport, watches them from a second
-browser, uses the playground, restarts the server; screenshots are left in
-web/screenshots.",
+Signs in, follows every link, plays each game from two browsers, steers over
+WebSocket and WebTransport, ends the server and starts it again; screenshots are
+left in web/screenshots.",
     run: run_command,
 };
 
-/// The page in a browser.
+/// The pages in a browser.
 pub const BROWSER: Step = Step {
     name: "browser",
-    what: "the page steers, sees and comes back in a real browser",
+    what: "the pages play, see and come back in a real browser",
     run: |project| test(project, None),
     needed_by_the_rest: false,
 };
 
-/// The package whose program serves the page.
+/// The package whose program serves the pages.
 const PROGRAM_PACKAGE: &str = "aether";
 
 /// What Chromium is called on different systems.
@@ -43,7 +43,7 @@ const BROWSER_NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome
 
 const PACKAGES: &[Package] = &[Package {
     debian: "chromium",
-    purpose: "Chromium, the browser that the page is tested in",
+    purpose: "Chromium, the browser that the pages are tested in",
     present: || browser().is_some(),
 }];
 
@@ -53,12 +53,23 @@ fn run_command(project: &Project, arguments: Vec<OsString>) -> Outcome {
 
 fn test(project: &Project, program: Option<PathBuf>) -> Outcome {
     let chromium = chromium()?;
-    // The page comes first, because the program's build takes it in.
+    // The pages come first, because the program's build takes them in.
     web::build(project)?;
     let program = self::program(project, program)?;
     let mut command = process::Command::new("npm");
     command.current_dir(web::folder(project)).env("AETHER_PROGRAM", program).env("AETHER_CHROMIUM", chromium);
     run(command.args(["run", "--silent", "test"]))
+}
+
+/// The benchmark of a page: a script in web/bench, with the server and the browser that it needs.
+pub fn bench(project: &Project, name: &str) -> Result<process::Command, Failure> {
+    let chromium = chromium()?;
+    web::build(project)?;
+    let program = self::program(project, None)?;
+    let mut command = process::Command::new("node");
+    command.current_dir(web::folder(project)).env("AETHER_PROGRAM", program).env("AETHER_CHROMIUM", chromium);
+    command.arg(format!("bench/{name}.mjs"));
+    Ok(command)
 }
 
 /// The server that the flag `--program` names, if it is there; it is the only one of commands that test a program.

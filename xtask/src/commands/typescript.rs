@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::{Command, browser, sdk, web};
+use super::{Command, browser, sdk, wasm, web};
 use crate::failure::Outcome;
 use crate::packages;
 use crate::process::run;
@@ -40,6 +40,7 @@ fn run_command(project: &Project, arguments: Vec<OsString>) -> Outcome {
 fn test(project: &Project, program: Option<PathBuf>) -> Outcome {
     packages::ensure(web::PACKAGES)?;
     let chromium = browser::chromium()?;
+    wasm::modules(project)?;
     let program = browser::program(project, program)?;
     let folder = project.root.join(FOLDER);
     sdk::install(&folder)?;

@@ -1,23 +1,23 @@
-//! The build for the browser of every crate that promises one.
+//! The builds for the browser: every crate that promises one, the modules that pages load, and the trials of games' rules.
+
+mod toolchain;
+mod trial;
 
 use std::ffi::OsString;
-use std::path::Path;
-use std::process;
-use std::time::Duration;
 
 use lexopt::Arg::Long;
 
-use super::{Command, text};
+use super::{Command, text, web};
 use crate::failure::{Failure, Outcome};
-use crate::packages::{self, Package};
-use crate::process::{find_program, output, run_within};
+use crate::packages;
 use crate::project::Project;
 use crate::steps::Step;
-use crate::{house, tidy};
+use crate::{house, process, tidy};
+use toolchain::{TARGET, Toolchain};
 
 pub const COMMAND: Command = Command {
     name: "wasm",
-    summary: "Builds the lower floors and the games' rules for wasm32.",
+    summary: "Builds for the browser, and tries the games' rules there.",
     help: "
 Usage: cargo xtask wasm [--with rustup|debian]
 
@@ -25,50 +25,41 @@ Usage: cargo xtask wasm [--with rustup|debian]
   --with debian   only with Debian's packages rustc-web, cargo-web, rust-web-src
                   and lld, which build the standard library from source
 
+Builds the lower floors and the games' rules for wasm32, makes the modules that
+pages load, and runs 10,000 ticks of the rules of games in Node: their hash has
+to be the native one.
+
 Without `--with`, the target is used if it is installed; else rustup is asked
 to add it; else, on Debian, its packages are used.",
     run,
 };
 
-/// The build for the browser.
+/// The builds for the browser.
 pub const WASM: Step = Step {
     name: "wasm",
-    what: "the lower floors and the games' rules build for wasm32",
-    run: |project| build(project, None),
+    what: "all that pages run builds for wasm32, and games' rules do there what they do natively",
+    run: |project| test(project, None),
     needed_by_the_rest: false,
 };
 
-const TARGET: &str = "wasm32-unknown-unknown";
+/// A crate that pages load as a module.
+struct Module {
+    package: &'static str,
+    /// Where the module goes. It is built, and so it is not committed.
+    folder: &'static str,
+}
 
-/// Adding a target takes seconds; on a closed network rustup may try for much longer.
-const RUSTUP_LIMIT: Duration = Duration::from_secs(120);
-
-/// Debian's Rust, new enough for browsers, and the sources of its standard library.
-const DEBIAN_PACKAGES: &[Package] = &[
-    Package {
-        debian: "rustc-web",
-        purpose: "a compiler that matches the sources of its standard library",
-        present: || packages::is_installed("rustc-web"),
-    },
-    Package {
-        debian: "cargo-web",
-        purpose: "the cargo of that compiler",
-        present: || packages::is_installed("cargo-web"),
-    },
-    Package {
-        debian: "rust-web-src",
-        purpose: "the sources of the standard library",
-        present: || packages::is_installed("rust-web-src"),
-    },
-    Package { debian: "lld", purpose: "the linker wasm-ld", present: || find_program("wasm-ld").is_some() },
+/// All of them. A new one needs a line here and its folder in `.gitignore`.
+const MODULES: &[Module] = &[
+    Module { package: "aether-client-web", folder: "sdk/typescript/wasm" },
+    Module { package: "aether-outpost-web", folder: "games/outpost/web/pkg" },
 ];
 
-/// Where the standard library for wasm32 comes from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Toolchain {
-    Rustup,
-    Debian,
-}
+/// The cargo profile of what pages load.
+const PROFILE: &str = "browser";
+
+/// Names the build that a module was made from.
+const BUILT: &str = ".built";
 
 fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
     let mut parser = lexopt::Parser::from_args(arguments);
@@ -87,23 +78,45 @@ fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
             other => return Err(other.unexpected().into()),
         }
     }
-    build(project, wanted)
+    test(project, wanted)
 }
 
-fn build(project: &Project, wanted: Option<Toolchain>) -> Outcome {
-    let mut command = match toolchain(project, wanted)? {
-        Toolchain::Rustup => {
-            let mut command = project.cargo();
-            command.arg("build");
-            command
-        }
-        Toolchain::Debian => debian_build(project),
-    };
-    command.args(["--lib", "--target", TARGET]);
+fn test(project: &Project, wanted: Option<Toolchain>) -> Outcome {
+    let toolchain = toolchain::toolchain(project, wanted)?;
+    let mut command = toolchain.build(project);
+    command.args(["--profile", PROFILE, "--lib"]);
     for package in promised(project)? {
         command.args(["--package", &package]);
     }
-    crate::process::run(&mut command)
+    process::run(&mut command)?;
+    MODULES.iter().try_for_each(|module| make(project, toolchain, module))?;
+    packages::ensure(web::PACKAGES)?;
+    trial::run_all(project, toolchain)
+}
+
+/// Builds every module that pages load, where it is out of date.
+pub fn modules(project: &Project) -> Outcome {
+    let toolchain = toolchain::toolchain(project, None)?;
+    MODULES.iter().try_for_each(|module| make(project, toolchain, module))
+}
+
+/// Builds one module, where it is out of date: `<name>.js`, `<name>.d.ts` and `<name>_bg.wasm` in its folder, where the
+/// name is the package's with underscores.
+fn make(project: &Project, toolchain: Toolchain, Module { package, folder }: &Module) -> Outcome {
+    let folder = project.root.join(folder);
+    let mut build = toolchain.build(project);
+    process::run(build.args(["--profile", PROFILE, "--lib", "--package", package]))?;
+    let name = package.replace('-', "_");
+    let built = toolchain.folder(project).join(TARGET).join(PROFILE);
+    let file = format!("{name}.wasm");
+    let fingerprint = web::fingerprint(&built, &[&file])?;
+    if web::is_stamped(&folder.join(BUILT), &fingerprint) {
+        return Ok(());
+    }
+    let mut bindgen = project.cargo();
+    bindgen.args(["run", "--quiet", "--package", "xtask-bindgen", "--"]);
+    process::run(bindgen.arg(built.join(&file)).arg(&folder).arg(&name))?;
+    web::stamp(&folder.join(BUILT), &fingerprint)
 }
 
 /// The packages that promise to build for the browser.
@@ -114,62 +127,4 @@ fn promised(project: &Project) -> Result<Vec<String>, Failure> {
         place.is_some_and(|place| house::builds_for_wasm(&member.name, place))
     };
     Ok(members.into_iter().filter(promises).map(|member| member.name).collect())
-}
-
-/// Finds a toolchain, installing what may be installed.
-fn toolchain(project: &Project, wanted: Option<Toolchain>) -> Result<Toolchain, Failure> {
-    if wanted != Some(Toolchain::Debian) {
-        if has_target(project) || add_target(project) {
-            return Ok(Toolchain::Rustup);
-        }
-        if wanted == Some(Toolchain::Rustup) || !packages::is_debian() {
-            return Err(Failure::new(format!(
-                "this toolchain cannot build for {TARGET}; install that target, with `rustup \
-                 target add {TARGET}` for example"
-            )));
-        }
-        println!("rustup cannot add {TARGET} here; Debian's packages can do the build instead");
-    }
-    packages::ensure(DEBIAN_PACKAGES)?;
-    Ok(Toolchain::Debian)
-}
-
-/// Asks rustup for the target and looks whether the compiler in use has it now.
-fn add_target(project: &Project) -> bool {
-    let mut command = process::Command::new("rustup");
-    command.current_dir(&project.root).args(["target", "add", TARGET]);
-    match run_within(&mut command, RUSTUP_LIMIT) {
-        Ok(()) => has_target(project),
-        Err(failure) => {
-            println!("{failure}");
-            false
-        }
-    }
-}
-
-/// Whether the compiler in use has a standard library for the target.
-fn has_target(project: &Project) -> bool {
-    let mut command = process::Command::new("rustc");
-    command.current_dir(&project.root).args(["--print", "target-libdir", "--target", TARGET]);
-    output(&mut command).is_ok_and(|folder| Path::new(folder.trim()).is_dir())
-}
-
-/// Debian's cargo, building the standard library from source in a folder of its own.
-fn debian_build(project: &Project) -> process::Command {
-    let mut command = process::Command::new("/usr/bin/cargo");
-    command.current_dir(&project.root);
-    // What the calling toolchain set for itself does not fit this one.
-    for variable in ["CARGO", "LD_LIBRARY_PATH", "RUSTUP_TOOLCHAIN", "RUSTFLAGS"] {
-        command.env_remove(variable);
-    }
-    command
-        .env("RUSTC", "/usr/bin/rustc")
-        // Building the standard library is not stable yet, and Debian's compiler is a stable one.
-        .env("RUSTC_BOOTSTRAP", "1")
-        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", "wasm-ld")
-        .env("CARGO_TARGET_DIR", project.target.join("wasm-debian"))
-        .args(["build", "-Zbuild-std=std,panic_abort"])
-        // Debian's version may lag behind ours; what it truly cannot build, it will say.
-        .arg("--ignore-rust-version");
-    command
 }

@@ -1,4 +1,4 @@
-//! The first page: its packages, its types, its bundle.
+//! The pages: their packages, their types, their bundle.
 
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsString;
@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process;
 
-use super::{Command, no_arguments};
+use super::{Command, no_arguments, wasm};
 use crate::failure::{Failure, Outcome};
 use crate::packages::{self, Package};
 use crate::process::{find_program, run};
@@ -14,32 +14,51 @@ use crate::project::Project;
 
 pub const COMMAND: Command = Command {
     name: "web",
-    summary: "Builds the page that the server shows.",
+    summary: "Builds the pages that the server shows.",
     help: "
 Usage: cargo xtask web
 
-Installs the page's packages as its lock file names them, checks its types and
-bundles it into web/dist, from where the server's build takes it in. What is up
-to date is left alone.",
+Installs the pages' packages as their lock file names them, checks their types
+and bundles them into web/dist, from where the server's build takes them in.
+What is up to date is left alone.",
     run: run_command,
 };
 
-/// What builds the page.
+/// What builds the pages.
 pub const PACKAGES: &[Package] = &[
     Package {
         debian: "nodejs",
-        purpose: "Node.js 20 or newer, which builds the page and runs its tests",
+        purpose: "Node.js 20 or newer, which builds the pages and runs their tests",
         present: || find_program("node").is_some(),
     },
     Package {
         debian: "npm",
-        purpose: "npm, which installs the page's packages",
+        purpose: "npm, which installs the pages' packages",
         present: || find_program("npm").is_some(),
     },
 ];
 
 /// What the bundle is made from; a folder stands for all that is in it.
-const SOURCES: &[&str] = &["src", "index.html", "icon.svg", "build.mjs", "tsconfig.json", "package.json", LOCK];
+const SOURCES: &[&str] = &[
+    "src",
+    "index.html",
+    "arena/index.html",
+    "outpost/index.html",
+    "sandbox/index.html",
+    "docs/page.html",
+    "icon.svg",
+    "build.mjs",
+    "book.mjs",
+    "tsconfig.json",
+    "package.json",
+    LOCK,
+    "../docs",
+    "../ARCHITECTURE.md",
+    "../WIRE_FORMAT.md",
+    "../sdk/typescript/src",
+    "../sdk/typescript/wasm",
+    "../games/outpost/web/pkg",
+];
 
 const LOCK: &str = "package-lock.json";
 
@@ -54,13 +73,14 @@ fn run_command(project: &Project, arguments: Vec<OsString>) -> Outcome {
     build(project)
 }
 
-/// Builds the page, unless it is up to date.
+/// Builds the pages, unless they are up to date.
 pub fn build(project: &Project) -> Outcome {
     install(project)?;
+    wasm::modules(project)?;
     let folder = folder(project);
     let sources = fingerprint(&folder, SOURCES)?;
     if is_stamped(&folder.join(BUILT), &sources) {
-        println!("web: the page is up to date");
+        println!("web: the pages are up to date");
         return Ok(());
     }
     run(npm(project).args(["run", "--silent", "check"]))?;
@@ -68,7 +88,7 @@ pub fn build(project: &Project) -> Outcome {
     stamp(&folder.join(BUILT), &sources)
 }
 
-/// Installs the page's packages, unless they are those of the lock file already.
+/// Installs the pages' packages, unless they are those of the lock file already.
 fn install(project: &Project) -> Outcome {
     packages::ensure(PACKAGES)?;
     let folder = folder(project);
@@ -81,7 +101,7 @@ fn install(project: &Project) -> Outcome {
     stamp(&folder.join(INSTALLED), &lock)
 }
 
-/// Where the page's sources lie.
+/// Where the pages' sources lie.
 pub fn folder(project: &Project) -> PathBuf {
     project.root.join("web")
 }
@@ -93,7 +113,7 @@ fn npm(project: &Project) -> process::Command {
 }
 
 /// A hash over the names and the contents of files.
-fn fingerprint(folder: &Path, sources: &[&str]) -> Result<String, Failure> {
+pub fn fingerprint(folder: &Path, sources: &[&str]) -> Result<String, Failure> {
     let mut files = Vec::new();
     for source in sources {
         collect(&folder.join(source), &mut files)?;
@@ -120,11 +140,11 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Outcome {
     Ok(())
 }
 
-fn is_stamped(path: &Path, fingerprint: &str) -> bool {
+pub fn is_stamped(path: &Path, fingerprint: &str) -> bool {
     std::fs::read_to_string(path).is_ok_and(|stamped| stamped == fingerprint)
 }
 
-fn stamp(path: &Path, fingerprint: &str) -> Outcome {
+pub fn stamp(path: &Path, fingerprint: &str) -> Outcome {
     std::fs::write(path, fingerprint).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }
 
@@ -150,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_or_renamed_source_makes_the_page_out_of_date() {
+    fn a_changed_or_renamed_source_makes_the_pages_out_of_date() {
         let folder = Folder::new("fingerprint");
         let file = folder.0.join("src/main.ts");
         std::fs::write(&file, "one").unwrap();

@@ -4,11 +4,12 @@
 mod recovery;
 mod sign_in;
 
-use super::{Call, Desk, Routes, Serve};
+use super::{Call, Desk, Preset, Routes, Serve};
 use aether_messages::api::{self, AccountDevice, GetUsersRequest, UpdateAccountRequest, Users};
 use aether_messages::operation::{DeleteAccount, GetAccount, GetUsers, UpdateAccount};
 use aether_messages::{Empty, timestamp};
 use aether_services::Refusal;
+use aether_services::account::operation::{AccountExport, ExportAccount};
 use aether_services::account::{Account, Update, User, provider};
 use http::Method;
 use uuid::Uuid;
@@ -18,14 +19,17 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .address::<GetAccount>(Method::GET, "/v2/account")
         .body::<UpdateAccount>(Method::PUT, "/v2/account")
         .address::<DeleteAccount>(Method::DELETE, "/v2/account")
+        .address::<ExportAccount>(Method::GET, "/v2/account/export")
         .address::<GetUsers>(Method::GET, "/v2/user")
         .with(sign_in::routes)
         .with(recovery::routes)
 }
 
 impl Serve for GetAccount {
+    const PRESET: Preset = Preset::Read;
+
     async fn serve(desk: &Desk, call: &Call, _: Empty) -> Result<api::Account, Refusal> {
-        desk.services().accounts.account(call.identity()?.user).await.map(account)
+        desk.services().accounts.account(call.identity()?.user).await.map(|found| account(desk, found))
     }
 }
 
@@ -46,17 +50,30 @@ impl Serve for UpdateAccount {
 }
 
 impl Serve for DeleteAccount {
+    const PRESET: Preset = Preset::Expensive;
+
     async fn serve(desk: &Desk, call: &Call, _: Empty) -> Result<Empty, Refusal> {
         desk.services().accounts.delete(call.identity()?.user).await?;
         Ok(Empty::default())
     }
 }
 
+impl Serve for ExportAccount {
+    const PRESET: Preset = Preset::Expensive;
+
+    async fn serve(desk: &Desk, call: &Call, _: Empty) -> Result<AccountExport, Refusal> {
+        let document = desk.services().accounts.export(call.identity()?.user).await?;
+        Ok(AccountExport { document: document.to_string() })
+    }
+}
+
 impl Serve for GetUsers {
+    const PRESET: Preset = Preset::Read;
+
     async fn serve(desk: &Desk, _: &Call, request: GetUsersRequest) -> Result<Users, Refusal> {
         let ids = request.ids.iter().map(|id| user_id(id)).collect::<Result<Vec<Uuid>, Refusal>>()?;
         let users = desk.services().accounts.users(ids, request.usernames, request.facebook_ids).await?;
-        Ok(Users { users: users.into_iter().map(user).collect() })
+        Ok(Users { users: users.into_iter().map(|found| user(desk, found)).collect() })
     }
 }
 
@@ -66,7 +83,7 @@ pub(super) fn user_id(text: &str) -> Result<Uuid, Refusal> {
 }
 
 /// A user as clients know them.
-pub(super) fn user(user: User) -> api::User {
+pub(super) fn user(desk: &Desk, user: User) -> api::User {
     let User { mut identities, .. } = user;
     let mut identity = |provider| identities.remove(provider).unwrap_or_default();
     api::User {
@@ -84,17 +101,17 @@ pub(super) fn user(user: User) -> api::User {
         location: user.location,
         timezone: user.timezone,
         metadata: user.metadata,
-        online: false,
+        online: desk.is_online(user.id),
         edge_count: i32::try_from(user.edge_count).unwrap_or(i32::MAX),
         create_time: Some(timestamp(user.created_at)),
         update_time: Some(timestamp(user.updated_at)),
     }
 }
 
-fn account(account: Account) -> api::Account {
+fn account(desk: &Desk, account: Account) -> api::Account {
     let devices = account.devices.into_iter().map(|id| AccountDevice { id, ..AccountDevice::default() });
     api::Account {
-        user: Some(user(account.user)),
+        user: Some(user(desk, account.user)),
         wallet: account.wallet,
         email: account.email.unwrap_or_default(),
         devices: devices.collect(),

@@ -10,7 +10,23 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// A refusal on its way to the client.
 #[derive(Debug)]
-pub(crate) struct Refused(pub Refusal);
+pub(crate) struct Refused {
+    status: StatusCode,
+    pub refusal: Refusal,
+}
+
+impl Refused {
+    /// A refusal with a status that its code alone does not say.
+    pub fn with_status(status: StatusCode, refusal: Refusal) -> Refused {
+        Refused { status, refusal }
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Refused {
+        Refused { status: status(refusal.code), refusal }
+    }
+}
 
 #[derive(Serialize)]
 struct Shown<'a> {
@@ -20,9 +36,12 @@ struct Shown<'a> {
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let Refused(refusal) = self;
+        let Refused { status, refusal } = self;
         let shown = Shown { code: refusal.code as u8, message: &refusal.message };
-        let mut response = json(status(refusal.code), &shown);
+        let mut response = json(status, &shown);
+        if let Some(seconds) = refusal.retry_after_seconds {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
         if refusal.code == Code::Unauthenticated
             && let Ok(value) = HeaderValue::from_str(&refusal.message)
         {

@@ -1,6 +1,6 @@
 //! Leaderboards: writing, deleting and listing records.
 
-use super::{Call, Desk, Routes, Serve};
+use super::{Call, Desk, Preset, Routes, Serve};
 use aether_messages::api::write_leaderboard_record_request::LeaderboardRecordWrite;
 use aether_messages::api::{
     DeleteLeaderboardRecordRequest, LeaderboardRecord, LeaderboardRecordList, ListLeaderboardRecordsAroundOwnerRequest,
@@ -56,6 +56,8 @@ impl Serve for DeleteLeaderboardRecord {
 }
 
 impl Serve for ListLeaderboardRecords {
+    const PRESET: Preset = Preset::Read;
+
     async fn serve(
         desk: &Desk,
         _: &Call,
@@ -70,6 +72,8 @@ impl Serve for ListLeaderboardRecords {
 }
 
 impl Serve for ListLeaderboardRecordsAroundOwner {
+    const PRESET: Preset = Preset::Read;
+
     async fn serve(
         desk: &Desk,
         _: &Call,

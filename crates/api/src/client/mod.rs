@@ -1,7 +1,7 @@
 //! The client API: what game clients ask over HTTP, by the protocol that existing client SDKs speak.
 //!
 //! An operation is declared in [`aether_messages::operation`], or where the protocol has nothing of it, as in
-//! [`aether_services::account::operation`]; here it is given what it does (`Serve`) and one or more
+//! [`aether_services::profile::operation`]; here it is given what it does (`Serve`) and one or more
 //! routes (`Routes`). Everything in between is the same for all: who asks, how often, reading the request, hooks,
 //! writing the answer.
 
@@ -9,6 +9,7 @@ mod access;
 mod account;
 mod answer;
 mod event;
+mod figures;
 mod leaderboard;
 mod openapi;
 mod profile;
@@ -20,15 +21,17 @@ mod session;
 mod storage;
 
 pub use access::Keys;
-pub use rate::{RateSettings, Rates};
+pub use rate::{Preset, RateSettings, Rates};
 pub(crate) use routes::{Routes, Serve};
 
 use crate::peer::{Peer, PeerAddress, TrustedProxies};
+use aether_metrics::Registry;
 use aether_services::{Caller, Context, Identity, Refusal, Services, refusal};
 use axum::Router;
 use axum::routing::get;
 use http::HeaderMap;
 use std::sync::Arc;
+use uuid::Uuid;
 
 /// What the operations work with.
 #[derive(Clone)]
@@ -39,7 +42,12 @@ struct Inner {
     keys: Keys,
     rates: Rates,
     proxies: Arc<TrustedProxies>,
+    registry: Registry,
+    is_online: IsOnline,
 }
+
+/// Tells whether a user is connected.
+type IsOnline = Box<dyn Fn(Uuid) -> bool + Send + Sync>;
 
 /// One call of an operation.
 pub(crate) struct Call {
@@ -48,10 +56,37 @@ pub(crate) struct Call {
 }
 
 impl Desk {
-    /// A desk before these services.
+    /// A desk before these services, that counts what is asked of it.
     #[must_use]
-    pub fn new(services: Arc<Services>, keys: Keys, rates: Rates, proxies: Arc<TrustedProxies>) -> Desk {
-        Desk(Arc::new(Inner { services, keys, rates, proxies }))
+    pub fn new(
+        services: Arc<Services>,
+        keys: Keys,
+        rates: Rates,
+        proxies: Arc<TrustedProxies>,
+        registry: &Registry,
+    ) -> Desk {
+        let (registry, is_online) = (registry.clone(), Box::new(|_| false) as IsOnline);
+        Desk(Arc::new(Inner { services, keys, rates, proxies, registry, is_online }))
+    }
+
+    /// The same where it is known which users are connected.
+    ///
+    /// # Panics
+    /// If the desk is in use already.
+    #[must_use]
+    pub fn with_presence(mut self, is_online: impl Fn(Uuid) -> bool + Send + Sync + 'static) -> Desk {
+        let inner = Arc::get_mut(&mut self.0).expect("a desk is complete before it is used");
+        inner.is_online = Box::new(is_online);
+        self
+    }
+
+    fn registry(&self) -> &Registry {
+        &self.0.registry
+    }
+
+    /// Whether a user is connected.
+    fn is_online(&self, user: Uuid) -> bool {
+        (self.0.is_online)(user)
     }
 
     pub(crate) fn services(&self) -> &Services {
@@ -78,6 +113,12 @@ impl Call {
 /// All routes of the client API, behind one desk; to be part of a router of any state.
 pub fn router<S: Clone + Send + Sync + 'static>(desk: Desk) -> Router<S> {
     routes().described().into_router(desk)
+}
+
+/// The names of all operations that are served, each with what kind of work it is.
+#[must_use]
+pub fn operations() -> Vec<(&'static str, Preset)> {
+    routes().table.iter().map(|route| (route.operation, route.preset)).collect()
 }
 
 fn routes() -> Routes {

@@ -8,13 +8,14 @@ mod schema;
 use super::access::Access;
 use super::query::PAIRS_MAX;
 use super::routes::{Route, Routes, Source};
-use axum::body::Bytes;
+use crate::encoding::Document;
 use axum::routing::get;
-use http::{Method, header};
+use http::{HeaderMap, Method, header};
 use own::Own;
 use schema::{Definitions, Field};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Where the description is.
 const PATH: &str = "/openapi.json";
@@ -22,8 +23,8 @@ const PATH: &str = "/openapi.json";
 impl Routes {
     /// Adds the route of the description of all routes before it.
     pub(super) fn described(self) -> Routes {
-        let document = Bytes::from(document(&self.table).to_string());
-        self.own(PATH, get(async move || ([(header::CONTENT_TYPE, "application/json")], document)))
+        let document = Arc::new(Document::json(document(&self.table).to_string()));
+        self.own(PATH, get(async move |headers: HeaderMap| document.answer(headers.get(header::ACCEPT_ENCODING))))
     }
 }
 
@@ -42,7 +43,9 @@ fn document(table: &[Route]) -> Value {
             "title": "Aether client API",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "What game clients ask. Fields at their zero value are left out of answers; numbers of 64 \
-                bits are text. Fields are also read in lowerCamelCase, and unknown ones are ignored.",
+                bits are text. Fields are also read in lowerCamelCase, and unknown ones are ignored. Bodies may be \
+                compressed by gzip or deflate. What is asked too often is refused with 429 and Retry-After; \
+                x-rate-preset says what is counted together.",
         },
         "servers": [{ "url": "/" }],
         "paths": paths,
@@ -106,7 +109,9 @@ impl Writer {
             in_address.iter().map(|field| parameter(route.path, &field.name, &field.schema)).collect();
         let answer = self.definitions.reference(answer);
         let id = self.id(route.operation);
-        operation(id, (route.path, Some(route.access)), parameters, body, answer)
+        let mut written = operation(id, (route.path, Some(route.access)), parameters, body, answer);
+        written["x-rate-preset"] = json!(route.preset.name());
+        written
     }
 
     /// The name of an operation; a second route to it has a number behind it.
@@ -120,10 +125,7 @@ impl Writer {
 }
 
 fn own_operation(own: &Own) -> Value {
-    let names = own.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let text = json!({ "type": "string" });
-    let parameters = names.map(|name| parameter(own.path, name, &text)).collect();
-    operation(own.id.to_owned(), (own.path, own.access), parameters, own.body.clone(), own.answer.clone())
+    operation(own.id.to_owned(), (own.path, None), Vec::new(), None, json!({ "type": "object" }))
 }
 
 fn operation(

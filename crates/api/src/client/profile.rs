@@ -1,4 +1,5 @@
-//! Profiles: the characters of the user who asks. The protocol has nothing of this, so these routes are our own.
+//! Profiles: the characters of the user who asks. The protocol has nothing of this, so these operations are our own, and so
+//! are their messages, in [`operation`](aether_services::profile::operation).
 //!
 //! | route | body | answer |
 //! | --- | --- | --- |
@@ -9,116 +10,56 @@
 //! | `POST /v2/profile/{id}/select` | | the profile, which is active now |
 //!
 //! A profile is `{"id": text, "name": text, "data": object, "active": boolean, "create_time": time, "update_time": time}`,
-//! with all fields always there. Refusals are those of all operations.
+//! with all fields always there.
 
-use super::access::Access;
-use super::answer::{Refused, answer};
-use super::routes::{read_body, read_json};
-use super::{Desk, Routes};
-use aether_messages::timestamp;
+use super::{Call, Desk, Preset, Routes, Serve};
+use aether_messages::Empty;
 use aether_services::Refusal;
-use aether_services::profile::{NewProfile, Profile, ProfileChange};
-use axum::RequestExt as _;
-use axum::extract::{RawPathParams, Request, State};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodFilter, MethodRouter, on};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use aether_services::profile::operation::{
+    ActiveProfile, CreateProfile, CreateProfileRequest, DeleteProfile, ListProfiles, ProfileList, ProfileRequest,
+    SelectProfile, ShownProfile, UpdateProfile, UpdateProfileRequest,
+};
+use http::Method;
 
 pub(super) fn routes(routes: Routes) -> Routes {
-    let list_and_create = handler(MethodFilter::GET, Act::List).merge(handler(MethodFilter::POST, Act::Create));
-    let update_and_delete = handler(MethodFilter::PUT, Act::Update).merge(handler(MethodFilter::DELETE, Act::Delete));
     routes
-        .own("/v2/profile", list_and_create)
-        .own("/v2/profile/{id}", update_and_delete)
-        .own("/v2/profile/{id}/select", handler(MethodFilter::POST, Act::Select))
+        .address::<ListProfiles>(Method::GET, "/v2/profile")
+        .body::<CreateProfile>(Method::POST, "/v2/profile")
+        .field::<UpdateProfile, _>(Method::PUT, "/v2/profile/{id}", |to, body| to.profile = Some(body))
+        .address::<DeleteProfile>(Method::DELETE, "/v2/profile/{id}")
+        .address::<SelectProfile>(Method::POST, "/v2/profile/{id}/select")
 }
 
-/// What is done.
-#[derive(Clone, Copy)]
-enum Act {
-    List,
-    Create,
-    Update,
-    Delete,
-    Select,
-}
+impl Serve for ListProfiles {
+    const PRESET: Preset = Preset::Read;
 
-/// The fields of all bodies.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Fields {
-    id: Option<String>,
-    name: Option<String>,
-    data: Option<Map<String, Value>>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Answer {
-    List { active: String, profiles: Vec<Shown> },
-    One(Shown),
-    Active { active: String },
-}
-
-#[derive(Serialize)]
-struct Shown {
-    id: String,
-    name: String,
-    data: Map<String, Value>,
-    active: bool,
-    create_time: String,
-    update_time: String,
-}
-
-fn handler(method: MethodFilter, act: Act) -> MethodRouter<Desk> {
-    on(method, async move |State(desk): State<Desk>, request: Request| -> Response {
-        match act.run(&desk, request).await {
-            Ok(done) => answer(&done),
-            Err(refusal) => Refused(refusal).into_response(),
-        }
-    })
-}
-
-impl Act {
-    async fn run(self, desk: &Desk, mut request: Request) -> Result<Answer, Refusal> {
-        let call = desk.receive(Access::User, &request)?;
-        let user = call.identity()?.user;
-        let path = request.extract_parts::<RawPathParams>().await.ok();
-        let named = path.iter().flat_map(RawPathParams::iter).find(|(name, _)| *name == "id");
-        let id = named.map_or("", |(_, id)| id);
-        let fields: Fields = read_json(&read_body(request.into_body()).await?)?;
-        let data = fields.data.map(|data| Value::Object(data).to_string());
-        let profiles = &desk.services().profiles;
-        Ok(match self {
-            Act::List => list(profiles.list(user).await?),
-            Act::Create => {
-                let name = fields.name.ok_or_else(|| Refusal::invalid("A profile needs a name."))?;
-                Answer::One(shown(profiles.create(user, NewProfile { id: fields.id, name, data }).await?))
-            }
-            Act::Update => {
-                let change = ProfileChange { name: fields.name, data };
-                Answer::One(shown(profiles.update(user, id, change).await?))
-            }
-            Act::Delete => Answer::Active { active: profiles.delete(user, id).await?.id },
-            Act::Select => Answer::One(shown(profiles.select(user, id).await?)),
-        })
+    async fn serve(desk: &Desk, call: &Call, _: Empty) -> Result<ProfileList, Refusal> {
+        desk.services().profiles.list(call.identity()?.user).await.map(Into::into)
     }
 }
 
-fn list(profiles: Vec<Profile>) -> Answer {
-    let active = profiles.iter().find(|profile| profile.is_active).map(|profile| profile.id.clone());
-    Answer::List { active: active.unwrap_or_default(), profiles: profiles.into_iter().map(shown).collect() }
+impl Serve for CreateProfile {
+    async fn serve(desk: &Desk, call: &Call, request: CreateProfileRequest) -> Result<ShownProfile, Refusal> {
+        desk.services().profiles.create(call.identity()?.user, request.into()).await.map(Into::into)
+    }
 }
 
-fn shown(profile: Profile) -> Shown {
-    Shown {
-        id: profile.id,
-        name: profile.name,
-        // What was stored is an object, unless someone changed it past the server.
-        data: serde_json::from_str(&profile.data).unwrap_or_default(),
-        active: profile.is_active,
-        create_time: timestamp(profile.created_at_ms).to_string(),
-        update_time: timestamp(profile.updated_at_ms).to_string(),
+impl Serve for UpdateProfile {
+    async fn serve(desk: &Desk, call: &Call, request: UpdateProfileRequest) -> Result<ShownProfile, Refusal> {
+        let (user, change) = (call.identity()?.user, request.profile.unwrap_or_default().into());
+        desk.services().profiles.update(user, &request.id, change).await.map(Into::into)
+    }
+}
+
+impl Serve for DeleteProfile {
+    async fn serve(desk: &Desk, call: &Call, request: ProfileRequest) -> Result<ActiveProfile, Refusal> {
+        let active = desk.services().profiles.delete(call.identity()?.user, &request.id).await?;
+        Ok(ActiveProfile { active: active.id })
+    }
+}
+
+impl Serve for SelectProfile {
+    async fn serve(desk: &Desk, call: &Call, request: ProfileRequest) -> Result<ShownProfile, Refusal> {
+        desk.services().profiles.select(call.identity()?.user, &request.id).await.map(Into::into)
     }
 }

@@ -1,6 +1,6 @@
 //! Purchases and subscriptions.
 
-use super::{Call, Desk, Routes, Serve};
+use super::{Call, Desk, Preset, Routes, Serve};
 use aether_messages::api::{
     GetSubscriptionRequest, ListSubscriptionsRequest, SubscriptionList, ValidatePurchaseAppleRequest,
     ValidatePurchaseFacebookInstantRequest, ValidatePurchaseGoogleRequest, ValidatePurchaseHuaweiRequest,
@@ -32,6 +32,8 @@ pub(super) fn routes(routes: Routes) -> Routes {
 }
 
 impl Serve for ValidatePurchaseApple {
+    const PRESET: Preset = Preset::Expensive;
+
     async fn serve(
         desk: &Desk,
         call: &Call,
@@ -42,6 +44,8 @@ impl Serve for ValidatePurchaseApple {
 }
 
 impl Serve for ValidatePurchaseFacebookInstant {
+    const PRESET: Preset = Preset::Expensive;
+
     async fn serve(
         desk: &Desk,
         call: &Call,
@@ -52,6 +56,8 @@ impl Serve for ValidatePurchaseFacebookInstant {
 }
 
 impl Serve for ValidatePurchaseGoogle {
+    const PRESET: Preset = Preset::Expensive;
+
     async fn serve(
         desk: &Desk,
         call: &Call,
@@ -62,6 +68,8 @@ impl Serve for ValidatePurchaseGoogle {
 }
 
 impl Serve for ValidatePurchaseHuawei {
+    const PRESET: Preset = Preset::Expensive;
+
     async fn serve(
         desk: &Desk,
         call: &Call,
@@ -73,6 +81,8 @@ impl Serve for ValidatePurchaseHuawei {
 }
 
 impl Serve for ValidateSubscriptionApple {
+    const PRESET: Preset = Preset::Expensive;
+
     async fn serve(
         desk: &Desk,
         call: &Call,
@@ -83,6 +93,8 @@ impl Serve for ValidateSubscriptionApple {
 }
 
 impl Serve for ValidateSubscriptionGoogle {
+    const PRESET: Preset = Preset::Expensive;
+
     async fn serve(
         desk: &Desk,
         call: &Call,
@@ -93,6 +105,8 @@ impl Serve for ValidateSubscriptionGoogle {
 }
 
 impl Serve for GetSubscription {
+    const PRESET: Preset = Preset::Read;
+
     async fn serve(
         desk: &Desk,
         call: &Call,
@@ -104,13 +118,15 @@ impl Serve for GetSubscription {
 }
 
 impl Serve for ListSubscriptions {
+    const PRESET: Preset = Preset::Read;
+
     async fn serve(desk: &Desk, call: &Call, request: ListSubscriptionsRequest) -> Result<SubscriptionList, Refusal> {
         let (user, limit) = (call.identity()?.user, request.limit.unwrap_or(LIST_DEFAULT));
         let page = desk.services().purchases.subscriptions(user, limit, &request.cursor).await?;
         Ok(SubscriptionList {
             validated_subscriptions: page.entries.into_iter().map(subscription).collect(),
             cursor: page.cursor,
-            prev_cursor: String::new(),
+            prev_cursor: page.prev_cursor,
         })
     }
 }

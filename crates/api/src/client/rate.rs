@@ -1,7 +1,8 @@
-//! How often someone may ask: by account once they are signed in, by network before.
+//! How often someone may ask: by account once they are signed in, by network before; of all operations together, and of
+//! each kind of them.
 
 use aether_net::{Bucket, Rate, network_of};
-use aether_services::{Caller, Refusal, refusal};
+use aether_services::{Caller, Code, Refusal};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
@@ -14,22 +15,41 @@ const SHARDS: usize = 16;
 /// Entries of a part. Beyond, it begins anew: those who were near their limit get a fresh start, and memory stays.
 const SHARD_MAX: usize = 16_384;
 
+/// What kind of work an operation is, and so how often one may ask for those of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Preset {
+    /// Reads a little.
+    Read,
+    /// Writes a little.
+    Write,
+    /// Lets someone in, or takes a code.
+    Login,
+    /// Asks another service, hashes a password, or goes through all that someone has.
+    Expensive,
+}
+
 /// How often one may ask; no limit where there is none.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RateSettings {
-    /// Of an account.
+    /// For everything together, of an account.
     pub account: Option<Rate>,
-    /// Of a network, without being signed in.
+    /// For everything together, of a network without being signed in.
     pub stranger: Option<Rate>,
+    /// For the operations of each kind together, in the order of [`Preset::ALL`].
+    pub presets: [Option<Rate>; 4],
+    /// For single operations, by their names, in the place of their preset.
+    pub operations: HashMap<String, Option<Rate>>,
 }
 
 /// Counts who asks how often.
 pub struct Rates {
     settings: RateSettings,
-    began: Instant,
+    now: Box<dyn Fn() -> Duration + Send + Sync>,
     hasher: RandomState,
-    shards: Vec<Mutex<HashMap<Who, Bucket>>>,
+    shards: Vec<Mutex<Table>>,
 }
+
+type Table = HashMap<(Who, What), Bucket>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Who {
@@ -37,50 +57,167 @@ enum Who {
     Network(IpAddr),
 }
 
+/// What is counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum What {
+    Everything,
+    Preset(Preset),
+    Operation(&'static str),
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Preset; 4] = [Preset::Read, Preset::Write, Preset::Login, Preset::Expensive];
+
+    /// Its name in the configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Preset::Read => "read",
+            Preset::Write => "write",
+            Preset::Login => "login",
+            Preset::Expensive => "expensive",
+        }
+    }
+
+    /// What a public server allows if nothing else is set. Clients read much at once when they start.
+    #[must_use]
+    pub fn usual(self) -> Rate {
+        match self {
+            Preset::Read => Rate { per_second: 100, burst: 100 },
+            Preset::Write => Rate::STANDARD,
+            // Players behind one router are one network.
+            Preset::Login => Rate { per_second: 20, burst: 100 },
+            Preset::Expensive => Rate::STRICT,
+        }
+    }
+}
+
 impl Rates {
     /// With these limits.
     #[must_use]
     pub fn new(settings: RateSettings) -> Rates {
-        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Rates { settings, began: Instant::now(), hasher: RandomState::new(), shards }
+        let began = Instant::now();
+        Rates::with_time(settings, move || began.elapsed())
     }
 
-    /// Counts a request; refuses it if there were too many.
-    pub(super) fn take(&self, caller: &Caller, address: IpAddr) -> Result<(), Refusal> {
-        let (who, rate) = match caller {
+    /// With these limits, and a time that goes as it is told to.
+    #[must_use]
+    pub fn with_time(settings: RateSettings, now: impl Fn() -> Duration + Send + Sync + 'static) -> Rates {
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Rates { settings, now: Box::new(now), hasher: RandomState::new(), shards }
+    }
+
+    /// Counts a request for an operation; refuses it if there were too many.
+    pub(super) fn take(
+        &self,
+        caller: &Caller,
+        address: IpAddr,
+        (operation, preset): (&'static str, Preset),
+    ) -> Result<(), Refusal> {
+        let (who, everything) = match caller {
             Caller::Server => return Ok(()),
             Caller::User(identity) => (Who::Account(identity.user), self.settings.account),
             Caller::Stranger => (Who::Network(network_of(address)), self.settings.stranger),
         };
-        match rate {
-            Some(rate) if !self.may(who, rate, self.began.elapsed()) => Err(refusal::TOO_OFTEN),
-            _ => Ok(()),
-        }
+        let (what, rate) = match self.settings.operations.get(operation) {
+            Some(rate) => (What::Operation(operation), *rate),
+            None => (What::Preset(preset), self.settings.presets[preset as usize]),
+        };
+        // The narrow limit first: what it refuses is not counted by the wide one.
+        self.count((who, what), rate)?;
+        self.count((who, What::Everything), everything)
     }
 
-    fn may(&self, who: Who, rate: Rate, now: Duration) -> bool {
-        let shard = &self.shards[self.hasher.hash_one(who) as usize % SHARDS];
+    fn count(&self, key: (Who, What), rate: Option<Rate>) -> Result<(), Refusal> {
+        let Some(rate) = rate else { return Ok(()) };
+        let now = (self.now)();
+        let shard = &self.shards[self.hasher.hash_one(key.0) as usize % SHARDS];
         let mut buckets = shard.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= SHARD_MAX {
             buckets.clear();
         }
-        buckets.entry(who).or_insert_with(|| Bucket::new(rate, now)).take(now)
+        let bucket = buckets.entry(key).or_insert_with(|| Bucket::new(rate, now));
+        if bucket.take(now) { Ok(()) } else { Err(too_often(key.1, bucket.wait())) }
     }
+}
+
+fn too_often(what: What, wait: Duration) -> Refusal {
+    let seconds = u32::try_from(wait.as_secs_f64().ceil() as u64).unwrap_or(u32::MAX).max(1);
+    let of = match what {
+        What::Everything => String::new(),
+        What::Preset(preset) => format!(" of the kind {:?}", preset.name()),
+        What::Operation(operation) => format!(" for {operation}"),
+    };
+    let plural = if seconds == 1 { "" } else { "s" };
+    let sentence = format!("Too many requests{of}. Try again in {seconds} second{plural}.");
+    Refusal::with(Code::ResourceExhausted, sentence).retry_after(seconds)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    const SLOW: Option<Rate> = Some(Rate { per_second: 10, burst: 2 });
+
+    /// Limits at a time in milliseconds that is set by hand.
+    fn rates(settings: RateSettings) -> (Rates, Arc<AtomicU64>) {
+        let time = Arc::new(AtomicU64::new(1_000));
+        let clock = Arc::clone(&time);
+        (Rates::with_time(settings, move || Duration::from_millis(clock.load(Ordering::Relaxed))), time)
+    }
+
+    fn account(number: u128) -> Who {
+        Who::Account(Uuid::from_u128(number))
+    }
 
     #[test]
     fn each_has_a_limit_of_their_own_and_time_heals() {
-        let rates = Rates::new(RateSettings::default());
-        let rate = Rate { per_second: 10, burst: 2 };
-        let (one, other) = (Who::Account(Uuid::from_u128(1)), Who::Account(Uuid::from_u128(2)));
-        let at = Duration::from_secs(1);
-        assert!(rates.may(one, rate, at) && rates.may(one, rate, at));
-        assert!(!rates.may(one, rate, at), "the burst is used up");
-        assert!(rates.may(other, rate, at), "another is not concerned");
-        assert!(rates.may(one, rate, at + Duration::from_millis(150)));
+        let (rates, time) = rates(RateSettings::default());
+        let (one, other) = ((account(1), What::Everything), (account(2), What::Everything));
+        assert!(rates.count(one, SLOW).is_ok() && rates.count(one, SLOW).is_ok());
+        assert!(rates.count(one, SLOW).is_err(), "the burst is used up");
+        assert!(rates.count(other, SLOW).is_ok(), "another is not concerned");
+        time.fetch_add(150, Ordering::Relaxed);
+        assert!(rates.count(one, SLOW).is_ok());
+    }
+
+    #[test]
+    fn a_refusal_says_when_to_try_again() {
+        let (rates, _) = rates(RateSettings::default());
+        let slowest = Some(Rate { per_second: 1, burst: 1 });
+        rates.count((account(1), What::Operation("Event")), slowest).expect("it is the first");
+        let refusal = rates.count((account(1), What::Operation("Event")), slowest).expect_err("it is the second");
+        assert_eq!(refusal.message, "Too many requests for Event. Try again in 1 second.");
+        assert_eq!(refusal.retry_after_seconds, Some(1));
+    }
+
+    #[test]
+    fn an_operation_of_its_own_limit_is_not_counted_with_its_preset() {
+        let mut settings = RateSettings { presets: [SLOW; 4], ..RateSettings::default() };
+        settings.operations.insert("Event".to_owned(), Some(Rate { per_second: 10, burst: 3 }));
+        settings.operations.insert("GetUsers".to_owned(), None);
+        let (rates, _) = rates(settings);
+        let address = IpAddr::from([192, 0, 2, 1]);
+        let taken = |operation, preset| {
+            let ask = |_: &i32| rates.take(&Caller::Stranger, address, (operation, preset)).is_ok();
+            (0..10).filter(ask).count()
+        };
+        assert_eq!(taken("Event", Preset::Write), 3);
+        assert_eq!(taken("GetUsers", Preset::Read), 10);
+        assert_eq!(taken("GetAccount", Preset::Read), 2);
+        assert_eq!(taken("ListStorageObjects", Preset::Read), 0, "those of a kind share");
+        assert_eq!(taken("LinkDevice", Preset::Write), 2, "those of another do not");
+    }
+
+    #[test]
+    fn the_table_of_those_who_ask_is_bounded() {
+        let (rates, _) = rates(RateSettings::default());
+        for number in 0..(2 * SHARDS * SHARD_MAX) as u128 {
+            rates.count((account(number), What::Everything), SLOW).expect("each asks once");
+        }
+        assert!(rates.shards.iter().all(|shard| shard.lock().expect("no test panics").len() <= SHARD_MAX));
     }
 }

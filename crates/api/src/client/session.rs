@@ -1,7 +1,7 @@
 //! Sessions: renewal and the end.
 
 use super::access::Access;
-use super::{Call, Desk, Routes, Serve};
+use super::{Call, Desk, Preset, Routes, Serve};
 use aether_messages::Empty;
 use aether_messages::api::{Session, SessionLogoutRequest, SessionRefreshRequest};
 use aether_messages::operation::{SessionLogout, SessionRefresh};
@@ -16,6 +16,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
 
 impl Serve for SessionRefresh {
     const ACCESS: Access = Access::ServerKey;
+    const PRESET: Preset = Preset::Login;
 
     async fn serve(desk: &Desk, _: &Call, request: SessionRefreshRequest) -> Result<Session, Refusal> {
         if request.token.is_empty() {

@@ -3,7 +3,7 @@
 //! What a client writes and removes is its user's own; an object without a user id in a reading request belongs to the
 //! server.
 
-use super::{Call, Desk, Routes, Serve};
+use super::{Call, Desk, Preset, Routes, Serve};
 use aether_messages::api::{
     DeleteStorageObjectId, DeleteStorageObjectsRequest, ListStorageObjectsRequest, ReadStorageObjectId,
     ReadStorageObjectsRequest, StorageObject, StorageObjectAck, StorageObjectAcks, StorageObjectList, StorageObjects,
@@ -42,6 +42,8 @@ impl Serve for WriteStorageObjects {
 }
 
 impl Serve for ReadStorageObjects {
+    const PRESET: Preset = Preset::Read;
+
     async fn serve(desk: &Desk, call: &Call, request: ReadStorageObjectsRequest) -> Result<StorageObjects, Refusal> {
         let ids = request.object_ids.into_iter().map(|ReadStorageObjectId { collection, key, user_id }| {
             Ok(ObjectId { collection, owner: owner(&user_id)?.unwrap_or_default(), key })
@@ -65,6 +67,8 @@ impl Serve for DeleteStorageObjects {
 }
 
 impl Serve for ListStorageObjects {
+    const PRESET: Preset = Preset::Read;
+
     async fn serve(desk: &Desk, call: &Call, request: ListStorageObjectsRequest) -> Result<StorageObjectList, Refusal> {
         let ListStorageObjectsRequest { user_id, collection, limit, cursor } = request;
         let (owner, limit) = (owner(&user_id)?, limit.unwrap_or(LIST_DEFAULT));

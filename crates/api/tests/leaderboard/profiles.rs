@@ -1,6 +1,11 @@
 use crate::desk::World;
+use aether_services::profile::operation::{
+    CreateProfile, DeleteProfile, ListProfiles, SelectProfile, UpdateProfile, UpdateProfileRequest,
+};
+use aether_services::{Code, Hooks, Operation, Refusal};
 use http::Method;
 use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 
 const TIME: &str = "2023-11-14T22:13:20Z";
 
@@ -80,4 +85,74 @@ async fn profiles_are_each_user_s_own() {
     let (status, _) = world.ask(Some(&other), Method::POST, "/v2/profile/mage/select", "").await;
     assert_eq!(status, 404);
     assert_ne!(one.id, other.id);
+}
+
+/// Notes that an operation was about to run, and that it ran.
+fn note<O: Operation>(hooks: &mut Hooks, noted: &Arc<Mutex<Vec<String>>>) {
+    let (before, after) = (Arc::clone(noted), Arc::clone(noted));
+    hooks.before::<O, _>(move |context, request| {
+        assert!(context.caller.user().is_some(), "a hook knows who asks");
+        before.lock().expect("no test panics with it").push(format!("before {}", O::NAME));
+        async { Ok(Some(request)) }
+    });
+    hooks.after::<O, _>(move |_, _, _| {
+        after.lock().expect("no test panics with it").push(format!("after {}", O::NAME));
+        async {}
+    });
+}
+
+#[tokio::test]
+async fn hooks_run_around_profiles_and_may_change_or_refuse() {
+    let noted: Arc<Mutex<Vec<String>>> = Arc::default();
+    let world = World::new(|services| {
+        let hooks = &mut services.hooks;
+        note::<ListProfiles>(hooks, &noted);
+        note::<CreateProfile>(hooks, &noted);
+        note::<UpdateProfile>(hooks, &noted);
+        note::<SelectProfile>(hooks, &noted);
+        note::<DeleteProfile>(hooks, &noted);
+        hooks.before::<CreateProfile, _>(|_, mut request| async move {
+            request.data = Some(r#"{"level":1}"#.to_owned());
+            Ok(Some(request))
+        });
+        hooks.before::<UpdateProfile, _>(|_, request: UpdateProfileRequest| async move {
+            assert_eq!(request.id, "mage", "it stands in the path");
+            match request.profile.as_ref().is_some_and(|fields| fields.data.is_some()) {
+                true => Err(Refusal::new(Code::PermissionDenied, "Levels are earned.")),
+                false => Ok(Some(request)),
+            }
+        });
+    })
+    .await;
+    let player = world.player().await;
+    let ask = async |method: Method, path: &str, body: &str| world.ask(Some(&player), method, path, body).await;
+    let (_, made) = ask(Method::POST, "/v2/profile", r#"{"id":"mage","name":"Merlin","data":{"level":99}}"#).await;
+    assert_eq!(made["data"], json!({ "level": 1 }), "a hook may change the request");
+    let cheated = ask(Method::PUT, "/v2/profile/mage", r#"{"data":{"level":99}}"#).await;
+    assert_eq!(cheated, (403, json!({ "code": 7, "message": "Levels are earned." })));
+    assert_eq!(ask(Method::PUT, "/v2/profile/mage", r#"{"name":"Nimue"}"#).await.1["name"], "Nimue");
+    assert_eq!(ask(Method::POST, "/v2/profile/mage/select", "").await.0, 200);
+    assert_eq!(ask(Method::GET, "/v2/profile", "").await.0, 200);
+    assert_eq!(ask(Method::DELETE, "/v2/profile/mage", "").await.0, 200);
+    let ran = |name: &str| [format!("before {name}"), format!("after {name}")];
+    let mut expected = ran("CreateProfile").to_vec();
+    expected.push("before UpdateProfile".to_owned());
+    expected.extend(["UpdateProfile", "SelectProfile", "ListProfiles", "DeleteProfile"].into_iter().flat_map(ran));
+    assert_eq!(*noted.lock().expect("no test panics with it"), expected);
+}
+
+#[tokio::test]
+async fn data_is_kept_as_it_was_written_but_not_nested_without_end() {
+    let world = World::new(|_| {}).await;
+    let player = world.player().await;
+    let deep = |levels: usize| format!("{}{}", r#"{"a":"#.repeat(levels - 1) + "{}", "}".repeat(levels - 1));
+    let make = async |data: String| {
+        let body = format!(r#"{{"name":"a","data":{data}}}"#);
+        world.ask(Some(&player), Method::POST, "/v2/profile", &body).await
+    };
+    let (status, made) = make(r#"{"n":9007199254740993,"z":1.50}"#.to_owned()).await;
+    assert_eq!((status, &made["data"]["n"]), (200, &json!(9_007_199_254_740_993_i64)));
+    assert_eq!(make(deep(100)).await.0, 200);
+    assert_eq!(make(deep(101)).await.0, 400);
+    assert_eq!(make(deep(2_000)).await.0, 400);
 }

@@ -7,10 +7,12 @@ use aether_services::clock::{Clock, ManualClock};
 use aether_services::session::keys::KeyRing;
 use aether_services::session::tokens::Tokens;
 use aether_services::session::{self, Beginning};
-use aether_services::{Extensions, Services, ServicesSettings, account, outgoing, purchase};
+use aether_services::{Extensions, Services, ServicesSettings, account, outgoing, purchase, storage};
 use aether_store::{Database, Settings, Store, values};
 use axum::Router;
 use axum::body::{Body, to_bytes};
+use axum::response::Response;
+use http::request::Builder;
 use http::{Method, Request, header};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -28,6 +30,20 @@ pub struct World {
     folder: PathBuf,
 }
 
+/// What a desk has beside its services.
+pub struct Furnishing {
+    pub rates: Rates,
+    pub registry: Registry,
+    pub is_online: fn(Uuid) -> bool,
+}
+
+impl Default for Furnishing {
+    fn default() -> Furnishing {
+        let rates = Rates::new(RateSettings::default());
+        Furnishing { rates, registry: Registry::new(), is_online: |_| false }
+    }
+}
+
 /// Someone who is signed in.
 #[derive(Clone)]
 pub struct Player {
@@ -38,7 +54,12 @@ pub struct Player {
 impl World {
     /// With what is done to the services before they are used.
     pub async fn new(prepare: impl FnOnce(&mut Services)) -> World {
-        let registry = Registry::new();
+        World::furnished(prepare, Furnishing::default()).await
+    }
+
+    /// The same with a desk that is not as usual.
+    pub async fn furnished(prepare: impl FnOnce(&mut Services), furnishing: Furnishing) -> World {
+        let Furnishing { rates, registry, is_online } = furnishing;
         let store = Store::open(&Settings::new(Database::Memory), &registry).await.expect("memory is always there");
         let folder = std::env::temp_dir().join(format!("aether-api-{}", Uuid::new_v4()));
         let ring = KeyRing::open(&folder, (NOW / 1_000) as u64).expect("the folder can be made");
@@ -54,6 +75,7 @@ impl World {
             webhook: None,
             providers: account::provider::ProviderSettings::default(),
             purchases: purchase::Settings::default(),
+            storage: storage::Quota::default(),
         };
         let clock = Arc::new(ManualClock::at(NOW)) as Arc<dyn Clock>;
         let (tokens, parts) = (Arc::new(Tokens::new(ring, "aether")), (store, clock, &registry));
@@ -62,9 +84,8 @@ impl World {
         prepare(&mut services);
         let services = Arc::new(services);
         let keys = Keys { server: "defaultkey".to_owned() };
-        let rates = Rates::new(RateSettings::default());
-        let desk = Desk::new(Arc::clone(&services), keys, rates, Arc::new(TrustedProxies::default()));
-        World { router: router(desk), services, folder }
+        let desk = Desk::new(Arc::clone(&services), keys, rates, Arc::new(TrustedProxies::default()), &registry);
+        World { router: router(desk.with_presence(is_online)), services, folder }
     }
 
     pub async fn player(&self) -> Player {
@@ -84,15 +105,20 @@ impl World {
 
     /// What is answered to a request, with its status.
     pub async fn ask(&self, player: Option<&Player>, method: Method, path: &str, body: &str) -> (u16, Value) {
-        let mut request = Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, "application/json");
-        if let Some(player) = player {
-            request = request.header(header::AUTHORIZATION, format!("Bearer {}", player.token));
-        }
-        let request = request.body(Body::from(body.to_owned())).expect("it is a request");
-        let response = self.router.clone().oneshot(request).await.expect("a router always answers");
+        let request = Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, "application/json");
+        let response = self.send(player, request, body.as_bytes().to_vec()).await;
         let status = response.status().as_u16();
         let bytes = to_bytes(response.into_body(), 1 << 20).await.expect("it is all there");
         (status, serde_json::from_slice(&bytes).expect("every answer is JSON"))
+    }
+
+    /// The whole answer to a request.
+    pub async fn send(&self, player: Option<&Player>, mut request: Builder, body: Vec<u8>) -> Response {
+        if let Some(player) = player {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {}", player.token));
+        }
+        let request = request.body(Body::from(body)).expect("it is a request");
+        self.router.clone().oneshot(request).await.expect("a router always answers")
     }
 }
 

@@ -113,6 +113,9 @@ async fn subscriptions_are_validated_listed_and_found() {
     let second = world.ask(Some(&ann), Method::POST, "/v2/iap/subscription", &body).await.1;
     let id = |page: &serde_json::Value| page["validated_subscriptions"][0]["original_transaction_id"].clone();
     assert_eq!((id(&first), id(&second), second.get("cursor")), (json!("s2"), json!("s1"), None));
+    assert_eq!(first.get("prev_cursor"), None);
+    let body = json!({ "limit": 1, "cursor": second["prev_cursor"] }).to_string();
+    assert_eq!(world.ask(Some(&ann), Method::POST, "/v2/iap/subscription", &body).await.1, first);
     assert_eq!(world.ask(Some(&ann), Method::POST, "/v2/iap/subscription", r#"{"limit":1001}"#).await.0, 400);
 }
 

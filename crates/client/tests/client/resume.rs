@@ -5,7 +5,8 @@ use aether_client::{Client, ClientEvent, Ended, Login, Phase, Settings};
 use aether_replication::Link;
 use aether_testkit_client::{Sandbox, Scene, network};
 use aether_wire::{
-    ClientMessage, CloseReason, Closing, ErrorCode, ErrorNotice, Hello, RoomSelector, ServerMessage, Token, Welcome,
+    ClientMessage, CloseReason, Closing, ErrorCode, ErrorNotice, Hello, RoomId, RoomSelector, ServerMessage, Token,
+    Welcome,
 };
 use std::time::Duration;
 
@@ -61,7 +62,20 @@ fn hello(client: &mut Client<Sandbox>) -> Hello {
 fn welcome(client: &Client<Sandbox>, resume_token: Option<&str>) -> ServerMessage {
     let schema_hash = client.schema_hash();
     let resume_token = resume_token.map(Token::new);
-    ServerMessage::Welcome(Welcome { tick_hz: 40, snapshot_hz: 20, schema_hash, resume_token, ..Welcome::default() })
+    let (tick_hz, snapshot_hz) = (40, 20);
+    ServerMessage::Welcome(Welcome {
+        room: room(),
+        tick_hz,
+        snapshot_hz,
+        schema_hash,
+        resume_token,
+        ..Welcome::default()
+    })
+}
+
+/// The room that the client is in.
+fn room() -> RoomId {
+    RoomId("room-1".to_owned())
 }
 
 fn refusal(code: ErrorCode) -> ServerMessage {
@@ -90,7 +104,8 @@ fn a_resume_token_is_shown_once() {
     assert_eq!(*client.phase(), Phase::Connecting);
     client.connected(Link::Ordered, Duration::ZERO);
     let again = hello(&mut client);
-    assert_eq!((again.resume_token, again.token, again.room), (None, login().token, login().room));
+    let same_room = Some(RoomSelector::Id(room()));
+    assert_eq!((again.resume_token, again.token, again.room), (None, login().token, same_room));
 }
 
 #[test]
@@ -185,4 +200,19 @@ fn who_leaves_says_so_and_is_gone_for_good() {
     assert_eq!(said, [ClientMessage::Leave]);
     client.disconnected(Duration::ZERO);
     assert_eq!((client.phase(), client.retry_at()), (&Phase::Closed(Ended::Left), None));
+}
+
+#[test]
+fn the_same_room_is_asked_for_first_and_then_what_the_login_names() {
+    let mut client = client();
+    client.connected(Link::Ordered, Duration::ZERO);
+    hello(&mut client);
+    client.receive(welcome(&client, None), Duration::ZERO);
+    client.disconnected(Duration::ZERO);
+    client.connected(Link::Ordered, Duration::ZERO);
+    assert_eq!(hello(&mut client).room, Some(RoomSelector::Id(room())));
+    client.receive(refusal(ErrorCode::RoomNotFound), Duration::ZERO);
+    assert_eq!(hello(&mut client).room, login().room);
+    client.receive(refusal(ErrorCode::RoomNotFound), Duration::ZERO);
+    assert!(matches!(client.phase(), Phase::Closed(Ended::AtTheDoor(_))), "then there is nothing left to ask for");
 }

@@ -2,6 +2,7 @@
 
 use super::RecordingError;
 use super::bytes::{Reader, Writer};
+use crate::durable::EntryNumber;
 use crate::game::{Joiner, Permissions, PlaygroundCommand};
 use crate::request::Answer;
 use aether_wire::{
@@ -83,6 +84,13 @@ pub enum Happening {
         /// The answer.
         answer: Answer,
     },
+    /// An entry was stored, or could not be.
+    Committed {
+        /// Which one.
+        number: EntryNumber,
+        /// Why it could not be.
+        refused: Option<String>,
+    },
     /// Something outside told the game something.
     Signal {
         /// What.
@@ -95,11 +103,7 @@ impl Happening {
         match self {
             Happening::Join { player, joiner } => {
                 write_player(0, *player, writer);
-                writer.text(&joiner.user);
-                writer.text(&joiner.name);
-                let Permissions { playground, inspect } = joiner.permissions;
-                writer.raw(&[u8::from(playground) | u8::from(inspect) << 1]);
-                writer.bytes(&joiner.metadata);
+                write_joiner(joiner, writer);
             }
             Happening::Leave { player, reason } => {
                 write_player(1, *player, writer);
@@ -148,6 +152,13 @@ impl Happening {
                 writer.number(u64::from(id.0));
                 write_answer(answer, writer);
             }
+            Happening::Committed { number, refused } => {
+                writer.raw(&[10, u8::from(refused.is_some())]);
+                writer.number(number.0);
+                if let Some(why) = refused {
+                    writer.text(why);
+                }
+            }
             Happening::Signal { data } => {
                 writer.raw(&[8]);
                 writer.bytes(data);
@@ -165,6 +176,12 @@ impl Happening {
             7 => Ok(Happening::Answer { id: RequestId(reader.small()?), answer: read_answer(reader)? }),
             8 => Ok(Happening::Signal { data: reader.bytes()? }),
             9 => Ok(Happening::Resume { player: PlayerId(reader.small()?) }),
+            10 => {
+                let is_refused = reader.byte()? != 0;
+                let number = EntryNumber(reader.number()?);
+                let refused = if is_refused { Some(reader.text()?) } else { None };
+                Ok(Happening::Committed { number, refused })
+            }
             _ => Err(RecordingError::Damaged),
         }
     }
@@ -172,13 +189,7 @@ impl Happening {
     fn read_of(tag: u8, player: PlayerId, reader: &mut Reader<'_>) -> Result<Happening, RecordingError> {
         let damaged = RecordingError::Damaged;
         Ok(match tag {
-            0 => {
-                let (user, name) = (reader.text()?, reader.text()?);
-                let bits = reader.byte()?;
-                let permissions = Permissions { playground: bits & 1 == 1, inspect: bits & 2 == 2 };
-                let metadata = reader.bytes()?;
-                Happening::Join { player, joiner: Joiner { user, name, permissions, metadata } }
-            }
+            0 => Happening::Join { player, joiner: read_joiner(reader)? },
             1 => Happening::Leave { player, reason: CloseReason::from_name(&reader.text()?) },
             2 => {
                 let seq = InputSeq(reader.small()?);
@@ -211,6 +222,21 @@ impl Happening {
             }
         })
     }
+}
+
+pub(super) fn write_joiner(joiner: &Joiner, writer: &mut Writer) {
+    writer.text(&joiner.user);
+    writer.text(&joiner.name);
+    let Permissions { playground, inspect } = joiner.permissions;
+    writer.raw(&[u8::from(playground) | u8::from(inspect) << 1]);
+    writer.bytes(&joiner.metadata);
+}
+
+pub(super) fn read_joiner(reader: &mut Reader<'_>) -> Result<Joiner, RecordingError> {
+    let (user, name) = (reader.text()?, reader.text()?);
+    let bits = reader.byte()?;
+    let permissions = Permissions { playground: bits & 1 == 1, inspect: bits & 2 == 2 };
+    Ok(Joiner { user, name, permissions, metadata: reader.bytes()? })
 }
 
 fn write_player(tag: u8, player: PlayerId, writer: &mut Writer) {

@@ -5,7 +5,9 @@
 //!
 //! ```text
 //! recording = "AETHREC" · version 1 byte · game · seed 8 bytes · tick_hz · schema hash 8 bytes
-//!           · checkpoint (length + 1, or 0 for none) · tick × …
+//!           · restore (0 for none, or 1 and what follows) · tick × …
+//! restore   = state (length + 1, or 0 for none) · entries in it · last player
+//!           · count · player (number · who) × count · count · entry (number · bytes) × count
 //! tick      = count · happening × count · state hash 8 bytes
 //! happening = tag 1 byte · its fields in order
 //! ```
@@ -15,16 +17,18 @@
 mod bytes;
 mod happening;
 mod replay;
+mod restore;
 
 pub use happening::Happening;
 pub use replay::{Replay, ReplayError};
 
+use crate::durable::Restore;
 use aether_wire::Tick;
 use bytes::{Reader, Writer};
 use std::fmt;
 
 const MAGIC: &[u8; 7] = b"AETHREC";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// The most happenings of one tick that a recording may hold: more than a full room can cause.
 const HAPPENINGS_MAX: u64 = 1 << 20;
 
@@ -44,7 +48,7 @@ pub struct Recording {
     /// The hash of the schema: a game that replicates something else cannot be compared.
     pub schema_hash: u64,
     /// What the room started from, if not afresh.
-    pub checkpoint: Option<Vec<u8>>,
+    pub restore: Option<Restore>,
     body: Vec<u8>,
     ticks: u32,
 }
@@ -91,13 +95,7 @@ impl Recording {
         writer.fixed(self.seed);
         writer.number(u64::from(self.tick_hz));
         writer.fixed(self.schema_hash);
-        match &self.checkpoint {
-            None => writer.number(0),
-            Some(checkpoint) => {
-                writer.number(checkpoint.len() as u64 + 1);
-                writer.raw(checkpoint);
-            }
-        }
+        restore::write(self.restore.as_ref(), &mut writer);
         writer.raw(&self.body);
         writer.finish()
     }
@@ -116,12 +114,9 @@ impl Recording {
         let seed = reader.fixed()?;
         let tick_hz = reader.number_up_to(128)? as u32;
         let schema_hash = reader.fixed()?;
-        let checkpoint = match reader.number()?.checked_sub(1) {
-            None => None,
-            Some(len) => Some(reader.raw(usize::try_from(len).map_err(|_| RecordingError::Damaged)?)?.to_vec()),
-        };
+        let restore = restore::read(&mut reader)?;
         let body = reader.rest().to_vec();
-        let mut recording = Recording { game, seed, tick_hz, schema_hash, checkpoint, body, ticks: 0 };
+        let mut recording = Recording { game, seed, tick_hz, schema_hash, restore, body, ticks: 0 };
         let mut ticks = recording.read();
         while ticks.next(&mut Vec::new())?.is_some() {}
         recording.ticks = ticks.tick.0;
@@ -161,8 +156,8 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub fn new(game: String, seed: u64, tick_hz: u32, schema_hash: u64, checkpoint: Option<Vec<u8>>) -> Self {
-        Recorder { recording: Recording { game, seed, tick_hz, schema_hash, checkpoint, body: Vec::new(), ticks: 0 } }
+    pub fn new(game: String, seed: u64, tick_hz: u32, schema_hash: u64, restore: Option<Restore>) -> Self {
+        Recorder { recording: Recording { game, seed, tick_hz, schema_hash, restore, body: Vec::new(), ticks: 0 } }
     }
 
     pub fn tick(&mut self, tick: Tick, agenda: &[Happening], hash: u64) {

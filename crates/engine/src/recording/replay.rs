@@ -60,8 +60,8 @@ impl<'a, G: Game> Replay<'a, G> {
         settings.tick_hz = recording.tick_hz;
         settings.snapshot_hz = recording.tick_hz;
         let mut builder = Room::builder(game, settings).seed(recording.seed);
-        if let Some(checkpoint) = &recording.checkpoint {
-            builder = builder.checkpoint(checkpoint.clone());
+        if let Some(restore) = &recording.restore {
+            builder = builder.restore(restore.clone());
         }
         let room = builder.build().map_err(ReplayError::Room)?;
         if room.schema().hash() != recording.schema_hash {

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::declaration::Message;
+use crate::durable::{EntryNumber, Pending};
 use crate::game::{Game, Joiner, PlaygroundCommand, Refusal};
 use crate::observer::{Audit, Observer, Stage};
 use crate::recording::Happening;
@@ -33,6 +34,7 @@ impl<G: Game> Room<G> {
                 if let Some(seat) = self.state.seats.get_mut(*player) {
                     // Inputs are numbered per connection, as packets are.
                     seat.input_ack = InputSeq(0);
+                    self.state.desk.entries.forget_commands_of(*player);
                     self.game.resumed(&mut self.state.context(), *player);
                 }
             }
@@ -54,12 +56,14 @@ impl<G: Game> Room<G> {
             }
             Happening::SpawnRequest { player, request } => {
                 if self.state.seats.get(*player).is_some() {
+                    self.begin_command(*player, request.seq);
                     let result = self.game.spawn_request(&mut self.state.context(), *player, request);
-                    self.acknowledge_command(*player, request.seq, result);
+                    self.end_command(*player, request.seq, result);
                 }
             }
             Happening::Playground { player, seq, command } => self.playground(*player, *seq, command, observer),
             Happening::Answer { id, answer } => self.game.answer(&mut self.state.context(), *id, answer),
+            Happening::Committed { number, refused } => self.committed(*number, refused.as_deref()),
             Happening::Signal { data } => {
                 let reply = self.game.signal(&mut self.state.context(), data);
                 if let Some(sender) = self.replies.pop_front() {
@@ -102,6 +106,9 @@ impl<G: Game> Room<G> {
         }
         self.game.leave(&mut self.state.context(), player, reason);
         self.state.desk.counts.leaves += 1;
+        // Beyond the queue's end nobody has listened for a long time.
+        let _ = self.state.desk.outlet.departures.push((player, reason));
+        self.state.desk.news = true;
         let Some(seat) = self.state.seats.remove(player) else { return };
         if let Some(entity) = seat.possession
             && self.state.world.owner(entity) == Some(player)
@@ -127,10 +134,11 @@ impl<G: Game> Room<G> {
         if self.state.seats.get(player).is_none() {
             return;
         }
+        self.begin_command(player, seq);
         let State { world, random, seats, desk, events, settings, .. } = &mut self.state;
         let message = Message { code, payload, events };
         let result = self.game.message(&mut Context { world, random, seats, desk, events, settings }, player, &message);
-        self.acknowledge_command(player, seq, result);
+        self.end_command(player, seq, result);
     }
 
     fn playground(
@@ -143,6 +151,7 @@ impl<G: Game> Room<G> {
         let Some(seat) = self.state.seats.get(player) else { return };
         let allowed = seat.joiner.permissions.playground;
         observer.audit(&Audit { player, user: &seat.joiner.user, action: command.name(), allowed });
+        self.begin_command(player, seq);
         let result = match (allowed, command) {
             (false, _) => {
                 self.state.desk.counts.unprivileged += 1;
@@ -154,7 +163,7 @@ impl<G: Game> Room<G> {
             (true, _) => self.game.playground(&mut self.state.context(), player, command),
         };
         let cleared = result.is_ok() && *command == PlaygroundCommand::Clear;
-        self.acknowledge_command(player, seq, result);
+        self.end_command(player, seq, result);
         if cleared {
             self.clear();
         }
@@ -175,6 +184,45 @@ impl<G: Game> Room<G> {
                 seat.view.focus = None;
             }
             self.game.join(&mut self.state.context(), player);
+        }
+    }
+
+    /// What became of an entry. The command that caused it has its answer when all of its entries are stored, or one is not.
+    fn committed(&mut self, number: EntryNumber, refused: Option<&str>) {
+        let Some(Pending { entry, command, .. }) = self.state.desk.entries.resolve(number) else { return };
+        let result = match refused {
+            None => {
+                self.game.committed(&mut self.state.context(), &entry);
+                Ok(())
+            }
+            Some(why) => {
+                self.state.desk.counts.entries_refused += 1;
+                self.game.uncommitted(&mut self.state.context(), &entry);
+                Err(Refusal::new(ErrorCode::Unavailable, format!("it could not be stored, so it is not done: {why}")))
+            }
+        };
+        let Some((player, seq)) = command else { return };
+        if result.is_err() {
+            self.state.desk.entries.forget_command((player, seq));
+        }
+        if !self.state.desk.entries.awaits((player, seq)) {
+            self.acknowledge_command(player, seq, result);
+        }
+    }
+
+    fn begin_command(&mut self, player: PlayerId, seq: CommandSeq) {
+        self.state.desk.entries.command = Some((player, seq));
+    }
+
+    /// Answers a command, unless it waits for entries to be stored.
+    fn end_command(&mut self, player: PlayerId, seq: CommandSeq, result: Result<(), Refusal>) {
+        let entries = &mut self.state.desk.entries;
+        entries.command = None;
+        if result.is_err() {
+            entries.forget_command((player, seq));
+        }
+        if !entries.awaits((player, seq)) {
+            self.acknowledge_command(player, seq, result);
         }
     }
 

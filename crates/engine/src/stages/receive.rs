@@ -58,6 +58,9 @@ impl<G: Game> Room<G> {
             let text = "too many requests of this room wait for an answer";
             self.agenda.push(Happening::Answer { id, answer: Answer::Failed(text.to_owned()) });
         }
+        for number in self.state.desk.entries.due.drain(..) {
+            self.agenda.push(Happening::Committed { number, refused: None });
+        }
         // The mailbox is bounded, but others may fill it while this room empties it.
         for _ in 0..MAILBOX_MAX {
             let Some(letter) = self.mailbox.letters.pop() else { return };
@@ -74,11 +77,18 @@ impl<G: Game> Room<G> {
                     self.state.desk.requests_waiting = self.state.desk.requests_waiting.saturating_sub(1);
                     self.agenda.push(Happening::Answer { id, answer });
                 }
+                Letter::Committed(number, outcome) => {
+                    self.agenda.push(Happening::Committed { number, refused: outcome.err() });
+                }
                 Letter::Signal(data, reply) => {
                     self.replies.push_back(reply);
                     self.agenda.push(Happening::Signal { data });
                 }
-                Letter::End => self.state.desk.ending = true,
+                Letter::End => {
+                    self.state.desk.ending = true;
+                    self.state.desk.parks = self.keeping.is_some();
+                }
+                Letter::Lost => self.state.desk.lost = true,
             }
         }
     }

@@ -145,7 +145,7 @@ fn a_replay_of_a_room_from_a_checkpoint_starts_from_it() {
         room.tick(&mut Unobserved);
     }
     let recording = Recording::from_bytes(&room.recording().unwrap().to_bytes()).unwrap();
-    assert_eq!(recording.checkpoint, Some(vec![9, 0]));
+    assert_eq!(recording.restore.as_ref().and_then(|restore| restore.state.clone()), Some(vec![9, 0]));
     let mut replay = Replay::new(Yard::default(), settings(), &recording).unwrap();
     assert_eq!(replay.run_to(Tick(5)), Ok(Some((Tick(5), room.hash()))));
 }

@@ -5,7 +5,7 @@ use aether_engine::{Answer, REQUESTS_MAX, Request};
 use aether_wire::RequestId;
 
 fn read(key: &str) -> Request {
-    Request::Read { collection: "yard".to_owned(), key: key.to_owned() }
+    Request::Read { owner: String::new(), collection: "yard".to_owned(), key: key.to_owned() }
 }
 
 fn answers(scene: &Scene) -> Vec<(RequestId, Answer)> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use aether_bits::Schema;
+use aether_client_native::{Connection, ConnectionError, Path, Transport};
 use aether_engine::Random;
 use aether_replication::Link;
 use aether_wire::{
@@ -13,7 +14,6 @@ use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
 use super::{Phase, Shared};
 use crate::arguments::Play;
-use crate::client::{Client, ClientError, Path, Transport};
 use crate::deliveries::{Presence, read_stamp, stamped};
 use crate::input::InputMaker;
 use crate::network::{LOOK_INTERVAL, Network};
@@ -94,14 +94,14 @@ impl<'a> Session<'a> {
     }
 
     /// Plays until the connection or the run ends.
-    pub(super) async fn run(mut self, mut client: Client) -> Ended {
+    pub(super) async fn run(mut self, mut connection: Connection) -> Ended {
         let mut play = self.interval(self.play_interval());
         let mut ping = self.interval(PING_INTERVAL);
         let mut look = self.interval(LOOK_INTERVAL);
         let drop_at = tokio::time::sleep(self.time_until_drop());
         tokio::pin!(drop_at);
         loop {
-            if let Err(error) = self.send_all(&mut client) {
+            if let Err(error) = self.send_all(&mut connection) {
                 return self.lost(&error);
             }
             let is_conditioned = self.network.is_some();
@@ -112,18 +112,18 @@ impl<'a> Session<'a> {
                 _ = ping.tick() => self.ping(),
                 _ = play.tick() => {
                     if self.shared.phase() == Phase::End {
-                        self.leave(client).await;
+                        self.leave(connection).await;
                         return Ended::Finished;
                     }
                     self.play();
                 }
                 () = &mut drop_at => return Ended::Lost,
                 _ = look.tick(), if is_conditioned => {
-                    if let Err(error) = self.look(&mut client) {
+                    if let Err(error) = self.look(&mut connection) {
                         return self.lost(&error);
                     }
                 }
-                result = client.receive(&mut arrive) => {
+                result = connection.receive(&mut arrive) => {
                     if let Err(error) = result {
                         return self.lost(&error);
                     }
@@ -133,10 +133,7 @@ impl<'a> Session<'a> {
     }
 
     fn link(&self) -> Link {
-        match self.transport {
-            Transport::WebSocket => Link::Ordered,
-            Transport::WebTransport => Link::Unordered,
-        }
+        self.transport.link()
     }
 
     fn play_interval(&self) -> Duration {
@@ -216,7 +213,7 @@ impl<'a> Session<'a> {
     }
 
     /// Sends what has gathered, over the network that the bot pretends to have.
-    fn send_all(&mut self, client: &mut Client) -> Result<(), ClientError> {
+    fn send_all(&mut self, connection: &mut Connection) -> Result<(), ConnectionError> {
         for message in self.outgoing.drain(..) {
             let mut frame = Vec::new();
             message.encode(&mut frame)?;
@@ -226,7 +223,7 @@ impl<'a> Session<'a> {
                 measures.bytes_out += frame.len() as u64;
             }
             match &mut self.network {
-                None => client.queue_frame(Path::of(&message), &frame)?,
+                None => connection.queue_frame(Path::of(&message), &frame)?,
                 Some(network) => network.push_up(Path::of(&message), frame, Instant::now()),
             }
         }
@@ -234,10 +231,10 @@ impl<'a> Session<'a> {
     }
 
     /// Moves what the pretended network has let through.
-    fn look(&mut self, client: &mut Client) -> Result<(), ClientError> {
+    fn look(&mut self, connection: &mut Connection) -> Result<(), ConnectionError> {
         let now = Instant::now();
         while let Some((path, frame)) = self.network.as_mut().and_then(|network| network.pop_up(now)) {
-            client.queue_frame(path, &frame)?;
+            connection.queue_frame(path, &frame)?;
         }
         while let Some(frame) = self.network.as_mut().and_then(|network| network.pop_down(now)) {
             self.take(&frame, now);
@@ -343,16 +340,16 @@ impl<'a> Session<'a> {
         self.inputs = InputMaker::new(schema, self.link() == Link::Ordered);
     }
 
-    async fn leave(mut self, mut client: Client) {
+    async fn leave(mut self, mut connection: Connection) {
         self.outgoing = vec![ClientMessage::Leave];
         self.network = None;
-        let _ = self.send_all(&mut client);
+        let _ = self.send_all(&mut connection);
         // A server that does not answer any more need not hold up the end of the run.
-        let _ = tokio::time::timeout(LEAVE_DEADLINE, client.close()).await;
+        let _ = tokio::time::timeout(LEAVE_DEADLINE, connection.close()).await;
     }
 
     /// Notes why the connection ended.
-    fn lost(&mut self, error: &ClientError) -> Ended {
+    fn lost(&mut self, error: &ConnectionError) -> Ended {
         let closing = self.closing.as_ref();
         let reason = closing.map_or_else(|| error.label(), |closing| closing.reason.name().to_owned());
         self.shared.shard(self.bot).disconnects.count(&reason);

@@ -53,7 +53,8 @@ pub(super) async fn enter(
         match admitted {
             Ok((entrance, player)) => {
                 transport.set_message_bytes_max(gateway.settings.message_bytes_max);
-                let welcome = welcome(gateway, &entrance, id, player);
+                let resume_token = gateway.lobby.admitted(&entrance, player).await;
+                let welcome = Welcome { resume_token, ..welcome(&entrance, id, player) };
                 let has_resume_token = welcome.resume_token.is_some();
                 if !write(&gateway.counters, transport, Path::Reliable, &ServerMessage::Welcome(welcome)) {
                     return Err(End::told(CloseReason::RoomFailed));
@@ -159,14 +160,13 @@ async fn admission(link: &LinkEnd) -> Result<PlayerId, Refusal> {
     .await
 }
 
-fn welcome(gateway: &Gateway, entrance: &Entrance, connection: ConnectionId, player: PlayerId) -> Welcome {
+fn welcome(entrance: &Entrance, connection: ConnectionId, player: PlayerId) -> Welcome {
     let common = Welcome {
         player,
         room: entrance.room.clone(),
         session: entrance.session,
         connection,
         room_code: entrance.room_code.clone(),
-        resume_token: gateway.lobby.resume_token(entrance, player),
         ..Welcome::default()
     };
     let Place::Room { room, .. } = &entrance.place else { return common };

@@ -50,8 +50,10 @@ impl End {
     fn resumable(self, has_token: bool) -> End {
         match self {
             End::Told(closing) => {
-                let by_itself = matches!(closing.reason, CloseReason::TimedOut | CloseReason::TooSlow);
-                End::Told(Closing { may_resume: has_token && by_itself, ..closing })
+                // A durable room says itself that it will be there again.
+                let possible =
+                    closing.may_resume || matches!(closing.reason, CloseReason::TimedOut | CloseReason::TooSlow);
+                End::Told(Closing { may_resume: has_token && possible, ..closing })
             }
             other => other,
         }

@@ -4,6 +4,7 @@ pub mod backup;
 pub mod check;
 pub mod migrate;
 pub mod replay;
+pub mod rooms;
 pub mod seed;
 pub mod serve;
 pub mod token;
@@ -14,6 +15,7 @@ use backup::{BackupArguments, RestoreArguments};
 use check::CheckArguments;
 use migrate::MigrateArguments;
 use replay::ReplayArguments;
+use rooms::RoomsArguments;
 use seed::SeedArguments;
 use serve::ServeArguments;
 use std::process::ExitCode;
@@ -36,6 +38,8 @@ pub enum Command {
     Restore(RestoreArguments),
     /// Fill the database with sample players and what they have
     Seed(SeedArguments),
+    /// List the durable rooms, the states that are kept of one, or write one to a file; also while a server runs
+    Rooms(RoomsArguments),
     /// Run a recorded room again and print its hash
     Replay(ReplayArguments),
     /// Serve games and record every room
@@ -53,6 +57,7 @@ impl Command {
             Command::Backup(arguments) => print(wait_for(arguments.run())),
             Command::Restore(arguments) => print(wait_for(arguments.run())),
             Command::Seed(arguments) => print(wait_for(arguments.run())),
+            Command::Rooms(arguments) => print(wait_for(arguments.run())),
             Command::Replay(arguments) => print(replay::run(&server, &arguments)),
         }
     }

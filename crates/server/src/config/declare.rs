@@ -209,6 +209,16 @@ macro_rules! configuration {
                 }
             }
 
+            /// Makes a section of a group, if there is none of its name.
+            pub(crate) fn open_section(&mut self, group: &str, name: &str) {
+                match group {
+                    $(stringify!($group) => {
+                        self.$group.entry(name.to_owned()).or_default();
+                    })+
+                    _ => {}
+                }
+            }
+
             /// What each key is set to: its full name, and the value as TOML.
             pub(crate) fn values(&self) -> Vec<(String, String)> {
                 let mut values = vec![$((

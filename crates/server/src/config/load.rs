@@ -105,6 +105,11 @@ impl Loading {
             let name = name.get_ref();
             match value.get_ref() {
                 DeValue::Table(keys) if group.takes(name) => {
+                    if keys.is_empty() {
+                        // It says nothing, but it is there: what is missing has to be told.
+                        self.config.open_section(group.name, &normalized(name));
+                        self.config.places.insert(dotted(group.name, &normalized(name)), place);
+                    }
                     for (key, value) in keys {
                         let place = file.place(key.span().start);
                         self.put(&dotted(group.name, name), key.get_ref(), &written(value.get_ref()), place);

@@ -9,6 +9,7 @@ mod kinds;
 mod load;
 mod platforms;
 mod problem;
+mod rates;
 mod reference;
 mod rooms;
 mod validate;
@@ -19,6 +20,7 @@ pub use kinds::{IpNetwork, LogFormat, Origin, Secret};
 pub use load::{ConfigFile, Flag, Sources};
 pub use platforms::{Apple, Facebook, Google, Huawei, OpenIdProvider, Steam};
 pub use problem::{ConfigError, Place, Problem};
+pub use rates::{OperationRate, Storage};
 pub use reference::reference;
 pub use rooms::RoomOverrides;
 
@@ -48,6 +50,8 @@ configuration! {
             database: Database,
             /// The client API: accounts, storage, leaderboards.
             api: Api,
+            /// Objects that players keep.
+            storage: Storage,
             /// Requests that the server makes to the outside.
             outgoing: Outgoing,
             /// News for the outside: accounts that come and go, codes for new passwords, events.
@@ -79,6 +83,13 @@ configuration! {
             /// `/v2/account/authenticate/external/clerk`, and their accounts are kept under that name, so it has to stay.
             /// In environment variables it is written in capitals.
             provider.<name>: OpenIdProvider, each "a provider's name", dashes false;
+            /// How often an account may ask for operations, beside `api.requests_per_second`, which is for all of them
+            /// together. The name is that of a preset (`read`, `write`, `login`, `expensive`), for the operations of that
+            /// kind together, or that of an operation, such as `[rate.write_storage_objects]`, which then has a limit of
+            /// its own. `/openapi.json` tells the preset of each. Those who are not signed in count by network. When
+            /// nothing is set: `read` 100 a second, `write` 100 (20 at once), `login` as `api.logins_per_second`,
+            /// `expensive` 5; and on one's own machine no limit.
+            rate.<name>: OperationRate, each "a preset or an operation", dashes false;
         }
         others {
             /// Where each value was set that is not a default.
@@ -167,6 +178,17 @@ section! {
         empty_seconds: u32 = 60, within 0..=86400;
         /// How many threads run ticks; 0 takes one less than there are cores.
         tick_threads: usize = 0, within 0..=1024;
+        /// How often the state of a durable room is stored, if it has changed. Less loses less of what nobody was promised,
+        /// such as steps; what players were told is done is stored before.
+        checkpoint_ms: u32 = 1000, within 100..=60000;
+        /// How often a state is kept to look back.
+        snapshot_seconds: u32 = 60, within 1..=86400;
+        /// How many of those are kept for each room; 0 keeps none. Each is as large as the room's state.
+        snapshots_kept: u32 = 10, within 0..=1000;
+        /// How long the server may be away so that those who were in a durable room still have their places in it.
+        away_seconds: u32 = 3600, within 0..=604800;
+        /// For how many days a durable room is kept in which nothing was stored.
+        unused_days: u32 = 90, within 1..=36500;
     }
 }
 
@@ -342,10 +364,11 @@ impl Config {
         values.filter_map(|(key, value)| self.places.get(&key).map(|place| (key, value, place))).collect()
     }
 
-    /// Where the first of a section's settings was set.
+    /// Where the first of a section's settings was set, or where it stands if it has none.
     fn section_place(&self, section: &str) -> Place {
         let mut places = self.places.iter();
-        let is_within = |key: &str| key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
+        let is_within =
+            |key: &str| key.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         places.find(|(key, _)| is_within(key)).map_or(Place::Default, |(_, place)| place.clone())
     }
 }

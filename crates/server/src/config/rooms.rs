@@ -23,6 +23,9 @@ section! {
         catch_up_max: Option<u32> = None, within 0..=1000;
         /// How long a player who lost the connection keeps place and entity; with 0 leaving is at once.
         resume_seconds: Option<u32> = None, within 0..=3600;
+        /// Whether rooms outlast the server: they are stored about every second and rebuilt when someone comes back. The
+        /// game has to keep checkpoints. It costs a write of the room's state each time it has changed.
+        durable: Option<bool> = None;
         /// How long a relay room collects messages before it sends them on. Less is sooner and costs more system calls.
         flush_ms: Option<u32> = None, within 1..=1000;
     }
@@ -77,6 +80,7 @@ impl RoomOverrides {
         settings.players_max = self.players_max.unwrap_or(settings.players_max);
         settings.snapshot_bytes_max = self.snapshot_bytes_max.unwrap_or(settings.snapshot_bytes_max);
         settings.catch_up_max = self.catch_up_max.unwrap_or(settings.catch_up_max);
+        settings.durable = self.durable.unwrap_or(settings.durable);
         if let Some(seconds) = self.resume_seconds {
             settings.resume_ticks = seconds.saturating_mul(settings.tick_hz);
         }

@@ -27,6 +27,7 @@ impl Config {
         self.validate_limits(&mut problems);
         self.validate_webhook(&mut problems);
         self.validate_platforms(&mut problems);
+        self.validate_rates(&mut problems);
         for (room_type, overrides) in &self.room {
             self.validate_room(&mut problems, room_type, overrides);
         }

@@ -1,18 +1,20 @@
 //! The types of rooms that a server knows.
 
-use crate::telemetry::{RoomMetrics, Watcher};
+use crate::telemetry::{KeepMetrics, RoomMetrics, Watcher};
 use aether_engine::recording::{Recording, Replay, ReplayError};
-use aether_engine::{BuildError, Game, RecordingSink, Room, RoomHandle, RoomNumber, RoomSettings, Scheduler};
+use aether_engine::{BuildError, Game, RecordingSink, Restore, Room, RoomHandle, RoomNumber, RoomSettings, Scheduler};
 use aether_metrics::Registry;
 use aether_net::relay::{Relay, RelaySettings};
 use aether_wire::Tick;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A type of room.
 pub(crate) struct RoomKind {
     pub name: String,
     pub build: Build,
     metrics: RoomMetrics,
+    keep_metrics: KeepMetrics,
 }
 
 /// How rooms of a type come to be.
@@ -28,6 +30,10 @@ pub(crate) struct NewRoom {
     pub seed: u64,
     pub label: String,
     pub recording_sink: Option<RecordingSink>,
+    /// How often its state is handed out, if it is durable.
+    pub keep_every: Option<Duration>,
+    /// What it is rebuilt from, if it was there before.
+    pub restore: Option<Restore>,
 }
 
 /// A game of any type.
@@ -75,6 +81,12 @@ impl<G: Game, F: Fn() -> G + Send + Sync> GameKind for Registered<F> {
         if let Some(sink) = new.recording_sink {
             builder = builder.record(name).recording_sink(sink);
         }
+        if let Some(every) = new.keep_every {
+            builder = builder.keep_every((every.as_secs_f32() * self.settings.tick_hz as f32).round() as u32);
+        }
+        if let Some(restore) = new.restore {
+            builder = builder.restore(restore);
+        }
         let room = builder.build()?;
         let handle = room.handle();
         Ok((scheduler.add(room, watcher), handle))
@@ -100,7 +112,20 @@ impl RoomKind {
             Build::Relay(_) => 0.0,
         };
         let metrics = RoomMetrics::new(registry, &name, step);
-        RoomKind { name, build, metrics }
+        let keep_metrics = KeepMetrics::new(registry, &name);
+        RoomKind { name, build, metrics, keep_metrics }
+    }
+
+    /// Whether its rooms outlast the server.
+    pub fn is_durable(&self) -> bool {
+        match &self.build {
+            Build::Game(game) => game.settings().durable,
+            Build::Relay(_) => false,
+        }
+    }
+
+    pub fn keep_metrics(&self) -> &KeepMetrics {
+        &self.keep_metrics
     }
 
     pub fn tick_hz(&self) -> u32 {

@@ -1,17 +1,27 @@
 //! The rooms of a server: made, found, listed and put away.
 
+mod bridge;
 mod code;
+mod durable;
+mod entry;
+mod keeper;
 mod kind;
+mod steward;
 
+pub(crate) use bridge::{Bridge, Call, Called};
+pub(crate) use durable::{KeepSettings, told};
+pub(crate) use entry::{Found, Hold, RoomEntry};
+pub(crate) use keeper::Keeper;
 pub(crate) use kind::{Build, GameKind, Registered, RoomKind, Started};
 
 use crate::telemetry::KindFigures;
 use aether_api::{RoomFilter, RoomInfo};
 use aether_engine::recording::Recording;
-use aether_engine::{Answer, Ending, RecordingSink, Refusal, RoomFigures, RoomHandle, RoomNumber, Scheduler, closing};
+use aether_engine::{Ending, RecordingSink, Refusal, RoomFigures, Scheduler, closing};
 use aether_net::{Share, Shares, network_of};
 use aether_wire::{CloseReason, ErrorCode, RoomId, RoomSelector, Tick};
 use code::new_code;
+use entry::{HeldRoom, HeldUntil, Open};
 use kind::NewRoom;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -20,6 +30,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
@@ -31,7 +42,14 @@ pub(crate) struct Rooms {
     kinds: BTreeMap<String, RoomKind>,
     scheduler: Scheduler,
     settings: RoomsSettings,
-    open: Mutex<Open>,
+    bridge: Arc<Bridge>,
+    /// The id of this server.
+    node: String,
+    open: Arc<Mutex<Open>>,
+    /// Held by whoever looks for a room in the store.
+    opening: tokio::sync::Mutex<()>,
+    /// Those who look after rooms.
+    stewards: Mutex<JoinSet<()>>,
     /// How many rooms each address has made.
     makers: Shares<IpAddr>,
     started: Instant,
@@ -47,53 +65,26 @@ pub(crate) struct RoomsSettings {
     pub per_address_max: u32,
     /// Where rooms are recorded to, if they are.
     pub recordings: Option<PathBuf>,
-}
-
-/// A room that runs.
-pub(crate) struct RoomEntry {
-    pub id: RoomId,
-    pub code: String,
-    pub kind: String,
-    pub started: Started,
-    /// The label that whoever asked for a room of its type gave.
-    wanted_label: String,
-    players_max: usize,
-    resume_seconds: f32,
-    /// Set when it is about to end; nobody is let in any more.
-    ending: AtomicBool,
-    /// Held by whoever made it, while it lasts.
-    _made: Share<IpAddr>,
-    /// Connections that are in it or about to be.
-    connections: AtomicU32,
-    /// Milliseconds since the server started at which it was last seen with someone in it.
-    used_at_ms: AtomicU64,
-}
-
-#[derive(Default)]
-struct Open {
-    by_id: HashMap<RoomId, Arc<RoomEntry>>,
-    by_code: HashMap<String, Arc<RoomEntry>>,
-    by_number: HashMap<RoomNumber, Arc<RoomEntry>>,
-    /// By type and wanted label: whoever asks for any room of a type looks only at those.
-    by_wish: HashMap<(String, String), Vec<Arc<RoomEntry>>>,
-}
-
-/// A connection's hold on a room: while it lasts, the room counts as used.
-pub(crate) struct Hold(Arc<RoomEntry>);
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::Relaxed);
-    }
+    /// How durable rooms are stored.
+    pub keep: KeepSettings,
 }
 
 impl Rooms {
-    pub fn new(kinds: Vec<RoomKind>, scheduler: Scheduler, settings: RoomsSettings) -> Rooms {
+    pub fn new(
+        kinds: Vec<RoomKind>,
+        scheduler: Scheduler,
+        settings: RoomsSettings,
+        (bridge, node): (Arc<Bridge>, String),
+    ) -> Rooms {
         Rooms {
             kinds: kinds.into_iter().map(|kind| (kind.name.clone(), kind)).collect(),
             scheduler,
             settings,
-            open: Mutex::default(),
+            bridge,
+            node,
+            open: Arc::default(),
+            opening: tokio::sync::Mutex::default(),
+            stewards: Mutex::default(),
             makers: Shares::default(),
             started: Instant::now(),
             closed: AtomicBool::new(false),
@@ -108,27 +99,51 @@ impl Rooms {
         self.open().by_id.len()
     }
 
-    /// The room that is meant, made if it is one of a type and all that are there are full.
-    pub fn find(&self, selector: &RoomSelector, address: IpAddr) -> Result<(Arc<RoomEntry>, Hold), Refusal> {
+    /// Whether a type's rooms outlast the server.
+    pub fn is_durable(&self, room_type: &str) -> bool {
+        self.kinds.get(room_type).is_some_and(RoomKind::is_durable)
+    }
+
+    /// Whether any type's rooms outlast the server.
+    pub fn has_durable(&self) -> bool {
+        self.kinds.values().any(RoomKind::is_durable)
+    }
+
+    /// The id of this server.
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// The room that is meant: one that runs, or that is stored and is rebuilt, or one that is made because any of its type
+    /// will do and all that are there are full.
+    pub async fn find(&self, selector: &RoomSelector, address: IpAddr) -> Result<Found, Refusal> {
+        match self.find_running(selector, address)? {
+            Some(found) => Ok(found),
+            None => self.find_stored(selector, address).await,
+        }
+    }
+
+    /// The room that is meant, if it runs or can be made without asking the store; nothing if the store may know it.
+    fn find_running(&self, selector: &RoomSelector, address: IpAddr) -> Result<Option<Found>, Refusal> {
         let mut open = self.open();
-        let entry = match selector {
-            RoomSelector::Id(id) => open.by_id.get(id).cloned().ok_or_else(not_found)?,
-            RoomSelector::Code(code) => open.by_code.get(&code.to_ascii_uppercase()).cloned().ok_or_else(not_found)?,
+        let (entry, may_be_stored) = match selector {
+            RoomSelector::Id(id) => (open.by_id.get(id).cloned(), self.has_durable()),
+            RoomSelector::Code(code) => (open.by_code.get(&code.to_ascii_uppercase()).cloned(), self.has_durable()),
             RoomSelector::Type { name, label } => {
                 let wish = (name.clone(), label.clone().unwrap_or_default());
                 let candidates = open.by_wish.get(&wish).map_or(&[][..], Vec::as_slice);
                 match candidates.iter().find(|room| room.has_place()) {
-                    Some(room) => Arc::clone(room),
-                    None => self.make(&mut open, wish, address)?,
+                    Some(room) => (Some(Arc::clone(room)), false),
+                    None if self.is_durable(name) => (None, true),
+                    None => (Some(self.make(&mut open, wish, address)?), false),
                 }
             }
         };
-        if !entry.is_open() {
-            return Err(not_found());
+        match entry.filter(|entry| entry.is_open()) {
+            Some(entry) => Ok(Some(Found::new(entry))),
+            None if may_be_stored => Ok(None),
+            None => Err(not_found()),
         }
-        entry.connections.fetch_add(1, Ordering::Relaxed);
-        let hold = Hold(Arc::clone(&entry));
-        Ok((entry, hold))
     }
 
     fn make(
@@ -137,39 +152,84 @@ impl Rooms {
         (name, label): (String, String),
         address: IpAddr,
     ) -> Result<Arc<RoomEntry>, Refusal> {
-        if self.closed.load(Ordering::Relaxed) {
-            return Err(Refusal::new(ErrorCode::Unavailable, "the server stops; no new rooms are made"));
+        let made = self.may_make(&name, address)?;
+        let kind = self.kinds.get(&name).ok_or_else(not_found)?;
+        let id = Uuid::now_v7();
+        let recording_sink = self.sink(&name, &id.to_string());
+        let new =
+            NewRoom { seed: random_seed(), label: label.clone(), recording_sink, keep_every: None, restore: None };
+        let started = self.start(kind, new)?;
+        let code = std::iter::repeat_with(new_code).find(|code| !open.by_code.contains_key(code)).unwrap_or_default();
+        let entry = Arc::new(self.entry(kind, (RoomId(format!("{id}.local")), code, label), started, made));
+        if let Started::Game(_, handle) = &entry.started {
+            let room = (entry.id.clone(), handle.clone());
+            self.look_after(steward::look_after(room, Arc::clone(&self.bridge), None));
         }
-        let Some(kind) = self.kinds.get(&name) else {
+        open.insert(&entry);
+        Ok(entry)
+    }
+
+    /// Whether someone may make a room of a type.
+    fn may_make(&self, name: &str, address: IpAddr) -> Result<Share<IpAddr>, Refusal> {
+        if !self.kinds.contains_key(name) {
             let known: Vec<&str> = self.kinds.keys().map(String::as_str).collect();
             let sentence = format!("there is no room type of this name; there is {}", known.join(", "));
             return Err(Refusal::new(ErrorCode::RoomNotFound, sentence));
-        };
+        }
+        self.may_run(address, self.settings.per_address_max)
+    }
+
+    /// Whether there may be one more room, for whose running an address answers.
+    fn may_run(&self, address: IpAddr, per_address_max: u32) -> Result<Share<IpAddr>, Refusal> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Refusal::new(ErrorCode::Unavailable, "the server stops; no new rooms are made"));
+        }
         let rooms_max = u32::try_from(self.settings.rooms_max).unwrap_or(u32::MAX);
-        let made = self.makers.take(network_of(address), self.settings.per_address_max, rooms_max);
-        let made = made.ok_or_else(|| {
+        self.makers.take(network_of(address), per_address_max, rooms_max).ok_or_else(|| {
             Refusal::new(ErrorCode::LimitReached, "the server, or someone at your address, has as many rooms as may be")
-        })?;
-        let id = Uuid::now_v7();
-        let new = NewRoom { seed: random_seed(), label: label.clone(), recording_sink: self.sink(&name, id) };
-        let started = self.start(kind, new)?;
-        let code = std::iter::repeat_with(new_code).find(|code| !open.by_code.contains_key(code)).unwrap_or_default();
-        let entry = Arc::new(RoomEntry {
-            id: RoomId(format!("{id}.local")),
+        })
+    }
+
+    fn entry(
+        &self,
+        kind: &RoomKind,
+        (id, code, wanted_label): (RoomId, String, String),
+        started: Started,
+        made: Share<IpAddr>,
+    ) -> RoomEntry {
+        info!(room = id.0, code, room_type = kind.name, "room made");
+        RoomEntry {
+            id,
             code,
-            kind: name,
+            kind: kind.name.clone(),
             started,
-            wanted_label: label,
+            keeper: None,
+            wanted_label,
             players_max: kind.players_max(),
             resume_seconds: kind.resume_seconds(),
             ending: AtomicBool::new(false),
             _made: made,
             connections: AtomicU32::new(0),
             used_at_ms: AtomicU64::new(self.now_ms()),
-        });
-        info!(room = entry.id.0, code = entry.code, room_type = entry.kind, "room made");
-        open.insert(&entry);
-        Ok(entry)
+        }
+    }
+
+    /// Has a room looked after until it and everything of it has ended.
+    fn look_after(&self, steward: impl Future<Output = ()> + Send + 'static) {
+        let mut stewards = self.stewards.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those that are done make place.
+        while stewards.try_join_next().is_some() {}
+        stewards.spawn(steward);
+    }
+
+    fn held_until(&self, id: RoomId) -> HeldUntil {
+        HeldUntil(Arc::clone(&self.open), id)
+    }
+
+    /// Waits until everything of the rooms that have ended is answered and stored.
+    pub async fn finish(&self) {
+        let stewards = std::mem::take(&mut *self.stewards.lock().unwrap_or_else(PoisonError::into_inner));
+        stewards.join_all().await;
     }
 
     /// Starts a room. A game that fails to begin is no reason to leave whoever asked without an answer.
@@ -185,7 +245,7 @@ impl Rooms {
     }
 
     /// Where a room's recording goes when it is over.
-    fn sink(&self, name: &str, id: Uuid) -> Option<RecordingSink> {
+    fn sink(&self, name: &str, id: &str) -> Option<RecordingSink> {
         let path = self.settings.recordings.as_ref()?.join(format!("{name}-{id}.aether"));
         Some(Box::new(move |recording: Recording| {
             if recording.ticks() == 0 {
@@ -231,7 +291,6 @@ impl Rooms {
             kind.rooms += 1.0;
             kind.players += f64::from(room.players());
             if let Started::Game(_, handle) = &room.started {
-                refuse_requests(handle);
                 let figures = handle.figures();
                 kind.entities += f64::from(figures.entities);
                 kind.overload = kind.overload.max(f64::from(figures.overload));
@@ -334,81 +393,6 @@ impl Rooms {
 
     fn now_ms(&self) -> u64 {
         self.started.elapsed().as_millis() as u64
-    }
-}
-
-impl RoomEntry {
-    /// For how long a player who lost the connection keeps the place.
-    pub fn grace(&self) -> Duration {
-        Duration::from_secs_f32(self.resume_seconds)
-    }
-
-    fn has_place(&self) -> bool {
-        let in_use = self.players().max(self.connections.load(Ordering::Relaxed));
-        self.is_open() && (in_use as usize) < self.players_max
-    }
-
-    pub fn is_open(&self) -> bool {
-        !self.ending.load(Ordering::Relaxed) && self.takes_letters()
-    }
-
-    fn takes_letters(&self) -> bool {
-        match &self.started {
-            Started::Game(_, handle) => handle.is_open(),
-            Started::Relay(_) => true,
-        }
-    }
-
-    pub fn players(&self) -> u32 {
-        match &self.started {
-            Started::Game(_, handle) => handle.figures().players,
-            Started::Relay(relay) => relay.members() as u32,
-        }
-    }
-
-    fn label(&self) -> String {
-        match &self.started {
-            Started::Game(_, handle) => handle.label().to_string(),
-            Started::Relay(_) => self.wanted_label.clone(),
-        }
-    }
-
-    fn wish(&self) -> (String, String) {
-        (self.kind.clone(), self.wanted_label.clone())
-    }
-}
-
-impl Open {
-    fn insert(&mut self, room: &Arc<RoomEntry>) {
-        self.by_id.insert(room.id.clone(), Arc::clone(room));
-        self.by_code.insert(room.code.clone(), Arc::clone(room));
-        self.by_wish.entry(room.wish()).or_default().push(Arc::clone(room));
-        if let Started::Game(number, _) = &room.started {
-            self.by_number.insert(*number, Arc::clone(room));
-        }
-    }
-
-    fn remove(&mut self, room: &RoomEntry) {
-        self.by_id.remove(&room.id);
-        self.by_code.remove(&room.code);
-        if let Started::Game(number, _) = &room.started {
-            self.by_number.remove(number);
-        }
-        let wish = room.wish();
-        if let Some(rooms) = self.by_wish.get_mut(&wish) {
-            rooms.retain(|other| other.id != room.id);
-            if rooms.is_empty() {
-                self.by_wish.remove(&wish);
-            }
-        }
-    }
-}
-
-/// There are no services yet, and a room that asks is told so.
-fn refuse_requests(handle: &RoomHandle) {
-    while let Some((id, _)) = handle.next_request() {
-        // A full mailbox means that the room does not keep up; it hears of the next ones.
-        let _ = handle.answer(id, Answer::Failed("this server has no services".to_owned()));
     }
 }
 

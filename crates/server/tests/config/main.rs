@@ -3,6 +3,7 @@
 mod layers;
 mod platforms;
 mod public;
+mod rates;
 mod reference;
 mod refusals;
 mod rooms;

@@ -185,3 +185,19 @@ fn a_service_key_that_is_a_path_is_refused_and_not_repeated() {
     assert!(message.starts_with("aether.toml, line 4: google.service_key is no private key"), "{message}");
     assert!(!message.contains("hush"), "{message}");
 }
+
+#[test]
+fn an_empty_section_of_a_provider_is_told_what_it_lacks() {
+    let refusals = refusals("data_dir = \"data\"\n[provider.example]\n", &[], &[]);
+    assert_eq!(refusals.len(), 3, "{refusals:?}");
+    for (refusal, key) in refusals.iter().zip(["issuers", "audiences", "keys_url"]) {
+        let beginning = format!("aether.toml, line 2: provider.example.{key} is missing");
+        assert!(refusal.starts_with(&beginning), "{refusal}");
+    }
+    let environment = [
+        ("AETHER_PROVIDER_EXAMPLE_ISSUERS", "https://id.example.com"),
+        ("AETHER_PROVIDER_EXAMPLE_AUDIENCES", "game"),
+        ("AETHER_PROVIDER_EXAMPLE_KEYS_URL", "https://id.example.com/keys"),
+    ];
+    assert!(load("[provider.example]\n", &environment, &[]).is_ok(), "another layer may say it all");
+}

@@ -13,8 +13,13 @@ use uuid::Uuid;
 pub type Eraser = Box<dyn Fn(&mut Transaction<'_>, Uuid) -> Result<(), StoreError> + Send + Sync>;
 
 /// Rows that do not go by themselves with the row in `users`, by table and column.
-const OWNED: [(&str, &str); 3] =
-    [("sessions", "user_id"), ("storage_objects", "user_id"), ("leaderboard_records", "owner_id")];
+const OWNED: [(&str, &str); 5] = [
+    ("sessions", "user_id"),
+    ("storage_objects", "user_id"),
+    ("leaderboard_records", "owner_id"),
+    ("room_players", "user_id"),
+    ("room_visits", "user_id"),
+];
 
 /// Rows that stay without their owner: a purchase must not be used again by another account. What the store said about
 /// it goes.

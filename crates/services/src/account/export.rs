@@ -1,13 +1,15 @@
 //! Everything that is kept about a user, as one document.
 
 use super::{Accounts, NOT_FOUND};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{Code, Refusal, TOO_OFTEN};
 use aether_store::{Row, StoreError, Transaction, values};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 /// Bytes of texts in an export. It is held in memory whole; a user with more is for a backup's tools.
 const EXPORT_BYTES_MAX: i64 = 64 * 1_024 * 1_024;
+/// Exports at once: each may hold several times its bytes in memory.
+pub(super) const EXPORTS_AT_ONCE: usize = 2;
 /// About what a row takes beside its texts.
 const ROW_BYTES: i64 = 128;
 
@@ -62,7 +64,7 @@ const ACCOUNT: Section = Section {
 };
 
 /// All else. Codes are left out: they are hashes of what was sent to the user.
-const SECTIONS: [Section; 10] = [
+const SECTIONS: [Section; 11] = [
     Section {
         table: "user_devices",
         owner: "user_id",
@@ -91,6 +93,20 @@ const SECTIONS: [Section; 10] = [
             ("reason", Text),
             ("address", Text),
             ("method", Text),
+        ],
+    },
+    Section {
+        table: "room_visits",
+        owner: "user_id",
+        order: "joined_at, id",
+        columns: &[
+            ("id", Id),
+            ("session", Id),
+            ("room", Text),
+            ("room_type", Text),
+            ("joined_at", Number),
+            ("left_at", Number),
+            ("reason", Text),
         ],
     },
     Section {
@@ -178,6 +194,7 @@ impl Accounts {
     /// Everything that is kept about a user, as it is at one moment. The tables and columns have the names of the
     /// database; times are in milliseconds since 1970.
     pub async fn export(&self, user: Uuid) -> Result<Value, Refusal> {
+        let _place = self.exports.try_acquire().map_err(|_| TOO_OFTEN)?;
         let now = self.clock.now_ms();
         let operation = move |transaction: &mut Transaction<'_>| {
             let account = ACCOUNT.read(transaction, user)?.pop().ok_or(NOT_FOUND)?;

@@ -26,13 +26,16 @@ const HALF_MAX: usize = 65_536;
 const ACCOUNT_LOCKED: Refusal = Refusal::new(
     Code::ResourceExhausted,
     "Too many failed attempts to sign in to this account. Try again in a minute.",
-);
+)
+.retry_after(60);
 const ADDRESS_LOCKED: Refusal = Refusal::new(
     Code::ResourceExhausted,
     "Too many failed attempts to sign in from this address. Try again in ten minutes.",
-);
+)
+.retry_after(600);
 const CODES_LOCKED: Refusal =
-    Refusal::new(Code::ResourceExhausted, "Too many codes were asked for from this address. Try again in ten minutes.");
+    Refusal::new(Code::ResourceExhausted, "Too many codes were asked for from this address. Try again in ten minutes.")
+        .retry_after(600);
 
 /// Counts failures.
 pub(super) struct Lockout {

@@ -29,11 +29,13 @@ use crate::refusal::{Code, Refusal};
 use crate::session::Revocations;
 use crate::session::tokens::VALID_SECONDS_MAX;
 use aether_store::{Dialect, Store, Transaction};
+use export::EXPORTS_AT_ONCE;
 use lockout::Lockout;
 use password::Passwords;
 use provider::Provider;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 /// How accounts are to be.
@@ -60,6 +62,7 @@ pub struct Accounts {
     passwords: Passwords,
     lockout: Lockout,
     erasers: Arc<Vec<Eraser>>,
+    exports: Semaphore,
 }
 
 const NOT_FOUND: Refusal = Refusal::new(Code::NotFound, "User account not found.");
@@ -90,6 +93,7 @@ impl Accounts {
             passwords: Passwords::new(settings.hashing_threads),
             lockout: Lockout::new(),
             erasers: Arc::default(),
+            exports: Semaphore::new(EXPORTS_AT_ONCE),
         }
     }
 

@@ -1,14 +1,13 @@
 //! Operations of accounts that the protocol has nothing of, with their messages: signing in by a provider of the server's
-//! configuration, lost passwords, unconfirmed email addresses. Hooks run around them as around all others.
+//! configuration, lost passwords, unconfirmed email addresses, everything that is kept. Hooks run around them as around
+//! all others.
 
+use crate::declare::{json_text, names, operations};
+use aether_messages::Empty;
 use aether_messages::api::Session;
-use aether_messages::prost::{self, Message, Name};
-use aether_messages::{Empty, Operation};
+use aether_messages::prost::{self, Message};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// The package of these messages.
-pub const PACKAGE: &str = "aether.api";
 
 /// What a provider of the server's configuration gave to a client.
 #[derive(Clone, Debug, PartialEq, Eq, Message, Serialize, Deserialize)]
@@ -101,32 +100,20 @@ pub struct VerifyEmailRequest {
     pub code: String,
 }
 
-macro_rules! names {
-    ($($message:ident)+) => {$(
-        impl Name for $message {
-            const PACKAGE: &'static str = PACKAGE;
-            const NAME: &'static str = stringify!($message);
-        }
-    )+};
+/// Everything that is kept about an account.
+#[derive(Clone, PartialEq, Eq, Message, Serialize, Deserialize)]
+#[prost(prost_path = "prost")]
+#[serde(default)]
+pub struct AccountExport {
+    /// A JSON object: tables by name, as the database has them.
+    #[prost(string, tag = "1")]
+    #[serde(with = "json_text")]
+    pub document: String,
 }
 
 names! {
-    AccountExternal AuthenticateExternalRequest LinkExternalRequest RequestPasswordResetRequest ResetPasswordRequest
-    VerifyEmailRequest
-}
-
-macro_rules! operations {
-    ($($(#[doc = $what:literal])+ $name:ident: $request:ty => $answer:ty,)+) => {$(
-        $(#[doc = $what])+
-        #[derive(Clone, Copy, Debug)]
-        pub struct $name;
-
-        impl Operation for $name {
-            const NAME: &'static str = stringify!($name);
-            type Request = $request;
-            type Answer = $answer;
-        }
-    )+};
+    AccountExport AccountExternal AuthenticateExternalRequest LinkExternalRequest RequestPasswordResetRequest
+    ResetPasswordRequest VerifyEmailRequest
 }
 
 operations! {
@@ -144,4 +131,6 @@ operations! {
     RequestEmailVerification: Empty => Empty,
     /// Confirms it.
     VerifyEmail: VerifyEmailRequest => Empty,
+    /// Tells everything that is kept about the account.
+    ExportAccount: Empty => AccountExport,
 }

@@ -11,25 +11,31 @@ use uuid::Uuid;
 const OF_ANOTHER: Refusal = Refusal::new(Code::FailedPrecondition, "The receipt was used by another account.");
 const NO_USER: Refusal = Refusal::new(Code::NotFound, "User account not found.");
 
-/// The last entry of a page. Lists begin with the newest.
+/// The last entry of a page, or the first if the list is read backward. Lists begin with the newest.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Place {
     pub purchased_at: i64,
     pub transaction_id: String,
     pub store: i64,
+    /// Whether what stands before it is meant, rather than what comes after.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_backward: bool,
 }
 
 /// A part of a list of one user.
 pub(super) struct Listing {
     pub user: Uuid,
-    pub limit: i64,
-    pub after: Place,
+    /// Entries of a page.
+    pub limit: i32,
+    /// Whether the list is read from its beginning.
+    pub is_first: bool,
+    pub from: Place,
 }
 
 impl Place {
     /// Before the newest.
     pub fn first() -> Place {
-        Place { purchased_at: i64::MAX, transaction_id: String::new(), store: 0 }
+        Place { purchased_at: i64::MAX, transaction_id: String::new(), store: 0, is_backward: false }
     }
 }
 
@@ -109,16 +115,19 @@ pub(super) fn find_subscription(
 }
 
 impl Listing {
+    /// One entry more than is shown: it tells whether the list goes on. What is read backward comes in that order.
     pub fn purchases(&self, transaction: &mut Transaction<'_>) -> Result<Vec<Purchase>, Refusal> {
-        let Place { purchased_at, transaction_id, store } = &self.after;
-        let parameters = values![self.user, *purchased_at, transaction_id, *store, self.limit];
-        Ok(transaction.rows(LIST, parameters, purchase)?)
+        let Place { purchased_at, transaction_id, store, is_backward } = &self.from;
+        let parameters = values![self.user, *purchased_at, transaction_id, *store, i64::from(self.limit) + 1];
+        let statement = if *is_backward { LIST_BACKWARD } else { LIST };
+        Ok(transaction.rows(statement, parameters, purchase)?)
     }
 
     pub fn subscriptions(&self, transaction: &mut Transaction<'_>, now: i64) -> Result<Vec<Subscription>, Refusal> {
-        let Place { purchased_at, transaction_id, store } = &self.after;
-        let parameters = values![self.user, *purchased_at, transaction_id, *store, self.limit];
-        Ok(transaction.rows(LIST_SUBSCRIPTIONS, parameters, |row| subscription(row, now))?)
+        let Place { purchased_at, transaction_id, store, is_backward } = &self.from;
+        let parameters = values![self.user, *purchased_at, transaction_id, *store, i64::from(self.limit) + 1];
+        let statement = if *is_backward { LIST_SUBSCRIPTIONS_BACKWARD } else { LIST_SUBSCRIPTIONS };
+        Ok(transaction.rows(statement, parameters, |row| subscription(row, now))?)
     }
 }
 
@@ -186,12 +195,36 @@ const FIND_SUBSCRIPTION: &str = "SELECT store, original_transaction_id, user_id,
     FROM subscriptions WHERE user_id = ?1 AND product_id = ?2
     ORDER BY expires_at DESC LIMIT 1";
 
-const LIST: &str = "SELECT store, transaction_id, user_id, product_id, environment, purchased_at, refunded_at,
-        response, created_at, updated_at
-    FROM purchases WHERE user_id = ?1 AND (purchased_at, transaction_id, store) < (?2, ?3, ?4)
-    ORDER BY purchased_at DESC, transaction_id DESC, store DESC LIMIT ?5";
+/// The list in both directions: what is selected, how its places compare, and in which order.
+macro_rules! list {
+    ($columns:literal, $table:literal, $id:literal, $compared:literal, $order:literal) => {
+        concat!(
+            "SELECT store, ",
+            $id,
+            ", user_id, product_id, environment, purchased_at, refunded_at, response, \
+             created_at, updated_at",
+            $columns,
+            " FROM ",
+            $table,
+            " WHERE user_id = ?1 AND (purchased_at, ",
+            $id,
+            ", store) ",
+            $compared,
+            " (?2, ?3, ?4) \
+             ORDER BY purchased_at ",
+            $order,
+            ", ",
+            $id,
+            " ",
+            $order,
+            ", store ",
+            $order,
+            " LIMIT ?5"
+        )
+    };
+}
 
-const LIST_SUBSCRIPTIONS: &str = "SELECT store, original_transaction_id, user_id, product_id, environment,
-        purchased_at, refunded_at, response, created_at, updated_at, expires_at
-    FROM subscriptions WHERE user_id = ?1 AND (purchased_at, original_transaction_id, store) < (?2, ?3, ?4)
-    ORDER BY purchased_at DESC, original_transaction_id DESC, store DESC LIMIT ?5";
+const LIST: &str = list!("", "purchases", "transaction_id", "<", "DESC");
+const LIST_BACKWARD: &str = list!("", "purchases", "transaction_id", ">", "ASC");
+const LIST_SUBSCRIPTIONS: &str = list!(", expires_at", "subscriptions", "original_transaction_id", "<", "DESC");
+const LIST_SUBSCRIPTIONS_BACKWARD: &str = list!(", expires_at", "subscriptions", "original_transaction_id", ">", "ASC");

@@ -102,6 +102,8 @@ pub struct Page<T> {
     pub entries: Vec<T>,
     /// Where the list goes on; empty at its end.
     pub cursor: String,
+    /// Where the page before it is; empty at the beginning.
+    pub prev_cursor: String,
 }
 
 impl Purchases {
@@ -202,12 +204,17 @@ impl Purchases {
     /// The purchases of a user, the newest first.
     pub async fn purchases(&self, user: Uuid, limit: i32, cursor: &str) -> Result<Page<Purchase>, Refusal> {
         let listing = Listing::check(user, limit, PURCHASE_LIST_MAX, cursor)?;
-        let entries = self.store.read(move |transaction| listing.purchases(transaction)).await?;
-        Ok(Page::cut(entries, limit, |last| Place {
-            purchased_at: last.bought.purchased_at,
-            transaction_id: last.bought.transaction_id.clone(),
-            store: last.shop.number(),
-        }))
+        self.store
+            .read(move |transaction| {
+                let entries = listing.purchases(transaction)?;
+                Ok(listing.page(entries, |one| Place {
+                    purchased_at: one.bought.purchased_at,
+                    transaction_id: one.bought.transaction_id.clone(),
+                    store: one.shop.number(),
+                    is_backward: false,
+                }))
+            })
+            .await
     }
 
     /// A user's subscription to a product.
@@ -221,12 +228,17 @@ impl Purchases {
     pub async fn subscriptions(&self, user: Uuid, limit: i32, cursor: &str) -> Result<Page<Subscription>, Refusal> {
         let listing = Listing::check(user, limit, SUBSCRIPTION_LIST_MAX, cursor)?;
         let now = self.clock.now_ms();
-        let entries = self.store.read(move |transaction| listing.subscriptions(transaction, now)).await?;
-        Ok(Page::cut(entries, limit, |last| Place {
-            purchased_at: last.subscribed.purchased_at,
-            transaction_id: last.subscribed.original_transaction_id.clone(),
-            store: last.shop.number(),
-        }))
+        self.store
+            .read(move |transaction| {
+                let entries = listing.subscriptions(transaction, now)?;
+                Ok(listing.page(entries, |one| Place {
+                    purchased_at: one.subscribed.purchased_at,
+                    transaction_id: one.subscribed.original_transaction_id.clone(),
+                    store: one.shop.number(),
+                    is_backward: false,
+                }))
+            })
+            .await
     }
 
     /// The shop that is asked about a receipt.
@@ -256,22 +268,28 @@ impl Listing {
         if !(1..=limit_max).contains(&limit) {
             return Err(Refusal::invalid(format!("Limit must be between 1 and {limit_max}.")));
         }
-        let after = cursor::decode(cursor)?.unwrap_or_else(Place::first);
-        if after.transaction_id.contains('\0') {
+        let from: Option<Place> = cursor::decode(cursor)?;
+        if from.as_ref().is_some_and(|from| from.transaction_id.contains('\0')) {
             return Err(Refusal::invalid("Cursor is invalid or expired."));
         }
-        // One more than is shown tells whether the list goes on.
-        Ok(Listing { user, limit: i64::from(limit) + 1, after })
+        Ok(Listing { user, limit, is_first: from.is_none(), from: from.unwrap_or_else(Place::first) })
     }
-}
 
-impl<T> Page<T> {
-    fn cut(mut entries: Vec<T>, limit: i32, place: impl FnOnce(&T) -> Place) -> Page<T> {
-        let limit = usize::try_from(limit).unwrap_or(0);
+    /// A page of what was found, with the places of its neighbours.
+    fn page<T>(&self, mut entries: Vec<T>, place: impl Fn(&T) -> Place) -> Page<T> {
+        let limit = usize::try_from(self.limit).unwrap_or(0);
         let goes_on = entries.len() > limit;
         entries.truncate(limit);
-        let cursor = entries.last().filter(|_| goes_on).map(|last| cursor::encode(&place(last)));
-        Page { entries, cursor: cursor.unwrap_or_default() }
+        let is_backward = self.from.is_backward;
+        if is_backward {
+            entries.reverse();
+        }
+        // Whoever came from one side knows that there is something on it.
+        let (has_next, has_prev) = if is_backward { (true, goes_on) } else { (goes_on, !self.is_first) };
+        let next = entries.last().filter(|_| has_next).map(|last| cursor::encode(&place(last)));
+        let prev = entries.first().filter(|_| has_prev);
+        let prev = prev.map(|first| cursor::encode(&Place { is_backward: true, ..place(first) }));
+        Page { entries, cursor: next.unwrap_or_default(), prev_cursor: prev.unwrap_or_default() }
     }
 }
 

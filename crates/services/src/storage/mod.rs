@@ -8,6 +8,7 @@ mod delete;
 pub(crate) mod json;
 mod object;
 pub mod query;
+mod quota;
 mod read;
 mod write;
 
@@ -15,6 +16,7 @@ pub use delete::Delete;
 pub use json::{DEPTH_MAX, NUMBER_BYTES_MAX};
 pub use object::{COLLECTION_BYTES_MAX, KEY_BYTES_MAX, Object, ObjectId, Permission, VALUE_BYTES_MAX};
 pub use query::Query;
+pub use quota::Quota;
 pub use read::{LIST_MAX, Page};
 pub use write::{Ack, Condition, Write};
 
@@ -37,6 +39,15 @@ pub const BATCH_MAX: usize = 128;
 pub struct Storage {
     store: Store,
     clock: Arc<dyn Clock>,
+    quota: Quota,
+}
+
+/// For whom something happens to objects, and how much they may keep.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Author {
+    /// The user; none for the server.
+    user: Option<Uuid>,
+    quota: Quota,
 }
 
 /// Something that happens to an object, within a batch.
@@ -46,17 +57,24 @@ pub(crate) enum Change {
 }
 
 impl Storage {
-    /// Storage over a store.
+    /// Storage over a store, of which everyone may take as much as they want.
     #[must_use]
     pub fn new(store: Store, clock: Arc<dyn Clock>) -> Storage {
-        Storage { store, clock }
+        Storage { store, clock, quota: Quota::default() }
+    }
+
+    /// Lets a user keep only so much.
+    #[must_use]
+    pub fn with_quota(mut self, quota: Quota) -> Storage {
+        self.quota = quota;
+        self
     }
 
     /// Writes objects, all or none; the answers are in the order of the writes.
     ///
     /// A user writes what is theirs, and changes the value of what others have opened to [`Permission::Everyone`].
     pub async fn write(&self, caller: &Caller, writes: Vec<Write>) -> Result<Vec<Ack>, Refusal> {
-        let user = user_of(caller)?;
+        let author = Author { user: user_of(caller)?, quota: self.quota };
         check_count(writes.len())?;
         if writes.is_empty() {
             return Ok(Vec::new());
@@ -64,12 +82,13 @@ impl Storage {
         let now = self.clock.now_ms();
         let changes = writes.into_iter().map(|write| Ok(Change::Write(write.check()?)));
         let changes = changes.collect::<Result<Vec<_>, Refusal>>()?;
-        self.store.write(move |transaction| apply(transaction, user, &changes, now)).await
+        self.store.write(move |transaction| apply(transaction, author, &changes, now)).await
     }
 
     /// Removes objects, all or none. One that is not there is no failure, unless a version of it was expected.
     pub async fn delete(&self, caller: &Caller, deletes: Vec<Delete>) -> Result<(), Refusal> {
-        let user = user_of(caller)?;
+        // Whoever has too much must be able to delete.
+        let author = Author { user: user_of(caller)?, quota: Quota::default() };
         check_count(deletes.len())?;
         if deletes.is_empty() {
             return Ok(());
@@ -77,7 +96,7 @@ impl Storage {
         let now = self.clock.now_ms();
         let changes = deletes.into_iter().map(|delete| Ok(Change::Delete(delete.check()?)));
         let changes = changes.collect::<Result<Vec<_>, Refusal>>()?;
-        self.store.write(move |transaction| apply(transaction, user, &changes, now)).await?;
+        self.store.write(move |transaction| apply(transaction, author, &changes, now)).await?;
         Ok(())
     }
 
@@ -122,19 +141,30 @@ impl Storage {
 /// same object in the order given. The answers to writes are in the order given.
 pub(crate) fn apply(
     transaction: &mut Transaction<'_>,
-    user: Option<Uuid>,
+    author: Author,
     changes: &[Change],
     now: i64,
 ) -> Result<Vec<Ack>, Refusal> {
+    let Author { user, quota } = author;
+    let bounded = user.filter(|_| quota.is_set());
+    let mut is_held = false;
     let mut order: Vec<usize> = (0..changes.len()).collect();
     // Owners first, because their rows are locked too, by others in the order of their ids.
     order.sort_by_key(|&index| (changes[index].id().owner, changes[index].id()));
     let mut acks = Vec::with_capacity(changes.len());
     for index in order {
+        // In its place in the order, because the row of an owner is locked before their objects.
+        if let Some(user) = bounded.filter(|user| !is_held && changes[index].id().owner == *user) {
+            Quota::hold(transaction, user)?;
+            is_held = true;
+        }
         match &changes[index] {
             Change::Write(write) => acks.push((index, write.apply(transaction, user, now)?)),
             Change::Delete(delete) => delete.apply(transaction, user)?,
         }
+    }
+    if let Some(user) = bounded.filter(|_| is_held) {
+        quota.check(transaction, user)?;
     }
     acks.sort_by_key(|(index, _)| *index);
     Ok(acks.into_iter().map(|(_, ack)| ack).collect())

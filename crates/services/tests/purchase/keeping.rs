@@ -100,6 +100,40 @@ async fn a_shop_that_is_not_configured_is_named() {
 }
 
 #[tokio::test]
+async fn a_list_can_be_read_back_to_its_beginning() {
+    for world in worlds().await {
+        let (purchases, ann) = (purchases(&world), world.user().await);
+        purchases.validate(ann, Shop::Apple, receipt("a 1, b 2, c 2, d 5"), true).await.expect(world.name);
+        purchases.validate(ann, Shop::Google, receipt("c 2"), true).await.expect(world.name);
+        for text in ["s1 gems 1 10", "s2 gold 3 10", "s3 gold 2 10"] {
+            purchases.validate_subscription(ann, Shop::Apple, receipt(text), true).await.expect(world.name);
+        }
+        let read = async |limit, cursor: &str| {
+            let page = purchases.purchases(ann, limit, cursor).await.expect(world.name);
+            let ids: String = page.entries.iter().map(|one| one.bought.transaction_id.as_str()).collect();
+            (ids, page.cursor, page.prev_cursor)
+        };
+        let (ids, next, prev) = read(2, "").await;
+        assert_eq!((ids.as_str(), prev.as_str()), ("dc", ""), "{}: nothing is before the beginning", world.name);
+        let (ids, next, prev) = read(2, &next).await;
+        assert_eq!(ids, "cb", "{}", world.name);
+        let (first, again, none) = read(2, &prev).await;
+        assert_eq!((first.as_str(), none.as_str()), ("dc", ""), "{}", world.name);
+        assert_eq!(read(2, &again).await.0, "cb", "and forward again");
+        let (ids, end, prev) = read(2, &next).await;
+        assert_eq!((ids.as_str(), end.as_str()), ("a", ""), "{}", world.name);
+        let (middle, _, before) = read(1, &prev).await;
+        assert_eq!(middle, "b", "{}: the nearest, not the first", world.name);
+        assert_eq!(read(100, &before).await.0, "dcc", "{}", world.name);
+
+        let first = purchases.subscriptions(ann, 2, "").await.expect(world.name);
+        let last = purchases.subscriptions(ann, 2, &first.cursor).await.expect(world.name);
+        assert_eq!((last.entries.len(), last.cursor.as_str()), (1, ""));
+        assert_eq!(purchases.subscriptions(ann, 2, &last.prev_cursor).await.expect(world.name), first);
+    }
+}
+
+#[tokio::test]
 async fn lists_begin_with_the_newest_and_go_on_where_they_stopped() {
     for world in worlds().await {
         let (purchases, ann, ben) = (purchases(&world), world.user().await, world.user().await);

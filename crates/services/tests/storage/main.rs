@@ -6,5 +6,6 @@ mod lists;
 mod objects;
 mod permissions;
 mod queries;
+mod quotas;
 mod speed;
 mod versions;

@@ -32,6 +32,11 @@ pub(super) const TABLES: &[Table] = &[
     Table { name: "profiles", people: &["user_id"] },
     Table { name: "profile_selections", people: &["user_id"] },
     Table { name: "outbox", people: &[] },
+    Table { name: "rooms", people: &[] },
+    Table { name: "room_states", people: &[] },
+    Table { name: "room_journal", people: &[] },
+    Table { name: "room_players", people: &["user_id"] },
+    Table { name: "room_visits", people: &["user_id"] },
 ];
 
 /// A column as the database has it.

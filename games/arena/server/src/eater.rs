@@ -1,6 +1,6 @@
 //! Who eats.
 
-use aether_arena_rules::{Label, MASS_START, Steer};
+use aether_arena_rules::{Label, Steer};
 use aether_wire::{EntityId, PlayerId, Tick};
 
 /// Bots are numbered from here on; players never get that far.
@@ -19,7 +19,7 @@ pub struct Eater {
     pub splits: bool,
     /// Its blobs.
     pub blobs: Vec<EntityId>,
-    /// When it begins anew, if it was eaten.
+    /// From when on it may begin, if it has no blobs. A player begins by steering, and watches until then.
     pub begins_at: Option<Tick>,
     /// The most that it weighed since it came.
     pub best: u32,
@@ -33,7 +33,7 @@ pub struct Eater {
 }
 
 impl Eater {
-    /// Someone who begins at once.
+    /// Someone who may begin at once.
     pub fn new(account: String, name: String, hue: u8, now: Tick) -> Eater {
         Eater {
             account,
@@ -43,7 +43,7 @@ impl Eater {
             splits: false,
             blobs: Vec::new(),
             begins_at: Some(now),
-            best: MASS_START,
+            best: 0,
             best_before: None,
             place: [0.0; 2],
             mass: 0,
@@ -55,6 +55,12 @@ impl Eater {
     pub fn steer(&mut self, steer: Steer) {
         self.splits |= steer.split && !self.steer.split;
         self.steer = steer;
+    }
+
+    /// Whether it may begin, and wants to: a bot always does, a player by steering somewhere.
+    pub fn is_due(&self, number: u32, now: Tick) -> bool {
+        let steers = self.steer.aim != [0.0; 2] || self.steer.split;
+        self.begins_at.is_some_and(|at| at <= now) && (steers || player_of(number).is_none())
     }
 
     /// What its blobs show.

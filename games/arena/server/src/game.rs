@@ -14,7 +14,7 @@ use aether_wire::{CloseReason, EntityId, ErrorCode, PlayerId, RequestId, Tick};
 use std::collections::BTreeMap;
 
 /// The longest name, as it fits a label.
-const NAME_BYTES_MAX: usize = 16;
+pub(crate) const NAME_BYTES_MAX: usize = 16;
 /// How many pellets lie about.
 const PELLETS: usize = 800;
 /// How many eaters a room has at least; bots fill it up.
@@ -86,7 +86,7 @@ impl Game for Arena {
         }
         let hue = room.random.below(256) as u8;
         self.eaters.insert(player.0, Eater::new(account, name, hue, room.tick()));
-        self.begin(room, player.0);
+        self.watch(room, player);
     }
 
     fn leave(&mut self, room: &mut Context<'_>, player: PlayerId, _reason: CloseReason) {
@@ -128,6 +128,7 @@ impl Game for Arena {
         self.begin_anew(room);
         if room.tick().0.is_multiple_of(BOARD_TICKS) {
             self.boards.show(room, &self.eaters);
+            self.show_watchers(room);
         }
     }
 
@@ -147,6 +148,13 @@ impl Game for Arena {
         if let (Some(profile), Some(eater)) = (profile, self.eaters.get_mut(&number)) {
             eater.best_before = Some(profile.best);
             self.paint(room, number, profile.hue);
+        }
+    }
+
+    /// A server that stops keeps everyone's profile, as if they had left.
+    fn terminate(&mut self, room: &mut Context<'_>) {
+        for eater in std::mem::take(&mut self.eaters).into_values() {
+            self.keep(room, &eater);
         }
     }
 
@@ -339,15 +347,11 @@ impl Arena {
         }
     }
 
-    /// Lets those begin anew whose time has come. A bot that a room no longer needs does not.
+    /// Lets those begin whose time has come. A bot that a room no longer needs does not.
     fn begin_anew(&mut self, room: &mut Context<'_>) {
         let now = room.tick();
-        let due: Vec<u32> = self
-            .eaters
-            .iter()
-            .filter(|(_, eater)| eater.begins_at.is_some_and(|at| at <= now))
-            .map(|(number, _)| *number)
-            .collect();
+        let due = self.eaters.iter().filter(|(number, eater)| eater.is_due(**number, now));
+        let due: Vec<u32> = due.map(|(number, _)| *number).collect();
         for number in due {
             if number >= BOTS_FROM && self.eaters.len() as u32 > self.eaters_min {
                 self.eaters.remove(&number);
@@ -370,6 +374,24 @@ impl Arena {
             room.set_sight(player, Sight::Possession);
             room.possess(player, entity);
         }
+    }
+
+    /// Lets those who may begin, and do not, look at the heaviest.
+    fn show_watchers(&self, room: &mut Context<'_>) {
+        let now = room.tick();
+        for (&number, eater) in &self.eaters {
+            if let Some(player) = player_of(number)
+                && eater.begins_at.is_some_and(|at| at <= now)
+            {
+                self.watch(room, player);
+            }
+        }
+    }
+
+    /// Lets a player without blobs look at the heaviest; in an empty room, at the middle.
+    fn watch(&self, room: &mut Context<'_>, player: PlayerId) {
+        let heaviest = self.eaters.values().filter(|eater| eater.mass > 0).max_by_key(|eater| eater.mass);
+        room.set_sight(player, Sight::At(heaviest.map_or([0.0; 2], |eater| eater.place)));
     }
 
     /// Puts pellets where some are missing.

@@ -3,10 +3,7 @@
 use crate::game::Outpost;
 use crate::settler::Settler;
 use aether_engine::{Context, Refusal};
-use aether_outpost_rules::{
-    Body, Builder, Cell, Destroyed, Grid, Kind, MATERIAL_MAX, Obstacle, Place, Player, Remove, Structure, can_place,
-    can_remove,
-};
+use aether_outpost_rules::{Body, Builder, Cell, Destroyed, Grid, Kind, Obstacle, Player, Structure};
 use aether_wire::{EntityId, ErrorCode, PlayerId};
 
 /// A cell on which something stands.
@@ -26,40 +23,6 @@ impl Plot {
 }
 
 impl Outpost {
-    /// A player wants to build.
-    pub(crate) fn place(&mut self, room: &mut Context<'_>, player: PlayerId, place: &Place) -> Result<(), Refusal> {
-        let cell = Cell::new(place.column, place.row).ok_or_else(|| refused(Obstacle::Outside))?;
-        let people: Vec<[f32; 2]> = room.world.each::<Player>().map(|(_, player)| player.position).collect();
-        let settler = self.settlers.get(&player).ok_or_else(nobody)?;
-        let builder = builder(settler, room, &self.grid, &people).ok_or_else(nobody)?;
-        can_place(&builder, cell, place.kind).map_err(refused)?;
-        let (body, account) = (settler.body, settler.account.clone());
-        let structure =
-            Structure { position: cell.middle(), kind: place.kind, health: place.kind.health(), builder: player.0 };
-        if !self.raise(room, structure, account) {
-            return Err(Refusal::new(ErrorCode::LimitReached, "the world has no place for more"));
-        }
-        if let Some(body) = room.world.get_mut::<Body>(body) {
-            body.material -= place.kind.cost();
-        }
-        self.count(player, 1);
-        Ok(())
-    }
-
-    /// A player wants to take down what it built. Half of the material comes back.
-    pub(crate) fn remove(&mut self, room: &mut Context<'_>, player: PlayerId, remove: &Remove) -> Result<(), Refusal> {
-        let cell = Cell::new(remove.column, remove.row).ok_or_else(|| refused(Obstacle::Outside))?;
-        let settler = self.settlers.get(&player).ok_or_else(nobody)?;
-        let builder = builder(settler, room, &self.grid, &[]).ok_or_else(nobody)?;
-        let kind = can_remove(&builder, cell, self.is_own(room, player, cell)).map_err(refused)?;
-        let body = settler.body;
-        self.clear(room, cell);
-        if let Some(body) = room.world.get_mut::<Body>(body) {
-            body.material = (body.material + kind.cost() / 2).min(MATERIAL_MAX);
-        }
-        Ok(())
-    }
-
     /// Puts a structure on its cell; false if it cannot stand there.
     pub(crate) fn raise(&mut self, room: &mut Context<'_>, structure: Structure, builder: String) -> bool {
         let Some(cell) = Cell::at(structure.position).filter(|cell| !self.plots.contains_key(cell)) else {
@@ -104,7 +67,7 @@ impl Outpost {
     }
 
     /// Takes away what stands on a cell.
-    fn clear(&mut self, room: &mut Context<'_>, cell: Cell) {
+    pub(crate) fn clear(&mut self, room: &mut Context<'_>, cell: Cell) {
         let Some(plot) = self.plots.remove(&cell) else { return };
         let number = room.world.get::<Structure>(plot.entity).map_or(0, |structure| structure.builder);
         room.world.despawn(plot.entity);
@@ -112,7 +75,7 @@ impl Outpost {
         self.count(PlayerId(number), -1);
     }
 
-    fn is_own(&self, room: &Context<'_>, player: PlayerId, cell: Cell) -> bool {
+    pub(crate) fn is_own(&self, room: &Context<'_>, player: PlayerId, cell: Cell) -> bool {
         let Some(plot) = self.plots.get(&cell) else { return false };
         let built_by = room.world.get::<Structure>(plot.entity).map(|structure| structure.builder);
         let settler = self.settlers.get(&player);
@@ -120,7 +83,7 @@ impl Outpost {
     }
 
     /// Counts structures of a player. All players of one account have the same ones.
-    fn count(&mut self, player: PlayerId, change: i32) {
+    pub(crate) fn count(&mut self, player: PlayerId, change: i32) {
         let Some(account) = self.settlers.get(&player).map(|settler| settler.account.clone()) else { return };
         for (&other, settler) in &mut self.settlers {
             if other == player || !account.is_empty() && settler.account == account {
@@ -131,7 +94,7 @@ impl Outpost {
 }
 
 /// Who builds, for the rules.
-fn builder<'a>(
+pub(crate) fn builder<'a>(
     settler: &Settler,
     room: &Context<'_>,
     grid: &'a Grid,
@@ -142,7 +105,7 @@ fn builder<'a>(
     Some(Builder { surroundings: grid, place, material, structures: settler.structures, people })
 }
 
-fn refused(obstacle: Obstacle) -> Refusal {
+pub(crate) fn refused(obstacle: Obstacle) -> Refusal {
     let code = match obstacle {
         Obstacle::Nothing => ErrorCode::NotFound,
         Obstacle::NotYours => ErrorCode::Forbidden,
@@ -152,6 +115,6 @@ fn refused(obstacle: Obstacle) -> Refusal {
     Refusal::new(code, obstacle.sentence())
 }
 
-fn nobody() -> Refusal {
+pub(crate) fn nobody() -> Refusal {
     Refusal::new(ErrorCode::NotFound, "you have no character in this world")
 }

@@ -74,7 +74,13 @@ impl Outpost {
             }
         }
         for shot in shots {
-            // In a full room a shot is simply not fired.
+            self.shoot(room, shot);
+        }
+    }
+
+    /// Fires a shot. In a full room it is simply not fired, and it takes no place that is promised to a structure.
+    pub(crate) fn shoot(&self, room: &mut Context<'_>, shot: Shot) {
+        if self.has_place(room, 1) {
             let _ = room.world.spawn(shot);
         }
     }

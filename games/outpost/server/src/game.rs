@@ -1,7 +1,8 @@
 //! The game.
 
 use crate::building::Plot;
-use crate::save::{CHARACTERS_MAX, Saved, SavedStructure};
+use crate::deed::Deed;
+use crate::save::{CHARACTERS_MAX, Saved};
 use crate::settler::{Character, Settler};
 use aether_bits::{ReadError, StateHasher};
 use aether_engine::{Context, Declaration, Game, Joiner, Message, Refusal};
@@ -28,6 +29,10 @@ pub struct Outpost {
     pub(crate) grid: Grid,
     /// The same structures as entities, with their builders.
     pub(crate) plots: BTreeMap<Cell, Plot>,
+    /// What is promised and not yet stored.
+    pub(crate) deeds: BTreeMap<Cell, Deed>,
+    /// The characters of those who were in when the room was kept, until they are in again.
+    returning: BTreeMap<PlayerId, Character>,
     /// The characters of those who are away, by account.
     away: BTreeMap<String, Character>,
     /// Which character an account wants to be when it joins.
@@ -71,33 +76,25 @@ impl Game for Outpost {
     }
 
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
-        let account = room.user(player).unwrap_or_default().to_owned();
-        let name = room.name(player).unwrap_or_default().to_owned();
-        let mut character = self.character(&account, player);
-        if !is_free(character.player.position, &self.grid) {
-            character.player = Player::at(spawn_point(player.0));
+        self.see_off();
+        self.begin(room, player);
+    }
+
+    /// Goes on where they were, also if others of the same account are in.
+    fn rejoin(&mut self, room: &mut Context<'_>, player: PlayerId) {
+        let character = self.returning.remove(&player);
+        match character.filter(|character| room.user(player) == Some(&character.account)) {
+            Some(character) => self.settle(room, player, character),
+            None => self.begin(room, player),
         }
-        let structures = self.plots.values().filter(|plot| plot.is_of(&account)).count() as u32;
-        let Ok(body) = room.world.spawn(character.player.clone()) else { return };
-        let is_dressed = room.world.insert(body, character.body(player.0)).is_ok();
-        let presence = room.world.spawn(character.presence(player.0, &name, structures));
-        let (true, Ok(presence)) = (is_dressed, presence) else {
-            room.world.despawn(body);
-            return;
-        };
-        room.possess(player, body);
-        let Character { hits, falls, .. } = character;
-        let protected_until = Tick(room.tick().0 + Self::PROTECTED_TICKS);
-        self.settlers.insert(player, Settler { account, body, presence, protected_until, hits, falls, structures });
-        self.sign(room, player);
     }
 
     fn leave(&mut self, room: &mut Context<'_>, player: PlayerId, _reason: CloseReason) {
         let Some(settler) = self.settlers.remove(&player) else { return };
         room.world.despawn(settler.presence);
         self.left = self.left.wrapping_add(1);
-        if let Some(character) = Character::of(&settler, room.world) {
-            self.keep(Character { is_present: false, left: self.left, ..character });
+        if let Some(character) = Character::of(&settler, player.0, room.world) {
+            self.keep(Character { is_present: false, left: self.left, number: 0, ..character });
         }
         for plot in self.plots.values().filter(|plot| plot.is_of(&settler.account)) {
             if let Some(structure) = room.world.get_mut::<Structure>(plot.entity) {
@@ -115,8 +112,7 @@ impl Game for Outpost {
             let shot = body.fire(player.0);
             // Whoever shoots is not spared.
             settler.protected_until = room.tick();
-            // In a full room a shot is simply not fired.
-            let _ = room.world.spawn(shot);
+            self.shoot(room, shot);
         }
     }
 
@@ -134,10 +130,23 @@ impl Game for Outpost {
     }
 
     fn tick(&mut self, room: &mut Context<'_>) {
+        self.see_off();
         self.fly(room);
         self.aim_turrets(room);
         self.supply(room);
         self.show_presence(room);
+    }
+
+    fn committed(&mut self, room: &mut Context<'_>, entry: &[u8]) {
+        if let Some(deed) = Deed::from_bytes(entry) {
+            self.fulfil(room, &deed);
+        }
+    }
+
+    fn uncommitted(&mut self, _room: &mut Context<'_>, entry: &[u8]) {
+        if let Some(deed) = Deed::from_bytes(entry) {
+            self.release(&deed);
+        }
     }
 
     fn signal(&mut self, room: &mut Context<'_>, _data: &[u8]) -> Vec<u8> {
@@ -146,25 +155,28 @@ impl Game for Outpost {
     }
 
     fn checkpoint(&self, world: &World) -> Option<Vec<u8>> {
-        let structure = |plot: &Plot| {
-            let structure = world.get::<Structure>(plot.entity)?.clone();
-            Some(SavedStructure { structure, builder: plot.builder.clone() })
-        };
-        let present = self.settlers.values().filter(|settler| !settler.account.is_empty());
-        let mut characters: Vec<Character> = self.away.values().cloned().collect();
-        characters.extend(present.filter_map(|settler| Character::of(settler, world)));
-        Some(Saved { structures: self.plots.values().filter_map(structure).collect(), characters }.to_bytes())
+        let structures = self
+            .plots
+            .iter()
+            .filter_map(|(cell, plot)| Some((*cell, world.get::<Structure>(plot.entity)?, plot.builder.as_str())));
+        let mut characters: Vec<Character> = self.away.values().chain(self.returning.values()).cloned().collect();
+        characters.extend(self.settlers.iter().filter_map(|(id, settler)| Character::of(settler, id.0, world)));
+        Some(Saved::new(structures, characters).to_bytes())
     }
 
     fn restore(&mut self, room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Refusal> {
         let saved = Saved::from_bytes(checkpoint)
             .map_err(|error| Refusal::new(ErrorCode::BadValue, format!("the checkpoint of Outpost: {error}")))?;
-        for SavedStructure { structure, builder } in saved.structures {
-            self.raise(room, Structure { builder: 0, ..structure }, builder);
+        for (structure, builder) in saved.structures() {
+            self.raise(room, structure, builder.to_owned());
         }
         for character in saved.characters {
             self.left = self.left.max(character.left);
-            self.keep(Character { is_present: false, ..character });
+            if character.is_present {
+                self.returning.insert(PlayerId(character.number), character);
+            } else {
+                self.keep(character);
+            }
         }
         room.set_label(crate::NAME);
         Ok(())
@@ -178,6 +190,10 @@ impl Game for Outpost {
         for (cell, plot) in &self.plots {
             hasher.word(u64::from(cell.column) << 8 | u64::from(cell.row));
             hasher.bytes(plot.builder.as_bytes());
+        }
+        for (cell, deed) in &self.deeds {
+            hasher.word(u64::from(cell.column) << 8 | u64::from(cell.row));
+            hasher.word(u64::from(deed.player) << 1 | u64::from(deed.builds));
         }
         for (account, character) in &self.away {
             hasher.bytes(account.as_bytes());
@@ -196,12 +212,58 @@ impl Outpost {
         self.settlers.get(&player).map_or(0, |settler| settler.hits)
     }
 
+    /// Lets a player in with the character that its account left, or a new one.
+    fn begin(&mut self, room: &mut Context<'_>, player: PlayerId) {
+        let account = room.user(player).unwrap_or_default().to_owned();
+        let character = self.character(&account, player);
+        self.settle(room, player, character);
+    }
+
+    /// Puts a character into the world.
+    fn settle(&mut self, room: &mut Context<'_>, player: PlayerId, mut character: Character) {
+        let account = character.account.clone();
+        let name = room.name(player).unwrap_or_default().to_owned();
+        if !is_free(character.player.position, &self.grid) {
+            character.player = Player::at(spawn_point(player.0));
+        }
+        let structures = self.plots.values().filter(|plot| plot.is_of(&account)).count() as u32;
+        if !self.has_place(room, 2) {
+            return;
+        }
+        let Ok(body) = room.world.spawn(character.player.clone()) else { return };
+        let is_dressed = room.world.insert(body, character.body(player.0)).is_ok();
+        let presence = room.world.spawn(character.presence(player.0, &name, structures));
+        let (true, Ok(presence)) = (is_dressed, presence) else {
+            room.world.despawn(body);
+            return;
+        };
+        room.possess(player, body);
+        let Character { hits, falls, .. } = character;
+        let protected_until = Tick(room.tick().0 + Self::PROTECTED_TICKS);
+        self.settlers.insert(player, Settler { account, body, presence, protected_until, hits, falls, structures });
+        self.sign(room, player);
+    }
+
     /// The character of an account: the one that it left, or a new one.
     fn character(&mut self, account: &str, player: PlayerId) -> Character {
         let wanted = self.wanted.take().filter(|(wanting, _)| wanting == account).map(|(_, appearance)| appearance);
         let fresh = || Character::fresh(account, spawn_point(player.0), (player.0 % u32::from(APPEARANCES)) as u8);
         let known = self.away.remove(account).unwrap_or_else(fresh);
         Character { appearance: wanted.unwrap_or(known.appearance), ..known }
+    }
+
+    /// The character of someone who is not in.
+    pub(crate) fn character_of(&mut self, player: PlayerId, account: &str) -> Option<&mut Character> {
+        let returning = self.returning.get_mut(&player).filter(|character| character.account == account);
+        returning.or_else(|| self.away.get_mut(account))
+    }
+
+    /// Those who have no place any more since the room was rebuilt are away.
+    fn see_off(&mut self) {
+        while let Some((_, character)) = self.returning.pop_first() {
+            self.left = self.left.wrapping_add(1);
+            self.keep(Character { is_present: false, left: self.left, number: 0, ..character });
+        }
     }
 
     /// Keeps the character of someone who is away. Nobody without an account can be known again.

@@ -2,6 +2,7 @@
 
 mod building;
 mod combat;
+mod deed;
 mod game;
 mod save;
 mod settler;
@@ -33,6 +34,7 @@ pub fn settings() -> RoomSettings {
         rings: Vec::new(),
         rewind_ticks: REWIND_TICKS,
         resume_ticks: RESUME_TICKS,
+        durable: true,
         ..RoomSettings::default()
     }
 }

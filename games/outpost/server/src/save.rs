@@ -1,16 +1,19 @@
 //! What outlasts the room: structures and characters. Shots do not.
 //!
 //! ```text
-//! checkpoint = version (8 bits) · structures (32) · structure × … · characters (32) · character × …
+//! checkpoint = version (8 bits) · accounts (32) · account × … · structures (32) · structure × …
+//!            · characters (32) · character × …
 //! ```
-//! Each of them is packed as it would travel.
+//! Each of them is packed as it would travel. A structure names its builder by the place in the list of accounts: a few
+//! accounts build thousands of structures, and the tick waits for all of it.
 
 use crate::settler::Character;
 use aether_bits::{BitReader, BitWriter, ReadError, Replicate};
-use aether_outpost_rules::{CELLS, Structure};
+use aether_outpost_rules::{CELLS, Cell, Kind, Structure};
+use std::collections::BTreeMap;
 
 /// The layout of a checkpoint.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// There are no more cells, and so no more structures.
 const STRUCTURES_MAX: u64 = CELLS as u64 * CELLS as u64;
 /// The most characters that are kept of players who are away; whoever left first is forgotten first. They are a few
@@ -22,27 +25,67 @@ const CHARACTERS_READ_MAX: u64 = 2 * CHARACTERS_MAX as u64;
 /// What is kept of a room.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Saved {
-    pub structures: Vec<SavedStructure>,
+    accounts: Vec<Account>,
+    structures: Vec<SavedStructure>,
     pub characters: Vec<Character>,
+}
+
+/// Someone who built.
+#[derive(Clone, Debug, PartialEq, Replicate)]
+struct Account {
+    #[replicate(text = 128)]
+    id: String,
 }
 
 /// A structure and whose it is.
 #[derive(Clone, Debug, PartialEq, Replicate)]
-pub struct SavedStructure {
-    pub structure: Structure,
-    /// The builder's account.
-    #[replicate(text = 128)]
-    pub builder: String,
+struct SavedStructure {
+    #[replicate(range = 0..=127)]
+    column: u8,
+    #[replicate(range = 0..=127)]
+    row: u8,
+    kind: Kind,
+    #[replicate(range = 0..=250)]
+    health: i32,
+    /// The place of the builder's account in the list.
+    builder: u16,
 }
 
 impl Saved {
+    /// What is to be kept: structures with the accounts of their builders, and characters.
+    pub fn new<'a>(
+        structures: impl Iterator<Item = (Cell, &'a Structure, &'a str)>,
+        characters: Vec<Character>,
+    ) -> Saved {
+        let mut places: BTreeMap<&str, u16> = BTreeMap::new();
+        let mut saved = Saved { characters, ..Saved::default() };
+        for (Cell { column, row }, structure, account) in structures {
+            // There are fewer cells than places.
+            let builder = *places.entry(account).or_insert_with(|| {
+                saved.accounts.push(Account { id: account.to_owned() });
+                (saved.accounts.len() - 1) as u16
+            });
+            let Structure { kind, health, .. } = *structure;
+            saved.structures.push(SavedStructure { column, row, kind, health, builder });
+        }
+        saved
+    }
+
+    /// The structures, each with the account of its builder.
+    pub fn structures(&self) -> impl Iterator<Item = (Structure, &str)> {
+        self.structures.iter().filter_map(|it| {
+            let position = Cell::new(it.column, it.row)?.middle();
+            let account = self.accounts.get(usize::from(it.builder))?;
+            Some((Structure { position, kind: it.kind, health: it.health, builder: 0 }, account.id.as_str()))
+        })
+    }
+
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = BitWriter::new();
         writer.write(VERSION, 8);
-        writer.write(self.structures.len() as u64, 32);
-        self.structures.iter().for_each(|structure| structure.write_full(&mut writer));
-        writer.write(self.characters.len() as u64, 32);
-        self.characters.iter().for_each(|character| character.write_full(&mut writer));
+        write_list(&self.accounts, &mut writer);
+        write_list(&self.structures, &mut writer);
+        write_list(&self.characters, &mut writer);
         writer.to_bytes()
     }
 
@@ -51,10 +94,16 @@ impl Saved {
         if reader.read(8)? != VERSION {
             return Err(ReadError::OutOfRange);
         }
+        let accounts = read_list(&mut reader, STRUCTURES_MAX)?;
         let structures = read_list(&mut reader, STRUCTURES_MAX)?;
         let characters = read_list(&mut reader, CHARACTERS_READ_MAX)?;
-        Ok(Saved { structures, characters })
+        Ok(Saved { accounts, structures, characters })
     }
+}
+
+fn write_list<R: Replicate>(list: &[R], writer: &mut BitWriter) {
+    writer.write(list.len() as u64, 32);
+    list.iter().for_each(|it| it.write_full(writer));
 }
 
 fn read_list<R: Replicate>(reader: &mut BitReader<'_>, len_max: u64) -> Result<Vec<R>, ReadError> {

@@ -42,6 +42,8 @@ pub struct Character {
     pub is_present: bool,
     /// Who left earlier is forgotten earlier.
     pub left: u32,
+    /// The number it had while it was in the room.
+    pub number: u32,
 }
 
 impl Character {
@@ -57,15 +59,17 @@ impl Character {
             falls: 0,
             is_present: false,
             left: 0,
+            number: 0,
         }
     }
 
     /// What there is to keep of someone who is in.
-    pub fn of(settler: &Settler, world: &World) -> Option<Character> {
+    pub fn of(settler: &Settler, number: u32, world: &World) -> Option<Character> {
         let player = world.get::<Player>(settler.body)?.clone();
         let Body { health, material, appearance, .. } = *world.get::<Body>(settler.body)?;
         let (account, hits, falls) = (settler.account.clone(), settler.hits, settler.falls);
-        Some(Character { account, player, health, material, appearance, hits, falls, is_present: true, left: 0 })
+        let (is_present, left) = (true, 0);
+        Some(Character { account, player, health, material, appearance, hits, falls, is_present, left, number })
     }
 
     /// Its body, once it is a player again.

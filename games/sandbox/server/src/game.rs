@@ -59,6 +59,7 @@ impl Game for Sandbox {
     }
 
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
+        let is_new = !self.pilots.contains_key(&player);
         let pilot = self.pilots.entry(player).or_default();
         pilot.controls = Controls::default();
         let position = self.somewhere(room);
@@ -68,9 +69,10 @@ impl Game for Sandbox {
         if let Ok(entity) = room.world.spawn(ship) {
             room.possess(player, entity);
         }
-        if let Some(user) = room.user(player) {
-            let key = user.to_owned();
-            let request = room.request(Request::Read { collection: "sandbox".to_owned(), key });
+        // Whoever begins anew after the world was cleared has all hits already.
+        if let Some(user) = room.user(player).filter(|_| is_new) {
+            let (owner, key) = (user.to_owned(), "hits".to_owned());
+            let request = room.request(Request::Read { owner, collection: "sandbox".to_owned(), key });
             self.asked.insert(request, player);
         }
     }
@@ -78,8 +80,8 @@ impl Game for Sandbox {
     fn leave(&mut self, room: &mut Context<'_>, player: PlayerId, _reason: CloseReason) {
         let hits = self.pilots.remove(&player).map_or(0, |pilot| pilot.hits);
         if let Some(user) = room.user(player) {
-            let (key, value) = (user.to_owned(), hits.to_le_bytes().to_vec());
-            room.request(Request::Write { collection: "sandbox".to_owned(), key, value });
+            let (owner, key, value) = (user.to_owned(), "hits".to_owned(), hits.to_le_bytes().to_vec());
+            room.request(Request::Write { owner, collection: "sandbox".to_owned(), key, value });
         }
     }
 

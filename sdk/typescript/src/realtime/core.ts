@@ -4,6 +4,7 @@
 // happened and what to draw. It reads no clock and opens no connection; a `Room` stands around it.
 
 import type { RefusalCode, RoomCode } from "../refusal.ts";
+import type { Settings, Surroundings } from "./rules.ts";
 import type { Encoding, Link } from "./transport/transport.ts";
 
 /** Which room is meant: a running one, or any of a type. */
@@ -146,8 +147,24 @@ export interface CoreStatistics {
   /** The newest input's number on this connection, and the newest that the server has applied. */
   readonly inputSeq: number;
   readonly inputAck: number;
+  /** Inputs that the server has not applied yet. */
+  readonly pendingInputs: number;
   /** Messages that could not be read; they are dropped. */
   readonly faults: number;
+  /** How often the prediction of the own entity was put right, by how far the last time, and by how far at most. */
+  readonly corrections: number;
+  readonly lastCorrectionDistance: number;
+  readonly largestCorrectionDistance: number;
+  /** How far the own entity is shown from where it is predicted, while a correction fades. */
+  readonly shownErrorDistance: number;
+  /** How far in the past others are shown. */
+  readonly interpolationDelayMs: number;
+  /** How many ticks the prediction is ahead of the state that arrives. */
+  readonly leadTicks: number;
+  /** State packets that arrived, that came too late to be of use, and that are missing of the last 64. */
+  readonly packetsReceived: number;
+  readonly packetsLate: number;
+  readonly packetsMissing: number;
 }
 
 /** Sends one message, in order and without loss if it is reliable. */
@@ -167,6 +184,10 @@ export interface Core {
   /** The newest tick whose state has arrived. */
   readonly tick: number;
   readonly statistics: CoreStatistics;
+  /** What is shown. */
+  settings: Settings;
+  /** The newest state of everything, neither predicted nor between two states. */
+  readonly surroundings: Surroundings;
 
   /** There is a connection: the hello goes out with the next `advance`. */
   connected(link: Link, nowMs: number): void;

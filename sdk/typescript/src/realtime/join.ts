@@ -9,23 +9,34 @@ import type { Core, Fields, RoomChoice } from "./core.ts";
 import { JsonCore } from "./json/core.ts";
 import type { Motions } from "./json/track.ts";
 import { Room } from "./room.ts";
+import type { Rules } from "./rules.ts";
 import { Choice, type TransportWish } from "./transport/choice.ts";
 import type { OpenTransport } from "./transport/transport.ts";
 import { type WebSocketClass, webSocketAt } from "./transport/websocket.ts";
 import { hasWebTransport, webTransportAt } from "./transport/webtransport.ts";
+import { WasmCore } from "./wasm/core.ts";
+import { type WasmSource, loadWasm } from "./wasm/module.ts";
 
 export interface JoinOptions extends CallOptions {
   /** "auto", unless it is said: WebTransport where it can be had soon, else WebSocket. */
   readonly transport?: TransportWish;
-  /** By channel, the fields that move evenly between two states, such as `{ movement: { position: "linear" } }`. */
+  /** How the own entity moves, so that it moves at once. It needs the core "wasm". */
+  readonly rules?: Rules<never, never>;
+  /** "wasm", unless it is said: protobuf, prediction, everything moves evenly by itself. "json": readable messages, where
+   * WebAssembly is not allowed; nothing is predicted. Or one of your own. */
+  readonly core?: CoreKind | ((room: RoomChoice | undefined) => Core);
+  /** Where the core's WASM file is, where it cannot be found beside this module: its address, its bytes, or the module. */
+  readonly wasm?: WasmSource;
+  /** For the core "json", by channel: the fields that move evenly, such as `{ movement: { position: "linear" } }`. */
   readonly motions?: Readonly<Record<string, Motions>>;
   /** The class of WebSockets, where there is none: in Node.js 20. */
   readonly webSocket?: WebSocketClass;
-  /** Another core than that of JSON. */
-  readonly core?: (room: RoomChoice | undefined) => Core;
   /** What tells that someone looks again; the page's own occasions, unless it is said. */
   readonly attention?: Attention;
 }
+
+/** The cores that come with this package. */
+export type CoreKind = "wasm" | "json";
 
 /** What joining needs besides. */
 export interface JoinParts {
@@ -56,7 +67,7 @@ export async function joinRoom<Input extends object = Fields>(
     webTransport: () => webTransportOf(parts),
   };
   const joined = new Room<Input>({
-    core: () => options.core?.(room) ?? new JsonCore({ room, motions: options.motions, time }),
+    core: await coreOf(room, options, time),
     choice: new Choice(options.transport ?? "auto", ways, time),
     token: parts.token,
     time,
@@ -64,6 +75,14 @@ export async function joinRoom<Input extends object = Fields>(
   });
   await untilJoined(joined, options, time);
   return joined;
+}
+
+async function coreOf(room: RoomChoice | undefined, options: JoinOptions, time: Time): Promise<() => Core> {
+  const { core = "wasm", motions } = options;
+  if (typeof core === "function") return () => core(room);
+  if (core === "json") return () => new JsonCore({ room, motions, time });
+  const module = await loadWasm(options.wasm);
+  return () => new WasmCore(module, { room, rules: options.rules as Rules | undefined, time });
 }
 
 function untilJoined<Input extends object>(room: Room<Input>, options: CallOptions, time: Time): Promise<void> {

@@ -7,7 +7,9 @@ import type { Attention, Occasion } from "./attention.ts";
 import type { Command, Core, CoreStatistics, Entity, Fields, RoomEvent, Welcome } from "./core.ts";
 import { Emitter, type OfKind, type Stream } from "./events.ts";
 import { Liveness } from "./liveness.ts";
+import { DEFAULT_SETTINGS, type Settings, type Surroundings } from "./rules.ts";
 import type { Choice, TransportWish } from "./transport/choice.ts";
+import { type Conditions, Network, checkedConditions } from "./transport/conditions.ts";
 import type { Transport, TransportEnd, TransportEvents, TransportKind } from "./transport/transport.ts";
 
 /** What a room stands on. */
@@ -49,6 +51,9 @@ const COMMANDS_WAITING_MAX = 256;
 /** How long the server may take to close after `leave`. */
 const LEAVE_MS_MAX = 1_000;
 
+/** What is drawn twice within this time is drawn as of one moment. */
+const DRAWN_MS = 1;
+
 interface Waiting {
   readonly settle: (refusal: Refusal | undefined) => void;
   readonly cancel: () => void;
@@ -60,7 +65,10 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
   private readonly emitter = new Emitter<RoomEvent>();
   private readonly commands = new Map<number, Waiting>();
   private readonly liveness = new Liveness();
+  private readonly network: Network;
   private core: Core;
+  private shown = DEFAULT_SETTINGS;
+  private advancedMs = Number.NEGATIVE_INFINITY;
   private input: Input | undefined;
   private transport: Transport | undefined;
   private opening: AbortController | undefined;
@@ -80,6 +88,7 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
   constructor(parts: RoomParts) {
     this.parts = parts;
     this.time = parts.time;
+    this.network = new Network(parts.time);
     this.core = parts.core();
     this.stopAttention = parts.attention((occasion) => this.noticed(occasion));
     this.care();
@@ -111,6 +120,31 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
     return { ...this.core.statistics, transport: transport?.kind, bytesReceived, bytesSent, losses, waitingBytes: transport?.waitingBytes ?? 0 };
   }
 
+  /** What is shown: prediction, its correction, interpolation. What is not said stays as it is. */
+  get settings(): Settings {
+    return this.shown;
+  }
+
+  set settings(settings: Partial<Settings>) {
+    this.shown = { ...this.shown, ...settings };
+    this.core.settings = this.shown;
+  }
+
+  /** A network that is worse than it is, for panels and tests: what is done to messages in each direction. What is not said
+   * stays as it is. */
+  get conditions(): Conditions {
+    return this.network.conditions;
+  }
+
+  set conditions(conditions: Partial<Conditions>) {
+    this.network.conditions = checkedConditions({ ...this.network.conditions, ...conditions });
+  }
+
+  /** The newest state of everything as the server sent it, neither predicted nor between two states: what rules see. */
+  get surroundings(): Surroundings {
+    return this.core.surroundings;
+  }
+
   /** Sets what the player does from now on, one input a tick, until it is set again. Before the first time, one only watches. */
   setInput(input: Input): void {
     this.core.setInput(input as Fields);
@@ -119,12 +153,12 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
 
   /** The entities of a channel as they are to be drawn now. */
   entities<Values = Fields>(channel: string): Iterable<Entity<Values>> {
-    return this.core.entities(channel, this.time.nowMs()) as Iterable<Entity<Values>>;
+    return this.core.entities(channel, this.drawnMs()) as Iterable<Entity<Values>>;
   }
 
   /** One entity's values in a channel as they are to be drawn now. */
   entity<Values = Fields>(channel: string, id: number): Entity<Values> | undefined {
-    return this.core.entity(channel, id, this.time.nowMs()) as Entity<Values> | undefined;
+    return this.core.entity(channel, id, this.drawnMs()) as Entity<Values> | undefined;
   }
 
   /** The entity that the player steers, as it is to be drawn now. */
@@ -192,6 +226,19 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
     this.drop();
   }
 
+  /** Goes on to now, because a frame is drawn: what the player does takes effect in the next frame, and not with the next
+   * timer. What happened is told later, and not in the middle of a frame. */
+  private drawnMs(): number {
+    const now = this.time.nowMs();
+    if (this.end === undefined && now - this.advancedMs >= DRAWN_MS) this.advance(now);
+    return now;
+  }
+
+  private advance(now: number): void {
+    this.advancedMs = now;
+    this.core.advance(now, (bytes, isReliable) => this.transmit(bytes, isReliable));
+  }
+
   private say(command: Command, options: CallOptions = {}): Promise<void> {
     return new Promise((resolve, reject) => {
       if (options.signal?.aborted === true) return reject(options.signal.reason as Error);
@@ -213,7 +260,7 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
     this.cancelCare = () => undefined;
     if (this.end !== undefined) return;
     const now = this.time.nowMs();
-    this.core.advance(now, (bytes, isReliable) => this.transmit(bytes, isReliable));
+    this.advance(now);
     this.deliver();
     if (this.end !== undefined) return;
     this.watch(now);
@@ -268,7 +315,8 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
     try {
       this.core.setToken(await this.tokenForHello());
       if (!isCurrent()) return;
-      transport = await this.parts.choice.open(this.core.encoding, events, opening.signal);
+      const open = (behind: TransportEvents): Promise<Transport> => this.parts.choice.open(this.core.encoding, behind, opening.signal);
+      transport = await this.network.open(open, events);
       if (!isCurrent()) return transport.close();
       this.opening = undefined;
       this.transport = transport;
@@ -328,6 +376,7 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
     this.needsFreshToken = true;
     this.drop();
     this.core = this.parts.core();
+    this.core.settings = this.shown;
     if (this.input !== undefined) this.core.setInput(this.input as Fields);
     return true;
   }

@@ -17,12 +17,16 @@ export function launch() {
   return chromium.launch({ executablePath: process.env.AETHER_CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
 }
 
-/** A page with a script, as a function for `page.route`. */
-export async function pageOf(contents) {
+/** The core's WASM file, for `page.route`: a page that was put together here has none beside it. */
+export const WASM = { path: "**/*.wasm", serve: (route) => route.fulfill({ contentType: "application/wasm", path: `${root}wasm/aether_client_web_bg.wasm` }) };
+
+/** A page with a script, and a Content-Security-Policy if one is named, as a function for `page.route`. */
+export async function pageOf(contents, policy) {
   const stdin = { contents, loader: "ts", resolveDir: root };
   const alias = { "@aether-game/client": `${root}dist/index.js` };
   const result = await build({ stdin, alias, bundle: true, write: false, format: "esm", target: "es2022" });
   const script = result.outputFiles[0].text.replaceAll("</script", "<\\/script");
   const body = `<!doctype html><link rel="icon" href="data:,"><body><script type="module">${script}</script>`;
-  return (route) => route.fulfill({ contentType: "text/html; charset=utf-8", body });
+  const headers = { "content-type": "text/html; charset=utf-8", ...(policy && { "content-security-policy": policy }) };
+  return (route) => route.fulfill({ headers, body });
 }

@@ -439,3 +439,20 @@ test("a server that does not say where WebTransport is is joined over WebSocket"
   await settled();
   assert.equal(network.peer.kind, "websocket");
 });
+
+test("without interpolation the newest state is shown, and it can be seen beside what is shown", async () => {
+  const network = new Network();
+  const room = await network.joined({ motions: { movement: { position: "linear" } } });
+  network.peer.say("snapshot", snapshot(40, [{ id: 7, position: [0, 0] }]));
+  await network.time.pass(50);
+  const { surroundings } = room;
+  const before = surroundings.version("movement");
+  network.peer.say("snapshot", snapshot(42, [{ id: 7, position: [8, 0] }]));
+  assert.notEqual(surroundings.version("movement"), before);
+  assert.deepEqual([...surroundings.entities("movement")], [{ id: 7, fields: { position: [8, 0] } }]);
+  assert.ok(room.entity("movement", 7).fields.position[0] < 8, "a little in the past");
+  room.settings = { interpolation: false };
+  assert.deepEqual(room.entity("movement", 7).fields.position, [8, 0]);
+  assert.deepEqual(room.settings, { prediction: true, reconciliation: true, interpolation: false });
+  assert.equal(room.statistics.corrections, 0);
+});

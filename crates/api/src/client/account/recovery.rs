@@ -12,7 +12,7 @@
 //! The answer is `{}`.
 
 use super::super::access::Access;
-use super::super::{Call, Desk, Routes, Serve};
+use super::super::{Call, Desk, Preset, Routes, Serve};
 use aether_messages::Empty;
 use aether_services::Refusal;
 use aether_services::account::operation::{
@@ -31,6 +31,7 @@ pub(super) fn routes(routes: Routes) -> Routes {
 
 impl Serve for RequestPasswordReset {
     const ACCESS: Access = Access::ServerKey;
+    const PRESET: Preset = Preset::Login;
 
     async fn serve(desk: &Desk, call: &Call, request: RequestPasswordResetRequest) -> Result<Empty, Refusal> {
         desk.services().accounts.request_password_reset(&request.email, call.context.address).await?;
@@ -40,6 +41,7 @@ impl Serve for RequestPasswordReset {
 
 impl Serve for ResetPassword {
     const ACCESS: Access = Access::ServerKey;
+    const PRESET: Preset = Preset::Login;
 
     async fn serve(desk: &Desk, _: &Call, request: ResetPasswordRequest) -> Result<Empty, Refusal> {
         desk.services().accounts.reset_password(&request.code, request.password).await?;
@@ -48,6 +50,8 @@ impl Serve for ResetPassword {
 }
 
 impl Serve for RequestEmailVerification {
+    const PRESET: Preset = Preset::Expensive;
+
     async fn serve(desk: &Desk, call: &Call, _: Empty) -> Result<Empty, Refusal> {
         let user = call.identity()?.user;
         desk.services().accounts.request_email_verification(user, call.context.address).await?;
@@ -57,6 +61,7 @@ impl Serve for RequestEmailVerification {
 
 impl Serve for VerifyEmail {
     const ACCESS: Access = Access::ServerKey;
+    const PRESET: Preset = Preset::Login;
 
     async fn serve(desk: &Desk, _: &Call, request: VerifyEmailRequest) -> Result<Empty, Refusal> {
         desk.services().accounts.verify_email(&request.code).await?;

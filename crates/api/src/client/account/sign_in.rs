@@ -5,7 +5,7 @@
 //! body is that of the others: `{"token": "…", "vars": {…}}`.
 
 use super::super::access::Access;
-use super::super::{Call, Desk, Routes, Serve};
+use super::super::{Call, Desk, Preset, Routes, Serve};
 use aether_messages::Empty;
 use aether_messages::api::{
     AccountApple, AccountCustom, AccountDevice, AccountEmail, AccountFacebook, AccountFacebookInstantGame,
@@ -149,6 +149,7 @@ macro_rules! authenticate {
     ($($operation:ident)+) => {$(
         impl Serve for $operation {
             const ACCESS: Access = Access::ServerKey;
+            const PRESET: Preset = Preset::Login;
 
             async fn serve(
                 desk: &Desk,
@@ -171,6 +172,9 @@ authenticate! {
 macro_rules! change {
     ($($operation:ident: $change:ident $(. $account:ident)?;)+) => {$(
         impl Serve for $operation {
+            // A provider may be asked, or a password hashed.
+            const PRESET: Preset = Preset::Expensive;
+
             async fn serve(desk: &Desk, call: &Call, request: <Self as Operation>::Request) -> Result<Empty, Refusal> {
                 let (method, _) = request $(.$account.unwrap_or_default())? .split();
                 desk.services().accounts.$change(call.identity()?.user, method).await?;
@@ -223,6 +227,7 @@ impl Desk {
 
 impl Serve for AuthenticateExternal {
     const ACCESS: Access = Access::ServerKey;
+    const PRESET: Preset = Preset::Login;
 
     async fn serve(desk: &Desk, call: &Call, request: AuthenticateExternalRequest) -> Result<Session, Refusal> {
         let AccountExternal { token, vars } = request.account.unwrap_or_default();
@@ -232,6 +237,8 @@ impl Serve for AuthenticateExternal {
 }
 
 impl Serve for LinkExternal {
+    const PRESET: Preset = Preset::Expensive;
+
     async fn serve(desk: &Desk, call: &Call, request: LinkExternalRequest) -> Result<Empty, Refusal> {
         desk.services().accounts.link(call.identity()?.user, external_way(request)).await?;
         Ok(Empty::default())
@@ -239,6 +246,8 @@ impl Serve for LinkExternal {
 }
 
 impl Serve for UnlinkExternal {
+    const PRESET: Preset = Preset::Expensive;
+
     async fn serve(desk: &Desk, call: &Call, request: LinkExternalRequest) -> Result<Empty, Refusal> {
         desk.services().accounts.unlink(call.identity()?.user, external_way(request)).await?;
         Ok(Empty::default())

@@ -2,30 +2,51 @@
 
 use aether_messages::prost_types::field_descriptor_proto::{Label, Type};
 use aether_messages::prost_types::{DescriptorProto, FieldDescriptorProto, MessageOptions};
-use aether_services::account::operation::PACKAGE;
+use aether_services::PACKAGE;
+
+/// The type of a field that is an object of JSON, whatever is in it.
+pub(super) const JSON_OBJECT: &str = "aether.api.JsonObject";
 
 /// The package, and all messages in it.
-pub(super) fn own() -> (&'static str, [DescriptorProto; 6]) {
-    let account = || field("account", Type::Message, &format!(".{PACKAGE}.AccountExternal"));
-    let vars = FieldDescriptorProto {
-        label: Some(Label::Repeated.into()),
-        ..field("vars", Type::Message, &format!(".{PACKAGE}.AccountExternal.VarsEntry"))
-    };
+pub(super) fn own() -> (&'static str, Vec<DescriptorProto>) {
+    let mut messages = accounts();
+    messages.extend(profiles());
+    (PACKAGE, messages)
+}
+
+fn accounts() -> Vec<DescriptorProto> {
+    let account = || own_message("account", "AccountExternal");
     let entry = DescriptorProto {
         options: Some(MessageOptions { map_entry: Some(true), ..MessageOptions::default() }),
         ..message("VarsEntry", [text("key"), text("value")])
     };
+    let vars = repeated(own_message("vars", "AccountExternal.VarsEntry"));
     let external = DescriptorProto { nested_type: vec![entry], ..message("AccountExternal", [text("token"), vars]) };
     let create = field("create", Type::Bool, "");
-    let messages = [
+    vec![
         external,
+        message("AccountExport", [json("document")]),
         message("AuthenticateExternalRequest", [text("provider"), account(), create, text("username")]),
         message("LinkExternalRequest", [text("provider"), account()]),
         message("RequestPasswordResetRequest", [text("email")]),
         message("ResetPasswordRequest", [text("code"), text("password")]),
         message("VerifyEmailRequest", [text("code")]),
-    ];
-    (PACKAGE, messages)
+    ]
+}
+
+fn profiles() -> Vec<DescriptorProto> {
+    let (active, data) = (field("active", Type::Bool, ""), || json("data"));
+    let (create_time, update_time) = (time("create_time"), time("update_time"));
+    let profiles = repeated(own_message("profiles", "ShownProfile"));
+    vec![
+        message("ActiveProfile", [text("active")]),
+        message("CreateProfileRequest", [text("id"), text("name"), data()]),
+        message("ProfileFields", [text("name"), data()]),
+        message("ProfileList", [text("active"), profiles]),
+        message("ProfileRequest", [text("id")]),
+        message("ShownProfile", [text("id"), text("name"), data(), active, create_time, update_time]),
+        message("UpdateProfileRequest", [text("id"), own_message("profile", "ProfileFields")]),
+    ]
 }
 
 fn message<const COUNT: usize>(name: &str, fields: [FieldDescriptorProto; COUNT]) -> DescriptorProto {
@@ -34,6 +55,22 @@ fn message<const COUNT: usize>(name: &str, fields: [FieldDescriptorProto; COUNT]
 
 fn text(name: &str) -> FieldDescriptorProto {
     field(name, Type::String, "")
+}
+
+fn time(name: &str) -> FieldDescriptorProto {
+    field(name, Type::Message, ".google.protobuf.Timestamp")
+}
+
+fn json(name: &str) -> FieldDescriptorProto {
+    field(name, Type::Message, JSON_OBJECT)
+}
+
+fn own_message(name: &str, message: &str) -> FieldDescriptorProto {
+    field(name, Type::Message, &format!(".{PACKAGE}.{message}"))
+}
+
+fn repeated(field: FieldDescriptorProto) -> FieldDescriptorProto {
+    FieldDescriptorProto { label: Some(Label::Repeated.into()), ..field }
 }
 
 fn field(name: &str, simple: Type, message: &str) -> FieldDescriptorProto {
@@ -50,8 +87,12 @@ mod tests {
     use super::super::schema::Definitions;
     use aether_messages::prost::Name;
     use aether_services::account::operation::{
-        AccountExternal, AuthenticateExternalRequest, LinkExternalRequest, RequestPasswordResetRequest,
+        AccountExport, AccountExternal, AuthenticateExternalRequest, LinkExternalRequest, RequestPasswordResetRequest,
         ResetPasswordRequest, VerifyEmailRequest,
+    };
+    use aether_services::profile::operation::{
+        ActiveProfile, CreateProfileRequest, ProfileFields, ProfileList, ProfileRequest, ShownProfile,
+        UpdateProfileRequest,
     };
     use serde::Serialize;
     use std::collections::{BTreeMap, BTreeSet};
@@ -80,5 +121,15 @@ mod tests {
         assert_agrees(&RequestPasswordResetRequest { email: text() });
         assert_agrees(&ResetPasswordRequest { code: text(), password: text() });
         assert_agrees(&VerifyEmailRequest { code: text() });
+        assert_agrees(&AccountExport::default());
+        assert_agrees(&ActiveProfile::default());
+        let data = Some("{}".to_owned());
+        assert_agrees(&CreateProfileRequest { id: Some(text()), name: text(), data: data.clone() });
+        let fields = ProfileFields { name: Some(text()), data };
+        assert_agrees(&fields);
+        assert_agrees(&ProfileList::default());
+        assert_agrees(&ProfileRequest { id: text() });
+        assert_agrees(&ShownProfile::default());
+        assert_agrees(&UpdateProfileRequest { id: text(), profile: Some(fields) });
     }
 }

@@ -144,7 +144,11 @@ impl Game for Yard {
         if let Some(chat) = message.read::<Chat>() {
             let chat = chat.map_err(|_| Refusal::new(ErrorCode::BadMessage, "that cannot be read"))?;
             if let Some(key) = chat.text.strip_prefix("ask ") {
-                room.request(Request::Read { collection: "yard".to_owned(), key: key.to_owned() });
+                room.request(Request::Read {
+                    owner: String::new(),
+                    collection: "yard".to_owned(),
+                    key: key.to_owned(),
+                });
             }
             room.broadcast(&chat);
             return Ok(());

@@ -3,8 +3,8 @@
 use crate::Outcome;
 use crate::child::Server;
 use aether_bits::{BitWriter, Replicate};
+use aether_client_native::{Connection, Connector, Transport};
 use aether_engine::Random;
-use aether_load::client::{Client, Connector, Transport};
 use aether_sandbox_rules::Controls;
 use aether_wire::{
     ClientMessage, CommandSeq, GameBody, GameMessage, Hello, InputBytes, InputPayload, InputSeq, Inputs, RoomSelector,
@@ -241,28 +241,28 @@ async fn visit(
             ..Hello::default()
         },
     };
-    let mut client = shared.connector.connect(transport, &hello).await.map_err(|error| error.label())?;
-    let welcome = tokio::time::timeout(WELCOME_DEADLINE, welcomed(&mut client)).await;
+    let mut connection = shared.connector.connect(transport, &hello).await.map_err(|error| error.label())?;
+    let welcome = tokio::time::timeout(WELCOME_DEADLINE, welcomed(&mut connection)).await;
     let welcome = welcome.map_err(|_| "no welcome in time".to_owned())??;
     let counter = if is_resuming { &shared.resumes } else { &shared.joins };
     counter.fetch_add(1, Ordering::Relaxed);
-    play(shared, &mut client, random, is_sandbox).await?;
+    play(shared, &mut connection, random, is_sandbox).await?;
     match random.below(4) {
         // Gone without a word; perhaps it comes back.
         0 | 1 => return Ok(welcome.resume_token.filter(|_| random.chance(60))),
         2 => {
-            let _ = client.send(&ClientMessage::Leave).await;
+            let _ = connection.send(&ClientMessage::Leave).await;
         }
         _ => {}
     }
-    client.close().await;
+    connection.close().await;
     Ok(None)
 }
 
 /// Waits for the welcome, which a datagram of the first state may overtake.
-async fn welcomed(client: &mut Client) -> Result<Welcome, String> {
+async fn welcomed(connection: &mut Connection) -> Result<Welcome, String> {
     loop {
-        match client.next_message().await.map_err(|error| error.label())? {
+        match connection.next_message().await.map_err(|error| error.label())? {
             ServerMessage::Welcome(welcome) => return Ok(welcome),
             ServerMessage::Error(error) => return Err(error.code.name().to_owned()),
             ServerMessage::Closing(closing) => return Err(closing.reason.name().to_owned()),
@@ -271,7 +271,12 @@ async fn welcomed(client: &mut Client) -> Result<Welcome, String> {
     }
 }
 
-async fn play(shared: &Shared, client: &mut Client, random: &mut Random, is_sandbox: bool) -> Result<(), String> {
+async fn play(
+    shared: &Shared,
+    connection: &mut Connection,
+    random: &mut Random,
+    is_sandbox: bool,
+) -> Result<(), String> {
     let end = Instant::now() + STAY.mul_f32(random.unit());
     let mut interval = tokio::time::interval(PLAY_INTERVAL);
     let mut seq = 0;
@@ -282,9 +287,9 @@ async fn play(shared: &Shared, client: &mut Client, random: &mut Random, is_sand
             _ = interval.tick() => {
                 seq += 1;
                 let message = if is_sandbox { steer(seq, random) } else { chat(random) };
-                client.queue(&message).map_err(|error| error.label())?;
+                connection.queue(&message).map_err(|error| error.label())?;
             }
-            received = client.receive(&mut hear) => received.map_err(|error| error.label())?,
+            received = connection.receive(&mut hear) => received.map_err(|error| error.label())?,
         }
         if closed {
             return Err("closed by the server".to_owned());

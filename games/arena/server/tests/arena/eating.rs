@@ -1,6 +1,6 @@
 //! Eating, growing and splitting.
 
-use crate::support::{all_seen, blobs, events, grow, number, stage, steer, towards};
+use crate::support::{all_seen, blobs, events, grow, join, number, stage, steer, towards};
 use aether_arena_rules::{Blob, EDGE, Eaten, Leaderboard, MASS_START, Pellet, Steer};
 use aether_replication::Link;
 use aether_testkit::Conditions;
@@ -8,7 +8,7 @@ use aether_testkit::Conditions;
 #[test]
 fn a_player_begins_small_and_moves_where_it_steers() {
     let mut stage = stage(0);
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = join(&mut stage, "ann", Link::Ordered, Conditions::PERFECT);
     stage.tick(2);
     let own = number(&stage, ann);
     let before = blobs(&stage, own);
@@ -22,9 +22,26 @@ fn a_player_begins_small_and_moves_where_it_steers() {
 }
 
 #[test]
+fn a_player_watches_until_it_steers() {
+    let mut stage = stage(4);
+    stage.tick(200);
+    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    stage.set_input(ann, Some(&Steer::default()));
+    stage.tick(100);
+    let own = number(&stage, ann);
+    assert!(blobs(&stage, own).is_empty());
+    assert!(!all_seen::<Blob>(&stage, ann).is_empty(), "it sees who plays");
+    assert!(stage.client(ann).received().possessions.is_empty());
+    stage.set_input(ann, Some(&Steer { aim: [1.0, 0.0], split: false }));
+    stage.tick(5);
+    assert_eq!(blobs(&stage, own).len(), 1);
+    assert_eq!(stage.client(ann).received().possessions.len(), 1, "and steers its own");
+}
+
+#[test]
 fn hundreds_of_pellets_lie_about_and_only_the_near_ones_are_sent() {
     let mut stage = stage(0);
-    let ann = stage.join("ann", Link::Unordered, Conditions::PERFECT);
+    let ann = join(&mut stage, "ann", Link::Unordered, Conditions::PERFECT);
     stage.tick(20);
     let all = stage.room().world().each::<Pellet>().count();
     let seen = all_seen::<Pellet>(&stage, ann).len();
@@ -35,7 +52,7 @@ fn hundreds_of_pellets_lie_about_and_only_the_near_ones_are_sent() {
 #[test]
 fn pellets_make_heavier_and_grow_back() {
     let mut stage = stage(0);
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = join(&mut stage, "ann", Link::Ordered, Conditions::PERFECT);
     stage.tick(5);
     grow(&mut stage, ann, MASS_START + 10);
     stage.tick(1);
@@ -46,7 +63,7 @@ fn pellets_make_heavier_and_grow_back() {
 #[test]
 fn a_split_makes_two_that_grow_together_again() {
     let mut stage = stage(0);
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = join(&mut stage, "ann", Link::Ordered, Conditions::PERFECT);
     stage.tick(5);
     grow(&mut stage, ann, 60);
     let own = number(&stage, ann);
@@ -69,8 +86,8 @@ fn a_split_makes_two_that_grow_together_again() {
 #[test]
 fn the_heavier_eats_the_lighter_who_begins_anew() {
     let mut stage = stage(0);
-    let ann = stage.join("ann", Link::Unordered, Conditions::BROADBAND);
-    let ben = stage.join("ben", Link::Ordered, Conditions::BROADBAND);
+    let ann = join(&mut stage, "ann", Link::Unordered, Conditions::BROADBAND);
+    let ben = join(&mut stage, "ben", Link::Ordered, Conditions::BROADBAND);
     stage.tick(10);
     grow(&mut stage, ann, 40);
     let [own, prey] = [number(&stage, ann), number(&stage, ben)];
@@ -92,7 +109,11 @@ fn the_heavier_eats_the_lighter_who_begins_anew() {
     assert!(blobs(&stage, prey).is_empty());
     assert!(!all_seen::<Pellet>(&stage, ben).is_empty(), "it goes on to see where it was");
     stage.set_input(ann, Some(&Steer::default()));
-    stage.tick(60);
+    stage.set_input(ben, Some(&Steer::default()));
+    stage.tick(100);
+    assert!(blobs(&stage, prey).is_empty(), "it watches for as long as it likes");
+    stage.set_input(ben, Some(&Steer { aim: [0.0, 0.5], split: false }));
+    stage.tick(20);
     assert_eq!(blobs(&stage, prey).len(), 1);
     assert!(blobs(&stage, prey)[0].mass >= MASS_START);
     assert_eq!(stage.client(ben).received().possessions.len(), 2, "it steers the new one");
@@ -101,7 +122,7 @@ fn the_heavier_eats_the_lighter_who_begins_anew() {
 #[test]
 fn the_board_of_the_room_shows_the_heaviest_first() {
     let mut stage = stage(14);
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = join(&mut stage, "ann", Link::Ordered, Conditions::PERFECT);
     stage.tick(600);
     let boards = all_seen::<Leaderboard>(&stage, ann);
     assert_eq!(boards.len(), 1);

@@ -1,6 +1,6 @@
 //! What is kept of players between games.
 
-use crate::support::{all_seen, blobs, grow, number, stage};
+use crate::support::{all_seen, blobs, grow, join, number, stage};
 use aether_arena_rules::{Label, Paint, Records};
 use aether_arena_server::{BOARD, COLLECTION, Profile, TOP, records_of};
 use aether_engine::{Answer, Request};
@@ -24,7 +24,7 @@ fn bytes_of(profile: Profile) -> Vec<u8> {
 #[test]
 fn a_profile_is_read_on_joining_and_written_on_leaving() {
     let mut stage = stage(0);
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = join(&mut stage, "ann", Link::Ordered, Conditions::PERFECT);
     stage.tick(3);
     let asked = requests(&stage);
     let read = asked.iter().find(|(_, request)| *request == Profile::load("ann")).expect("it is asked for").0;
@@ -45,7 +45,7 @@ fn a_profile_is_read_on_joining_and_written_on_leaving() {
     });
     assert!(score.is_some_and(|score| score >= i64::from(best)), "{made:?}");
     let written = made.iter().find_map(|request| match request {
-        Request::Write { collection, key, value } if collection == COLLECTION && key == "ann" => {
+        Request::Write { owner, collection, value, .. } if collection == COLLECTION && owner == "ann" => {
             Profile::from_bytes(value)
         }
         _ => None,

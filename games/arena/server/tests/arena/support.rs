@@ -4,7 +4,8 @@ use aether_arena_rules::{Blob, Label, Pellet, Steer};
 use aether_arena_server::{Arena, settings};
 use aether_bits::{Basis, BitReader, BitWriter, Component, StateHasher};
 use aether_engine::Room;
-use aether_testkit::{ClientNumber, Harness};
+use aether_replication::Link;
+use aether_testkit::{ClientNumber, Conditions, Harness};
 use aether_wire::GameBody;
 
 pub type Stage = Harness<Arena>;
@@ -13,6 +14,13 @@ pub type Stage = Harness<Arena>;
 pub fn stage(eaters_min: u32) -> Stage {
     let room = Room::builder(Arena::with_eaters(eaters_min), settings()).seed(7).build().expect("it is valid");
     Harness::new(room, 8)
+}
+
+/// Lets a client in who plays at once: a player begins by steering.
+pub fn join(stage: &mut Stage, name: &str, link: Link, conditions: Conditions) -> ClientNumber {
+    let client = stage.join(name, link, conditions);
+    stage.set_input(client, Some(&Steer { aim: [0.0078125, 0.0], split: false }));
+    client
 }
 
 /// The number of a client's eater.

@@ -1,6 +1,7 @@
 //! Outpost in a room, over networks in memory.
 
 mod building;
+mod deeds;
 mod durable;
 mod prediction;
 mod scene;

@@ -1,7 +1,8 @@
 //! A client that predicts with the rules is right, and what it could not know is put right.
 
-use crate::scene::{Drawn, Scene};
+use crate::scene::Scene;
 use crate::support::controls;
+use aether_outpost_client::Drawn;
 use aether_outpost_rules::{Cell, Controls, Kind, Place, Structure};
 use aether_replication::Link;
 use aether_testkit::Conditions;

@@ -1,116 +1,19 @@
 //! Real clients of Outpost, with their frames and networks, in virtual time.
 
-use aether_bits::{BitWriter, Replicate};
-use aether_client::{Angle, Client, Declaration, Game, Interpolate, Login, Predict, Settings};
+use aether_client::{Client, Login, Settings};
 use aether_engine::{Joiner, LinkEnd, Permissions, Room, Unobserved};
-use aether_outpost_rules::{
-    Body, Cell, Controls, Destroyed, Dress, Fallen, Grid, Hit, Place, Player, Presence, Remove, Shot, Structure, walk,
-};
+use aether_outpost_client as outpost_client;
+use aether_outpost_rules::{Controls, Player};
 use aether_outpost_server::{Outpost, settings};
-use aether_replication::{Link, Mirror};
+use aether_replication::Link;
 use aether_testkit::{Conditioner, Conditions, Delivery};
-use aether_wire::{
-    ClientMessage, EntityId, PlayerId, Pong, SchemaHash, ServerMessage, Token, Welcome, encode_state_packet,
-};
-use std::cell::RefCell;
+use aether_wire::{ClientMessage, PlayerId, Pong, SchemaHash, ServerMessage, Token, Welcome, encode_state_packet};
 use std::time::Duration;
 
 /// A frame of a display.
 const FRAME: Duration = Duration::from_micros(16_667);
 /// How fine time is.
 const STEP: Duration = Duration::from_millis(1);
-
-/// A player as clients draw it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Drawn(pub Player);
-
-impl Interpolate for Drawn {
-    fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
-        let Drawn(player) = self;
-        let (from, to) = (&from.0, &to.0);
-        Drawn(Player {
-            position: player.position.moved(&from.position, &to.position, share),
-            velocity: player.velocity.moved(&from.velocity, &to.velocity, share),
-            aim: Angle(player.aim).moved(&Angle(from.aim), &Angle(to.aim), share).0,
-            reload: player.reload,
-        })
-    }
-
-    fn distance(&self, other: &Self) -> f32 {
-        self.0.position.distance(&other.0.position)
-    }
-}
-
-/// Outpost as its clients know it.
-#[derive(Default)]
-pub struct Watcher {
-    /// What stands where, as far as this client sees.
-    grid: RefCell<Grid>,
-}
-
-impl Watcher {
-    /// Takes in what a client sees.
-    fn look(&self, mirror: &Mirror) {
-        let mut grid = Grid::default();
-        for structure in mirror.entities().filter_map(|entity| mirror.get::<Structure>(entity)) {
-            if let Some(cell) = Cell::at(structure.position) {
-                grid.set(cell, Some(structure.kind));
-            }
-        }
-        self.grid.replace(grid);
-    }
-}
-
-impl Predict for Watcher {
-    type State = Drawn;
-    type Input = Controls;
-
-    fn step(&self, state: &mut Drawn, input: &Controls, seconds: f32) {
-        walk(&mut state.0, input, &*self.grid.borrow(), seconds);
-    }
-
-    fn snap(&self, state: &mut Drawn) {
-        state.0.snap();
-    }
-
-    fn same(&self, a: &Drawn, b: &Drawn) -> bool {
-        a == b
-    }
-}
-
-impl Game for Watcher {
-    type Other = Drawn;
-
-    fn declare(&self, declaration: Declaration) -> Declaration {
-        declaration
-            .component::<Player>()
-            .component::<Body>()
-            .component::<Structure>()
-            .component::<Shot>()
-            .component::<Presence>()
-            .input::<Controls>()
-            .event::<Place>()
-            .event::<Remove>()
-            .event::<Dress>()
-            .event::<Hit>()
-            .event::<Fallen>()
-            .event::<Destroyed>()
-    }
-
-    fn pack(&self, input: &Controls, writer: &mut BitWriter) {
-        let mut input = *input;
-        input.snap();
-        input.write_full(writer);
-    }
-
-    fn own(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
-        mirror.get::<Player>(entity).cloned().map(Drawn)
-    }
-
-    fn other(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
-        self.own(mirror, entity)
-    }
-}
 
 /// A room and its clients.
 pub struct Scene {
@@ -122,7 +25,7 @@ pub struct Scene {
 
 /// A client and its network.
 pub struct Walker {
-    pub client: Client<Watcher>,
+    pub client: Client<outpost_client::Outpost>,
     /// How it steers, by the number of the frame.
     pub steering: fn(u32) -> Controls,
     pub player: Option<PlayerId>,
@@ -148,7 +51,7 @@ impl Scene {
         let joiner = Joiner { user: name.clone(), name, permissions: Permissions::default(), metadata: Vec::new() };
         let end = self.room.handle().join(joiner, link).expect("the mailbox has place");
         let login = Login { token: Some(Token::new("login")), room: None };
-        let mut client = Client::new(Watcher::default(), Settings::default(), login);
+        let mut client = Client::new(outpost_client::Outpost::default(), Settings::default(), login);
         client.connected(link, self.now);
         let datagrams = if link == Link::Ordered { Delivery::Stream } else { Delivery::Datagrams };
         let seed = self.walkers.len() as u64 * 4;
@@ -266,9 +169,6 @@ impl Walker {
         }
         self.framed_at += FRAME;
         self.frames += 1;
-        if let Some(mirror) = self.client.mirror() {
-            self.client.game().look(mirror);
-        }
         self.client.set_input((self.steering)(self.frames));
         let up = &mut self.up;
         self.client.advance_frames(now, |frame, reliable| {

@@ -11,7 +11,7 @@ const ERROR_MS_MAX = 1_000;
 
 export class Clock {
   private readonly tickMs: number;
-  private readonly delayMs: number;
+  readonly delayMs: number;
   /** This side's time at the server's tick 0, for the fastest arrivals. */
   private originMs: number | undefined;
 

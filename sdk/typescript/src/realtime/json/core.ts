@@ -30,7 +30,9 @@ import {
   fromBase64,
   toBase64,
 } from "./protocol.ts";
-import { Outbox } from "./outbox.ts";
+import { messageOf } from "../members.ts";
+import { Outbox } from "../outbox.ts";
+import { DEFAULT_SETTINGS, type Surroundings } from "../rules.ts";
 import { RoundTrips } from "./roundtrips.ts";
 import type { Motions } from "./track.ts";
 import { ENTITIES_MAX, World } from "./world.ts";
@@ -43,11 +45,27 @@ export interface JsonCoreOptions {
   readonly time?: Time;
 }
 
+/** What there is to tell of a prediction that is not made, and of packets that others put together. */
+const NO_PREDICTION = {
+  corrections: 0,
+  lastCorrectionDistance: 0,
+  largestCorrectionDistance: 0,
+  shownErrorDistance: 0,
+  leadTicks: 0,
+  packetsLate: 0,
+  packetsMissing: 0,
+};
+
+/** What stands around before one is in. */
+const NOTHING: Surroundings = { entities: () => [], version: () => 0 };
+
 /** Events that wait to be taken. Whoever does not take them loses the oldest. */
 const EVENTS_MAX = 1_024;
 
 export class JsonCore implements Core {
   readonly encoding = "json";
+  /** Only interpolation is of meaning here. */
+  settings = DEFAULT_SETTINGS;
   welcome: Welcome | undefined;
   ownEntity: number | undefined;
   private readonly entrance: Entrance;
@@ -66,6 +84,7 @@ export class JsonCore implements Core {
   private events: RoomEvent[] = [];
   private hasToldEnd = false;
   private faults = 0;
+  private packetsReceived = 0;
 
   constructor(options: JsonCoreOptions = {}) {
     this.entrance = new Entrance(options.room, options.time ?? systemTime);
@@ -86,7 +105,14 @@ export class JsonCore implements Core {
 
   get statistics(): CoreStatistics {
     const { roundTripMs, jitterMs } = this.roundTrips;
-    return { roundTripMs, jitterMs, inputSeq: this.inputs?.seq ?? 0, inputAck: this.inputAck, faults: this.faults };
+    const { inputAck, faults, packetsReceived } = this;
+    const inputSeq = this.inputs?.seq ?? 0;
+    const interpolationDelayMs = this.world?.clock.delayMs ?? 0;
+    return { ...NO_PREDICTION, roundTripMs, jitterMs, inputSeq, inputAck, pendingInputs: Math.max(0, inputSeq - inputAck), faults, packetsReceived, interpolationDelayMs };
+  }
+
+  get surroundings(): Surroundings {
+    return this.world ?? NOTHING;
   }
 
   connected(link: Link): void {
@@ -162,11 +188,16 @@ export class JsonCore implements Core {
   }
 
   entities(channel: string, nowMs: number): Iterable<Entity> {
-    return this.world?.entities(channel, nowMs) ?? [];
+    return this.world?.shown(channel, this.shownMs(nowMs)) ?? [];
   }
 
   entity(channel: string, id: number, nowMs: number): Entity | undefined {
-    return this.world?.entity(channel, id, nowMs);
+    return this.world?.entity(channel, id, this.shownMs(nowMs));
+  }
+
+  /** Without interpolation the newest state is shown, whenever it is from. */
+  private shownMs(nowMs: number): number {
+    return this.settings.interpolation ? nowMs : Number.POSITIVE_INFINITY;
   }
 
   private handle(message: ServerMessage, nowMs: number): void {
@@ -246,6 +277,7 @@ export class JsonCore implements Core {
   private see(snapshot: Snapshot, nowMs: number): void {
     const seen = this.world?.apply(snapshot, nowMs);
     if (seen === undefined) return;
+    this.packetsReceived += 1;
     this.inputAck = snapshot.localAckSeq;
     this.happened({ kind: "snapshot", tick: snapshot.tick, inputAck: snapshot.localAckSeq, ...seen });
     if ((this.world?.size ?? 0) <= ENTITIES_MAX) return;
@@ -281,14 +313,8 @@ export class JsonCore implements Core {
   }
 }
 
-/** By these codes a relay room tells who is there; members may not use them. */
-const MEMBER_CAME = 65_534;
-const MEMBER_GONE = 65_535;
-
 function eventOf(feature: string | undefined, action: string | undefined, event: GameEvent, isRelay: boolean): RoomEvent {
   const { tick, fields = {}, code = 0, data = "", sender = 0 } = event;
   if (feature !== undefined && action !== undefined) return { kind: "event", tick, feature, action, fields, sender };
-  const bytes = fromBase64(data);
-  if (!isRelay || code < MEMBER_CAME) return { kind: "message", tick, code, bytes, sender };
-  return { kind: "member", player: sender, isHere: code !== MEMBER_GONE, name: new TextDecoder().decode(bytes) };
+  return messageOf({ kind: "message", tick, code, bytes: fromBase64(data), sender }, isRelay);
 }

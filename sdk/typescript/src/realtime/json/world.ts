@@ -1,6 +1,7 @@
 // The world as this player may see it.
 
-import type { Entity, Welcome } from "../core.ts";
+import type { Entity, Fields, Welcome } from "../core.ts";
+import type { Surroundings } from "../rules.ts";
 import { Clock } from "./clock.ts";
 import type { Snapshot } from "./protocol.ts";
 import { type Motions, Track } from "./track.ts";
@@ -17,7 +18,7 @@ export interface Seen {
   readonly left: number[];
 }
 
-export class World {
+export class World implements Surroundings {
   /** The newest tick whose state has arrived. */
   tick = 0;
   readonly clock: Clock;
@@ -25,6 +26,8 @@ export class World {
   private readonly ticksBetween: number;
   private readonly channels = new Map<string, Map<number, Track>>();
   private readonly inView = new Set<number>();
+  private readonly versions = new Map<string, number>();
+  private removals = 0;
 
   constructor(welcome: Welcome, motions: Readonly<Record<string, Motions>>) {
     this.motions = motions;
@@ -63,11 +66,24 @@ export class World {
 
   /** Forgets every entity. */
   forget(): void {
+    this.removals += 1;
     this.channels.clear();
     this.inView.clear();
   }
 
-  *entities(channel: string, nowMs: number): Iterable<Entity> {
+  /** The newest state of a channel's entities. */
+  *entities<Values = Fields>(channel: string): Iterable<Entity<Values>> {
+    for (const [id, track] of this.channels.get(channel) ?? []) {
+      if (track.goneTick === undefined) yield { id, fields: track.newest as Values };
+    }
+  }
+
+  /** How often something of a channel came or changed, or anything went. */
+  version(channel: string): number {
+    return (this.versions.get(channel) ?? 0) + this.removals;
+  }
+
+  *shown(channel: string, nowMs: number): Iterable<Entity> {
     for (const id of this.channels.get(channel)?.keys() ?? []) {
       const entity = this.entity(channel, id, nowMs);
       if (entity !== undefined) yield entity;
@@ -88,12 +104,14 @@ export class World {
   private update(channel: string, id: number, fields: Record<string, unknown>): void {
     const tracks = this.channels.get(channel) ?? new Map<number, Track>();
     this.channels.set(channel, tracks);
+    this.versions.set(channel, (this.versions.get(channel) ?? 0) + 1);
     const known = tracks.get(id);
     if (known === undefined || known.goneTick !== undefined) tracks.set(id, new Track(this.tick, fields));
     else known.push(this.tick, fields, this.ticksBetween, this.motions[channel] !== undefined);
   }
 
   private remove(id: number): void {
+    this.removals += 1;
     for (const tracks of this.channels.values()) {
       const track = tracks.get(id);
       if (track !== undefined) track.goneTick ??= this.tick;

@@ -18,8 +18,8 @@ export interface TransportEnd {
 
 /** What a transport reports. */
 export interface TransportEvents {
-  /** One message. The bytes are the receiver's to keep. */
-  message(bytes: Uint8Array): void;
+  /** One message. The bytes are the receiver's to keep. It came in order and without loss, unless it is said. */
+  message(bytes: Uint8Array, isReliable?: boolean): void;
   /** It is over, once, whoever ended it. */
   closed(end: TransportEnd): void;
 }

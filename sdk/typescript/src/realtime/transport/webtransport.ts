@@ -108,7 +108,7 @@ class WebTransportTransport implements Transport {
     for (;;) {
       const { done, value } = await reader.read();
       if (done || this.ended) return;
-      this.events.message(value);
+      this.events.message(value, false);
     }
   }
 

@@ -1,0 +1,7 @@
+//! What is around all operations of the client API: limits, compression, figures; and what one's own account tells.
+
+mod account;
+mod bodies;
+#[path = "../storage/desk.rs"]
+mod desk;
+mod rates;

@@ -1,0 +1,174 @@
+//! Where a server is.
+
+use std::fmt::{self, Display, Formatter};
+use std::net::SocketAddr;
+use std::str::FromStr;
+
+/// Longer than any host name (253 bytes) with its scheme and port.
+const ADDRESS_BYTES_MAX: usize = 300;
+
+/// The ports that are meant when an address names none.
+const HTTP_PORT: u16 = 80;
+const HTTPS_PORT: u16 = 443;
+
+/// The address of a server's HTTP listener, such as `https://play.example.com` or `http://127.0.0.1:7350`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    is_secure: bool,
+    /// Host and port, as they stand in a `Host` header.
+    authority: String,
+    /// How much of the authority is the host.
+    host_bytes: usize,
+}
+
+impl Address {
+    /// Host and port.
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// The host alone. An IPv6 address is without its brackets, as certificates have it.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.authority[..self.host_bytes].trim_start_matches('[').trim_end_matches(']')
+    }
+
+    /// Whether everything is said over TLS.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        self.is_secure
+    }
+
+    /// The socket addresses behind the name.
+    pub async fn resolve(&self) -> Result<Vec<SocketAddr>, AddressError> {
+        let found = tokio::net::lookup_host(&self.authority).await;
+        let addresses: Vec<SocketAddr> = found.map(Iterator::collect).unwrap_or_default();
+        if addresses.is_empty() { Err(AddressError::Unknown(self.authority.clone())) } else { Ok(addresses) }
+    }
+
+    /// The server that a URL leads to, whatever its path is.
+    pub(crate) fn of_url(url: &str) -> Result<Self, AddressError> {
+        let malformed = || AddressError::Malformed(url.chars().take(ADDRESS_BYTES_MAX).collect());
+        let (scheme, rest) = url.split_once("://").ok_or_else(malformed)?;
+        let (is_secure, usual_port) = match scheme {
+            "http" => (false, HTTP_PORT),
+            "https" => (true, HTTPS_PORT),
+            _ => return Err(malformed()),
+        };
+        let authority = rest.split('/').next().unwrap_or_default();
+        let host_bytes = host_bytes(authority).ok_or_else(malformed)?;
+        let (host, port) = authority.split_at(host_bytes);
+        let port = match port.strip_prefix(':') {
+            Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or_else(malformed)?,
+            None => usual_port,
+        };
+        if url.len() > ADDRESS_BYTES_MAX {
+            return Err(malformed());
+        }
+        Ok(Self { is_secure, authority: format!("{host}:{port}"), host_bytes })
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let path = text.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
+        if path.is_some_and(|(_, path)| !path.is_empty()) {
+            return Err(AddressError::Malformed(text.chars().take(ADDRESS_BYTES_MAX).collect()));
+        }
+        Self::of_url(text)
+    }
+}
+
+impl Display for Address {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_secure { "https" } else { "http" };
+        write!(formatter, "{scheme}://{}", self.authority)
+    }
+}
+
+/// Why an address cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AddressError {
+    /// It is not of the form `http://host:port` or `https://host:port`.
+    Malformed(String),
+    /// The name leads nowhere.
+    Unknown(String),
+    /// It leads to where this connector must not go.
+    Forbidden(String),
+}
+
+impl Display for AddressError {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(address) => {
+                write!(formatter, "`{address}` is not of the form http://host:port or https://host:port")
+            }
+            Self::Unknown(address) => write!(formatter, "nothing is known of `{address}`"),
+            Self::Forbidden(address) => write!(formatter, "`{address}` is not among the addresses that are allowed"),
+        }
+    }
+}
+
+impl std::error::Error for AddressError {}
+
+/// How much of an authority is its host; nothing if it is none. What this lets through can stand in a request.
+fn host_bytes(authority: &str) -> Option<usize> {
+    if let Some(rest) = authority.strip_prefix('[') {
+        let end = rest.find(']')?;
+        let is_plain = rest[..end].bytes().all(|byte| byte.is_ascii_hexdigit() || b".:".contains(&byte));
+        let is_whole = matches!(rest.as_bytes().get(end + 1), None | Some(b':'));
+        return (is_plain && is_whole && end > 0).then_some(end + 2);
+    }
+    let host = authority.split(':').next().unwrap_or_default();
+    let is_plain = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
+    (is_plain && !host.is_empty()).then_some(host.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_a_scheme_a_host_and_a_port() {
+        for (text, whole, host) in [
+            ("http://127.0.0.1:7350", "http://127.0.0.1:7350", "127.0.0.1"),
+            ("http://localhost:1/", "http://localhost:1", "localhost"),
+            ("http://[::1]:7350", "http://[::1]:7350", "::1"),
+            ("https://[::1]", "https://[::1]:443", "::1"),
+            ("https://play.example.com", "https://play.example.com:443", "play.example.com"),
+            ("http://a/", "http://a:80", "a"),
+        ] {
+            let address: Address = text.parse().expect("it is well-formed");
+            assert_eq!((address.to_string().as_str(), address.host()), (whole, host), "{text}");
+            assert_eq!(address.is_secure(), text.starts_with("https"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        for bad in [
+            "127.0.0.1:7350",
+            "ftp://127.0.0.1:7350",
+            "http://:7350",
+            "http://a:",
+            "http://a:0",
+            "http://a:70000",
+            "http://a:1:2",
+            "http://a:1/path",
+            "http://::1:1",
+            "http://[::1",
+            "http://[]:1",
+            "http://[::1]x:1",
+            "http://a b:1",
+            "http://a\r\nX:1",
+            "http://me:secret@a:1",
+        ] {
+            assert!(matches!(bad.parse::<Address>(), Err(AddressError::Malformed(_))), "{bad}");
+        }
+        let long = format!("http://{}:1", "a".repeat(ADDRESS_BYTES_MAX));
+        assert!(long.parse::<Address>().is_err());
+    }
+}

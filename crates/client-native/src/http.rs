@@ -1,0 +1,165 @@
+//! The requests that a client makes before it connects.
+
+use std::fmt::{self, Display, Formatter};
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use aether_wire::Token;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+
+use crate::connector::Connector;
+use crate::error::ConnectionError;
+
+/// Bytes of an answer at most. A server says less than a tenth of that about itself.
+const ANSWER_BYTES_MAX: u64 = 65_536;
+
+/// A server that does not answer in this time does not answer.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// What `GET /api/server` tells.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerInfo {
+    /// The server's version.
+    #[serde(default)]
+    pub version: String,
+    /// Where WebTransport is, if it is.
+    #[serde(default)]
+    pub web_transport: Option<WebTransportInfo>,
+}
+
+/// Where WebTransport is.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WebTransportInfo {
+    /// The address to connect to.
+    pub url: String,
+    /// The SHA-256 of the certificate in base64, if no authority vouches for it.
+    #[serde(default)]
+    pub certificate_hash: Option<String>,
+}
+
+impl Connector {
+    /// Asks the server what it is.
+    pub async fn server_info(&self) -> Result<ServerInfo, ConnectionError> {
+        self.request("GET", "/api/server").await
+    }
+
+    /// Asks for the token of a new guest, where the server lets guests in.
+    pub async fn guest_token(&self) -> Result<Token, ConnectionError> {
+        #[derive(Deserialize)]
+        struct Guest {
+            token: Token,
+        }
+        Ok(self.request::<Guest>("POST", "/api/guest").await?.token)
+    }
+
+    async fn request<T: DeserializeOwned>(&self, method: &str, path: &str) -> Result<T, ConnectionError> {
+        let answer = tokio::time::timeout(ANSWER_TIME_MAX, self.exchange(method, path));
+        let answer = answer.await.map_err(|_| HttpError::TimedOut)??;
+        let (status, body) = parse(&answer).ok_or(HttpError::Malformed)?;
+        if status != 200 {
+            return Err(HttpError::Status(status).into());
+        }
+        Ok(serde_json::from_slice(body).map_err(|_| HttpError::Malformed)?)
+    }
+
+    async fn exchange(&self, method: &str, path: &str) -> Result<Vec<u8>, ConnectionError> {
+        let authority = self.address().authority();
+        let mut stream = self.stream().await?;
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {authority}\r\nContent-Length: 0\r\nAccept: application/json\r\n\
+             Connection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await?;
+        stream.flush().await?;
+        read_to_end(stream).await
+    }
+}
+
+/// Why a request failed, though there was a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HttpError {
+    /// There was no answer in time.
+    TimedOut,
+    /// The server refused.
+    Status(u16),
+    /// The answer cannot be understood.
+    Malformed,
+}
+
+impl HttpError {
+    /// A name for counting.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match self {
+            Self::TimedOut => "http timed out".into(),
+            Self::Status(status) => format!("http status {status}"),
+            Self::Malformed => "http malformed".into(),
+        }
+    }
+}
+
+impl Display for HttpError {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TimedOut => formatter.write_str("the server did not answer in time"),
+            Self::Status(status) => write!(formatter, "the server answered with status {status}"),
+            Self::Malformed => formatter.write_str("the server's answer cannot be understood"),
+        }
+    }
+}
+
+impl std::error::Error for HttpError {}
+
+/// Reads until the server hangs up. Over TLS some servers do so without a word, which is no harm: the answer says how long
+/// it is.
+async fn read_to_end(stream: impl AsyncRead + Unpin) -> Result<Vec<u8>, ConnectionError> {
+    let mut answer = Vec::new();
+    match stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await {
+        Err(error) if error.kind() != ErrorKind::UnexpectedEof => Err(error.into()),
+        _ => Ok(answer),
+    }
+}
+
+/// The status and the body of an answer after which the connection was closed.
+fn parse(answer: &[u8]) -> Option<(u16, &[u8])> {
+    const END: &[u8] = b"\r\n\r\n";
+    let end = answer.windows(END.len()).position(|window| window == END)?;
+    let head = std::str::from_utf8(&answer[..end]).ok()?;
+    let status = head.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
+    let mut body = &answer[end + END.len()..];
+    for line in head.lines().skip(1) {
+        let (name, value) = line.split_once(':')?;
+        if name.eq_ignore_ascii_case("content-length") {
+            body = body.get(..value.trim().parse().ok()?)?;
+        }
+        if name.eq_ignore_ascii_case("transfer-encoding") {
+            return None;
+        }
+    }
+    Some((status, body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_taken_apart() {
+        assert_eq!(parse(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"), Some((200, &b"{}"[..])));
+        assert_eq!(parse(b"HTTP/1.1 403 Forbidden\r\nX: y\r\n\r\n"), Some((403, &b""[..])));
+        assert_eq!(parse(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}"), None, "cut off");
+        assert_eq!(parse(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), None);
+        assert_eq!(parse(b"nonsense\r\n\r\n"), None);
+    }
+
+    #[tokio::test]
+    async fn an_answer_without_end_is_cut() {
+        let answer = read_to_end(tokio::io::repeat(b'x')).await.expect("it can be read");
+        assert_eq!(answer.len() as u64, ANSWER_BYTES_MAX);
+        assert_eq!(parse(&answer), None);
+    }
+}

@@ -1,0 +1,32 @@
+//! A client's connections over every transport, and the client's core around them.
+//!
+//! [`Shell`] is for games: a [`aether_client::Client`] with its connection, for a loop that must never wait. Below it stand
+//! the parts that are of use alone, to tests and tools: a [`Connector`] opens a [`Connection`] over one [`Transport`], and
+//! whoever has it sends and receives messages.
+//!
+//! Only the servers that [`Trust`] vouches for are believed over `https://`.
+
+mod address;
+mod choice;
+mod connection;
+mod connector;
+mod error;
+mod http;
+mod shell;
+mod stream;
+mod tokens;
+mod transport;
+mod trust;
+mod websocket;
+mod webtransport;
+
+pub use address::{Address, AddressError};
+pub use choice::Wish;
+pub use connection::{Connection, QUEUED_BYTES_MAX};
+pub use connector::{CONNECT_TIME_MAX, Connector};
+pub use error::ConnectionError;
+pub use http::{HttpError, ServerInfo, WebTransportInfo};
+pub use shell::{Shell, ShellSettings};
+pub use tokens::Tokens;
+pub use transport::{Path, Transport};
+pub use trust::{Trust, TrustError};

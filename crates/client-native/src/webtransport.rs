@@ -1,0 +1,322 @@
+//! A connection over WebTransport: one stream both ways for what must arrive, each message
+//! after its length, and datagrams for what must be quick.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aether_net::Encoding;
+use aether_net::websocket::codec::ProtocolError;
+use aether_wire::limits::JSON_SERVER_MESSAGE_BYTES_MAX;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use wtransport::config::{DnsLookupFuture, DnsResolver, QuicTransportConfig};
+use wtransport::endpoint::endpoint_side;
+use wtransport::error::{ConnectionError as QuicError, SendDatagramError, StreamWriteError};
+use wtransport::tls::Sha256Digest;
+use wtransport::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, VarInt};
+
+use crate::address::Address;
+use crate::connector::Connector;
+use crate::error::ConnectionError;
+use crate::http::WebTransportInfo;
+use crate::transport::{Carrier, Path, Take, Transport};
+
+/// Bytes of a message's length on the stream at most: 28 bits, more than any message has.
+const LENGTH_BYTES_MAX: usize = 4;
+
+/// How long an end waits for the other one to say or confirm how it ended.
+const END_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// Streams that a server may open: those of HTTP/3, for control and for the compression of headers, and one to spare.
+const UNIDIRECTIONAL_STREAMS_MAX: u32 = 4;
+/// A server has nothing to ask of a client.
+const BIDIRECTIONAL_STREAMS_MAX: u32 = 0;
+/// Bytes that a server may send on a stream before they are read: the longest message.
+const STREAM_WINDOW_BYTES: u32 = JSON_SERVER_MESSAGE_BYTES_MAX as u32;
+/// The same for all its streams together, so that one that is not read cannot block the one that is.
+const CONNECTION_WINDOW_BYTES: u32 = 2 * STREAM_WINDOW_BYTES;
+/// Bytes of datagrams that wait to be read: some hundred state packets. Beyond it the oldest are dropped, as they are old.
+const DATAGRAMS_IN_BYTES: usize = 262_144;
+
+/// A server's WebTransport, and the socket that all connections to it share.
+pub(crate) struct Target {
+    url: String,
+    endpoint: Endpoint<endpoint_side::Client>,
+}
+
+impl Target {
+    /// Asks the server where its WebTransport is and which certificate it shows. Without a hash
+    /// the certificate has to be one that is believed.
+    pub(crate) async fn find(connector: &Connector) -> Result<Self, ConnectionError> {
+        let info = connector.server_info().await?.web_transport;
+        let info = info.ok_or(ConnectionError::NotOffered(Transport::WebTransport))?;
+        let address = Address::of_url(&info.url)?;
+        let resolved = connector.resolve(&address).await?;
+        let resolved = resolved.first().copied().ok_or(ConnectionError::NotOffered(Transport::WebTransport))?;
+        let endpoint = Endpoint::client(config(connector, &info, resolved)?)?;
+        Ok(Self { url: info.url, endpoint })
+    }
+
+    /// Waits until all connections are over and the last words are said.
+    pub(crate) async fn wait_idle(&self) {
+        self.endpoint.wait_idle().await;
+    }
+}
+
+fn config(
+    connector: &Connector,
+    info: &WebTransportInfo,
+    resolved: SocketAddr,
+) -> Result<ClientConfig, ConnectionError> {
+    let builder = ClientConfig::builder().with_bind_address(local_address(resolved));
+    let builder = match &info.certificate_hash {
+        Some(hash) => {
+            let bytes = BASE64.decode(hash).ok().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+            let bytes = bytes.ok_or_else(|| failed("the certificate's hash is malformed"))?;
+            builder.with_server_certificate_hashes([Sha256Digest::new(bytes)])
+        }
+        None => builder.with_custom_tls(connector.trust().quic_config()),
+    };
+    let mut config = builder.dns_resolver(Resolved(resolved)).build();
+    config.quic_config_mut().transport_config(Arc::new(transport_config()));
+    Ok(config)
+}
+
+/// What a server may do to a client.
+fn transport_config() -> QuicTransportConfig {
+    let mut config = QuicTransportConfig::default();
+    config
+        .max_concurrent_bidi_streams(BIDIRECTIONAL_STREAMS_MAX.into())
+        .max_concurrent_uni_streams(UNIDIRECTIONAL_STREAMS_MAX.into())
+        .stream_receive_window(STREAM_WINDOW_BYTES.into())
+        .receive_window(CONNECTION_WINDOW_BYTES.into())
+        .datagram_receive_buffer_size(Some(DATAGRAMS_IN_BYTES));
+    config
+}
+
+/// Any port, of the kind that reaches the server. What stays on this machine is not heard from outside.
+fn local_address(server: SocketAddr) -> SocketAddr {
+    match (server.is_ipv6(), server.ip().is_loopback()) {
+        (false, true) => (Ipv4Addr::LOCALHOST, 0).into(),
+        (false, false) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        (true, true) => (Ipv6Addr::LOCALHOST, 0).into(),
+        (true, false) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    }
+}
+
+/// The server's name was looked up already; a second answer might be another one.
+#[derive(Debug)]
+struct Resolved(SocketAddr);
+
+impl DnsResolver for Resolved {
+    fn resolve(&self, _host: &str) -> Pin<Box<dyn DnsLookupFuture>> {
+        let address = self.0;
+        Box::pin(async move { Ok(Some(address)) })
+    }
+}
+
+/// The client's end of a WebTransport session.
+pub(crate) struct WebTransportCarrier {
+    connection: Connection,
+    send: SendStream,
+    receive: RecvStream,
+    /// What the stream has not taken yet.
+    out: Vec<u8>,
+    /// What came of the stream's next message.
+    partial: Vec<u8>,
+    /// Whether nothing new will come.
+    is_closed: bool,
+}
+
+impl WebTransportCarrier {
+    pub(crate) async fn open(target: &Target, encoding: Encoding) -> Result<Self, ConnectionError> {
+        let mut url = target.url.clone();
+        if encoding == Encoding::Json {
+            url.push_str("?encoding=json");
+        }
+        let connection = target.endpoint.connect(url).await.map_err(failed)?;
+        let (send, receive) = connection.open_bi().await?.await.map_err(failed)?;
+        Ok(Self { connection, send, receive, out: Vec::new(), partial: Vec::new(), is_closed: false })
+    }
+
+    /// How the connection ended, now that the stream has.
+    async fn ended(&self) -> ConnectionError {
+        match tokio::time::timeout(END_TIME_MAX, self.connection.closed()).await {
+            Ok(error) => error.into(),
+            Err(_) => ConnectionError::closed(),
+        }
+    }
+}
+
+impl Carrier for WebTransportCarrier {
+    async fn receive(&mut self, take: Take<'_>) -> Result<(), ConnectionError> {
+        loop {
+            tokio::select! {
+                datagram = self.connection.receive_datagram(), if !self.is_closed => match datagram {
+                    Ok(datagram) => {
+                        take(&datagram.payload());
+                        return Ok(());
+                    }
+                    // What came on the stream before the end can still be read, and is heard first.
+                    Err(_) => self.is_closed = true,
+                },
+                chunk = self.receive.quic_stream_mut().read_chunk(usize::MAX, true) => {
+                    let Ok(Some(chunk)) = chunk else {
+                        return Err(self.ended().await);
+                    };
+                    self.partial.extend_from_slice(&chunk.bytes);
+                    if take_messages(&mut self.partial, take)? {
+                        return Ok(());
+                    }
+                }
+                written = self.send.write(&self.out), if !self.out.is_empty() && !self.is_closed => match written {
+                    Ok(written) => drop(self.out.drain(..written)),
+                    Err(StreamWriteError::NotConnected) => self.is_closed = true,
+                    Err(error) => return Err(error.into()),
+                },
+            }
+        }
+    }
+
+    fn queue(&mut self, path: Path, frame: &[u8]) -> Result<(), ConnectionError> {
+        match path {
+            Path::Unreliable => match self.connection.send_datagram(frame) {
+                Err(SendDatagramError::NotConnected) => Err(ConnectionError::closed()),
+                // A datagram that does not fit is lost, as datagrams are.
+                _ => Ok(()),
+            },
+            Path::Reliable => {
+                write_length(&mut self.out, frame.len());
+                self.out.extend_from_slice(frame);
+                Ok(())
+            }
+        }
+    }
+
+    fn waiting(&mut self) -> &mut Vec<u8> {
+        &mut self.out
+    }
+
+    async fn flush(&mut self) -> Result<(), ConnectionError> {
+        while !self.out.is_empty() {
+            let written = self.send.write(&self.out).await?;
+            self.out.drain(..written);
+        }
+        Ok(())
+    }
+
+    async fn close(mut self) {
+        // A peer that is gone already need not be told. The end of the stream comes after
+        // everything in it, unlike that of the connection.
+        if self.flush().await.is_ok() {
+            let _ = tokio::time::timeout(END_TIME_MAX, self.send.finish()).await;
+        }
+        self.connection.close(VarInt::from_u32(0), b"");
+    }
+}
+
+/// Appends a length as the stream has it: seven bits a byte, the lowest first.
+fn write_length(out: &mut Vec<u8>, mut length: usize) {
+    while length > 0x7F {
+        out.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    out.push(length as u8);
+}
+
+/// The length at the start of the bytes and how many bytes it takes; nothing if it is cut off.
+fn read_length(bytes: &[u8]) -> Result<Option<(usize, usize)>, ConnectionError> {
+    let mut length = 0;
+    for (index, byte) in bytes.iter().take(LENGTH_BYTES_MAX).enumerate() {
+        length |= usize::from(byte & 0x7F) << (7 * index);
+        if byte & 0x80 == 0 {
+            let fits = length <= JSON_SERVER_MESSAGE_BYTES_MAX;
+            return if fits { Ok(Some((length, index + 1))) } else { Err(too_long()) };
+        }
+    }
+    if bytes.len() < LENGTH_BYTES_MAX { Ok(None) } else { Err(too_long()) }
+}
+
+/// Hands out the whole messages at the start of the bytes and removes them.
+fn take_messages(bytes: &mut Vec<u8>, take: Take<'_>) -> Result<bool, ConnectionError> {
+    let mut start = 0;
+    while let Some((length, prefix)) = read_length(&bytes[start..])?
+        && let Some(message) = bytes.get(start + prefix..start + prefix + length)
+    {
+        take(message);
+        start += prefix + length;
+    }
+    if start == bytes.len() {
+        // An idle connection holds nothing.
+        *bytes = Vec::new();
+    } else {
+        bytes.drain(..start);
+    }
+    Ok(start > 0)
+}
+
+fn too_long() -> ConnectionError {
+    ConnectionError::Protocol(ProtocolError { code: 1009, reason: "a message is too large" })
+}
+
+fn failed(error: impl ToString) -> ConnectionError {
+    ConnectionError::WebTransport(error.to_string())
+}
+
+impl From<QuicError> for ConnectionError {
+    fn from(error: QuicError) -> Self {
+        match error {
+            QuicError::ApplicationClosed(closed) => Self::Closed {
+                code: u32::try_from(closed.code().into_inner()).ok(),
+                reason: String::from_utf8_lossy(closed.reason()).into_owned(),
+            },
+            QuicError::TimedOut => Self::TimedOut,
+            QuicError::ConnectionClosed(_) | QuicError::LocallyClosed => Self::closed(),
+            other => failed(other),
+        }
+    }
+}
+
+impl From<StreamWriteError> for ConnectionError {
+    fn from(error: StreamWriteError) -> Self {
+        match error {
+            StreamWriteError::NotConnected | StreamWriteError::Closed => Self::closed(),
+            other => failed(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_a_stream_are_found_however_they_are_cut() {
+        let messages = [vec![], vec![1; 127], vec![2; 128], vec![3; 20_000]];
+        let mut bytes = Vec::new();
+        for message in &messages {
+            write_length(&mut bytes, message.len());
+            bytes.extend_from_slice(message);
+        }
+        for chunk_bytes in [1, 7, 1_000, bytes.len()] {
+            let mut partial = Vec::new();
+            let mut taken = Vec::new();
+            for chunk in bytes.chunks(chunk_bytes) {
+                partial.extend_from_slice(chunk);
+                take_messages(&mut partial, &mut |message| taken.push(message.to_vec())).expect("it is well-formed");
+            }
+            assert!(taken == messages);
+            assert_eq!(partial.capacity(), 0);
+        }
+    }
+
+    #[test]
+    fn a_length_beyond_every_message_is_refused() {
+        for bytes in [&[0x81, 0x80, 0x40][..], &[0xFF, 0xFF, 0xFF, 0xFF]] {
+            assert!(read_length(bytes).is_err(), "{bytes:x?}");
+        }
+        assert!(matches!(read_length(&[0x80, 0x80, 0x40]), Ok(Some((JSON_SERVER_MESSAGE_BYTES_MAX, 3)))));
+    }
+}

@@ -1,0 +1,149 @@
+//! What happened, as objects of the script.
+
+use super::number;
+use crate::{Rules, Scripted, Seen};
+use aether_client::{ClientEvent, Ended};
+use aether_wire::{Ack, Closing, Correction, Event, GameBody, Manifest, PlayerId, Possession, Vector2, Welcome};
+use js_sys::{Array, Float64Array, Object, Reflect, Uint8Array};
+use wasm_bindgen::prelude::JsValue;
+
+/// An event as the SDK for TypeScript names it. What the game says has its code and its row, for the SDK to name.
+pub fn of<R: Rules>(event: &ClientEvent, game: &Scripted<R>) -> JsValue {
+    match event {
+        ClientEvent::Joined { welcome, resumed } => {
+            object("joined", &[("welcome", of_welcome(welcome)), ("isResumed", JsValue::from_bool(*resumed))])
+        }
+        ClientEvent::Possession(Possession { tick, entity }) => {
+            object("possession", &[("tick", tick.0.into()), ("entity", number(*entity).into())])
+        }
+        ClientEvent::Game(event) => of_game(event, game),
+        ClientEvent::Answer(Ack { seq, error: None }) => object("answer", &[("seq", seq.0.into())]),
+        ClientEvent::Answer(Ack { seq, error: Some(error) }) => {
+            let (code, text) = (error.code.name().into(), error.message.as_str().into());
+            object("answer", &[("seq", seq.0.into()), ("code", code), ("text", text)])
+        }
+        ClientEvent::Error(notice) => {
+            object("error", &[("code", notice.code.name().into()), ("text", notice.message.as_str().into())])
+        }
+        ClientEvent::Correction(Correction { entity, position, velocity, ack_seq }) => {
+            let (position, velocity) = (of_vector(*position), of_vector(*velocity));
+            let (entity, input_ack) = (number(*entity).into(), ack_seq.0.into());
+            let entries = [("entity", entity), ("position", position), ("velocity", velocity), ("inputAck", input_ack)];
+            object("correction", &entries)
+        }
+        ClientEvent::Cleared(tick) => object("cleared", &[("tick", tick.0.into())]),
+        ClientEvent::Manifest(manifest) => object("manifest", &[("manifest", of_manifest(manifest))]),
+        ClientEvent::Closing(closing) => of_closing(closing),
+        ClientEvent::Lost => object("lost", &[]),
+        ClientEvent::Closed(ended) => of_end(ended),
+    }
+}
+
+/// What a packet brought into view and out of it.
+pub fn of_seen(seen: &Seen) -> JsValue {
+    let ids = |entities: &[aether_wire::EntityId]| -> JsValue {
+        entities.iter().map(|entity| JsValue::from_f64(number(*entity))).collect::<Array>().into()
+    };
+    let (entered, left) = (ids(&seen.entered), ids(&seen.left));
+    let entries =
+        [("tick", seen.tick.0.into()), ("inputAck", seen.input_ack.0.into()), ("entered", entered), ("left", left)];
+    object("snapshot", &entries)
+}
+
+fn of_game<R: Rules>(event: &Event, game: &Scripted<R>) -> JsValue {
+    let sender = event.sender.map_or(0, |PlayerId(player)| player).into();
+    let GameBody::Packed { code, payload } = &event.body else { return JsValue::NULL };
+    let row = game.events().get(usize::from(*code)).and_then(|layout| layout.unpack(payload));
+    let content = match row {
+        Some(row) => ("row", Float64Array::from(row.as_slice()).into()),
+        None => ("bytes", Uint8Array::from(payload.as_slice()).into()),
+    };
+    let entries = [("tick", event.tick.0.into()), ("sender", sender), ("code", u32::from(*code).into()), content];
+    object("message", &entries)
+}
+
+fn of_welcome(welcome: &Welcome) -> JsValue {
+    let world = &welcome.world;
+    let world = plain(&[
+        ("min", of_vector(world.min)),
+        ("max", of_vector(world.max)),
+        ("interestRadius", world.interest_radius.into()),
+    ]);
+    let mut entries = vec![
+        ("player", welcome.player.0.into()),
+        ("room", welcome.room.0.as_str().into()),
+        ("session", welcome.session.to_string().into()),
+        ("connection", (welcome.connection.0 as f64).into()),
+        ("roomCode", welcome.room_code.as_str().into()),
+        ("tickHz", welcome.tick_hz.into()),
+        ("snapshotHz", welcome.snapshot_hz.into()),
+        ("serverTick", welcome.server_tick.0.into()),
+        ("world", world),
+        ("schema", format!("{:016x}", welcome.schema_hash.0).into()),
+    ];
+    if let Some(token) = &welcome.resume_token {
+        entries.push(("resumeToken", token.reveal().into()));
+    }
+    plain(&entries)
+}
+
+fn of_manifest(manifest: &Manifest) -> JsValue {
+    let mut entries = vec![
+        ("version_server", manifest.version_server.as_str().into()),
+        ("version_protocol", manifest.version_protocol.into()),
+    ];
+    let figures = [
+        ("tick_rate", manifest.tick_rate),
+        ("tick_us", manifest.tick_us),
+        ("clients_active", manifest.clients_active),
+        ("rooms_active", manifest.rooms_active),
+        ("entities_active", manifest.entities_active),
+        ("uptime_s", manifest.uptime_s),
+    ];
+    entries.extend(figures.into_iter().filter_map(|(name, figure)| Some((name, figure?.into()))));
+    plain(&entries)
+}
+
+fn of_closing(closing: &Closing) -> JsValue {
+    let entries = [
+        ("reason", closing.reason.name().into()),
+        ("text", closing.text.as_str().into()),
+        ("deadlineMs", closing.deadline_ms.into()),
+        ("mayResume", JsValue::from_bool(closing.may_resume)),
+    ];
+    object("closing", &entries)
+}
+
+fn of_end(ended: &Ended) -> JsValue {
+    let (reason, text) = match ended {
+        Ended::Left => ("left", "You left the room."),
+        Ended::ByServer(closing) => (closing.reason.name(), closing.text.as_str()),
+        Ended::AtTheDoor(notice) => (notice.code.name(), notice.message.as_str()),
+        Ended::UnknownSchema => ("unknown_schema", "The room does not say what it replicates."),
+        Ended::TooManyEntities => ("too_many_entities", "The server shows more entities than can be followed."),
+        Ended::AbsurdRates => ("absurd_rates", "The server states rates that no room has."),
+    };
+    object("ended", &[("reason", reason.into()), ("text", text.into())])
+}
+
+fn of_vector(vector: Vector2) -> JsValue {
+    plain(&[("x", vector.x.into()), ("y", vector.y.into())])
+}
+
+fn object(kind: &str, entries: &[(&str, JsValue)]) -> JsValue {
+    let object = Object::new();
+    put(&object, "kind", &kind.into());
+    entries.iter().for_each(|(name, value)| put(&object, name, value));
+    object.into()
+}
+
+fn plain(entries: &[(&str, JsValue)]) -> JsValue {
+    let object = Object::new();
+    entries.iter().for_each(|(name, value)| put(&object, name, value));
+    object.into()
+}
+
+fn put(object: &Object, name: &str, value: &JsValue) {
+    // A fresh object takes any name.
+    let _ = Reflect::set(object, &name.into(), value);
+}

@@ -1,0 +1,55 @@
+//! A server, or rules, that mean harm.
+
+use crate::support::{Sandbox, Scene};
+use aether_client::Login;
+use aether_client_web::{Core, Rules};
+use aether_replication::Link;
+use aether_testkit_client::{network, zigzag};
+use std::time::Duration;
+
+/// Rules that leave something else than a state.
+struct Broken;
+
+impl Rules for Broken {
+    fn channel(&self) -> &str {
+        "movement"
+    }
+
+    fn ignored(&self) -> &[String] {
+        &[]
+    }
+
+    fn step(&self, state: &mut Vec<f64>, _input: &[f64], _seconds: f32) {
+        state.truncate(1);
+    }
+}
+
+#[test]
+fn inputs_and_messages_that_are_none_are_refused() {
+    let mut scene = Scene::new(Some(Sandbox), Link::Ordered, network(0, 0.0), 1);
+    assert!(!scene.core.set_input(&[1.0; 4]), "nothing is known yet");
+    scene.run(Duration::from_secs(1), zigzag);
+    assert!(scene.core.set_input(&[1.0; 4]));
+    for row in [&[1.0; 3][..], &[1.0; 5], &[]] {
+        assert!(!scene.core.set_input(row));
+    }
+    assert_eq!(scene.core.say(0, &[1.0]), None, "too short for its kind");
+    assert_eq!(scene.core.say(u16::MAX, &[1.0]), None, "no such message");
+    assert!(scene.core.say(0, &[1.0, 2.0, 3.0]).is_some());
+}
+
+#[test]
+fn rules_that_leave_no_state_change_nothing_that_could_panic() {
+    let mut core = Core::new(Some(Broken), Login::default(), 1);
+    core.client.connected(Link::Ordered, Duration::ZERO);
+    // Without a room there is nothing to step; frames that are noise change nothing either.
+    for byte in 0..=255_u8 {
+        core.receive(&[byte; 40], Duration::from_millis(u64::from(byte)));
+        core.client.advance(Duration::from_millis(u64::from(byte))).for_each(drop);
+    }
+    let mut state = vec![1.0; 7];
+    Broken.step(&mut state, &[], 0.1);
+    aether_client_web::Layout::new(&<aether_testkit_client::rules::Ship as aether_bits::Replicate>::kind())
+        .snap(&mut state);
+    assert_eq!(state, [1.0], "what is no row is left as it is");
+}

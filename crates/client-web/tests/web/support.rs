@@ -1,0 +1,231 @@
+//! A core against a room of the sandbox's rules, over networks by seed.
+
+use aether_bits::Replicate;
+use aether_client::Login;
+use aether_client_web::{Core, Rules};
+use aether_replication::Link;
+use aether_testkit::{Conditioner, Conditions, Delivery};
+use aether_testkit_client::engine::{Joiner, LinkEnd, Room, RoomHandle, Unobserved};
+use aether_testkit_client::rules::{Controls, Ship, step};
+use aether_testkit_client::{Flight, settings};
+use aether_wire::{ClientMessage, PlayerId, Pong, SchemaHash, ServerMessage, Welcome, encode_state_packet};
+use std::time::Duration;
+
+const FRAME: Duration = Duration::from_micros(16_667);
+const STEP: Duration = Duration::from_millis(1);
+
+/// The sandbox's own rules, called with rows as a script would be.
+pub struct Sandbox;
+
+impl Rules for Sandbox {
+    fn channel(&self) -> &str {
+        "movement"
+    }
+
+    fn ignored(&self) -> &[String] {
+        &[]
+    }
+
+    fn step(&self, state: &mut Vec<f64>, input: &[f64], seconds: f32) {
+        let mut ship = ship_of(state);
+        let [thrust, left, right, fire] = [0, 1, 2, 3].map(|key| input[key] != 0.0);
+        step(&mut ship, Controls { thrust, left, right, fire }, seconds);
+        *state = row_of(&ship);
+    }
+}
+
+/// A ship out of its row.
+pub fn ship_of(row: &[f64]) -> Ship {
+    let pair = |at: usize| [row[at] as f32, row[at + 1] as f32];
+    Ship { position: pair(0), velocity: pair(2), heading: row[4] as f32, hull: row[5] as i32, colour: row[6] as u8 }
+}
+
+/// A ship as a row.
+pub fn row_of(ship: &Ship) -> Vec<f64> {
+    let Ship { position: [x, y], velocity: [vx, vy], heading, hull, colour } = ship;
+    vec![
+        f64::from(*x),
+        f64::from(*y),
+        f64::from(*vx),
+        f64::from(*vy),
+        f64::from(*heading),
+        f64::from(*hull),
+        f64::from(*colour),
+    ]
+}
+
+/// A room and one core in it.
+pub struct Scene {
+    pub room: Room<Flight>,
+    pub core: Core<Sandbox>,
+    pub player: Option<PlayerId>,
+    /// What the core predicted, by the number of the input.
+    pub predicted: Vec<(u32, Ship)>,
+    pub now: Duration,
+    handle: RoomHandle,
+    end: LinkEnd,
+    link: Link,
+    is_welcomed: bool,
+    has_said_hello: bool,
+    frames: u32,
+    ticked_at: Duration,
+    framed_at: Duration,
+    up: [Conditioner<Vec<u8>>; 2],
+    down: [Conditioner<Vec<u8>>; 2],
+}
+
+impl Scene {
+    pub fn new(rules: Option<Sandbox>, link: Link, conditions: Conditions, seed: u64) -> Self {
+        let room = Room::builder(Flight::default(), settings()).seed(seed).build().expect("the settings are valid");
+        let handle = room.handle();
+        let end = handle.join(Joiner::default(), link).expect("the mailbox has place");
+        let mut core = Core::new(rules, Login::default(), seed);
+        core.client.connected(link, Duration::ZERO);
+        let datagrams = if link == Link::Ordered { Delivery::Stream } else { Delivery::Datagrams };
+        let ways = |seed| {
+            [Conditioner::new(conditions, Delivery::Stream, seed), Conditioner::new(conditions, datagrams, seed ^ 1)]
+        };
+        Scene {
+            room,
+            core,
+            player: None,
+            predicted: Vec::new(),
+            now: Duration::ZERO,
+            handle,
+            end,
+            link,
+            is_welcomed: false,
+            has_said_hello: false,
+            frames: 0,
+            ticked_at: Duration::ZERO,
+            framed_at: Duration::ZERO,
+            up: ways(seed),
+            down: ways(seed ^ 2),
+        }
+    }
+
+    /// Lets someone else join, who does nothing.
+    pub fn watch(&self) -> LinkEnd {
+        self.handle.join(Joiner::default(), Link::Ordered).expect("the mailbox has place")
+    }
+
+    /// Tells the game something from outside.
+    pub fn signal(&self, data: &[u8]) {
+        let (sender, _receiver) = std::sync::mpsc::sync_channel(1);
+        self.handle.signal(data.to_vec(), sender).expect("the mailbox has place");
+    }
+
+    /// Lets time pass.
+    pub fn run(&mut self, time: Duration, steering: fn(u32) -> Controls) {
+        let until = self.now + time;
+        while self.now < until {
+            self.now += STEP;
+            self.deliver();
+            if self.now >= self.ticked_at + Duration::from_secs(1) / settings().tick_hz {
+                self.ticked_at += Duration::from_secs(1) / settings().tick_hz;
+                self.room.tick(&mut Unobserved);
+                self.collect();
+            }
+            for way in &mut self.down {
+                while let Some(frame) = way.pop(self.now) {
+                    self.core.receive(&frame, self.now);
+                }
+            }
+            if self.now >= self.framed_at + FRAME {
+                self.framed_at += FRAME;
+                self.frame(steering);
+            }
+        }
+    }
+
+    /// What the server made of an input.
+    pub fn flown(&self, seq: u32) -> Option<&Ship> {
+        self.room.game().flown.get(&self.player?)?.get(seq as usize - 1)
+    }
+
+    /// The rows of a channel, as they are drawn: each entity's number and its row.
+    pub fn drawn(&self, channel: usize, len: usize) -> Vec<(f64, Vec<f64>)> {
+        let mut out = Vec::new();
+        self.core.draw(channel, &mut out);
+        out.chunks_exact(2 + len).map(|chunk| (chunk[0], chunk[2..].to_vec())).collect()
+    }
+
+    fn deliver(&mut self) {
+        for way in &mut self.up {
+            while let Some(frame) = way.pop(self.now) {
+                match ClientMessage::decode(&frame).expect("clients write what can be read") {
+                    ClientMessage::Hello(_) => self.has_said_hello = true,
+                    ClientMessage::SchemaRequest => {
+                        let schema = ServerMessage::Schema(self.room.schema().to_bytes());
+                        send(&mut self.down[usize::from(self.link == Link::Ordered)], self.now, &schema);
+                    }
+                    ClientMessage::Ping(ping) => {
+                        let (client_time, tick) = (ping.client_time, ping.tick);
+                        let pong = Pong { client_time, tick, server_tick: self.room.now(), hold_us: 0 };
+                        send(&mut self.down[1], self.now, &ServerMessage::Pong(pong));
+                    }
+                    message => drop(self.end.push(message)),
+                }
+            }
+        }
+    }
+
+    fn collect(&mut self) {
+        let Some(Ok(player)) = self.end.admission() else { return };
+        self.player = Some(*player);
+        let reliable = usize::from(self.link == Link::Ordered);
+        if !self.is_welcomed && self.has_said_hello {
+            self.is_welcomed = true;
+            let welcome = Welcome {
+                tick_hz: settings().tick_hz,
+                snapshot_hz: settings().snapshot_hz,
+                server_tick: self.room.now(),
+                schema_hash: SchemaHash(self.room.schema().hash()),
+                player: *player,
+                ..Welcome::default()
+            };
+            send(&mut self.down[reliable], self.now, &ServerMessage::Welcome(welcome));
+        }
+        if !self.is_welcomed {
+            return;
+        }
+        while let Some(message) = self.end.next_reliable() {
+            send(&mut self.down[reliable], self.now, &message);
+        }
+        while let Some(packet) = self.end.next_state() {
+            let mut frame = Vec::new();
+            encode_state_packet(&packet, &mut frame).expect("a packet fits its frame");
+            let bytes = frame.len();
+            self.down[1].push(self.now, frame, bytes);
+        }
+    }
+
+    fn frame(&mut self, steering: fn(u32) -> Controls) {
+        self.frames += 1;
+        let Controls { thrust, left, right, fire } = steering(self.frames);
+        self.core.set_input(&[thrust, left, right, fire].map(|key| f64::from(u8::from(key))));
+        let before = self.core.client.last_input();
+        let (up, now) = (&mut self.up, self.now);
+        self.core.client.advance_frames(now, |frame, reliable| {
+            up[usize::from(!reliable)].push(now, frame.to_vec(), frame.len());
+        });
+        if let Some(state) = self.core.client.predicted()
+            && self.core.client.last_input() != before
+        {
+            self.predicted.push((self.core.client.last_input().0, ship_of(&state.row)));
+        }
+    }
+}
+
+fn send(way: &mut Conditioner<Vec<u8>>, now: Duration, message: &ServerMessage) {
+    let mut frame = Vec::new();
+    message.encode(&mut frame).expect("servers write what can be written");
+    let bytes = frame.len();
+    way.push(now, frame, bytes);
+}
+
+/// What a ship becomes when it is snapped by its type.
+pub fn snapped(mut ship: Ship) -> Ship {
+    ship.snap();
+    ship
+}

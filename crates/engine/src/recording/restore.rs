@@ -1,0 +1,62 @@
+//! What a room was rebuilt from, as part of its recording.
+
+use super::RecordingError;
+use super::bytes::{Reader, Writer};
+use super::happening::{read_joiner, write_joiner};
+use crate::durable::{ENTRY_BYTES_MAX, EntryNumber, Restore};
+use aether_wire::PlayerId;
+
+/// The most players or entries that are read: more than a room can have.
+const LIST_MAX: u64 = 1 << 20;
+
+pub(super) fn write(restore: Option<&Restore>, writer: &mut Writer) {
+    let Some(Restore { state, applied, last_player, players, journal }) = restore else {
+        return writer.number(0);
+    };
+    writer.number(1);
+    match state {
+        None => writer.number(0),
+        Some(state) => {
+            writer.number(state.len() as u64 + 1);
+            writer.raw(state);
+        }
+    }
+    writer.number(applied.0);
+    writer.number(u64::from(last_player.0));
+    writer.number(players.len() as u64);
+    for (player, joiner) in players {
+        writer.number(u64::from(player.0));
+        write_joiner(joiner, writer);
+    }
+    writer.number(journal.len() as u64);
+    for (number, entry) in journal {
+        writer.number(number.0);
+        writer.bytes(entry);
+    }
+}
+
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<Restore>, RecordingError> {
+    if reader.number_up_to(1)? == 0 {
+        return Ok(None);
+    }
+    let damaged = RecordingError::Damaged;
+    let state = match reader.number()?.checked_sub(1) {
+        None => None,
+        Some(len) => Some(reader.raw(usize::try_from(len).map_err(|_| damaged)?)?.to_vec()),
+    };
+    let applied = EntryNumber(reader.number()?);
+    let last_player = PlayerId(reader.small()?);
+    let mut players = Vec::new();
+    for _ in 0..reader.number_up_to(LIST_MAX)? {
+        players.push((PlayerId(reader.small()?), read_joiner(reader)?));
+    }
+    let mut journal = Vec::new();
+    for _ in 0..reader.number_up_to(LIST_MAX)? {
+        let (number, entry) = (EntryNumber(reader.number()?), reader.bytes()?);
+        if entry.len() > ENTRY_BYTES_MAX {
+            return Err(damaged);
+        }
+        journal.push((number, entry));
+    }
+    Ok(Some(Restore { state, applied, last_player, players, journal }))
+}

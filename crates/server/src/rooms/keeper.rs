@@ -1,0 +1,305 @@
+//! Storing a durable room: one writer for each, so that nothing overtakes anything.
+//!
+//! Whatever is to be stored waits in an inbox; the writer takes all of it at once and writes it in one transaction. While a
+//! write is under way the inbox fills again, and of states only the newest stays. What fails is tried again, but for
+//! entries: whoever waits for them is told at once.
+
+use super::durable::KeepSettings;
+use crate::telemetry::KeepMetrics;
+use aether_engine::{EntryNumber, Kept, RoomHandle};
+use aether_services::Services;
+use aether_services::room::{Batch, Hold, LOST, Place, Rooms, State};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{sleep, timeout};
+use tracing::{error, warn};
+
+/// How long what could not be stored waits before it is tried again.
+const RETRY: Duration = Duration::from_millis(500);
+/// How often it is tried again after the room has ended.
+const LAST_ATTEMPTS: u32 = 6;
+/// Departures that wait to be stored. Beyond, places stay until they are too old.
+const LEFT_MAX: usize = 10_000;
+/// How long an outcome waits before it is offered to a full mailbox again.
+const MAILBOX_PAUSE: Duration = Duration::from_millis(10);
+
+/// Where a durable room's things are handed in.
+#[derive(Default)]
+pub(crate) struct Keeper {
+    inbox: Mutex<Inbox>,
+    news: Notify,
+}
+
+/// What waits to be stored.
+#[derive(Default)]
+struct Inbox {
+    entries: Vec<(EntryNumber, Vec<u8>)>,
+    kept: Option<Kept>,
+    places: BTreeMap<u32, (Place, Vec<oneshot::Sender<bool>>)>,
+    heard: Vec<u32>,
+    left: Vec<u32>,
+    /// Set when there will be nothing more: whether the room is over for good.
+    ended: Option<bool>,
+}
+
+/// What a writer has in hand.
+struct Taken {
+    inbox: Inbox,
+    voided: Vec<u64>,
+}
+
+impl Keeper {
+    /// Hands in an entry.
+    pub fn entry(&self, number: EntryNumber, entry: Vec<u8>) {
+        self.inbox().entries.push((number, entry));
+        self.news.notify_one();
+    }
+
+    /// Hands in a state, which takes the place of one that waits.
+    pub fn state(&self, kept: Kept) {
+        self.inbox().kept = Some(kept);
+        self.news.notify_one();
+    }
+
+    /// Stores a place with its token; tells whether it is stored, or not within the time. It is tried on after that.
+    pub async fn place(&self, place: Place, at_most: Duration) -> bool {
+        let (sender, stored) = oneshot::channel();
+        let player = place.holder.player;
+        {
+            let mut inbox = self.inbox();
+            inbox.heard.retain(|other| *other != player);
+            let mut waiting = inbox.places.remove(&player).map(|(_, waiting)| waiting).unwrap_or_default();
+            waiting.push(sender);
+            inbox.places.insert(player, (place, waiting));
+        }
+        self.news.notify_one();
+        matches!(timeout(at_most, stored).await, Ok(Ok(true)))
+    }
+
+    /// A player was heard from since they got their token.
+    pub fn heard(&self, player: u32) {
+        self.inbox().heard.push(player);
+        self.news.notify_one();
+    }
+
+    /// A player has left.
+    pub fn left(&self, player: u32) {
+        let mut inbox = self.inbox();
+        inbox.places.remove(&player);
+        inbox.heard.retain(|other| *other != player);
+        if inbox.left.len() < LEFT_MAX {
+            inbox.left.push(player);
+        }
+        drop(inbox);
+        self.news.notify_one();
+    }
+
+    /// There will be nothing more.
+    pub fn end(&self, is_over: bool) {
+        self.inbox().ended = Some(is_over);
+        self.news.notify_one();
+    }
+
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes everything, or nothing if there is nothing.
+    fn take(&self) -> Inbox {
+        let mut inbox = self.inbox();
+        let ended = inbox.ended;
+        let taken = std::mem::take(&mut *inbox);
+        inbox.ended = ended;
+        taken
+    }
+}
+
+/// Writes what a keeper is handed, until the end.
+pub(crate) struct Writer {
+    pub keeper: Arc<Keeper>,
+    pub services: Arc<Services>,
+    pub hold: Hold,
+    pub handle: RoomHandle,
+    pub settings: KeepSettings,
+    pub metrics: KeepMetrics,
+}
+
+impl Writer {
+    pub async fn run(self) {
+        let mut snapshot_at = Instant::now();
+        let mut voided = Vec::new();
+        let mut failures = 0;
+        loop {
+            let taken = Taken { inbox: self.keeper.take(), voided: std::mem::take(&mut voided) };
+            if taken.is_empty() {
+                voided = taken.voided;
+                if let Some(is_over) = taken.inbox.ended {
+                    return self.finish(is_over).await;
+                }
+                self.keeper.news.notified().await;
+                continue;
+            }
+            let ended = taken.inbox.ended.is_some();
+            let is_due = taken.inbox.kept.is_some() && Instant::now() >= snapshot_at && self.settings.snapshots > 0;
+            match self.write(taken, is_due).await {
+                Outcome::Stored => {
+                    failures = 0;
+                    if is_due {
+                        snapshot_at = Instant::now() + self.settings.snapshot_every;
+                    }
+                }
+                Outcome::Lost => return self.give_up().await,
+                Outcome::Failed(again) => {
+                    failures += 1;
+                    voided = again;
+                    if ended && failures > LAST_ATTEMPTS {
+                        error!(room = self.hold.room, "the last state of a room could not be stored");
+                        return;
+                    }
+                    // Someone may want to know at once whether an entry can be stored.
+                    let _ = timeout(RETRY, self.keeper.news.notified()).await;
+                }
+            }
+        }
+    }
+
+    async fn write(&self, taken: Taken, is_due: bool) -> Outcome {
+        let batch = Arc::new(taken.batch(is_due.then_some(self.settings.snapshots)));
+        let began = Instant::now();
+        self.metrics.pending.add(batch.entries.len() as f64);
+        let outcome = self.service().keep(&self.hold, Arc::clone(&batch)).await;
+        self.metrics.pending.add(-(batch.entries.len() as f64));
+        self.metrics.seconds.observe(began.elapsed().as_secs_f64());
+        match outcome {
+            Ok(()) => {
+                self.metrics.stored.inc();
+                self.metrics.bytes.add(batch.state.as_ref().map_or(0, |state| state.bytes.len() as u64));
+                for (number, _) in taken.inbox.entries {
+                    self.tell(number, Ok(())).await;
+                }
+                for waiting in taken.inbox.places.into_values().flat_map(|(_, waiting)| waiting) {
+                    let _ = waiting.send(true);
+                }
+                Outcome::Stored
+            }
+            Err(refusal) if refusal == LOST => {
+                self.refuse(taken.inbox.entries, "another server has the room").await;
+                Outcome::Lost
+            }
+            Err(refusal) => {
+                self.metrics.failures.inc();
+                warn!(room = self.hold.room, %refusal, "a room waits for the database");
+                let mut voided = taken.voided;
+                voided.extend(taken.inbox.entries.iter().map(|(number, _)| number.0));
+                let entries = self.put_back(taken.inbox);
+                self.refuse(entries, &refusal.to_string()).await;
+                Outcome::Failed(voided)
+            }
+        }
+    }
+
+    /// What was not stored waits again, unless something newer does. Entries are given up: someone waits for them.
+    fn put_back(&self, taken: Inbox) -> Vec<(EntryNumber, Vec<u8>)> {
+        let mut inbox = self.keeper.inbox();
+        if inbox.kept.is_none() {
+            inbox.kept = taken.kept;
+        }
+        for (player, (place, waiting)) in taken.places {
+            for waiting in waiting {
+                let _ = waiting.send(false);
+            }
+            if !inbox.left.contains(&player) {
+                inbox.places.entry(player).or_insert((place, Vec::new()));
+            }
+        }
+        let heard = taken.heard.into_iter().filter(|player| !inbox.places.contains_key(player)).collect::<Vec<_>>();
+        inbox.heard.extend(heard);
+        let space = LEFT_MAX.saturating_sub(inbox.left.len());
+        inbox.left.extend(taken.left.into_iter().take(space));
+        taken.entries
+    }
+
+    async fn refuse(&self, entries: Vec<(EntryNumber, Vec<u8>)>, why: &str) {
+        for (number, _) in entries {
+            self.tell(number, Err(why.to_owned())).await;
+        }
+    }
+
+    /// Tells the room what became of an entry. Outcomes are told in their order, so a full mailbox is waited for.
+    async fn tell(&self, number: EntryNumber, outcome: Result<(), String>) {
+        while self.handle.is_open() && self.handle.committed(number, outcome.clone()).is_err() {
+            sleep(MAILBOX_PAUSE).await;
+        }
+    }
+
+    /// Everything is stored: others may have the room, or nobody.
+    async fn finish(&self, is_over: bool) {
+        let outcome = match is_over {
+            true => self.service().remove(&self.hold).await,
+            false => self.service().release(&self.hold).await,
+        };
+        if let Err(refusal) = outcome {
+            warn!(room = self.hold.room, %refusal, "a room that has ended was not given up; its lease runs out");
+        }
+    }
+
+    /// Another server has the room. Here it ends, and those who wait are told until it has.
+    async fn give_up(&self) {
+        error!(room = self.hold.room, "another server has taken the room; it ends here");
+        self.metrics.lost.inc();
+        while self.handle.is_open() && self.handle.lose().is_err() {
+            sleep(MAILBOX_PAUSE).await;
+        }
+        loop {
+            let inbox = self.keeper.take();
+            self.refuse(inbox.entries, "another server has the room").await;
+            for waiting in inbox.places.into_values().flat_map(|(_, waiting)| waiting) {
+                let _ = waiting.send(false);
+            }
+            if inbox.ended.is_some() {
+                return;
+            }
+            self.keeper.news.notified().await;
+        }
+    }
+
+    fn service(&self) -> &Rooms {
+        &self.services.rooms
+    }
+}
+
+enum Outcome {
+    Stored,
+    Lost,
+    /// It did not work; the entries with these numbers were given up, and may be stored nevertheless.
+    Failed(Vec<u64>),
+}
+
+impl Taken {
+    fn is_empty(&self) -> bool {
+        let Inbox { entries, kept, places, heard, left, ended: _ } = &self.inbox;
+        entries.is_empty() && kept.is_none() && places.is_empty() && heard.is_empty() && left.is_empty()
+    }
+
+    fn batch(&self, snapshots: Option<u32>) -> Batch {
+        let Inbox { entries, kept, places, heard, left, ended: _ } = &self.inbox;
+        Batch {
+            entries: entries.iter().map(|(number, entry)| (number.0, entry.clone())).collect(),
+            voided: self.voided.clone(),
+            places: places.values().map(|(place, _)| place.clone()).collect(),
+            heard: heard.clone(),
+            left: left.clone(),
+            state: kept.as_ref().map(|kept| State {
+                bytes: Arc::clone(&kept.state),
+                applied: kept.applied.0,
+                last_player: kept.last_player.0,
+                label: kept.label.clone(),
+                players: kept.players,
+                entities: kept.entities,
+            }),
+            snapshots,
+        }
+    }
+}

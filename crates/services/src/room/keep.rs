@@ -1,0 +1,192 @@
+//! Writing to a room that this server holds.
+
+use super::{Hold, Holder, LEASE_MS, Rooms, now};
+use crate::refusal::{Code, Refusal};
+use aether_store::{StoreError, Transaction, values};
+use std::sync::Arc;
+
+/// Another server has taken the room since: nothing was written, and nothing ever will be under this hold.
+pub const LOST: Refusal = Refusal::new(Code::Aborted, "Another server has taken the room.");
+
+/// The state of a room.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// What its game gave.
+    pub bytes: Arc<Vec<u8>>,
+    /// Entries up to this one are in it.
+    pub applied: u64,
+    /// The number of the player who came last.
+    pub last_player: u32,
+    /// The label that the room shows.
+    pub label: String,
+    /// How many players are in.
+    pub players: u32,
+    /// How many entities there are.
+    pub entities: u32,
+}
+
+/// A place in a room, with the token by which its player comes back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Whose it is.
+    pub holder: Holder,
+    /// The hash of the token.
+    pub hash: [u8; 32],
+    /// The hash of the token that was used for it, if one was.
+    pub previous_hash: Option<[u8; 32]>,
+}
+
+/// What is written together: all of it or nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Entries of the journal, by number.
+    pub entries: Vec<(u64, Vec<u8>)>,
+    /// Entries that were given up, although they may have been stored.
+    pub voided: Vec<u64>,
+    /// Places, new or with a new token.
+    pub places: Vec<Place>,
+    /// Players who were heard from since they got their token.
+    pub heard: Vec<u32>,
+    /// Players who have left.
+    pub left: Vec<u32>,
+    /// The newest state.
+    pub state: Option<State>,
+    /// How many states are kept to look back, if this one is to be among them.
+    pub snapshots: Option<u32>,
+}
+
+impl Batch {
+    /// Whether there is nothing to write.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Batch::default()
+    }
+}
+
+impl Rooms {
+    /// Writes to a room. The answer is [`LOST`] if another server has it now.
+    pub async fn keep(&self, hold: &Hold, batch: Arc<Batch>) -> Result<(), Refusal> {
+        let (hold, at) = (hold.clone(), self.clock.now_ms());
+        self.store.write(move |transaction| write(transaction, &hold, &batch, at)).await
+    }
+
+    /// Gives a room up, so that others may take it at once.
+    pub async fn release(&self, hold: &Hold) -> Result<(), Refusal> {
+        let hold = hold.clone();
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let update = format!("UPDATE rooms SET lease_until = {} WHERE id = ?1 AND epoch = ?2", now(transaction));
+            transaction.execute(&update, values![&hold.room, hold.epoch])?;
+            Ok(())
+        };
+        self.store.write(operation).await
+    }
+
+    /// Removes a room that is over, with everything that is stored of it.
+    pub async fn remove(&self, hold: &Hold) -> Result<(), Refusal> {
+        let hold = hold.clone();
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let delete = "DELETE FROM rooms WHERE id = ?1 AND epoch = ?2";
+            transaction.execute(delete, values![&hold.room, hold.epoch])?;
+            Ok(())
+        };
+        self.store.write(operation).await
+    }
+}
+
+fn write(transaction: &mut Transaction<'_>, hold: &Hold, batch: &Batch, at: i64) -> Result<(), Refusal> {
+    // First, because it locks the room: whoever takes it waits for this commit, or this waits for theirs and finds out.
+    let fence = format!(
+        "UPDATE rooms SET updated_at = ?3, lease_until = {} + ?4 WHERE id = ?1 AND epoch = ?2",
+        now(transaction)
+    );
+    if transaction.execute(&fence, values![&hold.room, hold.epoch, at, LEASE_MS])? == 0 {
+        return Err(LOST);
+    }
+    for number in &batch.voided {
+        let delete = "DELETE FROM room_journal WHERE room = ?1 AND number = ?2";
+        transaction.execute(delete, values![&hold.room, signed(*number)])?;
+    }
+    for (number, entry) in &batch.entries {
+        let insert = "INSERT INTO room_journal (room, number, entry) VALUES (?1, ?2, ?3)
+            ON CONFLICT (room, number) DO UPDATE SET entry = excluded.entry";
+        transaction.execute(insert, values![&hold.room, signed(*number), entry])?;
+    }
+    for place in &batch.places {
+        write_place(transaction, &hold.room, place)?;
+    }
+    let last_player = batch.places.iter().map(|place| place.holder.player).max().unwrap_or(0);
+    let last_player = last_player.max(batch.state.as_ref().map_or(0, |state| state.last_player));
+    if last_player > 0 {
+        let update = "UPDATE rooms SET last_player = ?2 WHERE id = ?1 AND last_player < ?2";
+        transaction.execute(update, values![&hold.room, last_player])?;
+    }
+    for player in &batch.heard {
+        let update = "UPDATE room_players SET heard = ?3 WHERE room = ?1 AND player = ?2";
+        transaction.execute(update, values![&hold.room, *player, true])?;
+    }
+    for player in &batch.left {
+        transaction
+            .execute("DELETE FROM room_players WHERE room = ?1 AND player = ?2", values![&hold.room, *player])?;
+    }
+    if let Some(state) = &batch.state {
+        write_state(transaction, &hold.room, state, at)?;
+        if let Some(kept) = batch.snapshots {
+            write_snapshot(transaction, &hold.room, kept)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_place(transaction: &mut Transaction<'_>, room: &str, place: &Place) -> Result<(), StoreError> {
+    let Place { holder, hash, previous_hash } = place;
+    let insert = "INSERT INTO room_players
+            (room, player, user_id, session, name, role, issued_at, hash, previous_hash, heard)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+        ON CONFLICT (room, player) DO UPDATE SET session = excluded.session, issued_at = excluded.issued_at,
+            hash = excluded.hash, previous_hash = excluded.previous_hash, heard = excluded.heard";
+    let parameters = values![
+        room,
+        holder.player,
+        holder.user,
+        holder.session,
+        &holder.name,
+        holder.role.name(),
+        signed(holder.issued_at),
+        &hash[..],
+        previous_hash.as_ref().map(|hash| &hash[..]),
+        false,
+    ];
+    transaction.execute(insert, parameters).map(|_| ())
+}
+
+fn write_state(transaction: &mut Transaction<'_>, room: &str, state: &State, at: i64) -> Result<(), StoreError> {
+    let State { bytes, applied, last_player: _, label, players, entities } = state;
+    let insert = "INSERT INTO room_states (room, number, taken_at, players, entities, applied, state)
+        VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6)
+        ON CONFLICT (room, number) DO UPDATE SET taken_at = excluded.taken_at, players = excluded.players,
+            entities = excluded.entities, applied = excluded.applied, state = excluded.state";
+    let parameters = values![room, at, *players, *entities, signed(*applied), &**bytes];
+    transaction.execute(insert, parameters)?;
+    transaction
+        .execute("DELETE FROM room_journal WHERE room = ?1 AND number <= ?2", values![room, signed(*applied)])?;
+    transaction.execute("UPDATE rooms SET label = ?2, players = ?3 WHERE id = ?1", values![room, label, *players])?;
+    Ok(())
+}
+
+/// Keeps the newest state to look back, and of those as many as there may be.
+fn write_snapshot(transaction: &mut Transaction<'_>, room: &str, kept: u32) -> Result<(), StoreError> {
+    let newest = "SELECT coalesce(max(number), 0) FROM room_states WHERE room = ?1";
+    let number = transaction.row(newest, values![room], |row| row.get::<i64>(0))?.unwrap_or(0) + 1;
+    let insert = "INSERT INTO room_states (room, number, taken_at, players, entities, applied, state)
+        SELECT room, ?2, taken_at, players, entities, applied, state
+        FROM room_states WHERE room = ?1 AND number = 0";
+    transaction.execute(insert, values![room, number])?;
+    let delete = "DELETE FROM room_states WHERE room = ?1 AND number > 0 AND number <= ?2";
+    transaction.execute(delete, values![room, number - i64::from(kept)])?;
+    Ok(())
+}
+
+/// Numbers of the database have a sign; ours never get so far.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,96 @@
+//! Looking at what is stored of rooms, for tools.
+
+use super::Rooms;
+use crate::refusal::Refusal;
+use aether_store::{Transaction, values};
+
+/// Rooms in one list.
+pub const ROOMS_LISTED_MAX: u32 = 1_000;
+
+/// What a list says of a stored room.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Its id.
+    pub id: String,
+    /// Its code.
+    pub code: String,
+    /// Its type.
+    pub room_type: String,
+    /// The label that it shows.
+    pub label: String,
+    /// How many players were in when its state was stored.
+    pub players: i64,
+    /// When it was made, in milliseconds since 1970.
+    pub created_at: i64,
+    /// When something of it was stored last.
+    pub updated_at: i64,
+}
+
+/// A state that was kept. The newest has the number 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Its number; a later one has a higher number, but for the newest.
+    pub number: i64,
+    /// When it was taken, in milliseconds since 1970.
+    pub taken_at: i64,
+    /// How many players were in.
+    pub players: i64,
+    /// How many entities there were.
+    pub entities: i64,
+    /// How many bytes it has.
+    pub bytes: i64,
+}
+
+impl Rooms {
+    /// The stored rooms, the most recently used first.
+    pub async fn list(&self, limit: u32) -> Result<Vec<Summary>, Refusal> {
+        let limit = limit.clamp(1, ROOMS_LISTED_MAX);
+        let select = "SELECT id, code, room_type, label, players, created_at, updated_at
+            FROM rooms ORDER BY updated_at DESC, id LIMIT ?1";
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let rooms = transaction.rows(select, values![limit], |row| {
+                Ok(Summary {
+                    id: row.get(0)?,
+                    code: row.get(1)?,
+                    room_type: row.get(2)?,
+                    label: row.get(3)?,
+                    players: row.get(4)?,
+                    created_at: row.get(5)?,
+                    updated_at: row.get(6)?,
+                })
+            })?;
+            Ok(rooms)
+        };
+        self.store.read(operation).await
+    }
+
+    /// The states of a room that are kept, in the order in which they were taken, the newest last.
+    pub async fn snapshots(&self, room: &str) -> Result<Vec<Snapshot>, Refusal> {
+        let room = room.to_owned();
+        let select = "SELECT number, taken_at, players, entities, length(state) FROM room_states WHERE room = ?1
+            ORDER BY taken_at, CASE number WHEN 0 THEN 1 ELSE 0 END, number";
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let snapshots = transaction.rows(select, values![&room], |row| {
+                Ok(Snapshot {
+                    number: row.get(0)?,
+                    taken_at: row.get(1)?,
+                    players: row.get(2)?,
+                    entities: row.get(3)?,
+                    bytes: row.get(4)?,
+                })
+            })?;
+            Ok(snapshots)
+        };
+        self.store.read(operation).await
+    }
+
+    /// The bytes of a state; nothing if there is none of this number.
+    pub async fn snapshot(&self, room: &str, number: i64) -> Result<Option<Vec<u8>>, Refusal> {
+        let room = room.to_owned();
+        let select = "SELECT state FROM room_states WHERE room = ?1 AND number = ?2";
+        let operation = move |transaction: &mut Transaction<'_>| {
+            Ok(transaction.row(select, values![&room, number], |row| row.get::<Vec<u8>>(0))?)
+        };
+        self.store.read(operation).await
+    }
+}

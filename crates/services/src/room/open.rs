@@ -1,0 +1,169 @@
+//! Making a durable room, and taking one that is there.
+
+use super::{Hold, Holder, LEASE_MS, Rooms, now, out_of_range};
+use crate::refusal::{Code, Refusal};
+use aether_store::{StoreError, Transaction, values};
+
+/// Rooms that are looked at when any of a type will do.
+const CANDIDATES: i64 = 16;
+/// Entries that are read of a journal. A state is stored about every second, so there are far fewer.
+const JOURNAL_MAX: i64 = 100_000;
+
+/// Another server holds the room.
+pub const HELD: Refusal =
+    Refusal::new(Code::Unavailable, "Another server has the room, or had it a moment ago; try again in a few seconds.");
+const TAKEN: Refusal = Refusal::new(Code::AlreadyExists, "There is a room of this code already.");
+
+/// A room that is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewRoom {
+    /// Its id.
+    pub id: String,
+    /// The short code that people read to each other.
+    pub code: String,
+    /// Its type.
+    pub room_type: String,
+    /// The label that was asked for.
+    pub wanted_label: String,
+}
+
+/// Which room is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The one of this id.
+    Id(String),
+    /// The one of this code.
+    Code(String),
+}
+
+/// A room that this server holds now, with everything that is stored of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// The right to write to it.
+    pub hold: Hold,
+    /// What it is.
+    pub room: NewRoom,
+    /// The newest state; nothing if none was stored.
+    pub state: Option<Vec<u8>>,
+    /// Entries up to this one are in the state.
+    pub applied: u64,
+    /// The number of the player who came last.
+    pub last_player: u32,
+    /// Those who have a place in it, by number.
+    pub holders: Vec<Holder>,
+    /// What was committed after the state, by number.
+    pub journal: Vec<(u64, Vec<u8>)>,
+}
+
+impl Rooms {
+    /// Stores a new room, which this server holds.
+    pub async fn create(&self, node: &str, room: NewRoom) -> Result<Hold, Refusal> {
+        let (node, at) = (node.to_owned(), self.clock.now_ms());
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let insert = format!(
+                "INSERT INTO rooms
+                    (id, code, room_type, wanted_label, label, created_at, updated_at, node, epoch, lease_until)
+                 VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?5, ?6, 1, {} + ?7) ON CONFLICT DO NOTHING",
+                now(transaction)
+            );
+            let NewRoom { id, code, room_type, wanted_label } = &room;
+            let parameters = values![id, code, room_type, wanted_label, at, &node, LEASE_MS];
+            match transaction.execute(&insert, parameters)? {
+                1 => Ok(Hold { room: id.clone(), epoch: 1 }),
+                _ => Err(TAKEN),
+            }
+        };
+        self.store.write(operation).await
+    }
+
+    /// The rooms of a type that have a place and could be opened by this server, the most recently used first.
+    pub async fn candidates(
+        &self,
+        node: &str,
+        room_type: &str,
+        wanted_label: &str,
+        players_max: usize,
+    ) -> Result<Vec<String>, Refusal> {
+        let (node, room_type, wanted_label) = (node.to_owned(), room_type.to_owned(), wanted_label.to_owned());
+        let players_max = i64::try_from(players_max).unwrap_or(i64::MAX);
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let select = format!(
+                "SELECT id FROM rooms WHERE room_type = ?1 AND wanted_label = ?2 AND players < ?3
+                    AND (node = ?4 OR lease_until <= {})
+                 ORDER BY updated_at DESC LIMIT ?5",
+                now(transaction)
+            );
+            let parameters = values![&room_type, &wanted_label, players_max, &node, CANDIDATES];
+            Ok(transaction.rows(&select, parameters, |row| row.get::<String>(0))?)
+        };
+        self.store.read(operation).await
+    }
+
+    /// Takes a room and reads what is stored of it; nothing if there is none. Whoever held it before can no longer write.
+    ///
+    /// If its server was away for longer than `away_ms_max`, nobody has a place in it any more.
+    pub async fn open(&self, node: &str, which: Which, away_ms_max: i64) -> Result<Option<Opened>, Refusal> {
+        let (node, at) = (node.to_owned(), self.clock.now_ms());
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let Some(hold_and_room) = take(transaction, &node, &which, (away_ms_max, at))? else { return Ok(None) };
+            Ok(Some(read(transaction, hold_and_room)?))
+        };
+        self.store.write(operation).await
+    }
+}
+
+/// Raises the epoch of a room that is free, or was this server's own.
+fn take(
+    transaction: &mut Transaction<'_>,
+    node: &str,
+    which: &Which,
+    (away_ms_max, at): (i64, i64),
+) -> Result<Option<(Hold, NewRoom)>, Refusal> {
+    let (column, text) = match which {
+        Which::Id(id) => ("id", id),
+        Which::Code(code) => ("code", code),
+    };
+    let now = now(transaction);
+    let select = format!(
+        "SELECT id, code, room_type, wanted_label, epoch, node = ?2 OR lease_until <= {now}, {now} - lease_until
+         FROM rooms WHERE {column} = ?1{}",
+        transaction.for_update()
+    );
+    let found = transaction.row(&select, values![text, node], |row| {
+        let room = NewRoom { id: row.get(0)?, code: row.get(1)?, room_type: row.get(2)?, wanted_label: row.get(3)? };
+        Ok((room, row.get::<i64>(4)?, row.get::<bool>(5)?, row.get::<i64>(6)?))
+    })?;
+    let Some((room, epoch, is_free, since_lease_ms)) = found else { return Ok(None) };
+    if !is_free {
+        return Err(HELD);
+    }
+    let hold = Hold { room: room.id.clone(), epoch: epoch + 1 };
+    let update = format!("UPDATE rooms SET node = ?2, epoch = ?3, lease_until = {now} + ?4 WHERE id = ?1");
+    transaction.execute(&update, values![&hold.room, node, hold.epoch, LEASE_MS])?;
+    // A server renews its leases as long as it lives.
+    if since_lease_ms + LEASE_MS > away_ms_max {
+        transaction.execute("DELETE FROM room_players WHERE room = ?1", values![&hold.room])?;
+        let left = "UPDATE room_visits SET left_at = ?2, reason = 'server_lost' WHERE room = ?1 AND left_at IS NULL";
+        transaction.execute(left, values![&hold.room, at])?;
+    }
+    Ok(Some((hold, room)))
+}
+
+fn read(transaction: &mut Transaction<'_>, (hold, room): (Hold, NewRoom)) -> Result<Opened, StoreError> {
+    let select = "SELECT state, applied FROM room_states WHERE room = ?1 AND number = 0";
+    let state = transaction.row(select, values![&hold.room], |row| Ok((row.get::<Vec<u8>>(0)?, row.get::<i64>(1)?)))?;
+    let (state, applied) = state.map_or((None, 0), |(state, applied)| (Some(state), applied));
+    let select = "SELECT last_player FROM rooms WHERE id = ?1";
+    let last_player = transaction.row(select, values![&hold.room], |row| row.get::<i64>(0))?.unwrap_or(0);
+    let select =
+        "SELECT player, user_id, session, name, role, issued_at FROM room_players WHERE room = ?1 ORDER BY player";
+    let holders = transaction.rows(select, values![&hold.room], Holder::from_row)?;
+    let select = "SELECT number, entry FROM room_journal WHERE room = ?1 AND number > ?2 ORDER BY number LIMIT ?3";
+    let journal = transaction.rows(select, values![&hold.room, applied, JOURNAL_MAX], |row| {
+        let number = u64::try_from(row.get::<i64>(0)?).map_err(|_| out_of_range("number"))?;
+        Ok((number, row.get::<Vec<u8>>(1)?))
+    })?;
+    let applied = u64::try_from(applied).map_err(|_| out_of_range("applied"))?;
+    let last_player = u32::try_from(last_player).map_err(|_| out_of_range("last_player"))?;
+    Ok(Opened { hold, room, state, applied, last_player, holders, journal })
+}

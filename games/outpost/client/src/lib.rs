@@ -1,0 +1,109 @@
+//! Outpost as its clients know it: what is predicted, and what is drawn.
+
+use aether_bits::{BitWriter, Replicate};
+use aether_client::{Angle, Declaration, Game, Interpolate, Predict};
+use aether_outpost_rules::{
+    Body, Cell, Controls, Destroyed, Dress, Fallen, Grid, Hit, Place, Player, Presence, Remove, Shot, Structure, walk,
+};
+use aether_replication::Mirror;
+use aether_wire::EntityId;
+use std::collections::BTreeMap;
+
+/// The game. It keeps what stands where, as far as the client sees, because players walk into it.
+#[derive(Debug, Default)]
+pub struct Outpost {
+    grid: Grid,
+    /// Where the structures in view stand, to clear the place when they are gone.
+    cells: BTreeMap<EntityId, Cell>,
+}
+
+/// A player as it is drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn(pub Player);
+
+impl Interpolate for Drawn {
+    fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
+        let Drawn(player) = self;
+        let (from, to) = (&from.0, &to.0);
+        Drawn(Player {
+            position: player.position.moved(&from.position, &to.position, share),
+            velocity: player.velocity.moved(&from.velocity, &to.velocity, share),
+            aim: Angle(player.aim).moved(&Angle(from.aim), &Angle(to.aim), share).0,
+            reload: player.reload,
+        })
+    }
+
+    fn distance(&self, other: &Self) -> f32 {
+        self.0.position.distance(&other.0.position)
+    }
+}
+
+impl Predict for Outpost {
+    type State = Drawn;
+    type Input = Controls;
+
+    fn step(&self, state: &mut Drawn, input: &Controls, seconds: f32) {
+        walk(&mut state.0, input, &self.grid, seconds);
+    }
+
+    fn snap(&self, state: &mut Drawn) {
+        state.0.snap();
+    }
+
+    fn same(&self, a: &Drawn, b: &Drawn) -> bool {
+        a == b
+    }
+}
+
+impl Game for Outpost {
+    type Other = Drawn;
+
+    fn declare(&self, declaration: Declaration) -> Declaration {
+        declaration
+            .component::<Player>()
+            .component::<Body>()
+            .component::<Structure>()
+            .component::<Shot>()
+            .component::<Presence>()
+            .input::<Controls>()
+            .event::<Place>()
+            .event::<Remove>()
+            .event::<Dress>()
+            .event::<Hit>()
+            .event::<Fallen>()
+            .event::<Destroyed>()
+    }
+
+    fn begin(&mut self) {
+        *self = Outpost::default();
+    }
+
+    fn look(&mut self, mirror: &Mirror) {
+        // What is gone goes first: something else may stand there by now.
+        for cell in mirror.left().iter().filter_map(|entity| self.cells.remove(entity)) {
+            self.grid.set(cell, None);
+        }
+        for entity in mirror.entered().iter().chain(mirror.updated()) {
+            let Some(structure) = mirror.get::<Structure>(*entity) else { continue };
+            let Some(cell) = Cell::at(structure.position) else { continue };
+            if let Some(before) = self.cells.insert(*entity, cell) {
+                self.grid.set(before, None);
+            }
+            self.grid.set(cell, Some(structure.kind));
+        }
+    }
+
+    fn pack(&self, input: &Controls, writer: &mut BitWriter) {
+        let mut input = *input;
+        input.snap();
+        input.write_full(writer);
+    }
+
+    fn own(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
+        mirror.get::<Player>(entity).cloned().map(Drawn)
+    }
+
+    fn other(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
+        self.own(mirror, entity)
+    }
+}

@@ -1,0 +1,231 @@
+// The core in WebAssembly: the same that native clients use. It speaks protobuf, predicts the own entity by the game's rules
+// and shows everything else between two states.
+
+import { Refusal } from "../../refusal.ts";
+import { type Time, systemTime } from "../../time.ts";
+import type { Command, Core, CorePhase, CoreStatistics, Entity, Fields, RoomChoice, RoomEvent, Send, Welcome } from "../core.ts";
+import { messageOf } from "../members.ts";
+import { Outbox } from "../outbox.ts";
+import { report } from "../report.ts";
+import { DEFAULT_SETTINGS, type Rules, type Settings, type Surroundings } from "../rules.ts";
+import type { Link } from "../transport/transport.ts";
+import { Channels } from "./channels.ts";
+import { sayBuiltIn } from "./commands.ts";
+import { type RecordSchema, RowReader, type Schema, readSchema, snakeCase, writeRecord } from "./layout.ts";
+import type { WasmModule } from "./module.ts";
+import { Stepper } from "./stepper.ts";
+
+export interface WasmCoreOptions {
+  /** The room to join; the only type of the server, unless it is said. */
+  readonly room?: RoomChoice | undefined;
+  /** How the own entity moves; it is not predicted otherwise. */
+  readonly rules?: Rules | undefined;
+  readonly time?: Time;
+}
+
+const PHASES: readonly CorePhase[] = ["connecting", "joined", "resuming", "ended"];
+
+/** What the first byte of an outgoing message says. */
+const RELIABLE = 1;
+const PART = 2;
+const HELLO = 4;
+const HEAD_BYTES = 5;
+
+type Native = InstanceType<WasmModule["bindings"]["Core"]>;
+
+/** An event as the module gives it: what the game says has its row, or its bytes where the schema does not know it. */
+type NativeEvent =
+  | Exclude<RoomEvent, { kind: "event" | "message" | "member" | "lost" }>
+  | { readonly kind: "lost" }
+  | { readonly kind: "message"; readonly tick: number; readonly sender: number; readonly code: number; readonly row?: Float64Array; readonly bytes?: Uint8Array };
+
+export class WasmCore implements Core {
+  readonly encoding = "protobuf";
+  welcome: Welcome | undefined;
+  private readonly native: Native;
+  private readonly stepper: Stepper | undefined;
+  private readonly channels = new Channels();
+  private schema: Schema | undefined;
+  private input: Fields | undefined;
+  private outbox = new Outbox(false);
+  private lostText = "";
+  private shown = DEFAULT_SETTINGS;
+
+  constructor(module: WasmModule, options: WasmCoreOptions = {}) {
+    const { Core: NativeCore, ScriptRules } = module.bindings;
+    const { rules, time = systemTime } = options;
+    const [kind, name, label] = selectorOf(options.room);
+    if (rules !== undefined) this.stepper = new Stepper(module.memory, rules, this.channels);
+    const script = rules && this.stepper && new ScriptRules(rules.channel, [...(rules.ignored ?? [])], this.stepper.step);
+    this.native = new NativeCore(kind, name, label, time.random(), script);
+    this.channels.surroundings = this.native.surroundings();
+  }
+
+  get phase(): CorePhase {
+    return PHASES[this.native.phase()] as CorePhase;
+  }
+
+  get retryAtMs(): number | undefined {
+    return this.native.retryAtMs();
+  }
+
+  get ownEntity(): number | undefined {
+    return this.native.ownEntity();
+  }
+
+  get tick(): number {
+    return this.native.tick();
+  }
+
+  get settings(): Settings {
+    return this.shown;
+  }
+
+  set settings(settings: Settings) {
+    this.shown = settings;
+    this.native.set(settings.prediction, settings.reconciliation, settings.interpolation);
+  }
+
+  get statistics(): CoreStatistics {
+    const figures = this.native.statistics();
+    const at = (index: number): number => figures[index] as number;
+    return {
+      roundTripMs: Number.isNaN(at(0)) ? undefined : at(0),
+      jitterMs: Number.isNaN(at(0)) ? undefined : at(1),
+      interpolationDelayMs: at(2),
+      inputSeq: at(3),
+      inputAck: at(4),
+      faults: at(5),
+      corrections: at(6),
+      lastCorrectionDistance: at(7),
+      largestCorrectionDistance: at(8),
+      shownErrorDistance: at(9),
+      pendingInputs: at(10),
+      packetsReceived: at(11),
+      packetsLate: at(12),
+      packetsMissing: at(13),
+      leadTicks: at(14),
+    };
+  }
+
+  get surroundings(): Surroundings {
+    return this.channels;
+  }
+
+  connected(link: Link, nowMs: number): void {
+    this.outbox = new Outbox(false);
+    this.native.connected(link === "ordered", nowMs);
+  }
+
+  disconnected(text: string, nowMs: number): void {
+    this.lostText = text;
+    this.outbox = new Outbox(false);
+    this.native.disconnected(nowMs);
+  }
+
+  receive(bytes: Uint8Array, nowMs: number): void {
+    if (this.native.receive(bytes, nowMs)) this.learn(readSchema(this.native.schema(), this.native.initials()));
+  }
+
+  advance(nowMs: number, send: Send): void {
+    const frames = this.native.advance(nowMs);
+    const view = new DataView(frames.buffer, frames.byteOffset, frames.byteLength);
+    for (let at = 0; at < frames.length; ) {
+      const flags = frames[at] as number;
+      const end = at + HEAD_BYTES + view.getUint32(at + 1, true);
+      const message = frames.subarray(at + HEAD_BYTES, end);
+      at = end;
+      if ((flags & HELLO) !== 0) send(message, true);
+      else if ((flags & RELIABLE) !== 0) this.outbox.push(message, (flags & PART) !== 0);
+      else send(message, false);
+    }
+    this.outbox.drain(nowMs, (bytes) => send(bytes, true));
+  }
+
+  takeEvents(): RoomEvent[] {
+    const events = this.native.takeEvents() as (NativeEvent | null)[];
+    return events.flatMap((event) => (event === null ? [] : [this.eventOf(event)]));
+  }
+
+  setToken(token: string | undefined): void {
+    this.native.setToken(token);
+  }
+
+  setInput(input: Fields): void {
+    this.say(input);
+    this.input = input;
+  }
+
+  command(command: Command): number | undefined {
+    if (this.phase !== "joined") return undefined;
+    this.outbox.ensureRoom();
+    if ("code" in command) return this.native.sayBytes(command.code, command.bytes) || undefined;
+    const { feature, action, fields = {} } = command;
+    const isMeant = ({ channel, name }: RecordSchema): boolean => channel === feature && (name === action || snakeCase(name) === action);
+    const code = this.schema?.events.findIndex(isMeant) ?? -1;
+    const known = this.schema?.events[code];
+    if (known === undefined) return sayBuiltIn(this.native, feature, action, fields) || undefined;
+    const row: number[] = [];
+    writeRecord(known.kind, fields, row, `${feature}.${action}`);
+    return this.native.say(code, Float64Array.from(row)) || undefined;
+  }
+
+  leave(): void {
+    // What waits before it would only delay it.
+    this.outbox = new Outbox(false);
+    this.native.leave();
+  }
+
+  entities(channel: string): Iterable<Entity> {
+    const number = this.channels.numberOf(channel);
+    return number === undefined ? [] : this.channels.read(channel, this.native.draw(number));
+  }
+
+  entity(channel: string, id: number): Entity | undefined {
+    const number = this.channels.numberOf(channel);
+    return number === undefined ? undefined : this.channels.read(channel, this.native.drawOne(number, id))[0];
+  }
+
+  /** The room says what it replicates. */
+  private learn(schema: Schema): void {
+    this.schema = schema;
+    this.channels.learn(schema);
+    this.stepper?.learn(schema);
+    if (this.input === undefined) return;
+    try {
+      this.say(this.input);
+    } catch (error) {
+      // It was set before anyone could know that it does not fit.
+      report(error);
+    }
+  }
+
+  private say(input: Fields): void {
+    if (this.schema === undefined) return;
+    const [known] = this.schema.inputs;
+    if (known === undefined) throw new Refusal("unsupported", "This game takes no inputs.");
+    const row: number[] = [];
+    writeRecord(known.kind, input, row, "The input");
+    this.native.setInput(Float64Array.from(row));
+  }
+
+  private eventOf(event: NativeEvent): RoomEvent {
+    if (event.kind === "lost") return { kind: "lost", text: this.lostText };
+    if (event.kind === "joined") {
+      this.welcome = event.welcome;
+      this.outbox = new Outbox(event.welcome.tickHz === 0);
+    }
+    if (event.kind !== "message") return event;
+    const { tick, sender, code, row, bytes = new Uint8Array() } = event;
+    const known = this.schema?.events[code];
+    if (row === undefined || known === undefined) return messageOf({ kind: "message", tick, code, bytes, sender }, this.welcome?.tickHz === 0);
+    return { kind: "event", tick, feature: known.channel, action: snakeCase(known.name), fields: new RowReader(row).record(known.kind), sender };
+  }
+}
+
+function selectorOf(room: RoomChoice | undefined): [kind: string, name: string, label: string | undefined] {
+  if (room === undefined) return ["", "", undefined];
+  if ("id" in room) return ["id", room.id, undefined];
+  if ("code" in room) return ["code", room.code, undefined];
+  return ["type", room.type.name, room.type.label];
+}

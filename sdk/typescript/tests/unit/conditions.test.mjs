@@ -1,0 +1,124 @@
+// A network that is worse than it is, in virtual time.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Network as Simulated } from "../../dist/index.js";
+import { Network } from "../support/network.mjs";
+import { VirtualTime, settled } from "../support/time.mjs";
+
+/** A transport whose other end is the test, behind conditions. */
+async function behind(conditions, { link = "unordered", seed = 1 } = {}) {
+  const time = new VirtualTime();
+  const network = new Simulated(time, seed);
+  network.conditions = { latencyMs: 0, jitterMs: 0, loss: 0, ...conditions };
+  const sent = [];
+  const arrived = [];
+  const ends = [];
+  const startMs = time.nowMs();
+  const note = (list) => (bytes) => list.push({ number: bytes[0], atMs: time.nowMs() - startMs });
+  let far;
+  const open = async (events) => {
+    far = events;
+    return { kind: "webtransport", link, waitingBytes: 7, sendReliable: note(sent), sendUnreliable: note(sent), close: () => undefined };
+  };
+  const transport = await network.open(open, { message: note(arrived), closed: (end) => ends.push(end) });
+  return { time, network, transport, far, sent, arrived, ends };
+}
+
+const numbered = (count, use) => Array.from({ length: count }, (_, number) => use(Uint8Array.of(number)));
+
+test("over a good network nothing waits", async () => {
+  const { transport, far, sent, arrived, time } = await behind({});
+  transport.sendReliable(Uint8Array.of(1));
+  transport.sendUnreliable(Uint8Array.of(2));
+  far.message(Uint8Array.of(3));
+  assert.deepEqual([sent.length, arrived.length, time.waiting, transport.waitingBytes], [2, 1, 0, 7]);
+});
+
+test("messages are late in both directions", async () => {
+  const { transport, far, sent, arrived, time } = await behind({ latencyMs: 100 });
+  transport.sendReliable(Uint8Array.of(1));
+  far.message(Uint8Array.of(2), false);
+  await time.pass(99);
+  assert.deepEqual([sent, arrived], [[], []]);
+  await time.pass(1);
+  assert.deepEqual([sent, arrived], [[{ number: 1, atMs: 100 }], [{ number: 2, atMs: 100 }]]);
+});
+
+test("jitter lets datagrams overtake each other, and keeps the order of what is reliable", async () => {
+  const { transport, sent, time } = await behind({ latencyMs: 20, jitterMs: 80 });
+  numbered(40, (bytes) => transport.sendUnreliable(bytes));
+  await time.pass(100);
+  const numbers = sent.splice(0).map(({ number }) => number);
+  assert.equal(numbers.length, 40);
+  assert.notDeepEqual(numbers, [...numbers].sort((a, b) => a - b));
+  numbered(40, (bytes) => transport.sendReliable(bytes));
+  await time.pass(100);
+  assert.deepEqual(sent.map(({ number }) => number), numbered(40, ([number]) => number));
+});
+
+test("datagrams are lost by their share, and what is reliable is late instead", async () => {
+  const { transport, far, sent, arrived, time } = await behind({ latencyMs: 10, loss: 0.3 });
+  numbered(200, (bytes) => transport.sendUnreliable(bytes));
+  numbered(200, (bytes) => far.message(bytes));
+  await time.pass(10);
+  assert.ok(sent.length > 110 && sent.length < 170, `${sent.length} of 200 arrived`);
+  assert.ok(arrived.length < 200);
+  await time.pass(1_000);
+  assert.deepEqual(arrived.map(({ number }) => number), numbered(200, ([number]) => number));
+  assert.ok(arrived.at(-1).atMs >= 80, "sending again takes a way back and forth");
+});
+
+test("on an ordered link nothing is lost, and even where all is lost what is reliable arrives", async () => {
+  const { transport, sent, time } = await behind({ latencyMs: 10, loss: 1 }, { link: "ordered" });
+  numbered(20, (bytes) => transport.sendUnreliable(bytes));
+  await time.pass(5_000);
+  assert.deepEqual(sent.map(({ number }) => number), numbered(20, ([number]) => number));
+});
+
+test("the same seed makes the same network", async () => {
+  const run = async (seed) => {
+    const { transport, sent, time } = await behind({ latencyMs: 5, jitterMs: 50, loss: 0.2 }, { seed });
+    numbered(50, (bytes) => transport.sendUnreliable(bytes));
+    await time.pass(100);
+    return sent;
+  };
+  assert.deepEqual(await run(3), await run(3));
+  assert.notDeepEqual(await run(3), await run(4));
+});
+
+test("the end comes after what was said before it, once", async () => {
+  const { transport, far, arrived, ends, time } = await behind({ latencyMs: 50 });
+  far.message(Uint8Array.of(1));
+  far.closed({ code: 1000, text: "over" });
+  assert.deepEqual([arrived.length, ends.length], [0, 0]);
+  await time.pass(50);
+  assert.deepEqual([arrived.length, ends], [1, [{ code: 1000, text: "over" }]]);
+  transport.close();
+  assert.equal(ends.length, 1);
+  const other = await behind({ latencyMs: 50 });
+  other.far.message(Uint8Array.of(1));
+  other.transport.close("enough");
+  await other.time.pass(100);
+  assert.deepEqual([other.arrived.length, other.ends.map(({ text }) => text), other.time.waiting], [0, ["enough"], 0]);
+});
+
+test("a room's conditions hold for the connection that is there", async () => {
+  const network = new Network();
+  const room = await network.joined();
+  room.conditions = { latencyMs: 300 };
+  const before = network.peer.of("ping").length;
+  await network.time.pass(1_000);
+  const asked = network.peer.of("ping").slice(before);
+  assert.ok(asked.length > 0 && asked.length < 3);
+  const heard = network.kinds().length;
+  network.peer.say("possession", { tick: 1, entity: 2 });
+  await network.time.pass(299);
+  assert.equal(network.kinds().length, heard);
+  await network.time.pass(1);
+  assert.equal(network.kinds().at(-1), "possession");
+  assert.deepEqual(room.conditions, { latencyMs: 300, jitterMs: 0, loss: 0 });
+  assert.throws(() => (room.conditions = { loss: Number.NaN }), RangeError);
+  room.conditions = { latencyMs: 1e9, loss: 4 };
+  assert.deepEqual(room.conditions, { latencyMs: 10_000, jitterMs: 0, loss: 1 });
+  await settled();
+});

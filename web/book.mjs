@@ -1,0 +1,95 @@
+// The book: every Markdown text of docs/, as pages that the server can show.
+import { Marked } from "marked";
+import { readFile, readdir } from "node:fs/promises";
+import { dirname, join, posix, relative } from "node:path";
+
+/** Texts outside of docs/ that belong to the book, each with its address. */
+const OTHERS = new Map([
+  ["ARCHITECTURE.md", "/docs/architecture"],
+  ["WIRE_FORMAT.md", "/docs/wire-format"],
+]);
+
+/**
+ * The pages of the book: for each its address, its title and its text as HTML.
+ * What a text links to and is no page of the book, such as a source file, is shown without a link.
+ */
+export async function readBook(project) {
+  const texts = new Map();
+  for (const path of await markdownBelow(project, "docs")) texts.set(path, addressOf(path));
+  for (const [path, address] of OTHERS) texts.set(path, address);
+  const sources = new Map();
+  for (const path of texts.keys()) sources.set(path, await readFile(join(project, path), "utf8"));
+  addFolders(texts, sources);
+  return [...texts].map(([path, address]) => ({ address, ...render(path, sources.get(path), texts) }));
+}
+
+/** `docs/README.md` is the book's first page, and others are at the names of their files. */
+function addressOf(path) {
+  return `/${path.replace(/\.md$/, "").replace(/\/README$/, "")}`;
+}
+
+async function markdownBelow(project, folder) {
+  const entries = await readdir(join(project, folder), { withFileTypes: true, recursive: true });
+  const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith(".md"));
+  return files.map((entry) => relative(project, join(entry.parentPath, entry.name)).replaceAll("\\", "/")).sort();
+}
+
+/** A folder that a text links to, and that has no text of its own, gets a list of what is in it. */
+function addFolders(texts, sources) {
+  for (const folder of new Set([...texts.keys()].filter((path) => path.startsWith("docs/")).map((path) => dirname(path)))) {
+    const index = `${folder}/README.md`;
+    if (texts.has(index)) continue;
+    const inside = [...sources.keys()].filter((path) => dirname(path) === folder);
+    const name = posix.basename(folder);
+    const title = name.charAt(0).toUpperCase() + name.slice(1);
+    sources.set(index, `# ${title}\n\n${inside.map((path) => `- [${titleOf(sources.get(path))}](${posix.basename(path)})`).join("\n")}\n`);
+    texts.set(index, addressOf(index));
+  }
+}
+
+function titleOf(source) {
+  return (/^#\s+(.+)$/m.exec(source)?.[1] ?? "").replaceAll("`", "");
+}
+
+function render(path, source, texts) {
+  const slugs = new Map();
+  const marked = new Marked({
+    renderer: {
+      heading({ tokens, depth, text }) {
+        return `<h${depth} id="${slugOf(text, slugs)}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
+      },
+      link({ href, tokens }) {
+        const text = this.parser.parseInline(tokens);
+        const target = targetOf(path, href, texts);
+        return target === undefined ? text : `<a href="${target}">${text}</a>`;
+      },
+      // A wide table or listing scrolls by itself, and a keyboard has to reach it.
+      code({ text }) {
+        return `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`;
+      },
+    },
+  });
+  const html = marked.parse(source).replaceAll("<table>", '<div class="table" tabindex="0"><table>').replaceAll("</table>", "</table></div>");
+  return { title: titleOf(source), html };
+}
+
+/** Where a link leads on this server; nothing if it leads to what is not served. */
+function targetOf(path, href, texts) {
+  if (/^(?:https?:|#)/.test(href)) return href;
+  const [file, anchor] = href.split("#");
+  const wanted = posix.normalize(posix.join(posix.dirname(path), file)).replace(/\/$/, "");
+  const address = texts.get(wanted) ?? texts.get(`${wanted}/README.md`);
+  return address === undefined ? undefined : `${address}${anchor === undefined ? "" : `#${anchor}`}`;
+}
+
+/** The anchor of a heading, as the links in the texts expect it. */
+function slugOf(text, slugs) {
+  const slug = text.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").trim().replace(/\s/g, "-");
+  const count = slugs.get(slug) ?? 0;
+  slugs.set(slug, count + 1);
+  return count === 0 ? slug : `${slug}-${count}`;
+}
+
+function escaped(text) {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+}

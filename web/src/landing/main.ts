@@ -1,0 +1,15 @@
+// The landing page: who one is, what runs, and the way into the games.
+
+import { element } from "../shared/elements.ts";
+import { Canvas } from "../shared/canvas.ts";
+import { expose } from "../shared/exposed.ts";
+import { visitor } from "../shared/visitor.ts";
+import { Live } from "./live.ts";
+import { NameForm } from "./name.ts";
+import { Orbit } from "./orbit.ts";
+
+const live = new Live();
+const name = new NameForm();
+new Orbit(new Canvas(element("orbit", HTMLCanvasElement)), () => live.players);
+
+expose(() => ({ identity: visitor().session.identity, name: name.known, rooms: live.rooms, players: live.players }));

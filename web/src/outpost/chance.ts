@@ -1,0 +1,9 @@
+// Numbers that look like chance and are the same every time.
+
+/** A number from 0 to 1 for two whole numbers. */
+export function chanceAt(x: number, y: number): number {
+  let mixed = Math.imul(x | 0, 0x9e3779b1) ^ Math.imul(y | 0, 0x85ebca77);
+  mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d);
+  mixed = Math.imul(mixed ^ (mixed >>> 12), 0x297a2d39);
+  return ((mixed ^ (mixed >>> 15)) >>> 0) / 2 ** 32;
+}

@@ -1,0 +1,174 @@
+// What the player holds down: keys, the pointer, or sticks under the thumbs.
+
+import type { Camera, Point } from "./camera.ts";
+import type { Pair } from "./channels.ts";
+import { Stick } from "./stick.ts";
+
+/** Keys by their place on the keyboard, so that WASD lies right on every layout. */
+const WALK: Readonly<Record<string, Pair>> = {
+  KeyW: [0, 1],
+  ArrowUp: [0, 1],
+  KeyS: [0, -1],
+  ArrowDown: [0, -1],
+  KeyA: [-1, 0],
+  ArrowLeft: [-1, 0],
+  KeyD: [1, 0],
+  ArrowRight: [1, 0],
+};
+
+/** Shoots, or builds. */
+const ACT: ReadonlySet<string> = new Set(["Space", "Enter"]);
+
+/** Whoever has no pointer builds this far in front. */
+const FRONT_UNITS = 6;
+
+/** A press counts for this long, however short it was: for one step of the simulation at least. */
+const PRESS_MS_MIN = 50;
+
+/** Below this a stick is at rest. */
+const STICK_REST = 0.15;
+
+export class Controls {
+  /** Called at once when something changes, so that nothing waits for the next frame. */
+  changed: () => void = () => undefined;
+  private readonly pressed = new Set<string>();
+  private readonly walkStick: Stick;
+  private readonly aimStick: Stick;
+  private pointer: Point | undefined;
+  private isPointerDown = false;
+  private isFinger = false;
+  private pressedMs: number | undefined;
+  private facing = 0;
+
+  constructor(canvas: HTMLCanvasElement, walkStick: HTMLElement, aimStick: HTMLElement, keyed: (code: string) => boolean) {
+    this.walkStick = new Stick(walkStick, () => this.changed());
+    this.aimStick = new Stick(aimStick, () => this.changed());
+    this.listenToKeys(keyed);
+    this.listenToPointer(canvas);
+    // What is released elsewhere would otherwise be held for ever.
+    addEventListener("blur", () => this.releaseAll());
+    document.addEventListener("visibilitychange", () => document.hidden && this.releaseAll());
+  }
+
+  /** Where to walk, and how fast: a vector of length one is as fast as one can. */
+  get push(): Pair {
+    const { x, y } = this.walkStick.tilt;
+    if (Math.hypot(x, y) > STICK_REST) return [x, y];
+    let [across, up] = [0, 0];
+    for (const code of this.pressed) {
+      const [dx, dy] = WALK[code] ?? [0, 0];
+      [across, up] = [across + dx, up + dy];
+    }
+    const length = Math.hypot(Math.sign(across), Math.sign(up)) || 1;
+    return [Math.sign(across) / length, Math.sign(up) / length];
+  }
+
+  /** Whether to shoot or build. */
+  get isActing(): boolean {
+    return this.isActHeld || this.pressedMs !== undefined;
+  }
+
+  /** A frame has seen what is pressed. */
+  seen(nowMs: number): void {
+    if (this.pressedMs === undefined || nowMs - this.pressedMs < PRESS_MS_MIN) return;
+    this.pressedMs = undefined;
+    // Where a finger was says nothing about where one aims later.
+    if (this.isFinger && !this.isPointerDown) this.pointer = undefined;
+    this.changed();
+  }
+
+  /** Where to aim from a place, in radians. */
+  aimFrom(place: Point, camera: Camera): number {
+    const { x, y } = this.aimStick.tilt;
+    if (this.isAimStickPushed) this.facing = Math.atan2(y, x);
+    else if (this.pointer !== undefined) {
+      const at = camera.toWorld(this.pointer.x, this.pointer.y);
+      this.facing = Math.atan2(at.y - place.y, at.x - place.x);
+    } else {
+      const [across, up] = this.push;
+      if (across !== 0 || up !== 0) this.facing = Math.atan2(up, across);
+    }
+    return this.facing;
+  }
+
+  /** Where to build for someone who stands at a place. */
+  targetFrom(place: Point, camera: Camera): Point {
+    if (this.pointer !== undefined) return camera.toWorld(this.pointer.x, this.pointer.y);
+    return { x: place.x + Math.cos(this.facing) * FRONT_UNITS, y: place.y + Math.sin(this.facing) * FRONT_UNITS };
+  }
+
+  private get isActHeld(): boolean {
+    return this.isPointerDown || this.isAimStickPushed || [...this.pressed].some((code) => ACT.has(code));
+  }
+
+  private get isAimStickPushed(): boolean {
+    return Math.hypot(this.aimStick.tilt.x, this.aimStick.tilt.y) > STICK_REST;
+  }
+
+  private listenToKeys(keyed: (code: string) => boolean): void {
+    addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      const isHeld = event.code in WALK || ACT.has(event.code);
+      // The space bar and Enter belong to a button that has the focus, and arrows to a slider.
+      if (isHeld && isOperable(event.target, event.code)) return;
+      if (isHeld) {
+        event.preventDefault();
+        this.pressed.add(event.code);
+        if (ACT.has(event.code) && !event.repeat) this.pressedMs = performance.now();
+        this.changed();
+      } else if (!event.repeat && keyed(event.code)) event.preventDefault();
+    });
+    addEventListener("keyup", (event) => {
+      if (this.pressed.delete(event.code)) this.changed();
+    });
+  }
+
+  private listenToPointer(canvas: HTMLCanvasElement): void {
+    const place = (event: PointerEvent): Point => {
+      const box = canvas.getBoundingClientRect();
+      return { x: event.clientX - box.left, y: event.clientY - box.top };
+    };
+    canvas.addEventListener("pointermove", (event) => {
+      // A finger that rests elsewhere does not aim.
+      if (event.pointerType !== "mouse" && !this.isPointerDown) return;
+      this.isFinger = event.pointerType !== "mouse";
+      this.pointer = place(event);
+    });
+    canvas.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      canvas.setPointerCapture(event.pointerId);
+      this.pointer = place(event);
+      this.isFinger = event.pointerType !== "mouse";
+      this.isPointerDown = true;
+      this.pressedMs = performance.now();
+      this.changed();
+    });
+    const release = (): void => {
+      this.isPointerDown = false;
+      // A longer press was seen already; a shorter one ends with `seen`.
+      if (this.isFinger && this.pressedMs === undefined) this.pointer = undefined;
+      this.changed();
+    };
+    for (const name of ["pointerup", "pointercancel", "lostpointercapture"] as const) canvas.addEventListener(name, release);
+    canvas.addEventListener("contextmenu", (event) => event.preventDefault());
+  }
+
+  private releaseAll(): void {
+    this.pressed.clear();
+    this.isPointerDown = false;
+    this.pressedMs = undefined;
+    this.walkStick.release();
+    this.aimStick.release();
+    this.changed();
+  }
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest("input:not([type=range]):not([type=checkbox]), textarea, select") !== null;
+}
+
+function isOperable(target: EventTarget | null, code: string): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target.closest("dialog") !== null) return true;
+  return ACT.has(code) ? target.closest("button, a, input, summary") !== null : code.startsWith("Arrow") && target.closest("input") !== null;
+}

@@ -1,0 +1,134 @@
+// The figures beside the world.
+
+import { hasWebTransport } from "@aether-game/client";
+import { Canvas } from "../shared/canvas.ts";
+import { button, element, write } from "../shared/elements.ts";
+import { Sparkline } from "../shared/sparkline.ts";
+import { type Flight, mayInspect } from "./flight.ts";
+import type { World } from "./world.ts";
+
+const ABSENT = "–";
+
+export class Panel {
+  private readonly flight: Flight;
+  private readonly world: World;
+  private readonly figures = new Map<string, HTMLElement>();
+  private readonly serverPart = element("server", HTMLElement);
+  private readonly rttChart = new Sparkline(chart("rtt-chart"), 10);
+  private readonly downChart = new Sparkline(chart("down-chart"), 4_000);
+
+  constructor(flight: Flight, world: World) {
+    this.flight = flight;
+    this.world = world;
+    for (const figure of document.querySelectorAll<HTMLElement>("[data-figure]")) {
+      this.figures.set(figure.dataset["figure"] ?? "", figure);
+    }
+  }
+
+  /** Writes all figures; called twice a second, which is as fast as one can read. */
+  update(now: number): void {
+    const playing = this.flight.isPlaying;
+    this.flight.count(now);
+    this.updateConnection(now, playing);
+    this.updateServer(now, playing);
+    this.updateWorld(playing);
+    this.updateTransports();
+  }
+
+  private updateConnection(now: number, playing: boolean): void {
+    const { down, up, snapshots, room } = this.flight;
+    const { roundTripMs, jitterMs } = room?.statistics ?? {};
+    const downRate = down.perSecond(now);
+    this.figure("rtt", playing ? milliseconds(roundTripMs) : ABSENT);
+    this.figure("jitter", playing ? milliseconds(jitterMs) : ABSENT);
+    this.figure("snapshots", playing ? `${snapshots.perSecond(now).toFixed(0)} /s` : ABSENT);
+    this.figure("down", bytesPerSecond(downRate));
+    this.figure("up", bytesPerSecond(up.perSecond(now)));
+    this.rttChart.add(playing ? (roundTripMs ?? 0) : 0);
+    this.downChart.add(downRate);
+    this.rttChart.draw();
+    this.downChart.draw();
+  }
+
+  private updateServer(now: number, playing: boolean): void {
+    const { manifest, role, ticks, room } = this.flight;
+    const tick = room?.tick ?? 0;
+    this.figure("tick", playing && tick > 0 ? tick.toLocaleString("en") : ABSENT);
+    this.figure("tick-rate", playing && tick > 0 ? `${ticks.perSecond(now).toFixed(0)} /s` : ABSENT);
+    this.figure("tick-time", playing ? tickTime(manifest?.tick_us, room?.welcome?.tickHz) : ABSENT);
+    const allowed = role !== undefined && mayInspect(role);
+    this.serverPart.hidden = !allowed;
+    if (!allowed) return;
+    this.figure("clients", count(manifest?.clients_active));
+    this.figure("rooms", count(manifest?.rooms_active));
+    this.figure("entities", count(manifest?.entities_active));
+    this.figure("uptime", manifest?.uptime_s === undefined ? ABSENT : duration(manifest.uptime_s));
+  }
+
+  private updateWorld(playing: boolean): void {
+    const ship = this.world.ownShip;
+    const place = ship?.place;
+    this.figure("in-view", playing ? count(this.world.entitiesInView) : ABSENT);
+    this.figure("position", place === undefined ? ABSENT : `${place.x.toFixed(0)}, ${place.y.toFixed(0)}`);
+    this.figure("speed", place === undefined ? ABSENT : Math.hypot(place.velocityX, place.velocityY).toFixed(0));
+    this.figure("hull", ship === undefined ? ABSENT : `${ship.hull} %`);
+    const score = this.world.scoreboard;
+    this.figure("players", score === undefined ? ABSENT : count(score.players));
+    this.figure("leader", score === undefined || score.hits === 0 ? ABSENT : `${score.leader} · ${score.hits}`);
+  }
+
+  private updateTransports(): void {
+    const { server, transport } = this.flight;
+    button("transport-websocket").setAttribute("aria-pressed", String(transport === "websocket"));
+    const webTransport = button("transport-webtransport");
+    webTransport.setAttribute("aria-pressed", String(transport === "webtransport"));
+    const missing = !hasWebTransport()
+      ? "This browser has no WebTransport for this page."
+      : server?.webTransport === null
+        ? "This server does not offer WebTransport."
+        : "";
+    webTransport.disabled = missing !== "";
+    webTransport.title = missing;
+  }
+
+  private figure(name: string, text: string): void {
+    const target = this.figures.get(name);
+    if (target !== undefined) write(target, text);
+  }
+}
+
+function chart(id: string): Canvas {
+  return new Canvas(element(id, HTMLCanvasElement));
+}
+
+function milliseconds(value: number | undefined): string {
+  if (value === undefined) return ABSENT;
+  return `${value < 10 ? value.toFixed(1) : value.toFixed(0)} ms`;
+}
+
+/** How long a tick took of the time that it has; before the server says so, only the latter. */
+function tickTime(microseconds: number | undefined, tickHz: number | undefined): string {
+  if (tickHz === undefined || tickHz <= 0) return ABSENT;
+  const budget = `${(1000 / tickHz).toFixed(0)} ms`;
+  return microseconds === undefined ? budget : `${(microseconds / 1000).toFixed(2)} of ${budget}`;
+}
+
+function bytesPerSecond(value: number): string {
+  return value < 1000 ? `${value.toFixed(0)} B/s` : `${(value / 1000).toFixed(1)} kB/s`;
+}
+
+function count(value: number | undefined): string {
+  return value === undefined ? ABSENT : value.toLocaleString("en");
+}
+
+function duration(seconds: number): string {
+  const parts = [
+    [Math.floor(seconds / 86_400), "d"],
+    [Math.floor(seconds / 3_600) % 24, "h"],
+    [Math.floor(seconds / 60) % 60, "min"],
+    [Math.floor(seconds) % 60, "s"],
+  ] as const;
+  const first = parts.findIndex(([amount]) => amount > 0);
+  if (first < 0) return "0 s";
+  return parts.slice(first, first + 2).map(([amount, unit]) => `${amount} ${unit}`).join(" ");
+}

@@ -1,0 +1,261 @@
+// The page of Outpost in headless Chromium against a real server.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Server } from "./support/server.mjs";
+import { Settler, cellAt, distance, structureAt } from "./support/settler.mjs";
+import { LIMIT, NARROW, SCREENSHOTS, WIDE, assertNoComplaints, setStage } from "./support/stage.mjs";
+import { AWAY, launch } from "./support/visitor.mjs";
+
+/** How far one walks in a second. */
+const SPEED_UNITS = 18;
+
+/** Where a wall on the cell from 36 to 40 stops a player, who is 1.25 units wide on each side. */
+const WALL_STOP_X = 34.75;
+
+/** A key counts with the next step of the simulation, and a step lasts two frames. */
+const FRAMES_MAX = 4;
+
+const LAPS_MAX = 6;
+
+const stage = setStage(Settler);
+let elsewhere;
+
+before(async () => {
+  elsewhere = await launch();
+});
+
+after(() => elsewhere?.close());
+
+/** Someone in a world where nobody has built anything yet: what is built outlasts a server. */
+async function first(options = {}) {
+  await stage.server.remove();
+  stage.server = await Server.start();
+  return enter(options);
+}
+
+/** Someone else, in a browser of their own. */
+function another(options = {}) {
+  return enter({ in: elsewhere, ...options });
+}
+
+async function enter(options) {
+  const player = await stage.open("outpost", options);
+  await player.playing();
+  return player;
+}
+
+/** Sets a slider of the network panel. */
+async function set(player, id, value) {
+  await player.page.locator(`#${id}`).evaluate((input, to) => {
+    input.value = String(to);
+    input.dispatchEvent(new Event("input"));
+  }, value);
+}
+
+test("two browsers see each other walk, in one list of players", LIMIT, async () => {
+  const ann = await first();
+  const ben = await another();
+  const { room, player } = await ann.state();
+  assert.equal((await ben.state()).room, room);
+  const seen = await ben.until("Ben sees Ann", ({ others }) => others.some((other) => other.player === player));
+  const before = seen.others.find((other) => other.player === player);
+  const { own } = await ann.walkTo({ x: 30, y: 0 });
+  assert.ok(distance(own, before) > 5, "Ann has walked");
+  await ben.until("Ben sees Ann where she is", ({ others }) => {
+    const shown = others.find((other) => other.player === player);
+    return shown !== undefined && distance(shown, own) < 0.1;
+  });
+  for (const someone of [ann, ben]) {
+    await someone.until("both are in the list", ({ presence }) => presence.length === 2);
+    assert.equal(await someone.page.locator("#people-list tr").count(), 2);
+  }
+  assertNoComplaints(ann, ben);
+});
+
+test("under 200 ms each way the own player goes at once, and nothing is corrected", LIMIT, async () => {
+  const ann = await first();
+  await ann.page.keyboard.press("KeyN");
+  await set(ann, "latency", 200);
+  await ann.until("the delay is felt", ({ roundTripMs }) => roundTripMs > 300);
+  await ann.walkTo({ x: 30, y: 0 });
+  await ann.build("Wall", cellAt({ x: 38, y: 2 }));
+  await ann.atRest();
+  const moved = await ann.framesUntilMoved("KeyA");
+  await ann.hold();
+  assert.equal(moved.hasServerMoved, false, "the page did not wait for the server");
+  assert.ok(moved.frames <= FRAMES_MAX, `the player moved ${moved.frames} frames after the key`);
+  assert.ok(await hasLapWithoutCorrections(ann), "rules that differ from the server's are put right on every lap");
+  assertNoComplaints(ann);
+});
+
+/** Walks to and fro and against the wall, whose place the rules know as well as the server does. A machine that stands still
+ * for more than half a second makes the server drop inputs, which no rules can know; so one lap of a few has to be clean. */
+async function hasLapWithoutCorrections(player) {
+  const isAtWall = ({ x }) => Math.abs(x - WALL_STOP_X) < 0.02;
+  for (let lap = 0; lap < LAPS_MAX; lap += 1) {
+    const before = await player.atRest();
+    for (const place of [{ x: 22, y: 6 }, { x: 33, y: -4 }, { x: 30, y: 2 }]) await player.walkTo(place);
+    await player.hold("KeyD");
+    await player.until("the wall stops the player, here and on the server", ({ own, server }) => isAtWall(own) && isAtWall(server));
+    await player.hold();
+    const after = await player.atRest();
+    if (after.corrections === before.corrections) return true;
+  }
+  return false;
+}
+
+test("without prediction the player goes when the server has answered", LIMIT, async () => {
+  const ann = await first();
+  await ann.page.keyboard.press("KeyN");
+  await ann.walkTo({ x: 30, y: 0 });
+  await set(ann, "latency", 100);
+  await ann.page.locator("#prediction").uncheck();
+  await ann.until("the delay is felt", ({ roundTripMs }) => roundTripMs > 150);
+  await ann.atRest();
+  const moved = await ann.framesUntilMoved("KeyA");
+  await ann.hold();
+  assert.equal(moved.hasServerMoved, true);
+  await ann.page.locator("#prediction").check();
+  await ann.atRest();
+  assert.equal((await ann.framesUntilMoved("KeyD")).hasServerMoved, false, "it is as before once it is on again");
+  assertNoComplaints(ann);
+});
+
+test("the preview says what the server would, and what is built can be taken down", LIMIT, async () => {
+  const ann = await first();
+  const ben = await another();
+  await ann.walkTo({ x: 28, y: 0 });
+  const far = await ann.aimTool("Wall", cellAt({ x: 54, y: 0 }));
+  assert.equal(far.plan.obstacle, "that is too far away: come closer");
+  const home = await ann.aimTool("Wall", cellAt({ x: 18, y: 0 }));
+  assert.equal(home.plan.obstacle, "everyone begins here: build farther out");
+  await ann.page.mouse.down();
+  await ann.until("a frame was drawn", ({ frames }) => frames > home.frames + 1);
+  await ann.page.mouse.up();
+  const cell = cellAt({ x: 38, y: 4 });
+  const built = await ann.build("Wall", cell);
+  assert.equal(built.structures.length, 1, "what the rules refuse is not asked for");
+  await ben.until("Ben sees the wall", (state) => structureAt(state, cell)?.kind === "Wall");
+  await ben.until("the list counts it", ({ presence }) => presence.some(({ structures }) => structures === 1));
+  const taken = await ben.aimTool("Remove", cell);
+  assert.equal(taken.plan.obstacle, "someone else built that");
+  await ann.aimTool("Remove", cell);
+  await ann.act();
+  for (const someone of [ann, ben]) await someone.until("the wall is gone", (state) => structureAt(state, cell) === undefined);
+  assertNoComplaints(ann, ben);
+});
+
+test("a shot hits who it was aimed at", LIMIT, async () => {
+  const ann = await first();
+  const ben = await another();
+  await ann.walkTo({ x: 30, y: 0 });
+  await ben.walkTo({ x: 42, y: 0 });
+  await ann.page.keyboard.press("Digit1");
+  const { own } = await ben.atRest();
+  await ann.point(own);
+  await ann.page.mouse.down();
+  await ann.until("the own shot flies", ({ shots }) => shots > 0);
+  await ben.until("Ben is hurt", (state) => state.own.health < 100);
+  await ann.page.mouse.up();
+  const { player } = await ann.state();
+  await ben.until("the hit is counted", ({ presence }) => presence.find((one) => one.player === player)?.hits > 0);
+  assertNoComplaints(ann, ben);
+});
+
+test("a character is chosen, seen by others, and kept", LIMIT, async () => {
+  const ann = await first();
+  const ben = await another();
+  await ann.page.click("#choose-character");
+  await ann.page.locator("#character-list button", { hasText: "Robot" }).click();
+  await ann.until("Ann is a robot", ({ own }) => own.appearance === 7);
+  await ben.until("Ben sees the robot", ({ others }) => others.some(({ appearance }) => appearance === 7));
+  await ann.page.reload();
+  await ann.until("Ann is a robot again", (state) => state.own?.appearance === 7);
+  assertNoComplaints(ann, ben);
+});
+
+test("after kill -9 and a restart both are back where they were, and what was built stands", LIMIT, async () => {
+  const ann = await first();
+  const ben = await another();
+  await ben.walkTo({ x: 30, y: 12 });
+  await ann.walkTo({ x: 30, y: 0 });
+  const cell = cellAt({ x: 38, y: 4 });
+  await ann.build("Fence", cell);
+  await ann.hold("KeyS");
+  const walking = await ann.until("Ann is on her way", ({ own }) => own.y < -12);
+  const resting = await ben.state();
+  await stage.server.kill();
+  await ann.hold();
+  for (const someone of [ann, ben]) {
+    await someone.until("the page notices", ({ phase }) => phase !== "playing");
+    await someone.page.locator("#cover").waitFor({ state: "visible" });
+  }
+  await stage.server.startAgain();
+  for (const [someone, before] of [[ann, walking], [ben, resting]]) {
+    const now = await someone.until("the page is back by itself", (state) => state.phase === "playing" && state.own !== undefined && state.losses > 0);
+    assert.deepEqual([now.room, now.player], [before.room, before.player], "the same room and the same player");
+    // A second, and half of one for what the test itself takes.
+    assert.ok(distance(now.own, before.own) < SPEED_UNITS * 1.5, `the player is ${distance(now.own, before.own)} units from before`);
+    await someone.until("the fence stands", (state) => structureAt(state, cell)?.kind === "Fence");
+  }
+  await ann.walkTo({ x: 30, y: 0 });
+  // While the server is away the browser itself reports that nobody answers; nothing else may be wrong.
+  for (const someone of [ann, ben]) assert.deepEqual(someone.complaints.filter((complaint) => !AWAY.test(complaint)), []);
+});
+
+test("the page fits a wide and a narrow screen, and thumbs can play", LIMIT, async () => {
+  const ann = await first(WIDE);
+  const ben = await another(NARROW);
+  await walkByThumb(ben);
+  await settle(ann);
+  await buildByFinger(ben);
+  await ben.walkTo({ x: 30, y: 8 });
+  await ann.aimTool("Wall", cellAt({ x: 26, y: -6 }));
+  await ann.page.screenshot({ path: `${SCREENSHOTS}outpost-wide.png` });
+  await ben.page.screenshot({ path: `${SCREENSHOTS}outpost-narrow.png` });
+  await ann.page.keyboard.press("Digit1");
+  await ann.page.keyboard.press("KeyN");
+  await ann.page.click('[data-preset="poor"]');
+  await ann.page.locator("#ghost").check();
+  await ann.until("the delay is felt", ({ roundTripMs }) => roundTripMs > 200);
+  await ann.point({ x: 60, y: 10 });
+  await ann.page.mouse.down();
+  await ann.hold("KeyD", "KeyS");
+  await ann.until("the server is behind", ({ own, server: known, shots }) => distance(own, known) > 2 && shots > 0);
+  await ann.page.screenshot({ path: `${SCREENSHOTS}outpost-network.png` });
+  await ann.page.mouse.up();
+  await ann.hold();
+  for (const player of [ann, ben]) assert.ok((await player.overflow()) <= 0, "nothing sticks out to the side");
+  assertNoComplaints(ann, ben);
+});
+
+/** Pushes the stick to the right until the player has walked some way. */
+async function walkByThumb(player) {
+  const { own } = await player.playing();
+  const stick = await player.page.locator("#walk-stick").boundingBox();
+  const [x, y] = [stick.x + stick.width / 2, stick.y + stick.height / 2];
+  await player.page.mouse.move(x, y);
+  await player.page.mouse.down();
+  await player.page.mouse.move(x + stick.width / 3, y);
+  await player.until("the player walks", (state) => state.own.x > own.x + 4);
+  await player.page.mouse.up();
+  await player.atRest();
+}
+
+/** Takes a fence from the belt, and taps where it is to stand. */
+async function buildByFinger(player) {
+  await player.walkTo({ x: 30, y: 16 });
+  await player.page.tap('[data-tool="Fence"]');
+  const cell = cellAt({ x: 26, y: 22 });
+  const at = await player.pixelOf(cell);
+  await player.page.touchscreen.tap(at.x, at.y);
+  await player.until("the fence stands", (state) => structureAt(state, cell)?.kind === "Fence");
+  await player.page.tap('[data-tool="Blaster"]');
+}
+
+/** Builds a small outpost. */
+async function settle(player) {
+  await player.walkTo({ x: 34, y: 2 });
+  const wanted = [["Wall", 42, 10], ["Wall", 42, 6], ["Door", 42, 2], ["Wall", 42, -2], ["Wall", 38, 10], ["Fence", 34, -6], ["Fence", 38, -6], ["Turret", 46, 6]];
+  for (const [kind, x, y] of wanted) await player.build(kind, cellAt({ x, y }));
+}

@@ -1,0 +1,174 @@
+// The sandbox in headless Chromium against a real server.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Player, distance, meet } from "./support/player.mjs";
+import { Wire } from "./support/server.mjs";
+import { LIMIT, NARROW, SCREENSHOTS, WIDE, assertNoComplaints, setStage } from "./support/stage.mjs";
+import { AWAY, launch } from "./support/visitor.mjs";
+
+const stage = setStage(Player);
+const open = ({ path = "", ...options } = {}) => stage.open(`sandbox${path}`, options);
+
+for (const transport of ["websocket", "webtransport"]) {
+  test(`a ship is steered over ${transport}`, LIMIT, async () => {
+    const player = await open({ path: `?transport=${transport}` });
+    const before = await player.playing();
+    assert.equal(before.transport, transport);
+    const moved = await player.fly();
+    assert.equal(moved.transport, transport, "it did not fall back");
+    await player.hold("KeyA");
+    await player.until("the ship turns", (state) => Math.abs(state.own.heading - moved.own.heading) > 0.3);
+    await player.hold("Space");
+    await player.until("a shot flies", (state) => state.shots > 0);
+    await player.hold();
+    await player.until("a round trip is measured", (state) => state.rttMs !== undefined);
+    assertNoComplaints(player);
+  });
+}
+
+test("a second browser sees the first one's ship move", LIMIT, async () => {
+  const elsewhere = await launch();
+  try {
+    const first = await open();
+    await first.playing();
+    const second = await open({ in: elsewhere, path: `?room=${(await first.state()).room}` });
+    await second.playing();
+    assert.equal((await second.state()).room, (await first.state()).room);
+    await meet(first, second);
+    const { own } = await first.state();
+    const seen = (await second.state()).others.find((ship) => ship.id === own.id);
+    await first.hold("KeyW");
+    const other = (state) => state.others.find((ship) => ship.id === own.id);
+    await second.until("the other ship moves", (state) => distance(other(state), seen) > 10);
+    await first.hold();
+    assertNoComplaints(first, second);
+    await second.close();
+    await first.until("the ship that left is gone", (state) => state.others.length === 0);
+  } finally {
+    await elsewhere.close();
+  }
+});
+
+test("the playground buttons spawn, stress and clear", LIMIT, async () => {
+  const player = await open();
+  await player.playing();
+  const { page } = player;
+  const { things } = await player.state();
+  await page.click("#spawn-beacon");
+  await page.mouse.click(420, 300);
+  await player.notice("A beacon is placed.");
+  const isNew = (thing) => thing.look === "beacon" && !things.some((known) => known.id === thing.id);
+  const placed = await player.until("the beacon is in view", (state) => state.things.some(isNew));
+  const away = distance(placed.things.find(isNew), placed.own);
+  assert.ok(away > 1 && away < 150, `the beacon lies where the pointer was, ${away} units from the ship`);
+  await player.until("the entities are counted", (state) => state.entitiesInRoom > 0);
+  const before = (await player.state()).entitiesInRoom;
+  await page.click("#stress-rotating");
+  await player.notice("100 turning rocks are spawned.");
+  await player.until("the rocks are there", (state) => state.entitiesInRoom >= before + 100);
+  await page.click("#clear");
+  await player.notice("The world is cleared.");
+  await player.until("nothing is left", (state) => state.things.length === 0 && state.entitiesInRoom < 20);
+  await player.fly();
+  assertNoComplaints(player);
+});
+
+test("a role without the playground does not see its buttons", LIMIT, async () => {
+  const player = await open();
+  await player.playing();
+  assert.equal(await player.page.isVisible("#playground"), true);
+  await player.page.route("**/api/guest", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), role: "player" } });
+  });
+  await player.page.reload();
+  await player.playing();
+  assert.equal(await player.page.isVisible("#playground"), false);
+  assert.equal(await player.page.isVisible("#server"), false);
+});
+
+test("switching the transport keeps the ship", LIMIT, async () => {
+  const player = await open();
+  const before = await player.playing();
+  for (const transport of ["webtransport", "websocket"]) {
+    await player.page.click(`#transport-${transport}`);
+    const now = await player.until(
+      `the ship is back over ${transport}`,
+      (state) => state.phase === "playing" && state.own !== undefined && state.transport === transport,
+    );
+    assert.deepEqual([now.player, now.own.id, now.room], [before.player, before.own.id, before.room]);
+    await player.fly();
+  }
+  assertNoComplaints(player);
+});
+
+test("a cut connection comes back with the same ship", LIMIT, async () => {
+  const wire = await Wire.to(stage.server.address);
+  try {
+    const player = await open({ url: wire.url });
+    const before = await player.playing();
+    wire.cut();
+    const now = await player.until(
+      "the page is back",
+      (state) => state.phase === "playing" && state.own !== undefined && state.reconnects === 1,
+    );
+    assert.deepEqual([now.player, now.own.id], [before.player, before.own.id]);
+    await player.notice("Back in the same ship.");
+    await player.fly();
+  } finally {
+    wire.close();
+  }
+});
+
+for (const transport of ["websocket", "webtransport"]) {
+  test(`after a restart of the server the page comes back over ${transport}`, LIMIT, async () => {
+    const player = await open({ path: `?transport=${transport}` });
+    await player.playing();
+    await stage.server.stop();
+    await player.until("the page notices", (state) => state.phase === "waiting" || state.phase === "connecting");
+    assert.equal(await player.page.isVisible("#cover"), true, "it says what is happening");
+    await stage.server.startAgain();
+    await player.until("the page is back", (state) => state.phase === "playing" && state.own !== undefined && state.reconnects > 0);
+    const moved = await player.fly();
+    assert.equal(moved.transport, transport);
+    // While the server is away the browser itself reports that nobody answers; nothing else may be wrong.
+    assert.deepEqual(player.complaints.filter((complaint) => !AWAY.test(complaint)), []);
+  });
+}
+
+test("a link to a room that is gone leads to another one", LIMIT, async () => {
+  const player = await open({ path: "?room=ZZZZZZ" });
+  await player.playing();
+  await player.fly();
+});
+
+test("the page fits a wide and a narrow screen, and fingers can steer", LIMIT, async () => {
+  const wide = await open(WIDE);
+  await wide.playing();
+  await wide.page.click("#stress-rotating");
+  await wide.notice("100 turning rocks are spawned.");
+  const narrow = await open(NARROW);
+  const { own } = await narrow.playing();
+  const thrust = await narrow.page.locator('[data-control="thrust"]').boundingBox();
+  await narrow.page.mouse.move(thrust.x + thrust.width / 2, thrust.y + thrust.height / 2);
+  await narrow.page.mouse.down();
+  await narrow.until("the ship moves", (state) => distance(state.own, own) > 15);
+  await meetFor(wide, narrow);
+  await wide.hold("KeyW", "Space");
+  await wide.until("shots fly", (state) => state.shots > 1);
+  await wide.page.screenshot({ path: `${SCREENSHOTS}sandbox-wide.png` });
+  await narrow.page.screenshot({ path: `${SCREENSHOTS}sandbox-narrow.png` });
+  await narrow.page.mouse.up();
+  for (const player of [wide, narrow]) {
+    assert.ok((await player.overflow()) <= 0, "nothing sticks out to the side");
+  }
+  assertNoComplaints(wide, narrow);
+});
+
+/** Brings the ships together for the picture. */
+async function meetFor(first, second) {
+  await second.page.mouse.up();
+  await meet(first, second);
+  await second.page.locator('[data-control="thrust"]').hover();
+  await second.page.mouse.down();
+}

@@ -1,0 +1,50 @@
+// What the tests of a page stand on: a server, a browser, and visitors who are gone after each test.
+import { mkdir } from "node:fs/promises";
+import assert from "node:assert/strict";
+import { after, afterEach, before } from "node:test";
+import { fileURLToPath } from "node:url";
+import { Server } from "./server.mjs";
+import { Visitor, launch } from "./visitor.mjs";
+
+export const SCREENSHOTS = fileURLToPath(new URL("../../screenshots/", import.meta.url));
+
+/** A test that takes longer than this hangs. */
+export const LIMIT = { timeout: 400_000 };
+
+export const WIDE = { viewport: { width: 1600, height: 1000 } };
+export const NARROW = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true };
+
+/** Sets a stage up for all tests of a file; with `hasFreshRooms`, each test finds a server without rooms. */
+export function setStage(kind = Visitor, { hasFreshRooms = false } = {}) {
+  const stage = { server: undefined, browser: undefined, open };
+  let visitors = [];
+
+  async function open(path, { url = stage.server.url, in: where = stage.browser, as = kind, ...options } = {}) {
+    const visitor = await as.open(where, `${url}${path}`, options);
+    visitors.push(visitor);
+    return visitor;
+  }
+
+  before(async () => {
+    await mkdir(SCREENSHOTS, { recursive: true });
+    stage.server = await Server.start();
+    stage.browser = await launch();
+  });
+  after(async () => {
+    await stage.browser?.close();
+    await stage.server?.remove();
+  });
+  afterEach(async () => {
+    await Promise.all(visitors.map((visitor) => visitor.close().catch(() => undefined)));
+    visitors = [];
+    if (!hasFreshRooms) return;
+    await stage.server.kill();
+    await stage.server.startAgain();
+  });
+  return stage;
+}
+
+/** Nothing was refused by the policy, nothing failed, nothing was warned of. */
+export function assertNoComplaints(...visitors) {
+  for (const visitor of visitors) assert.deepEqual(visitor.complaints, []);
+}

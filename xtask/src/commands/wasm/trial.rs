@@ -1,0 +1,72 @@
+//! The trials of games' rules: the same hash in the browser's machine as natively.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::{PROFILE, TARGET, Toolchain};
+use crate::failure::{Failure, Outcome};
+use crate::process;
+use crate::project::Project;
+
+/// The games whose rules have an example `<game>-trial`, and a test that pins its hash.
+const GAMES: &[&str] = &["arena", "outpost"];
+
+/// The script that runs one in Node.
+const SCRIPT: &str = "games/outpost/trial.mjs";
+
+/// What the tests of the rules use, too.
+const SEED: &str = "20260101";
+const TICKS: &str = "10000";
+
+/// Builds every trial and runs it.
+pub fn run_all(project: &Project, toolchain: Toolchain) -> Outcome {
+    let mut build = toolchain.build(project);
+    build.args(["--profile", PROFILE]);
+    for game in GAMES {
+        build.args(["--package", &format!("aether-{game}-rules"), "--example", &format!("{game}-trial")]);
+    }
+    process::run(&mut build)?;
+    let examples = toolchain.folder(project).join(TARGET).join(PROFILE).join("examples");
+    for game in GAMES {
+        let module = built(&examples, game)?;
+        let hash = pinned(&project.root, game)?;
+        let mut node = Command::new("node");
+        node.current_dir(&project.root).arg(SCRIPT).arg(module);
+        process::run(node.args([&format!("{game}_trial"), SEED, TICKS, &hash]))?;
+    }
+    Ok(())
+}
+
+/// Cargo writes a library of an example by either name, depending on its version.
+fn built(examples: &Path, game: &str) -> Result<std::path::PathBuf, Failure> {
+    let names = [format!("{game}_trial.wasm"), format!("{game}-trial.wasm")];
+    let found = names.iter().map(|name| examples.join(name)).find(|path| path.is_file());
+    found.ok_or_else(|| Failure::new(format!("the trial of {game} is not in {}", examples.display())))
+}
+
+/// The hash that the native test insists on, as sixteen digits.
+fn pinned(root: &Path, game: &str) -> Result<String, Failure> {
+    let path = root.join(format!("games/{game}/rules/tests/trial.rs"));
+    let source =
+        std::fs::read_to_string(&path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    hash_in(&source).ok_or_else(|| Failure::new(format!("{} has no line `const HASH: u64 = 0x…;`", path.display())))
+}
+
+fn hash_in(source: &str) -> Option<String> {
+    let (_, rest) = source.split_once("const HASH: u64 = 0x")?;
+    let (digits, _) = rest.split_once(';')?;
+    let digits = digits.replace('_', "");
+    (digits.len() == 16).then_some(digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pinned_hash_is_read_from_the_test() {
+        let source = "/// What it is.\nconst HASH: u64 = 0x0123_4567_89ab_cdef;\n";
+        assert_eq!(hash_in(source).as_deref(), Some("0123456789abcdef"));
+        assert_eq!(hash_in("const HASH: u64 = 7;"), None);
+    }
+}
