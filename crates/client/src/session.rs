@@ -119,6 +119,14 @@ impl Session {
 
     /// The server did not let the client in: what to say instead, if there is something.
     pub fn refused(&mut self, notice: &ErrorNotice, now: Duration) -> Option<Hello> {
+        match notice.code {
+            // They pass, and the token is still good.
+            ErrorCode::Unavailable | ErrorCode::Internal | ErrorCode::RateLimited | ErrorCode::Unknown => {
+                self.lost(now);
+                return None;
+            }
+            _ => self.resume_token = None,
+        }
         if self.is_resuming && notice.code == ErrorCode::ResumeRefused {
             self.phase = Phase::Connecting;
             return Some(self.hello());
@@ -127,13 +135,7 @@ impl Session {
             self.last_room = None;
             return Some(self.hello());
         }
-        match notice.code {
-            // They pass.
-            ErrorCode::Unavailable | ErrorCode::Internal | ErrorCode::RateLimited | ErrorCode::Unknown => {
-                self.lost(now);
-            }
-            _ => self.close(Ended::AtTheDoor(notice.clone())),
-        }
+        self.close(Ended::AtTheDoor(notice.clone()));
         None
     }
 
@@ -166,10 +168,11 @@ impl Session {
         self.resume_token = None;
     }
 
-    /// A resume token is good once: if the connection is lost before the answer, it must not be shown again.
+    /// A resume token is shown until the server answers it. It is good once, but whoever lost the connection before the
+    /// answer has no other, and the server takes it again from someone it has not heard from since.
     fn hello(&mut self) -> Hello {
         let schema_hash = Some(self.schema);
-        let resume_token = self.resume_token.take();
+        let resume_token = self.resume_token.clone();
         self.is_resuming = resume_token.is_some();
         if self.is_resuming {
             return Hello { resume_token, schema_hash, ..Hello::default() };

@@ -66,6 +66,8 @@ pub struct Running {
     webtransport_task: Option<JoinHandle<()>>,
     close_webtransport: Arc<Notify>,
     stopping: Arc<AtomicBool>,
+    /// The thread that puts rooms away.
+    putting_away: Option<std::thread::JoinHandle<()>>,
 }
 
 /// Why a server did not start.
@@ -144,14 +146,7 @@ impl Running {
         let bridge = Arc::new(Bridge::new(Arc::clone(&services), server.take_calls(), &registry));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let scheduler = Scheduler::new(config.tick_threads(cores), Arc::new(SystemClock(Instant::now())));
-        let settings = RoomsSettings {
-            rooms_max: config.rooms.max,
-            empty: Duration::from_secs(config.rooms.empty_seconds.into()),
-            // On one's own machine everyone has the same address.
-            per_address_max: if config.is_public() { ROOMS_PER_ADDRESS_MAX } else { u32::MAX },
-            recordings,
-            keep: keep_settings(&config),
-        };
+        let settings = rooms_settings(&config, recordings);
         let rooms = Arc::new(Rooms::new(server.configured(&config, &registry)?, scheduler, settings, (bridge, node)));
         let sessions = Arc::new(Sessions::new(Arc::clone(services.sessions.revocations())));
         let door = Arc::new(Door {
@@ -188,6 +183,7 @@ impl Running {
             webtransport_task: None,
             close_webtransport: Arc::default(),
             stopping: Arc::default(),
+            putting_away: None,
         };
         running.serve_http(&config, &door, http_listener, admin_listener)?;
         if let Some((server, certificates, _)) = transport {
@@ -311,8 +307,9 @@ impl Running {
                 rooms.put_away(Duration::from_millis(200));
             }
         };
-        if let Err(error) = std::thread::Builder::new().name("rooms".into()).spawn(put_away) {
-            error!(%error, "rooms that end are not taken off the list");
+        match std::thread::Builder::new().name("rooms".into()).spawn(put_away) {
+            Ok(thread) => self.putting_away = Some(thread),
+            Err(error) => error!(%error, "rooms that end are not taken off the list"),
         }
     }
 
@@ -366,6 +363,10 @@ impl Running {
             task.abort();
             // Waited for, so that the addresses are free when this returns.
             let _ = task.await;
+        }
+        if let Some(thread) = self.putting_away.take() {
+            // It holds the rooms, and these the store, which is only closed when nobody holds it.
+            let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
         if let Err(error) = self.services.sessions.flush().await {
             warn!(%error, "the last of the session history was not written");
@@ -430,6 +431,17 @@ fn connection_settings(config: &Config) -> ConnectionSettings {
         message_bytes_max: connections.message_bytes_max,
         rate: Rate { per_second: connections.messages_per_second, burst: connections.messages_burst },
         write_stall: seconds(connections.write_stall_seconds),
+    }
+}
+
+fn rooms_settings(config: &Config, recordings: Option<PathBuf>) -> RoomsSettings {
+    RoomsSettings {
+        rooms_max: config.rooms.max,
+        empty: Duration::from_secs(config.rooms.empty_seconds.into()),
+        // On one's own machine everyone has the same address.
+        per_address_max: if config.is_public() { ROOMS_PER_ADDRESS_MAX } else { u32::MAX },
+        recordings,
+        keep: keep_settings(config),
     }
 }
 

@@ -116,7 +116,7 @@ async fn after_a_signal_clients_are_told_and_nothing_is_left_behind() {
     let mut left: Vec<_> =
         serving.data_dir.read_dir().expect("it is there").map(|entry| entry.expect("listed").file_name()).collect();
     left.sort();
-    assert_eq!(left, ["aether.db", "aether.db.lock", "keys"], "the database is one file again");
+    assert_eq!(left, ["aether.db", "aether.db.lock", "keys", "node"], "the database is one file again");
     let keys =
         serving.data_dir.join("keys").read_dir().expect("it is there").map(|entry| entry.expect("listed").path());
     let keys: Vec<PathBuf> = keys.collect();

@@ -94,15 +94,19 @@ fn joined() -> Client<Sandbox> {
 }
 
 #[test]
-fn a_resume_token_is_shown_once() {
+fn a_resume_token_is_shown_until_it_is_answered() {
     let mut client = joined();
     client.disconnected(Duration::ZERO);
-    client.connected(Link::Ordered, Duration::ZERO);
-    assert_eq!(hello(&mut client).resume_token, Some(Token::new("first")));
-    // The answer never came. To show the token again would look like theft.
-    client.disconnected(Duration::ZERO);
-    assert_eq!(*client.phase(), Phase::Connecting);
-    client.connected(Link::Ordered, Duration::ZERO);
+    // Once the answer never comes, once the server cannot tell for now, and once the token is too old.
+    for answer in [None, Some(ErrorCode::Unavailable), Some(ErrorCode::ResumeRefused)] {
+        assert_eq!(*client.phase(), Phase::Resuming);
+        client.connected(Link::Ordered, Duration::ZERO);
+        assert_eq!(hello(&mut client).resume_token, Some(Token::new("first")));
+        match answer {
+            Some(code) => client.receive(refusal(code), Duration::ZERO),
+            None => client.disconnected(Duration::ZERO),
+        }
+    }
     let again = hello(&mut client);
     let same_room = Some(RoomSelector::Id(room()));
     assert_eq!((again.resume_token, again.token, again.room), (None, login().token, same_room));

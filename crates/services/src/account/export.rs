@@ -21,12 +21,13 @@ const FORMAT: u32 = 1;
 enum Kind {
     Text,
     Number,
+    Flag,
     Id,
     /// JSON that is kept as text.
     Json,
 }
 
-use Kind::{Id, Json, Number, Text};
+use Kind::{Flag, Id, Json, Number, Text};
 
 /// A table, the column that names the owner, the order, and the columns that are written.
 struct Section {
@@ -64,7 +65,7 @@ const ACCOUNT: Section = Section {
 };
 
 /// All else. Codes are left out: they are hashes of what was sent to the user.
-const SECTIONS: [Section; 11] = [
+const SECTIONS: [Section; 12] = [
     Section {
         table: "user_devices",
         owner: "user_id",
@@ -96,6 +97,21 @@ const SECTIONS: [Section; 11] = [
         ],
     },
     Section {
+        // Without the hashes of the tokens by which one comes back.
+        table: "room_players",
+        owner: "user_id",
+        order: "room, player",
+        columns: &[
+            ("room", Text),
+            ("player", Number),
+            ("session", Id),
+            ("name", Text),
+            ("role", Text),
+            ("issued_at", Number),
+            ("heard", Flag),
+        ],
+    },
+    Section {
         table: "room_visits",
         owner: "user_id",
         order: "joined_at, id",
@@ -104,6 +120,8 @@ const SECTIONS: [Section; 11] = [
             ("session", Id),
             ("room", Text),
             ("room_type", Text),
+            ("player", Number),
+            ("node", Text),
             ("joined_at", Number),
             ("left_at", Number),
             ("reason", Text),
@@ -255,6 +273,7 @@ impl Kind {
         Ok(match self {
             Text => json!(row.get::<Option<String>>(index)?),
             Number => json!(row.get::<Option<i64>>(index)?),
+            Flag => json!(row.get::<Option<bool>>(index)?),
             Id => json!(row.get::<Option<Uuid>>(index)?),
             Json => {
                 let text = row.get::<Option<String>>(index)?.unwrap_or_default();

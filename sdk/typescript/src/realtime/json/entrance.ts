@@ -70,6 +70,11 @@ export class Entrance {
 
   /** The server did not let the player in: what to say instead, if there is something. */
   refused(code: RoomCode, text: string, nowMs: number): Hello | undefined {
+    if (PASSING_CODES.includes(code)) {
+      this.lost(nowMs);
+      return undefined;
+    }
+    this.resumeToken = undefined;
     if (this.isResuming && code === "resume_refused") {
       this.phase = "connecting";
       return this.hello();
@@ -78,8 +83,7 @@ export class Entrance {
       this.lastRoom = undefined;
       return this.hello();
     }
-    if (PASSING_CODES.includes(code)) this.lost(nowMs);
-    else this.finish({ reason: code, text });
+    this.finish({ reason: code, text });
     return undefined;
   }
 
@@ -110,10 +114,10 @@ export class Entrance {
     this.resumeToken = undefined;
   }
 
-  /** A resume token is good once: if the connection is lost before the answer, it must not be shown again. */
+  /** A resume token is shown until the server answers it. It is good once, but whoever lost the connection before the
+   * answer has no other, and the server takes it again from someone it has not heard from since. */
   private hello(): Hello {
     const { resumeToken, token } = this;
-    this.resumeToken = undefined;
     this.isResuming = resumeToken !== undefined;
     if (resumeToken !== undefined) return { resumeToken };
     const room = this.lastRoom === undefined ? this.room : { id: this.lastRoom };
