@@ -149,7 +149,7 @@ test("whatever the server says, the room goes on", async () => {
   assert.equal(room.phase, "joined");
 });
 
-test("a lost connection is resumed, as the same player, with a token that is shown once", async () => {
+test("a lost connection is resumed, as the same player, with a token that is shown until it is answered", async () => {
   const network = new Network();
   const room = await network.joined();
   room.setInput({ thrust: true });
