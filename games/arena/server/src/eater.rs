@@ -13,6 +13,8 @@ pub struct Eater {
     pub account: String,
     pub name: String,
     pub hue: u8,
+    /// Set once the player has chosen a colour since joining; it then counts more than the stored one.
+    pub is_painted: bool,
     /// Where it wants to go, and whether it wants to split.
     pub steer: Steer,
     /// Whether the split that it wants is still to be done.
@@ -39,6 +41,7 @@ impl Eater {
             account,
             name,
             hue,
+            is_painted: false,
             steer: Steer::default(),
             splits: false,
             blobs: Vec::new(),

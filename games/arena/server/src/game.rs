@@ -115,6 +115,11 @@ impl Game for Arena {
         let paint = message.read::<Paint>().ok_or_else(unknown)?;
         let unreadable = |error| Refusal::new(ErrorCode::BadValue, format!("the message cannot be read: {error}"));
         self.paint(room, player.0, paint.map_err(unreadable)?.hue);
+        if let Some(eater) = self.eaters.get_mut(&player.0) {
+            eater.is_painted = true;
+        }
+        // At once, because a page that is loaded anew may read it before the player it was has left.
+        self.save_profile(room, player.0);
         Ok(())
     }
 
@@ -147,7 +152,11 @@ impl Game for Arena {
         };
         if let (Some(profile), Some(eater)) = (profile, self.eaters.get_mut(&number)) {
             eater.best_before = Some(profile.best);
-            self.paint(room, number, profile.hue);
+            if eater.is_painted {
+                self.save_profile(room, number);
+            } else {
+                self.paint(room, number, profile.hue);
+            }
         }
     }
 
@@ -433,10 +442,21 @@ impl Arena {
         if eater.best > eater.best_before.unwrap_or(0) {
             room.request(profile::submit(&eater.account, eater.best));
         }
-        // Without having read what was kept before, writing could only lose it.
-        if eater.best_before.is_some() {
-            room.request(Profile { hue: eater.hue, best: eater.best_ever() }.save(&eater.account));
+        request_save(room, eater);
+    }
+
+    /// Writes the profile of a player.
+    fn save_profile(&self, room: &mut Context<'_>, number: u32) {
+        if let Some(eater) = self.eaters.get(&number) {
+            request_save(room, eater);
         }
+    }
+}
+
+/// Writes a profile, if the stored one was read: without that, writing could only lose it.
+fn request_save(room: &mut Context<'_>, eater: &Eater) {
+    if !eater.account.is_empty() && eater.best_before.is_some() {
+        room.request(Profile { hue: eater.hue, best: eater.best_ever() }.save(&eater.account));
     }
 }
 

@@ -44,14 +44,51 @@ fn a_profile_is_read_on_joining_and_written_on_leaving() {
         _ => None,
     });
     assert!(score.is_some_and(|score| score >= i64::from(best)), "{made:?}");
-    let written = made.iter().find_map(|request| match request {
+    let written = written_profiles(&made);
+    let last = written.last().expect("it is written");
+    assert_eq!((last.hue, i64::from(last.best)), (90, score.unwrap_or(0)));
+}
+
+/// The profiles of `ann` that requests write, in their order.
+fn written_profiles(made: &[Request]) -> Vec<Profile> {
+    let written = made.iter().filter_map(|request| match request {
         Request::Write { owner, collection, value, .. } if collection == COLLECTION && owner == "ann" => {
             Profile::from_bytes(value)
         }
         _ => None,
     });
-    let written = written.expect("it is written");
-    assert_eq!((written.hue, i64::from(written.best)), (90, score.unwrap_or(0)));
+    written.collect()
+}
+
+#[test]
+fn a_chosen_colour_is_written_at_once() {
+    let mut stage = stage(0);
+    let ann = join(&mut stage, "ann", Link::Ordered, Conditions::PERFECT);
+    stage.tick(3);
+    let read = requests(&stage).iter().find(|(_, request)| *request == Profile::load("ann")).expect("it is read").0;
+    stage.room().handle().answer(read, Answer::Value(None)).expect("the mailbox has place");
+    stage.tick(2);
+    stage.say(ann, &Paint { hue: 42 });
+    stage.tick(3);
+    let made: Vec<Request> = requests(&stage).into_iter().map(|(_, request)| request).collect();
+    assert_eq!(written_profiles(&made).iter().map(|profile| profile.hue).collect::<Vec<_>>(), [42], "{made:?}");
+}
+
+#[test]
+fn a_colour_chosen_before_the_stored_one_was_read_counts_and_is_written() {
+    let mut stage = stage(0);
+    let ann = join(&mut stage, "ann", Link::Ordered, Conditions::PERFECT);
+    stage.tick(3);
+    let read = requests(&stage).iter().find(|(_, request)| *request == Profile::load("ann")).expect("it is read").0;
+    stage.say(ann, &Paint { hue: 42 });
+    stage.tick(3);
+    let kept = Profile { hue: 77, best: 25 };
+    stage.room().handle().answer(read, Answer::Value(Some(bytes_of(kept)))).expect("the mailbox has place");
+    stage.tick(3);
+    assert_eq!(all_seen::<Label>(&stage, ann).iter().map(|label| label.hue).collect::<Vec<_>>(), [42]);
+    let made: Vec<Request> = requests(&stage).into_iter().map(|(_, request)| request).collect();
+    let written = written_profiles(&made);
+    assert_eq!(written.iter().map(|profile| (profile.hue, profile.best)).collect::<Vec<_>>(), [(42, 25)], "{made:?}");
 }
 
 #[test]
