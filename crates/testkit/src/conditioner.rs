@@ -188,7 +188,8 @@ impl<P: Clone> Conditioner<P> {
         if is_full && self.delivery == Delivery::Datagrams {
             return None;
         }
-        let time = Duration::from_micros(bytes * 1_000_000 / bytes_per_second.max(1));
+        // Rounded up, because a shorter time would let more through than the bandwidth.
+        let time = Duration::from_micros((bytes * 1_000_000).div_ceil(bytes_per_second.max(1)));
         self.line_free_at = now + wait + time;
         Some(self.line_free_at)
     }
