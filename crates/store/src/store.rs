@@ -19,6 +19,9 @@ use std::time::Duration;
 /// Operations that may wait for a thread. More would wait longer than anyone wants, and take memory meanwhile.
 const WAITING_MAX: usize = 4_096;
 
+/// Time between two looks at the number of handles.
+const HANDLES_CHECK_INTERVAL: Duration = Duration::from_millis(10);
+
 /// Where the data is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Database {
@@ -174,6 +177,21 @@ impl Store {
     pub async fn close(self) {
         // Threads are waited for, which must not hold up the runtime.
         let _ = tokio::task::spawn_blocking(move || drop(self)).await;
+    }
+
+    /// Waits until no other handle is left, at most for this long, and then until all threads have ended. Returns whether
+    /// they have: a handle that is still held keeps them, and with them the files of SQLite beside the database.
+    pub async fn close_within(self, limit: Duration) -> bool {
+        let unused = async {
+            while Arc::strong_count(&self.shared) > 1 {
+                tokio::time::sleep(HANDLES_CHECK_INTERVAL).await;
+            }
+        };
+        if tokio::time::timeout(limit, unused).await.is_err() {
+            return false;
+        }
+        self.close().await;
+        true
     }
 
     /// Starts the threads.

@@ -213,16 +213,20 @@ async fn callers_that_come_at_once_share_a_commit_on_sqlite() {
         crate::make_counters(&store).await;
         let (go_on, gone_on) = mpsc::channel::<()>();
         let gone_on = Mutex::new(gone_on);
+        let (begin, mut begun) = tokio::sync::mpsc::channel(1);
         let held = {
             let store = store.clone();
             tokio::spawn(async move {
                 let operation = store.write(move |_| {
+                    let _ = begin.try_send(());
                     let _ = gone_on.lock().unwrap().recv();
                     Ok::<_, StoreError>(())
                 });
                 operation.await
             })
         };
+        // A caller that came before it would have a commit of its own.
+        begun.recv().await.expect("the writer is held");
         let before = batches(&registry);
         let mut callers = JoinSet::new();
         for id in 0..100 {

@@ -3,6 +3,7 @@
 use aether_metrics::Registry;
 use aether_store::{Settings, Store, StoreError, values};
 use aether_testkit_store::{TestDatabase, databases, file, postgres};
+use std::time::Duration;
 
 /// Those that are still there when they are opened again.
 fn durable() -> impl Iterator<Item = TestDatabase> {
@@ -127,4 +128,18 @@ async fn nobody_else_on_the_machine_can_read_the_file() {
         let path = format!("{}{suffix}", path.display());
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "{path}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_still_held_is_not_closed_until_it_is_let_go() {
+    let database = file();
+    let store = database.open().await;
+    let held = store.clone();
+    assert!(!held.clone().close_within(Duration::from_millis(50)).await, "another handle is there");
+    let letting_go = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        drop(held);
+    });
+    assert!(store.close_within(Duration::from_secs(30)).await, "the other handle was dropped");
+    letting_go.await.unwrap();
 }
