@@ -13,11 +13,14 @@
 //! ```
 
 mod api;
+pub mod durability;
 mod forgery;
 mod http;
+pub mod logins;
 mod player;
 mod process;
 mod raw;
+pub mod seat;
 mod server;
 pub mod workshop;
 
@@ -27,7 +30,7 @@ pub use api::{ApiClient, NoAnswer};
 pub use forgery::Forger;
 pub use http::Answer;
 pub use player::{End, Player};
-pub use process::{Process, command, program};
+pub use process::{Process, command};
 pub use raw::{RawSocket, masked};
 pub use server::{TestServer, unix_seconds, until};
 

@@ -3,30 +3,11 @@
 use crate::DEADLINE;
 use std::fs::File;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
-use std::sync::OnceLock;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
-
-/// The program `aether` as the sources have it now.
-///
-/// # Panics
-/// If it cannot be built.
-pub fn program() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        // A build for tests has the tests in `deps` beside the programs.
-        let tests = std::env::current_exe().expect("a test is a file");
-        let folder = tests.parent().and_then(Path::parent).expect("tests are in a folder of the build");
-        let profile = if folder.ends_with("release") { "release" } else { "dev" };
-        let arguments = ["build", "--quiet", "-p", "aether", "--profile", profile];
-        let built = std::process::Command::new(env!("CARGO")).args(arguments).status();
-        assert!(built.expect("cargo is there").success(), "the program can be built");
-        folder.join("aether")
-    })
-}
 
 /// A program with these arguments, without the settings of whoever runs the tests. It ends with the test.
 #[must_use]

@@ -2,11 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod acknowledgements;
 mod budget;
+mod common;
+mod convergence;
 mod descriptors;
 mod hostile_packets;
 mod interest;

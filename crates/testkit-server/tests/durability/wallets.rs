@@ -1,8 +1,8 @@
 //! Coins that are moved between wallets, each transfer with an id that stands in the ledger.
 
-use crate::Work;
 use aether_server::services::wallet::Wallets;
 use aether_testkit_server::ApiClient;
+use aether_testkit_server::durability::Work;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

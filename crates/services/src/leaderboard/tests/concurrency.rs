@@ -1,6 +1,7 @@
 //! Memory and database agree, whoever writes at the same time.
 
 use super::*;
+use aether_store::Value;
 use std::time::Duration;
 
 /// A small generator, so that each writer has numbers of its own and each run the same.
@@ -24,13 +25,21 @@ async fn ordered_by_memory(place: &Place, board: &str) -> Vec<(Uuid, Score)> {
 
 /// Many records, written past the service.
 async fn fill(place: &Place, records: u128) {
+    // Many rows a statement, because on PostgreSQL each statement is a round trip.
+    const ROWS: usize = 500;
+    let row = |row: usize| format!("('board', 0, ?{}, '', ?{}, 0, 1, 0, 0)", 2 * row + 1, 2 * row + 2);
+    let sql = format!(
+        "INSERT INTO leaderboard_records (leaderboard_id, expiry, owner_id, username, score, subscore, num_score, \
+         created_at, updated_at) VALUES {}",
+        (0..ROWS).map(row).collect::<Vec<_>>().join(", ")
+    );
+    assert_eq!(records % ROWS as u128, 0);
     let filled = place.store.write(move |transaction| {
-        for number in 0..records {
-            transaction.execute(
-                "INSERT INTO leaderboard_records (leaderboard_id, expiry, owner_id, username, score, subscore, \
-                 num_score, created_at, updated_at) VALUES ('board', 0, ?1, '', ?2, 0, 1, 0, 0)",
-                values![owner(number), (number % 1_000) as i64],
-            )?;
+        let numbers: Vec<u128> = (0..records).collect();
+        for chunk in numbers.chunks(ROWS) {
+            let parameters: Vec<Value<'_>> =
+                chunk.iter().flat_map(|&number| [owner(number).into(), ((number % 1_000) as i64).into()]).collect();
+            transaction.execute(&sql, &parameters)?;
         }
         Ok::<_, StoreError>(())
     });

@@ -1,8 +1,0 @@
-//! The book shows code that is compiled.
-
-#[test]
-fn the_page_on_a_first_game_shows_the_example_as_it_is() {
-    let page = include_str!("../../../docs/first-game.md");
-    let example = include_str!("../examples/tag.rs");
-    assert!(page.contains(example), "docs/first-game.md and examples/tag.rs differ; copy the example into the page");
-}

@@ -1,0 +1,13 @@
+//! Tests of the services through their public interface.
+
+mod account;
+mod fixture;
+mod hooks;
+mod objects;
+mod outgoing;
+mod purchase;
+mod rooms;
+mod sessions;
+mod storage;
+mod wallet;
+mod webhooks;

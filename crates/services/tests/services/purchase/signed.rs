@@ -1,0 +1,229 @@
+//! What Apple and Facebook sign, so that nobody has to be asked.
+
+use super::stand_in::outgoing;
+use crate::fixture::{START_MS, World, refusal};
+use aether_services::Code;
+use aether_services::purchase::{
+    Apple, AppleSettings, Environment, FacebookInstant, FacebookInstantSettings, Purchases, Receipt, Shop,
+};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use rcgen::{BasicConstraints, CertificateParams, CustomExtension, IsCa, Issuer, KeyPair};
+use ring::hmac;
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+const RECEIPT_SIGNING: &[u64] = &[1, 2, 840, 113_635, 100, 6, 11, 1];
+const DEVELOPER_RELATIONS: &[u64] = &[1, 2, 840, 113_635, 100, 6, 2, 1];
+
+/// An authority of three certificates, as Apple has it.
+struct Authority {
+    certificates: Vec<Vec<u8>>,
+    key: EcdsaKeyPair,
+}
+
+/// How an authority is made: each way but the first is one in which it must not count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Good,
+    WithoutMark,
+    WithoutAuthorityMark,
+    NotAnAuthority,
+    Expired,
+    SignedByAnother,
+}
+
+impl Authority {
+    fn new(way: Way) -> Authority {
+        let years = |from, until| {
+            let mut parameters = CertificateParams::new(vec![]).expect("it needs no name");
+            parameters.not_before = rcgen::date_time_ymd(from, 1, 1);
+            parameters.not_after = rcgen::date_time_ymd(until, 1, 1);
+            parameters
+        };
+        let mark = |oid: &[u64]| vec![CustomExtension::from_oid_content(oid, vec![5, 0])];
+        let is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let (root_key, middle_key, key) = (generate(), generate(), generate());
+        let mut root = years(2014, 2039);
+        root.is_ca = is_ca;
+        let root_certificate = root.self_signed(&root_key).expect("it can be signed");
+        let mut middle = years(2020, 2035);
+        middle.is_ca = if way == Way::NotAnAuthority { IsCa::ExplicitNoCa } else { is_ca };
+        middle.custom_extensions = if way == Way::WithoutAuthorityMark { vec![] } else { mark(DEVELOPER_RELATIONS) };
+        let middle_certificate = middle.signed_by(&middle_key, &Issuer::new(root, root_key)).expect("it can be signed");
+        let mut signer = if way == Way::Expired { years(2020, 2021) } else { years(2023, 2030) };
+        signer.custom_extensions = if way == Way::WithoutMark { vec![] } else { mark(RECEIPT_SIGNING) };
+        let middle_key = if way == Way::SignedByAnother { generate() } else { middle_key };
+        let signer = signer.signed_by(&key, &Issuer::new(middle, middle_key)).expect("it can be signed");
+        let key =
+            EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, key.serialized_der(), &SystemRandom::new());
+        let certificates = [signer, middle_certificate, root_certificate].map(|one| one.der().to_vec()).to_vec();
+        Authority { certificates, key: key.expect("it is a key") }
+    }
+
+    fn root_hash(&self) -> [u8; 32] {
+        Sha256::digest(&self.certificates[2]).into()
+    }
+
+    fn sign(&self, said: &Value) -> String {
+        let chain: Vec<_> = self.certificates.iter().map(|one| STANDARD.encode(one)).collect();
+        self.sign_with(&json!({ "alg": "ES256", "x5c": chain }), said)
+    }
+
+    fn sign_with(&self, header: &Value, said: &Value) -> String {
+        let encode = |part: &Value| URL_SAFE_NO_PAD.encode(part.to_string());
+        let message = format!("{}.{}", encode(header), encode(said));
+        let signature = self.key.sign(&SystemRandom::new(), message.as_bytes()).expect("it can be signed");
+        format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature))
+    }
+}
+
+fn generate() -> KeyPair {
+    KeyPair::generate().expect("there is chance")
+}
+
+fn transaction() -> Value {
+    json!({
+        "transactionId": "t1", "originalTransactionId": "t0", "bundleId": "com.example.game", "productId": "gems100",
+        "purchaseDate": 1_000, "signedDate": START_MS, "type": "Consumable", "environment": "Sandbox",
+    })
+}
+
+fn apple(world: &World, root_hash: [u8; 32]) -> Purchases {
+    let settings = AppleSettings {
+        root_hashes: vec![root_hash],
+        ..AppleSettings::new(vec!["com.example.game".to_owned()], String::new())
+    };
+    let apple = Apple::new(settings, outgoing(), world.clock.clone());
+    Purchases::new(world.store.clone(), world.clock.clone()).with_provider(apple)
+}
+
+fn receipt(text: String) -> Receipt {
+    Receipt { text, signature: String::new() }
+}
+
+#[tokio::test]
+async fn a_signed_transaction_is_a_purchase_or_a_subscription() {
+    let world = World::new(aether_testkit_store::memory()).await;
+    let (authority, user) = (Authority::new(Way::Good), world.user().await);
+    let purchases = apple(&world, authority.root_hash());
+    let found = purchases.validate(user, Shop::Apple, receipt(authority.sign(&transaction())), true).await;
+    let found = found.expect("it is signed").remove(0).bought;
+    assert_eq!((found.transaction_id.as_str(), found.product_id.as_str()), ("t1", "gems100"));
+    assert_eq!((found.purchased_at, found.environment), (1_000, Environment::Sandbox));
+    let mut subscription = transaction();
+    subscription["expiresDate"] = json!(START_MS + 1);
+    subscription["revocationDate"] = json!(START_MS);
+    let signed = authority.sign(&subscription);
+    let found = purchases.validate_subscription(user, Shop::Apple, receipt(signed.clone()), true).await.unwrap();
+    assert_eq!((found.subscribed.original_transaction_id.as_str(), found.is_active), ("t0", false));
+    assert_eq!(found.subscribed.refunded_at, Some(START_MS));
+    let as_purchase = refusal(purchases.validate(user, Shop::Apple, receipt(signed), true).await);
+    assert_eq!(as_purchase.0, Code::InvalidArgument);
+    let as_subscription = receipt(authority.sign(&transaction()));
+    let refused = refusal(purchases.validate_subscription(user, Shop::Apple, as_subscription, true).await);
+    assert_eq!(refused.0, Code::FailedPrecondition);
+}
+
+#[tokio::test]
+async fn only_certificates_for_receipts_under_the_known_root_count() {
+    let world = World::new(aether_testkit_store::memory()).await;
+    let user = world.user().await;
+    let ways = [Way::WithoutMark, Way::WithoutAuthorityMark, Way::NotAnAuthority, Way::Expired, Way::SignedByAnother];
+    for (number, way) in ways.into_iter().enumerate() {
+        let authority = Authority::new(way);
+        let purchases = apple(&world, authority.root_hash());
+        let refused =
+            refusal(purchases.validate(user, Shop::Apple, receipt(authority.sign(&transaction())), true).await);
+        assert_eq!(refused.0, Code::FailedPrecondition, "way {number}");
+    }
+    let (known, other) = (Authority::new(Way::Good), Authority::new(Way::Good));
+    let purchases = apple(&world, known.root_hash());
+    // A chain of one's own, with the known root put at its end.
+    let mut mixed = Authority { certificates: other.certificates.clone(), key: other.key };
+    mixed.certificates[2] = known.certificates[2].clone();
+    for signed in [mixed.sign(&transaction()), Authority::new(Way::Good).sign(&transaction())] {
+        let refused = refusal(purchases.validate(user, Shop::Apple, receipt(signed), true).await);
+        assert_eq!(refused.0, Code::FailedPrecondition);
+    }
+    let real = AppleSettings::new(vec![], String::new()).root_hashes;
+    assert_eq!(real.len(), 1, "without a word of the operator, Apple's root alone counts");
+}
+
+#[tokio::test]
+async fn a_signed_transaction_that_was_altered_is_refused() {
+    let world = World::new(aether_testkit_store::memory()).await;
+    let (authority, user) = (Authority::new(Way::Good), world.user().await);
+    let purchases = apple(&world, authority.root_hash());
+    let chain: Vec<_> = authority.certificates.iter().map(|one| STANDARD.encode(one)).collect();
+    let signed = authority.sign(&transaction());
+    let (header, rest) = signed.split_once('.').unwrap();
+    let signature = rest.split_once('.').unwrap().1;
+    let mut dearer = transaction();
+    dearer["productId"] = json!("gems100000");
+    let mut foreign = transaction();
+    foreign["bundleId"] = json!("com.example.other");
+    let mut undated = transaction();
+    undated["signedDate"] = Value::Null;
+    let wrong = [
+        format!("{header}.{}.{signature}", URL_SAFE_NO_PAD.encode(dearer.to_string())),
+        format!("{header}.{}.", URL_SAFE_NO_PAD.encode(transaction().to_string())),
+        authority.sign_with(&json!({ "alg": "none", "x5c": chain }), &transaction()),
+        authority.sign_with(&json!({ "alg": "HS256", "x5c": chain }), &transaction()),
+        authority.sign_with(&json!({ "alg": "ES256", "x5c": chain[..2] }), &transaction()),
+        authority.sign_with(&json!({ "alg": "ES256", "x5c": ["", "", ""] }), &transaction()),
+        authority.sign_with(&json!({ "alg": "ES256" }), &transaction()),
+        authority.sign(&foreign),
+        authority.sign(&undated),
+        authority.sign(&json!([])),
+        "a.b.c".to_owned(),
+        "..".to_owned(),
+    ];
+    for wrong in wrong {
+        let refused = refusal(purchases.validate(user, Shop::Apple, receipt(wrong.clone()), true).await);
+        assert!(matches!(refused.0, Code::FailedPrecondition | Code::InvalidArgument), "{wrong}: {refused:?}");
+    }
+}
+
+fn settings(secret: &str) -> FacebookInstantSettings {
+    FacebookInstantSettings { app_secret: secret.to_owned() }
+}
+
+fn facebook(said: &Value, secret: &str) -> Receipt {
+    let said = URL_SAFE_NO_PAD.encode(said.to_string());
+    let signature = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()), said.as_bytes());
+    receipt(format!("{}.{said}", URL_SAFE_NO_PAD.encode(signature)))
+}
+
+#[tokio::test]
+async fn what_facebook_signed_with_the_secret_of_the_game_is_a_purchase() {
+    let world = World::new(aether_testkit_store::memory()).await;
+    let user = world.user().await;
+    let provider = FacebookInstant::new(&settings("secret")).expect("there is a secret");
+    let purchases = Purchases::new(world.store.clone(), world.clock.clone()).with_provider(provider);
+    let said = json!({
+        "algorithm": "HMAC-SHA256", "issued_at": 1_700_000_000, "payment_id": "1", "product_id": "gems100",
+        "purchase_time": 1_600_000_000, "purchase_token": "token1",
+    });
+    let shop = Shop::FacebookInstant;
+    let found = purchases.validate(user, shop, facebook(&said, "secret"), true).await.expect("it is signed").remove(0);
+    assert_eq!((found.bought.transaction_id.as_str(), found.bought.purchased_at), ("token1", 1_600_000_000_000));
+    let mut other = said.clone();
+    other["algorithm"] = json!("none");
+    let altered = receipt(facebook(&said, "secret").text.replace('.', ".e"));
+    for wrong in [
+        facebook(&said, "guess"),
+        facebook(&other, "secret"),
+        facebook(&json!({}), "secret"),
+        altered,
+        receipt("x".to_owned()),
+    ] {
+        let refused = refusal(purchases.validate(user, shop, wrong, true).await);
+        assert!(matches!(refused.0, Code::FailedPrecondition | Code::InvalidArgument), "{refused:?}");
+    }
+    let subscription = purchases.validate_subscription(user, shop, facebook(&said, "secret"), true).await;
+    assert_eq!(refusal(subscription).0, Code::Unimplemented);
+    assert!(FacebookInstant::new(&settings("")).is_err(), "anybody could sign with no secret");
+}

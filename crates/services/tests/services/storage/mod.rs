@@ -1,0 +1,9 @@
+//! Stored objects, on every kind of database.
+
+mod batches;
+mod lists;
+mod permissions;
+mod queries;
+mod quotas;
+mod speed;
+mod versions;

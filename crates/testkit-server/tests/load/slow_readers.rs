@@ -1,0 +1,237 @@
+//! Clients that do not read, and those beside them.
+
+use crate::ALONE;
+use aether_net::websocket::codec::Opcode;
+use aether_server::tokens::Role;
+use aether_testkit_server::{DEADLINE, JSON, PROTOBUF, Player, RawSocket, TRANSPORTS, TestServer, Transport, masked};
+use aether_wire::{
+    ClientMessage, ClientTime, CommandSeq, GameBody, GameMessage, Ping, PlaygroundStress, ServerMessage, Tick,
+};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
+
+/// Bytes that the system of a slow client takes in for it.
+const SLOW_BUFFER_BYTES: u32 = 4_096;
+
+/// How much more memory a few clients that do not read may cost.
+const MEMORY_BYTES_MAX: u64 = 64 << 20;
+
+fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4_096
+}
+
+fn say(number: u32, bytes: usize) -> ClientMessage {
+    let mut payload = vec![0; bytes];
+    payload[..4].copy_from_slice(&number.to_le_bytes());
+    ClientMessage::Game(GameMessage { seq: CommandSeq(0), body: GameBody::Packed { code: 1, payload } })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_never_reads_is_bounded_and_then_closed() {
+    let _alone = ALONE.lock().await;
+    let server = TestServer::start(|config| {
+        config.connections.write_stall_seconds = 1;
+        config.connections.message_bytes_max = 65_536;
+    })
+    .await;
+    for (number, transport) in TRANSPORTS.into_iter().enumerate() {
+        let stalled = server.join(transport, PROTOBUF, &server.hello("relay")).await;
+        let mut reader = server.join(transport, PROTOBUF, &server.hello("relay")).await;
+        let mut speaker = server.join(transport, PROTOBUF, &server.hello("relay")).await;
+        let before = resident_bytes();
+        let (mut said, mut heard) = (0_u32, 0_u32);
+        let mut pace = tokio::time::interval(Duration::from_millis(10));
+        let began = Instant::now();
+        while closed(&server) < number as f64 + 1.0 {
+            assert!(began.elapsed() < DEADLINE, "the one that does not read is closed");
+            pace.tick().await;
+            speaker.send(say(said, 30_000)).await;
+            said += 1;
+            while heard < said {
+                let next = reader
+                    .wait("what was said", |message| match message {
+                        ServerMessage::Event(event) => match event.body {
+                            GameBody::Packed { code: 1, payload } => Some(payload[..4].to_vec()),
+                            _ => None,
+                        },
+                        _ => None,
+                    })
+                    .await;
+                assert_eq!(next, heard.to_le_bytes(), "the others hear all, in order");
+                heard += 1;
+            }
+        }
+        let grown = resident_bytes().saturating_sub(before);
+        println!("{}: closed after {:?}, {} bytes more", transport.name(), began.elapsed(), grown);
+        assert!(grown < MEMORY_BYTES_MAX, "{grown} bytes more");
+        drop(stalled);
+    }
+    server.stop().await;
+}
+
+/// Lets everyone ping for as long as `on` says, and tells what that took.
+async fn measure(players: &mut [Player], on: impl Fn(Duration) -> bool + Sync) -> Vec<Duration> {
+    let began = Instant::now();
+    let on = &on;
+    let mut tasks = Vec::new();
+    for (number, player) in players.iter_mut().enumerate() {
+        tasks.push(async move {
+            let mut trips = Vec::new();
+            let mut pace = tokio::time::interval(Duration::from_millis(50));
+            // Pings of different players do not come together.
+            player.read_for(Duration::from_millis(number as u64 % 50)).await;
+            while on(began.elapsed()) {
+                let sent = Instant::now();
+                let ping = Ping { client_time: ClientTime(trips.len() as u64 + 1), tick: Tick(1) };
+                player.send(ClientMessage::Ping(ping)).await;
+                player.wait("a pong", |message| matches!(message, ServerMessage::Pong(_)).then_some(())).await;
+                trips.push(sent.elapsed());
+                // Until the next ping everything is read, so that no message waits before the pong.
+                while timeout_at(&mut pace, player).await {}
+            }
+            trips
+        });
+    }
+    futures(tasks).await.into_iter().flatten().collect()
+}
+
+/// Reads one message; false when it is time for the next ping.
+async fn timeout_at(pace: &mut tokio::time::Interval, player: &mut Player) -> bool {
+    tokio::select! {
+        _ = pace.tick() => false,
+        message = player.next() => {
+            message.expect("the connection is open");
+            true
+        }
+    }
+}
+
+/// Runs futures of one type together.
+async fn futures<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
+    let mut futures: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
+    std::future::poll_fn(|context| {
+        let mut pending = false;
+        for (future, output) in &mut futures {
+            if output.is_none() {
+                match future.as_mut().poll(context) {
+                    std::task::Poll::Ready(value) => *output = Some(value),
+                    std::task::Poll::Pending => pending = true,
+                }
+            }
+        }
+        if pending { std::task::Poll::Pending } else { std::task::Poll::Ready(()) }
+    })
+    .await;
+    futures.into_iter().filter_map(|(_, output)| output).collect()
+}
+
+async fn slow_socket(server: &TestServer) -> RawSocket {
+    // In words there is more to read, so that who does not is soon behind.
+    let mut socket = RawSocket::open_slow(server, JSON, SLOW_BUFFER_BYTES).await;
+    let mut hello = Vec::new();
+    ClientMessage::Hello(server.hello("sandbox")).encode_json(&mut hello).expect("it can be written");
+    socket.send(&masked(Opcode::Text, &hello)).await;
+    socket
+}
+
+/// Reads until told to stop.
+async fn read_until(socket: &mut RawSocket, stop: &tokio::sync::Notify) {
+    tokio::select! {
+        () = stop.notified() => {}
+        code = socket.close_code() => panic!("it was closed while it read: {code:?}"),
+    }
+}
+
+/// A server with a full room, and what its readers measured.
+struct Crowd {
+    server: TestServer,
+    players: Vec<Player>,
+    trips: Vec<Duration>,
+}
+
+impl Crowd {
+    /// Many who read, and a world in which much moves.
+    async fn gather(readers: usize) -> Crowd {
+        let server = TestServer::start(|config| {
+            config.connections.write_stall_seconds = 1;
+            config.room_mut("sandbox").interest_radius = Some(400.0);
+        })
+        .await;
+        let mut players = Vec::new();
+        for number in 0..readers {
+            let transport = if number % 4 == 0 { Transport::WebTransport } else { Transport::WebSocket };
+            players.push(server.join(transport, PROTOBUF, &server.hello_as(Role::Developer, "sandbox")).await);
+        }
+        let stress = PlaygroundStress { seq: CommandSeq(1), count: 1_000, rotate: true };
+        players[0].send(ClientMessage::PlaygroundStress(stress)).await;
+        assert_eq!(players[0].answer(1).await, None);
+        Crowd { server, players, trips: Vec::new() }
+    }
+
+    fn p99(&mut self) -> Duration {
+        self.trips.sort_unstable();
+        self.trips[self.trips.len() * 99 / 100]
+    }
+}
+
+/// How many were closed because they did not read.
+fn closed(server: &TestServer) -> f64 {
+    server.metric("aether_connections_closed_total", &[("reason", "too_slow")])
+}
+
+/// Two equal crowds play at the same time on the same machine, so that whatever else the machine does meets both. Beside
+/// one of them everybody reads, beside the other one in five does not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fifth_of_the_clients_that_stops_reading_does_not_slow_the_others() {
+    const READERS: usize = 20;
+    const STALLED: usize = 5;
+    const ROUNDS: usize = 3;
+    const NOISE: Duration = Duration::from_millis(3);
+    let _alone = ALONE.lock().await;
+    let (mut control, mut beside) = (Crowd::gather(READERS).await, Crowd::gather(READERS).await);
+    let before = resident_bytes();
+    for round in 1..=ROUNDS {
+        let stop = std::sync::Arc::new(tokio::sync::Notify::new());
+        let mut reading = Vec::new();
+        let mut stalled = Vec::new();
+        for _ in 0..STALLED {
+            let (mut socket, stop) = (slow_socket(&control.server).await, std::sync::Arc::clone(&stop));
+            reading.push(tokio::spawn(async move {
+                read_until(&mut socket, &stop).await;
+            }));
+            stalled.push(slow_socket(&beside.server).await);
+        }
+        let (server, over) = (&beside.server, AtomicBool::new(false));
+        let on = |elapsed| elapsed < Duration::from_millis(1_500) || !over.load(Ordering::Relaxed);
+        let watch = async {
+            // Looking at all metrics takes time, so one looks for all, and not often.
+            let (all, began) = ((round * STALLED) as f64, Instant::now());
+            while closed(server) < all {
+                assert!(began.elapsed() < DEADLINE, "only {} of {all} stalled clients were closed", closed(server));
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+            over.store(true, Ordering::Relaxed);
+        };
+        let (alone, together, ()) =
+            tokio::join!(measure(&mut control.players, on), measure(&mut beside.players, on), watch);
+        control.trips.extend(alone);
+        beside.trips.extend(together);
+        stop.notify_waiters();
+        for task in reading {
+            timeout(DEADLINE, task).await.expect("it stops").expect("it read until then");
+        }
+    }
+    let (alone, together) = (control.p99(), beside.p99());
+    let grown = resident_bytes().saturating_sub(before);
+    println!("p99 without stalled clients {alone:?} ({} pings)", control.trips.len());
+    println!("p99 with {STALLED} of {} stalled {together:?} ({} pings)", READERS + STALLED, beside.trips.len());
+    println!("{grown} bytes more");
+    assert!(together <= alone.mul_f64(1.2) + NOISE, "{together:?} instead of {alone:?}");
+    assert!(grown < MEMORY_BYTES_MAX, "{grown} bytes more");
+    assert_eq!(closed(&beside.server), (ROUNDS * STALLED) as f64, "and nobody else");
+    assert_eq!(closed(&control.server), 0.0, "nobody where everyone reads");
+    control.server.stop().await;
+    beside.server.stop().await;
+}

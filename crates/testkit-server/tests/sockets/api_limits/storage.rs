@@ -1,0 +1,104 @@
+//! Objects of others, and a hundred who want to be first.
+
+use super::servers;
+use aether_testkit_server::{ApiClient, TestServer};
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use tokio::task::JoinSet;
+
+const RACERS: usize = 100;
+
+fn object(value: &Value, version: &str) -> Value {
+    json!({ "objects": [{ "collection": "race", "key": "k", "value": value.to_string(), "version": version }] })
+}
+
+/// A hundred clients of one user who all write on the same condition; the values of those who were told that they won.
+async fn race(server: SocketAddr, token: &str, version: &str) -> Vec<u64> {
+    let mut racers = JoinSet::new();
+    for number in 0..RACERS as u64 {
+        let mut client = ApiClient::new(server);
+        client.authorize(format!("Bearer {token}"));
+        let body = object(&json!({ "winner": number }), version);
+        racers.spawn(async move {
+            assert_eq!(client.get("/v2/account").await.expect("the server answers").status, 200);
+            let answer = client.put("/v2/storage", &body).await.expect("the server answers");
+            if answer.status != 200 {
+                assert_eq!(answer.status, 400, "{}", answer.body);
+                let sentence = "Storage write rejected - version check failed.";
+                assert_eq!(answer.json(), json!({ "code": 3, "message": sentence }));
+            }
+            (answer.status == 200).then_some(number)
+        });
+    }
+    racers.join_all().await.into_iter().flatten().collect()
+}
+
+async fn read(client: &mut ApiClient) -> (u64, String) {
+    let ids = json!({ "object_ids": [{ "collection": "race", "key": "k", "user_id": client.user }] });
+    let answer = client.post("/v2/storage", &ids).await.expect("the server answers").json();
+    let object = &answer["objects"][0];
+    let value: Value = serde_json::from_str(object["value"].as_str().expect("a value")).expect("it is JSON");
+    (value["winner"].as_u64().expect("a number"), object["version"].as_str().expect("a version").to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_hundred_conditional_writes_one_wins() {
+    for (server, database) in servers(|_| {}).await {
+        let mut client = ApiClient::new_user(server.http).await;
+        let token = client.token.clone();
+        let winners = race(server.http, &token, "*").await;
+        assert_eq!(winners.len(), 1, "{}: {winners:?}", database.name);
+        let (winner, version) = read(&mut client).await;
+        assert_eq!(winner, winners[0], "{}", database.name);
+        let winners = race(server.http, &token, &version).await;
+        // Whoever writes what is there already changes no version.
+        let changed: Vec<u64> = winners.into_iter().filter(|other| *other != winner).collect();
+        assert_eq!(changed.len(), 1, "{}: {changed:?}", database.name);
+        assert_eq!(read(&mut client).await.0, changed[0], "{}", database.name);
+        server.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_belongs_to_another_is_neither_read_nor_changed() {
+    for (server, database) in servers(|_| {}).await {
+        let mut ann = ApiClient::new_user(server.http).await;
+        let mut bob = ApiClient::new_user(server.http).await;
+        let written = ann.put("/v2/storage", &object(&json!({ "winner": 1 }), "*")).await.expect("the server answers");
+        assert_eq!(written.status, 200, "{}", written.body);
+        let id = json!({ "collection": "race", "key": "k", "user_id": ann.user });
+        let read_by_bob = bob.post("/v2/storage", &json!({ "object_ids": [id] })).await.expect("the server answers");
+        assert_eq!((read_by_bob.status, read_by_bob.json()), (200, json!({})), "as if it did not exist");
+        for path in
+            [format!("/v2/storage/race?user_id={}&limit=10", ann.user), format!("/v2/storage/race/{}", ann.user)]
+        {
+            let listed = bob.get(&path).await.expect("the server answers");
+            assert_eq!((listed.status, listed.json()), (200, json!({})), "{path}");
+        }
+        // A client cannot name an owner in a write or a removal: what it names is its own.
+        let removed = bob.put("/v2/storage/delete", &json!({ "object_ids": [id] })).await.expect("the server answers");
+        assert_eq!(removed.status, 200, "there was nothing of its own to remove");
+        assert_eq!(read(&mut ann).await.0, 1, "{}", database.name);
+        server.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_may_write_is_refused_even_to_its_owner() {
+    let server = TestServer::start(|_| {}).await;
+    let mut client = ApiClient::new_user(server.http).await;
+    let locked = json!({ "objects": [{
+        "collection": "race", "key": "k", "value": "{\"winner\":1}", "permission_read": 0, "permission_write": 0,
+    }] });
+    assert_eq!(client.put("/v2/storage", &locked).await.expect("the server answers").status, 200);
+    for version in ["", "an old one"] {
+        let answer = client.put("/v2/storage", &object(&json!({ "winner": 2 }), version)).await;
+        let answer = answer.expect("the server answers");
+        assert_eq!((answer.status, answer.json()["code"].as_u64()), (403, Some(7)), "{}", answer.body);
+    }
+    let id = json!({ "object_ids": [{ "collection": "race", "key": "k", "user_id": client.user }] });
+    let removed = client.put("/v2/storage/delete", &id).await.expect("the server answers");
+    assert_eq!(removed.status, 403, "{}", removed.body);
+    assert_eq!(client.post("/v2/storage", &id).await.expect("the server answers").json(), json!({}), "nor read");
+    server.stop().await;
+}

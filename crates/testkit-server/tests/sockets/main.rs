@@ -1,0 +1,15 @@
+//! Tests of a whole server over real sockets.
+
+mod api_limits;
+mod handshake;
+mod native;
+mod openapi;
+mod operations;
+mod pages;
+mod platforms;
+mod play;
+mod relay;
+mod requests;
+mod resume;
+mod rooms;
+mod tokens;

@@ -1,0 +1,148 @@
+//! What rooms ask of the services, and what they are answered.
+
+use aether_bits::{BitReader, Replicate};
+use aether_engine::{Answer, Context, Declaration, Game, Message, Refusal, Request, RoomSettings};
+use aether_replication::{Link, Mirror};
+use aether_server::Server;
+use aether_server::config::{Config, Secret};
+use aether_server::services::leaderboard::Definition;
+use aether_testkit_server::ApiClient;
+use aether_testkit_server::seat::{Seat, account, guest, hello, of_type};
+use aether_wire::{ErrorCode, Event, GameBody, PlayerId, RequestId, ServerMessage};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What the room is to ask, in words; and what it was answered.
+#[derive(Clone, Debug, PartialEq, Replicate)]
+#[replicate(channel = "chat")]
+struct Words {
+    #[replicate(text = 200)]
+    words: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Replicate)]
+struct Nothing {
+    nothing: bool,
+}
+
+/// Asks what it is told to ask.
+#[derive(Default)]
+struct Asker {
+    asked: BTreeMap<RequestId, PlayerId>,
+}
+
+impl Game for Asker {
+    type Input = Nothing;
+
+    fn declare(declaration: Declaration) -> Declaration {
+        declaration.event::<Words>()
+    }
+
+    fn join(&mut self, _room: &mut Context<'_>, _player: PlayerId) {}
+
+    fn input(&mut self, _room: &mut Context<'_>, _player: PlayerId, _input: &Nothing) {}
+
+    fn message(&mut self, room: &mut Context<'_>, player: PlayerId, message: &Message<'_>) -> Result<(), Refusal> {
+        let Some(Ok(Words { words })) = message.read() else {
+            return Err(Refusal::new(ErrorCode::BadValue, "say what to ask"));
+        };
+        let own = room.user(player).unwrap_or_default().to_owned();
+        let (collection, key) = ("asker".to_owned(), "it".to_owned());
+        let request = match words.split_once(' ').unwrap_or((words.as_str(), "")) {
+            ("read", "own") => Request::Read { owner: own, collection, key },
+            ("read", _) => Request::Read { owner: String::new(), collection, key },
+            ("write", value) => Request::Write { owner: own, collection, key, value: value.as_bytes().to_vec() },
+            ("keep", value) => {
+                Request::Write { owner: String::new(), collection, key, value: value.as_bytes().to_vec() }
+            }
+            ("score", score) => {
+                let score = score.parse().map_err(|_| Refusal::new(ErrorCode::BadValue, "that is no score"))?;
+                Request::SubmitScore { board: "asker".to_owned(), user: own, score }
+            }
+            (name, payload) => Request::Call { name: name.to_owned(), payload: payload.as_bytes().to_vec() },
+        };
+        self.asked.insert(room.request(request), player);
+        Ok(())
+    }
+
+    fn tick(&mut self, _room: &mut Context<'_>) {}
+
+    fn answer(&mut self, room: &mut Context<'_>, id: RequestId, answer: &Answer) {
+        let words = match answer {
+            Answer::Done => "done".to_owned(),
+            Answer::Value(None) => "nothing".to_owned(),
+            Answer::Value(Some(value)) => format!("value {}", String::from_utf8_lossy(value)),
+            Answer::Failed(why) => format!("failed {why}"),
+        };
+        if let Some(player) = self.asked.remove(&id) {
+            room.send(player, &Words { words });
+        }
+    }
+}
+
+async fn ask(seat: &mut Seat, words: &str) -> String {
+    seat.command(0, &Words { words: words.to_owned() }).await.expect("it is asked");
+    seat.player
+        .wait("an answer", |message| match message {
+            ServerMessage::Event(Event { body: GameBody::Packed { payload, .. }, .. }) => {
+                Words::read_full(&mut BitReader::new(&payload)).ok().map(|it| it.words)
+            }
+            _ => None,
+        })
+        .await
+}
+
+async fn take(http: SocketAddr, token: aether_wire::Token) -> Seat {
+    let mirror = Mirror::builder().build(Link::Ordered, 1.0 / 40.0);
+    Seat::take(http, &hello(token, of_type("asker")), mirror).await.expect("it is let in")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rooms_read_and_write_for_accounts_and_for_themselves_and_call_what_the_program_adds() {
+    let mut config = Config::default();
+    config.data_dir = std::env::temp_dir().join(format!("aether-asker-{}", uuid::Uuid::new_v4().simple()));
+    config.database.url = Some(Secret::new("memory"));
+    config.http.address = SocketAddr::from(([127, 0, 0, 1], 0));
+    config.http.admin_address = SocketAddr::from(([127, 0, 0, 1], 0));
+    let folder = config.data_dir.clone();
+    let running = Server::new("asker", "1.0.0")
+        .game("asker", RoomSettings::default(), Asker::default)
+        .on_start(async |services| services.leaderboards.create(Definition::new("asker")).await.map(|_| ()))
+        .call("shout", |_, payload| async move { Ok(Some(payload.to_ascii_uppercase())) })
+        .call("panic", |_, _| async move { panic!("it was asked for") })
+        .start(config)
+        .await
+        .expect("it starts");
+    let (token, mut client) = account(running.http).await;
+    let mut ann = take(running.http, token).await;
+    assert_eq!(ask(&mut ann, "read own").await, "nothing");
+    assert_eq!(ask(&mut ann, "write some words").await, "done");
+    assert_eq!(ask(&mut ann, "read own").await, "value some words");
+    assert_eq!(ask(&mut ann, "read").await, "nothing", "what is hers is not the game's");
+    assert_eq!(ask(&mut ann, "keep a secret").await, "done");
+    assert_eq!(ask(&mut ann, "read").await, "value a secret");
+    let path = format!("/v2/storage/asker/{}", client.user);
+    let list = client.get(&path).await.expect("it answers").json();
+    assert_eq!(list["objects"].as_array().map(Vec::len), Some(1), "she sees what is kept of her: {list}");
+    let write = serde_json::json!({ "objects": [{ "collection": "asker", "key": "it", "value": "{}" }] });
+    let refused = client.put("/v2/storage", &write).await.expect("it answers");
+    assert_ne!(refused.status, 200, "and cannot change it");
+    assert_eq!(ask(&mut ann, "score 77").await, "done");
+    let board = format!("/v2/leaderboard/asker?owner_ids={}", client.user);
+    let list = client.get(&board).await.expect("it answers").json();
+    assert_eq!(list["owner_records"][0]["score"], "77");
+    let top = ask(&mut ann, "leaderboard_top asker").await;
+    assert!(top.starts_with("value 77 "), "{top}");
+    assert!(ask(&mut ann, "leaderboard_top none").await.starts_with("failed "));
+    assert_eq!(ask(&mut ann, "shout hello").await, "value HELLO");
+    assert!(ask(&mut ann, "whisper").await.contains("Server::call"));
+    assert!(ask(&mut ann, "panic").await.contains("fault of the server"));
+    let mut ben = take(running.http, guest(running.http).await).await;
+    assert!(ask(&mut ben, "write it").await.starts_with("failed "), "nothing is kept of guests");
+    assert!(ask(&mut ben, "score 1").await.starts_with("failed "));
+    assert_eq!(ask(&mut ben, "read").await, "value a secret");
+    drop((ann, ben, ApiClient::new(running.http)));
+    running.stop(Duration::ZERO).await;
+    let _ = std::fs::remove_dir_all(folder);
+}
