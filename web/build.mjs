@@ -1,4 +1,4 @@
-// Bundles the pages into dist/, from where the server's build takes them in.
+// Bundles the pages into dist/, from where a release build of the program embeds them and other builds read them.
 import { build } from "esbuild";
 import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";

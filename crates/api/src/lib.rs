@@ -1,4 +1,4 @@
-//! The HTTP interface: health, rooms, upgrades to realtime connections, and the first page.
+//! The HTTP interface: health, rooms, upgrades to realtime connections, and pages.
 //!
 //! [`router`] is one function that can be tested without a socket; [`listener`] puts it behind one.
 
@@ -7,6 +7,7 @@ pub mod client;
 mod cors;
 mod encoding;
 mod error;
+mod folder;
 pub mod listener;
 mod origin;
 mod page;
@@ -18,5 +19,6 @@ mod watch;
 
 pub use error::ApiError;
 pub use origin::Origins;
+pub use page::{Asset, PageFile, Pages};
 pub use peer::{Peer, PeerAddress, TrustedProxies, is_local_name, shares_prefix};
 pub use public::{Api, Backend, Guest, RoomFilter, RoomInfo, RoomTypeInfo, ServerInfo, WebTransportInfo, router};

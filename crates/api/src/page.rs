@@ -1,28 +1,125 @@
-//! The pages, built into the program by `build.rs` from what `cargo xtask web` made.
+//! The pages of a server: files that are part of the program, or files in a folder.
 
-/// The pages' files; where the pages were not built, a plain one that says how to.
-const ASSETS: &[Asset] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
+use crate::folder::Folder;
+use axum::body::Bytes;
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-/// One file of the pages.
+/// The page at the root.
+const ROOT: &str = "/index.html";
+
+/// Said by a server that was given no pages.
+const NO_PAGES: &str = "This server has no pages of its own.";
+
+/// Said by a server whose folder of pages has none for the root.
+const NO_ROOT: &str =
+    "The folder of its pages has no index.html. The pages of Aether itself are built by `cargo xtask web`.";
+
+/// One file of pages that are part of the program.
 #[derive(Debug)]
 pub struct Asset {
     /// Its path in an address, with a leading slash.
     pub path: &'static str,
-    /// What it holds.
+    /// Its contents.
     pub bytes: &'static [u8],
-    /// A quoted hash of what it holds, for the `ETag` header.
+    /// A quoted hash of its contents, for the `ETag` header.
     pub etag: &'static str,
 }
 
-impl Asset {
+/// The pages that a server shows beside its interfaces.
+///
+/// A page is at the name of its folder: `/docs` and `/docs/` show `docs/index.html`, and `/` shows `index.html`. Without
+/// that one the root is a plain page, which says that the server is running.
+#[derive(Clone, Debug)]
+pub struct Pages {
+    source: Source,
+    /// Shown at the root if the source has no page for it.
+    plain: Arc<PageFile>,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Embedded(&'static [Asset]),
+    Folder(Arc<Folder>),
+}
+
+impl Pages {
+    /// No pages: the root is a plain page.
+    #[must_use]
+    pub fn none() -> Pages {
+        Pages { source: Source::Embedded(&[]), plain: plain(NO_PAGES) }
+    }
+
+    /// Pages that are part of the program.
+    #[must_use]
+    pub fn embedded(assets: &'static [Asset]) -> Pages {
+        Pages { source: Source::Embedded(assets), plain: plain(NO_PAGES) }
+    }
+
+    /// Pages in a folder, each read when it is asked for: a changed file is shown without a restart. The folder need not
+    /// exist yet.
+    ///
+    /// Names of files and folders are made of ASCII letters, digits and `-`, `_`, `.`, `~`, `+`, `@`; others are not
+    /// found, and neither are names with a leading dot. A symbolic link may lead to other files of the folder, but not out
+    /// of it. A file has at most 32 MiB.
+    #[must_use]
+    pub fn folder(path: PathBuf) -> Pages {
+        Pages { source: Source::Folder(Arc::new(Folder::new(path))), plain: plain(NO_ROOT) }
+    }
+
+    /// Replaces the sentence on the plain page that is shown where there is none for the root.
+    #[must_use]
+    pub fn with_notice(self, notice: &str) -> Pages {
+        Pages { plain: plain(notice), ..self }
+    }
+
+    /// The file at a path of an address, if there is one. Fails if it is there and cannot be read, or is too large.
+    pub async fn find(&self, path: &str) -> io::Result<Option<PageFile>> {
+        let found = match &self.source {
+            Source::Embedded(assets) => find_embedded(assets, path),
+            Source::Folder(folder) => folder.find(path).await?,
+        };
+        let is_root = path == "/" || path == ROOT;
+        Ok(found.or_else(|| is_root.then(|| PageFile::clone(&self.plain))))
+    }
+}
+
+impl Default for Pages {
+    fn default() -> Pages {
+        Pages::none()
+    }
+}
+
+/// A file of the pages, as it is sent.
+#[derive(Clone, Debug)]
+pub struct PageFile {
+    /// Its path in an address, with a leading slash; for a page it ends with `/index.html`.
+    pub path: Cow<'static, str>,
+    /// Its contents.
+    pub bytes: Bytes,
+    /// A quoted hash of its contents, for the `ETag` header.
+    pub etag: Cow<'static, str>,
+}
+
+impl PageFile {
     /// For the `Content-Type` header.
     #[must_use]
     pub fn content_type(&self) -> &'static str {
         match self.path.rsplit_once('.').map(|(_, extension)| extension) {
             Some("html") => "text/html; charset=utf-8",
-            Some("js") => "text/javascript; charset=utf-8",
+            Some("js" | "mjs") => "text/javascript; charset=utf-8",
             Some("css") => "text/css; charset=utf-8",
+            Some("json") => "application/json",
+            Some("txt") => "text/plain; charset=utf-8",
             Some("svg") => "image/svg+xml",
+            Some("png") => "image/png",
+            Some("jpg" | "jpeg") => "image/jpeg",
+            Some("gif") => "image/gif",
+            Some("webp") => "image/webp",
+            Some("ico") => "image/x-icon",
             // A browser compiles WASM while it arrives only if it is called by its name.
             Some("wasm") => "application/wasm",
             _ => "application/octet-stream",
@@ -37,13 +134,42 @@ impl Asset {
     }
 }
 
-/// The file at a path of an address. A page is at the name of its folder, with or without a slash at the end.
-#[must_use]
-pub fn find(path: &str) -> Option<&'static Asset> {
+fn find_embedded(assets: &'static [Asset], path: &str) -> Option<PageFile> {
     let folder = path.starts_with('/').then(|| path.strip_suffix('/').unwrap_or(path));
-    ASSETS
-        .iter()
-        .find(|asset| asset.path == path || folder.is_some() && asset.path.strip_suffix("/index.html") == folder)
+    let is_meant =
+        |asset: &&Asset| asset.path == path || folder.is_some() && asset.path.strip_suffix("/index.html") == folder;
+    let Asset { path, bytes, etag } = assets.iter().find(is_meant)?;
+    Some(PageFile { path: (*path).into(), bytes: Bytes::from_static(bytes), etag: (*etag).into() })
+}
+
+/// A quoted hash of contents, for the `ETag` header.
+pub(crate) fn etag(contents: &[u8]) -> String {
+    let mut hasher = DefaultHasher::new();
+    contents.hash(&mut hasher);
+    format!("\"{:016x}\"", hasher.finish())
+}
+
+/// The page at the root where there is no other. The policy allows no inline style, so it has none.
+fn plain(notice: &str) -> Arc<PageFile> {
+    let notice = notice.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let html = format!(
+        "<!doctype html>
+<html lang=\"en\">
+<head>
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
+<meta name=\"color-scheme\" content=\"dark light\">
+<title>Aether</title>
+</head>
+<body>
+<h1>Aether</h1>
+<p>The server is running. {notice}</p>
+<p><a href=\"/api/server\">Server information</a> · <a href=\"/api/rooms\">Running rooms</a></p>
+</body>
+</html>
+"
+    );
+    Arc::new(PageFile { path: ROOT.into(), etag: etag(html.as_bytes()).into(), bytes: html.into() })
 }
 
 /// The `Content-Security-Policy` that the pages need, and nothing beyond: their own files, WASM that one of those files
@@ -62,84 +188,152 @@ pub fn content_security_policy(web_transport_port: Option<u16>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::folder::tests::TestFolder;
 
-    /// Every page with its path.
-    fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
-        let pages = ASSETS.iter().filter(|asset| asset.path.ends_with(".html"));
-        pages.map(|page| (page.path, std::str::from_utf8(page.bytes).unwrap()))
-    }
+    const ASSETS: &[Asset] = &[
+        Asset { path: "/index.html", bytes: b"<!doctype html>root", etag: "\"1\"" },
+        Asset { path: "/docs/index.html", bytes: b"<!doctype html>docs", etag: "\"2\"" },
+        Asset { path: "/assets/main-HASH.js", bytes: b"export {};", etag: "\"3\"" },
+        Asset { path: "/icon.svg", bytes: b"<svg/>", etag: "\"4\"" },
+    ];
 
-    /// The values of an attribute in a page.
-    fn attribute<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
-        page.split(&format!(" {name}=\"")).skip(1).filter_map(|rest| rest.split('"').next()).collect()
-    }
-
-    #[test]
-    fn the_root_is_a_page_and_is_asked_for_each_time() {
-        let page = find("/").unwrap();
-        assert_eq!(page.content_type(), "text/html; charset=utf-8");
-        assert_eq!(page.cache_control(), "no-cache");
-        assert!(page.bytes.starts_with(b"<!doctype html>"));
-    }
-
-    #[test]
-    fn a_page_is_at_the_name_of_its_folder() {
-        for (path, _) in pages() {
-            let folder = path.strip_suffix("/index.html").unwrap();
-            for address in [path.to_owned(), format!("{folder}/")] {
-                assert_eq!(find(&address).unwrap().path, path);
-            }
-            assert!(folder.is_empty() || find(folder).is_some_and(|page| page.path == path));
-        }
-    }
-
-    #[test]
-    fn every_file_that_a_page_names_is_there_with_its_type() {
-        for (page, html) in pages() {
-            let named = attribute(html, "src").into_iter().chain(attribute(html, "href"));
-            let paths = named.filter_map(|path| path.split('#').next());
-            for path in paths.filter(|path| path.starts_with('/') && !path.starts_with("/api/")) {
-                let asset = find(path).unwrap_or_else(|| panic!("{page} names {path}, which is not there"));
-                assert!(!asset.bytes.is_empty(), "{path}");
-                assert_ne!(asset.content_type(), "application/octet-stream", "{path}");
-            }
-        }
-    }
-
-    #[test]
-    fn names_with_a_hash_are_kept_for_ever_and_no_others() {
+    /// The same files in a folder.
+    fn folder() -> TestFolder {
+        let folder = TestFolder::new();
         for asset in ASSETS {
-            let hashed = asset.path.starts_with("/assets/");
-            assert_eq!(asset.cache_control().contains("immutable"), hashed, "{}", asset.path);
+            folder.write(&asset.path[1..], asset.bytes);
+        }
+        folder
+    }
+
+    /// The same pages in both forms.
+    fn forms() -> (TestFolder, [Pages; 2]) {
+        let folder = folder();
+        let pages = [Pages::embedded(ASSETS), Pages::folder(folder.path.clone())];
+        (folder, pages)
+    }
+
+    async fn found(pages: &Pages, path: &str) -> Option<PageFile> {
+        pages.find(path).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_page_is_at_the_name_of_its_folder() {
+        let (_folder, forms) = forms();
+        let addresses = [
+            ("/", "/index.html"),
+            ("/index.html", "/index.html"),
+            ("/docs", "/docs/index.html"),
+            ("/docs/", "/docs/index.html"),
+            ("/docs/index.html", "/docs/index.html"),
+            ("/icon.svg", "/icon.svg"),
+            ("/assets/main-HASH.js", "/assets/main-HASH.js"),
+        ];
+        for pages in forms {
+            for (address, path) in addresses {
+                let file = found(&pages, address).await.unwrap_or_else(|| panic!("{address} of {pages:?}"));
+                let asset = ASSETS.iter().find(|asset| asset.path == path).unwrap();
+                assert_eq!((&*file.path, &*file.bytes), (path, asset.bytes), "{address} of {pages:?}");
+            }
         }
     }
 
-    #[test]
-    fn etags_are_quoted_and_differ_where_contents_do() {
-        for (index, asset) in ASSETS.iter().enumerate() {
-            assert!(asset.etag.len() > 2 && asset.etag.starts_with('"') && asset.etag.ends_with('"'), "{}", asset.etag);
-            for other in &ASSETS[index + 1..] {
-                assert_eq!(asset.etag == other.etag, asset.bytes == other.bytes, "{} {}", asset.path, other.path);
+    #[tokio::test]
+    async fn other_paths_find_nothing() {
+        let (_folder, forms) = forms();
+        let paths =
+            ["", "index.html", "/missing", "/assets", "/assets/", "//", "///", "//docs", "/docs//", "/icon.svg/"];
+        for pages in forms {
+            for path in paths.into_iter().chain(["/index.html/", "/docs/missing", "/assets//main-HASH.js"]) {
+                assert!(found(&pages, path).await.is_none(), "{path} of {pages:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn both_forms_have_the_same_types_and_are_kept_as_long() {
+        let (_folder, forms) = forms();
+        let expected = [
+            ("/", "text/html; charset=utf-8", "no-cache"),
+            ("/docs", "text/html; charset=utf-8", "no-cache"),
+            ("/assets/main-HASH.js", "text/javascript; charset=utf-8", "public, max-age=31536000, immutable"),
+            ("/icon.svg", "image/svg+xml", "no-cache"),
+        ];
+        for pages in forms {
+            for (path, content_type, cache_control) in expected {
+                let file = found(&pages, path).await.unwrap();
+                assert_eq!((file.content_type(), file.cache_control()), (content_type, cache_control), "{path}");
             }
         }
     }
 
     #[test]
-    fn other_paths_and_ways_out_of_the_folder_find_nothing() {
-        for path in ["", "index.html", "/missing", "/assets", "/assets/", "/../Cargo.toml", "//", "///", "/.built"] {
-            assert!(find(path).is_none(), "{path}");
+    fn extensions_have_their_types() {
+        let content_type = |path: &'static str| {
+            PageFile { path: path.into(), bytes: Bytes::new(), etag: "\"\"".into() }.content_type()
+        };
+        assert_eq!(content_type("/a.wasm"), "application/wasm");
+        assert_eq!(content_type("/a.css"), "text/css; charset=utf-8");
+        assert_eq!(content_type("/a.min.mjs"), "text/javascript; charset=utf-8");
+        assert_eq!(content_type("/a.png"), "image/png");
+        assert_eq!(content_type("/a.JS"), "application/octet-stream");
+        assert_eq!(content_type("/a"), "application/octet-stream");
+    }
+
+    #[tokio::test]
+    async fn etags_are_quoted_and_differ_where_contents_do() {
+        let (folder, [_, pages]) = forms();
+        folder.write("copy.svg", b"<svg/>");
+        let mut files = Vec::new();
+        for path in ["/", "/docs", "/assets/main-HASH.js", "/icon.svg", "/copy.svg"] {
+            files.push(found(&pages, path).await.unwrap());
+        }
+        for (index, file) in files.iter().enumerate() {
+            assert!(file.etag.len() > 2 && file.etag.starts_with('"') && file.etag.ends_with('"'), "{}", file.etag);
+            for other in &files[index + 1..] {
+                assert_eq!(file.etag == other.etag, file.bytes == other.bytes, "{} {}", file.path, other.path);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_changed_file_of_a_folder_is_shown_at_once_with_another_etag() {
+        let (folder, [_, pages]) = forms();
+        let before = found(&pages, "/").await.unwrap();
+        folder.write("index.html", b"<!doctype html>new!");
+        let after = found(&pages, "/").await.unwrap();
+        assert_eq!(&*after.bytes, b"<!doctype html>new!");
+        assert_ne!(before.etag, after.etag);
+    }
+
+    #[tokio::test]
+    async fn without_a_page_for_the_root_a_plain_one_says_why() {
+        let folder = TestFolder::new();
+        let absent = folder.path.join("absent");
+        let expected = [
+            (Pages::default(), "This server has no pages of its own."),
+            (Pages::embedded(&ASSETS[1..]), "This server has no pages of its own."),
+            (Pages::folder(folder.path.clone()), "`cargo xtask web`"),
+            (Pages::folder(absent), "`cargo xtask web`"),
+            (Pages::none().with_notice("Built <later> & well."), "Built &lt;later&gt; &amp; well."),
+        ];
+        for (pages, sentence) in expected {
+            for path in ["/", "/index.html"] {
+                let page = found(&pages, path).await.unwrap();
+                let html = std::str::from_utf8(&page.bytes).unwrap();
+                assert!(html.contains("The server is running.") && html.contains(sentence), "{html}");
+                assert!(html.contains("href=\"/api/server\"") && html.contains("href=\"/api/rooms\""), "{html}");
+                assert_eq!((page.content_type(), page.cache_control()), ("text/html; charset=utf-8", "no-cache"));
+            }
+            assert!(found(&pages, "/missing").await.is_none());
         }
     }
 
     #[test]
-    fn the_pages_do_nothing_that_their_policy_forbids() {
+    fn the_policy_allows_no_inline_script_and_web_transport_by_its_port_alone() {
         let policy = content_security_policy(Some(7350));
         assert!(!policy.contains("'unsafe-"), "{policy}");
         assert!(policy.contains("connect-src 'self' https://*:7350;"), "{policy}");
-        for (page, html) in pages() {
-            assert!(attribute(html, "style").is_empty() && !html.contains("<style"), "{page} has inline style");
-            assert!(!html.contains("<script>") && !html.contains(" onclick="), "{page} has inline script");
-        }
     }
 
     #[test]

@@ -3,12 +3,13 @@
 use crate::client::{self, Desk};
 use crate::error::ApiError;
 use crate::origin::Origins;
+use crate::page::Pages;
 use crate::peer::{Peer, PeerAddress, TrustedProxies, name_of};
 use crate::watch::Watch;
 use crate::{cors, page, realtime, site};
 use aether_metrics::Registry;
 use aether_net::Gateway;
-use axum::extract::{Extension, MatchedPath, Query, Request, State};
+use axum::extract::{Extension, FromRef, MatchedPath, Query, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -146,10 +147,18 @@ pub struct Api {
     pub compression: bool,
     /// The UDP port of WebTransport, if that is on; the page may connect to it.
     pub web_transport_port: Option<u16>,
+    /// The pages at all other addresses.
+    pub pages: Pages,
     /// How long a request may take. Upgrades do not count: they are answered at once.
     pub request_time_max: Duration,
     /// Where requests are counted.
     pub registry: Registry,
+}
+
+impl FromRef<Api> for Pages {
+    fn from_ref(api: &Api) -> Pages {
+        api.pages.clone()
+    }
 }
 
 impl Api {

@@ -1,26 +1,109 @@
 //! Serves the files of the pages.
 
 use crate::error::ApiError;
-use crate::page;
+use crate::page::Pages;
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
+use tracing::warn;
 
 /// The file at an address, or a refusal.
-pub(crate) async fn serve(request: Request) -> Response {
-    let Some(asset) = page::find(request.uri().path()) else {
-        return ApiError::new(StatusCode::NOT_FOUND, "not_found", "There is nothing at this address.").into_response();
+pub(crate) async fn serve(State(pages): State<Pages>, request: Request) -> Response {
+    let file = match pages.find(request.uri().path()).await {
+        Ok(Some(file)) => file,
+        Ok(None) => {
+            let sentence = "There is nothing at this address.";
+            return ApiError::new(StatusCode::NOT_FOUND, "not_found", sentence).into_response();
+        }
+        Err(error) => {
+            warn!(%error, "a file of the pages cannot be read");
+            let sentence = "The file at this address cannot be read.";
+            return ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "unreadable_file", sentence).into_response();
+        }
     };
     let known =
-        request.headers().get(header::IF_NONE_MATCH).is_some_and(|etag| etag.as_bytes() == asset.etag.as_bytes());
-    let mut response = Response::new(if known { Body::empty() } else { Body::from(asset.bytes) });
+        request.headers().get(header::IF_NONE_MATCH).is_some_and(|etag| etag.as_bytes() == file.etag.as_bytes());
+    let (content_type, cache_control) = (file.content_type(), file.cache_control());
+    let mut response = Response::new(if known { Body::empty() } else { Body::from(file.bytes) });
     if known {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     }
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.content_type()));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(asset.cache_control()));
-    headers.insert(header::ETAG, HeaderValue::from_static(asset.etag));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache_control));
+    if let Ok(etag) = HeaderValue::from_str(&file.etag) {
+        headers.insert(header::ETAG, etag);
+    }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::folder::tests::TestFolder;
+    use crate::page::Asset;
+    use axum::Router;
+    use axum::routing::get;
+    use http::Method;
+    use tower::ServiceExt;
+
+    const ASSETS: &[Asset] = &[
+        Asset { path: "/index.html", bytes: b"<!doctype html>", etag: "\"1\"" },
+        Asset { path: "/assets/a.js", bytes: b"export {};", etag: "\"2\"" },
+    ];
+
+    async fn ask(pages: &Pages, method: Method, address: &str, known: Option<&HeaderValue>) -> Response {
+        let router = Router::new().fallback(get(serve)).with_state(pages.clone());
+        let mut request = Request::builder().method(method).uri(address);
+        if let Some(etag) = known {
+            request = request.header(header::IF_NONE_MATCH, etag);
+        }
+        router.oneshot(request.body(Body::empty()).unwrap()).await.unwrap()
+    }
+
+    async fn body(response: Response) -> Vec<u8> {
+        axum::body::to_bytes(response.into_body(), 1_024).await.unwrap().to_vec()
+    }
+
+    #[tokio::test]
+    async fn who_has_the_file_already_is_answered_without_it() {
+        let folder = TestFolder::new();
+        for asset in ASSETS {
+            folder.write(&asset.path[1..], asset.bytes);
+        }
+        for pages in [Pages::embedded(ASSETS), Pages::folder(folder.path.clone())] {
+            for (address, asset) in [("/?query=1", &ASSETS[0]), ("/assets/a.js", &ASSETS[1])] {
+                let full = ask(&pages, Method::GET, address, None).await;
+                assert_eq!(full.status(), StatusCode::OK, "{address}");
+                let headers = full.headers().clone();
+                assert_eq!(body(full).await, asset.bytes, "{address}");
+                let empty = ask(&pages, Method::GET, address, headers.get(header::ETAG)).await;
+                assert_eq!(empty.status(), StatusCode::NOT_MODIFIED, "{address}");
+                for name in [header::ETAG, header::CACHE_CONTROL, header::CONTENT_TYPE] {
+                    assert!(headers.contains_key(&name) && headers.get(&name) == empty.headers().get(&name), "{name}");
+                }
+                assert!(body(empty).await.is_empty(), "{address}");
+                let other = ask(&pages, Method::GET, address, Some(&HeaderValue::from_static("\"other\""))).await;
+                assert_eq!(body(other).await, asset.bytes, "{address}");
+                assert!(body(ask(&pages, Method::HEAD, address, None).await).await.is_empty(), "{address}");
+            }
+            for address in ["/missing", "/../Cargo.toml", "/%2e%2e/Cargo.toml", "/..%5cCargo.toml"] {
+                assert_eq!(ask(&pages, Method::GET, address, None).await.status(), StatusCode::NOT_FOUND, "{address}");
+            }
+            assert_eq!(ask(&pages, Method::POST, "/", None).await.status(), StatusCode::METHOD_NOT_ALLOWED);
+        }
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_file_that_cannot_be_read_is_told_from_one_that_is_not_there() {
+        let folder = TestFolder::new();
+        std::os::unix::fs::symlink("loop.js", folder.path.join("loop.js")).unwrap();
+        let pages = Pages::folder(folder.path.clone());
+        let answer = ask(&pages, Method::GET, "/loop.js", None).await;
+        assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let answer = String::from_utf8(body(answer).await).unwrap();
+        assert!(answer.contains("unreadable_file") && !answer.contains("loop.js"), "{answer}");
+    }
 }

@@ -1,5 +1,7 @@
 //! The `aether` program: a server with the built-in games, and a load tool.
 
+mod pages;
+
 use aether_arena_server::Arena;
 use aether_engine::RoomSettings;
 use aether_load::LoadArguments;
@@ -67,6 +69,7 @@ fn server() -> Server {
         .game(aether_arena_server::NAME, aether_arena_server::settings(), Arena::default)
         .game(aether_outpost_server::NAME, aether_outpost_server::settings(), Outpost::default)
         .relay("relay", RelaySettings::default())
+        .pages(pages::pages())
         .on_start(async |services| {
             for board in [aether_sandbox_server::NAME, aether_arena_server::BOARD] {
                 services.leaderboards.create(Definition::new(board)).await?;

@@ -18,6 +18,7 @@ mod server;
 mod sessions;
 mod telemetry;
 
+pub use aether_api::{Asset, PageFile, Pages};
 pub use aether_services as services;
 pub use aether_services::session::{keys, tokens};
 pub use running::{Running, StartError};

@@ -12,7 +12,7 @@ use crate::server::Server;
 use crate::sessions::Sessions;
 use crate::tokens::Tokens;
 use aether_api::listener::{self, ListenerSettings};
-use aether_api::{Api, Origins, TrustedProxies};
+use aether_api::{Api, Origins, Pages, TrustedProxies};
 use aether_engine::{Clock, Scheduler};
 use aether_metrics::Registry;
 use aether_net::certificate::{CertificateError, Certificates};
@@ -41,6 +41,8 @@ const HTTP_CONNECTIONS_BESIDE: u32 = 32;
 const ROOMS_END: Duration = Duration::from_secs(5);
 /// How long everything of rooms that have ended has to be stored.
 const ROOMS_STORED: Duration = Duration::from_secs(10);
+/// Time for the last holders of the store to let go of it.
+const STORE_CLOSED: Duration = Duration::from_secs(5);
 /// Rooms that one address may have made on a public server; players behind one router share an address.
 const ROOMS_PER_ADDRESS_MAX: u32 = 16;
 /// How often certificates are looked at.
@@ -134,7 +136,7 @@ impl Running {
         recordings: Option<PathBuf>,
     ) -> Result<Running, StartError> {
         let registry = Registry::new();
-        let version = server.version;
+        let (version, pages) = (server.version, std::mem::take(&mut server.pages));
         let tokens = KeyRing::open(&config.data_dir, unix_seconds()).map_err(StartError::Keys)?;
         let tokens = Arc::new(Tokens::new(tokens, &config.tokens.audience));
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
@@ -185,7 +187,7 @@ impl Running {
             stopping: Arc::default(),
             putting_away: None,
         };
-        running.serve_http(&config, &door, http_listener, admin_listener)?;
+        running.serve_http(&config, &door, pages, http_listener, admin_listener)?;
         if let Some((server, certificates, _)) = transport {
             running.serve_webtransport(server, &config);
             running.watch_certificates(certificates);
@@ -202,6 +204,7 @@ impl Running {
         &mut self,
         config: &Config,
         door: &Door,
+        pages: Pages,
         http: TcpListener,
         admin: TcpListener,
     ) -> Result<(), StartError> {
@@ -229,6 +232,7 @@ impl Running {
             compression: config.connections.compression,
             request_time_max: Duration::from_secs(config.http.request_seconds.into()),
             web_transport_port: self.webtransport.map(|address| address.port()),
+            pages,
             registry: self.registry.clone(),
         });
         let header_time_max = Duration::from_secs(config.http.header_seconds.into());
@@ -374,7 +378,13 @@ impl Running {
         if let Err(error) = self.services.rooms.flush_visits().await {
             warn!(%error, "the last of the history of visits was not written");
         }
-        info!(connections = self.connections(), "stopped");
+        let (store, connections) = (self.services.store.clone(), self.connections());
+        drop(self);
+        // Tasks of connections that have just ended may hold it for a moment.
+        if !store.close_within(STORE_CLOSED).await {
+            warn!("a request still holds the database; the next start tidies up its files");
+        }
+        info!(connections, "stopped");
     }
 
     async fn wait_for_no_connections(&self, at_most: Duration) {

@@ -4,6 +4,7 @@ use crate::commands::Command;
 use crate::config::Config;
 use crate::rooms::{Build, Call, Called, GameKind, Registered, RoomKind};
 use crate::running::{Running, StartError};
+use aether_api::Pages;
 use aether_engine::{Game, RoomSettings};
 use aether_metrics::Registry;
 use aether_net::relay::RelaySettings;
@@ -43,6 +44,7 @@ pub struct Server {
     pub(crate) extensions: Extensions,
     set_up: Vec<SetUp>,
     calls: HashMap<String, Call>,
+    pub(crate) pages: Pages,
 }
 
 /// What a game does with the services before anyone comes in.
@@ -67,6 +69,7 @@ impl Server {
             extensions: Extensions::default(),
             set_up: Vec::new(),
             calls: HashMap::new(),
+            pages: Pages::none(),
         }
     }
 
@@ -155,6 +158,19 @@ impl Server {
         let call: Call = Box::new(move |services, payload| -> Called { Box::pin(call(services, payload)) });
         assert!(self.calls.insert(name.clone(), call).is_none(), "there are two calls of the name {name}");
         self
+    }
+
+    /// Shows pages at all addresses that are not the server's own. Without them the root is a plain page, which says that
+    /// the server is running.
+    ///
+    /// ```
+    /// use aether_server::{Pages, Server};
+    ///
+    /// let server = Server::new("coins", "1.0.0").pages(Pages::folder("web".into()));
+    /// ```
+    #[must_use]
+    pub fn pages(self, pages: Pages) -> Server {
+        Server { pages, ..self }
     }
 
     pub(crate) fn take_calls(&mut self) -> HashMap<String, Call> {

@@ -2,6 +2,4 @@
 
 mod account;
 mod bodies;
-#[path = "../storage/desk.rs"]
-mod desk;
 mod rates;

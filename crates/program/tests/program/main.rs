@@ -1,0 +1,9 @@
+//! Tests of the program `aether` as a process of its own, which is started, signalled and killed.
+
+mod durability;
+mod durable_rooms;
+mod lifecycle;
+mod logins;
+mod outage;
+mod pages;
+mod support;
