@@ -38,7 +38,7 @@ const FLOORS: &[(&str, u8)] = &[
 ];
 
 /// Programs and tools that are not games.
-const ROOF: &[&str] = &["aether", "aether-bevy", "aether-load", "aether-testkit-server", "xtask", "xtask-bindgen"];
+const ROOF: &[&str] = &["aether", "aether-bevy", "aether-load", "aether-testkit-server", "xtask"];
 
 /// Neighbours on one floor that are one thing in two packages: a derive has to be its own crate.
 const ONE_PIECE: &[(&str, &str)] = &[("aether-bits", "aether-bits-derive")];
@@ -51,7 +51,6 @@ const OWN_THEIR_PROCESS: &[&str] = &[
     "aether-testkit-server",
     "aether-testkit-store",
     "xtask",
-    "xtask-bindgen",
 ];
 
 const CLIENT: &str = "aether-client";

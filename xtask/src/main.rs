@@ -1,11 +1,16 @@
 //! The menu of project commands, started as `cargo xtask <command>`.
 
+mod builds;
 mod commands;
 mod failure;
+mod fingerprint;
 mod house;
+mod npm;
 mod packages;
 mod process;
 mod project;
+mod report;
+mod runner;
 mod steps;
 mod tidy;
 

@@ -1,20 +1,97 @@
 //! Starting other programs and judging how they ended.
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::failure::{Failure, Outcome};
+use crate::report;
 
 /// How often a program with a deadline is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Shows the command line, runs it with our own terminal, and fails if it fails.
+/// Shows the command line, runs it, and fails if it fails. In a step, each line of its output is labelled.
 pub fn run(command: &mut Command) -> Outcome {
-    println!("$ {}", line(command));
-    let status = command.status().map_err(|error| unstarted(command, error))?;
+    report::say(&format!("$ {}", line(command)));
+    let status = match report::step() {
+        None => command.status().map_err(|error| unstarted(command, error))?,
+        Some(step) => {
+            let mut passed = 0;
+            let status = run_labelled(command, step, |line| {
+                passed += report::passed_tests(line).unwrap_or(0);
+                report::print(Some(step), line);
+            })?;
+            report::add_tests(passed);
+            status
+        }
+    };
     if status.success() { Ok(()) } else { Err(Failure::new(format!("`{}` ended with {status}", line(command)))) }
+}
+
+/// Runs a command that compiles, and counts its time as such.
+pub fn compile(command: &mut Command) -> Outcome {
+    let started = Instant::now();
+    let outcome = run(command);
+    report::add_compiling(started.elapsed());
+    outcome
+}
+
+/// Runs `cargo` with messages in JSON and returns the artifacts it reports. Counts as compiling.
+pub fn compile_artifacts(command: &mut Command) -> Result<Vec<Value>, Failure> {
+    let started = Instant::now();
+    command.arg("--message-format=json-render-diagnostics");
+    report::say(&format!("$ {}", line(command)));
+    let mut messages = Vec::new();
+    let status = run_labelled(command, report::step().unwrap_or_default(), |line| {
+        messages.extend(serde_json::from_str::<Value>(line).ok());
+    })?;
+    report::add_compiling(started.elapsed());
+    if !status.success() {
+        return Err(Failure::new(format!("`{}` ended with {status}", line(command))));
+    }
+    messages.retain(|message| message["reason"] == "compiler-artifact");
+    Ok(messages)
+}
+
+/// Runs a program, hands each line of its standard output to a function, and prints those of its standard error.
+fn run_labelled(
+    command: &mut Command,
+    step: &'static str,
+    mut handle_line: impl FnMut(&str),
+) -> Result<ExitStatus, Failure> {
+    let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().map_err(|error| unstarted(command, error))?;
+    let label = Some(step).filter(|step| !step.is_empty());
+    let errors = child.stderr.take().map(|errors| {
+        thread::spawn(move || {
+            for line in BufReader::new(errors).split(b'\n').map_while(Result::ok) {
+                report::print(label, &String::from_utf8_lossy(&line));
+            }
+        })
+    });
+    if let Some(output) = child.stdout.take() {
+        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+            handle_line(&String::from_utf8_lossy(&line));
+        }
+    }
+    if let Some(errors) = errors {
+        // The thread only copies lines; it ends when the program has closed its standard error.
+        let _ = errors.join();
+    }
+    child.wait().map_err(|error| unstarted(command, error))
+}
+
+/// Gives this thread, and the programs it starts, what processor time the others leave.
+pub fn lower_priority() {
+    // Linux names threads as processes: `/proc/thread-self` points to `<process>/task/<thread>`.
+    let Ok(own) = std::fs::read_link("/proc/thread-self") else { return };
+    let Some(thread) = own.file_name() else { return };
+    // Without it everything works too, only less evenly.
+    let _ = Command::new("renice").args(["-n", "10", "-p"]).arg(thread).stdout(Stdio::null()).status();
 }
 
 /// Runs a program quietly and returns what it wrote to standard output.
@@ -39,8 +116,13 @@ pub fn succeeds(command: &mut Command) -> bool {
 
 /// Runs a program that may hang, on a closed network for example, and ends it at the deadline.
 pub fn run_within(command: &mut Command, limit: Duration) -> Outcome {
-    println!("$ {}", line(command));
+    report::say(&format!("$ {}", line(command)));
     let mut child = command.spawn().map_err(|error| unstarted(command, error))?;
+    wait_within(&mut child, command, limit)
+}
+
+/// Waits for a program, and ends it at the deadline.
+fn wait_within(child: &mut Child, command: &Command, limit: Duration) -> Outcome {
     let started = Instant::now();
     loop {
         let ended = child.try_wait().map_err(|error| unstarted(command, error))?;
@@ -58,6 +140,28 @@ pub fn run_within(command: &mut Command, limit: Duration) -> Outcome {
             None => thread::sleep(POLL_INTERVAL),
         }
     }
+}
+
+/// Runs a program and returns all it wrote, and a failure if it failed or was ended at the deadline.
+pub fn output_within(command: &mut Command, limit: Duration) -> (String, Option<Failure>) {
+    let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = match piped.spawn() {
+        Ok(child) => child,
+        Err(error) => return (String::new(), Some(unstarted(command, error))),
+    };
+    let readers = [child.stdout.take().map(read_all), child.stderr.take().map(read_all)];
+    let ended = wait_within(&mut child, command, limit);
+    let texts = readers.into_iter().flatten().filter_map(|reader| reader.join().ok());
+    (texts.collect::<Vec<String>>().join("\n"), ended.err())
+}
+
+fn read_all(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What was read before an error is still of use.
+        let _ = stream.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
 }
 
 /// Where a program lies on the search path.

@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use crate::builds::Executable;
 use crate::failure::Failure;
 use crate::process;
 
@@ -15,6 +17,8 @@ pub struct Project {
     pub root: PathBuf,
     /// The build folder, which follows `CARGO_TARGET_DIR`.
     pub target: PathBuf,
+    /// Tests and programs that this process has built.
+    pub built: OnceLock<Vec<Executable>>,
 }
 
 impl Project {
@@ -26,7 +30,12 @@ impl Project {
         }
         metadata.args(["metadata", "--format-version=1", "--no-deps"]);
         let metadata = parse(&process::output(&mut metadata)?)?;
-        Ok(Self { root: path_at(&metadata, "workspace_root")?, target: path_at(&metadata, "target_directory")? })
+        Ok(Self::at(path_at(&metadata, "workspace_root")?, path_at(&metadata, "target_directory")?))
+    }
+
+    /// Returns the project with these folders.
+    pub fn at(root: impl Into<PathBuf>, target: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), target: target.into(), built: OnceLock::new() }
     }
 
     /// The cargo that started us, at the project's root.
@@ -44,7 +53,7 @@ impl Project {
 
     /// Manifests of the packages that stand outside the workspace on purpose.
     pub fn excluded_manifests(&self) -> Vec<PathBuf> {
-        let mut folders = vec![self.root.join("fuzz")];
+        let mut folders = vec![self.root.join("fuzz"), self.root.join("xtask/bindgen")];
         folders.extend(subfolders(&self.root.join("peers")));
         folders.extend(subfolders(&self.root.join("examples")));
         folders.into_iter().map(|folder| folder.join("Cargo.toml")).filter(|manifest| manifest.is_file()).collect()

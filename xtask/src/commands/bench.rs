@@ -7,10 +7,12 @@ use std::process::Stdio;
 use lexopt::Arg::{Long, Value};
 
 use super::{Command, browser, text};
+use crate::builds::{self, Executable, Profile};
 use crate::failure::{Failure, Outcome};
 use crate::process;
 use crate::project::Project;
-use crate::steps::Step;
+use crate::report;
+use crate::steps::{Lane, Step};
 
 pub const COMMAND: Command = Command {
     name: "bench",
@@ -21,7 +23,8 @@ Usage: cargo xtask bench [--short] [--peers] [name...]
 
   name      runs only the benchmarks named
   list      shows the names
-  --short   a quick form that shows that they work; its figures mean little
+  --short   a quick form in a development build that shows that they work; its
+            figures mean little
   --peers   also runs bevy_replicon on the same workload, and shows how many
             times more it takes
 
@@ -39,7 +42,8 @@ pub const SHORT_BENCHES: Step = Step {
         let chosen: Vec<&Bench> = BENCHES.iter().filter(|bench| bench.in_test).collect();
         measure(project, &chosen, Options { short: true, peers: false })
     },
-    needed_by_the_rest: false,
+    lane: Lane::Test,
+    after: &["build"],
 };
 
 /// One benchmark.
@@ -81,10 +85,6 @@ const BENCHES: &[Bench] = &[
     network("api"),
     Bench { name: "arena", kind: Kind::Browser, has_peer: false, in_test: false },
 ];
-
-/// The program of the network benchmarks, and the packages it needs: its own and that of the server.
-const NETWORK_PROGRAM: &str = "aether-bench";
-const NETWORK_PACKAGES: [&str; 2] = ["aether-load", "aether"];
 
 /// The folder of the peer, outside the workspace so that the product does not depend on it.
 const PEER: &str = "bevy_replicon";
@@ -153,7 +153,7 @@ fn measure(project: &Project, benches: &[&'static Bench], options: Options) -> O
     let mut broken = Vec::new();
     let mut keep = |name: String, figures: Result<Vec<(String, Figure)>, Failure>| {
         figures.unwrap_or_else(|failure| {
-            println!("{name}: {failure}");
+            report::say(&format!("{name}: {failure}"));
             broken.push(name);
             Vec::new()
         })
@@ -169,26 +169,20 @@ fn measure(project: &Project, benches: &[&'static Bench], options: Options) -> O
             rows.push(Row { name, own, peer });
         }
     }
-    print!("\n{}", table(&rows));
+    report::say(&format!("\n{}", table(&rows)));
     if broken.is_empty() { Ok(()) } else { Err(Failure::new(format!("without a figure: {}", broken.join(", ")))) }
 }
 
 fn own_figures(project: &Project, bench: &Bench, options: Options) -> Result<Vec<(String, Figure)>, Failure> {
+    let profile = if options.short { Profile::Dev } else { Profile::Release };
     let mut command = match bench.kind {
-        Kind::Target { package, target } => {
-            let mut command = project.cargo();
-            command.args(["bench", "--package", package, "--bench", target]);
-            if options.short {
-                command.arg("--");
-            }
-            command
-        }
+        Kind::Target { package, target } => target_program(project, package, target, profile)?,
         Kind::Network => {
-            let mut command = network_program(project)?;
+            let mut command = network_program(project, profile)?;
             command.arg(bench.name);
             command
         }
-        Kind::Browser => browser::bench(project, bench.name)?,
+        Kind::Browser => browser::bench(project, bench.name, profile)?,
     };
     if options.short {
         command.arg("--short");
@@ -196,12 +190,33 @@ fn own_figures(project: &Project, bench: &Bench, options: Options) -> Result<Vec
     figures(&mut command, "", bench.name)
 }
 
+/// Builds the bench target of a package, unless this process has built it with everything else.
+fn target_program(
+    project: &Project,
+    package: &str,
+    target: &str,
+    profile: Profile,
+) -> Result<std::process::Command, Failure> {
+    if profile == Profile::Release {
+        let mut command = project.cargo();
+        command.args(["bench", "--package", package, "--bench", target, "--"]);
+        return Ok(command);
+    }
+    let is_it = |built: &&Executable| built.kind == builds::Kind::Bench && built.target == target;
+    if let Some(built) = project.built.get().into_iter().flatten().find(is_it) {
+        let mut command = std::process::Command::new(&built.path);
+        command.current_dir(&built.folder);
+        return Ok(command);
+    }
+    let mut command = project.cargo();
+    command.args(["bench", "--workspace", "--profile", "dev", "--bench", target, "--"]);
+    Ok(command)
+}
+
 /// Builds the program of the network benchmarks, and the server beside it.
-pub fn network_program(project: &Project) -> Result<std::process::Command, Failure> {
-    let mut build = project.cargo();
-    build.args(["build", "--release"]);
-    process::run(build.args(NETWORK_PACKAGES.iter().flat_map(|package| ["--package", package])))?;
-    Ok(std::process::Command::new(project.target.join("release").join(NETWORK_PROGRAM)))
+pub fn network_program(project: &Project, profile: Profile) -> Result<std::process::Command, Failure> {
+    let folder = builds::programs(project, &[builds::NETWORK_BENCHES, builds::SERVER], profile)?;
+    Ok(std::process::Command::new(folder.join(builds::NETWORK_BENCHES)))
 }
 
 fn peer_figures(project: &Project, bench: &Bench) -> Result<Vec<(String, Figure)>, Failure> {
@@ -217,14 +232,14 @@ fn peer_figures(project: &Project, bench: &Bench) -> Result<Vec<(String, Figure)
 
 /// Runs a benchmark, shows what it prints, and reads the figures from its last lines.
 fn figures(command: &mut std::process::Command, start: &str, name: &str) -> Result<Vec<(String, Figure)>, Failure> {
-    println!("\n$ {}", process::line(command));
+    report::say(&format!("\n$ {}", process::line(command)));
     let unread = |error| Failure::new(format!("its output could not be read: {error}"));
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(unread)?;
     let mut found = Vec::new();
     if let Some(output) = child.stdout.take() {
         for line in BufReader::new(output).lines() {
             let line = line.map_err(unread)?;
-            println!("{line}");
+            report::say(&line);
             found.extend(line.strip_prefix(start).and_then(|line| named_figure(line, name)));
         }
     }

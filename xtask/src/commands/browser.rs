@@ -7,11 +7,13 @@ use std::process;
 use lexopt::Arg::Long;
 
 use super::{Command, web};
+use crate::builds::{self, Profile};
 use crate::failure::{Failure, Outcome};
+use crate::npm;
 use crate::packages::{self, Package};
 use crate::process::{find_program, run};
 use crate::project::Project;
-use crate::steps::Step;
+use crate::steps::{Lane, Step};
 
 pub const COMMAND: Command = Command {
     name: "browser",
@@ -32,16 +34,15 @@ pub const BROWSER: Step = Step {
     name: "browser",
     what: "the pages play, see and come back in a real browser",
     run: |project| test(project, None),
-    needed_by_the_rest: false,
+    lane: Lane::Browse,
+    after: &["setup", "build", "pages"],
 };
-
-/// The package whose program serves the pages.
-const PROGRAM_PACKAGE: &str = "aether";
 
 /// What Chromium is called on different systems.
 const BROWSER_NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-const PACKAGES: &[Package] = &[Package {
+/// The browser.
+pub const PACKAGES: &[Package] = &[Package {
     debian: "chromium",
     purpose: "Chromium, the browser that the pages are tested in",
     present: || browser().is_some(),
@@ -53,19 +54,18 @@ fn run_command(project: &Project, arguments: Vec<OsString>) -> Outcome {
 
 fn test(project: &Project, program: Option<PathBuf>) -> Outcome {
     let chromium = chromium()?;
-    // The pages come first, because the program's build takes them in.
     web::build(project)?;
     let program = self::program(project, program)?;
-    let mut command = process::Command::new("npm");
-    command.current_dir(web::folder(project)).env("AETHER_PROGRAM", program).env("AETHER_CHROMIUM", chromium);
+    let mut command = npm::npm(&web::folder(project));
+    command.env("AETHER_PROGRAM", program).env("AETHER_CHROMIUM", chromium);
     run(command.args(["run", "--silent", "test"]))
 }
 
-/// The benchmark of a page: a script in web/bench, with the server and the browser that it needs.
-pub fn bench(project: &Project, name: &str) -> Result<process::Command, Failure> {
+/// Returns the benchmark of a page: a script in web/bench, with the server and the browser that it needs.
+pub fn bench(project: &Project, name: &str, profile: Profile) -> Result<process::Command, Failure> {
     let chromium = chromium()?;
     web::build(project)?;
-    let program = self::program(project, None)?;
+    let program = builds::programs(project, &[builds::SERVER], profile)?.join(builds::SERVER);
     let mut command = process::Command::new("node");
     command.current_dir(web::folder(project)).env("AETHER_PROGRAM", program).env("AETHER_CHROMIUM", chromium);
     command.arg(format!("bench/{name}.mjs"));
@@ -97,9 +97,7 @@ pub fn program(project: &Project, named: Option<PathBuf>) -> Result<PathBuf, Fai
         // The tests run in another folder than the person who named the file.
         return std::path::absolute(&program).map_err(|error| Failure::new(format!("{}: {error}", program.display())));
     }
-    let mut command = project.cargo();
-    run(command.args(["build", "--release", "--package", PROGRAM_PACKAGE, "--bin", PROGRAM_PACKAGE]))?;
-    Ok(project.target.join("release").join(PROGRAM_PACKAGE))
+    builds::server(project)
 }
 
 fn browser() -> Option<PathBuf> {

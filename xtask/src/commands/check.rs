@@ -6,7 +6,7 @@ use super::{Command, no_arguments, tidy};
 use crate::failure::Outcome;
 use crate::process;
 use crate::project::Project;
-use crate::steps::{self, Step};
+use crate::steps::{self, Lane, Step};
 
 pub const COMMAND: Command = Command {
     name: "check",
@@ -21,11 +21,16 @@ Runs `cargo fmt --check`, clippy with warnings as errors on all targets, and
 
 /// Shows what rustfmt would change.
 pub const FORMAT: Step =
-    Step { name: "format", what: "the sources are as rustfmt leaves them", run: format, needed_by_the_rest: false };
+    Step { name: "format", what: "the sources are as rustfmt leaves them", run: format, lane: Lane::Test, after: &[] };
 
 /// Clippy with warnings as errors.
-pub const LINT: Step =
-    Step { name: "lint", what: "clippy has nothing to say about any target", run: lint, needed_by_the_rest: false };
+pub const LINT: Step = Step {
+    name: "lint",
+    what: "clippy has nothing to say about any target",
+    run: lint,
+    lane: Lane::Compile,
+    after: &[],
+};
 
 fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
     no_arguments(arguments)?;
@@ -44,5 +49,5 @@ fn format(project: &Project) -> Outcome {
 
 fn lint(project: &Project) -> Outcome {
     let mut command = project.cargo();
-    process::run(command.args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
+    process::compile(command.args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
 }

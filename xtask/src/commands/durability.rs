@@ -39,7 +39,7 @@ fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
     let database = postgres::running(project)?;
     let mut command = project.cargo();
     command.envs(database.environment()).env("DURABILITY_ROUNDS", rounds.to_string());
-    command.args(["test", "--package", "aether-testkit-server", "--test", "durability"]);
+    command.args(["test", "--workspace", "--test", "program", "--test", "durability"]);
     // One after the other, with its figures.
-    process::run(command.args(["--", "--nocapture", "--test-threads=1"]))
+    process::run(command.args(["--", "durability::", "wallets_conserve", "--nocapture", "--test-threads=1"]))
 }

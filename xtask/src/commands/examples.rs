@@ -1,33 +1,31 @@
 //! The examples, which stand outside the workspace as a user's own project would.
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::process;
-use crate::project::{Project, subfolders};
-use crate::steps::Step;
+use crate::project::Project;
+use crate::steps::{Lane, Step};
 
-/// Every example is built and tested.
+/// Builds and tests every example.
 pub const EXAMPLES: Step = Step {
     name: "examples",
     what: "programs that use Aether from outside build, start and can be joined",
     run: test,
-    needed_by_the_rest: false,
+    lane: Lane::Compile,
+    after: &[],
 };
 
+/// The workspace of the examples.
+const MANIFEST: &str = "examples/Cargo.toml";
+
 fn test(project: &Project) -> Outcome {
-    let manifests: Vec<_> = subfolders(&project.root.join("examples"))
-        .into_iter()
-        .map(|folder| folder.join("Cargo.toml"))
-        .filter(|manifest| manifest.is_file())
-        .collect();
-    if manifests.is_empty() {
-        return Err(Failure::new("there are no examples in the folder `examples`"));
-    }
-    for manifest in manifests {
-        let mut command = project.cargo();
-        // One build folder for all, so that what the examples share with the workspace is built once.
-        command.env("CARGO_TARGET_DIR", &project.target);
-        command.args(["test", "--manifest-path"]);
-        process::run(command.arg(manifest))?;
-    }
-    Ok(())
+    process::compile(cargo_test(project).arg("--no-run"))?;
+    process::run(&mut cargo_test(project))
+}
+
+fn cargo_test(project: &Project) -> std::process::Command {
+    let mut command = project.cargo();
+    // One build folder for all, so that what the examples share with the workspace is compiled once.
+    command.env("CARGO_TARGET_DIR", &project.target);
+    command.args(["test", "--locked", "--workspace", "--manifest-path"]).arg(project.root.join(MANIFEST));
+    command
 }

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
 
 use lexopt::Arg::{Long, Value};
 use lexopt::ValueExt;
@@ -10,9 +12,10 @@ use lexopt::ValueExt;
 use super::{Command, text};
 use crate::failure::{Failure, Outcome};
 use crate::packages;
-use crate::process::{output, run};
+use crate::process::{compile, output, run};
 use crate::project::{Project, parse};
-use crate::steps::Step;
+use crate::report;
+use crate::steps::{Lane, Step};
 
 pub const COMMAND: Command = Command {
     name: "fuzz",
@@ -37,7 +40,8 @@ pub const SHORT_FUZZ: Step = Step {
     name: "fuzz",
     what: "the decoders withstand hostile bytes for a short while",
     run: |project| fuzz(project, &targets(project)?, SECONDS_IN_TEST),
-    needed_by_the_rest: false,
+    lane: Lane::Compile,
+    after: &["setup"],
 };
 
 /// Long enough to reload what earlier runs found and to try some hundred thousand more.
@@ -54,6 +58,9 @@ const MEMORY_MB_MAX: u32 = 512;
 /// A decoder that needs longer than this for one input has no bound on its time.
 const INPUT_SECONDS_MAX: u32 = 5;
 
+/// The cargo profile of the targets.
+const PROFILE: &str = "fuzz";
+
 /// What stable rustc needs to tell libFuzzer which branches an input took, and what comparisons
 /// it met. `cfg(fuzzing)` is what fuzzers set by custom.
 const COMPILER_FLAGS: &[&str] = &[
@@ -63,7 +70,6 @@ const COMPILER_FLAGS: &[&str] = &[
     "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
     "-Cllvm-args=-sanitizer-coverage-pc-table",
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
-    "-Ccodegen-units=1",
 ];
 
 fn run_command(project: &Project, arguments: Vec<OsString>) -> Outcome {
@@ -107,21 +113,42 @@ fn targets(project: &Project) -> Result<Vec<String>, Failure> {
 
 fn fuzz(project: &Project, targets: &[String], seconds: u64) -> Outcome {
     let programs = build(project, targets)?;
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    report::say(&format!("{} targets, {workers} at a time, {seconds} s each", targets.len()));
+    let queue = Mutex::new(targets.iter());
+    let (sender, receiver) = mpsc::channel();
     let mut broken = Vec::new();
-    for (index, target) in targets.iter().enumerate() {
-        println!("fuzz {target}: {seconds} s, target {} of {}", index + 1, targets.len());
-        if let Err(failure) = fuzz_one(project, target, &programs, seconds) {
-            println!("{failure}");
-            broken.push(target.as_str());
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            let (queue, sender, programs) = (&queue, sender.clone(), &programs);
+            scope.spawn(move || {
+                loop {
+                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let Some(target) = next else { return };
+                    // The receiver outlives the workers.
+                    let _ = sender.send((target, fuzz_one(project, target, programs, seconds)));
+                }
+            });
         }
-    }
+        drop(sender);
+        for (target, outcome) in receiver {
+            match outcome {
+                Ok(progress) => report::say(&format!("{target}: {progress}")),
+                Err(failure) => {
+                    report::say(&failure.to_string());
+                    broken.push(target.as_str());
+                }
+            }
+        }
+    });
     if broken.is_empty() {
         return Ok(());
     }
     Err(Failure::new(format!("broken by their input: {}", broken.join(", "))))
 }
 
-fn fuzz_one(project: &Project, target: &str, programs: &Path, seconds: u64) -> Outcome {
+/// Fuzzes one target and returns how far it came.
+fn fuzz_one(project: &Project, target: &str, programs: &Path, seconds: u64) -> Result<String, Failure> {
     let artifacts = project.root.join("fuzz/artifacts").join(target);
     // What a run finds is kept beside the build, so that the next one starts where it ended.
     let corpus = project.target.join("fuzz-corpus").join(target);
@@ -141,16 +168,13 @@ fn fuzz_one(project: &Project, target: &str, programs: &Path, seconds: u64) -> O
     }
     let ended = command.output();
     let ended = ended.map_err(|error| Failure::new(format!("{target} did not start: {error}")))?;
-    let report = String::from_utf8_lossy(&ended.stderr);
+    let text = String::from_utf8_lossy(&ended.stderr);
     if ended.status.success() {
-        println!("  {}", progress(&report));
-        return Ok(());
+        return Ok(progress(&text));
     }
     // Lines that begin with a number sign only tell how the search went.
-    for line in report.lines().filter(|line| !line.starts_with('#')) {
-        eprintln!("{line}");
-    }
-    Err(Failure::new(broken_text(target, &report)))
+    let told: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    Err(Failure::new(format!("{}\n{}", told.join("\n"), broken_text(target, &text))))
 }
 
 /// Runs a kept input alone.
@@ -174,14 +198,14 @@ fn build(project: &Project, targets: &[String]) -> Result<PathBuf, Failure> {
     let folder = project.target.join("fuzz");
     let mut command = project.cargo();
     // Naming the host as the target keeps these flags away from build scripts and macros.
-    command.args(["build", "--release", "--target", &host, "--manifest-path"]);
+    command.args(["build", "--profile", PROFILE, "--locked", "--target", &host, "--manifest-path"]);
     command.arg(manifest(project));
     for target in targets {
         command.args(["--bin", target]);
     }
     command.env("CARGO_TARGET_DIR", &folder).env("RUSTFLAGS", COMPILER_FLAGS.join(" "));
-    run(&mut command)?;
-    Ok(folder.join(host).join("release"))
+    compile(&mut command)?;
+    Ok(folder.join(host).join(PROFILE))
 }
 
 fn limited(project: &Project, target: &str, programs: &Path) -> process::Command {

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod browser;
 pub mod check;
+pub mod dist;
 pub mod durability;
 pub mod examples;
 pub mod fuzz;
@@ -40,6 +41,7 @@ pub struct Command {
 pub const COMMANDS: &[Command] = &[
     run::COMMAND,
     test::COMMAND,
+    dist::COMMAND,
     check::COMMAND,
     tidy::COMMAND,
     bench::COMMAND,

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use aether_testkit_postgres::{Cluster, REQUIRED_VARIABLE, Trouble, URL_VARIABLE, can_enter, is_installed};
 use lexopt::Arg::Value;
@@ -57,6 +58,21 @@ pub fn running(project: &Project) -> Result<Running, Failure> {
     Ok(Running(cluster))
 }
 
+/// Starts a new, empty cluster that is stopped and removed when it is dropped.
+pub fn temporary() -> Result<Cluster, Failure> {
+    packages::ensure(PACKAGES)?;
+    let mut cluster = Cluster::create(&temporary_folder())?;
+    cluster.start()?;
+    Ok(cluster)
+}
+
+/// Returns a folder that no other call returns: steps of several lanes have clusters of their own at the same time.
+fn temporary_folder() -> PathBuf {
+    static CREATED: AtomicU32 = AtomicU32::new(0);
+    let number = CREATED.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("aether-postgres-{}-{number}", std::process::id()))
+}
+
 fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
     let mut parser = lexopt::Parser::from_args(arguments);
     let word = match parser.next()? {
@@ -96,5 +112,15 @@ fn folder(project: &Project) -> PathBuf {
 impl From<Trouble> for Failure {
     fn from(trouble: Trouble) -> Self {
         Self::new(trouble.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_temporary_clusters_have_different_folders() {
+        assert_ne!(temporary_folder(), temporary_folder());
     }
 }

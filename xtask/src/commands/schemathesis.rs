@@ -9,12 +9,12 @@ use std::process::{Child, Command as Process, Stdio};
 use lexopt::Arg::Long;
 use lexopt::ValueExt;
 
-use super::{Command, browser, postgres, sdk};
+use super::{Command, browser, postgres};
 use crate::failure::{Failure, Outcome};
 use crate::packages::{self, Package};
 use crate::process::{find_program, run, succeeds};
 use crate::project::{Project, parse};
-use crate::steps::Step;
+use crate::steps::{Lane, Step};
 
 pub const COMMAND: Command = Command {
     name: "schemathesis",
@@ -37,7 +37,8 @@ pub const SHORT_SCHEMATHESIS: Step = Step {
     name: "schemathesis",
     what: "no request that can be made from the API's description is a defect, in a short form",
     run: |project| test(project, None, EXAMPLES_IN_TEST, SEED_IN_TEST),
-    needed_by_the_rest: false,
+    lane: Lane::Test,
+    after: &["setup", "build"],
 };
 
 /// Enough for every field of every request to be wrong once.
@@ -85,18 +86,18 @@ fn run_command(project: &Project, arguments: Vec<OsString>) -> Outcome {
 }
 
 fn test(project: &Project, program: Option<PathBuf>, examples: u32, seed: u64) -> Outcome {
-    packages::ensure(PACKAGES)?;
     packages::ensure(postgres::PACKAGES)?;
     let schemathesis = install(project)?;
     let program = browser::program(project, program)?;
     let on_sqlite = ask(&schemathesis, &Server::start(&program, None)?, examples, seed);
-    let database = sdk::new_postgres()?;
+    let database = postgres::temporary()?;
     let on_postgres = ask(&schemathesis, &Server::start(&program, Some(&database.url()))?, examples, seed);
     on_sqlite.and(on_postgres)
 }
 
 /// Where schemathesis is, in its own folder of Python's packages.
-fn install(project: &Project) -> Result<PathBuf, Failure> {
+pub fn install(project: &Project) -> Result<PathBuf, Failure> {
+    packages::ensure(PACKAGES)?;
     let folder = project.target.join("schemathesis");
     let (python, installed) = (folder.join("bin/python"), folder.join("bin/schemathesis"));
     let stamp = folder.join(VERSION);

@@ -1,17 +1,15 @@
 //! Client SDKs from their registries, against the real server on each database.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process;
+use std::path::PathBuf;
 
-use aether_testkit_postgres::Cluster;
-
-use super::{Command, browser, postgres, web};
-use crate::failure::{Failure, Outcome};
+use super::{Command, browser, postgres};
+use crate::failure::Outcome;
+use crate::npm::{self, npm};
 use crate::packages;
 use crate::process::run;
 use crate::project::Project;
-use crate::steps::Step;
+use crate::steps::{Lane, Step};
 
 pub const COMMAND: Command = Command {
     name: "sdk",
@@ -31,7 +29,8 @@ pub const SDK: Step = Step {
     name: "sdk",
     what: "client SDKs work unchanged, on SQLite and on PostgreSQL",
     run: |project| test(project, None),
-    needed_by_the_rest: false,
+    lane: Lane::Browse,
+    after: &["setup", "build"],
 };
 
 /// Where the tests of the SDK for JavaScript lie.
@@ -42,33 +41,19 @@ fn run_command(project: &Project, arguments: Vec<OsString>) -> Outcome {
 }
 
 fn test(project: &Project, program: Option<PathBuf>) -> Outcome {
-    packages::ensure(web::PACKAGES)?;
     packages::ensure(postgres::PACKAGES)?;
+    install(project)?;
     let program = browser::program(project, program)?;
     let folder = project.root.join(NAKAMA_JS);
-    install(&folder)?;
     let on_sqlite = run(npm(&folder).args(["test"]).env("AETHER_PROGRAM", &program));
-    let database = new_postgres()?;
+    let database = postgres::temporary()?;
     let on_postgres =
         run(npm(&folder).args(["test"]).env("AETHER_PROGRAM", &program).env("AETHER_DATABASE_URL", database.url()));
     on_sqlite.and(on_postgres)
 }
 
-/// A PostgreSQL of this run's own, gone when it is dropped: what others left behind is not in the way.
-pub fn new_postgres() -> Result<Cluster, Failure> {
-    let folder = std::env::temp_dir().join(format!("aether-sdk-postgres-{}", std::process::id()));
-    let mut cluster = Cluster::create(&folder)?;
-    cluster.start()?;
-    Ok(cluster)
-}
-
-/// Installs the packages of a folder as its lock file names them. None needs its install script, so none is run.
-pub fn install(folder: &Path) -> Outcome {
-    run(npm(folder).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]))
-}
-
-pub fn npm(folder: &Path) -> process::Command {
-    let mut command = process::Command::new("npm");
-    command.current_dir(folder);
-    command
+/// Installs the SDK.
+pub fn install(project: &Project) -> Outcome {
+    packages::ensure(npm::PACKAGES)?;
+    npm::install(&project.root.join(NAKAMA_JS))
 }

@@ -6,10 +6,11 @@ use lexopt::Arg::Long;
 use lexopt::ValueExt;
 
 use super::Command;
+use crate::builds::{self, Profile};
 use crate::failure::{Failure, Outcome};
 use crate::process;
 use crate::project::Project;
-use crate::steps::Step;
+use crate::steps::{Lane, Step};
 
 pub const COMMAND: Command = Command {
     name: "sim",
@@ -28,8 +29,9 @@ A failing seed is printed; rerun it alone with `--seed`.",
 pub const SIMULATIONS: Step = Step {
     name: "sim",
     what: "a room and its clients agree in spite of a bad network",
-    run: |project| simulate(project, 1, SEEDS_IN_TEST),
-    needed_by_the_rest: false,
+    run: |project| simulate(project, Profile::Dev, 1, SEEDS_IN_TEST),
+    lane: Lane::Test,
+    after: &["build"],
 };
 
 /// Enough seeds to meet every fault of the conditioner, few enough for every test run.
@@ -47,12 +49,11 @@ fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
         }
     }
     let seed = seed.ok_or_else(|| Failure::new("say which one: `cargo xtask sim --seed 1`"))?;
-    simulate(project, seed, count)
+    simulate(project, Profile::Release, seed, count)
 }
 
-fn simulate(project: &Project, seed: u64, count: u64) -> Outcome {
-    let (seed, count) = (seed.to_string(), count.to_string());
-    let mut command = project.cargo();
-    command.args(["run", "--release", "--package", "aether-testkit", "--bin", "sim", "--"]);
-    process::run(command.args(["--seed", &seed, "--count", &count]))
+fn simulate(project: &Project, profile: Profile, seed: u64, count: u64) -> Outcome {
+    let program = builds::programs(project, &[builds::SIMULATION], profile)?.join(builds::SIMULATION);
+    let mut command = std::process::Command::new(program);
+    process::run(command.args(["--seed", &seed.to_string(), "--count", &count.to_string()]))
 }

@@ -6,10 +6,11 @@ use lexopt::Arg::Long;
 use lexopt::ValueExt;
 
 use super::{Command, bench};
+use crate::builds::Profile;
 use crate::failure::{Failure, Outcome};
 use crate::process;
 use crate::project::Project;
-use crate::steps::Step;
+use crate::steps::{Lane, Step};
 
 pub const COMMAND: Command = Command {
     name: "soak",
@@ -31,8 +32,9 @@ room is stuck, or if anything is left after the last bot has gone.",
 pub const SHORT_SOAK: Step = Step {
     name: "soak",
     what: "a server under bots that come and go stays as it was, in a short form",
-    run: |project| soak(project, MINUTES_IN_TEST, None),
-    needed_by_the_rest: false,
+    run: |project| soak(project, Profile::Dev, MINUTES_IN_TEST, None),
+    lane: Lane::Test,
+    after: &["build"],
 };
 
 /// Long enough for every bot to come and go, short enough for every test run.
@@ -49,11 +51,11 @@ fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
         }
     }
     let minutes = minutes.ok_or_else(|| Failure::new("say for how long: `cargo xtask soak --minutes 10`"))?;
-    soak(project, minutes, bots)
+    soak(project, Profile::Release, minutes, bots)
 }
 
-fn soak(project: &Project, minutes: f64, bots: Option<u32>) -> Outcome {
-    let mut command = bench::network_program(project)?;
+fn soak(project: &Project, profile: Profile, minutes: f64, bots: Option<u32>) -> Outcome {
+    let mut command = bench::network_program(project, profile)?;
     command.args(["soak", "--minutes", &minutes.to_string()]);
     if let Some(bots) = bots {
         command.args(["--bots", &bots.to_string()]);

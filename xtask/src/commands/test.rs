@@ -6,13 +6,13 @@ use lexopt::Arg::{Long, Value};
 
 use super::{
     Command, bench, browser, check, examples, fuzz, postgres, schemathesis, sdk, sim, soak, text, tidy, typescript,
-    wasm,
+    wasm, web,
 };
+use crate::builds::{self, Executable, Kind};
 use crate::failure::{Failure, Outcome};
-use crate::packages;
-use crate::process;
 use crate::project::Project;
-use crate::steps::{self, Step};
+use crate::steps::{self, Lane, Step};
+use crate::{npm, packages, process, runner};
 
 pub const COMMAND: Command = Command {
     name: "test",
@@ -25,35 +25,63 @@ Usage: cargo xtask test [--list] [step...]
 
 On Debian or Ubuntu, as root, missing system packages are installed; elsewhere
 what is missing is named and the run stops. Nothing is left out in silence: a
-step that cannot run has failed. All steps run even when one fails; the last
-line counts them.",
+step that cannot run has failed. All steps run even when one fails.
+
+Steps run in three lanes: one compiles with the processor time that the others,
+which run tests and mostly wait, leave over. Lines begin with the name of their step.
+A table at the end shows time, share spent compiling and number of tests of each
+step; the last line counts the steps.",
     run,
 };
 
-/// The steps, in order: cheap ones first, and what others need before them.
+/// The steps, each lane in its order: what others need before them, cheap ones first.
 const STEPS: &[Step] = &[
-    Step { name: "setup", what: "system packages and toolchain parts are there", run: setup, needed_by_the_rest: true },
-    check::FORMAT,
+    Step {
+        name: "build",
+        what: "tests, benchmarks and programs compile",
+        run: builds::build_everything,
+        lane: Lane::Compile,
+        after: &[],
+    },
+    web::PAGES,
     check::LINT,
+    DOCS,
+    wasm::WASM,
+    examples::EXAMPLES,
+    fuzz::SHORT_FUZZ,
+    Step {
+        name: "setup",
+        what: "system packages, parts of the toolchain, packages from npm and PyPI",
+        run: setup,
+        lane: Lane::Test,
+        after: &[],
+    },
+    check::FORMAT,
     tidy::TIDY,
+    schemathesis::SHORT_SCHEMATHESIS,
     Step {
         name: "tests",
-        what: "unit, property and integration tests, and the examples in the documentation",
+        what: "unit, property and integration tests",
         run: tests,
-        needed_by_the_rest: false,
+        lane: Lane::Test,
+        after: &["setup", "build", "pages"],
     },
-    Step { name: "docs", what: "the documentation builds without a warning", run: docs, needed_by_the_rest: false },
-    examples::EXAMPLES,
-    browser::BROWSER,
-    sdk::SDK,
-    typescript::TYPESCRIPT,
-    schemathesis::SHORT_SCHEMATHESIS,
     soak::SHORT_SOAK,
-    wasm::WASM,
-    fuzz::SHORT_FUZZ,
     sim::SIMULATIONS,
     bench::SHORT_BENCHES,
+    sdk::SDK,
+    browser::BROWSER,
+    typescript::TYPESCRIPT,
 ];
+
+/// The documentation and its examples.
+const DOCS: Step = Step {
+    name: "docs",
+    what: "the documentation builds without a warning, and its examples run",
+    run: docs,
+    lane: Lane::Compile,
+    after: &[],
+};
 
 fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
     let mut parser = lexopt::Parser::from_args(arguments);
@@ -84,24 +112,32 @@ fn chosen(names: &[String]) -> Result<Vec<Step>, Failure> {
     Ok(STEPS.iter().filter(wanted).copied().collect())
 }
 
+/// Installs everything from outside that a step needs, while the other lane compiles.
 fn setup(project: &Project) -> Outcome {
-    packages::ensure(packages::FOR_TESTS)?;
-    packages::ensure(postgres::PACKAGES)?;
-    packages::ensure_components(project)
+    for packages in [packages::FOR_TESTS, postgres::PACKAGES, npm::PACKAGES, browser::PACKAGES] {
+        packages::ensure(packages)?;
+    }
+    packages::ensure_components(project)?;
+    wasm::find_toolchain(project, None)?;
+    web::install(project)?;
+    typescript::install(project)?;
+    sdk::install(project)?;
+    schemathesis::install(project).map(|_| ())
 }
 
 fn tests(project: &Project) -> Outcome {
     let database = postgres::running(project)?;
-    let mut command = project.cargo();
-    command.envs(database.environment());
-    // One failing package must not hide the others.
-    process::run(command.args(["test", "--workspace", "--no-fail-fast"]))
+    let built = builds::everything(project)?;
+    let tests: Vec<&Executable> = built.iter().filter(|built| built.kind == Kind::Test).collect();
+    runner::run(project, &tests, &database.environment())
 }
 
 fn docs(project: &Project) -> Outcome {
     let mut command = project.cargo();
     command.env("RUSTDOCFLAGS", "--deny warnings");
-    process::run(command.args(["doc", "--workspace", "--no-deps"]))
+    process::compile(command.args(["doc", "--workspace", "--no-deps"]))?;
+    let mut command = project.cargo();
+    process::compile(command.args(["test", "--workspace", "--doc", "--no-fail-fast"]))
 }
 
 #[cfg(test)]
@@ -113,6 +149,19 @@ mod tests {
         let names: Vec<&str> = chosen(&[]).unwrap().iter().map(|step| step.name).collect();
         let all: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
         assert_eq!(names, all);
+    }
+
+    #[test]
+    fn every_step_can_begin_once_those_before_it_have_ended() {
+        let mut ended: Vec<&str> = Vec::new();
+        while ended.len() < STEPS.len() {
+            let begins = |lane: Lane| {
+                let next = STEPS.iter().find(|step| step.lane == lane && !ended.contains(&step.name));
+                next.filter(|step| step.after.iter().all(|needed| ended.contains(needed))).map(|step| step.name)
+            };
+            let next = Lane::ALL.into_iter().find_map(begins);
+            ended.push(next.unwrap_or_else(|| panic!("after {ended:?} no lane can go on")));
+        }
     }
 
     #[test]

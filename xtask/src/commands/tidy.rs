@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use super::{Command, no_arguments};
 use crate::failure::Outcome;
 use crate::project::Project;
-use crate::steps::Step;
+use crate::steps::{Lane, Step};
 use crate::tidy;
 
 pub const COMMAND: Command = Command {
@@ -22,13 +22,14 @@ Prints one line per broken rule: `path:line: rule: what to do`.
   clocks       time is passed in on floors 0 to 4 and in games' rules
   hashing      no map with a randomly seeded hasher on floors 0 to 4 and in rules
   floats       games' rules take sin, powf and the like from libm
+  locks        examples, fuzz and bindgen have the versions of the main lock file
   length       files aim at 500 lines and end at 800",
     run,
 };
 
 /// The project's own rules.
 pub const TIDY: Step =
-    Step { name: "tidy", what: "the project's own rules hold", run: tidy::check, needed_by_the_rest: false };
+    Step { name: "tidy", what: "the project's own rules hold", run: tidy::check, lane: Lane::Test, after: &[] };
 
 fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
     no_arguments(arguments)?;

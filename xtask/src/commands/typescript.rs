@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::{Command, browser, sdk, wasm, web};
+use super::{Command, browser, wasm};
 use crate::failure::Outcome;
+use crate::npm::{self, npm};
 use crate::packages;
 use crate::process::run;
 use crate::project::Project;
-use crate::steps::Step;
+use crate::steps::{Lane, Step};
 
 pub const COMMAND: Command = Command {
     name: "typescript",
@@ -28,7 +29,8 @@ pub const TYPESCRIPT: Step = Step {
     name: "typescript",
     what: "the SDK for TypeScript works in Node and in a real browser",
     run: |project| test(project, None),
-    needed_by_the_rest: false,
+    lane: Lane::Browse,
+    after: &["setup", "build", "pages"],
 };
 
 const FOLDER: &str = "sdk/typescript";
@@ -38,16 +40,21 @@ fn run_command(project: &Project, arguments: Vec<OsString>) -> Outcome {
 }
 
 fn test(project: &Project, program: Option<PathBuf>) -> Outcome {
-    packages::ensure(web::PACKAGES)?;
+    install(project)?;
     let chromium = browser::chromium()?;
     wasm::modules(project)?;
     let program = browser::program(project, program)?;
     let folder = project.root.join(FOLDER);
-    sdk::install(&folder)?;
     for script in ["check", "build", "test", "test:server", "test:browser"] {
-        let mut npm = sdk::npm(&folder);
+        let mut npm = npm(&folder);
         npm.env("AETHER_PROGRAM", &program).env("AETHER_CHROMIUM", &chromium);
         run(npm.args(["run", "--silent", script]))?;
     }
     Ok(())
+}
+
+/// Installs what builds and tests the SDK.
+pub fn install(project: &Project) -> Outcome {
+    packages::ensure(npm::PACKAGES)?;
+    npm::install(&project.root.join(FOLDER))
 }

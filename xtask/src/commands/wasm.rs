@@ -7,13 +7,14 @@ use std::ffi::OsString;
 
 use lexopt::Arg::Long;
 
-use super::{Command, text, web};
+use super::{Command, text};
 use crate::failure::{Failure, Outcome};
-use crate::packages;
+use crate::fingerprint::{fingerprint, is_stamped, stamp};
 use crate::project::Project;
-use crate::steps::Step;
-use crate::{house, process, tidy};
-use toolchain::{TARGET, Toolchain};
+use crate::steps::{Lane, Step};
+use crate::{house, npm, packages, process, tidy};
+use toolchain::TARGET;
+pub use toolchain::{Toolchain, toolchain as find_toolchain};
 
 pub const COMMAND: Command = Command {
     name: "wasm",
@@ -39,7 +40,8 @@ pub const WASM: Step = Step {
     name: "wasm",
     what: "all that pages run builds for wasm32, and games' rules do there what they do natively",
     run: |project| test(project, None),
-    needed_by_the_rest: false,
+    lane: Lane::Compile,
+    after: &["setup"],
 };
 
 /// A crate that pages load as a module.
@@ -82,41 +84,59 @@ fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
 }
 
 fn test(project: &Project, wanted: Option<Toolchain>) -> Outcome {
-    let toolchain = toolchain::toolchain(project, wanted)?;
+    let toolchain = find_toolchain(project, wanted)?;
+    // Without the profile of what pages load, what this shares with the tests' build is not compiled again.
     let mut command = toolchain.build(project);
-    command.args(["--profile", PROFILE, "--lib"]);
+    command.arg("--lib");
     for package in promised(project)? {
         command.args(["--package", &package]);
     }
-    process::run(&mut command)?;
-    MODULES.iter().try_for_each(|module| make(project, toolchain, module))?;
-    packages::ensure(web::PACKAGES)?;
+    process::compile(&mut command)?;
+    build_modules(project, toolchain)?;
+    make_modules(project, toolchain)?;
+    packages::ensure(npm::PACKAGES)?;
     trial::run_all(project, toolchain)
 }
 
 /// Builds every module that pages load, where it is out of date.
 pub fn modules(project: &Project) -> Outcome {
-    let toolchain = toolchain::toolchain(project, None)?;
-    MODULES.iter().try_for_each(|module| make(project, toolchain, module))
+    let toolchain = find_toolchain(project, None)?;
+    build_modules(project, toolchain)?;
+    make_modules(project, toolchain)
 }
 
-/// Builds one module, where it is out of date: `<name>.js`, `<name>.d.ts` and `<name>_bg.wasm` in its folder, where the
-/// name is the package's with underscores.
-fn make(project: &Project, toolchain: Toolchain, Module { package, folder }: &Module) -> Outcome {
-    let folder = project.root.join(folder);
+/// Compiles the crates of all modules.
+pub fn build_modules(project: &Project, toolchain: Toolchain) -> Outcome {
     let mut build = toolchain.build(project);
-    process::run(build.args(["--profile", PROFILE, "--lib", "--package", package]))?;
-    let name = package.replace('-', "_");
-    let built = toolchain.folder(project).join(TARGET).join(PROFILE);
-    let file = format!("{name}.wasm");
-    let fingerprint = web::fingerprint(&built, &[&file])?;
-    if web::is_stamped(&folder.join(BUILT), &fingerprint) {
-        return Ok(());
+    build.args(["--profile", PROFILE, "--lib"]);
+    process::compile(build.args(MODULES.iter().flat_map(|module| ["--package", module.package])))
+}
+
+/// Makes modules out of the compiled crates, where they are out of date: `<name>.js`, `<name>.d.ts` and `<name>_bg.wasm`
+/// in their folders, where the name is the package's with underscores.
+pub fn make_modules(project: &Project, toolchain: Toolchain) -> Outcome {
+    for Module { package, folder } in MODULES {
+        let folder = project.root.join(folder);
+        let name = package.replace('-', "_");
+        let built = toolchain.folder(project).join(TARGET).join(PROFILE);
+        let file = format!("{name}.wasm");
+        let fingerprint = fingerprint(&built, &[&file])?;
+        if is_stamped(&folder.join(BUILT), &fingerprint) {
+            continue;
+        }
+        process::compile(bindgen(project).arg(built.join(&file)).arg(&folder).arg(&name))?;
+        stamp(&folder.join(BUILT), &fingerprint)?;
     }
-    let mut bindgen = project.cargo();
-    bindgen.args(["run", "--quiet", "--package", "xtask-bindgen", "--"]);
-    process::run(bindgen.arg(built.join(&file)).arg(&folder).arg(&name))?;
-    web::stamp(&folder.join(BUILT), &fingerprint)
+    Ok(())
+}
+
+/// Returns the program that makes a module, which stands outside the workspace.
+fn bindgen(project: &Project) -> std::process::Command {
+    let mut command = project.cargo();
+    command.env("CARGO_TARGET_DIR", &project.target);
+    command.args(["run", "--quiet", "--locked", "--manifest-path"]).arg(project.root.join("xtask/bindgen/Cargo.toml"));
+    command.arg("--");
+    command
 }
 
 /// The packages that promise to build for the browser.

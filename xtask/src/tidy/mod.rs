@@ -2,6 +2,7 @@
 
 mod graph;
 mod hashing;
+mod locks;
 mod source;
 mod text;
 
@@ -11,8 +12,12 @@ use std::path::{Path, PathBuf};
 use crate::failure::{Failure, Outcome};
 use crate::house::{self, Place};
 use crate::project::Project;
+use crate::report;
 
 pub use graph::{Member, members};
+
+/// Lock files of the workspaces that share crates and a build folder with the main one.
+const LOCKS: &[&str] = &["examples/Cargo.lock", "fuzz/Cargo.lock", "xtask/bindgen/Cargo.lock"];
 
 /// One broken rule and how to mend it.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,6 +48,9 @@ pub fn check(project: &Project) -> Outcome {
     let manifest = |path: &str| std::fs::read_to_string(project.root.join(path)).unwrap_or_default();
     let mut findings = graph::check_floors(&members, &manifest);
     findings.extend(graph::check_runtime(&members, &graph::Resolved::read(&metadata)?));
+    for path in LOCKS {
+        findings.extend(locks::check(path, &manifest(path), &manifest("Cargo.lock")));
+    }
     let mut files = 0;
     for member in &members {
         let place = house::place_of(&member.name, &member.folder);
@@ -54,10 +62,10 @@ pub fn check(project: &Project) -> Outcome {
         files += check_sources(project, &folder, &folder, Some(Place::Roof), &mut findings)?;
     }
     for finding in &findings {
-        println!("{finding}");
+        report::say(&finding.to_string());
     }
     let errors = findings.iter().filter(|finding| !finding.warning).count();
-    println!("tidy: {} packages, {files} files, {errors} errors", members.len());
+    report::say(&format!("tidy: {} packages, {files} files, {errors} errors", members.len()));
     if errors == 0 {
         Ok(())
     } else {

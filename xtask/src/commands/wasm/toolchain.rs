@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::packages::{self, Package};
 use crate::process::{find_program, output, run_within};
 use crate::project::Project;
+use crate::report;
 
 /// What browsers run.
 pub const TARGET: &str = "wasm32-unknown-unknown";
@@ -78,7 +79,7 @@ pub fn toolchain(project: &Project, wanted: Option<Toolchain>) -> Result<Toolcha
                  target add {TARGET}` for example"
             )));
         }
-        println!("rustup cannot add {TARGET} here; Debian's packages can do the build instead");
+        report::say(&format!("rustup cannot add {TARGET} here; Debian's packages can do the build instead"));
     }
     packages::ensure(DEBIAN_PACKAGES)?;
     Ok(Toolchain::Debian)
@@ -91,7 +92,7 @@ fn add_target(project: &Project) -> bool {
     match run_within(&mut command, RUSTUP_LIMIT) {
         Ok(()) => has_target(project),
         Err(failure) => {
-            println!("{failure}");
+            report::say(&failure.to_string());
             false
         }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{PROFILE, TARGET, Toolchain};
+use super::{MODULES, PROFILE, TARGET, Toolchain};
 use crate::failure::{Failure, Outcome};
 use crate::process;
 use crate::project::Project;
@@ -21,11 +21,13 @@ const TICKS: &str = "10000";
 /// Builds every trial and runs it.
 pub fn run_all(project: &Project, toolchain: Toolchain) -> Outcome {
     let mut build = toolchain.build(project);
-    build.args(["--profile", PROFILE]);
+    build.args(["--profile", PROFILE, "--lib"]);
+    // With the packages of the modules, because other packages would have other features, and so another build.
+    build.args(MODULES.iter().flat_map(|module| ["--package", module.package]));
     for game in GAMES {
         build.args(["--package", &format!("aether-{game}-rules"), "--example", &format!("{game}-trial")]);
     }
-    process::run(&mut build)?;
+    process::compile(&mut build)?;
     let examples = toolchain.folder(project).join(TARGET).join(PROFILE).join("examples");
     for game in GAMES {
         let module = built(&examples, game)?;

@@ -1,0 +1,28 @@
+//! The program as it is shipped.
+
+use std::ffi::OsString;
+
+use super::{Command, no_arguments, web};
+use crate::builds::{self, Profile};
+use crate::failure::{Failure, Outcome};
+use crate::project::Project;
+
+pub const COMMAND: Command = Command {
+    name: "dist",
+    summary: "Builds the program to ship: optimised, with the pages built in.",
+    help: "
+Usage: cargo xtask dist
+
+Builds the pages, then the program with all optimisation, which takes some minutes,
+and says where it is. It is one file that needs no other.",
+    run,
+};
+
+fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
+    no_arguments(arguments)?;
+    web::build(project)?;
+    let file = builds::programs(project, &[builds::SERVER], Profile::Release)?.join(builds::SERVER);
+    let size = std::fs::metadata(&file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?.len();
+    println!("{} ({} MB)", file.display(), size / 1_000_000);
+    Ok(())
+}
