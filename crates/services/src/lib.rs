@@ -11,6 +11,7 @@ mod declare;
 pub mod event;
 mod hooks;
 pub mod leaderboard;
+pub mod matches;
 pub mod multi_update;
 pub mod outgoing;
 pub mod profile;

@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::event::{Events, Handler};
 use crate::hooks::Hooks;
 use crate::leaderboard::Leaderboards;
+use crate::matches::{Matches, NOT_HOSTED};
 use crate::multi_update::MultiUpdates;
 use crate::outgoing::{self, Outgoing};
 use crate::profile::Profiles;
@@ -19,7 +20,7 @@ use crate::wallet::Wallets;
 use crate::webhook::{self, Webhooks};
 use aether_metrics::Registry;
 use aether_store::Store;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 /// How the services are to be.
 #[derive(Clone, Debug)]
@@ -81,6 +82,8 @@ pub struct Services {
     pub webhooks: Option<Webhooks>,
     /// Makes requests to the outside.
     pub outgoing: Outgoing,
+    /// The host of the rooms, which itself holds the services.
+    matches: OnceLock<Weak<dyn Matches>>,
 }
 
 impl Services {
@@ -121,6 +124,17 @@ impl Services {
             outgoing,
             store,
             clock,
+            matches: OnceLock::new(),
         })
+    }
+
+    /// Sets the host of the matches. Only the first call counts.
+    pub fn host_matches(&self, matches: Weak<dyn Matches>) {
+        let _ = self.matches.set(matches);
+    }
+
+    /// Returns the running matches: to create, find, list, signal and end them.
+    pub fn matches(&self) -> Result<Arc<dyn Matches>, Refusal> {
+        self.matches.get().and_then(Weak::upgrade).ok_or(NOT_HOSTED)
     }
 }

@@ -36,6 +36,16 @@ pub enum Which {
     Code(String),
 }
 
+impl Which {
+    /// Returns the column that names the room, and its value.
+    fn column(&self) -> (&'static str, &str) {
+        match self {
+            Which::Id(id) => ("id", id),
+            Which::Code(code) => ("code", code),
+        }
+    }
+}
+
 /// A room that this server holds now, with everything that is stored of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
@@ -99,6 +109,16 @@ impl Rooms {
         self.store.read(operation).await
     }
 
+    /// Returns the id of a stored room; none if there is no such room.
+    pub async fn find(&self, which: Which) -> Result<Option<String>, Refusal> {
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let (column, text) = which.column();
+            let select = format!("SELECT id FROM rooms WHERE {column} = ?1");
+            Ok(transaction.row(&select, values![text], |row| row.get::<String>(0))?)
+        };
+        self.store.read(operation).await
+    }
+
     /// Takes a room and reads what is stored of it; nothing if there is none. Whoever held it before can no longer write.
     ///
     /// If its server was away for longer than `away_ms_max`, nobody has a place in it any more.
@@ -119,10 +139,7 @@ fn take(
     which: &Which,
     (away_ms_max, at): (i64, i64),
 ) -> Result<Option<(Hold, NewRoom)>, Refusal> {
-    let (column, text) = match which {
-        Which::Id(id) => ("id", id),
-        Which::Code(code) => ("code", code),
-    };
+    let (column, text) = which.column();
     let now = now(transaction);
     let select = format!(
         "SELECT id, code, room_type, wanted_label, epoch, node = ?2 OR lease_until <= {now}, {now} - lease_until
