@@ -31,10 +31,11 @@ const FLOORS: &[(&str, u8)] = &[
     ("aether-services", 5),
     ("aether-net", 5),
     ("aether-client-native", 6),
-    ("aether-script", 6),
-    ("aether-api", 6),
-    ("aether-cluster", 6),
-    ("aether-server", 7),
+    ("aether-rooms", 6),
+    ("aether-script", 7),
+    ("aether-api", 8),
+    ("aether-cluster", 8),
+    ("aether-server", 9),
 ];
 
 /// Programs and tools that are not games.

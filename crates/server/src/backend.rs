@@ -1,16 +1,16 @@
 //! What the HTTP interfaces ask.
 
+use crate::clock::unix_seconds;
 use crate::config::Config;
 use crate::data::Health;
-use crate::lobby::unix_seconds;
-use crate::rooms::Rooms;
-use crate::sessions::Sessions;
 use crate::tokens::{Claims, Role, Tokens};
 use aether_api::admin::Operations;
 use aether_api::{ApiError, Backend, Guest, Peer, RoomFilter, RoomInfo, RoomTypeInfo, ServerInfo, WebTransportInfo};
 use aether_metrics::{Gauge, Registry};
 use aether_net::certificate::Certificates;
 use aether_net::{Bucket, Gateway, Rate, network_of};
+use aether_rooms::{LiveSessions, RoomHost};
+use aether_services::matches::{MatchFilter, MatchInfo};
 use aether_wire::{PROTOCOL_VERSION, RoomId};
 use axum::http::StatusCode;
 use base64::Engine as _;
@@ -32,10 +32,10 @@ const GUEST_NETWORKS_MAX: usize = 10_000;
 
 /// What is behind the HTTP interfaces.
 pub(crate) struct Backstage {
-    rooms: Arc<Rooms>,
+    rooms: Arc<RoomHost>,
     gateway: Arc<Gateway>,
     tokens: Arc<Tokens>,
-    sessions: Arc<Sessions>,
+    sessions: Arc<LiveSessions>,
     registry: Registry,
     web_transport: Option<(Certificates, SocketAddr)>,
     guests: Option<Guests>,
@@ -71,7 +71,7 @@ impl Guests {
 #[derive(Default)]
 struct Watch {
     ticks_seen: HashMap<RoomId, (u32, Instant)>,
-    ticks_by_kind: HashMap<String, u64>,
+    ticks_by_type: HashMap<String, u64>,
     stuck: Option<String>,
 }
 
@@ -79,7 +79,7 @@ impl Backstage {
     pub fn new(
         config: &Config,
         registry: &Registry,
-        (rooms, gateway, tokens, sessions): (&Arc<Rooms>, &Arc<Gateway>, &Arc<Tokens>, &Arc<Sessions>),
+        (rooms, gateway, tokens, sessions): (&Arc<RoomHost>, &Arc<Gateway>, &Arc<Tokens>, &Arc<LiveSessions>),
         web_transport: Option<(Certificates, SocketAddr)>,
         version: &'static str,
     ) -> Backstage {
@@ -119,23 +119,25 @@ impl Backstage {
         self.memory.set(resident_bytes() as f64);
         self.open_sessions.set(self.sessions.open() as f64);
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
-        let Watch { ticks_seen, ticks_by_kind, stuck } = &mut *watch;
+        let Watch { ticks_seen, ticks_by_type, stuck } = &mut *watch;
         *stuck = self.rooms.stuck(ticks_seen, STUCK_AFTER);
-        for kind in self.rooms.kinds() {
-            let ticks = kind.metrics().ticks();
-            let before = ticks_by_kind.insert(kind.name.clone(), ticks).unwrap_or(ticks);
-            kind.metrics().show_rate((ticks - before) as f64);
+        for (name, room_type) in self.rooms.types.all().iter() {
+            let ticks = room_type.ticks();
+            let before = ticks_by_type.insert(name.clone(), ticks).unwrap_or(ticks);
+            // A type that was replaced counts anew.
+            room_type.show_tick_rate(ticks.saturating_sub(before));
         }
     }
 }
 
 impl Backend for Backstage {
     fn server(&self, host: Option<&str>) -> ServerInfo {
-        let room_types = self.rooms.kinds().map(|kind| RoomTypeInfo {
-            name: kind.name.clone(),
-            tick_hz: kind.tick_hz(),
-            snapshot_hz: kind.snapshot_hz(),
-            players_max: kind.players_max(),
+        let room_types = self.rooms.types.all();
+        let room_types = room_types.values().map(|room_type| RoomTypeInfo {
+            name: room_type.name().to_owned(),
+            tick_hz: room_type.tick_hz(),
+            snapshot_hz: room_type.snapshot_hz(),
+            players_max: room_type.players_max(),
         });
         let web_transport = self.web_transport.as_ref().map(|(certificates, address)| WebTransportInfo {
             url: match host.filter(|_| address.ip().is_unspecified()) {
@@ -155,7 +157,9 @@ impl Backend for Backstage {
     }
 
     fn rooms(&self, filter: &RoomFilter) -> Vec<RoomInfo> {
-        self.rooms.list(filter)
+        let RoomFilter { room_type, label } = filter.clone();
+        let filter = MatchFilter { match_type: room_type, label, ..MatchFilter::default() };
+        self.rooms.list(&filter).into_iter().map(room_info).collect()
     }
 
     fn guest(&self, peer: &Peer) -> Result<Guest, ApiError> {
@@ -218,6 +222,11 @@ impl Operations for Backstage {
         });
         (problem.is_none(), detail)
     }
+}
+
+fn room_info(info: MatchInfo) -> RoomInfo {
+    let MatchInfo { id, code, match_type, label, players, players_max, tick_hz } = info;
+    RoomInfo { id, code, room_type: match_type, label, players, players_max, tick_hz }
 }
 
 /// What the system counts as this process's memory; 0 where it does not tell.

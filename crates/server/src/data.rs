@@ -2,12 +2,12 @@
 
 use crate::config::Config;
 use crate::platforms;
-use crate::rooms::Rooms;
 use crate::running::StartError;
 use crate::tokens::Tokens;
 use aether_api::TrustedProxies;
 use aether_api::client::{Desk, Keys, Rates};
 use aether_metrics::Registry;
+use aether_rooms::RoomHost;
 use aether_services::clock::{Clock, SystemClock};
 use aether_services::{Code, Extensions, Services, ServicesSettings, account, outgoing, session, webhook};
 use aether_store::{Database, Settings, Store, StoreError};
@@ -145,13 +145,13 @@ pub(crate) async fn deliver(services: Arc<Services>) {
 }
 
 /// Says every few seconds that this server lives, so that its durable rooms stay its own.
-pub(crate) async fn renew_leases(services: Arc<Services>, rooms: Arc<Rooms>) {
-    if !rooms.has_durable() {
+pub(crate) async fn renew_leases(services: Arc<Services>, rooms: Arc<RoomHost>) {
+    if !rooms.types.has_durable() {
         return;
     }
     loop {
         tokio::time::sleep(RENEW_EVERY).await;
-        if let Err(error) = services.rooms.renew(rooms.node()).await {
+        if let Err(error) = services.rooms.renew(rooms.node_id()).await {
             warn!(%error, "durable rooms wait for the database");
         }
     }

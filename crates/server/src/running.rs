@@ -1,23 +1,21 @@
 //! A server that runs: what was wired together, and how it ends.
 
 use crate::backend::Backstage;
+use crate::clock::{SystemClock, unix_seconds};
 use crate::config::Config;
 use crate::data;
 use crate::keys::{KeyError, KeyRing};
-use crate::lobby::{Door, unix_seconds};
 use crate::node;
-use crate::resumes::Resumes;
-use crate::rooms::{Bridge, KeepSettings, Rooms, RoomsSettings};
 use crate::server::Server;
-use crate::sessions::Sessions;
 use crate::tokens::Tokens;
 use aether_api::listener::{self, ListenerSettings};
 use aether_api::{Api, Origins, Pages, TrustedProxies};
-use aether_engine::{Clock, Scheduler};
+use aether_engine::Scheduler;
 use aether_metrics::Registry;
 use aether_net::certificate::{CertificateError, Certificates};
 use aether_net::webtransport::{WebTransportServer, WebTransportSettings};
-use aether_net::{ConnectionSettings, Counters, Gateway, Rate, Shares, Visitor};
+use aether_net::{ConnectionSettings, Counters, Gateway, Rate, Visitor};
+use aether_rooms::{DurableSettings, LiveSessions, LobbySettings, RoomHost, RoomHostSettings, RoomLobby, RoomRequests};
 use aether_services::Services;
 use aether_store::StoreError;
 use aether_wire::RoomSelector;
@@ -59,9 +57,9 @@ pub struct Running {
     /// Where WebTransport is, if it is on.
     pub webtransport: Option<SocketAddr>,
     services: Arc<Services>,
-    sessions: Arc<Sessions>,
+    sessions: Arc<LiveSessions>,
     registry: Registry,
-    rooms: Arc<Rooms>,
+    rooms: Arc<RoomHost>,
     gateway: Arc<Gateway>,
     backstage: Arc<Backstage>,
     tasks: Vec<JoinHandle<()>>,
@@ -121,14 +119,6 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-struct SystemClock(Instant);
-
-impl Clock for SystemClock {
-    fn now(&self) -> Duration {
-        self.0.elapsed()
-    }
-}
-
 impl Running {
     pub(crate) async fn start(
         mut server: Server,
@@ -145,26 +135,23 @@ impl Running {
         if let Err(refusal) = services.rooms.started(&node).await {
             warn!(%refusal, "what a crash has left behind was not tidied up");
         }
-        let bridge = Arc::new(Bridge::new(Arc::clone(&services), server.take_calls(), &registry));
+        let requests = RoomRequests::new(Arc::clone(&services), server.take_calls(), &registry);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let scheduler = Scheduler::new(config.tick_threads(cores), Arc::new(SystemClock(Instant::now())));
-        let settings = rooms_settings(&config, recordings);
-        let rooms = Arc::new(Rooms::new(server.configured(&config, &registry)?, scheduler, settings, (bridge, node)));
-        let sessions = Arc::new(Sessions::new(Arc::clone(services.sessions.revocations())));
-        let door = Arc::new(Door {
-            rooms: Arc::clone(&rooms),
-            sessions: Arc::clone(&sessions),
-            tokens: Arc::clone(&tokens),
-            services: Arc::clone(&services),
-            resumes: Resumes::default(),
-            accounts: Shares::default(),
+        let scheduler = Scheduler::new(config.tick_threads(cores), Arc::new(SystemClock::start()));
+        let rooms = RoomHost::new(scheduler, host_settings(&config, node, recordings), requests);
+        for room_type in server.configured(&config, &registry)? {
+            rooms.types.register(room_type);
+        }
+        services.host_matches(Arc::downgrade(&rooms) as _);
+        let sessions = Arc::new(LiveSessions::new(Arc::clone(services.sessions.revocations())));
+        let settings = LobbySettings {
             per_account_max: limit(config.connections.per_account_max),
             accepts_development: config.accepts_development(),
-            registry: registry.clone(),
-            started: Instant::now(),
             version,
-        });
-        let gateway = Gateway::new(Arc::clone(&door) as _, connection_settings(&config), Counters::new(&registry));
+        };
+        let lobby = RoomLobby::new(Arc::clone(&rooms), Arc::clone(&sessions), Arc::clone(&tokens), settings, &registry);
+        let lobby = Arc::new(lobby);
+        let gateway = Gateway::new(Arc::clone(&lobby) as _, connection_settings(&config), Counters::new(&registry));
         let (http_listener, http) = listen(config.http.address, "http.address").await?;
         let (admin_listener, admin) = listen(config.http.admin_address, "http.admin_address").await?;
         let transport = open_webtransport(&config, http, &registry)?;
@@ -187,12 +174,12 @@ impl Running {
             stopping: Arc::default(),
             putting_away: None,
         };
-        running.serve_http(&config, &door, pages, http_listener, admin_listener)?;
+        running.serve_http(&config, &lobby, pages, http_listener, admin_listener)?;
         if let Some((server, certificates, _)) = transport {
             running.serve_webtransport(server, &config);
             running.watch_certificates(certificates);
         }
-        running.housekeeping(door);
+        running.housekeeping(lobby);
         let health = Arc::clone(&running.backstage.database);
         running.tasks.push(tokio::spawn(data::keep_house(Arc::clone(&running.services), config, health)));
         running.tasks.push(tokio::spawn(data::renew_leases(Arc::clone(&running.services), Arc::clone(&running.rooms))));
@@ -203,7 +190,7 @@ impl Running {
     fn serve_http(
         &mut self,
         config: &Config,
-        door: &Door,
+        lobby: &RoomLobby,
         pages: Pages,
         http: TcpListener,
         admin: TcpListener,
@@ -219,7 +206,7 @@ impl Running {
         };
         let proxies = config.http.trusted_proxies.iter().map(|network| network.parts()).collect();
         let proxies = Arc::new(TrustedProxies::new(proxies));
-        let accounts = door.accounts.clone();
+        let accounts = lobby.accounts().clone();
         let desk = data::desk(config, &self.services, &proxies, &self.registry)
             .with_presence(move |user| accounts.count(&user.to_string()) > 0);
         let origins = config.http.allowed_origins.iter().map(ToString::to_string).collect();
@@ -293,22 +280,21 @@ impl Running {
     }
 
     /// What is due each second, and the thread that puts rooms away.
-    fn housekeeping(&mut self, door: Arc<Door>) {
+    fn housekeeping(&mut self, lobby: Arc<RoomLobby>) {
         let (rooms, backstage) = (Arc::clone(&self.rooms), Arc::clone(&self.backstage));
         self.tasks.push(tokio::spawn(async move {
             let mut second = tokio::time::interval(Duration::from_secs(1));
             loop {
                 second.tick().await;
                 rooms.each_second();
-                door.resumes.sweep();
-                door.sessions.sweep();
+                lobby.sweep();
                 backstage.each_second();
             }
         }));
         let (rooms, stopping) = (Arc::clone(&self.rooms), Arc::clone(&self.stopping));
         let put_away = move || {
             while !stopping.load(Ordering::Relaxed) {
-                rooms.put_away(Duration::from_millis(200));
+                rooms.remove_ended(Duration::from_millis(200));
             }
         };
         match std::thread::Builder::new().name("rooms".into()).spawn(put_away) {
@@ -319,7 +305,7 @@ impl Running {
 
     /// Signing out: revoke a session, and its connections are closed with a reason.
     #[must_use]
-    pub fn sessions(&self) -> &Arc<Sessions> {
+    pub fn sessions(&self) -> &Arc<LiveSessions> {
         &self.sessions
     }
 
@@ -444,24 +430,26 @@ fn connection_settings(config: &Config) -> ConnectionSettings {
     }
 }
 
-fn rooms_settings(config: &Config, recordings: Option<PathBuf>) -> RoomsSettings {
-    RoomsSettings {
+fn host_settings(config: &Config, node_id: String, recordings: Option<PathBuf>) -> RoomHostSettings {
+    RoomHostSettings {
+        node_id,
+        node_name: config.node_name.to_string(),
         rooms_max: config.rooms.max,
-        empty: Duration::from_secs(config.rooms.empty_seconds.into()),
+        empty_time_max: Duration::from_secs(config.rooms.empty_seconds.into()),
         // On one's own machine everyone has the same address.
         per_address_max: if config.is_public() { ROOMS_PER_ADDRESS_MAX } else { u32::MAX },
         recordings,
-        keep: keep_settings(config),
+        durable: durable_settings(config),
     }
 }
 
-fn keep_settings(config: &Config) -> KeepSettings {
+fn durable_settings(config: &Config) -> DurableSettings {
     let rooms = &config.rooms;
-    KeepSettings {
-        every: Duration::from_millis(rooms.checkpoint_ms.into()),
-        snapshot_every: Duration::from_secs(rooms.snapshot_seconds.into()),
-        snapshots: rooms.snapshots_kept,
-        away_max: Duration::from_secs(rooms.away_seconds.into()),
+    DurableSettings {
+        checkpoint_interval: Duration::from_millis(rooms.checkpoint_ms.into()),
+        snapshot_interval: Duration::from_secs(rooms.snapshot_seconds.into()),
+        snapshots_max: rooms.snapshots_kept,
+        away_time_max: Duration::from_secs(rooms.away_seconds.into()),
     }
 }
 

@@ -2,12 +2,12 @@
 
 use crate::commands::Command;
 use crate::config::Config;
-use crate::rooms::{Build, Call, Called, GameKind, Registered, RoomKind};
 use crate::running::{Running, StartError};
 use aether_api::Pages;
 use aether_engine::{Game, RoomSettings};
 use aether_metrics::Registry;
 use aether_net::relay::RelaySettings;
+use aether_rooms::{RoomCall, RoomCallResult, RoomDefinition, RoomType};
 use aether_services::event::Event;
 use aether_services::{Context as Circumstances, Extensions, Operation, Refusal, Services};
 use clap::Parser;
@@ -40,10 +40,10 @@ use std::time::Duration;
 pub struct Server {
     pub(crate) name: &'static str,
     pub(crate) version: &'static str,
-    kinds: Vec<(String, Build)>,
+    room_types: Vec<(String, RoomDefinition)>,
     pub(crate) extensions: Extensions,
     set_up: Vec<SetUp>,
-    calls: HashMap<String, Call>,
+    calls: HashMap<String, RoomCall>,
     pub(crate) pages: Pages,
 }
 
@@ -65,7 +65,7 @@ impl Server {
         Server {
             name,
             version,
-            kinds: Vec::new(),
+            room_types: Vec::new(),
             extensions: Extensions::default(),
             set_up: Vec::new(),
             calls: HashMap::new(),
@@ -84,7 +84,7 @@ impl Server {
         settings: RoomSettings,
         make: impl Fn() -> G + Send + Sync + 'static,
     ) -> Server {
-        self.add(name.into(), Build::Game(Box::new(Registered { settings, make })))
+        self.add(name.into(), RoomDefinition::game(settings, make))
     }
 
     /// Adds a type of room that only passes messages on between its members.
@@ -93,7 +93,7 @@ impl Server {
     /// If there is one of that name already: that is an error in the program.
     #[must_use]
     pub fn relay(self, name: impl Into<String>, settings: RelaySettings) -> Server {
-        self.add(name.into(), Build::Relay(settings))
+        self.add(name.into(), RoomDefinition::Relay(settings))
     }
 
     /// Has something done before an operation of the client API: it may change the request, reject it, or take it away.
@@ -155,7 +155,7 @@ impl Server {
         F: Future<Output = Result<Option<Vec<u8>>, Refusal>> + Send + 'static,
     {
         let name = name.into();
-        let call: Call = Box::new(move |services, payload| -> Called { Box::pin(call(services, payload)) });
+        let call: RoomCall = Box::new(move |services, payload| -> RoomCallResult { Box::pin(call(services, payload)) });
         assert!(self.calls.insert(name.clone(), call).is_none(), "there are two calls of the name {name}");
         self
     }
@@ -173,7 +173,7 @@ impl Server {
         Server { pages, ..self }
     }
 
-    pub(crate) fn take_calls(&mut self) -> HashMap<String, Call> {
+    pub(crate) fn take_calls(&mut self) -> HashMap<String, RoomCall> {
         std::mem::take(&mut self.calls)
     }
 
@@ -185,9 +185,9 @@ impl Server {
         Ok(())
     }
 
-    fn add(mut self, name: String, build: Build) -> Server {
-        assert!(self.kinds.iter().all(|(known, _)| *known != name), "there are two room types of the name {name}");
-        self.kinds.push((name, build));
+    fn add(mut self, name: String, definition: RoomDefinition) -> Server {
+        assert!(self.room_types.iter().all(|(known, _)| *known != name), "there are two room types of the name {name}");
+        self.room_types.push((name, definition));
         self
     }
 
@@ -207,45 +207,44 @@ impl Server {
         Running::start(self, config, None).await
     }
 
-    /// The types of rooms with their settings, as far as they tick.
+    /// The room types with their settings; those of relays are the defaults.
     pub(crate) fn declared(&self) -> Vec<(&str, RoomSettings)> {
-        let settings = |build: &Build| match build {
-            Build::Game(game) => game.settings().clone(),
-            Build::Relay(_) => RoomSettings::default(),
-        };
-        self.kinds.iter().map(|(name, build)| (name.as_str(), settings(build))).collect()
+        let settings = |definition: &RoomDefinition| definition.game_settings().cloned().unwrap_or_default();
+        self.room_types.iter().map(|(name, definition)| (name.as_str(), settings(definition))).collect()
     }
 
-    /// A registered game by name.
-    pub(crate) fn find_game(&self, name: &str) -> Option<&dyn GameKind> {
-        self.kinds.iter().find(|(known, _)| known == name).and_then(|(_, build)| match build {
-            Build::Game(game) => Some(&**game),
-            Build::Relay(_) => None,
-        })
+    /// Returns the definition of a room type.
+    pub(crate) fn find_definition(&self, name: &str) -> Option<&RoomDefinition> {
+        self.room_types.iter().find(|(known, _)| known == name).map(|(_, definition)| definition)
     }
 
-    /// The types of rooms as the configuration has them.
-    pub(crate) fn configured(self, config: &Config, registry: &Registry) -> Result<Vec<RoomKind>, StartError> {
-        let configure = |(name, build): (String, Build)| {
-            let build = match build {
-                Build::Game(mut game) => {
-                    let settings = config.room_settings(&name, game.settings().clone());
-                    game.set_settings(settings.map_err(|problem| StartError::Config(problem.to_string()))?);
-                    Build::Game(game)
-                }
-                Build::Relay(settings) => {
-                    let overrides = config.room(&name);
-                    if overrides.durable == Some(true) {
-                        let sentence = format!("room.{name}.durable: a relay has no state to keep; take it out.");
-                        return Err(StartError::Config(sentence));
-                    }
-                    let flush = overrides.flush_ms.map_or(settings.flush, |ms| Duration::from_millis(ms.into()));
-                    let members_max = overrides.players_max.unwrap_or(settings.members_max);
-                    Build::Relay(RelaySettings { members_max, flush })
-                }
-            };
-            Ok(RoomKind::new(name, build, registry))
+    /// Returns the room types with the settings of the configuration.
+    pub(crate) fn configured(self, config: &Config, registry: &Registry) -> Result<Vec<RoomType>, StartError> {
+        let configure = |(name, definition): (String, RoomDefinition)| {
+            let definition = configure(config, &name, definition)?;
+            Ok(RoomType::new(name, definition, registry))
         };
-        self.kinds.into_iter().map(configure).collect()
+        self.room_types.into_iter().map(configure).collect()
+    }
+}
+
+/// Applies the configuration to a room type.
+fn configure(config: &Config, name: &str, definition: RoomDefinition) -> Result<RoomDefinition, StartError> {
+    match definition {
+        RoomDefinition::Game { settings, factory } => {
+            let settings = config.room_settings(name, settings);
+            let settings = settings.map_err(|problem| StartError::Config(problem.to_string()))?;
+            Ok(RoomDefinition::Game { settings, factory })
+        }
+        RoomDefinition::Relay(settings) => {
+            let overrides = config.room(name);
+            if overrides.durable == Some(true) {
+                let sentence = format!("room.{name}.durable: a relay has no state to keep; take it out.");
+                return Err(StartError::Config(sentence));
+            }
+            let flush = overrides.flush_ms.map_or(settings.flush, |ms| Duration::from_millis(ms.into()));
+            let members_max = overrides.players_max.unwrap_or(settings.members_max);
+            Ok(RoomDefinition::Relay(RelaySettings { members_max, flush }))
+        }
     }
 }

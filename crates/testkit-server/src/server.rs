@@ -2,6 +2,7 @@
 
 use crate::http::{self, Answer};
 use crate::player::Player;
+use crate::slow_start::SlowStart;
 use crate::workshop::Workshop;
 use crate::{Connector, DEADLINE, Encoding, Transport};
 use aether_engine::RoomSettings;
@@ -12,7 +13,7 @@ use aether_server::config::Config;
 use aether_server::keys::KeyRing;
 use aether_server::services::Services;
 use aether_server::tokens::{Claims, Role, Tokens};
-use aether_server::{Running, Server, Sessions};
+use aether_server::{LiveSessions, Running, Server};
 use aether_wire::{ErrorNotice, Hello, RoomSelector, Token};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -32,7 +33,7 @@ const GRACE: Duration = Duration::from_millis(200);
 
 /// A server that runs in this process, on free ports of loopback, with a data folder of its own.
 ///
-/// It has the room types `sandbox`, `workshop`, `outpost` and `relay`.
+/// It has the room types `sandbox`, `workshop`, `slow_start`, `outpost` and `relay`.
 pub struct TestServer {
     /// Where pages, the API and WebSockets are.
     pub http: SocketAddr,
@@ -73,6 +74,7 @@ impl TestServer {
         let server = Server::new("test", "1.2.3")
             .game("sandbox", sandbox, Sandbox::default)
             .game("workshop", workshop, Workshop::default)
+            .game("slow_start", RoomSettings::default(), SlowStart::default)
             .game(aether_outpost_server::NAME, aether_outpost_server::settings(), Outpost::default)
             .relay("relay", RelaySettings::default());
         let audience = config.tokens.audience.clone();
@@ -216,7 +218,7 @@ impl TestServer {
     /// # Panics
     /// If the server was stopped.
     #[must_use]
-    pub fn sessions(&self) -> &Arc<Sessions> {
+    pub fn sessions(&self) -> &Arc<LiveSessions> {
         self.running.as_ref().expect("it runs").sessions()
     }
 

@@ -9,7 +9,7 @@ pub mod seed;
 pub mod serve;
 pub mod token;
 
-use crate::lobby::unix_seconds;
+use crate::clock::unix_seconds;
 use crate::server::Server;
 use backup::{BackupArguments, RestoreArguments};
 use check::CheckArguments;

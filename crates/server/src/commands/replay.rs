@@ -2,6 +2,7 @@
 
 use crate::server::Server;
 use aether_engine::recording::Recording;
+use aether_rooms::RoomDefinition;
 use aether_wire::Tick;
 use std::path::PathBuf;
 
@@ -20,10 +21,12 @@ pub(crate) fn run(server: &Server, arguments: &ReplayArguments) -> Result<String
     let path = arguments.file.display();
     let bytes = std::fs::read(&arguments.file).map_err(|error| format!("{path} cannot be read: {error}"))?;
     let recording = Recording::from_bytes(&bytes).map_err(|error| format!("{path}: {error}"))?;
-    let game = server.find_game(&recording.game).ok_or_else(|| {
-        format!("{path} is a recording of the game {}, which this program does not have", recording.game)
-    })?;
-    let last = game.replay(&recording, arguments.to_tick.map(Tick)).map_err(|error| format!("{path}: {error}"))?;
+    let Some(RoomDefinition::Game { settings, factory }) = server.find_definition(&recording.game) else {
+        let game = &recording.game;
+        return Err(format!("{path} is a recording of the game {game}, which this program does not have"));
+    };
+    let last = factory.replay(settings, &recording, arguments.to_tick.map(Tick));
+    let last = last.map_err(|error| format!("{path}: {error}"))?;
     match last {
         Some((Tick(tick), hash)) => {
             let of = recording.ticks();

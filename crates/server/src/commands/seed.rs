@@ -1,9 +1,9 @@
 //! `aether seed`: sample players and what they have, to look around in. Doing it again adds nothing.
 
+use crate::clock::unix_seconds;
 use crate::config::{Config, ConfigArguments};
 use crate::data;
 use crate::keys::KeyRing;
-use crate::lobby::unix_seconds;
 use crate::tokens::Tokens;
 use aether_metrics::Registry;
 use aether_services::account::{Method, SignIn, Update};

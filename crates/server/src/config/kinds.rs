@@ -20,6 +20,10 @@ pub struct Secret(String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin(String);
 
+/// The name of a node: 1 to 32 lowercase letters, digits and dashes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeName(String);
+
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
@@ -104,6 +108,31 @@ impl Origin {
     }
 }
 
+impl NodeName {
+    /// Longest name, in characters. It travels in every room id.
+    pub const CHARACTERS_MAX: usize = 32;
+
+    /// Parses a name.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<NodeName> {
+        let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let is_name = (1..=Self::CHARACTERS_MAX).contains(&text.len()) && text.bytes().all(is_allowed);
+        is_name.then(|| NodeName(text.to_owned()))
+    }
+}
+
+impl Default for NodeName {
+    fn default() -> Self {
+        NodeName("local".to_owned())
+    }
+}
+
+impl fmt::Display for NodeName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
@@ -154,6 +183,20 @@ impl Value for Origin {
 
     fn shown(&self) -> String {
         format!("{:?}", self.0)
+    }
+}
+
+impl Value for NodeName {
+    fn expected() -> String {
+        format!("1 to {} lowercase letters, digits and dashes", Self::CHARACTERS_MAX)
+    }
+
+    fn read(written: &Written) -> Option<Self> {
+        Self::parse(written.text()?.trim())
+    }
+
+    fn shown(&self) -> String {
+        format!("\"{self}\"")
     }
 }
 

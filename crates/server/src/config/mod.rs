@@ -16,7 +16,7 @@ mod validate;
 mod value;
 
 pub use arguments::ConfigArguments;
-pub use kinds::{IpNetwork, LogFormat, Origin, Secret};
+pub use kinds::{IpNetwork, LogFormat, NodeName, Origin, Secret};
 pub use load::{ConfigFile, Flag, Sources};
 pub use platforms::{Apple, Facebook, Google, Huawei, OpenIdProvider, Steam};
 pub use problem::{ConfigError, Place, Problem};
@@ -36,6 +36,9 @@ configuration! {
         settings {
             /// The folder for everything the server keeps: keys now, and what is written later. Made when it is missing.
             data_dir: PathBuf = PathBuf::from("data");
+            /// The name of this server among those of a cluster: lowercase letters, digits and `-`. The ids of its rooms end
+            /// with it, so it has to stay while rooms are stored.
+            node_name: NodeName = NodeName::default();
         }
         sections {
             /// The public listener for pages, the API and WebSockets, and the admin listener.

@@ -1,5 +1,6 @@
-//! What the operator sees of rooms.
+//! Metrics of rooms, and the observer that measures their ticks.
 
+use crate::hosted::HostedRoom;
 use aether_engine::{Audit, Counts, Observer, Stage};
 use aether_metrics::{Counter, Gauge, Histogram, Registry};
 use aether_wire::Tick;
@@ -16,9 +17,9 @@ const STORE_SECONDS: &[f64] = &[0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05,
 /// Seconds of a tick that go to a checkpoint.
 const CHECKPOINT_SECONDS: &[f64] = &[0.000_01, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05];
 
-/// The figures of how the durable rooms of a type are stored, resolved once.
+/// Metrics of the writes of durable rooms of one type, resolved once.
 #[derive(Clone)]
-pub(crate) struct KeepMetrics {
+pub(crate) struct DurableMetrics {
     pub stored: Counter,
     pub failures: Counter,
     pub lost: Counter,
@@ -27,12 +28,12 @@ pub(crate) struct KeepMetrics {
     pub pending: Gauge,
 }
 
-impl KeepMetrics {
-    pub fn new(registry: &Registry, name: &str) -> KeepMetrics {
+impl DurableMetrics {
+    pub fn new(registry: &Registry, name: &str) -> DurableMetrics {
         let of_type = [("room_type", name)];
         let counter = |metric: &str, help: &str| registry.counter(metric, help, &of_type);
         let seconds = "How long writes of durable rooms take.";
-        KeepMetrics {
+        DurableMetrics {
             stored: counter("aether_room_writes_total", "Writes of durable rooms to the database."),
             failures: counter("aether_room_write_failures_total", "Writes of durable rooms that failed."),
             lost: counter("aether_rooms_lost_total", "Durable rooms that another server has taken."),
@@ -43,7 +44,7 @@ impl KeepMetrics {
     }
 }
 
-/// The figures of all rooms of a type, resolved once.
+/// Metrics of all rooms of one type, resolved once.
 #[derive(Clone)]
 pub(crate) struct RoomMetrics {
     name: String,
@@ -61,12 +62,12 @@ pub(crate) struct RoomMetrics {
     players: Gauge,
     entities: Gauge,
     overload: Gauge,
-    letters: Gauge,
+    queue_depth: Gauge,
     tick_rate: Gauge,
 }
 
 impl RoomMetrics {
-    /// The figures of a room type whose steps take so many seconds.
+    /// Registers the metrics of a room type whose steps take so many seconds.
     pub fn new(registry: &Registry, name: &str, step: f64) -> RoomMetrics {
         let of_type = [("room_type", name)];
         // Buckets are seconds, at fixed shares of the budget, so that one query serves every tick rate.
@@ -101,56 +102,69 @@ impl RoomMetrics {
             players: gauge("aether_players", "Players in rooms."),
             entities: gauge("aether_entities", "Entities in rooms."),
             overload: gauge("aether_overload_rung", "The highest rung of the overload ladder of any room."),
-            letters: gauge("aether_room_queue_depth", "Joins, answers and signals that wait for the fullest room."),
+            queue_depth: gauge("aether_room_queue_depth", "Joins, answers and signals that wait for the fullest room."),
             tick_rate: gauge("aether_tick_rate_hertz", "Ticks a second of a room, on average."),
         }
     }
 
-    /// Shows what is looked at once a second.
-    pub fn show(&self, figures: &KindFigures) {
+    /// Sets the gauges; called once a second.
+    pub fn show(&self, figures: &TypeFigures) {
         self.rooms.set(figures.rooms);
         self.players.set(figures.players);
         self.entities.set(figures.entities);
         self.overload.set(figures.overload);
-        self.letters.set(figures.letters);
+        self.queue_depth.set(figures.queue_depth);
     }
 
-    /// How many ticks all rooms of the type have made.
+    /// Number of ticks that all rooms of the type have made.
     pub fn ticks(&self) -> u64 {
         self.ticks.value()
     }
 
-    /// Shows how often a room ticks, given the ticks of all in the last second.
+    /// Sets the tick rate of a room, given the ticks of all rooms in the last second.
     pub fn show_rate(&self, ticks: f64) {
         let rooms = self.rooms.value();
         self.tick_rate.set(if rooms > 0.0 { ticks / rooms } else { 0.0 });
     }
 }
 
-/// What is looked at once a second, over all rooms of a type.
+/// Sums over all rooms of a type, taken once a second.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct KindFigures {
+pub(crate) struct TypeFigures {
     pub rooms: f64,
     pub players: f64,
     pub entities: f64,
-    /// Of the room on the highest rung.
+    /// Highest overload rung of any room.
     pub overload: f64,
-    /// Of the room with the most.
-    pub letters: f64,
+    /// Queue depth of the fullest room.
+    pub queue_depth: f64,
 }
 
-/// Watches one room: it owns the clock, so that the engine needs none.
-pub(crate) struct Watcher {
+impl TypeFigures {
+    /// Adds a room.
+    pub fn add(&mut self, room: &dyn HostedRoom) {
+        self.rooms += 1.0;
+        self.players += f64::from(room.players());
+        if let Some(figures) = room.figures() {
+            self.entities += f64::from(figures.entities);
+            self.overload = self.overload.max(f64::from(figures.overload));
+        }
+        self.queue_depth = self.queue_depth.max(room.queue_depth() as f64);
+    }
+}
+
+/// Observer of one room: it owns the clock, so that the engine needs none.
+pub(crate) struct RoomObserver {
     metrics: RoomMetrics,
     began: Instant,
     stage_began: Instant,
     stage: Option<Stage>,
 }
 
-impl Watcher {
-    pub fn new(metrics: &RoomMetrics) -> Watcher {
+impl RoomObserver {
+    pub fn new(metrics: &RoomMetrics) -> RoomObserver {
         let now = Instant::now();
-        Watcher { metrics: metrics.clone(), began: now, stage_began: now, stage: None }
+        RoomObserver { metrics: metrics.clone(), began: now, stage_began: now, stage: None }
     }
 
     fn end_stage(&mut self, now: Instant) {
@@ -160,7 +174,7 @@ impl Watcher {
     }
 }
 
-impl Observer for Watcher {
+impl Observer for RoomObserver {
     fn begins(&mut self, late: Duration) {
         self.metrics.late.observe(late.as_secs_f64());
     }

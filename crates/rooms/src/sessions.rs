@@ -1,4 +1,4 @@
-//! Who is signed in, for how long, and who no longer is.
+//! Sessions with live connections, and their revocation.
 
 use aether_net::lobby::{SessionCheck, Standing};
 use aether_services::session::Revocations;
@@ -9,16 +9,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// How long a session lasts without any activity of its connections.
+/// Time after which a session without activity of its connections ends.
 const WINDOW: Duration = Duration::from_secs(3_600);
-/// How long a session lasts at most, however active.
+/// Longest time of a session, however active.
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// How long a revocation is remembered: longer than any token that names the session can be used to connect.
+/// Time for which a revocation is remembered: longer than any token of the session is valid.
 const REVOKED_FOR: Duration = Duration::from_secs(8 * 24 * 3_600);
 
 /// The sessions that have a connection or had one, and those that were revoked.
 #[derive(Default)]
-pub struct Sessions {
+pub struct LiveSessions {
     epoch: AtomicU64,
     known: Mutex<HashMap<SessionId, Session>>,
     /// What the services ended: logins that were logged out, users who were banned.
@@ -31,15 +31,14 @@ enum Session {
     Revoked { forget_at: Instant },
 }
 
-impl Sessions {
-    /// Sessions of a server whose services end some of them.
+impl LiveSessions {
+    /// Live sessions of a server whose services end some of them.
     #[must_use]
-    pub fn new(revocations: Arc<Revocations>) -> Sessions {
-        Sessions { revocations, ..Sessions::default() }
+    pub fn new(revocations: Arc<Revocations>) -> LiveSessions {
+        LiveSessions { revocations, ..LiveSessions::default() }
     }
 
-    /// Takes in a session that was just proven, with its user and the time its token was issued; tells whether it is
-    /// good.
+    /// Adds a session whose token was just verified, with its user and the time the token was issued.
     pub fn enter(&self, session: SessionId, user: Uuid, issued_at: u64) -> Standing {
         if self.revocations.is_ended(Uuid::from_u128(session.0), user, issued_at) {
             return Standing::Ended;
@@ -62,14 +61,14 @@ impl Sessions {
         self.epoch.fetch_add(1, Ordering::Release);
     }
 
-    /// How many sessions are open.
+    /// Number of open sessions.
     #[must_use]
     pub fn open(&self) -> usize {
         self.known().values().filter(|session| matches!(session, Session::Open { .. })).count()
     }
 
-    /// Forgets what no longer matters.
-    pub(crate) fn sweep(&self) {
+    /// Removes sessions that have expired; called once a second.
+    pub fn sweep(&self) {
         let now = Instant::now();
         self.known().retain(|_, session| match session {
             Session::Open { until, .. } => now < *until,
@@ -82,7 +81,7 @@ impl Sessions {
     }
 }
 
-impl SessionCheck for Sessions {
+impl SessionCheck for LiveSessions {
     fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire).wrapping_add(self.revocations.epoch())
     }
@@ -110,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_revoked_session_is_ended_and_the_epoch_tells() {
-        let sessions = Sessions::default();
+        let sessions = LiveSessions::default();
         let (mine, other) = (SessionId(1), SessionId(2));
         assert_eq!(sessions.enter(mine, Uuid::nil(), 1), Standing::Good);
         assert_eq!(sessions.enter(other, Uuid::nil(), 1), Standing::Good);
@@ -125,7 +124,7 @@ mod tests {
     #[test]
     fn what_the_services_end_is_ended_and_the_epoch_tells() {
         let revocations = Arc::new(Revocations::default());
-        let sessions = Sessions::new(Arc::clone(&revocations));
+        let sessions = LiveSessions::new(Arc::clone(&revocations));
         let (mine, other, user) = (SessionId(1), SessionId(2), Uuid::from_u128(7));
         assert_eq!(sessions.enter(mine, user, 100), Standing::Good);
         assert_eq!(sessions.enter(other, user, 102), Standing::Good);
@@ -141,6 +140,6 @@ mod tests {
 
     #[test]
     fn an_unknown_session_is_not_good() {
-        assert_eq!(Sessions::default().standing(SessionId(9), true), Standing::Ended);
+        assert_eq!(LiveSessions::default().standing(SessionId(9), true), Standing::Ended);
     }
 }

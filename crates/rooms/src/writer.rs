@@ -1,11 +1,11 @@
-//! Storing a durable room: one writer for each, so that nothing overtakes anything.
+//! Writes of a durable room: one writer per room, so that writes keep their order.
 //!
-//! Whatever is to be stored waits in an inbox; the writer takes all of it at once and writes it in one transaction. While a
-//! write is under way the inbox fills again, and of states only the newest stays. What fails is tried again, but for
-//! entries: whoever waits for them is told at once.
+//! What is to be stored waits in a queue; the writer takes all of it at once and writes it in one transaction. While a
+//! write is under way the queue fills again, and of states only the newest stays. A failed write is tried again, except for
+//! entries: whoever waits for them gets the failure at once.
 
-use super::durable::KeepSettings;
-use crate::telemetry::KeepMetrics;
+use crate::durable::DurableSettings;
+use crate::telemetry::DurableMetrics;
 use aether_engine::{EntryNumber, Kept, RoomHandle};
 use aether_services::Services;
 use aether_services::room::{Batch, Hold, LOST, Place, Rooms, State};
@@ -16,23 +16,23 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout};
 use tracing::{error, warn};
 
-/// How long what could not be stored waits before it is tried again.
+/// Pause before a failed write is tried again.
 const RETRY: Duration = Duration::from_millis(500);
-/// How often it is tried again after the room has ended.
+/// Attempts after the room has ended.
 const LAST_ATTEMPTS: u32 = 6;
 /// Departures that wait to be stored. Beyond, places stay until they are too old.
 const LEFT_MAX: usize = 10_000;
-/// How long an outcome waits before it is offered to a full mailbox again.
+/// Pause before an outcome is offered to a full mailbox again.
 const MAILBOX_PAUSE: Duration = Duration::from_millis(10);
 
-/// Where a durable room's things are handed in.
+/// Queue of what is to be stored of a durable room.
 #[derive(Default)]
-pub(crate) struct Keeper {
+pub(crate) struct WriteQueue {
     inbox: Mutex<Inbox>,
     news: Notify,
 }
 
-/// What waits to be stored.
+/// Contents of the queue.
 #[derive(Default)]
 struct Inbox {
     entries: Vec<(EntryNumber, Vec<u8>)>,
@@ -44,27 +44,27 @@ struct Inbox {
     ended: Option<bool>,
 }
 
-/// What a writer has in hand.
+/// Contents that a writer has taken.
 struct Taken {
     inbox: Inbox,
     voided: Vec<u64>,
 }
 
-impl Keeper {
-    /// Hands in an entry.
-    pub fn entry(&self, number: EntryNumber, entry: Vec<u8>) {
+impl WriteQueue {
+    /// Queues an entry of the journal.
+    pub fn push_entry(&self, number: EntryNumber, entry: Vec<u8>) {
         self.inbox().entries.push((number, entry));
         self.news.notify_one();
     }
 
-    /// Hands in a state, which takes the place of one that waits.
-    pub fn state(&self, kept: Kept) {
+    /// Queues a state, which replaces one that waits.
+    pub fn push_state(&self, kept: Kept) {
         self.inbox().kept = Some(kept);
         self.news.notify_one();
     }
 
-    /// Stores a place with its token; tells whether it is stored, or not within the time. It is tried on after that.
-    pub async fn place(&self, place: Place, at_most: Duration) -> bool {
+    /// Stores a place with its resume token; returns true if it is stored within the time. Attempts go on after that.
+    pub async fn store_place(&self, place: Place, at_most: Duration) -> bool {
         let (sender, stored) = oneshot::channel();
         let player = place.holder.player;
         {
@@ -78,14 +78,14 @@ impl Keeper {
         matches!(timeout(at_most, stored).await, Ok(Ok(true)))
     }
 
-    /// A player was heard from since they got their token.
-    pub fn heard(&self, player: u32) {
+    /// Notes that a player sent something since getting the resume token.
+    pub fn note_heard(&self, player: u32) {
         self.inbox().heard.push(player);
         self.news.notify_one();
     }
 
-    /// A player has left.
-    pub fn left(&self, player: u32) {
+    /// Notes that a player has left.
+    pub fn note_left(&self, player: u32) {
         let mut inbox = self.inbox();
         inbox.places.remove(&player);
         inbox.heard.retain(|other| *other != player);
@@ -96,7 +96,7 @@ impl Keeper {
         self.news.notify_one();
     }
 
-    /// There will be nothing more.
+    /// Ends the queue: nothing more will come.
     pub fn end(&self, is_over: bool) {
         self.inbox().ended = Some(is_over);
         self.news.notify_one();
@@ -106,7 +106,7 @@ impl Keeper {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes everything, or nothing if there is nothing.
+    /// Takes everything.
     fn take(&self) -> Inbox {
         let mut inbox = self.inbox();
         let ended = inbox.ended;
@@ -116,38 +116,38 @@ impl Keeper {
     }
 }
 
-/// Writes what a keeper is handed, until the end.
-pub(crate) struct Writer {
-    pub keeper: Arc<Keeper>,
+/// Writes what is queued, until the end of the queue.
+pub(crate) struct RoomWriter {
+    pub queue: Arc<WriteQueue>,
     pub services: Arc<Services>,
     pub hold: Hold,
     pub handle: RoomHandle,
-    pub settings: KeepSettings,
-    pub metrics: KeepMetrics,
+    pub settings: DurableSettings,
+    pub metrics: DurableMetrics,
 }
 
-impl Writer {
+impl RoomWriter {
     pub async fn run(self) {
         let mut snapshot_at = Instant::now();
         let mut voided = Vec::new();
         let mut failures = 0;
         loop {
-            let taken = Taken { inbox: self.keeper.take(), voided: std::mem::take(&mut voided) };
+            let taken = Taken { inbox: self.queue.take(), voided: std::mem::take(&mut voided) };
             if taken.is_empty() {
                 voided = taken.voided;
                 if let Some(is_over) = taken.inbox.ended {
                     return self.finish(is_over).await;
                 }
-                self.keeper.news.notified().await;
+                self.queue.news.notified().await;
                 continue;
             }
             let ended = taken.inbox.ended.is_some();
-            let is_due = taken.inbox.kept.is_some() && Instant::now() >= snapshot_at && self.settings.snapshots > 0;
+            let is_due = taken.inbox.kept.is_some() && Instant::now() >= snapshot_at && self.settings.snapshots_max > 0;
             match self.write(taken, is_due).await {
                 Outcome::Stored => {
                     failures = 0;
                     if is_due {
-                        snapshot_at = Instant::now() + self.settings.snapshot_every;
+                        snapshot_at = Instant::now() + self.settings.snapshot_interval;
                     }
                 }
                 Outcome::Lost => return self.give_up().await,
@@ -159,14 +159,14 @@ impl Writer {
                         return;
                     }
                     // Someone may want to know at once whether an entry can be stored.
-                    let _ = timeout(RETRY, self.keeper.news.notified()).await;
+                    let _ = timeout(RETRY, self.queue.news.notified()).await;
                 }
             }
         }
     }
 
     async fn write(&self, taken: Taken, is_due: bool) -> Outcome {
-        let batch = Arc::new(taken.batch(is_due.then_some(self.settings.snapshots)));
+        let batch = Arc::new(taken.batch(is_due.then_some(self.settings.snapshots_max)));
         let began = Instant::now();
         self.metrics.pending.add(batch.entries.len() as f64);
         let outcome = self.service().keep(&self.hold, Arc::clone(&batch)).await;
@@ -177,7 +177,7 @@ impl Writer {
                 self.metrics.stored.inc();
                 self.metrics.bytes.add(batch.state.as_ref().map_or(0, |state| state.bytes.len() as u64));
                 for (number, _) in taken.inbox.entries {
-                    self.tell(number, Ok(())).await;
+                    self.report(number, Ok(())).await;
                 }
                 for waiting in taken.inbox.places.into_values().flat_map(|(_, waiting)| waiting) {
                     let _ = waiting.send(true);
@@ -200,9 +200,9 @@ impl Writer {
         }
     }
 
-    /// What was not stored waits again, unless something newer does. Entries are given up: someone waits for them.
+    /// Queues what was not stored again, unless something newer waits. Returns the entries: someone waits for their outcome.
     fn put_back(&self, taken: Inbox) -> Vec<(EntryNumber, Vec<u8>)> {
-        let mut inbox = self.keeper.inbox();
+        let mut inbox = self.queue.inbox();
         if inbox.kept.is_none() {
             inbox.kept = taken.kept;
         }
@@ -223,18 +223,18 @@ impl Writer {
 
     async fn refuse(&self, entries: Vec<(EntryNumber, Vec<u8>)>, why: &str) {
         for (number, _) in entries {
-            self.tell(number, Err(why.to_owned())).await;
+            self.report(number, Err(why.to_owned())).await;
         }
     }
 
-    /// Tells the room what became of an entry. Outcomes are told in their order, so a full mailbox is waited for.
-    async fn tell(&self, number: EntryNumber, outcome: Result<(), String>) {
+    /// Reports the outcome of an entry to the room. Outcomes keep their order, so a full mailbox is waited for.
+    async fn report(&self, number: EntryNumber, outcome: Result<(), String>) {
         while self.handle.is_open() && self.handle.committed(number, outcome.clone()).is_err() {
             sleep(MAILBOX_PAUSE).await;
         }
     }
 
-    /// Everything is stored: others may have the room, or nobody.
+    /// Releases the room after the last write, or removes it if its game is over.
     async fn finish(&self, is_over: bool) {
         let outcome = match is_over {
             true => self.service().remove(&self.hold).await,
@@ -245,7 +245,7 @@ impl Writer {
         }
     }
 
-    /// Another server has the room. Here it ends, and those who wait are told until it has.
+    /// Ends the room here because another server holds it. Those who wait get a failure until it has ended.
     async fn give_up(&self) {
         error!(room = self.hold.room, "another server has taken the room; it ends here");
         self.metrics.lost.inc();
@@ -253,7 +253,7 @@ impl Writer {
             sleep(MAILBOX_PAUSE).await;
         }
         loop {
-            let inbox = self.keeper.take();
+            let inbox = self.queue.take();
             self.refuse(inbox.entries, "another server has the room").await;
             for waiting in inbox.places.into_values().flat_map(|(_, waiting)| waiting) {
                 let _ = waiting.send(false);
@@ -261,7 +261,7 @@ impl Writer {
             if inbox.ended.is_some() {
                 return;
             }
-            self.keeper.news.notified().await;
+            self.queue.news.notified().await;
         }
     }
 
@@ -273,7 +273,7 @@ impl Writer {
 enum Outcome {
     Stored,
     Lost,
-    /// It did not work; the entries with these numbers were given up, and may be stored nevertheless.
+    /// The write failed. The entries with these numbers were given up, but may be stored nevertheless.
     Failed(Vec<u64>),
 }
 

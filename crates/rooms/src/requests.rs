@@ -1,4 +1,4 @@
-//! From rooms to the services: what a room asks for is done here, and never on its tick.
+//! Requests of rooms to the services, served outside of the tick.
 
 use aether_engine::{Answer, Request, RoomHandle};
 use aether_metrics::{Counter, Registry};
@@ -19,50 +19,52 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-/// Calls of one room that are under way at once; further ones wait for their turn.
+/// Calls of one room that run at the same time; further ones wait.
 const CALLS_AT_ONCE: usize = 16;
-/// How long a call may take. A room does not wait, but its game may, and has a limited number of requests.
+/// Longest time of a call. A room does not wait, but its game may, and has a limited number of requests.
 const CALL_TIME_MAX: Duration = Duration::from_secs(30);
-/// How long an answer waits before it is offered to a full mailbox again.
+/// Pause before an answer is offered to a full mailbox again.
 const MAILBOX_PAUSE: Duration = Duration::from_millis(20);
 /// Records that `leaderboard_top` lists.
 const TOP_RECORDS: i64 = 10;
 /// The field of an object in storage that holds what is no JSON.
 const BYTES_FIELD: &str = "base64";
 
-/// What a call does.
-pub(crate) type Call = Box<dyn Fn(Arc<Services>, Vec<u8>) -> Called + Send + Sync>;
-/// A call under way.
-pub(crate) type Called = Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, Refusal>> + Send>>;
+/// A function that rooms call by name.
+pub type RoomCall = Box<dyn Fn(Arc<Services>, Vec<u8>) -> RoomCallResult + Send + Sync>;
+/// Result of a call, in the future.
+pub type RoomCallResult = Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, Refusal>> + Send>>;
 
-/// Does what rooms ask for.
-pub(crate) struct Bridge {
+/// Serves the requests of rooms.
+pub struct RoomRequests {
     services: Arc<Services>,
-    calls: HashMap<String, Call>,
+    calls: HashMap<String, RoomCall>,
     answered: Counter,
     failed: Counter,
 }
 
-impl Bridge {
-    pub fn new(services: Arc<Services>, mut calls: HashMap<String, Call>, registry: &Registry) -> Bridge {
-        let top: Call = Box::new(|services, payload| Box::pin(leaderboard_top(services, payload)));
+impl RoomRequests {
+    /// Serves requests with these services and calls.
+    #[must_use]
+    pub fn new(services: Arc<Services>, mut calls: HashMap<String, RoomCall>, registry: &Registry) -> RoomRequests {
+        let top: RoomCall = Box::new(|services, payload| Box::pin(leaderboard_top(services, payload)));
         calls.entry("leaderboard_top".to_owned()).or_insert(top);
         let counter = |outcome| {
-            let help = "Requests of rooms to the services, by what became of them.";
+            let help = "Requests of rooms to the services, by outcome.";
             registry.counter("aether_room_requests_total", help, &[("outcome", outcome)])
         };
-        Bridge { services, calls, answered: counter("done"), failed: counter("failed") }
+        RoomRequests { services, calls, answered: counter("done"), failed: counter("failed") }
     }
 
-    pub fn services(&self) -> &Arc<Services> {
+    pub(crate) fn services(&self) -> &Arc<Services> {
         &self.services
     }
 
-    /// Answers the requests of one room until there will be no more. Those to the store are done one after the other, as the
-    /// room asked; calls, which may take long, beside each other.
-    pub async fn serve(self: Arc<Self>, handle: RoomHandle, mut requests: UnboundedReceiver<(RequestId, Request)>) {
+    /// Answers the requests of one room until its queue ends. Those to the store keep their order; calls, which may take
+    /// long, run concurrently.
+    pub(crate) async fn serve(self: Arc<Self>, handle: RoomHandle, mut queue: UnboundedReceiver<(RequestId, Request)>) {
         let mut calls: JoinSet<()> = JoinSet::new();
-        while let Some((id, request)) = requests.recv().await {
+        while let Some((id, request)) = queue.recv().await {
             let Request::Call { name, payload } = request else {
                 let answer = self.ask(request).await;
                 self.deliver(&handle, id, answer).await;
@@ -71,10 +73,10 @@ impl Bridge {
             while calls.len() >= CALLS_AT_ONCE {
                 calls.join_next().await;
             }
-            let (bridge, handle) = (Arc::clone(&self), handle.clone());
+            let (requests, handle) = (Arc::clone(&self), handle.clone());
             calls.spawn(async move {
-                let answer = bridge.call(&name, payload).await;
-                bridge.deliver(&handle, id, answer).await;
+                let answer = requests.call(&name, payload).await;
+                requests.deliver(&handle, id, answer).await;
             });
         }
         calls.join_all().await;

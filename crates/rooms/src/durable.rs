@@ -1,0 +1,240 @@
+//! Durable rooms: looked up in the store, created, rebuilt, and written while they run.
+
+use crate::code::new_code;
+use crate::directory::TypeLabel;
+use crate::entry::RoomRef;
+use crate::host::{RoomHost, RoomNames, not_found};
+use crate::room_type::{RoomStart, RoomType, StartedRoom};
+use crate::supervisor::Supervisor;
+use crate::writer::{RoomWriter, WriteQueue};
+use aether_engine::{EntryNumber, Joiner, Refusal, Restore};
+use aether_net::Share;
+use aether_services::Code;
+use aether_services::room::{self, HELD, Opened, Which};
+use aether_wire::{ErrorCode, PlayerId, RoomId, RoomSelector};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+use tracing::{error, info};
+
+/// Longest wait for a room that is being unloaded; after that it is opened again.
+const UNLOAD_TIME_MAX: Duration = Duration::from_secs(8);
+/// Longest wait for one answer of the database while a client waits to join.
+const STORE_TIME_MAX: Duration = Duration::from_secs(5);
+/// Codes that are tried for a new room. A few thousand of a billion are in use.
+const CODES_TRIED_MAX: u32 = 5;
+
+/// Settings of durable rooms.
+#[derive(Clone, Copy, Debug)]
+pub struct DurableSettings {
+    /// Interval between two checkpoints of a room.
+    pub checkpoint_interval: Duration,
+    /// Interval between two states that are kept as snapshots.
+    pub snapshot_interval: Duration,
+    /// Number of snapshots that are kept; 0 for none.
+    pub snapshots_max: u32,
+    /// Longest absence of the server after which players are still in their rooms.
+    pub away_time_max: Duration,
+}
+
+impl RoomHost {
+    /// Looks a room up in the store; none if it was never stored.
+    pub(crate) async fn find_stored(&self, selector: &RoomSelector) -> Result<Option<RoomId>, Refusal> {
+        if !self.types.has_durable() {
+            return Ok(None);
+        }
+        let which = match selector {
+            RoomSelector::Id(id) => Which::Id(id.0.clone()),
+            RoomSelector::Code(code) => Which::Code(code.to_ascii_uppercase()),
+            RoomSelector::Type { .. } => return Ok(None),
+        };
+        Ok(within_time(self.stored().find(which)).await?.map(RoomId))
+    }
+
+    /// Returns a stored room of a type that does not run and has a free place.
+    pub(crate) async fn stored_of_type(
+        &self,
+        room_type: &RoomType,
+        wanted: &TypeLabel,
+    ) -> Result<Option<RoomId>, Refusal> {
+        if !self.directory.wait_until_all_unloaded(wanted, UNLOAD_TIME_MAX).await {
+            return Err(being_unloaded());
+        }
+        let players_max = room_type.players_max();
+        let candidates = self.stored().candidates(self.node_id(), &wanted.room_type, &wanted.label, players_max);
+        let candidates = within_time(candidates).await?;
+        Ok(candidates.into_iter().map(RoomId).find(|id| !self.directory.is_written(id)))
+    }
+
+    /// Opens a stored room, unless it runs already.
+    pub(crate) async fn open_stored(self: Arc<Self>, id: RoomId, address: IpAddr) -> Result<RoomRef, Refusal> {
+        let _turn = self.opening.wait(id.clone()).await;
+        if let Some(room) = self.directory.local(&RoomSelector::Id(id.clone())) {
+            return Ok(room);
+        }
+        if !self.directory.wait_until_unloaded(&id, UNLOAD_TIME_MAX).await {
+            return Err(being_unloaded());
+        }
+        // Players who return to a room have not created it.
+        let share = self.share(address, u32::MAX)?;
+        let opened = self.stored().open(self.node_id(), Which::Id(id.0), self.away_ms_max());
+        let opened = within_time(opened).await?.ok_or_else(not_found)?;
+        let hold = opened.hold.clone();
+        let rebuilt = self.rebuild(opened, share).await;
+        if rebuilt.is_err() {
+            let _ = self.stored().release(&hold).await;
+        }
+        rebuilt
+    }
+
+    pub(crate) async fn create_durable(
+        self: Arc<Self>,
+        room_type: Arc<RoomType>,
+        label: String,
+        share: Share<IpAddr>,
+    ) -> Result<RoomRef, Refusal> {
+        let id = self.directory.new_id();
+        // Whoever reads its code in the store before it runs waits for it here.
+        let _turn = self.opening.wait(id.clone()).await;
+        let (hold, code) = self.store_new(&room_type, &id, &label).await?;
+        let start = RoomStart { label: label.clone(), ..self.room_start(&room_type, &id) };
+        match self.start(&room_type, start).await {
+            Ok(started) => {
+                let names = RoomNames { id, code, wanted_label: label };
+                Ok(self.register_durable(room_type, names, started, (share, hold)))
+            }
+            Err(refusal) => {
+                // Nobody has seen it, so nobody misses it.
+                let _ = self.stored().remove(&hold).await;
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Stores a new room under a code that no other has.
+    async fn store_new(&self, room_type: &RoomType, id: &RoomId, label: &str) -> Result<(room::Hold, String), Refusal> {
+        for _ in 0..CODES_TRIED_MAX {
+            let code = new_code();
+            let room = room::NewRoom {
+                id: id.0.clone(),
+                code: code.clone(),
+                room_type: room_type.name().to_owned(),
+                wanted_label: label.to_owned(),
+            };
+            match self.stored().create(self.node_id(), room).await {
+                Ok(hold) => return Ok((hold, code)),
+                Err(refusal) if refusal.code == Code::AlreadyExists => {}
+                Err(refusal) => return Err(to_room_error(refusal)),
+            }
+        }
+        Err(unavailable("no free room code was found; try again"))
+    }
+
+    async fn rebuild(&self, opened: Opened, share: Share<IpAddr>) -> Result<RoomRef, Refusal> {
+        let Opened { hold, room, state, applied, last_player, holders, journal } = opened;
+        let room_type = self.types.find(&room.room_type).filter(|room_type| room_type.is_durable());
+        let room_type = room_type.ok_or_else(|| {
+            error!(room = room.id, room_type = room.room_type, "a stored room is of a type that is not durable here");
+            not_found()
+        })?;
+        let joiner = |holder: room::Holder| {
+            let permissions = holder.role.permissions();
+            let joiner = Joiner { user: holder.user.to_string(), name: holder.name, permissions, metadata: Vec::new() };
+            (PlayerId(holder.player), joiner)
+        };
+        let players: Vec<_> = holders.into_iter().map(joiner).collect();
+        info!(room = room.id, players = players.len(), entries = journal.len(), "room rebuilt");
+        let restore = Restore {
+            state,
+            applied: EntryNumber(applied),
+            last_player: PlayerId(last_player),
+            players,
+            journal: journal.into_iter().map(|(number, entry)| (EntryNumber(number), entry)).collect(),
+        };
+        let id = RoomId(room.id);
+        let start = self.room_start(&room_type, &id);
+        let start = RoomStart { label: room.wanted_label.clone(), restore: Some(restore), ..start };
+        let started = self.start(&room_type, start).await?;
+        let names = RoomNames { id, code: room.code, wanted_label: room.wanted_label };
+        Ok(self.register_durable(room_type, names, started, (share, hold)))
+    }
+
+    /// Adds a durable room to the directory, with its writer.
+    fn register_durable(
+        &self,
+        room_type: Arc<RoomType>,
+        names: RoomNames,
+        started: StartedRoom,
+        (share, hold): (Share<IpAddr>, room::Hold),
+    ) -> RoomRef {
+        let queue = Arc::new(WriteQueue::default());
+        if let Some(handle) = &started.handle {
+            let writer = RoomWriter {
+                queue: Arc::clone(&queue),
+                services: Arc::clone(self.requests.services()),
+                hold,
+                handle: handle.clone(),
+                settings: self.settings.durable,
+                metrics: room_type.durable_metrics.clone(),
+            };
+            let type_label = TypeLabel::new(room_type.name(), &names.wanted_label);
+            let writing = self.directory.begin_writing(names.id.clone(), type_label);
+            let (room, handle, requests) = (names.id.clone(), handle.clone(), Arc::clone(&self.requests));
+            let supervisor = Supervisor { room, handle, requests };
+            self.supervise(async move {
+                supervisor.run(Some(writer)).await;
+                drop(writing);
+            });
+        }
+        self.register(room_type, names, started, (share, Some(queue)))
+    }
+
+    /// Longest absence after which players are still in their rooms, in milliseconds. Those who do not resume in time
+    /// after the start of this server have lost their places.
+    fn away_ms_max(&self) -> i64 {
+        let types = self.types.all();
+        let graces =
+            types.values().filter(|room_type| room_type.is_durable()).map(|room_type| room_type.resume_grace());
+        match self.started.elapsed() <= graces.max().unwrap_or_default() {
+            true => i64::try_from(self.settings.durable.away_time_max.as_millis()).unwrap_or(i64::MAX),
+            false => -1,
+        }
+    }
+
+    fn stored(&self) -> &room::Rooms {
+        &self.requests.services().rooms
+    }
+}
+
+/// Waits for the database, at most for [`STORE_TIME_MAX`].
+pub(crate) async fn within_time<T>(
+    work: impl Future<Output = Result<T, aether_services::Refusal>>,
+) -> Result<T, Refusal> {
+    match timeout(STORE_TIME_MAX, work).await {
+        Ok(done) => done.map_err(to_room_error),
+        Err(_) => Err(database_silent()),
+    }
+}
+
+/// Turns a refusal of the services into that of a join.
+pub(crate) fn to_room_error(refusal: aether_services::Refusal) -> Refusal {
+    match refusal.code {
+        Code::NotFound => not_found(),
+        _ if refusal == HELD => unavailable(refusal.message),
+        Code::Unavailable | Code::DeadlineExceeded | Code::Aborted | Code::ResourceExhausted => database_silent(),
+        _ => Refusal::new(ErrorCode::Internal, "the room could not be opened"),
+    }
+}
+
+fn database_silent() -> Refusal {
+    unavailable("the database does not answer, so stored rooms cannot be opened; try again in a moment")
+}
+
+fn being_unloaded() -> Refusal {
+    unavailable("the room is being unloaded; try again in a moment")
+}
+
+fn unavailable(sentence: impl Into<String>) -> Refusal {
+    Refusal::new(ErrorCode::Unavailable, sentence)
+}

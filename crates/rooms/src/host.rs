@@ -1,0 +1,304 @@
+//! The host of a node's rooms: finds, creates, lists and ends them.
+
+use crate::code::new_code;
+use crate::directory::{Location, RoomDirectory, TypeLabel};
+use crate::durable::DurableSettings;
+use crate::entry::{RoomEntry, RoomRef};
+use crate::requests::RoomRequests;
+use crate::room_type::{RoomStart, RoomType, RoomTypes, StartedRoom};
+use crate::supervisor::Supervisor;
+use crate::turns::Turns;
+use crate::writer::WriteQueue;
+use aether_engine::recording::Recording;
+use aether_engine::{RecordingSink, Refusal, Scheduler};
+use aether_net::{Share, Shares, network_of};
+use aether_wire::{ErrorCode, RoomId, RoomSelector};
+use std::net::{IpAddr, Ipv6Addr};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+use tokio::task::{JoinSet, spawn_blocking};
+use tracing::{error, info};
+
+/// Network to which rooms count that the server creates itself. No peer has this address.
+pub(crate) const OWN_NETWORK: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+
+/// The host of all rooms of a node.
+pub struct RoomHost {
+    /// Room types by name.
+    pub types: RoomTypes,
+    pub(crate) directory: Arc<RoomDirectory>,
+    pub(crate) scheduler: Arc<Scheduler>,
+    pub(crate) settings: RoomHostSettings,
+    pub(crate) requests: Arc<RoomRequests>,
+    /// One task at a time opens or creates a given durable room.
+    pub(crate) opening: Turns<RoomId>,
+    /// One task at a time creates a room because there is none with a free place.
+    creating: Turns<TypeLabel>,
+    supervisors: Mutex<JoinSet<()>>,
+    /// Number of rooms by the network that created them.
+    creators: Shares<IpAddr>,
+    pub(crate) started: Instant,
+    /// Set when no new rooms are created.
+    is_closed: AtomicBool,
+    pub(crate) this: Weak<RoomHost>,
+}
+
+/// Settings of the host.
+pub struct RoomHostSettings {
+    /// Id of this node, which holds the leases of durable rooms. It stays in the node's data folder.
+    pub node_id: String,
+    /// Configured name of this node, the last part of the ids of its rooms.
+    pub node_name: String,
+    /// Most rooms at once.
+    pub rooms_max: usize,
+    /// Time after which a room without players ends.
+    pub empty_time_max: Duration,
+    /// Most rooms that one network may have created.
+    pub per_address_max: u32,
+    /// Folder for recordings; none if rooms are not recorded.
+    pub recordings: Option<PathBuf>,
+    /// Settings of durable rooms.
+    pub durable: DurableSettings,
+}
+
+/// Names of a room.
+pub(crate) struct RoomNames {
+    pub id: RoomId,
+    pub code: String,
+    pub wanted_label: String,
+}
+
+impl RoomHost {
+    /// Creates a host without rooms.
+    #[must_use]
+    pub fn new(scheduler: Scheduler, settings: RoomHostSettings, requests: RoomRequests) -> Arc<RoomHost> {
+        Arc::new_cyclic(|this| RoomHost {
+            types: RoomTypes::default(),
+            directory: RoomDirectory::new(settings.node_name.clone()),
+            scheduler: Arc::new(scheduler),
+            settings,
+            requests: Arc::new(requests),
+            opening: Turns::default(),
+            creating: Turns::default(),
+            supervisors: Mutex::default(),
+            creators: Shares::default(),
+            started: Instant::now(),
+            is_closed: AtomicBool::new(false),
+            this: Weak::clone(this),
+        })
+    }
+
+    /// Returns the room that is asked for: one that runs, a stored one that is opened, or a new one if any of its type will
+    /// do and none has a free place.
+    pub(crate) async fn find(&self, selector: &RoomSelector, address: IpAddr) -> Result<RoomRef, Refusal> {
+        let located = self.directory.locate(selector);
+        if let Some(Location::Local(room)) = located {
+            return Ok(room);
+        }
+        if let RoomSelector::Type { name, label } = selector {
+            let room_type = self.room_type(name)?;
+            let wanted = TypeLabel::new(name, label.as_deref().unwrap_or_default());
+            return self.run_to_end(move |host| host.any_of_type(room_type, wanted, address)).await;
+        }
+        // Whoever asks for a room that was never stored is answered by one read, without waiting for anybody.
+        match self.find_stored(selector).await? {
+            Some(id) => self.run_to_end(move |host| host.open_stored(id, address)).await,
+            None => Err(match located {
+                Some(Location::Elsewhere(node)) => {
+                    let sentence = format!("the room belongs to node `{node}`, which this server cannot reach");
+                    Refusal::new(ErrorCode::RoomNotFound, sentence)
+                }
+                _ => not_found(),
+            }),
+        }
+    }
+
+    /// Creates a room of a type.
+    pub(crate) async fn create(&self, room_type: &str, label: &str, address: IpAddr) -> Result<RoomRef, Refusal> {
+        let (room_type, label) = (self.room_type(room_type)?, label.to_owned());
+        self.run_to_end(move |host| host.create_of_type(room_type, label, address)).await
+    }
+
+    /// Runs something in a task of its own: a room that is half built when its client goes away is still registered.
+    async fn run_to_end<T, F>(&self, work: impl FnOnce(Arc<RoomHost>) -> F) -> Result<T, Refusal>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Refusal>> + Send + 'static,
+    {
+        let Some(host) = self.this.upgrade() else { return Err(stopping()) };
+        let done = tokio::spawn(work(host)).await;
+        done.unwrap_or_else(|_| Err(Refusal::new(ErrorCode::Internal, "the room could not be opened")))
+    }
+
+    async fn any_of_type(
+        self: Arc<Self>,
+        room_type: Arc<RoomType>,
+        wanted: TypeLabel,
+        address: IpAddr,
+    ) -> Result<RoomRef, Refusal> {
+        let _turn = self.creating.wait(wanted.clone()).await;
+        let selector = RoomSelector::Type { name: wanted.room_type.clone(), label: Some(wanted.label.clone()) };
+        if let Some(room) = self.directory.local(&selector) {
+            return Ok(room);
+        }
+        if room_type.is_durable()
+            && let Some(id) = self.stored_of_type(&room_type, &wanted).await?
+        {
+            return self.open_stored(id, address).await;
+        }
+        self.create_of_type(room_type, wanted.label, address).await
+    }
+
+    async fn create_of_type(
+        self: Arc<Self>,
+        room_type: Arc<RoomType>,
+        label: String,
+        address: IpAddr,
+    ) -> Result<RoomRef, Refusal> {
+        let share = self.share(address, self.settings.per_address_max)?;
+        if room_type.is_durable() {
+            return self.create_durable(room_type, label, share).await;
+        }
+        let id = self.directory.new_id();
+        let started =
+            self.start(&room_type, RoomStart { label: label.clone(), ..self.room_start(&room_type, &id) }).await?;
+        if let Some(handle) = &started.handle {
+            let supervisor =
+                Supervisor { room: id.clone(), handle: handle.clone(), requests: Arc::clone(&self.requests) };
+            self.supervise(supervisor.run(None));
+        }
+        let names = RoomNames { id, code: new_code(), wanted_label: label };
+        Ok(self.register(room_type, names, started, (share, None)))
+    }
+
+    pub(crate) fn room_type(&self, name: &str) -> Result<Arc<RoomType>, Refusal> {
+        self.types.find(name).ok_or_else(|| {
+            let known: Vec<String> = self.types.all().keys().cloned().collect();
+            let sentence = format!("there is no room type of this name; there is {}", known.join(", "));
+            Refusal::new(ErrorCode::RoomNotFound, sentence)
+        })
+    }
+
+    /// Takes a share of the limits on rooms for a network.
+    pub(crate) fn share(&self, address: IpAddr, per_address_max: u32) -> Result<Share<IpAddr>, Refusal> {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return Err(stopping());
+        }
+        let rooms_max = u32::try_from(self.settings.rooms_max).unwrap_or(u32::MAX);
+        let per_address_max = if address == OWN_NETWORK { u32::MAX } else { per_address_max };
+        self.creators.take(network_of(address), per_address_max, rooms_max).ok_or_else(|| {
+            Refusal::new(ErrorCode::LimitReached, "the server, or someone at your address, has as many rooms as may be")
+        })
+    }
+
+    /// Returns the start values of a new room.
+    pub(crate) fn room_start(&self, room_type: &RoomType, id: &RoomId) -> RoomStart {
+        RoomStart {
+            seed: random_seed(),
+            label: String::new(),
+            recording_sink: self.recording_sink(room_type.name(), id),
+            checkpoint_interval: room_type.is_durable().then_some(self.settings.durable.checkpoint_interval),
+            restore: None,
+        }
+    }
+
+    /// Builds and starts a room on the blocking pool: `Game::init` may take long, and I/O threads serve everybody.
+    pub(crate) async fn start(&self, room_type: &Arc<RoomType>, start: RoomStart) -> Result<StartedRoom, Refusal> {
+        let failed = |why: &dyn std::fmt::Display| {
+            error!(room_type = room_type.name(), %why, "a room could not be started");
+            Refusal::new(ErrorCode::Internal, "the room could not be made")
+        };
+        let _permit = room_type.builds.acquire().await.map_err(|error| failed(&error))?;
+        let (building, scheduler) = (Arc::clone(room_type), Arc::clone(&self.scheduler));
+        match spawn_blocking(move || building.start(&scheduler, start)).await {
+            Ok(started) => started.map_err(|error| failed(&error)),
+            Err(error) if error.is_panic() => Err(failed(&"its game panicked")),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
+    /// Adds a started room to the directory.
+    pub(crate) fn register(
+        &self,
+        room_type: Arc<RoomType>,
+        RoomNames { id, code, wanted_label }: RoomNames,
+        started: StartedRoom,
+        (share, write_queue): (Share<IpAddr>, Option<Arc<WriteQueue>>),
+    ) -> RoomRef {
+        let room = self.directory.insert(RoomEntry {
+            id,
+            code,
+            room_type,
+            room: started.room,
+            write_queue,
+            wanted_label,
+            ending: AtomicBool::new(false),
+            _share: share,
+            connections: AtomicU32::new(0),
+            used_at_ms: AtomicU64::new(self.now_ms()),
+        });
+        info!(room = room.id.0, code = room.code, room_type = room.room_type.name(), "room created");
+        room
+    }
+
+    /// Runs the supervisor of a room until everything of the room is answered and stored.
+    pub(crate) fn supervise(&self, supervisor: impl Future<Output = ()> + Send + 'static) {
+        let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
+        // Results of those that have ended are dropped.
+        while supervisors.try_join_next().is_some() {}
+        supervisors.spawn(supervisor);
+    }
+
+    /// Waits until everything of the rooms that have ended is answered and stored.
+    pub async fn finish(&self) {
+        let supervisors = std::mem::take(&mut *self.supervisors.lock().unwrap_or_else(PoisonError::into_inner));
+        supervisors.join_all().await;
+    }
+
+    /// Returns a sink that writes the recording of a room to its file.
+    fn recording_sink(&self, room_type: &str, id: &RoomId) -> Option<RecordingSink> {
+        let number = id.0.split('.').next().unwrap_or_default();
+        let path = self.settings.recordings.as_ref()?.join(format!("{room_type}-{number}.aether"));
+        Some(Box::new(move |recording: Recording| {
+            if recording.ticks() == 0 {
+                return;
+            }
+            match std::fs::write(&path, recording.to_bytes()) {
+                Ok(()) => info!(path = %path.display(), ticks = recording.ticks(), "recording written"),
+                Err(error) => error!(path = %path.display(), %error, "the recording could not be written"),
+            }
+        }))
+    }
+
+    /// Refuses new rooms from now on.
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
+
+    /// Id of this node, which holds the leases of durable rooms.
+    #[must_use]
+    pub fn node_id(&self) -> &str {
+        &self.settings.node_id
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+}
+
+/// Returns a seed that nobody outside can know.
+fn random_seed() -> u64 {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).expect("the system has random numbers");
+    u64::from_le_bytes(bytes)
+}
+
+pub(crate) fn not_found() -> Refusal {
+    Refusal::new(ErrorCode::RoomNotFound, "there is no such room")
+}
+
+fn stopping() -> Refusal {
+    Refusal::new(ErrorCode::Unavailable, "the server stops; no new rooms are made")
+}

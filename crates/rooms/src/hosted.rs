@@ -1,0 +1,192 @@
+//! The interface that every hosted room has, whether it ticks or passes messages on.
+
+use aether_engine::{Joiner, Refusal, RoomFigures, RoomHandle, RoomNumber, closing};
+use aether_net::lobby::Place;
+use aether_net::relay::Relay;
+use aether_replication::Link;
+use aether_wire::{CloseReason, ErrorCode, PlayerId};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+use tokio::task::spawn_blocking;
+
+/// Longest time that a caller waits for a game's reply to a signal.
+const SIGNAL_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// A running room, as the host uses it.
+pub(crate) trait HostedRoom: Send + Sync {
+    /// Number under which the scheduler reports the end of the room; none if it does not tick.
+    fn number(&self) -> Option<RoomNumber>;
+
+    /// Returns true while the room takes joins.
+    fn is_open(&self) -> bool;
+
+    /// Number of players in the room.
+    fn players(&self) -> u32;
+
+    /// Label that the room shows.
+    fn label(&self) -> Arc<str>;
+
+    /// Figures of the last tick; none if it does not tick.
+    fn figures(&self) -> Option<RoomFigures>;
+
+    /// Joins, answers and signals that wait for the next tick.
+    fn queue_depth(&self) -> usize;
+
+    /// Lets a player in.
+    fn join(&self, joiner: Joiner, link: Link) -> Result<Place, Refusal>;
+
+    /// Gives a player who lost the connection a new one; none if the room has no such players.
+    fn resume(&self, player: PlayerId, link: Link) -> Option<Result<Place, Refusal>>;
+
+    /// Returns true if the room reports by itself which players left. Otherwise a player leaves with the connection.
+    fn reports_departures(&self) -> bool;
+
+    /// Handle to which signals go; none if the room has no game.
+    fn signal_handle(&self) -> Option<&RoomHandle>;
+
+    /// Ends the room. Returns true if that is done at once, false if the scheduler reports the end later.
+    fn end(&self, reason: CloseReason) -> bool;
+}
+
+/// A room with a game that ticks.
+#[doc(hidden)]
+pub struct GameRoom {
+    number: RoomNumber,
+    handle: RoomHandle,
+}
+
+impl GameRoom {
+    pub(crate) fn new(number: RoomNumber, handle: RoomHandle) -> GameRoom {
+        GameRoom { number, handle }
+    }
+
+    pub(crate) fn handle(&self) -> &RoomHandle {
+        &self.handle
+    }
+}
+
+impl HostedRoom for GameRoom {
+    fn number(&self) -> Option<RoomNumber> {
+        Some(self.number)
+    }
+
+    fn is_open(&self) -> bool {
+        self.handle.is_open()
+    }
+
+    fn players(&self) -> u32 {
+        self.handle.figures().players
+    }
+
+    fn label(&self) -> Arc<str> {
+        self.handle.label()
+    }
+
+    fn figures(&self) -> Option<RoomFigures> {
+        Some(self.handle.figures())
+    }
+
+    fn queue_depth(&self) -> usize {
+        self.handle.letters()
+    }
+
+    fn join(&self, joiner: Joiner, link: Link) -> Result<Place, Refusal> {
+        let link = self.handle.join(joiner, link).map_err(|_| busy())?;
+        Ok(Place::Room { room: self.handle.clone(), link })
+    }
+
+    fn resume(&self, player: PlayerId, link: Link) -> Option<Result<Place, Refusal>> {
+        let link = self.handle.resume(player, link).map_err(|_| busy());
+        Some(link.map(|link| Place::Room { room: self.handle.clone(), link }))
+    }
+
+    fn reports_departures(&self) -> bool {
+        true
+    }
+
+    fn signal_handle(&self) -> Option<&RoomHandle> {
+        Some(&self.handle)
+    }
+
+    fn end(&self, _reason: CloseReason) -> bool {
+        // A full mailbox is tried again with the next check of unused rooms.
+        let _ = self.handle.end();
+        false
+    }
+}
+
+/// A room that passes messages on.
+pub(crate) struct RelayRoom {
+    relay: Arc<Relay>,
+    label: Arc<str>,
+}
+
+impl RelayRoom {
+    pub fn new(relay: Arc<Relay>, label: String) -> RelayRoom {
+        RelayRoom { relay, label: label.into() }
+    }
+}
+
+impl HostedRoom for RelayRoom {
+    fn number(&self) -> Option<RoomNumber> {
+        None
+    }
+
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    fn players(&self) -> u32 {
+        self.relay.members() as u32
+    }
+
+    fn label(&self) -> Arc<str> {
+        Arc::clone(&self.label)
+    }
+
+    fn figures(&self) -> Option<RoomFigures> {
+        None
+    }
+
+    fn queue_depth(&self) -> usize {
+        0
+    }
+
+    fn join(&self, joiner: Joiner, _link: Link) -> Result<Place, Refusal> {
+        Ok(Place::Relay(self.relay.join(&joiner.name)?))
+    }
+
+    fn resume(&self, _player: PlayerId, _link: Link) -> Option<Result<Place, Refusal>> {
+        None
+    }
+
+    fn reports_departures(&self) -> bool {
+        false
+    }
+
+    fn signal_handle(&self) -> Option<&RoomHandle> {
+        None
+    }
+
+    fn end(&self, reason: CloseReason) -> bool {
+        self.relay.end(&closing(reason));
+        true
+    }
+}
+
+/// Sends a signal to a game and waits for its reply, at most for [`SIGNAL_TIME_MAX`].
+pub(crate) async fn signal(handle: RoomHandle, data: Vec<u8>) -> Result<Vec<u8>, Refusal> {
+    let (sender, reply) = sync_channel(1);
+    handle.signal(data, sender).map_err(|_| busy())?;
+    let received = spawn_blocking(move || reply.recv_timeout(SIGNAL_TIME_MAX)).await;
+    match received {
+        Ok(Ok(reply)) => Ok(reply),
+        Ok(Err(RecvTimeoutError::Disconnected)) => Err(Refusal::new(ErrorCode::RoomNotFound, "the room has ended")),
+        Ok(Err(RecvTimeoutError::Timeout)) | Err(_) => Err(busy()),
+    }
+}
+
+fn busy() -> Refusal {
+    Refusal::new(ErrorCode::Unavailable, "the room does not keep up; try again in a moment")
+}

@@ -1,0 +1,81 @@
+//! Rooms as the services see them.
+
+use crate::entry::RoomEntry;
+use crate::host::{OWN_NETWORK, RoomHost};
+use crate::hosted;
+use aether_services::matches::{MATCHES_LISTED_MAX, MatchFilter, MatchInfo, Matches, MatchesFuture};
+use aether_services::{Code, Refusal};
+use aether_wire::{CloseReason, ErrorCode, RoomId, RoomSelector};
+
+impl RoomHost {
+    /// Lists the rooms that pass a filter, the oldest first.
+    #[must_use]
+    pub fn list(&self, filter: &MatchFilter) -> Vec<MatchInfo> {
+        let rooms = self.directory.all();
+        let found = rooms.iter().map(|room| info(room)).filter(|room| filter.allows(room));
+        found.take(filter.limit.unwrap_or(MATCHES_LISTED_MAX).min(MATCHES_LISTED_MAX)).collect()
+    }
+
+    fn running(&self, id: &str) -> Result<crate::entry::RoomRef, Refusal> {
+        let room = self.directory.local(&RoomSelector::Id(RoomId(id.to_owned())));
+        room.ok_or_else(|| Refusal::with(Code::NotFound, format!("Match {id} was not found; it may have ended.")))
+    }
+}
+
+impl Matches for RoomHost {
+    fn create<'a>(&'a self, match_type: &'a str, label: &'a str) -> MatchesFuture<'a, MatchInfo> {
+        Box::pin(async move {
+            let room = RoomHost::create(self, match_type, label, OWN_NETWORK).await.map_err(to_service_error)?;
+            Ok(info(&room))
+        })
+    }
+
+    fn find<'a>(&'a self, id: &'a str) -> MatchesFuture<'a, Option<MatchInfo>> {
+        Box::pin(async move { Ok(self.running(id).ok().map(|room| info(&room))) })
+    }
+
+    fn list<'a>(&'a self, filter: &'a MatchFilter) -> MatchesFuture<'a, Vec<MatchInfo>> {
+        Box::pin(async move { Ok(RoomHost::list(self, filter)) })
+    }
+
+    fn signal<'a>(&'a self, id: &'a str, data: Vec<u8>) -> MatchesFuture<'a, Vec<u8>> {
+        Box::pin(async move {
+            let room = self.running(id)?;
+            let handle = room.room.signal_handle().cloned().ok_or_else(|| {
+                Refusal::with(Code::FailedPrecondition, format!("Match {id} is a relay, which takes no signals."))
+            })?;
+            hosted::signal(handle, data).await.map_err(to_service_error)
+        })
+    }
+
+    fn end<'a>(&'a self, id: &'a str) -> MatchesFuture<'a, ()> {
+        Box::pin(async move {
+            let room = self.running(id)?;
+            RoomHost::end(self, &room, CloseReason::RoomEnded, "ended by the server");
+            Ok(())
+        })
+    }
+}
+
+fn info(room: &RoomEntry) -> MatchInfo {
+    MatchInfo {
+        id: room.id.0.clone(),
+        code: room.code.clone(),
+        match_type: room.room_type.name().to_owned(),
+        label: room.room.label().to_string(),
+        players: room.room.players(),
+        players_max: room.room_type.players_max(),
+        tick_hz: room.room_type.tick_hz(),
+    }
+}
+
+/// Turns a refusal of a room into that of a service.
+fn to_service_error(refusal: aether_engine::Refusal) -> Refusal {
+    let code = match refusal.code {
+        ErrorCode::RoomNotFound => Code::NotFound,
+        ErrorCode::LimitReached => Code::ResourceExhausted,
+        ErrorCode::Unavailable => Code::Unavailable,
+        _ => Code::Internal,
+    };
+    Refusal::with(code, refusal.message)
+}

@@ -1,0 +1,176 @@
+//! Resume records: tokens by which players resume after a lost connection, each good once and replaced with every use.
+
+use aether_wire::{PlayerId, RoomId, SessionId, Token};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// Time for which a used token is remembered, so that a second use is recognised.
+const USED_FOR: Duration = Duration::from_secs(3_600);
+/// Most tokens that are remembered; beyond, the used ones are forgotten early.
+const TOKENS_MAX: usize = 200_000;
+
+/// The player whom a resume token belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ResumeRecord {
+    pub room: RoomId,
+    pub player: PlayerId,
+    pub session: SessionId,
+    pub user: String,
+    pub name: String,
+    pub role: aether_services::session::tokens::Role,
+    /// Time at which their access token was issued, in seconds since 1970.
+    pub issued_at: u64,
+}
+
+/// Result of looking a token up.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Lookup {
+    /// The token is good.
+    Good(Box<ResumeRecord>),
+    /// The token is unknown or too old.
+    Unknown,
+    /// The token was used before, by someone who sent something since. One of the two is not the player, so the session is
+    /// to end.
+    Reused(Box<ResumeRecord>),
+}
+
+/// Resume tokens that this node issued, by hash.
+#[derive(Default)]
+pub(crate) struct ResumeRecords {
+    tokens: Mutex<HashMap<[u8; 32], State>>,
+}
+
+enum State {
+    Fresh {
+        record: Box<ResumeRecord>,
+        /// Lives as long as the connection that was given the token.
+        connection: Weak<()>,
+        grace: Duration,
+        /// When the connection was found to be gone.
+        lost_at: Option<Instant>,
+    },
+    Used {
+        record: Box<ResumeRecord>,
+        /// Whether whoever used it was heard from since. Until then the welcome with the next token may have been lost.
+        heard: Arc<AtomicBool>,
+        at: Instant,
+    },
+}
+
+impl ResumeRecords {
+    /// Issues a token for a connection. It is good until the grace period after the end of that connection.
+    pub fn issue(&self, record: ResumeRecord, connection: &Arc<()>, grace: Duration) -> Token {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).expect("the system has random numbers");
+        let text = URL_SAFE_NO_PAD.encode(secret);
+        let connection = Arc::downgrade(connection);
+        let state = State::Fresh { record: Box::new(record), connection, grace, lost_at: None };
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        if tokens.len() >= TOKENS_MAX {
+            tokens.retain(|_, state| matches!(state, State::Fresh { .. }));
+        }
+        tokens.insert(hash(&text), state);
+        Token::new(text)
+    }
+
+    /// Adds a token that this server issued before it was restarted.
+    pub fn add(&self, token: &Token, record: ResumeRecord, grace: Duration) {
+        let state =
+            State::Fresh { record: Box::new(record), connection: Weak::new(), grace, lost_at: Some(Instant::now()) };
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).entry(hash(token.reveal())).or_insert(state);
+    }
+
+    /// Looks a token up. That does not use it: the room may be unavailable for now.
+    pub fn find(&self, token: &Token) -> Lookup {
+        let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        match tokens.get(&hash(token.reveal())) {
+            None => Lookup::Unknown,
+            Some(State::Fresh { record, .. }) => Lookup::Good(record.clone()),
+            Some(State::Used { record, heard, .. }) if heard.load(Ordering::Relaxed) => Lookup::Reused(record.clone()),
+            Some(State::Used { record, .. }) => Lookup::Good(record.clone()),
+        }
+    }
+
+    /// Marks a token as used; `heard` is set when its user sends something.
+    pub fn mark_used(&self, token: &Token, heard: &Arc<AtomicBool>) {
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(state) = tokens.get_mut(&hash(token.reveal())) {
+            let record = match state {
+                State::Fresh { record, .. } | State::Used { record, .. } => record.clone(),
+            };
+            *state = State::Used { record, heard: Arc::clone(heard), at: Instant::now() };
+        }
+    }
+
+    /// Removes expired tokens; called once a second.
+    pub fn sweep(&self) {
+        let now = Instant::now();
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, state| match state {
+            State::Used { at, .. } => now.duration_since(*at) < USED_FOR,
+            State::Fresh { connection, grace, lost_at, .. } => {
+                if connection.strong_count() > 0 {
+                    return true;
+                }
+                now.duration_since(*lost_at.get_or_insert(now)) < *grace
+            }
+        });
+    }
+}
+
+/// Hash of a token. Tokens themselves are not kept.
+pub(crate) fn hash(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aether_services::session::tokens::Role;
+
+    fn record() -> ResumeRecord {
+        ResumeRecord {
+            room: RoomId("room".into()),
+            player: PlayerId(7),
+            session: SessionId(5),
+            user: "ann".into(),
+            name: "Ann".into(),
+            role: Role::Player,
+            issued_at: 1,
+        }
+    }
+
+    #[test]
+    fn a_token_is_good_once_and_its_second_use_is_noticed() {
+        let (resumes, connection) = (ResumeRecords::default(), Arc::new(()));
+        let token = resumes.issue(record(), &connection, Duration::ZERO);
+        let good = || Lookup::Good(Box::new(record()));
+        assert_eq!(resumes.find(&token), good());
+        let heard = Arc::new(AtomicBool::new(false));
+        resumes.mark_used(&token, &heard);
+        assert_eq!(resumes.find(&token), good(), "the welcome may have been lost");
+        heard.store(true, Ordering::Relaxed);
+        assert_eq!(resumes.find(&token), Lookup::Reused(Box::new(record())));
+    }
+
+    #[test]
+    fn a_token_lasts_while_its_connection_does_and_no_longer_than_the_grace_period() {
+        let (resumes, connection) = (ResumeRecords::default(), Arc::new(()));
+        let token = resumes.issue(record(), &connection, Duration::ZERO);
+        resumes.sweep();
+        drop(connection);
+        resumes.sweep();
+        assert_eq!(resumes.find(&token), Lookup::Unknown);
+    }
+
+    #[test]
+    fn a_guess_is_unknown() {
+        let resumes = ResumeRecords::default();
+        assert_eq!(resumes.find(&Token::new("guess")), Lookup::Unknown);
+        assert_eq!(resumes.find(&Token::new("")), Lookup::Unknown);
+    }
+}

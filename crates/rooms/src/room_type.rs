@@ -1,0 +1,299 @@
+//! Types of rooms: their settings, how a room of the type is started, and their metrics.
+
+use crate::hosted::{GameRoom, HostedRoom, RelayRoom};
+use crate::telemetry::{DurableMetrics, RoomMetrics, RoomObserver};
+use aether_engine::recording::{Recording, Replay, ReplayError};
+use aether_engine::{BuildError, Game, RecordingSink, Restore, Room, RoomHandle, RoomSettings, Scheduler};
+use aether_metrics::Registry;
+use aether_net::relay::{Relay, RelaySettings};
+use aether_wire::Tick;
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// Rooms of one type that are built at the same time. A type whose rooms take long to build delays only its own.
+const BUILDS_AT_ONCE: usize = 4;
+
+/// A type of room.
+pub struct RoomType {
+    name: String,
+    definition: RoomDefinition,
+    pub(crate) metrics: RoomMetrics,
+    pub(crate) durable_metrics: DurableMetrics,
+    pub(crate) builds: Semaphore,
+}
+
+/// The definition of a room type: what its rooms run, with which settings.
+pub enum RoomDefinition {
+    /// Rooms with a game that ticks.
+    Game {
+        /// Settings of each room.
+        settings: RoomSettings,
+        /// Builds rooms of the game.
+        factory: Box<dyn GameFactory>,
+    },
+    /// Rooms that pass messages on between their members.
+    Relay(RelaySettings),
+}
+
+/// The start values of a room.
+pub(crate) struct RoomStart {
+    pub seed: u64,
+    pub label: String,
+    pub recording_sink: Option<RecordingSink>,
+    /// Interval between two checkpoints of a durable room.
+    pub checkpoint_interval: Option<Duration>,
+    /// Stored state of a room that is rebuilt.
+    pub restore: Option<Restore>,
+}
+
+/// A room that was started.
+pub(crate) struct StartedRoom {
+    pub room: Box<dyn HostedRoom>,
+    /// Handle of a room that ticks: its requests and its state are taken through it.
+    pub handle: Option<RoomHandle>,
+}
+
+/// Builds rooms of one game. It hides the type of the game.
+pub trait GameFactory: Send + Sync {
+    /// Builds a room and adds it to the scheduler.
+    #[doc(hidden)]
+    fn start(
+        &self,
+        settings: &RoomSettings,
+        name: &str,
+        scheduler: &Scheduler,
+        start: GameStart,
+    ) -> Result<GameRoom, BuildError>;
+
+    /// Replays a recording up to a tick; returns the last tick and its hash.
+    fn replay(
+        &self,
+        settings: &RoomSettings,
+        recording: &Recording,
+        to_tick: Option<Tick>,
+    ) -> Result<Option<(Tick, u64)>, ReplayError>;
+}
+
+/// The start values of a game's room, with its observer.
+#[doc(hidden)]
+pub struct GameStart {
+    start: RoomStart,
+    observer: RoomObserver,
+}
+
+impl<G: Game, F: Fn() -> G + Send + Sync> GameFactory for F {
+    fn start(
+        &self,
+        settings: &RoomSettings,
+        name: &str,
+        scheduler: &Scheduler,
+        GameStart { start, observer }: GameStart,
+    ) -> Result<GameRoom, BuildError> {
+        let mut builder = Room::builder(self(), settings.clone()).seed(start.seed).label(start.label);
+        if let Some(sink) = start.recording_sink {
+            builder = builder.record(name).recording_sink(sink);
+        }
+        if let Some(interval) = start.checkpoint_interval {
+            builder = builder.keep_every((interval.as_secs_f32() * settings.tick_hz as f32).round() as u32);
+        }
+        if let Some(restore) = start.restore {
+            builder = builder.restore(restore);
+        }
+        let room = builder.build()?;
+        let handle = room.handle();
+        Ok(GameRoom::new(scheduler.add(room, observer), handle))
+    }
+
+    fn replay(
+        &self,
+        settings: &RoomSettings,
+        recording: &Recording,
+        to_tick: Option<Tick>,
+    ) -> Result<Option<(Tick, u64)>, ReplayError> {
+        let mut replay = Replay::new(self(), settings.clone(), recording)?;
+        let mut last = None;
+        while last.is_none_or(|(tick, _)| to_tick.is_none_or(|end| tick < end)) {
+            match replay.step()? {
+                Some(step) => last = Some(step),
+                None => break,
+            }
+        }
+        Ok(last)
+    }
+}
+
+impl RoomDefinition {
+    /// Defines rooms with a game.
+    pub fn game<G: Game>(settings: RoomSettings, make: impl Fn() -> G + Send + Sync + 'static) -> RoomDefinition {
+        RoomDefinition::Game { settings, factory: Box::new(make) }
+    }
+
+    /// Settings of the game; none for a relay.
+    #[must_use]
+    pub fn game_settings(&self) -> Option<&RoomSettings> {
+        match self {
+            RoomDefinition::Game { settings, .. } => Some(settings),
+            RoomDefinition::Relay(_) => None,
+        }
+    }
+
+    fn players_max(&self) -> usize {
+        match self {
+            RoomDefinition::Game { settings, .. } => settings.players_max,
+            RoomDefinition::Relay(settings) => settings.members_max,
+        }
+    }
+
+    fn start(&self, room_type: &RoomType, scheduler: &Scheduler, start: RoomStart) -> Result<StartedRoom, BuildError> {
+        match self {
+            RoomDefinition::Game { settings, factory } => {
+                let start = GameStart { start, observer: RoomObserver::new(&room_type.metrics) };
+                let room = factory.start(settings, &room_type.name, scheduler, start)?;
+                let handle = Some(room.handle().clone());
+                Ok(StartedRoom { room: Box::new(room), handle })
+            }
+            RoomDefinition::Relay(settings) => {
+                let room = Box::new(RelayRoom::new(Relay::new(*settings), start.label));
+                Ok(StartedRoom { room, handle: None })
+            }
+        }
+    }
+}
+
+impl RoomType {
+    /// Creates a room type with its metrics.
+    #[must_use]
+    pub fn new(name: impl Into<String>, definition: RoomDefinition, registry: &Registry) -> RoomType {
+        let name = name.into();
+        let step = definition.game_settings().map_or(0.0, |settings| f64::from(settings.seconds_per_tick()));
+        RoomType {
+            metrics: RoomMetrics::new(registry, &name, step),
+            durable_metrics: DurableMetrics::new(registry, &name),
+            builds: Semaphore::new(BUILDS_AT_ONCE),
+            name,
+            definition,
+        }
+    }
+
+    /// Name by which clients ask for it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns true if its rooms outlast the server.
+    #[must_use]
+    pub fn is_durable(&self) -> bool {
+        self.definition.game_settings().is_some_and(|settings| settings.durable)
+    }
+
+    /// Ticks per second; 0 for a relay.
+    #[must_use]
+    pub fn tick_hz(&self) -> u32 {
+        self.definition.game_settings().map_or(0, |settings| settings.tick_hz)
+    }
+
+    /// Snapshots per second; 0 for a relay.
+    #[must_use]
+    pub fn snapshot_hz(&self) -> u32 {
+        self.definition.game_settings().map_or(0, |settings| settings.snapshot_hz)
+    }
+
+    /// Most players of one room.
+    #[must_use]
+    pub fn players_max(&self) -> usize {
+        self.definition.players_max()
+    }
+
+    /// Time for which a player who lost the connection stays in the room.
+    #[must_use]
+    pub fn resume_grace(&self) -> Duration {
+        let seconds = |settings: &RoomSettings| settings.resume_ticks as f32 * settings.seconds_per_tick();
+        self.definition.game_settings().map_or(Duration::ZERO, |settings| Duration::from_secs_f32(seconds(settings)))
+    }
+
+    /// Number of ticks that all rooms of the type have made.
+    #[must_use]
+    pub fn ticks(&self) -> u64 {
+        self.metrics.ticks()
+    }
+
+    /// Shows the tick rate of a room, given the ticks of all rooms in the last second.
+    pub fn show_tick_rate(&self, ticks: u64) {
+        self.metrics.show_rate(ticks as f64);
+    }
+
+    /// Starts a room. It may take as long as the game's `init`, so it is not called on an I/O thread.
+    pub(crate) fn start(&self, scheduler: &Scheduler, start: RoomStart) -> Result<StartedRoom, BuildError> {
+        self.definition.start(self, scheduler, start)
+    }
+}
+
+/// The room types of a server, by name. A type can be added or replaced while the server runs; rooms that were started
+/// keep the type that they were started with.
+#[derive(Default)]
+pub struct RoomTypes {
+    by_name: RwLock<Arc<BTreeMap<String, Arc<RoomType>>>>,
+}
+
+impl RoomTypes {
+    /// Returns the type of this name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<Arc<RoomType>> {
+        self.all().get(name).cloned()
+    }
+
+    /// Returns all types, ordered by name.
+    #[must_use]
+    pub fn all(&self) -> Arc<BTreeMap<String, Arc<RoomType>>> {
+        Arc::clone(&self.by_name.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds a type, or replaces the one of its name; returns the replaced one.
+    pub fn register(&self, room_type: RoomType) -> Option<Arc<RoomType>> {
+        let mut types = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = BTreeMap::clone(&types);
+        let replaced = changed.insert(room_type.name.clone(), Arc::new(room_type));
+        *types = Arc::new(changed);
+        replaced
+    }
+
+    /// Removes a type: no new rooms of it are created.
+    pub fn remove(&self, name: &str) -> Option<Arc<RoomType>> {
+        let mut types = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = BTreeMap::clone(&types);
+        let removed = changed.remove(name);
+        *types = Arc::new(changed);
+        removed
+    }
+
+    /// Returns true if rooms of any type outlast the server.
+    #[must_use]
+    pub fn has_durable(&self) -> bool {
+        self.all().values().any(|room_type| room_type.is_durable())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn relay(members_max: usize) -> RoomType {
+        let settings = RelaySettings { members_max, ..RelaySettings::default() };
+        RoomType::new("lounge", RoomDefinition::Relay(settings), &Registry::new())
+    }
+
+    #[test]
+    fn a_type_is_replaced_while_others_hold_the_old_one() {
+        let types = RoomTypes::default();
+        assert!(types.register(relay(2)).is_none());
+        let held = types.find("lounge").unwrap();
+        let replaced = types.register(relay(3)).unwrap();
+        assert!(Arc::ptr_eq(&held, &replaced));
+        assert_eq!((held.players_max(), types.find("lounge").unwrap().players_max()), (2, 3));
+        assert!(types.remove("lounge").is_some());
+        assert!(types.find("lounge").is_none());
+    }
+}
