@@ -22,6 +22,7 @@ mod process;
 mod raw;
 pub mod seat;
 mod server;
+pub mod slow_start;
 pub mod workshop;
 
 pub use aether_client_native::{Connection, ConnectionError, Connector, Path, Transport};

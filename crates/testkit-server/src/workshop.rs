@@ -93,6 +93,11 @@ impl Game for Workshop {
         if self.hangs { Ok(()) } else { Err(Refusal::new(ErrorCode::BadValue, "that cannot be read")) }
     }
 
+    fn signal(&mut self, room: &mut Context<'_>, data: &[u8]) -> Vec<u8> {
+        room.set_label("signalled");
+        data.iter().rev().copied().collect()
+    }
+
     fn tick(&mut self, _room: &mut Context<'_>) {
         while self.hangs && !RELEASED.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(5));

@@ -1,5 +1,6 @@
 //! Tests that measure times and memory beside a crowd, so one of them runs at a time.
 
+mod joins;
 mod slow_readers;
 mod storm;
 

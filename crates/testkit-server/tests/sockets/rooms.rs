@@ -1,8 +1,11 @@
 //! Rooms: found, made, listed, limited, and ended.
 
+use aether_server::config::NodeName;
+use aether_server::services::Code;
+use aether_server::services::matches::{MatchFilter, MatchInfo};
 use aether_testkit_server::workshop::{CRASH, HANG, RELEASED};
 use aether_testkit_server::{
-    ConnectionError, Encoding, JSON, PROTOBUF, Player, TRANSPORTS, TestServer, Transport, until,
+    ConnectionError, DEADLINE, Encoding, JSON, PROTOBUF, Player, TRANSPORTS, TestServer, Transport, until,
 };
 use aether_wire::{
     ClientMessage, CloseReason, CommandSeq, ErrorCode, GameBody, GameMessage, Hello, RoomId, RoomSelector,
@@ -10,6 +13,7 @@ use aether_wire::{
 };
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use tokio::time::timeout;
 
 fn of_type(name: &str, label: Option<&str>) -> RoomSelector {
     RoomSelector::Type { name: name.to_owned(), label: label.map(str::to_owned) }
@@ -299,4 +303,60 @@ async fn keep_open(address: std::net::SocketAddr, headers: Vec<(String, String)>
     stream.write_all(request.as_bytes()).await.expect("the server reads");
     let mut bytes = [0; 1_024];
     while stream.read(&mut bytes).await.is_ok_and(|read| read > 0) {}
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn server_code_creates_finds_lists_signals_and_ends_rooms() {
+    let server = TestServer::start(|config| config.room_mut("outpost").durable = Some(true)).await;
+    let matches = server.services().matches().expect("rooms are hosted");
+    let made = matches.create("workshop", "red").await.expect("it is created");
+    assert_eq!((made.match_type.as_str(), made.label.as_str(), made.players), ("workshop", "red", 0));
+    let player = join(&server, RoomSelector::Id(RoomId(made.id.clone()))).await;
+    assert_eq!(player.welcome.room_code, made.code);
+    assert_eq!(matches.signal(&made.id, vec![1, 2, 3]).await, Ok(vec![3, 2, 1]));
+    let is_shown = async || matches!(matches.find(&made.id).await, Ok(Some(found)) if found.label == "signalled");
+    let shown = async {
+        while !is_shown().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(DEADLINE, shown).await.expect("the game has set its label");
+    let stored = matches.create("outpost", "").await.expect("durable rooms are created too");
+    let relay = matches.create("relay", "").await.expect("and relays");
+    assert_eq!(matches.signal(&relay.id, vec![]).await.unwrap_err().code, Code::FailedPrecondition);
+    let ids = |found: Vec<MatchInfo>| found.into_iter().map(|found| found.id).collect::<Vec<_>>();
+    let all = MatchFilter::default();
+    assert_eq!(
+        ids(matches.list(&all).await.unwrap()),
+        [made.id.clone(), stored.id, relay.id.clone()],
+        "the oldest first"
+    );
+    let played = MatchFilter { players_min: Some(1), ..MatchFilter::default() };
+    assert_eq!(ids(matches.list(&played).await.unwrap()), [made.id.clone()]);
+    let one = MatchFilter { limit: Some(1), match_type: Some("relay".into()), ..MatchFilter::default() };
+    assert_eq!(ids(matches.list(&one).await.unwrap()), [relay.id.clone()]);
+    for id in [&made.id, &relay.id] {
+        matches.end(id).await.expect("it ends");
+        assert_eq!(matches.find(id).await, Ok(None));
+        assert_eq!(matches.end(id).await.unwrap_err().code, Code::NotFound);
+    }
+    assert_eq!(player.end().await.reason(), Some(CloseReason::RoomEnded));
+    assert_eq!(matches.create("chess", "").await.unwrap_err().code, Code::NotFound);
+    drop(matches);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ids_carry_the_name_of_their_node_and_one_of_another_node_is_refused_with_its_name() {
+    let server = TestServer::start(|config| config.node_name = NodeName::parse("north-1").expect("it is a name")).await;
+    let player = join(&server, of_type("workshop", None)).await;
+    assert!(player.welcome.room.0.ends_with(".north-1"), "{:?}", player.welcome.room);
+    let elsewhere = RoomSelector::Id(RoomId("00000000-0000-7000-8000-000000000000.south".into()));
+    for transport in TRANSPORTS {
+        let refused = server.try_join(transport, PROTOBUF, &hello(&server, elsewhere.clone())).await;
+        let notice = refused.err().expect("it is refused");
+        assert_eq!(notice.code, ErrorCode::RoomNotFound);
+        assert!(notice.message.contains("`south`"), "{}", notice.message);
+    }
+    server.stop().await;
 }

@@ -1,0 +1,122 @@
+//! Joins beside clients that ask for unknown rooms, and beside rooms that take long to build.
+
+use crate::ALONE;
+use aether_testkit_server::slow_start::{BUILDING, INIT_TIME};
+use aether_testkit_server::{PROTOBUF, TestServer, Transport};
+use aether_wire::{ErrorCode, Hello, RoomSelector};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+/// Clients that ask for unknown rooms, each again and again.
+const ASKING: u32 = 200;
+/// Pause of such a client between two questions.
+const ASKING_PAUSE: Duration = Duration::from_secs(1);
+/// Clients whose joins are measured, each again and again.
+const JOINING: usize = 4;
+/// Time of the measurement: the build of two slow rooms, one after the other.
+const TIME: Duration = INIT_TIME.saturating_mul(3);
+/// Ticks per second of the room that they join. A join waits for the next tick, so most take up to 50 ms.
+const TICK_HZ: u32 = 20;
+
+async fn start(has_durable_rooms: bool) -> Arc<TestServer> {
+    let server = TestServer::start(|config| {
+        config.room_mut("outpost").durable = Some(has_durable_rooms);
+        config.room_mut("workshop").tick_hz = Some(TICK_HZ);
+        config.room_mut("workshop").snapshot_hz = Some(TICK_HZ);
+        config.connections.max = 2_000;
+    });
+    Arc::new(server.await)
+}
+
+/// Measures joins until told to stop.
+async fn joins(server: Arc<TestServer>, over: Arc<AtomicBool>) -> Vec<Duration> {
+    let mut joins = JoinSet::new();
+    for _ in 0..JOINING {
+        let (server, over) = (Arc::clone(&server), Arc::clone(&over));
+        joins.spawn(async move {
+            let mut times = Vec::new();
+            while !over.load(Ordering::Relaxed) {
+                let began = Instant::now();
+                let player = server.join(Transport::WebSocket, PROTOBUF, &server.hello("workshop")).await;
+                times.push(began.elapsed());
+                drop(player);
+            }
+            times
+        });
+    }
+    let mut times: Vec<Duration> = joins.join_all().await.into_iter().flatten().collect();
+    times.sort_unstable();
+    times
+}
+
+/// Asks for unknown rooms until told to stop; returns the number of answers.
+async fn ask(server: Arc<TestServer>, over: Arc<AtomicBool>) -> u32 {
+    let answered = Arc::new(AtomicU32::new(0));
+    let mut clients = JoinSet::new();
+    for number in 0..ASKING {
+        let (server, over, answered) = (Arc::clone(&server), Arc::clone(&over), Arc::clone(&answered));
+        clients.spawn(async move {
+            tokio::time::sleep(ASKING_PAUSE * number / ASKING).await;
+            let mut pause = tokio::time::interval(ASKING_PAUSE);
+            while !over.load(Ordering::Relaxed) {
+                pause.tick().await;
+                let room = Some(RoomSelector::Code(format!("NO{number:04}")));
+                let hello = Hello { room, ..server.hello("") };
+                let refused = server.try_join(Transport::WebSocket, PROTOBUF, &hello).await.err();
+                assert_eq!(refused.map(|notice| notice.code), Some(ErrorCode::RoomNotFound));
+                answered.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+    clients.join_all().await;
+    answered.load(Ordering::Relaxed)
+}
+
+/// Joins rooms that take long to build, each with a label of its own, until told to stop.
+async fn build_slow_rooms(server: Arc<TestServer>, over: Arc<AtomicBool>) -> u32 {
+    let mut built = 0;
+    while !over.load(Ordering::Relaxed) {
+        let room = Some(RoomSelector::Type { name: "slow_start".into(), label: Some(built.to_string()) });
+        let hello = Hello { room, ..server.hello("") };
+        drop(server.join(Transport::WebSocket, PROTOBUF, &hello).await);
+        built += 1;
+    }
+    built
+}
+
+fn p99(times: &[Duration]) -> Duration {
+    times[times.len() * 99 / 100]
+}
+
+/// Two servers run at the same time on the same machine, so that whatever else the machine does meets both. Both are asked
+/// for unknown rooms equally often; only one has to look into its database for them, and to build slow rooms.
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_durable_rooms_and_a_slow_init_do_not_delay_the_joins_of_others() {
+    let _alone = ALONE.lock().await;
+    let (control, beside) = (start(false).await, start(true).await);
+    let over = Arc::new(AtomicBool::new(false));
+    let measure = async {
+        tokio::time::sleep(TIME).await;
+        assert_eq!(BUILDING.load(Ordering::Relaxed), 1, "a room is being built to the end");
+        over.store(true, Ordering::Relaxed);
+    };
+    let (alone, together, asked_control, asked, built, ()) = tokio::join!(
+        tokio::spawn(joins(Arc::clone(&control), Arc::clone(&over))),
+        tokio::spawn(joins(Arc::clone(&beside), Arc::clone(&over))),
+        tokio::spawn(ask(Arc::clone(&control), Arc::clone(&over))),
+        tokio::spawn(ask(Arc::clone(&beside), Arc::clone(&over))),
+        tokio::spawn(build_slow_rooms(Arc::clone(&beside), Arc::clone(&over))),
+        measure,
+    );
+    let (alone, together) = (alone.unwrap(), together.unwrap());
+    println!("control: p99 {:?} of {} joins, {} refusals", p99(&alone), alone.len(), asked_control.unwrap());
+    let (asked, built) = (asked.unwrap(), built.unwrap());
+    println!("beside: p99 {:?} of {} joins, {asked} refusals, {built} slow rooms", p99(&together), together.len());
+    assert!(asked >= ASKING && built >= 2, "{asked} refusals, {built} slow rooms");
+    assert!(p99(&together) <= p99(&alone).mul_f64(1.2), "{:?} instead of {:?}", p99(&together), p99(&alone));
+    for server in [control, beside] {
+        Arc::into_inner(server).expect("nobody else holds it").stop().await;
+    }
+}
