@@ -14,9 +14,9 @@ const ASKING: u32 = 200;
 /// Pause of such a client between two questions.
 const ASKING_PAUSE: Duration = Duration::from_secs(1);
 /// Clients whose joins are measured, each again and again.
-const JOINING: usize = 4;
-/// Time of the measurement: the build of two slow rooms, one after the other.
-const TIME: Duration = INIT_TIME.saturating_mul(3);
+const JOINING: usize = 12;
+/// Time of the measurement: slow rooms are built one after the other meanwhile.
+const TIME: Duration = INIT_TIME.saturating_mul(4);
 /// Ticks per second of the room that they join. A join waits for the next tick, so most take up to 50 ms.
 const TICK_HZ: u32 = 20;
 
@@ -25,6 +25,8 @@ async fn start(has_durable_rooms: bool) -> Arc<TestServer> {
         config.room_mut("outpost").durable = Some(has_durable_rooms);
         config.room_mut("workshop").tick_hz = Some(TICK_HZ);
         config.room_mut("workshop").snapshot_hz = Some(TICK_HZ);
+        // Whoever leaves makes place at once.
+        config.room_mut("workshop").resume_seconds = Some(0);
         config.connections.max = 2_000;
     });
     Arc::new(server.await)
@@ -99,7 +101,7 @@ async fn unknown_durable_rooms_and_a_slow_init_do_not_delay_the_joins_of_others(
     let over = Arc::new(AtomicBool::new(false));
     let measure = async {
         tokio::time::sleep(TIME).await;
-        assert_eq!(BUILDING.load(Ordering::Relaxed), 1, "a room is being built to the end");
+        assert!(BUILDING.load(Ordering::Relaxed) <= 1, "one after the other");
         over.store(true, Ordering::Relaxed);
     };
     let (alone, together, asked_control, asked, built, ()) = tokio::join!(
