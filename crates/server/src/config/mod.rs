@@ -36,8 +36,8 @@ configuration! {
         settings {
             /// The folder for everything the server keeps: keys now, and what is written later. Made when it is missing.
             data_dir: PathBuf = PathBuf::from("data");
-            /// The name of this server among those of a cluster: lowercase letters, digits and `-`. The ids of its rooms end
-            /// with it, so it has to stay while rooms are stored.
+            /// The name of this server among those of a cluster: lowercase letters, digits and `-`. The ids of the rooms that
+            /// it creates end with it.
             node_name: NodeName = NodeName::default();
         }
         sections {
