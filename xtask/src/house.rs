@@ -19,6 +19,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("aether-metrics", 0),
     ("aether-wire", 1),
     ("aether-messages", 1),
+    ("aether-framing", 1),
     ("aether-space", 1),
     ("aether-ranks", 1),
     ("aether-rudp", 2),
@@ -30,11 +31,12 @@ const FLOORS: &[(&str, u8)] = &[
     (CLIENT_WEB, 5),
     ("aether-services", 5),
     ("aether-net", 5),
-    ("aether-client-native", 6),
-    ("aether-script", 6),
-    ("aether-api", 6),
-    ("aether-cluster", 6),
-    ("aether-server", 7),
+    ("aether-client-native", 5),
+    ("aether-rooms", 6),
+    ("aether-script", 7),
+    ("aether-api", 8),
+    ("aether-cluster", 8),
+    ("aether-server", 9),
 ];
 
 /// Programs and tools that are not games.

@@ -1,13 +1,12 @@
 //! Where all connections of a server come in.
 
-use crate::bucket::Rate;
 use crate::connection;
 use crate::counters::Counters;
 use crate::lobby::Lobby;
-use crate::shares::{Share, Shares, network_of};
 use crate::transport::Transport;
+use aether_limits::{Rate, Share, Shares, network_of};
 use aether_metrics::Gauge;
-use aether_wire::{CloseReason, ConnectionId, RoomSelector};
+use aether_wire::{ConnectionId, RoomSelector};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -144,14 +143,5 @@ struct Closed(Gauge);
 impl Drop for Closed {
     fn drop(&mut self) {
         self.0.dec();
-    }
-}
-
-/// The close code that a WebSocket client sees for a reason of ours: 4000 and the reason's number, or 1000 for whoever left.
-#[must_use]
-pub fn close_code(reason: CloseReason) -> u16 {
-    match reason {
-        CloseReason::Left => 1_000,
-        reason => 4_000 + reason.number() as u16,
     }
 }

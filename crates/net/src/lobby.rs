@@ -1,8 +1,8 @@
 //! What a connection asks of the server that it belongs to.
 
-use aether_engine::{LinkEnd, Permissions, Refusal, RoomHandle};
+use aether_engine::{LinkEnd, Refusal, RoomHandle};
 use aether_replication::Link;
-use aether_wire::{Hello, Manifest, PlayerId, RoomId, RoomSelector, SessionId, Token};
+use aether_wire::{Hello, Manifest, Permissions, PlayerId, RoomId, RoomSelector, SessionId, Token};
 use std::any::Any;
 use std::net::IpAddr;
 use std::pin::Pin;

@@ -3,8 +3,8 @@
 //! What its members say is framed once, collected for a few milliseconds, and handed to all others together: each of them
 //! then writes it in one system call, which is what a small message costs most.
 
-use crate::websocket::codec::{Opcode, frame};
 use aether_engine::Refusal;
+use aether_framing::websocket::codec::{Opcode, frame};
 use aether_wire::limits::LABEL_BYTES_MAX;
 use aether_wire::{CloseReason, Closing, ErrorCode, Event, GameBody, PlayerId, ServerMessage, Tick};
 use atomic_waker::AtomicWaker;

@@ -1,8 +1,8 @@
 //! What a connection asks of a transport.
 
-use crate::encoding::Encoding;
+use aether_framing::Violation;
 use aether_replication::Link;
-use aether_wire::Closing;
+use aether_wire::{Closing, Encoding};
 use std::fmt;
 use std::task::{Context, Poll};
 
@@ -88,15 +88,6 @@ pub enum Goodbye<'a> {
     Violation(Violation),
 }
 
-/// What was wrong with the bytes of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// The close code of the WebSocket protocol.
-    pub code: u16,
-    /// For people.
-    pub text: &'static str,
-}
-
 /// The link has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -113,7 +104,7 @@ impl fmt::Display for Ended {
         match self {
             Ended::Closed => f.write_str("closed by the client"),
             Ended::Lost => f.write_str("lost"),
-            Ended::Violation(violation) => write!(f, "violation: {}", violation.text),
+            Ended::Violation(violation) => write!(f, "violation: {violation}"),
         }
     }
 }

@@ -7,8 +7,8 @@ use crate::lobby::{Entrance, Entry, Place};
 use crate::transport::{Path, Received, Transport};
 use aether_engine::{LinkEnd, Refusal};
 use aether_wire::{
-    ClientMessage, CloseReason, ConnectionId, DecodeError, ErrorCode, ErrorNotice, Hello, PlayerId, SchemaHash,
-    ServerMessage, Tick, Vector2, Welcome, WorldParameters,
+    ClientMessage, CloseReason, ConnectionId, DecodeError, Encoding, ErrorCode, ErrorNotice, Hello, PlayerId,
+    SchemaHash, ServerMessage, Tick, Vector2, Welcome, WorldParameters,
 };
 use std::future::poll_fn;
 use std::task::Poll;
@@ -107,7 +107,7 @@ impl Listener<'_> {
         }
     }
 
-    fn hear(&mut self, encoding: crate::Encoding, received: Received<'_>) {
+    fn hear(&mut self, encoding: Encoding, received: Received<'_>) {
         let counters = &self.gateway.counters;
         let Received::Message(bytes) = received else {
             self.early += 1;

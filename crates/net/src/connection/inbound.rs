@@ -1,16 +1,15 @@
 //! What a client who is in says.
 
 use super::End;
-use crate::bucket::{Bucket, Rate};
 use crate::counters::kind_in;
-use crate::encoding::Encoding;
 use crate::gateway::Gateway;
 use crate::lobby::{Entrance, Place, Standing};
 use crate::readable::{Readable, Unpackable};
 use crate::transport::{Path, Received};
+use aether_limits::{Bucket, Rate};
 use aether_wire::limits::{FRAGMENTS_PER_MESSAGE_MAX, TEXT_BYTES_MAX};
 use aether_wire::{
-    Ack, ClientMessage, CloseReason, CommandError, CommandSeq, DecodeError, ErrorCode, ErrorNotice, GameBody,
+    Ack, ClientMessage, CloseReason, CommandError, CommandSeq, DecodeError, Encoding, ErrorCode, ErrorNotice, GameBody,
     GameMessage, Inputs, Ping, Pong, Reassembler, ServerMessage, Tick,
 };
 use std::time::Duration;

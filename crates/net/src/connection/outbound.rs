@@ -3,14 +3,13 @@
 use super::{End, write};
 use crate::buffers;
 use crate::counters::{EVENT, SNAPSHOT};
-use crate::encoding::Encoding;
 use crate::gateway::Gateway;
 use crate::lobby::Place;
 use crate::readable::Readable;
 use crate::relay::{Batch, RelaySeat};
 use crate::transport::{Path, Transport};
 use aether_engine::LinkEnd;
-use aether_wire::{CloseReason, Closing, PlayerId, ServerMessage, Snapshot, encode_state_packet};
+use aether_wire::{CloseReason, Closing, Encoding, PlayerId, ServerMessage, Snapshot, encode_state_packet};
 use std::time::Duration;
 
 /// Reliable messages that are written in one go; the others wait their turn, in the bounded queue.

@@ -1,12 +1,14 @@
 //! A WebTransport session as a transport.
 
 use super::counters::Datagrams;
-use super::framing::{self, Decoder};
 use super::http3::{self, Critical};
 use crate::buffers;
-use crate::encoding::Encoding;
 use crate::transport::{Ended, Goodbye, Path, Received, Take, Transport};
+use aether_framing::http3::goodbye;
+use aether_framing::stream::{self as framing, Decoder};
+use aether_framing::websocket::codec::violation_code;
 use aether_replication::Link;
+use aether_wire::Encoding;
 use aether_wire::limits::HELLO_BYTES_MAX;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -20,7 +22,8 @@ use wtransport::proto::error::ErrorCode;
 use wtransport::proto::ids::{QStreamId, SessionId};
 use wtransport::quinn::{Connection, ConnectionError, RecvStream, SendStream, WriteError};
 
-/// The code of a session that was closed because of a violation is this plus the violation's own code. The codes below
+/// The code of a session that was closed because of a violation is this plus the WebSocket close code
+/// of the violation. The codes below
 /// are the numbers of [`aether_wire::CloseReason`].
 pub const CODE_VIOLATION_FIRST: u32 = 0x1000;
 
@@ -89,7 +92,7 @@ impl WebTransport {
             out: Vec::new(),
             written: 0,
             connect: Some(connect.0),
-            goodbye: http3::goodbye(0, ""),
+            goodbye: goodbye(0, ""),
             closing: None,
             connection,
         }
@@ -264,11 +267,11 @@ impl Transport for WebTransport {
 
     fn queue_probe(&mut self) {}
 
-    fn queue_close(&mut self, goodbye: &Goodbye<'_>) {
-        self.goodbye = match goodbye {
-            Goodbye::Closing(closing) => http3::goodbye(closing.reason.number(), &closing.text),
+    fn queue_close(&mut self, end: &Goodbye<'_>) {
+        self.goodbye = match end {
+            Goodbye::Closing(closing) => goodbye(closing.reason.number(), &closing.text),
             Goodbye::Violation(violation) => {
-                http3::goodbye(CODE_VIOLATION_FIRST + u32::from(violation.code), violation.text)
+                goodbye(CODE_VIOLATION_FIRST + u32::from(violation_code(*violation)), violation.text())
             }
         };
         if matches!(self.messages, Messages::Awaited(_)) {

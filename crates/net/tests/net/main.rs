@@ -1,5 +1,3 @@
-//! Tests of the WebSocket and WebTransport transports.
+//! Tests of connections and of the WebTransport transport.
 
-mod websocket_codec;
-mod websocket_handshake;
 mod webtransport;

@@ -4,7 +4,7 @@ use super::keeper::{Keeper, Writer};
 use super::kind::{NewRoom, RoomKind, Started};
 use super::{Found, HeldRoom, Rooms, new_code, not_found, random_seed, steward};
 use aether_engine::{EntryNumber, Joiner, Refusal, Restore};
-use aether_net::Share;
+use aether_limits::Share;
 use aether_services::Code;
 use aether_services::room::{self, HELD, Opened, Which};
 use aether_wire::{ErrorCode, PlayerId, RoomId, RoomSelector};

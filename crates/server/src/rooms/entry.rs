@@ -2,7 +2,7 @@
 
 use super::{Keeper, Started};
 use aether_engine::RoomNumber;
-use aether_net::Share;
+use aether_limits::Share;
 use aether_wire::RoomId;
 use std::collections::HashMap;
 use std::net::IpAddr;

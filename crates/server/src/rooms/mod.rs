@@ -18,7 +18,7 @@ use crate::telemetry::KindFigures;
 use aether_api::{RoomFilter, RoomInfo};
 use aether_engine::recording::Recording;
 use aether_engine::{Ending, RecordingSink, Refusal, RoomFigures, Scheduler, closing};
-use aether_net::{Share, Shares, network_of};
+use aether_limits::{Share, Shares, network_of};
 use aether_wire::{CloseReason, ErrorCode, RoomId, RoomSelector, Tick};
 use code::new_code;
 use entry::{HeldRoom, HeldUntil, Open};

@@ -14,6 +14,7 @@
 mod header;
 
 use super::deflate;
+use crate::Violation;
 use header::{FIN, Header, LONG_LENGTH_BYTES, MASK, Parsed, RSV1, SHORT_HEADER_BYTES, apply_mask, write_header};
 
 /// Payload bytes of a control frame at most (RFC 6455, 5.5).
@@ -117,6 +118,28 @@ impl std::fmt::Display for ProtocolError {
 }
 
 impl std::error::Error for ProtocolError {}
+
+impl From<ProtocolError> for Violation {
+    fn from(error: ProtocolError) -> Self {
+        match error.code {
+            NOT_TEXT => Violation::NotText(error.reason),
+            TOO_LARGE => Violation::Oversized(error.reason),
+            _ => Violation::Protocol(error.reason),
+        }
+    }
+}
+
+/// Returns the close code that tells a peer of a violation (RFC 6455, 7.4.1).
+#[must_use]
+pub fn violation_code(violation: Violation) -> u16 {
+    match violation {
+        Violation::Protocol(_) => PROTOCOL,
+        Violation::WrongKind(_) => 1003,
+        Violation::NotText(_) => NOT_TEXT,
+        Violation::Excess(_) => 1008,
+        Violation::Oversized(_) => TOO_LARGE,
+    }
+}
 
 /// Turns received bytes into messages.
 #[derive(Debug)]
@@ -380,12 +403,16 @@ pub fn close_payload(code: u16, reason: &str) -> Vec<u8> {
 
 pub(super) const MESSAGE_TOO_LARGE: &str = "a message is too large";
 
+const PROTOCOL: u16 = 1002;
+const NOT_TEXT: u16 = 1007;
+const TOO_LARGE: u16 = 1009;
+
 pub(super) fn protocol(reason: &'static str) -> ProtocolError {
-    ProtocolError { code: 1002, reason }
+    ProtocolError { code: PROTOCOL, reason }
 }
 
 pub(super) fn too_large(reason: &'static str) -> ProtocolError {
-    ProtocolError { code: 1009, reason }
+    ProtocolError { code: TOO_LARGE, reason }
 }
 
 /// A message of which some fragments are there.
@@ -417,5 +444,5 @@ fn is_close_code(code: u16) -> bool {
 }
 
 fn not_text() -> ProtocolError {
-    ProtocolError { code: 1007, reason: "a text is not UTF-8" }
+    ProtocolError { code: NOT_TEXT, reason: "a text is not UTF-8" }
 }

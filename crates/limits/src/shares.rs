@@ -1,7 +1,6 @@
 //! How much of something each of many may have at a time.
 
-use std::collections::HashMap;
-use std::hash::Hash;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,20 +12,20 @@ pub struct Shares<K> {
 
 #[derive(Debug)]
 struct Held<K> {
-    by_key: HashMap<K, u32>,
+    by_key: BTreeMap<K, u32>,
     total: u32,
 }
 
 /// One of the shares of a key.
 #[derive(Debug)]
-pub struct Share<K: Eq + Hash> {
+pub struct Share<K: Ord> {
     held: Arc<Mutex<Held<K>>>,
     key: Option<K>,
 }
 
 impl<K> Default for Shares<K> {
     fn default() -> Self {
-        Shares { held: Arc::new(Mutex::new(Held { by_key: HashMap::new(), total: 0 })) }
+        Shares { held: Arc::new(Mutex::new(Held { by_key: BTreeMap::new(), total: 0 })) }
     }
 }
 
@@ -37,7 +36,7 @@ impl<K> Clone for Shares<K> {
     }
 }
 
-impl<K: Eq + Hash + Clone> Shares<K> {
+impl<K: Ord + Clone> Shares<K> {
     /// One more share for a key; none if the key or all together have as many as they may.
     #[must_use]
     pub fn take(&self, key: K, per_key_max: u32, total_max: u32) -> Option<Share<K>> {
@@ -64,7 +63,7 @@ impl<K: Eq + Hash + Clone> Shares<K> {
     }
 }
 
-impl<K: Eq + Hash> Drop for Share<K> {
+impl<K: Ord> Drop for Share<K> {
     fn drop(&mut self) {
         let Some(key) = self.key.take() else { return };
         let mut held = lock(&self.held);

@@ -4,7 +4,7 @@
 //!  length of the message, unsigned LEB128, 1 to 4 bytes, shortest form | the message
 //! ```
 
-use crate::transport::Violation;
+use crate::Violation;
 
 /// Bytes of a length at most. It reaches 2²⁸, far beyond the longest message of either side.
 pub const LENGTH_BYTES_MAX: usize = 4;
@@ -12,9 +12,9 @@ pub const LENGTH_BYTES_MAX: usize = 4;
 /// Bytes of the longest message that has a length in this form.
 pub const MESSAGE_BYTES_MAX: usize = (1 << (7 * LENGTH_BYTES_MAX)) - 1;
 
-const BAD_LENGTH: Violation = Violation { code: 1002, text: "a length is not in its shortest form" };
-const EMPTY: Violation = Violation { code: 1002, text: "a message is empty" };
-const TOO_LONG: Violation = Violation { code: 1009, text: "a message is too long" };
+const BAD_LENGTH: Violation = Violation::Protocol("a length is not in its shortest form");
+const EMPTY: Violation = Violation::Protocol("a message is empty");
+const TOO_LONG: Violation = Violation::Oversized("a message is too long");
 
 /// Appends a message after its length.
 ///
