@@ -1,13 +1,15 @@
 //! What a connection asks of the server that it belongs to.
 
-use aether_engine::{LinkEnd, Refusal, RoomHandle};
+mod place;
+
+use aether_engine::Refusal;
 use aether_replication::Link;
 use aether_wire::{Hello, Manifest, Permissions, PlayerId, RoomId, RoomSelector, SessionId, Token};
+pub(crate) use place::Passed;
+pub use place::Place;
 use std::any::Any;
 use std::net::IpAddr;
 use std::pin::Pin;
-
-use crate::relay::RelaySeat;
 
 /// Decides who comes in, and where to.
 pub trait Lobby: Send + Sync + 'static {
@@ -82,17 +84,4 @@ pub struct Entrance {
     pub place: Place,
     /// What the server holds for as long as the connection lasts, such as its share of a limit.
     pub hold: Box<dyn Any + Send>,
-}
-
-/// A place in a room.
-pub enum Place {
-    /// In a room that ticks; it lets the player in with its next tick.
-    Room {
-        /// The room.
-        room: RoomHandle,
-        /// The connection's end of the two queues.
-        link: LinkEnd,
-    },
-    /// In a room that only passes messages on.
-    Relay(RelaySeat),
 }

@@ -128,10 +128,15 @@ impl MemoryClient {
 
     /// The next message; nothing when the server closed.
     pub async fn next(&mut self) -> Option<Result<ServerMessage, DecodeError>> {
-        let (_, bytes) = self.incoming.recv().await?;
+        let bytes = self.next_bytes().await?;
         Some(match self.encoding {
             Encoding::Protobuf => ServerMessage::decode(&bytes),
             Encoding::Json => ServerMessage::decode_json(&bytes),
         })
+    }
+
+    /// The bytes of the next message; nothing when the server closed.
+    pub async fn next_bytes(&mut self) -> Option<Vec<u8>> {
+        self.incoming.recv().await.map(|(_, bytes)| bytes)
     }
 }

@@ -1,6 +1,6 @@
 //! What a connection asks of a transport.
 
-use aether_framing::Violation;
+use aether_framing::{Framing, Violation};
 use aether_replication::Link;
 use aether_wire::{Closing, Encoding};
 use std::fmt;
@@ -36,11 +36,14 @@ pub trait Transport: Send + 'static {
     /// Adds a message to what is to be written. An unreliable one may be dropped if the link is busy.
     fn queue(&mut self, path: Path, message: &[u8]);
 
-    /// Adds messages that are already framed as a WebSocket server frames protobuf; false if this transport writes
-    /// messages in another way. It lets a relay frame a message once for all.
-    fn queue_framed(&mut self, _frames: &[u8]) -> bool {
-        false
+    /// Framing of reliable messages, if it is the same for other connections too: then a message for many is framed once.
+    fn shared_framing(&self) -> Option<Framing> {
+        None
     }
+
+    /// Adds reliable messages that are framed already, as [`Transport::shared_framing`] says. It is not called where that
+    /// is nothing.
+    fn queue_framed(&mut self, _frames: &[u8]) {}
 
     /// Writes what is queued; ready when the system has taken all of it.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>>;

@@ -2,8 +2,8 @@
 
 use crate::buffers;
 use crate::transport::{Ended, Goodbye, Path, Received, Take, Transport};
-use aether_framing::Violation;
 use aether_framing::websocket::codec::{self, Decoder, Incoming, Opcode, Role};
+use aether_framing::{Framing, Violation};
 use aether_replication::Link;
 use aether_wire::limits::HELLO_BYTES_MAX;
 use aether_wire::{CloseReason, Encoding};
@@ -115,12 +115,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
         }
     }
 
-    fn queue_framed(&mut self, frames: &[u8]) -> bool {
-        let shared = self.encoding == Encoding::Protobuf && !self.compressed;
-        if shared {
-            self.out().extend_from_slice(frames);
-        }
-        shared
+    fn shared_framing(&self) -> Option<Framing> {
+        (self.encoding == Encoding::Protobuf && !self.compressed).then_some(Framing::WebSocketBinary)
+    }
+
+    fn queue_framed(&mut self, frames: &[u8]) {
+        self.out().extend_from_slice(frames);
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {

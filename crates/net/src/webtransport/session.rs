@@ -4,15 +4,16 @@ use super::counters::Datagrams;
 use super::http3::{self, Critical};
 use crate::buffers;
 use crate::transport::{Ended, Goodbye, Path, Received, Take, Transport};
+use aether_framing::Framing;
 use aether_framing::http3::goodbye;
-use aether_framing::stream::{self as framing, Decoder};
+use aether_framing::stream::{self, Decoder};
 use aether_framing::websocket::codec::violation_code;
 use aether_replication::Link;
 use aether_wire::Encoding;
 use aether_wire::limits::HELLO_BYTES_MAX;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use futures_util::stream::{self, BoxStream};
+use futures_util::stream::{BoxStream, unfold};
 use futures_util::{FutureExt, StreamExt};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -76,7 +77,7 @@ impl WebTransport {
         dropped: Datagrams,
     ) -> WebTransport {
         // It borrows the connection anew for each datagram within one allocation for all.
-        let datagrams = stream::unfold(connection.clone(), async |connection| {
+        let datagrams = unfold(connection.clone(), async |connection| {
             let datagram = connection.read_datagram().await;
             Some((datagram, connection))
         });
@@ -103,6 +104,13 @@ impl WebTransport {
     pub fn datagram_bytes_max(&self) -> usize {
         let header = Datagram::header_size(self.stream_quarter());
         self.connection.max_datagram_size().unwrap_or(0).saturating_sub(header)
+    }
+
+    fn out(&mut self) -> &mut Vec<u8> {
+        if self.out.capacity() == 0 {
+            self.out = buffers::take();
+        }
+        &mut self.out
     }
 
     fn stream_quarter(&self) -> QStreamId {
@@ -225,13 +233,16 @@ impl Transport for WebTransport {
     fn queue(&mut self, path: Path, message: &[u8]) {
         match path {
             Path::Unreliable => self.send_datagram(message),
-            Path::Reliable => {
-                if self.out.capacity() == 0 {
-                    self.out = buffers::take();
-                }
-                framing::append(&mut self.out, message);
-            }
+            Path::Reliable => stream::append(self.out(), message),
         }
+    }
+
+    fn shared_framing(&self) -> Option<Framing> {
+        (self.encoding == Encoding::Protobuf).then_some(Framing::Stream)
+    }
+
+    fn queue_framed(&mut self, frames: &[u8]) {
+        self.out().extend_from_slice(frames);
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
