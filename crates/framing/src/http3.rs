@@ -78,7 +78,8 @@ fn put_varint(out: &mut Vec<u8>, value: u32) {
     out.put_varint(VarInt::from_u32(value)).expect("a vector grows");
 }
 
-/// Whether no integer of compressed headers (RFC 9204, 4.5) is longer than any honest one. The decoder trusts in that.
+/// Returns true if no integer of compressed headers (RFC 9204, 4.5) is longer than any honest one. The decoder trusts in
+/// that.
 fn integers_are_short(section: &[u8]) -> bool {
     let mut rest = section;
     let prefix = skip_integer(&mut rest, 8).and_then(|_| skip_integer(&mut rest, 7));

@@ -48,13 +48,13 @@ impl Decoder {
         Decoder { partial: Vec::new(), message_bytes_max }
     }
 
-    /// How many bytes a message may have.
+    /// Upper bound of a message, in bytes.
     #[must_use]
     pub fn message_bytes_max(&self) -> usize {
         self.message_bytes_max
     }
 
-    /// From now on, messages may have so many bytes.
+    /// Sets the upper bound of messages from now on, in bytes.
     pub fn set_message_bytes_max(&mut self, bytes: usize) {
         self.message_bytes_max = bytes;
     }

@@ -1,4 +1,4 @@
-//! How much of something each of many may have at a time.
+//! Shares: bound how much of something each of many holds at a time.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -50,13 +50,13 @@ impl<K: Ord + Clone> Shares<K> {
         Some(Share { held: Arc::clone(&self.held), key: Some(key) })
     }
 
-    /// How many shares a key holds.
+    /// Number of shares that a key holds.
     #[must_use]
     pub fn count(&self, key: &K) -> u32 {
         lock(&self.held).by_key.get(key).copied().unwrap_or(0)
     }
 
-    /// How many shares are held.
+    /// Number of shares that are held.
     #[must_use]
     pub fn total(&self) -> u32 {
         lock(&self.held).total
@@ -81,7 +81,7 @@ fn lock<K>(held: &Mutex<Held<K>>) -> MutexGuard<'_, Held<K>> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What counts as one peer: an IPv4 address, or the network that an IPv6 customer is given, who has 2^64 addresses.
+/// Returns what counts as one peer: an IPv4 address, or the network that an IPv6 customer is given, who has 2^64 addresses.
 #[must_use]
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {

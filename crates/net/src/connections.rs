@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What connections may do.
+/// Limits of connections.
 #[derive(Clone, Debug)]
 pub struct ConnectionSettings {
     /// Connections in all.
@@ -25,7 +25,7 @@ pub struct ConnectionSettings {
     pub idle: Duration,
     /// Bytes of one message of a client, once it is in.
     pub message_bytes_max: usize,
-    /// How often a client may send messages other than inputs.
+    /// Rate of messages other than inputs.
     pub rate: Rate,
     /// A client that takes nothing for so long, although something waits, is closed.
     pub write_stall: Duration,

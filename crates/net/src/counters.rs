@@ -1,4 +1,4 @@
-//! What the operator sees of connections.
+//! Metrics of connections.
 
 use crate::connection::GONE;
 use crate::protocol::room::RoomCounters;
@@ -59,7 +59,7 @@ impl Counters {
         self
     }
 
-    /// How many connections of a transport are open.
+    /// Number of open connections of a transport.
     pub(crate) fn open(&self, transport: &'static str) -> Gauge {
         self.registry.gauge("aether_connections", "Open realtime connections.", &[("transport", transport)])
     }

@@ -19,9 +19,9 @@ pub struct Gateway {
 
 /// A client that has a connection but has not said hello yet.
 pub struct Visitor {
-    /// Where they come from, past any trusted proxy.
+    /// Address of the client, past any trusted proxy.
     pub address: IpAddr,
-    /// Whether they surely are on this machine.
+    /// True if they surely are on this machine.
     pub is_local: bool,
     /// The room that the address named, if it did.
     pub room: Option<RoomSelector>,
@@ -60,7 +60,7 @@ impl Gateway {
         self.connections.announce_stop(grace);
     }
 
-    /// How many connections are open.
+    /// Number of open connections.
     #[must_use]
     pub fn connections(&self) -> u32 {
         self.connections.count()

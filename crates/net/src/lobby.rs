@@ -1,4 +1,4 @@
-//! What a connection asks of the server that it belongs to.
+//! Interface of connections to the server that they belong to.
 
 mod place;
 
@@ -27,10 +27,10 @@ pub trait Lobby: Send + Sync + 'static {
     /// The client has spoken, so it has its welcome, and the resume token in it.
     fn heard(&self, entrance: &Entrance);
 
-    /// What the server is; everything beyond the versions is for those with permission.
+    /// Describes the server; everything beyond the versions is for those with permission.
     fn manifest(&self, entrance: &Entrance) -> Manifest;
 
-    /// Whether a session is still good. It is asked often.
+    /// Returns the check of sessions. It is asked often.
     fn sessions(&self) -> &dyn SessionCheck;
 }
 
@@ -40,11 +40,11 @@ pub trait SessionCheck: Send + Sync {
     /// costs one load.
     fn epoch(&self) -> u64;
 
-    /// Whether a session is good now. `active` says whether its client sent something since the last time.
+    /// Returns the standing of a session now. `active` says whether its client sent something since the last time.
     fn standing(&self, session: SessionId, active: bool) -> Standing;
 }
 
-/// What a session is worth.
+/// Validity of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It is good.
@@ -53,18 +53,18 @@ pub enum Standing {
     Ended,
 }
 
-/// Someone at the door.
+/// A client that said hello.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// What they said.
+    /// The hello.
     pub hello: Hello,
     /// The room that the address named, if it did.
     pub room: Option<RoomSelector>,
-    /// Where they come from, past any trusted proxy.
+    /// Address of the client, past any trusted proxy.
     pub address: IpAddr,
-    /// Whether they surely are on this machine; only then a development token counts.
+    /// True if they surely are on this machine; only then a development token counts.
     pub is_local: bool,
-    /// What kind of link they have.
+    /// Kind of their link.
     pub link: Link,
 }
 
@@ -74,7 +74,7 @@ pub struct Entrance {
     pub session: SessionId,
     /// The account.
     pub user: String,
-    /// What the account's role allows.
+    /// Permissions of the account's role.
     pub permissions: Permissions,
     /// The room's id.
     pub room: RoomId,
@@ -82,6 +82,6 @@ pub struct Entrance {
     pub room_code: String,
     /// The place in the room.
     pub place: Place,
-    /// What the server holds for as long as the connection lasts, such as its share of a limit.
+    /// Resources that the server holds for as long as the connection lasts, such as its share of a limit.
     pub hold: Box<dyn Any + Send>,
 }

@@ -19,7 +19,7 @@ pub struct Memory {
     encoding: Encoding,
     incoming: Receiver<Parcel>,
     outgoing: Sender<Parcel>,
-    /// What waits because the client does not read.
+    /// Messages that wait because the client does not read.
     queued: std::collections::VecDeque<Parcel>,
     message_bytes_max: usize,
 }

@@ -1,6 +1,6 @@
 //! A room that only passes messages on: no world, no tick.
 //!
-//! What its members say is collected for a few milliseconds, framed once for all connections that frame in the same way,
+//! Messages of its members are collected for a few milliseconds, framed once for all connections that frame in the same way,
 //! and handed to all others together: each of them then writes it in one system call, which is what a small message costs
 //! most.
 
@@ -29,7 +29,7 @@ const BATCH_BYTES_MAX: usize = 65_536;
 /// Bytes that framing adds to most messages.
 const FRAME_BYTES_USUAL: usize = 4;
 
-/// What a relay room sets.
+/// Settings of a relay room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelaySettings {
     /// The most members. Default 100.
@@ -55,7 +55,7 @@ pub struct Relay {
 struct State {
     members: Vec<Member>,
     next_player: u32,
-    /// What was said since the last flush.
+    /// Messages since the last flush.
     batch: Batch,
     flush_is_due: bool,
     closed: bool,
@@ -67,7 +67,7 @@ struct Member {
     outbox: Arc<Outbox>,
 }
 
-/// What members said, encoded once for all.
+/// Messages of members, encoded once for all.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     /// The messages, one after the other.
@@ -81,7 +81,7 @@ pub(crate) struct Batch {
 #[derive(Debug)]
 struct Framed {
     bytes: Vec<u8>,
-    /// Where each message ends.
+    /// End of each message.
     ends: Vec<usize>,
 }
 
@@ -89,11 +89,11 @@ struct Framed {
 #[derive(Clone, Copy, Debug)]
 struct Said {
     sender: PlayerId,
-    /// Where the message ends; it begins where the one before ends.
+    /// End of the message; it begins where the one before ends.
     end: usize,
 }
 
-/// What waits for one member.
+/// Batches that wait for one member.
 struct Outbox {
     batches: Mutex<VecDeque<Arc<Batch>>>,
     waker: AtomicWaker,
@@ -140,7 +140,7 @@ impl Relay {
         Ok(RelaySeat { relay, player, outbox })
     }
 
-    /// How many members there are.
+    /// Number of members.
     #[must_use]
     pub fn members(&self) -> usize {
         self.state().members.len()

@@ -1,4 +1,4 @@
-//! What a connection asks of a transport.
+//! Interface of transports.
 
 use aether_framing::{Framing, Violation};
 use aether_replication::Link;
@@ -6,7 +6,7 @@ use aether_wire::{Closing, Encoding};
 use std::fmt;
 use std::task::{Context, Poll};
 
-/// Which way a message travels.
+/// Path that a message travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
     /// It arrives, once and in order.
@@ -20,10 +20,10 @@ pub enum Path {
 /// It is driven by polling, so that a connection that waits holds no buffers: what came is decoded from memory that the
 /// whole thread shares, and what goes out is written at once, as many messages in one system call as are ready.
 pub trait Transport: Send + 'static {
-    /// Whether state packets arrive in order and for sure.
+    /// Kind of link: ordered if state packets arrive in order and for sure.
     fn link(&self) -> Link;
 
-    /// How messages are written.
+    /// Encoding of the messages.
     fn encoding(&self) -> Encoding;
 
     /// A short name for logs and for a metric's label.
@@ -51,10 +51,10 @@ pub trait Transport: Send + 'static {
     /// Bytes that are queued and that the system has not taken yet.
     fn backlog_bytes(&self) -> usize;
 
-    /// From now on, messages of the client may have so many bytes.
+    /// Sets the upper bound of messages of the client, in bytes.
     fn set_message_bytes_max(&mut self, bytes: usize);
 
-    /// Whether the transport itself notices when the other side is gone, however quiet both are.
+    /// Returns true if the transport itself notices when the other side is gone, however quiet both are.
     fn notices_silence(&self) -> bool {
         false
     }
@@ -70,10 +70,10 @@ pub trait Transport: Send + 'static {
     fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 }
 
-/// Is given each message with the path it came by.
+/// Takes each message with the path it came by.
 pub type Take<'a> = &'a mut dyn FnMut(Path, Received<'_>);
 
-/// Something that came from the client.
+/// Input from the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received<'a> {
     /// A message.
@@ -82,7 +82,7 @@ pub enum Received<'a> {
     Probe,
 }
 
-/// How a connection ends, in the words of a transport.
+/// End of a connection, as a transport tells it.
 #[derive(Clone, Copy, Debug)]
 pub enum Goodbye<'a> {
     /// For a reason of the protocol; the client was told by a message too.

@@ -2,7 +2,7 @@
 
 use crate::{ClientMessage, DecodeError, EncodeError, SUBPROTOCOL_JSON, SUBPROTOCOL_PROTOBUF, ServerMessage};
 
-/// How the messages of a connection are written.
+/// Encoding of the messages of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// Short and fast.

@@ -27,7 +27,7 @@ pub const FRAGMENTS_PER_MESSAGE_MAX: u16 = 1_024;
 /// Bytes of the longest header: 2, a 64-bit length and a mask.
 pub const HEADER_BYTES_MAX: usize = 14;
 
-/// Which end of the connection this is.
+/// End of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Receives masked frames and sends plain ones.
@@ -36,7 +36,7 @@ pub enum Role {
     Client,
 }
 
-/// What a frame carries.
+/// Kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opcode {
     /// The next part of a message.
@@ -95,7 +95,7 @@ pub enum Incoming<'a> {
     Pong(&'a [u8]),
     /// The peer closes. Whatever follows is ignored.
     Close {
-        /// Why, if it says so.
+        /// The reason as a code, if it gives one.
         code: Option<u16>,
         /// A sentence, often empty.
         reason: &'a str,
@@ -107,7 +107,7 @@ pub enum Incoming<'a> {
 pub struct ProtocolError {
     /// 1002 (protocol), 1007 (text that is none) or 1009 (too large).
     pub code: u16,
-    /// What was wrong, for the close frame and the metric.
+    /// The reason, for the close frame and the metric.
     pub reason: &'static str,
 }
 
@@ -177,13 +177,13 @@ impl Decoder {
         self.message_bytes_max = message_bytes_max;
     }
 
-    /// Whether both ends agreed on permessage-deflate.
+    /// Sets if both ends agreed on permessage-deflate.
     pub fn compressed(mut self, yes: bool) -> Self {
         self.compressed = yes;
         self
     }
 
-    /// Whether a frame or a message has begun and is not whole yet.
+    /// Returns true if a frame or a message has begun and is not whole yet.
     pub fn is_midway(&self) -> bool {
         !self.partial.is_empty() || self.unfinished.is_some()
     }

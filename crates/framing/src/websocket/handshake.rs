@@ -29,12 +29,12 @@ pub struct Upgrade {
     pub subprotocol: Option<&'static str>,
     /// The answer's `Sec-WebSocket-Accept`.
     pub accept: String,
-    /// Whether the client offers compression in a way that can be accepted, by answering with
+    /// True if the client offers compression in a way that can be accepted, by answering with
     /// [`DEFLATE_ACCEPTED`].
     pub deflate: bool,
 }
 
-/// Why an upgrade is refused.
+/// Reason why an upgrade is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeError {
     /// The status to answer with.
@@ -107,11 +107,11 @@ pub fn client_request(host: &str, path: &str, key: &str, subprotocol: Option<&st
 pub struct Response {
     /// Bytes of the answer; the first frame begins after them.
     pub consumed: usize,
-    /// What the server chose.
+    /// The subprotocol that the server chose.
     pub subprotocol: Option<&'static str>,
 }
 
-/// Why an answer does not open a connection.
+/// Reason why an answer does not open a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseError {
     /// It does not end within [`RESPONSE_BYTES_MAX`].
@@ -239,7 +239,7 @@ fn elements(headers: &HeaderMap, name: impl AsHeaderName) -> impl Iterator<Item 
     values.flat_map(|value| value.split(',')).map(str::trim).filter(|element| !element.is_empty())
 }
 
-/// Whether this offer of an extension is compression with demands that can be met. Those on the
+/// Returns true if this offer of an extension is compression with demands that can be met. Those on the
 /// server's window cannot: its engine always uses the largest.
 fn is_acceptable_deflate(offer: &str) -> bool {
     let mut parts = offer.split(';').map(str::trim);

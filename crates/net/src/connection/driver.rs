@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
-/// How often a connection checks its session, its silence and its backlog.
+/// Interval at which a connection checks its session, its silence and its backlog.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Reads in one turn, so that a peer that sends without end does not keep its thread from the others.
@@ -33,9 +33,9 @@ pub(super) struct Driver<'a, T, P> {
     transport: &'a mut T,
     protocol: P,
     meter: Meter<'a>,
-    /// How the transport ended, while the protocol still works on what came before.
+    /// End of the transport, while the protocol still works on what came before.
     ended: Option<Ended>,
-    /// Since when the peer takes nothing although something waits.
+    /// Time since which the peer takes nothing although something waits.
     stalled_since: Option<Duration>,
     told_of_stop: bool,
 }
@@ -47,7 +47,7 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
         Driver { connections, transport, protocol, meter, ended: None, stalled_since: None, told_of_stop: false }
     }
 
-    /// Does what can be done now.
+    /// Reads, works, watches the time and writes, as far as that goes without waiting.
     pub fn turn(&mut self, mut timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<End> {
         self.open(timer.as_mut());
         // A transport wakes the task for what comes after it was read to its end, and not for what was left in it.
@@ -80,7 +80,7 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
         end
     }
 
-    /// Notices that the protocol has let the peer in.
+    /// Starts the rates and the seconds of a peer that the protocol has let in.
     fn open(&mut self, timer: Pin<&mut Sleep>) {
         if self.meter.is_open() || !self.protocol.is_open() {
             return;
@@ -91,7 +91,7 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
         timer.reset(Instant::now() + SECOND);
     }
 
-    /// Whoever does not take the answers is not asked for more questions: the link itself pushes back.
+    /// Returns false for a busy protocol, and for a peer that does not take its answers: the link itself pushes back.
     fn can_read(&self) -> bool {
         self.protocol.can_receive() && self.transport.backlog_bytes() < BACKLOG_BYTES_MAX
     }
@@ -108,9 +108,9 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
                 if meter.has_end() {
                     return;
                 }
-                meter.hear(now);
+                meter.note_received(now);
                 match received {
-                    Received::Probe => meter.probe(),
+                    Received::Probe => meter.count_probe(),
                     Received::Message(bytes) => {
                         counters.bytes_in.add(bytes.len() as u64);
                         if !handle(protocol, path, bytes, meter) {
@@ -163,7 +163,7 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
         Poll::Pending
     }
 
-    /// The peer takes no more for now. It is slow only if nothing moves for long.
+    /// Notes that the peer takes no more for now. It is slow only if nothing moves for long.
     fn stall(&mut self, moved: bool) -> Poll<End> {
         let now = self.connections.now();
         let since = if moved { now } else { self.stalled_since.unwrap_or(now) };
@@ -184,7 +184,7 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
                 continue;
             }
             let now = self.connections.now();
-            let was_heard = self.meter.second(now);
+            let was_heard = self.meter.pass_second(now);
             self.protocol.handle_second(was_heard, &mut self.meter);
             self.check_silence(now);
             let write_stall = self.connections.settings.write_stall;
@@ -207,7 +207,7 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
         }
     }
 
-    /// Once, when the server is about to stop.
+    /// Announces, once, that the server is about to stop.
     fn tell_of_stop(&mut self) {
         let Some(deadline_ms) = self.connections.stopping().filter(|_| !self.told_of_stop) else { return };
         self.told_of_stop = true;

@@ -8,7 +8,7 @@ use aether_wire::{CloseReason, Closing};
 /// The label under which a peer counts that went without a word to us.
 pub(crate) const GONE: &str = "gone";
 
-/// How a connection ends.
+/// End of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum End {
     /// We close it, and the peer is told why.

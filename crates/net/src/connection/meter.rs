@@ -23,7 +23,7 @@ const OPENING_STRIKES_UNREADABLE: u32 = 4;
 pub enum Class {
     /// Requests, commands and everything else. Signs of life of the transport count with them.
     Usual,
-    /// What comes all the time, such as inputs.
+    /// Messages that come all the time, such as inputs.
     Frequent,
     /// Parts of longer messages.
     Parts,
@@ -61,7 +61,7 @@ pub struct Meter<'a> {
     counters: &'a Counters,
     now: Duration,
     heard_at: Duration,
-    /// Whether anything came since the last second.
+    /// True if anything came since the last second.
     was_heard: bool,
     is_open: bool,
     buckets: [Bucket; 3],
@@ -127,7 +127,7 @@ impl<'a> Meter<'a> {
         self.end.get_or_insert(end);
     }
 
-    /// Whether the connection is to end.
+    /// Returns true if the connection is to end.
     #[must_use]
     pub fn has_end(&self) -> bool {
         self.end.is_some()
@@ -137,7 +137,7 @@ impl<'a> Meter<'a> {
         self.end.take()
     }
 
-    /// The peer is in: from now on its rates count, and what it did before does not.
+    /// Opens the connection: from now on its rates count, and what it did before does not.
     pub(super) fn open(&mut self, rates: Rates, now: Duration) {
         *self = Meter { is_open: true, end: self.end.take(), ..Meter::new(self.counters, rates, now) };
     }
@@ -146,15 +146,15 @@ impl<'a> Meter<'a> {
         self.is_open
     }
 
-    /// Something came.
-    pub(super) fn hear(&mut self, now: Duration) {
+    /// Notes that something came.
+    pub(super) fn note_received(&mut self, now: Duration) {
         self.now = now;
         self.heard_at = now;
         self.was_heard = true;
     }
 
-    /// A sign of life of the transport came.
-    pub(super) fn probe(&mut self) {
+    /// Counts a sign of life of the transport.
+    pub(super) fn count_probe(&mut self) {
         match self.is_open {
             true => {
                 if !self.buckets[Class::Usual as usize].take(self.now) {
@@ -165,14 +165,14 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// A second has passed; tells whether anything came in it.
-    pub(super) fn second(&mut self, now: Duration) -> bool {
+    /// Forgives strikes, each second. Returns true if anything came in it.
+    pub(super) fn pass_second(&mut self, now: Duration) -> bool {
         self.now = now;
         self.strikes = self.strikes.saturating_sub(STRIKES_FORGIVEN);
         std::mem::replace(&mut self.was_heard, false)
     }
 
-    /// For how long nothing came.
+    /// Time since something came.
     pub(super) fn silence(&self, now: Duration) -> Duration {
         now.saturating_sub(self.heard_at)
     }
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(reason(&mut meter), None);
         meter.open(Rates::all(RATE), Duration::ZERO);
         meter.strike(STRIKES_MAX);
-        meter.second(Duration::from_secs(1));
+        meter.pass_second(Duration::from_secs(1));
         meter.strike(STRIKES_FORGIVEN);
         assert_eq!(reason(&mut meter), None);
         meter.strike(1);
@@ -221,7 +221,7 @@ mod tests {
         let mut meter = Meter::new(&counters, Rates::all(RATE), Duration::ZERO);
         (0..OPENING_STRIKES_MAX / OPENING_STRIKES_UNREADABLE).for_each(|_| meter.strike_unreadable());
         assert_eq!(reason(&mut meter), None);
-        meter.probe();
+        meter.count_probe();
         assert_eq!(reason(&mut meter), Some("unauthenticated"));
     }
 

@@ -24,7 +24,7 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
-/// How long the last words to a peer may take.
+/// Time that the last words to a peer may take.
 const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Serves one peer; returns the label of the reason for which it ended.

@@ -67,7 +67,7 @@ impl Place {
         }
     }
 
-    /// Whether messages to the game come as often as inputs do elsewhere.
+    /// Returns true if messages to the game come as often as inputs do elsewhere.
     pub(crate) fn is_relay(&self) -> bool {
         matches!(self, Place::Relay(_))
     }
@@ -137,7 +137,7 @@ impl Place {
         }
     }
 
-    /// Whether the room has something for the client.
+    /// Returns true if the room has something for the client.
     pub(crate) fn has_news(&self) -> bool {
         match self {
             Place::Room { link, .. } => link.has_news(),
@@ -145,7 +145,7 @@ impl Place {
         }
     }
 
-    /// Why the room ended the connection, if it did.
+    /// Returns the reason for which the room ended the connection, if it did.
     pub(crate) fn closing(&self) -> Option<&Closing> {
         match self {
             Place::Room { link, .. } => link.closing(),

@@ -29,18 +29,18 @@ pub trait Protocol: Send {
     /// The reason why bytes are no such message.
     type Unreadable;
 
-    /// Whether the peer is let in.
+    /// Returns true once the peer is let in.
     fn is_open(&self) -> bool {
         true
     }
 
-    /// Bytes of a message of the peer at most. Asked at the start, and when the peer is let in.
+    /// Upper bound of a message of the peer, in bytes. Asked at the start, and when the peer is let in.
     fn message_bytes_max(&self) -> usize;
 
     /// Rates of an open connection. Asked when the peer is let in.
     fn rates(&self) -> Rates;
 
-    /// Whether more messages can be taken. While it is false, nothing is read, and the peer's link fills up.
+    /// Returns true if more messages can be taken. While it is false, nothing is read, and the peer's link fills up.
     fn can_receive(&self) -> bool {
         true
     }
@@ -60,12 +60,12 @@ pub trait Protocol: Send {
     /// Does what is due each second. `was_heard` tells whether the peer sent anything since the last time.
     fn handle_second(&mut self, _was_heard: bool, _meter: &mut Meter<'_>) {}
 
-    /// The peer was not let in in time. Returns why the connection ends; [`Protocol::answer`] is called once more before.
+    /// Ends an opening that took too long. Returns the reason; [`Protocol::answer`] is called once more before the end.
     fn handle_deadline(&mut self) -> Closing {
         closing(CloseReason::Unauthenticated)
     }
 
-    /// Goes on with the protocol's own work, such as answers that others compute, and has the task woken when there is
+    /// Continues the protocol's own work, such as answers that others compute, and has the task woken when there is
     /// output.
     fn poll_work(&mut self, cx: &mut Context<'_>, meter: &mut Meter<'_>);
 
@@ -75,7 +75,7 @@ pub trait Protocol: Send {
         false
     }
 
-    /// Whether [`Protocol::fill`] has something to say.
+    /// Returns true if [`Protocol::fill`] has something to say.
     fn has_output(&self) -> bool;
 
     /// Writes what there is, a bounded amount of it. It is called only when all that was written before has left. Returns

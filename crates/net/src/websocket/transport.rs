@@ -18,9 +18,9 @@ pub struct WebSocket<S> {
     decoder: Decoder,
     encoding: Encoding,
     compressed: bool,
-    /// What waits to be written; it belongs to the thread's pool while there is nothing.
+    /// Bytes that wait to be written; the buffer belongs to the thread's pool while there is nothing.
     out: Vec<u8>,
-    /// How much of it was written.
+    /// Number of them that were written.
     written: usize,
     /// The other side said goodbye.
     closed: bool,

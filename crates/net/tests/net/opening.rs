@@ -19,7 +19,7 @@ use std::time::Duration;
 /// Time from connecting to the welcome, in these tests.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// What the lobby does with whoever says hello.
+/// Answer of the lobby to a hello.
 #[derive(Clone, Copy)]
 enum Answer {
     /// Nothing, as with a database that has stopped.
@@ -34,12 +34,12 @@ enum Answer {
     Refusal,
 }
 
-struct Doorless {
+struct TestLobby {
     answer: Answer,
     relay: Arc<Relay>,
 }
 
-impl Lobby for Doorless {
+impl Lobby for TestLobby {
     fn enter<'a>(&'a self, _: Entry) -> Pin<Box<dyn Future<Output = Result<Entrance, Refusal>> + Send + 'a>> {
         Box::pin(async move {
             match self.answer {
@@ -78,7 +78,7 @@ impl Lobby for Doorless {
     }
 }
 
-impl SessionCheck for Doorless {
+impl SessionCheck for TestLobby {
     fn epoch(&self) -> u64 {
         0
     }
@@ -90,7 +90,7 @@ impl SessionCheck for Doorless {
 
 /// Connects to a server whose lobby answers like this.
 fn connect(answer: Answer) -> MemoryClient {
-    let lobby = Arc::new(Doorless { answer, relay: Relay::new(RelaySettings::default()) });
+    let lobby = Arc::new(TestLobby { answer, relay: Relay::new(RelaySettings::default()) });
     let settings = ConnectionSettings { handshake: HANDSHAKE, ..ConnectionSettings::default() };
     let gateway = Gateway::new(lobby, settings, Counters::new(&Registry::new()));
     let (server, client) = pair(Link::Ordered, Encoding::Protobuf);
@@ -200,7 +200,7 @@ async fn what_a_client_says_right_after_its_welcome_is_heard_at_once() {
 async fn a_client_that_says_hello_and_hangs_up_was_in_the_room() {
     let relay = Relay::new(RelaySettings::default());
     let watcher = relay.join("watcher").expect("the room is empty");
-    let lobby = Arc::new(Doorless { answer: Answer::AfterSeconds(1), relay: Arc::clone(&relay) });
+    let lobby = Arc::new(TestLobby { answer: Answer::AfterSeconds(1), relay: Arc::clone(&relay) });
     let gateway = Gateway::new(lobby, ConnectionSettings::default(), Counters::new(&Registry::new()));
     let (server, client) = pair(Link::Ordered, Encoding::Protobuf);
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);

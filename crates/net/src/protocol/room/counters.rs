@@ -1,4 +1,4 @@
-//! What the operator sees of the room protocol.
+//! Metrics of the room protocol.
 
 use crate::counters::{SECONDS, dropped};
 use aether_metrics::{Counter, Histogram, Registry};

@@ -45,7 +45,7 @@ pub(crate) struct RoomProtocol<'a> {
     stage: Stage<'a>,
 }
 
-/// What is known of a client from its connection alone.
+/// Properties of a client that its connection alone tells.
 struct Newcomer {
     connection: ConnectionId,
     address: IpAddr,
@@ -58,7 +58,7 @@ struct Newcomer {
 }
 
 enum Stage<'a> {
-    Opening(Opening<'a>),
+    Opening(Box<Opening<'a>>),
     Open(Box<Session<'a>>),
 }
 
@@ -81,7 +81,7 @@ impl<'a> RoomProtocol<'a> {
             link: transport.link(),
             transport: transport.name(),
         };
-        RoomProtocol { gateway, newcomer, stage: Stage::Opening(Opening::new(gateway)) }
+        RoomProtocol { gateway, newcomer, stage: Stage::Opening(Box::new(Opening::new(gateway))) }
     }
 
     fn counters(&self) -> &'a RoomCounters {

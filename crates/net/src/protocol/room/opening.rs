@@ -1,4 +1,4 @@
-//! From the first message to the welcome: who is there, and where to.
+//! Opening of a connection to a room: from the first message to the welcome.
 
 use super::session::Session;
 use super::{Answers, Newcomer};
@@ -15,7 +15,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// How often a client may try to get in. A token may just have expired; one that fails thrice will not get better.
+/// Hellos that a client may send. A token may just have expired; one that fails thrice will not get better.
 const ATTEMPTS_MAX: u32 = 3;
 
 /// The sentence for a client whose hello was not answered in time.
@@ -29,14 +29,14 @@ pub(super) struct Opening<'a> {
     step: Step<'a>,
     /// Hellos that were refused.
     refused: u32,
-    /// When the last hello came.
+    /// Time of the last hello.
     hello_at: Duration,
-    /// Whether the last hello shows a resume token.
+    /// True if the last hello shows a resume token.
     resumes: bool,
     pub answers: Answers,
 }
 
-/// What is waited for.
+/// Event that is waited for.
 enum Step<'a> {
     /// A hello.
     Hello,
@@ -60,7 +60,7 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// Whether a hello is waited for.
+    /// Returns true while a hello is waited for.
     pub fn is_listening(&self) -> bool {
         matches!(self.step, Step::Hello)
     }

@@ -22,11 +22,11 @@ pub(super) struct Session<'a> {
     pub player: PlayerId,
     pub answers: Answers,
     writer: Writer<'a>,
-    /// What the client is told first, until it is written.
+    /// The first message to the client, until it is written.
     welcome: Option<Box<Welcome>>,
     has_resume_token: bool,
     reassembler: Reassembler,
-    /// Whether the client said anything yet.
+    /// True once the client said anything.
     spoke: bool,
     session_epoch: u64,
 }
@@ -55,12 +55,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether the welcome is written.
+    /// Returns true once the welcome is written.
     pub fn is_welcomed(&self) -> bool {
         self.welcome.is_none()
     }
 
-    /// Something came of the client, so it has its welcome.
+    /// Notes that the client said something, so that it has its welcome.
     pub fn hear(&mut self) {
         if !std::mem::replace(&mut self.spoke, true) {
             self.gateway.lobby.heard(&self.entrance);
@@ -168,10 +168,10 @@ impl<'a> Session<'a> {
         let message = match packed {
             Ok(message) => message,
             Err(answer) => {
-                if matches!(answer, ServerMessage::Error(_)) {
+                if matches!(*answer, ServerMessage::Error(_)) {
                     meter.strike(1);
                 }
-                return self.answer(answer);
+                return self.answer(*answer);
             }
         };
         match self.entrance.place.push(message) {
@@ -192,15 +192,18 @@ impl<'a> Session<'a> {
 }
 
 /// Packs inputs, or returns what the author of the client is told.
-fn pack_inputs(inputs: Inputs, readable: &Readable) -> Result<ClientMessage, ServerMessage> {
+fn pack_inputs(inputs: Inputs, readable: &Readable) -> Result<ClientMessage, Box<ServerMessage>> {
     readable.pack_inputs(inputs).map(ClientMessage::Inputs).map_err(|Unpackable(message)| {
         let message = short(message);
-        ServerMessage::Error(ErrorNotice { code: ErrorCode::BadValue, message, fatal: false })
+        Box::new(ServerMessage::Error(ErrorNotice { code: ErrorCode::BadValue, message, fatal: false }))
     })
 }
 
 /// Packs a message to the game, or returns what the client is answered.
-fn pack_message(GameMessage { seq, body }: GameMessage, readable: &Readable) -> Result<ClientMessage, ServerMessage> {
+fn pack_message(
+    GameMessage { seq, body }: GameMessage,
+    readable: &Readable,
+) -> Result<ClientMessage, Box<ServerMessage>> {
     let error = match readable.pack_message(body) {
         Ok(Some(body)) => return Ok(ClientMessage::Game(GameMessage { seq, body })),
         Ok(None) => {
@@ -209,7 +212,7 @@ fn pack_message(GameMessage { seq, body }: GameMessage, readable: &Readable) -> 
         }
         Err(Unpackable(message)) => CommandError { code: ErrorCode::BadValue, message: short(message) },
     };
-    Err(ServerMessage::Ack(Ack { seq, error: Some(error) }))
+    Err(Box::new(ServerMessage::Ack(Ack { seq, error: Some(error) })))
 }
 
 /// A sentence that fits a message; one that does not would be lost with it.

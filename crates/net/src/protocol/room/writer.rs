@@ -20,7 +20,7 @@ const TURN_BYTES_MAX: usize = 32_768;
 /// Takes what the room has for a client and queues it, as long as the link is free.
 pub(crate) struct Writer<'a> {
     gateway: &'a Gateway,
-    /// When the hello came, until the player has an entity.
+    /// Time of the hello, until the player has an entity.
     hello_at: Option<Duration>,
     /// For a client that speaks in words.
     readable: Option<Box<Readable>>,

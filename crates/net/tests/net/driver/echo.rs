@@ -29,7 +29,7 @@ pub const BURST: u32 = 10;
 /// Bytes of one message of a flood.
 const FLOOD_BYTES: usize = 16_384;
 
-/// What a peer can say.
+/// Message of a peer.
 pub enum Request {
     /// `login`: lets the peer in.
     Login,
@@ -190,7 +190,7 @@ impl Server {
         Served { task, handled, push }
     }
 
-    /// Whether one connection ended for this reason.
+    /// Returns true if one connection ended for this reason.
     pub fn has_closed(&self, reason: &str) -> bool {
         self.registry.render().contains(&format!("aether_connections_closed_total{{reason=\"{reason}\"}} 1\n"))
     }

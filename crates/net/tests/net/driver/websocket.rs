@@ -15,7 +15,7 @@ use tokio::time::timeout;
 const PATIENCE: Duration = Duration::from_secs(30);
 const BYTES_MAX: usize = 1 << 20;
 
-/// What a client hears.
+/// Message or frame that a client hears.
 #[derive(Clone, Debug, PartialEq)]
 enum Heard {
     Message(String),
