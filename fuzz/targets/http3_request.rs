@@ -2,9 +2,12 @@
 
 #![no_main]
 
-use aether_net::webtransport::leads_somewhere;
+use aether_framing::http3::session_request;
+use aether_wire::Destination;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|headers: &[u8]| {
-    let _ = leads_somewhere(headers.to_vec());
+    if let Ok(Some(request)) = session_request(headers.to_vec()) {
+        let _ = Destination::of(request.path());
+    }
 });

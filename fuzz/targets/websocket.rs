@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use aether_net::websocket::codec::{Decoder, Incoming, ProtocolError, Role};
+use aether_framing::websocket::codec::{Decoder, Incoming, ProtocolError, Role};
 use libfuzzer_sys::fuzz_target;
 
 const LIMIT: usize = 1_000;

@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use aether_net::Violation;
-use aether_net::webtransport::framing::{Decoder, append};
+use aether_framing::Violation;
+use aether_framing::stream::{Decoder, append};
 use libfuzzer_sys::fuzz_target;
 
 const LIMIT: usize = 300;

@@ -1,7 +1,7 @@
 //! A router behind a socket, with deadlines and limits on everything a peer can drag out.
 
 use crate::peer::PeerAddress;
-use aether_net::{Shares, network_of};
+use aether_limits::{Shares, network_of};
 use axum::Router;
 use axum::body::Body;
 use http::header::HOST;

@@ -3,11 +3,11 @@
 use crate::error::ApiError;
 use crate::peer::PeerAddress;
 use crate::public::Api;
+use aether_framing::websocket::handshake::{DEFLATE_ACCEPTED, HandshakeError, Upgrade, WEBSOCKET_VERSION};
+use aether_net::Visitor;
 use aether_net::websocket::WebSocket;
-use aether_net::websocket::handshake::{DEFLATE_ACCEPTED, HandshakeError, Upgrade, WEBSOCKET_VERSION};
-use aether_net::{Encoding, Visitor};
-use aether_wire::RoomSelector;
 use aether_wire::limits::ROOM_CODE_BYTES_MAX;
+use aether_wire::{Encoding, RoomSelector};
 use axum::body::Body;
 use axum::extract::{Extension, Path, Request, State};
 use axum::response::{IntoResponse, Response};
@@ -47,14 +47,14 @@ fn begin(
     room: Option<RoomSelector>,
     mut request: Request,
 ) -> Result<Response, ApiError> {
-    let upgrade = match Upgrade::from_request(request.method(), request.headers()) {
+    let upgrade = match Upgrade::from_request(request.method(), request.headers(), &Encoding::SUBPROTOCOLS) {
         Ok(upgrade) => upgrade,
         Err(error) => return Ok(refused(error)),
     };
     if !api.origins.allow_request(request.headers()) {
         return Err(ApiError::new(StatusCode::FORBIDDEN, "foreign_origin", "Pages of this origin may not connect."));
     }
-    let Some(encoding) = upgrade.subprotocol else {
+    let Some(encoding) = upgrade.subprotocol.and_then(Encoding::of_subprotocol) else {
         let sentence =
             format!("Name a subprotocol: {} or {}.", Encoding::Protobuf.subprotocol(), Encoding::Json.subprotocol());
         return Err(ApiError::new(StatusCode::BAD_REQUEST, "no_subprotocol", sentence));

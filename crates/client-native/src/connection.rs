@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use aether_net::Encoding;
-use aether_wire::{ClientMessage, ServerMessage};
+use aether_wire::{ClientMessage, Encoding, ServerMessage};
 
 use crate::error::ConnectionError;
 use crate::transport::{AnyCarrier, Carrier, Path, Transport};

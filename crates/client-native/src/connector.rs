@@ -4,8 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aether_net::Encoding;
-use aether_wire::{ClientMessage, Hello};
+use aether_wire::{ClientMessage, Encoding, Hello};
 use tokio::sync::Mutex;
 
 use crate::address::{Address, AddressError};

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use aether_net::websocket::codec::ProtocolError;
-use aether_net::websocket::handshake::ResponseError;
+use aether_framing::websocket::codec::ProtocolError;
+use aether_framing::websocket::handshake::ResponseError;
 use aether_wire::{DecodeError, EncodeError};
 
 use crate::address::AddressError;

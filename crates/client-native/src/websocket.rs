@@ -5,10 +5,10 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
-use aether_engine::Random;
-use aether_net::Encoding;
-use aether_net::websocket::codec::{Decoder, Incoming, Opcode, Role, client_frame, close_payload};
-use aether_net::websocket::handshake::{ResponseError, client_key, client_request, parse_response};
+use aether_bits::Random;
+use aether_framing::websocket::codec::{Decoder, Incoming, Opcode, Role, client_frame, close_payload};
+use aether_framing::websocket::handshake::{ResponseError, client_key, client_request, parse_response};
+use aether_wire::Encoding;
 use aether_wire::limits::JSON_SERVER_MESSAGE_BYTES_MAX;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
@@ -42,18 +42,18 @@ impl WebSocketCarrier {
         // Masks keep proxies from being fooled by web pages; here nothing hangs on their being secret.
         let mut random = Random::new(u64::from(stream.local_port()?) << 32 | u64::from(std::process::id()));
         let key = client_key((u128::from(random.bits()) << 64 | u128::from(random.bits())).to_ne_bytes());
-        stream.write_all(&client_request(host, path, &key, Some(encoding))).await?;
+        stream.write_all(&client_request(host, path, &key, Some(encoding.subprotocol()))).await?;
         stream.flush().await?;
         let mut early = Vec::new();
         let response = loop {
-            if let Some(response) = parse_response(&early, &key)? {
+            if let Some(response) = parse_response(&early, &key, &Encoding::SUBPROTOCOLS)? {
                 break response;
             }
             if stream.read_buf(&mut early).await? == 0 {
                 return Err(ConnectionError::closed());
             }
         };
-        if response.subprotocol != Some(encoding) {
+        if response.subprotocol != Some(encoding.subprotocol()) {
             return Err(ResponseError::NotOffered.into());
         }
         let early = early.split_off(response.consumed);

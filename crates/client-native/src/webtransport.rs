@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aether_net::Encoding;
-use aether_net::websocket::codec::ProtocolError;
+use aether_framing::websocket::codec::ProtocolError;
+use aether_wire::Encoding;
 use aether_wire::limits::JSON_SERVER_MESSAGE_BYTES_MAX;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;

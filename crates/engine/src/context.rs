@@ -4,12 +4,11 @@ use crate::authority::{Mover, Violation};
 use crate::declaration::Events;
 use crate::durable::{ENTRIES_MAX, ENTRY_BYTES_MAX, EntryNumber, Pending};
 use crate::game::Refusal;
-use crate::random::Random;
 use crate::request::{REQUESTS_MAX, Request};
 use crate::room::Desk;
 use crate::seat::Seats;
 use crate::settings::RoomSettings;
-use aether_bits::{BitWriter, Component};
+use aether_bits::{BitWriter, Component, Random};
 use aether_wire::{
     CloseReason, Correction, EntityId, ErrorCode, Event, GameBody, PlayerId, Possession, RequestId, ServerMessage,
     Tick, Vector2,

@@ -6,7 +6,7 @@ use crate::request::Answer;
 use aether_bits::{Component, StateHasher};
 use aether_wire::limits::TEXT_BYTES_MAX;
 use aether_wire::{
-    CloseReason, EntityId, ErrorCode, MovementDelta, PlayerId, PlaygroundSpawn, RequestId, SpawnRequest,
+    CloseReason, EntityId, ErrorCode, MovementDelta, Permissions, PlayerId, PlaygroundSpawn, RequestId, SpawnRequest,
 };
 use aether_world::World;
 
@@ -132,15 +132,6 @@ pub struct Joiner {
     pub permissions: Permissions,
     /// What the client says of itself, for the game.
     pub metadata: Vec<u8>,
-}
-
-/// What a player may do beyond playing. It comes from the account's role and nothing else.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Permissions {
-    /// Spawn, clear and stress-test.
-    pub playground: bool,
-    /// See more of the manifest.
-    pub inspect: bool,
 }
 
 /// A playground command.

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use aether_bits::Random;
 use aether_bits::Schema;
 use aether_client_native::{Connection, ConnectionError, Connector};
-use aether_engine::Random;
 use aether_wire::{Hello, PlayerId, RoomSelector, SchemaHash, ServerMessage, Token, Welcome};
 use tokio::sync::Semaphore;
 

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use aether_bits::Random;
 use aether_bits::{Basis, BitWriter, Kind, Schema, Value};
-use aether_engine::Random;
 use aether_wire::{InputBytes, InputPayload, InputSeq, Inputs, StateAck, Tick, ViewTick};
 
 /// How many inputs a message on an unordered link repeats, the newest included: two lost

@@ -1,27 +1,29 @@
 //! Transports and connections: from bytes to messages and back, outside the tick.
 //!
-//! A [`Gateway`] serves clients over any [`Transport`]: it waits for their hello, asks the [`lobby::Lobby`] where they
-//! belong, and then carries messages between the client and its room. It meets a room only at two bounded queues.
+//! A connection is a driver and a [`Protocol`]. The driver reads, writes and watches the time, the same for every
+//! [`Transport`] and every protocol; the protocol gives messages their meaning. [`Connections`] holds what all of them
+//! share.
+//!
+//! A [`Gateway`] serves clients of rooms: their protocol waits for a hello, asks the [`lobby::Lobby`] where they belong, and
+//! then carries messages between the client and its room. It meets a room only at two bounded queues.
 
-mod bucket;
 mod buffers;
 pub mod certificate;
 mod connection;
+mod connections;
 mod counters;
-mod encoding;
 mod gateway;
 pub mod lobby;
 pub mod memory;
-mod readable;
+mod protocol;
 pub mod relay;
-mod shares;
 mod transport;
 pub mod websocket;
 pub mod webtransport;
 
-pub use bucket::{Bucket, Rate};
+pub use connection::{Class, End, Meter, Outgoing, Rates};
+pub use connections::{ConnectionSettings, Connections, Ticket};
 pub use counters::Counters;
-pub use encoding::Encoding;
-pub use gateway::{ConnectionSettings, Gateway, Ticket, Visitor, close_code};
-pub use shares::{Share, Shares, network_of};
-pub use transport::{Ended, Goodbye, Path, Received, Take, Transport, Violation};
+pub use gateway::{Gateway, Visitor};
+pub use protocol::Protocol;
+pub use transport::{Ended, Goodbye, Path, Received, Take, Transport};

@@ -1,13 +1,15 @@
-//! What a connection asks of the server that it belongs to.
+//! Interface of connections to the server that they belong to.
 
-use aether_engine::{LinkEnd, Permissions, Refusal, RoomHandle};
+mod place;
+
+use aether_engine::Refusal;
 use aether_replication::Link;
-use aether_wire::{Hello, Manifest, PlayerId, RoomId, RoomSelector, SessionId, Token};
+use aether_wire::{Hello, Manifest, Permissions, PlayerId, RoomId, RoomSelector, SessionId, Token};
+pub(crate) use place::Passed;
+pub use place::Place;
 use std::any::Any;
 use std::net::IpAddr;
 use std::pin::Pin;
-
-use crate::relay::RelaySeat;
 
 /// Decides who comes in, and where to.
 pub trait Lobby: Send + Sync + 'static {
@@ -25,10 +27,10 @@ pub trait Lobby: Send + Sync + 'static {
     /// The client has spoken, so it has its welcome, and the resume token in it.
     fn heard(&self, entrance: &Entrance);
 
-    /// What the server is; everything beyond the versions is for those with permission.
+    /// Describes the server; everything beyond the versions is for those with permission.
     fn manifest(&self, entrance: &Entrance) -> Manifest;
 
-    /// Whether a session is still good. It is asked often.
+    /// Returns the check of sessions. It is asked often.
     fn sessions(&self) -> &dyn SessionCheck;
 }
 
@@ -38,11 +40,11 @@ pub trait SessionCheck: Send + Sync {
     /// costs one load.
     fn epoch(&self) -> u64;
 
-    /// Whether a session is good now. `active` says whether its client sent something since the last time.
+    /// Returns the standing of a session now. `active` says whether its client sent something since the last time.
     fn standing(&self, session: SessionId, active: bool) -> Standing;
 }
 
-/// What a session is worth.
+/// Validity of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It is good.
@@ -51,18 +53,18 @@ pub enum Standing {
     Ended,
 }
 
-/// Someone at the door.
+/// A client that said hello.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// What they said.
+    /// The hello.
     pub hello: Hello,
     /// The room that the address named, if it did.
     pub room: Option<RoomSelector>,
-    /// Where they come from, past any trusted proxy.
+    /// Address of the client, past any trusted proxy.
     pub address: IpAddr,
-    /// Whether they surely are on this machine; only then a development token counts.
+    /// True if they surely are on this machine; only then a development token counts.
     pub is_local: bool,
-    /// What kind of link they have.
+    /// Kind of their link.
     pub link: Link,
 }
 
@@ -72,7 +74,7 @@ pub struct Entrance {
     pub session: SessionId,
     /// The account.
     pub user: String,
-    /// What the account's role allows.
+    /// Permissions of the account's role.
     pub permissions: Permissions,
     /// The room's id.
     pub room: RoomId,
@@ -80,19 +82,6 @@ pub struct Entrance {
     pub room_code: String,
     /// The place in the room.
     pub place: Place,
-    /// What the server holds for as long as the connection lasts, such as its share of a limit.
+    /// Resources that the server holds for as long as the connection lasts, such as its share of a limit.
     pub hold: Box<dyn Any + Send>,
-}
-
-/// A place in a room.
-pub enum Place {
-    /// In a room that ticks; it lets the player in with its next tick.
-    Room {
-        /// The room.
-        room: RoomHandle,
-        /// The connection's end of the two queues.
-        link: LinkEnd,
-    },
-    /// In a room that only passes messages on.
-    Relay(RelaySeat),
 }

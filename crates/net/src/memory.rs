@@ -1,10 +1,10 @@
 //! A transport in memory, for tests and for bots in the same process.
 
-use crate::encoding::Encoding;
 use crate::transport::{Ended, Goodbye, Path, Received, Take, Transport};
+use aether_framing::Violation;
 use aether_replication::Link;
 use aether_wire::limits::HELLO_BYTES_MAX;
-use aether_wire::{ClientMessage, DecodeError, EncodeError, ServerMessage};
+use aether_wire::{ClientMessage, DecodeError, EncodeError, Encoding, ServerMessage};
 use std::task::{Context, Poll, ready};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
@@ -19,7 +19,7 @@ pub struct Memory {
     encoding: Encoding,
     incoming: Receiver<Parcel>,
     outgoing: Sender<Parcel>,
-    /// What waits because the client does not read.
+    /// Messages that wait because the client does not read.
     queued: std::collections::VecDeque<Parcel>,
     message_bytes_max: usize,
 }
@@ -65,7 +65,7 @@ impl Transport for Memory {
             return Poll::Ready(Err(Ended::Closed));
         };
         if message.len() > self.message_bytes_max {
-            let violation = crate::Violation { code: 1009, text: "a message is too large" };
+            let violation = Violation::Oversized("a message is too large");
             return Poll::Ready(Err(Ended::Violation(violation)));
         }
         take(path, Received::Message(&message));
@@ -128,10 +128,15 @@ impl MemoryClient {
 
     /// The next message; nothing when the server closed.
     pub async fn next(&mut self) -> Option<Result<ServerMessage, DecodeError>> {
-        let (_, bytes) = self.incoming.recv().await?;
+        let bytes = self.next_bytes().await?;
         Some(match self.encoding {
             Encoding::Protobuf => ServerMessage::decode(&bytes),
             Encoding::Json => ServerMessage::decode_json(&bytes),
         })
+    }
+
+    /// The bytes of the next message; nothing when the server closed.
+    pub async fn next_bytes(&mut self) -> Option<Vec<u8>> {
+        self.incoming.recv().await.map(|(_, bytes)| bytes)
     }
 }

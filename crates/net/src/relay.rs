@@ -1,14 +1,16 @@
 //! A room that only passes messages on: no world, no tick.
 //!
-//! What its members say is framed once, collected for a few milliseconds, and handed to all others together: each of them
-//! then writes it in one system call, which is what a small message costs most.
+//! Messages of its members are collected for a few milliseconds, framed once for all connections that frame in the same way,
+//! and handed to all others together: each of them then writes it in one system call, which is what a small message costs
+//! most.
 
-use crate::websocket::codec::{Opcode, frame};
 use aether_engine::Refusal;
+use aether_framing::Framing;
 use aether_wire::limits::LABEL_BYTES_MAX;
 use aether_wire::{CloseReason, Closing, ErrorCode, Event, GameBody, PlayerId, ServerMessage, Tick};
 use atomic_waker::AtomicWaker;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Duration;
@@ -24,8 +26,10 @@ pub const RELAY_LEFT: u16 = 65_535;
 const BATCHES_MAX: usize = 64;
 /// Bytes that are collected before they are passed on, however early.
 const BATCH_BYTES_MAX: usize = 65_536;
+/// Bytes that framing adds to most messages.
+const FRAME_BYTES_USUAL: usize = 4;
 
-/// What a relay room sets.
+/// Settings of a relay room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelaySettings {
     /// The most members. Default 100.
@@ -51,7 +55,7 @@ pub struct Relay {
 struct State {
     members: Vec<Member>,
     next_player: u32,
-    /// What was said since the last flush.
+    /// Messages since the last flush.
     batch: Batch,
     flush_is_due: bool,
     closed: bool,
@@ -63,24 +67,33 @@ struct Member {
     outbox: Arc<Outbox>,
 }
 
-/// What members said, framed once for all.
+/// Messages of members, encoded once for all.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    frames: Vec<u8>,
+    /// The messages, one after the other.
+    bytes: Vec<u8>,
     entries: Vec<Said>,
+    /// The same in each framing, made when the first member asks for it.
+    framed: [OnceLock<Framed>; Framing::ALL.len()],
+}
+
+/// The messages of a batch in one framing.
+#[derive(Debug)]
+struct Framed {
+    bytes: Vec<u8>,
+    /// End of each message.
+    ends: Vec<usize>,
 }
 
 /// One message of a batch.
 #[derive(Clone, Copy, Debug)]
 struct Said {
     sender: PlayerId,
-    start: usize,
-    /// Where the message itself begins, after its WebSocket header.
-    message: usize,
+    /// End of the message; it begins where the one before ends.
     end: usize,
 }
 
-/// What waits for one member.
+/// Batches that wait for one member.
 struct Outbox {
     batches: Mutex<VecDeque<Arc<Batch>>>,
     waker: AtomicWaker,
@@ -127,7 +140,7 @@ impl Relay {
         Ok(RelaySeat { relay, player, outbox })
     }
 
-    /// How many members there are.
+    /// Number of members.
     #[must_use]
     pub fn members(&self) -> usize {
         self.state().members.len()
@@ -149,7 +162,7 @@ impl Relay {
 
     /// Sees to it that what was said is passed on in a while, or now if it is much.
     fn flush_soon(&self, mut state: MutexGuard<'_, State>) {
-        if state.batch.frames.len() >= BATCH_BYTES_MAX {
+        if state.batch.bytes.len() >= BATCH_BYTES_MAX {
             return state.flush();
         }
         if !std::mem::replace(&mut state.flush_is_due, true) {
@@ -176,7 +189,7 @@ impl State {
         }
         let batch = Arc::new(std::mem::take(&mut self.batch));
         // The next one is likely to be as long.
-        self.batch.frames.reserve(batch.frames.len());
+        self.batch.bytes.reserve(batch.bytes.len());
         for member in &self.members {
             member.outbox.push(Arc::clone(&batch));
         }
@@ -200,35 +213,57 @@ impl Batch {
     fn say(&mut self, sender: PlayerId, code: u16, payload: &[u8]) {
         let body = GameBody::Packed { code, payload: payload.to_vec() };
         let event = ServerMessage::Event(Event { tick: Tick::ZERO, sender: Some(sender), body });
-        let start = self.frames.len();
-        let mut length = 0;
-        frame(&mut self.frames, Opcode::Binary, |out| {
-            let before = out.len();
-            // What a client may say always fits what a server may: the limits of both are the same.
-            let _ = event.encode(out);
-            length = out.len() - before;
-        });
-        let end = self.frames.len();
-        self.entries.push(Said { sender, start, message: end - length, end });
+        // What a client may say always fits what a server may: the limits of both are the same.
+        let _ = event.encode(&mut self.bytes);
+        self.entries.push(Said { sender, end: self.bytes.len() });
     }
 
-    /// The messages of everyone but this member: runs of them, framed.
-    pub fn framed_runs(&self, except: PlayerId) -> impl Iterator<Item = &[u8]> {
-        self.entries.chunk_by(move |a, b| (a.sender == except) == (b.sender == except)).filter_map(move |run| {
-            let (first, last) = (run.first()?, run.last()?);
-            (first.sender != except).then(|| &self.frames[first.start..last.end])
+    /// The messages of everyone but this member, as runs of their numbers.
+    pub fn runs(&self, except: PlayerId) -> impl Iterator<Item = Range<usize>> {
+        let mut start = 0;
+        let of_one_side = move |a: &Said, b: &Said| (a.sender == except) == (b.sender == except);
+        self.entries.chunk_by(of_one_side).filter_map(move |run| {
+            let numbers = start..start + run.len();
+            start = numbers.end;
+            run.first().filter(|first| first.sender != except).map(|_| numbers)
         })
     }
 
-    /// The messages of everyone but this member, one by one and without a frame.
-    pub fn messages(&self, except: PlayerId) -> impl Iterator<Item = &[u8]> {
-        let others = self.entries.iter().filter(move |said| said.sender != except);
-        others.map(|said| &self.frames[said.message..said.end])
+    /// A run of messages in a framing.
+    pub fn framed(&self, framing: Framing, run: &Range<usize>) -> &[u8] {
+        let Framed { bytes, ends } = self.framed[framing.number()].get_or_init(|| self.frame(framing));
+        let start = run.start.checked_sub(1).map_or(0, |before| ends[before]);
+        run.end.checked_sub(1).map_or(&[], |last| &bytes[start..ends[last]])
     }
 
-    /// How many messages are from others.
-    pub fn count(&self, except: PlayerId) -> usize {
-        self.entries.iter().filter(|said| said.sender != except).count()
+    /// The messages of a run, one by one and without a frame.
+    pub fn messages(&self, run: Range<usize>) -> impl Iterator<Item = &[u8]> {
+        run.map(|number| self.message(number))
+    }
+
+    /// Bytes of a run without frames.
+    pub fn bytes(&self, run: &Range<usize>) -> usize {
+        run.end.checked_sub(1).map_or(0, |last| self.entries[last].end - self.start(run.start))
+    }
+
+    fn frame(&self, framing: Framing) -> Framed {
+        let mut framed = Framed {
+            bytes: Vec::with_capacity(self.bytes.len() + FRAME_BYTES_USUAL * self.entries.len()),
+            ends: Vec::with_capacity(self.entries.len()),
+        };
+        for number in 0..self.entries.len() {
+            framing.append(&mut framed.bytes, self.message(number));
+            framed.ends.push(framed.bytes.len());
+        }
+        framed
+    }
+
+    fn message(&self, number: usize) -> &[u8] {
+        &self.bytes[self.start(number)..self.entries[number].end]
+    }
+
+    fn start(&self, number: usize) -> usize {
+        number.checked_sub(1).map_or(0, |before| self.entries[before].end)
     }
 }
 
@@ -286,4 +321,49 @@ impl Drop for RelaySeat {
 
 fn ended() -> Refusal {
     Refusal::new(ErrorCode::RoomNotFound, "the room has ended")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(senders: &[u32]) -> Batch {
+        let mut batch = Batch::default();
+        for (number, sender) in senders.iter().enumerate() {
+            // Some are short and some are long, so that their frames have headers of different lengths.
+            batch.say(PlayerId(*sender), 7, &vec![number as u8; 1 + 150 * (number % 2)]);
+        }
+        batch
+    }
+
+    #[test]
+    fn a_member_gets_the_messages_of_the_others_in_runs() {
+        let batch = batch(&[1, 1, 2, 3, 1, 2]);
+        let runs = |player| batch.runs(PlayerId(player)).collect::<Vec<_>>();
+        assert_eq!(runs(1), [2..4, 5..6]);
+        assert_eq!(runs(2), [0..2, 3..5]);
+        assert_eq!(runs(4), vec![0..6], "whoever said nothing gets all");
+        assert!(Batch::default().runs(PlayerId(1)).next().is_none());
+    }
+
+    #[test]
+    fn a_run_is_framed_as_its_messages_one_by_one() {
+        let batch = batch(&[1, 1, 2, 3, 1, 2]);
+        for framing in Framing::ALL {
+            for run in batch.runs(PlayerId(1)).chain(batch.runs(PlayerId(4))) {
+                let mut expected = Vec::new();
+                batch.messages(run.clone()).for_each(|message| framing.append(&mut expected, message));
+                assert_eq!(batch.framed(framing, &run), expected);
+                assert_eq!(batch.bytes(&run), batch.messages(run).map(<[u8]>::len).sum::<usize>());
+            }
+        }
+    }
+
+    #[test]
+    fn a_framing_is_made_once_and_only_if_someone_asks_for_it() {
+        let batch = batch(&[1, 2]);
+        let first = batch.framed(Framing::Stream, &(0..2)).as_ptr();
+        assert_eq!(batch.framed(Framing::Stream, &(0..2)).as_ptr(), first);
+        assert!(batch.framed[Framing::WebSocketBinary.number()].get().is_none());
+    }
 }

@@ -1,12 +1,12 @@
-//! What a connection asks of a transport.
+//! Interface of transports.
 
-use crate::encoding::Encoding;
+use aether_framing::{Framing, Violation};
 use aether_replication::Link;
-use aether_wire::Closing;
+use aether_wire::{Closing, Encoding};
 use std::fmt;
 use std::task::{Context, Poll};
 
-/// Which way a message travels.
+/// Path that a message travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
     /// It arrives, once and in order.
@@ -20,10 +20,10 @@ pub enum Path {
 /// It is driven by polling, so that a connection that waits holds no buffers: what came is decoded from memory that the
 /// whole thread shares, and what goes out is written at once, as many messages in one system call as are ready.
 pub trait Transport: Send + 'static {
-    /// Whether state packets arrive in order and for sure.
+    /// Kind of link: ordered if state packets arrive in order and for sure.
     fn link(&self) -> Link;
 
-    /// How messages are written.
+    /// Encoding of the messages.
     fn encoding(&self) -> Encoding;
 
     /// A short name for logs and for a metric's label.
@@ -36,11 +36,14 @@ pub trait Transport: Send + 'static {
     /// Adds a message to what is to be written. An unreliable one may be dropped if the link is busy.
     fn queue(&mut self, path: Path, message: &[u8]);
 
-    /// Adds messages that are already framed as a WebSocket server frames protobuf; false if this transport writes
-    /// messages in another way. It lets a relay frame a message once for all.
-    fn queue_framed(&mut self, _frames: &[u8]) -> bool {
-        false
+    /// Framing of reliable messages, if it is the same for other connections too: then a message for many is framed once.
+    fn shared_framing(&self) -> Option<Framing> {
+        None
     }
+
+    /// Adds reliable messages that are framed already, as [`Transport::shared_framing`] says. It is not called where that
+    /// is nothing.
+    fn queue_framed(&mut self, _frames: &[u8]) {}
 
     /// Writes what is queued; ready when the system has taken all of it.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>>;
@@ -48,10 +51,10 @@ pub trait Transport: Send + 'static {
     /// Bytes that are queued and that the system has not taken yet.
     fn backlog_bytes(&self) -> usize;
 
-    /// From now on, messages of the client may have so many bytes.
+    /// Sets the upper bound of messages of the client, in bytes.
     fn set_message_bytes_max(&mut self, bytes: usize);
 
-    /// Whether the transport itself notices when the other side is gone, however quiet both are.
+    /// Returns true if the transport itself notices when the other side is gone, however quiet both are.
     fn notices_silence(&self) -> bool {
         false
     }
@@ -67,10 +70,10 @@ pub trait Transport: Send + 'static {
     fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 }
 
-/// Is given each message with the path it came by.
+/// Takes each message with the path it came by.
 pub type Take<'a> = &'a mut dyn FnMut(Path, Received<'_>);
 
-/// Something that came from the client.
+/// Input from the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received<'a> {
     /// A message.
@@ -79,22 +82,13 @@ pub enum Received<'a> {
     Probe,
 }
 
-/// How a connection ends, in the words of a transport.
+/// End of a connection, as a transport tells it.
 #[derive(Clone, Copy, Debug)]
 pub enum Goodbye<'a> {
     /// For a reason of the protocol; the client was told by a message too.
     Closing(&'a Closing),
     /// The bytes of the client were no messages.
     Violation(Violation),
-}
-
-/// What was wrong with the bytes of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// The close code of the WebSocket protocol.
-    pub code: u16,
-    /// For people.
-    pub text: &'static str,
 }
 
 /// The link has ended.
@@ -113,7 +107,7 @@ impl fmt::Display for Ended {
         match self {
             Ended::Closed => f.write_str("closed by the client"),
             Ended::Lost => f.write_str("lost"),
-            Ended::Violation(violation) => write!(f, "violation: {}", violation.text),
+            Ended::Violation(violation) => write!(f, "violation: {violation}"),
         }
     }
 }

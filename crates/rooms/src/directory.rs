@@ -211,8 +211,8 @@ mod tests {
     use super::*;
     use crate::hosted::RelayRoom;
     use crate::room_type::{RoomDefinition, RoomType};
+    use aether_limits::Shares;
     use aether_metrics::Registry;
-    use aether_net::Shares;
     use aether_net::relay::{Relay, RelaySettings};
     use std::net::{IpAddr, Ipv4Addr};
     use std::sync::atomic::{AtomicBool, Ordering};

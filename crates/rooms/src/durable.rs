@@ -8,7 +8,7 @@ use crate::room_type::{RoomStart, RoomType, StartedRoom};
 use crate::supervisor::Supervisor;
 use crate::writer::{RoomWriter, WriteQueue};
 use aether_engine::{EntryNumber, Joiner, Refusal, Restore};
-use aether_net::Share;
+use aether_limits::Share;
 use aether_services::Code;
 use aether_services::room::{self, HELD, Opened, Which};
 use aether_wire::{ErrorCode, PlayerId, RoomId, RoomSelector};

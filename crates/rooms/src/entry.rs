@@ -4,7 +4,7 @@ use crate::directory::TypeLabel;
 use crate::hosted::HostedRoom;
 use crate::room_type::RoomType;
 use crate::writer::WriteQueue;
-use aether_net::Share;
+use aether_limits::Share;
 use aether_wire::RoomId;
 use std::net::IpAddr;
 use std::ops::Deref;

@@ -11,7 +11,7 @@ use crate::turns::Turns;
 use crate::writer::WriteQueue;
 use aether_engine::recording::Recording;
 use aether_engine::{RecordingSink, Refusal, Scheduler};
-use aether_net::{Share, Shares, network_of};
+use aether_limits::{Share, Shares, network_of};
 use aether_wire::{ErrorCode, RoomId, RoomSelector};
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;

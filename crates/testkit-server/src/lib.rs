@@ -26,7 +26,7 @@ pub mod slow_start;
 pub mod workshop;
 
 pub use aether_client_native::{Connection, ConnectionError, Connector, Path, Transport};
-pub use aether_net::Encoding;
+pub use aether_wire::Encoding;
 pub use api::{ApiClient, NoAnswer};
 pub use forgery::Forger;
 pub use http::Answer;

@@ -1,8 +1,8 @@
 //! A WebSocket without manners: what is sent is what the test says, byte by byte.
 
 use crate::{DEADLINE, Encoding, TestServer};
-use aether_net::websocket::codec::{Decoder, Incoming, Opcode, Role, client_frame};
-use aether_net::websocket::handshake::{client_key, client_request};
+use aether_framing::websocket::codec::{Decoder, Incoming, Opcode, Role, client_frame};
+use aether_framing::websocket::handshake::{client_key, client_request};
 use aether_wire::limits::JSON_SERVER_MESSAGE_BYTES_MAX;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
@@ -47,7 +47,8 @@ impl RawSocket {
     }
 
     async fn upgrade(mut stream: TcpStream, server: &TestServer, encoding: Encoding, headers: &str) -> RawSocket {
-        let request = client_request(&server.http.to_string(), "/rt", &client_key([7; 16]), Some(encoding));
+        let request =
+            client_request(&server.http.to_string(), "/rt", &client_key([7; 16]), Some(encoding.subprotocol()));
         let mut request = String::from_utf8(request).expect("requests are text");
         request.insert_str(request.len() - 2, headers);
         stream.write_all(request.as_bytes()).await.expect("the server reads");

@@ -22,6 +22,8 @@ mod ack;
 mod check;
 mod client;
 mod code;
+mod destination;
+mod encoding;
 mod error;
 mod fragment;
 mod game;
@@ -29,6 +31,7 @@ mod ids;
 mod input;
 mod json;
 pub mod limits;
+mod permissions;
 mod protobuf;
 mod server;
 mod snapshot;
@@ -40,6 +43,8 @@ pub use client::{
     SpawnRequest,
 };
 pub use code::{CloseReason, ErrorCode};
+pub use destination::Destination;
+pub use encoding::Encoding;
 pub use error::{DecodeError, EncodeError};
 pub use fragment::{Fragment, FragmentError, Fragments, Reassembler, fragment};
 pub use game::{Fields, GameBody, GameMessage};
@@ -48,6 +53,7 @@ pub use ids::{
     SchemaHash, SessionId, Tick, ViewTick,
 };
 pub use input::{InputBytes, InputPayload, InputPayloads, Inputs};
+pub use permissions::Permissions;
 pub use protobuf::encode_state_packet;
 pub use server::{
     Ack, Cleared, Closing, CommandError, Correction, ErrorNotice, Event, InterestEnter, InterestLeave, Manifest, Pong,

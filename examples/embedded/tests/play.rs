@@ -1,7 +1,7 @@
 //! The program as its players meet it: started by its command line, joined over a WebSocket.
 
 use aether_client_native::{Connection, ConnectionError, Connector, Transport};
-use aether_net::Encoding;
+use aether_wire::Encoding;
 use aether_wire::{
     ClientMessage, EntityId, Fields, Hello, InputPayload, InputSeq, Inputs, JsonSnapshot, RoomSelector, ServerMessage,
     Snapshot, StateAck, Token, ViewTick,

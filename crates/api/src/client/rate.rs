@@ -1,7 +1,7 @@
 //! How often someone may ask: by account once they are signed in, by network before; of all operations together, and of
 //! each kind of them.
 
-use aether_net::{Bucket, Rate, network_of};
+use aether_limits::{Bucket, Rate, network_of};
 use aether_services::{Caller, Code, Refusal};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};

@@ -3,11 +3,11 @@
 use super::RecordingError;
 use super::bytes::{Reader, Writer};
 use crate::durable::EntryNumber;
-use crate::game::{Joiner, Permissions, PlaygroundCommand};
+use crate::game::{Joiner, PlaygroundCommand};
 use crate::request::Answer;
 use aether_wire::{
-    ClientTime, CloseReason, CommandSeq, EntityId, InputBytes, InputSeq, MovementDelta, PlayerId, PlaygroundSpawn,
-    RequestId, SpawnRequest, Vector2, ViewTick,
+    ClientTime, CloseReason, CommandSeq, EntityId, InputBytes, InputSeq, MovementDelta, Permissions, PlayerId,
+    PlaygroundSpawn, RequestId, SpawnRequest, Vector2, ViewTick,
 };
 
 /// Something that reaches a game from outside its own step.

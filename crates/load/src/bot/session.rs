@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use aether_bits::Random;
 use aether_bits::Schema;
 use aether_client_native::{Connection, ConnectionError, Path, Transport};
-use aether_engine::Random;
 use aether_replication::Link;
 use aether_wire::{
     ClientMessage, ClientTime, Closing, Event, Ping, Pong, ServerMessage, Snapshot, StateAck, Tick, Welcome,

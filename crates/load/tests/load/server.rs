@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aether_bits::{RecordSchema, Replicate, Schema};
-use aether_net::websocket::codec::{Decoder, Incoming, Opcode, Role, close_payload, frame_bytes};
-use aether_net::websocket::handshake::accept_key;
+use aether_framing::websocket::codec::{Decoder, Incoming, Opcode, Role, close_payload, frame_bytes};
+use aether_framing::websocket::handshake::accept_key;
 use aether_wire::{
     ClientMessage, CloseReason, Closing, ErrorCode, ErrorNotice, Event, Hello, PlayerId, Pong, RoomSelector,
     SchemaHash, ServerMessage, Tick, Token, Welcome, encode_state_packet,

@@ -1,12 +1,12 @@
 //! A WebSocket as a transport.
 
-use super::codec::{self, Decoder, Incoming, Opcode, Role};
 use crate::buffers;
-use crate::encoding::Encoding;
-use crate::gateway::close_code;
-use crate::transport::{Ended, Goodbye, Path, Received, Take, Transport, Violation};
+use crate::transport::{Ended, Goodbye, Path, Received, Take, Transport};
+use aether_framing::websocket::codec::{self, Decoder, Incoming, Opcode, Role};
+use aether_framing::{Framing, Violation};
 use aether_replication::Link;
 use aether_wire::limits::HELLO_BYTES_MAX;
+use aether_wire::{CloseReason, Encoding};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -18,9 +18,9 @@ pub struct WebSocket<S> {
     decoder: Decoder,
     encoding: Encoding,
     compressed: bool,
-    /// What waits to be written; it belongs to the thread's pool while there is nothing.
+    /// Bytes that wait to be written; the buffer belongs to the thread's pool while there is nothing.
     out: Vec<u8>,
-    /// How much of it was written.
+    /// Number of them that were written.
     written: usize,
     /// The other side said goodbye.
     closed: bool,
@@ -50,8 +50,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
             (Incoming::Binary(message), Encoding::Protobuf) => take(Path::Reliable, Received::Message(message)),
             (Incoming::Text(message), Encoding::Json) => take(Path::Reliable, Received::Message(message.as_bytes())),
             (Incoming::Binary(_) | Incoming::Text(_), _) => {
-                violation
-                    .get_or_insert(Violation { code: 1003, text: "the subprotocol uses the other kind of message" });
+                violation.get_or_insert(Violation::WrongKind("the subprotocol uses the other kind of message"));
             }
             (Incoming::Ping(payload), _) => {
                 // Only the last needs an answer, so a flood of pings cannot become a flood of pongs.
@@ -71,7 +70,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
         }
         self.closed |= goodbye;
         if let Err(error) = result {
-            return Err(Ended::Violation(Violation { code: error.code, text: error.reason }));
+            return Err(Ended::Violation(error.into()));
         }
         match violation {
             Some(violation) => Err(Ended::Violation(violation)),
@@ -116,12 +115,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
         }
     }
 
-    fn queue_framed(&mut self, frames: &[u8]) -> bool {
-        let shared = self.encoding == Encoding::Protobuf && !self.compressed;
-        if shared {
-            self.out().extend_from_slice(frames);
-        }
-        shared
+    fn shared_framing(&self) -> Option<Framing> {
+        (self.encoding == Encoding::Protobuf && !self.compressed).then_some(Framing::WebSocketBinary)
+    }
+
+    fn queue_framed(&mut self, frames: &[u8]) {
+        self.out().extend_from_slice(frames);
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
@@ -155,7 +154,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
     fn queue_close(&mut self, goodbye: &Goodbye<'_>) {
         let payload = match goodbye {
             Goodbye::Closing(closing) => codec::close_payload(close_code(closing.reason), &closing.text),
-            Goodbye::Violation(violation) => codec::close_payload(violation.code, violation.text),
+            Goodbye::Violation(violation) => codec::close_payload(codec::violation_code(*violation), violation.text()),
         };
         codec::frame_bytes(self.out(), Opcode::Close, &payload);
     }
@@ -189,6 +188,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
                 Ok(_) => {}
             }
         }
+    }
+}
+
+/// Returns the close code for a reason of ours: 4000 and the reason's number, or 1000 for whoever left.
+fn close_code(reason: CloseReason) -> u16 {
+    match reason {
+        CloseReason::Left => 1_000,
+        reason => 4_000 + reason.number() as u16,
     }
 }
 

@@ -3,17 +3,13 @@
 //! The dynamic table of header compression is switched off by our settings, so its two streams never carry anything
 //! that has to be read; they and the control stream are only kept open, as the standard demands.
 
-use crate::transport::{Ended, Violation};
-use std::borrow::Cow;
+use crate::transport::Ended;
+use aether_framing::Violation;
+use aether_framing::http3::{check_settings, control_stream, session_request, session_response};
 use wtransport::VarInt;
-use wtransport::proto::bytes::BytesWriter;
 use wtransport::proto::error::ErrorCode;
-use wtransport::proto::frame::Frame;
-use wtransport::proto::headers::Headers;
 use wtransport::proto::ids::{SessionId, StreamId};
 use wtransport::proto::session::{SessionRequest, SessionResponse};
-use wtransport::proto::settings::Settings;
-use wtransport::proto::stream_header::StreamHeader;
 use wtransport::quinn::{self, Connection, ReadError, ReadExactError, RecvStream, SendStream};
 
 /// Payload bytes of a SETTINGS or HEADERS frame. A browser's request to open a session has some 300.
@@ -26,11 +22,6 @@ const UNKNOWN_FRAMES_MAX: u32 = 8;
 const STREAMS_REFUSED_MAX: u32 = 16;
 /// Bytes that a client sends on the stream of its CONNECT. All it has to say there is its goodbye, of some 1,000 bytes.
 const CONNECT_BYTES_MAX: usize = 16_384;
-/// Bytes of the text of a goodbye (draft-ietf-webtrans-http3, 6).
-const GOODBYE_TEXT_BYTES_MAX: usize = 1_024;
-/// Bytes after the first of an integer in compressed headers. Four cover every length that fits a frame.
-const HEADER_INTEGER_BYTES_MAX: usize = 4;
-
 /// A control stream, in each direction.
 const STREAM_CONTROL: u64 = 0x00;
 /// The two streams of header compression.
@@ -41,10 +32,9 @@ const FRAME_HEADERS: u64 = 0x01;
 const FRAME_SETTINGS: u64 = 0x04;
 /// What a bidirectional stream of a session begins with, followed by the session's number.
 const FRAME_WEBTRANSPORT_STREAM: u64 = 0x41;
-const CAPSULE_CLOSE_SESSION: u32 = 0x2843;
 
-const TOO_MANY_STREAMS: Violation = Violation { code: 1008, text: "too many streams" };
-const TOO_MUCH_ON_CONNECT: Violation = Violation { code: 1008, text: "too many bytes on the stream of the session" };
+const TOO_MANY_STREAMS: Violation = Violation::Excess("too many streams");
+const TOO_MUCH_ON_CONNECT: Violation = Violation::Excess("too many bytes on the stream of the session");
 
 /// Why no session came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +71,7 @@ pub(super) async fn asked(connection: &Connection) -> Result<Asked, Failure> {
 
 /// Answers the request.
 pub(super) async fn answer(connect: &mut SendStream, response: &SessionResponse) -> Result<(), Failure> {
-    write_frame(connect, &response.headers().generate_frame()).await
+    connect.write_all(&session_response(response)).await.map_err(|_| Failure::Lost)
 }
 
 /// The code with which a connection is closed.
@@ -105,32 +95,12 @@ pub(super) async fn message_stream(
     Err(Ended::Violation(TOO_MANY_STREAMS))
 }
 
-/// What compressed headers ask for; nothing if it is another thing than a session.
-pub(super) fn session_request(headers: Vec<u8>) -> Result<Option<SessionRequest>, ErrorCode> {
-    if !integers_are_short(&headers) {
-        return Err(ErrorCode::Decompression);
-    }
-    let headers = Headers::with_frame(&Frame::new_headers(Cow::Owned(headers)))?;
-    Ok(SessionRequest::try_from(headers).ok())
-}
-
 /// Waits until the client ends the session, and refuses every stream that has no place in it.
 pub(super) async fn watch(connection: Connection, connect: RecvStream, mut critical: Critical) -> Ended {
     tokio::select! {
         ended = session_end(connect) => ended,
         ended = refuse_streams(&connection, &mut critical) => ended,
     }
-}
-
-/// The frame that ends the session with a code and a text.
-pub(super) fn goodbye(code: u32, text: &str) -> Vec<u8> {
-    let text = &text[..text.floor_char_boundary(GOODBYE_TEXT_BYTES_MAX)];
-    let mut capsule = Vec::new();
-    put_varint(&mut capsule, CAPSULE_CLOSE_SESSION);
-    put_varint(&mut capsule, (4 + text.len()) as u32);
-    capsule.extend_from_slice(&code.to_be_bytes());
-    capsule.extend_from_slice(text.as_bytes());
-    bytes_of(&Frame::new_data(Cow::Owned(capsule)))
 }
 
 /// What the end of a QUIC connection means.
@@ -153,18 +123,7 @@ pub(super) fn stream_ended(error: &ReadError) -> Ended {
 
 async fn send_settings(connection: &Connection) -> Result<SendStream, Failure> {
     let mut stream = connection.open_uni().await.map_err(|_| Failure::Lost)?;
-    let mut bytes = Vec::new();
-    StreamHeader::new_control().write(&mut bytes).expect("a vector grows");
-    let settings = Settings::builder()
-        .qpack_max_table_capacity(VarInt::from_u32(0))
-        .qpack_blocked_streams(VarInt::from_u32(0))
-        .enable_connect_protocol()
-        .enable_webtransport()
-        .enable_h3_datagrams()
-        .webtransport_max_sessions(VarInt::from_u32(1))
-        .build();
-    bytes.extend_from_slice(&bytes_of(&settings.generate_frame()));
-    stream.write_all(&bytes).await.map_err(|_| Failure::Lost)?;
+    stream.write_all(&control_stream()).await.map_err(|_| Failure::Lost)?;
     Ok(stream)
 }
 
@@ -177,7 +136,7 @@ async fn settings(connection: &Connection) -> Result<Vec<RecvStream>, Failure> {
             STREAM_CONTROL => {
                 // Nothing of what the client sets concerns us, but it must make sense.
                 let payload = payload_of(&mut stream, FRAME_SETTINGS).await?;
-                Settings::with_frame(&Frame::new_settings(Cow::Owned(payload))).map_err(Failure::Protocol)?;
+                check_settings(payload).map_err(Failure::Protocol)?;
                 kept.push(stream);
                 return Ok(kept);
             }
@@ -278,133 +237,5 @@ fn failure(error: &ReadExactError) -> Failure {
     match error {
         ReadExactError::ReadError(ReadError::ConnectionLost(_)) => Failure::Lost,
         _ => Failure::Protocol(ErrorCode::Frame),
-    }
-}
-
-async fn write_frame(stream: &mut SendStream, frame: &Frame<'_>) -> Result<(), Failure> {
-    stream.write_all(&bytes_of(frame)).await.map_err(|_| Failure::Lost)
-}
-
-fn bytes_of(frame: &Frame<'_>) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(frame.write_size());
-    frame.write(&mut bytes).expect("a vector grows");
-    bytes
-}
-
-fn put_varint(out: &mut Vec<u8>, value: u32) {
-    out.put_varint(VarInt::from_u32(value)).expect("a vector grows");
-}
-
-/// Whether no integer of compressed headers (RFC 9204, 4.5) is longer than any honest one. The decoder trusts in that.
-fn integers_are_short(section: &[u8]) -> bool {
-    let mut rest = section;
-    let prefix = skip_integer(&mut rest, 8).and_then(|_| skip_integer(&mut rest, 7));
-    let mut sane = prefix.is_some();
-    while sane && !rest.is_empty() {
-        sane = skip_field(&mut rest).is_some();
-    }
-    sane
-}
-
-fn skip_field(rest: &mut &[u8]) -> Option<()> {
-    match rest.first()? {
-        0x80.. => skip_integer(rest, 6).map(|_| ()),
-        0x40..0x80 => skip_integer(rest, 4).and_then(|_| skip_string(rest, 7)),
-        0x20..0x40 => skip_string(rest, 3).and_then(|()| skip_string(rest, 7)),
-        // These point into the dynamic table, which does not exist.
-        _ => None,
-    }
-}
-
-fn skip_string(rest: &mut &[u8], bits: u32) -> Option<()> {
-    let length = skip_integer(rest, bits)?;
-    *rest = rest.get(length..)?;
-    Some(())
-}
-
-fn skip_integer(rest: &mut &[u8], bits: u32) -> Option<usize> {
-    let (first, mut after) = rest.split_first()?;
-    let mask = (1_usize << bits) - 1;
-    let mut value = usize::from(*first) & mask;
-    if value == mask {
-        for index in 0.. {
-            let (byte, next) = after.split_first()?;
-            if index == HEADER_INTEGER_BYTES_MAX {
-                return None;
-            }
-            value += usize::from(byte & 0x7f) << (7 * index);
-            after = next;
-            if byte & 0x80 == 0 {
-                break;
-            }
-        }
-    }
-    *rest = after;
-    Some(value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use wtransport::proto::capsule::{Capsule, capsules::CloseWebTransportSession};
-
-    fn request_payload() -> Vec<u8> {
-        let long = "x".repeat(1_000);
-        let headers: Headers = [
-            (":method", "CONNECT"),
-            (":scheme", "https"),
-            (":protocol", "webtransport"),
-            (":authority", "localhost:7350"),
-            (":path", "/rt?encoding=json"),
-            ("origin", "https://example.org"),
-            ("x-long", long.as_str()),
-        ]
-        .into_iter()
-        .collect();
-        headers.generate_frame().payload().to_vec()
-    }
-
-    #[test]
-    fn headers_of_an_honest_request_are_taken() {
-        assert!(integers_are_short(&request_payload()));
-        let request = session_request(request_payload()).unwrap().unwrap();
-        assert_eq!(request.path(), "/rt?encoding=json");
-    }
-
-    #[test]
-    fn headers_with_an_endless_integer_are_refused() {
-        let mut payload = vec![0, 0, 0xff];
-        payload.extend([0x80; 40]);
-        payload.push(0);
-        assert!(!integers_are_short(&payload));
-    }
-
-    proptest! {
-        #[test]
-        fn damaged_headers_never_panic(
-            at in 0_usize..1_100,
-            byte in any::<u8>(),
-            noise in prop::collection::vec(any::<u8>(), 0..200),
-        ) {
-            let mut damaged = request_payload();
-            let at = at % damaged.len();
-            damaged[at] = byte;
-            for payload in [damaged, noise] {
-                let _ = session_request(payload);
-            }
-        }
-    }
-
-    #[test]
-    fn a_goodbye_carries_its_code_and_a_text_of_bounded_length() {
-        let long = "ä".repeat(2_000);
-        for (text, kept) in [("bye", "bye"), (long.as_str(), &long[..1_024])] {
-            let bytes = goodbye(7, text);
-            let frame = Frame::read(&mut bytes.as_slice()).unwrap().unwrap();
-            let capsule = Capsule::with_frame(&frame).unwrap();
-            let close = CloseWebTransportSession::with_capsule(&capsule).unwrap();
-            assert_eq!((close.error_code().into_inner(), close.reason()), (7, kept));
-        }
     }
 }

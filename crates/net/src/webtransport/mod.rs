@@ -13,19 +13,9 @@
 //! The QUIC connection carries that one session and nothing else, so its limits on streams and windows are tight.
 
 mod counters;
-pub mod framing;
 mod http3;
-mod request;
 mod server;
 mod session;
 
 pub use server::{BindError, WebTransportServer, WebTransportSession, WebTransportSettings};
 pub use session::{CODE_VIOLATION_FIRST, WebTransport};
-
-/// Whether the compressed headers of an HTTP/3 request ask for a session that leads somewhere. A server reads them off the
-/// stream by itself; this is how the reading is tried with bytes that no client would send.
-#[must_use]
-pub fn leads_somewhere(headers: Vec<u8>) -> bool {
-    let request = http3::session_request(headers).ok().flatten();
-    request.is_some_and(|request| request::Destination::of(request.path()).is_some())
-}

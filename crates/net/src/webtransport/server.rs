@@ -2,10 +2,10 @@
 
 use super::counters::Counters;
 use super::http3::{self, Asked, Failure};
-use super::request::Destination;
 use super::session::WebTransport;
 use crate::certificate::{CertificateError, Certificates};
 use aether_metrics::{Counter, Registry};
+use aether_wire::Destination;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;

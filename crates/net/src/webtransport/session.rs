@@ -1,16 +1,19 @@
 //! A WebTransport session as a transport.
 
 use super::counters::Datagrams;
-use super::framing::{self, Decoder};
 use super::http3::{self, Critical};
 use crate::buffers;
-use crate::encoding::Encoding;
 use crate::transport::{Ended, Goodbye, Path, Received, Take, Transport};
+use aether_framing::Framing;
+use aether_framing::http3::goodbye;
+use aether_framing::stream::{self, Decoder};
+use aether_framing::websocket::codec::violation_code;
 use aether_replication::Link;
+use aether_wire::Encoding;
 use aether_wire::limits::HELLO_BYTES_MAX;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use futures_util::stream::{self, BoxStream};
+use futures_util::stream::{BoxStream, unfold};
 use futures_util::{FutureExt, StreamExt};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -20,7 +23,8 @@ use wtransport::proto::error::ErrorCode;
 use wtransport::proto::ids::{QStreamId, SessionId};
 use wtransport::quinn::{Connection, ConnectionError, RecvStream, SendStream, WriteError};
 
-/// The code of a session that was closed because of a violation is this plus the violation's own code. The codes below
+/// The code of a session that was closed because of a violation is this plus the WebSocket close code
+/// of the violation. The codes below
 /// are the numbers of [`aether_wire::CloseReason`].
 pub const CODE_VIOLATION_FIRST: u32 = 0x1000;
 
@@ -73,7 +77,7 @@ impl WebTransport {
         dropped: Datagrams,
     ) -> WebTransport {
         // It borrows the connection anew for each datagram within one allocation for all.
-        let datagrams = stream::unfold(connection.clone(), async |connection| {
+        let datagrams = unfold(connection.clone(), async |connection| {
             let datagram = connection.read_datagram().await;
             Some((datagram, connection))
         });
@@ -89,7 +93,7 @@ impl WebTransport {
             out: Vec::new(),
             written: 0,
             connect: Some(connect.0),
-            goodbye: http3::goodbye(0, ""),
+            goodbye: goodbye(0, ""),
             closing: None,
             connection,
         }
@@ -100,6 +104,13 @@ impl WebTransport {
     pub fn datagram_bytes_max(&self) -> usize {
         let header = Datagram::header_size(self.stream_quarter());
         self.connection.max_datagram_size().unwrap_or(0).saturating_sub(header)
+    }
+
+    fn out(&mut self) -> &mut Vec<u8> {
+        if self.out.capacity() == 0 {
+            self.out = buffers::take();
+        }
+        &mut self.out
     }
 
     fn stream_quarter(&self) -> QStreamId {
@@ -222,13 +233,16 @@ impl Transport for WebTransport {
     fn queue(&mut self, path: Path, message: &[u8]) {
         match path {
             Path::Unreliable => self.send_datagram(message),
-            Path::Reliable => {
-                if self.out.capacity() == 0 {
-                    self.out = buffers::take();
-                }
-                framing::append(&mut self.out, message);
-            }
+            Path::Reliable => stream::append(self.out(), message),
         }
+    }
+
+    fn shared_framing(&self) -> Option<Framing> {
+        (self.encoding == Encoding::Protobuf).then_some(Framing::Stream)
+    }
+
+    fn queue_framed(&mut self, frames: &[u8]) {
+        self.out().extend_from_slice(frames);
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
@@ -264,11 +278,11 @@ impl Transport for WebTransport {
 
     fn queue_probe(&mut self) {}
 
-    fn queue_close(&mut self, goodbye: &Goodbye<'_>) {
-        self.goodbye = match goodbye {
-            Goodbye::Closing(closing) => http3::goodbye(closing.reason.number(), &closing.text),
+    fn queue_close(&mut self, end: &Goodbye<'_>) {
+        self.goodbye = match end {
+            Goodbye::Closing(closing) => goodbye(closing.reason.number(), &closing.text),
             Goodbye::Violation(violation) => {
-                http3::goodbye(CODE_VIOLATION_FIRST + u32::from(violation.code), violation.text)
+                goodbye(CODE_VIOLATION_FIRST + u32::from(violation_code(*violation)), violation.text())
             }
         };
         if matches!(self.messages, Messages::Awaited(_)) {

@@ -1,5 +1,5 @@
-//! Tests of the WebSocket and WebTransport transports.
+//! Tests of connections and of the WebTransport transport.
 
-mod websocket_codec;
-mod websocket_handshake;
+mod driver;
+mod opening;
 mod webtransport;

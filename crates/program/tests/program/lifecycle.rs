@@ -2,8 +2,8 @@
 
 use crate::support::program;
 use aether_client_native::{Address, Connection, Connector, Transport};
-use aether_net::Encoding;
 use aether_testkit_server::{DEADLINE, End};
+use aether_wire::Encoding;
 use aether_wire::{CloseReason, Hello, RoomSelector, ServerMessage, Token};
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};

@@ -4,7 +4,7 @@ use super::declare::section;
 use super::problem::closest;
 use super::{Config, Problem};
 use aether_api::client::{Preset, RateSettings, operations};
-use aether_net::Rate;
+use aether_limits::Rate;
 use aether_services::storage::Quota;
 
 /// How many requests a second an account may make on a public server, if nothing else is set.

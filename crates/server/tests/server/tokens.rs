@@ -1,8 +1,8 @@
 //! Tokens: what is accepted, and every way to be refused.
 
-use aether_engine::Permissions;
 use aether_server::keys::{DEVELOPMENT_KEY_ID, KeyRing};
 use aether_server::tokens::{Claims, Role, TokenError, Tokens};
+use aether_wire::Permissions;
 use aether_wire::SessionId;
 use aether_wire::limits::TOKEN_BYTES_MAX;
 use base64::Engine;

@@ -6,7 +6,7 @@
 //! `gen`: how often the session was refreshed before.
 
 use super::keys::KeyRing;
-use aether_engine::Permissions;
+use aether_wire::Permissions;
 use aether_wire::SessionId;
 use aether_wire::limits::TOKEN_BYTES_MAX;
 use base64::Engine;

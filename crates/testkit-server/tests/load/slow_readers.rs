@@ -1,7 +1,7 @@
 //! Clients that do not read, and those beside them.
 
 use crate::ALONE;
-use aether_net::websocket::codec::Opcode;
+use aether_framing::websocket::codec::Opcode;
 use aether_server::tokens::Role;
 use aether_testkit_server::{DEADLINE, JSON, PROTOBUF, Player, RawSocket, TRANSPORTS, TestServer, Transport, masked};
 use aether_wire::{

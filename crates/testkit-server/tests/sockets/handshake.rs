@@ -1,6 +1,6 @@
 //! How connections begin, and what they get who begin otherwise.
 
-use aether_net::websocket::codec::Opcode;
+use aether_framing::websocket::codec::Opcode;
 use aether_testkit_server::{
     Connection, ConnectionError, DEADLINE, End, JSON, PROTOBUF, Path, RawSocket, TRANSPORTS, TestServer, Transport,
     masked, until,

@@ -1,7 +1,7 @@
 use crate::desk::{Furnishing, Player, World};
 use aether_api::client::{Preset, RateSettings, Rates, operations};
+use aether_limits::Rate;
 use aether_metrics::Registry;
-use aether_net::Rate;
 use axum::response::Response;
 use http::{Method, Request, header};
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 //! cheaper, so these are the floor of what is measured.
 
 use crate::Outcome;
-use aether_net::websocket::codec::{Decoder, Incoming, Opcode, Role, frame_bytes};
-use aether_net::websocket::handshake::accept_key;
+use aether_framing::websocket::codec::{Decoder, Incoming, Opcode, Role, frame_bytes};
+use aether_framing::websocket::handshake::accept_key;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 use std::io::{ErrorKind, Read, Write};

@@ -5,8 +5,8 @@ use crate::figure::judge;
 use crate::games::{CROWD, CROWD_HZ, CROWD_MAX, CROWD_NEAREST, NEAREST_MAX, Steps, Walker};
 use crate::swarm::{Beat, Newcomer, Swarm, encoded};
 use crate::{Length, Outcome};
+use aether_bits::Random;
 use aether_bits::{BitWriter, Replicate};
-use aether_engine::Random;
 use aether_replication::{Link, Mirror};
 use aether_wire::{
     ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, ServerMessage, Snapshot, StateAck, ViewTick,

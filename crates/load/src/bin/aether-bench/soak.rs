@@ -2,9 +2,9 @@
 
 use crate::Outcome;
 use crate::child::Server;
+use aether_bits::Random;
 use aether_bits::{BitWriter, Replicate};
 use aether_client_native::{Connection, Connector, Transport};
-use aether_engine::Random;
 use aether_sandbox_rules::Controls;
 use aether_wire::{
     ClientMessage, CommandSeq, GameBody, GameMessage, Hello, InputBytes, InputPayload, InputSeq, Inputs, RoomSelector,

@@ -4,8 +4,8 @@ use crate::child::{self, Server};
 use crate::figure::{Times, judge};
 use crate::swarm::{Beat, Newcomer, Swarm, encoded};
 use crate::{Length, Outcome};
+use aether_bits::Random;
 use aether_bits::{BitWriter, Replicate};
-use aether_engine::Random;
 use aether_sandbox_rules::Controls;
 use aether_wire::{
     ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, ServerMessage, Snapshot, StateAck, ViewTick,

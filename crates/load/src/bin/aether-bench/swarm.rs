@@ -1,10 +1,9 @@
 //! Many WebSocket clients on one thread, as cheap as can be: what the load costs is not what is measured.
 
 use crate::Outcome;
-use aether_net::Encoding;
-use aether_net::websocket::codec::{Decoder, Incoming, Opcode, Role, client_frame};
-use aether_net::websocket::handshake::{client_key, client_request, parse_response};
-use aether_wire::{ClientMessage, Hello, RoomSelector, ServerMessage, Token};
+use aether_framing::websocket::codec::{Decoder, Incoming, Opcode, Role, client_frame};
+use aether_framing::websocket::handshake::{client_key, client_request, parse_response};
+use aether_wire::{ClientMessage, Hello, RoomSelector, SUBPROTOCOL_PROTOBUF, ServerMessage, Token};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll};
 use std::io::{ErrorKind, Read, Write};
@@ -130,7 +129,7 @@ impl Swarm {
         stream.set_nodelay(true)?;
         let number = self.clients.len();
         let key = client_key((number as u128).to_ne_bytes());
-        stream.write_all(&client_request(&address.to_string(), "/rt", &key, Some(Encoding::Protobuf)))?;
+        stream.write_all(&client_request(&address.to_string(), "/rt", &key, Some(SUBPROTOCOL_PROTOBUF)))?;
         stream.set_nonblocking(true)?;
         let mut stream = TcpStream::from_std(stream);
         self.poll.registry().register(&mut stream, mio::Token(number), Interest::READABLE | Interest::WRITABLE)?;
@@ -233,7 +232,9 @@ impl Client {
         let bytes = match &mut self.stage {
             Stage::Upgrading { key, head, hello } => {
                 head.extend_from_slice(bytes);
-                let Some(response) = parse_response(head, key).map_err(|_| Closed)? else { return Ok(()) };
+                let Some(response) = parse_response(head, key, &[SUBPROTOCOL_PROTOBUF]).map_err(|_| Closed)? else {
+                    return Ok(());
+                };
                 rest.extend_from_slice(&head[response.consumed..]);
                 let hello = hello.take();
                 self.stage = if hello.is_some() { Stage::Greeting } else { Stage::In };

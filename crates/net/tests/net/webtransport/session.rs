@@ -3,11 +3,12 @@
 use super::table::{
     MOMENT, PATIENCE, Served, connect, flush, framed, open, receive, receive_all, receive_end, reliable,
 };
+use aether_framing::Violation;
 use aether_net::webtransport::{CODE_VIOLATION_FIRST, WebTransportSettings};
-use aether_net::{Encoding, Ended, Goodbye, Path, Transport, Violation};
+use aether_net::{Ended, Goodbye, Path, Transport};
 use aether_replication::Link;
 use aether_wire::limits::{DATAGRAM_BYTES_MAX, HELLO_BYTES_MAX};
-use aether_wire::{CloseReason, Closing};
+use aether_wire::{CloseReason, Closing, Encoding};
 use std::future::poll_fn;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -155,14 +156,14 @@ async fn end_after(bytes: &[u8]) -> Ended {
 async fn a_length_beyond_the_limit_is_a_violation_before_the_message_comes() {
     let length = framed(&vec![0; HELLO_BYTES_MAX + 1]);
     let ended = end_after(&length[..2]).await;
-    assert!(matches!(ended, Ended::Violation(Violation { code: 1009, .. })), "{ended:?}");
+    assert!(matches!(ended, Ended::Violation(Violation::Oversized(_))), "{ended:?}");
 }
 
 #[tokio::test]
 async fn a_length_that_is_not_in_its_shortest_form_is_a_violation() {
     for bytes in [&[0x85, 0x00][..], &[0xff, 0xff, 0xff, 0xff], &[0x00]] {
         let ended = end_after(bytes).await;
-        assert!(matches!(ended, Ended::Violation(Violation { code: 1002, .. })), "{bytes:?}: {ended:?}");
+        assert!(matches!(ended, Ended::Violation(Violation::Protocol(_))), "{bytes:?}: {ended:?}");
     }
 }
 
@@ -215,7 +216,7 @@ async fn unidirectional_streams_are_refused_and_too_many_end_the_session() {
         ended
     };
     let (ended, ()) = tokio::join!(ended, opening);
-    assert!(matches!(ended, Ended::Violation(Violation { code: 1008, .. })), "{ended:?}");
+    assert!(matches!(ended, Ended::Violation(Violation::Excess(_))), "{ended:?}");
 }
 
 #[tokio::test]
@@ -241,7 +242,7 @@ async fn a_client_may_leave_before_it_opens_its_stream() {
     tokio::time::sleep(MOMENT).await;
     assert_eq!(receive_end(&mut session.transport).await, Ended::Closed);
     assert_eq!(receive_end(&mut session.transport).await, Ended::Closed);
-    session.transport.queue_close(&Goodbye::Violation(Violation { code: 1008, text: "nobody hears it" }));
+    session.transport.queue_close(&Goodbye::Violation(Violation::Excess("nobody hears it")));
     flush(&mut session.transport).await;
     timeout(PATIENCE, poll_fn(|cx| session.transport.poll_closed(cx))).await.expect("nobody is waited for");
 }
@@ -277,11 +278,11 @@ async fn a_quiet_client_that_is_there_is_kept() {
 async fn the_last_message_the_code_and_the_reason_reach_the_client() {
     let closing =
         Closing { reason: CloseReason::Kicked, text: "be nicer".to_owned(), deadline_ms: 0, may_resume: false };
-    let violation = Violation { code: 1009, text: "a message is too long" };
+    let violation = Violation::Oversized("a message is too long");
     let violated = CODE_VIOLATION_FIRST + 1009;
     for (goodbye, code, text) in [
         (Goodbye::Closing(&closing), CloseReason::Kicked.number(), "be nicer"),
-        (Goodbye::Violation(violation), violated, violation.text),
+        (Goodbye::Violation(violation), violated, violation.text()),
     ] {
         let mut served = Served::start(WebTransportSettings::default());
         let (mut session, client) = served.pair("/rt").await;
@@ -312,7 +313,7 @@ async fn the_last_message_the_code_and_the_reason_reach_the_client() {
 async fn a_session_without_a_stream_is_closed_with_its_reason_too() {
     let mut served = Served::start(WebTransportSettings::default());
     let (mut session, client) = served.pair("/rt").await;
-    let violation = Violation { code: 1008, text: "no hello came" };
+    let violation = Violation::Excess("no hello came");
     session.transport.queue(Path::Reliable, b"there is no stream for this");
     session.transport.queue_close(&Goodbye::Violation(violation));
     flush(&mut session.transport).await;

@@ -1,8 +1,9 @@
 //! What the tests share: a server, a client, and the files of a certificate.
 
+use aether_framing::stream as framing;
 use aether_metrics::Registry;
 use aether_net::certificate::Certificates;
-use aether_net::webtransport::{WebTransport, WebTransportServer, WebTransportSession, WebTransportSettings, framing};
+use aether_net::webtransport::{WebTransport, WebTransportServer, WebTransportSession, WebTransportSettings};
 use aether_net::{Ended, Path, Received, Transport};
 use std::future::poll_fn;
 use std::net::SocketAddr;

@@ -2,8 +2,8 @@
 
 use super::support::Seat;
 use aether_client_native::{ShellSettings, Transport, Trust, Wish};
-use aether_net::websocket::codec::{Opcode, frame_bytes};
-use aether_net::websocket::handshake::accept_key;
+use aether_framing::websocket::codec::{Opcode, frame_bytes};
+use aether_framing::websocket::handshake::accept_key;
 use aether_testkit_server::DEADLINE;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

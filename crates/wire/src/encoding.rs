@@ -1,8 +1,8 @@
 //! The two ways in which messages are written.
 
-use aether_wire::{ClientMessage, DecodeError, EncodeError, SUBPROTOCOL_JSON, SUBPROTOCOL_PROTOBUF, ServerMessage};
+use crate::{ClientMessage, DecodeError, EncodeError, SUBPROTOCOL_JSON, SUBPROTOCOL_PROTOBUF, ServerMessage};
 
-/// How the messages of a connection are written.
+/// Encoding of the messages of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// Short and fast.
@@ -12,6 +12,9 @@ pub enum Encoding {
 }
 
 impl Encoding {
+    /// The WebSocket subprotocols of all encodings.
+    pub const SUBPROTOCOLS: [&str; 2] = [SUBPROTOCOL_PROTOBUF, SUBPROTOCOL_JSON];
+
     /// The WebSocket subprotocol.
     #[must_use]
     pub fn subprotocol(self) -> &'static str {

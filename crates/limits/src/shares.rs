@@ -1,7 +1,6 @@
-//! How much of something each of many may have at a time.
+//! Shares: bound how much of something each of many holds at a time.
 
-use std::collections::HashMap;
-use std::hash::Hash;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,20 +12,20 @@ pub struct Shares<K> {
 
 #[derive(Debug)]
 struct Held<K> {
-    by_key: HashMap<K, u32>,
+    by_key: BTreeMap<K, u32>,
     total: u32,
 }
 
 /// One of the shares of a key.
 #[derive(Debug)]
-pub struct Share<K: Eq + Hash> {
+pub struct Share<K: Ord> {
     held: Arc<Mutex<Held<K>>>,
     key: Option<K>,
 }
 
 impl<K> Default for Shares<K> {
     fn default() -> Self {
-        Shares { held: Arc::new(Mutex::new(Held { by_key: HashMap::new(), total: 0 })) }
+        Shares { held: Arc::new(Mutex::new(Held { by_key: BTreeMap::new(), total: 0 })) }
     }
 }
 
@@ -37,7 +36,7 @@ impl<K> Clone for Shares<K> {
     }
 }
 
-impl<K: Eq + Hash + Clone> Shares<K> {
+impl<K: Ord + Clone> Shares<K> {
     /// One more share for a key; none if the key or all together have as many as they may.
     #[must_use]
     pub fn take(&self, key: K, per_key_max: u32, total_max: u32) -> Option<Share<K>> {
@@ -51,20 +50,20 @@ impl<K: Eq + Hash + Clone> Shares<K> {
         Some(Share { held: Arc::clone(&self.held), key: Some(key) })
     }
 
-    /// How many shares a key holds.
+    /// Number of shares that a key holds.
     #[must_use]
     pub fn count(&self, key: &K) -> u32 {
         lock(&self.held).by_key.get(key).copied().unwrap_or(0)
     }
 
-    /// How many shares are held.
+    /// Number of shares that are held.
     #[must_use]
     pub fn total(&self) -> u32 {
         lock(&self.held).total
     }
 }
 
-impl<K: Eq + Hash> Drop for Share<K> {
+impl<K: Ord> Drop for Share<K> {
     fn drop(&mut self) {
         let Some(key) = self.key.take() else { return };
         let mut held = lock(&self.held);
@@ -82,7 +81,7 @@ fn lock<K>(held: &Mutex<Held<K>>) -> MutexGuard<'_, Held<K>> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What counts as one peer: an IPv4 address, or the network that an IPv6 customer is given, who has 2^64 addresses.
+/// Returns what counts as one peer: an IPv4 address, or the network that an IPv6 customer is given, who has 2^64 addresses.
 #[must_use]
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {

@@ -1,4 +1,4 @@
-//! The room's own random numbers: the same seed gives the same game, on every platform.
+//! Random numbers that are the same for the same seed, on every platform.
 
 /// A small, fast generator (SplitMix64). It is for games, not for secrets.
 #[derive(Clone, Debug)]

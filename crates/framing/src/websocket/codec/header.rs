@@ -9,7 +9,7 @@ pub(super) const MASK: u8 = 0x80;
 pub(super) const SHORT_HEADER_BYTES: usize = 2;
 pub(super) const LONG_LENGTH_BYTES: usize = 8;
 
-/// What the first bytes of a frame tell.
+/// Reading of the first bytes of a frame.
 pub(super) enum Parsed {
     Header(Header),
     /// The header needs so many bytes.

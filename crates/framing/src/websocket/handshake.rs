@@ -2,7 +2,6 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::encoding::Encoding;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::header::{self, AsHeaderName};
@@ -27,15 +26,15 @@ pub const WEBSOCKET_VERSION: &str = "13";
 pub struct Upgrade {
     /// The first of the client's subprotocols that is known, if it named one. It belongs into
     /// the answer's `Sec-WebSocket-Protocol`.
-    pub subprotocol: Option<Encoding>,
+    pub subprotocol: Option<&'static str>,
     /// The answer's `Sec-WebSocket-Accept`.
     pub accept: String,
-    /// Whether the client offers compression in a way that can be accepted, by answering with
+    /// True if the client offers compression in a way that can be accepted, by answering with
     /// [`DEFLATE_ACCEPTED`].
     pub deflate: bool,
 }
 
-/// Why an upgrade is refused.
+/// Reason why an upgrade is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeError {
     /// The status to answer with.
@@ -53,8 +52,8 @@ impl Display for HandshakeError {
 impl std::error::Error for HandshakeError {}
 
 impl Upgrade {
-    /// Reads the request of a client.
-    pub fn from_request(method: &Method, headers: &HeaderMap) -> Result<Self, HandshakeError> {
+    /// Reads the request of a client at an address where these subprotocols are spoken.
+    pub fn from_request(method: &Method, headers: &HeaderMap, known: &[&'static str]) -> Result<Self, HandshakeError> {
         if method != Method::GET {
             return Err(refused(StatusCode::METHOD_NOT_ALLOWED, "A WebSocket begins with GET."));
         }
@@ -69,7 +68,7 @@ impl Upgrade {
             return Err(refused(StatusCode::BAD_REQUEST, "Sec-WebSocket-Key has to be 16 bytes in base64."));
         };
         Ok(Self {
-            subprotocol: elements(headers, header::SEC_WEBSOCKET_PROTOCOL).find_map(Encoding::of_subprotocol),
+            subprotocol: elements(headers, header::SEC_WEBSOCKET_PROTOCOL).find_map(|name| find(known, name)),
             accept: accept_key(key),
             deflate: elements(headers, header::SEC_WEBSOCKET_EXTENSIONS).any(is_acceptable_deflate),
         })
@@ -89,14 +88,14 @@ pub fn client_key(random: [u8; KEY_BYTES]) -> String {
 
 /// The request of a client, without compression. `host` and `path` are the caller's own words:
 /// they must not contain line breaks.
-pub fn client_request(host: &str, path: &str, key: &str, subprotocol: Option<Encoding>) -> Vec<u8> {
+pub fn client_request(host: &str, path: &str, key: &str, subprotocol: Option<&str>) -> Vec<u8> {
     let mut request = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
          Sec-WebSocket-Version: {WEBSOCKET_VERSION}\r\nSec-WebSocket-Key: {key}\r\n"
     );
     if let Some(subprotocol) = subprotocol {
         request.push_str("Sec-WebSocket-Protocol: ");
-        request.push_str(subprotocol.subprotocol());
+        request.push_str(subprotocol);
         request.push_str("\r\n");
     }
     request.push_str("\r\n");
@@ -108,11 +107,11 @@ pub fn client_request(host: &str, path: &str, key: &str, subprotocol: Option<Enc
 pub struct Response {
     /// Bytes of the answer; the first frame begins after them.
     pub consumed: usize,
-    /// What the server chose.
-    pub subprotocol: Option<Encoding>,
+    /// The subprotocol that the server chose.
+    pub subprotocol: Option<&'static str>,
 }
 
-/// Why an answer does not open a connection.
+/// Reason why an answer does not open a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseError {
     /// It does not end within [`RESPONSE_BYTES_MAX`].
@@ -159,8 +158,8 @@ impl Display for ResponseError {
 impl std::error::Error for ResponseError {}
 
 /// Reads a server's answer from the first bytes of the connection: `None` as long as they are
-/// too few.
-pub fn parse_response(bytes: &[u8], key: &str) -> Result<Option<Response>, ResponseError> {
+/// too few. The server may choose one of the subprotocols that are known.
+pub fn parse_response(bytes: &[u8], key: &str, known: &[&'static str]) -> Result<Option<Response>, ResponseError> {
     const END: &[u8] = b"\r\n\r\n";
     let seen = &bytes[..bytes.len().min(RESPONSE_BYTES_MAX)];
     let Some(end) = seen.windows(END.len()).position(|window| window == END) else {
@@ -175,7 +174,7 @@ pub fn parse_response(bytes: &[u8], key: &str) -> Result<Option<Response>, Respo
     let mut answer = Answer::default();
     for line in lines {
         let (name, value) = line.split_once(':').ok_or(ResponseError::Malformed)?;
-        answer.take(name, value.trim())?;
+        answer.take(name, value.trim(), known)?;
     }
     if !answer.upgrades || !answer.connects {
         return Err(ResponseError::NotUpgraded);
@@ -192,11 +191,11 @@ struct Answer<'a> {
     upgrades: bool,
     connects: bool,
     accept: Option<&'a str>,
-    subprotocol: Option<Encoding>,
+    subprotocol: Option<&'static str>,
 }
 
 impl<'a> Answer<'a> {
-    fn take(&mut self, name: &str, value: &'a str) -> Result<(), ResponseError> {
+    fn take(&mut self, name: &str, value: &'a str, known: &[&'static str]) -> Result<(), ResponseError> {
         let has = |token: &str| value.split(',').any(|element| element.trim().eq_ignore_ascii_case(token));
         match name.to_ascii_lowercase().as_str() {
             "upgrade" => self.upgrades |= has("websocket"),
@@ -204,7 +203,7 @@ impl<'a> Answer<'a> {
             "sec-websocket-accept" => self.accept = Some(value),
             "sec-websocket-extensions" if !value.is_empty() => return Err(ResponseError::NotOffered),
             "sec-websocket-protocol" => {
-                self.subprotocol = Some(Encoding::of_subprotocol(value).ok_or(ResponseError::NotOffered)?);
+                self.subprotocol = Some(find(known, value).ok_or(ResponseError::NotOffered)?);
             }
             _ => {}
         }
@@ -219,6 +218,10 @@ fn status_of(line: &str) -> Option<u16> {
 
 fn refused(status: StatusCode, sentence: &'static str) -> HandshakeError {
     HandshakeError { status, sentence }
+}
+
+fn find(known: &[&'static str], name: &str) -> Option<&'static str> {
+    known.iter().copied().find(|known| *known == name)
 }
 
 fn is_key(key: &str) -> bool {
@@ -236,7 +239,7 @@ fn elements(headers: &HeaderMap, name: impl AsHeaderName) -> impl Iterator<Item 
     values.flat_map(|value| value.split(',')).map(str::trim).filter(|element| !element.is_empty())
 }
 
-/// Whether this offer of an extension is compression with demands that can be met. Those on the
+/// Returns true if this offer of an extension is compression with demands that can be met. Those on the
 /// server's window cannot: its engine always uses the largest.
 fn is_acceptable_deflate(offer: &str) -> bool {
     let mut parts = offer.split(';').map(str::trim);

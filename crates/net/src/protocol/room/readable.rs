@@ -14,13 +14,13 @@ use std::sync::Arc;
 pub struct Readable {
     schema: Arc<Schema>,
     mirror: Mirror,
-    /// What the next snapshot tells.
+    /// Entities that the next snapshot tells of.
     changed: Vec<EntityId>,
     removed: Vec<EntityId>,
     mode: SnapshotMode,
 }
 
-/// What a client said cannot be packed, and why.
+/// Reason why a message of a client cannot be packed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unpackable(pub String);
 

@@ -1,4 +1,4 @@
-//! How often something may happen.
+//! Token bucket: bounds a rate.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ impl Bucket {
         enough
     }
 
-    /// How long it takes from the last time that one was asked for until there is one.
+    /// Time from the last attempt until there is a token.
     #[must_use]
     pub fn wait(&self) -> Duration {
         Duration::from_nanos(self.token_ns.saturating_sub(self.credit_ns))

@@ -12,7 +12,7 @@ use super::codec::{MESSAGE_TOO_LARGE, ProtocolError, protocol, too_large};
 /// Messages shorter than this are sent as they are: compressing them gains next to nothing.
 const DEFLATE_BYTES_MIN: usize = 128;
 
-/// What a compressed message ends with on the inside and leaves out on the wire.
+/// Bytes that a compressed message ends with on the inside and leaves out on the wire.
 const TAIL: [u8; 4] = [0x00, 0x00, 0xFF, 0xFF];
 
 /// The buffer of a message begins with this many bytes and doubles up to the limit, so that

@@ -1,6 +1,6 @@
 //! WebSocket frames, as a peer can send them.
 
-use aether_net::websocket::codec::{
+use aether_framing::websocket::codec::{
     CONTROL_BYTES_MAX, Decoder, FRAGMENTS_PER_MESSAGE_MAX, Incoming, Opcode, ProtocolError, Role, client_frame,
     close_payload, compressed_frame, frame, frame_bytes,
 };

@@ -14,6 +14,7 @@
 mod header;
 
 use super::deflate;
+use crate::Violation;
 use header::{FIN, Header, LONG_LENGTH_BYTES, MASK, Parsed, RSV1, SHORT_HEADER_BYTES, apply_mask, write_header};
 
 /// Payload bytes of a control frame at most (RFC 6455, 5.5).
@@ -26,7 +27,7 @@ pub const FRAGMENTS_PER_MESSAGE_MAX: u16 = 1_024;
 /// Bytes of the longest header: 2, a 64-bit length and a mask.
 pub const HEADER_BYTES_MAX: usize = 14;
 
-/// Which end of the connection this is.
+/// End of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Receives masked frames and sends plain ones.
@@ -35,7 +36,7 @@ pub enum Role {
     Client,
 }
 
-/// What a frame carries.
+/// Kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opcode {
     /// The next part of a message.
@@ -94,7 +95,7 @@ pub enum Incoming<'a> {
     Pong(&'a [u8]),
     /// The peer closes. Whatever follows is ignored.
     Close {
-        /// Why, if it says so.
+        /// The reason as a code, if it gives one.
         code: Option<u16>,
         /// A sentence, often empty.
         reason: &'a str,
@@ -106,7 +107,7 @@ pub enum Incoming<'a> {
 pub struct ProtocolError {
     /// 1002 (protocol), 1007 (text that is none) or 1009 (too large).
     pub code: u16,
-    /// What was wrong, for the close frame and the metric.
+    /// The reason, for the close frame and the metric.
     pub reason: &'static str,
 }
 
@@ -117,6 +118,28 @@ impl std::fmt::Display for ProtocolError {
 }
 
 impl std::error::Error for ProtocolError {}
+
+impl From<ProtocolError> for Violation {
+    fn from(error: ProtocolError) -> Self {
+        match error.code {
+            NOT_TEXT => Violation::NotText(error.reason),
+            TOO_LARGE => Violation::Oversized(error.reason),
+            _ => Violation::Protocol(error.reason),
+        }
+    }
+}
+
+/// Returns the close code that tells a peer of a violation (RFC 6455, 7.4.1).
+#[must_use]
+pub fn violation_code(violation: Violation) -> u16 {
+    match violation {
+        Violation::Protocol(_) => PROTOCOL,
+        Violation::WrongKind(_) => 1003,
+        Violation::NotText(_) => NOT_TEXT,
+        Violation::Excess(_) => 1008,
+        Violation::Oversized(_) => TOO_LARGE,
+    }
+}
 
 /// Turns received bytes into messages.
 #[derive(Debug)]
@@ -154,13 +177,13 @@ impl Decoder {
         self.message_bytes_max = message_bytes_max;
     }
 
-    /// Whether both ends agreed on permessage-deflate.
+    /// Sets if both ends agreed on permessage-deflate.
     pub fn compressed(mut self, yes: bool) -> Self {
         self.compressed = yes;
         self
     }
 
-    /// Whether a frame or a message has begun and is not whole yet.
+    /// Returns true if a frame or a message has begun and is not whole yet.
     pub fn is_midway(&self) -> bool {
         !self.partial.is_empty() || self.unfinished.is_some()
     }
@@ -380,12 +403,16 @@ pub fn close_payload(code: u16, reason: &str) -> Vec<u8> {
 
 pub(super) const MESSAGE_TOO_LARGE: &str = "a message is too large";
 
+const PROTOCOL: u16 = 1002;
+const NOT_TEXT: u16 = 1007;
+const TOO_LARGE: u16 = 1009;
+
 pub(super) fn protocol(reason: &'static str) -> ProtocolError {
-    ProtocolError { code: 1002, reason }
+    ProtocolError { code: PROTOCOL, reason }
 }
 
 pub(super) fn too_large(reason: &'static str) -> ProtocolError {
-    ProtocolError { code: 1009, reason }
+    ProtocolError { code: TOO_LARGE, reason }
 }
 
 /// A message of which some fragments are there.
@@ -417,5 +444,5 @@ fn is_close_code(code: u16) -> bool {
 }
 
 fn not_text() -> ProtocolError {
-    ProtocolError { code: 1007, reason: "a text is not UTF-8" }
+    ProtocolError { code: NOT_TEXT, reason: "a text is not UTF-8" }
 }

@@ -1,18 +1,21 @@
-//! What a client asks for when it opens a session.
+//! Paths of realtime sessions.
 
-use crate::encoding::Encoding;
-use aether_wire::limits::ROOM_CODE_BYTES_MAX;
+use crate::Encoding;
+use crate::limits::ROOM_CODE_BYTES_MAX;
 
-/// Where a session leads.
+/// Room and encoding that the path of a realtime session names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Destination {
+pub struct Destination {
+    /// The code of the room, if the path names one.
     pub room_code: Option<String>,
+    /// The encoding of its messages.
     pub encoding: Encoding,
 }
 
 impl Destination {
-    /// The destination of a path with its query: `/rt` or `/api/rooms/{code}/rt`, and `encoding=json` for JSON.
-    pub(super) fn of(path_and_query: &str) -> Option<Destination> {
+    /// Returns the destination of a path with its query: `/rt` or `/api/rooms/{code}/rt`, and `encoding=json` for JSON.
+    #[must_use]
+    pub fn of(path_and_query: &str) -> Option<Destination> {
         let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
         let room_code = match path {
             "/rt" => None,

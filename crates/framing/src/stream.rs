@@ -4,7 +4,7 @@
 //!  length of the message, unsigned LEB128, 1 to 4 bytes, shortest form | the message
 //! ```
 
-use crate::transport::Violation;
+use crate::Violation;
 
 /// Bytes of a length at most. It reaches 2²⁸, far beyond the longest message of either side.
 pub const LENGTH_BYTES_MAX: usize = 4;
@@ -12,9 +12,9 @@ pub const LENGTH_BYTES_MAX: usize = 4;
 /// Bytes of the longest message that has a length in this form.
 pub const MESSAGE_BYTES_MAX: usize = (1 << (7 * LENGTH_BYTES_MAX)) - 1;
 
-const BAD_LENGTH: Violation = Violation { code: 1002, text: "a length is not in its shortest form" };
-const EMPTY: Violation = Violation { code: 1002, text: "a message is empty" };
-const TOO_LONG: Violation = Violation { code: 1009, text: "a message is too long" };
+const BAD_LENGTH: Violation = Violation::Protocol("a length is not in its shortest form");
+const EMPTY: Violation = Violation::Protocol("a message is empty");
+const TOO_LONG: Violation = Violation::Oversized("a message is too long");
 
 /// Appends a message after its length.
 ///
@@ -48,13 +48,13 @@ impl Decoder {
         Decoder { partial: Vec::new(), message_bytes_max }
     }
 
-    /// How many bytes a message may have.
+    /// Upper bound of a message, in bytes.
     #[must_use]
     pub fn message_bytes_max(&self) -> usize {
         self.message_bytes_max
     }
 
-    /// From now on, messages may have so many bytes.
+    /// Sets the upper bound of messages from now on, in bytes.
     pub fn set_message_bytes_max(&mut self, bytes: usize) {
         self.message_bytes_max = bytes;
     }

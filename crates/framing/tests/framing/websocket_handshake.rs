@@ -1,10 +1,13 @@
 //! The request and the answer that open a WebSocket.
 
-use aether_net::Encoding;
-use aether_net::websocket::handshake::{
+use aether_framing::websocket::handshake::{
     RESPONSE_BYTES_MAX, Response, ResponseError, Upgrade, accept_key, client_key, client_request, parse_response,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
+
+const PROTOBUF: &str = "aether.v2.protobuf";
+const JSON: &str = "aether.v2.json";
+const KNOWN: [&str; 2] = [PROTOBUF, JSON];
 
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 
@@ -25,7 +28,7 @@ fn request(changes: &[(&'static str, &'static str)]) -> HeaderMap {
 }
 
 fn upgrade(changes: &[(&'static str, &'static str)]) -> Result<Upgrade, u16> {
-    Upgrade::from_request(&Method::GET, &request(changes)).map_err(|error| error.status.as_u16())
+    Upgrade::from_request(&Method::GET, &request(changes), &KNOWN).map_err(|error| error.status.as_u16())
 }
 
 #[test]
@@ -38,18 +41,18 @@ fn the_example_of_the_standard_is_upgraded() {
 #[test]
 fn the_first_known_subprotocol_is_chosen() {
     let chosen = |offer| upgrade(&[("sec-websocket-protocol", offer)]).expect("it is well-formed").subprotocol;
-    assert_eq!(chosen("aether.v2.protobuf"), Some(Encoding::Protobuf));
-    assert_eq!(chosen("chat,aether.v2.json , aether.v2.protobuf"), Some(Encoding::Json));
+    assert_eq!(chosen("aether.v2.protobuf"), Some(PROTOBUF));
+    assert_eq!(chosen("chat,aether.v2.json , aether.v2.protobuf"), Some(JSON));
     assert_eq!(chosen("chat"), None);
     let mut headers = request(&[("sec-websocket-protocol", "chat")]);
     headers.append("sec-websocket-protocol", HeaderValue::from_static("aether.v2.json"));
-    let upgrade = Upgrade::from_request(&Method::GET, &headers).expect("it is well-formed");
-    assert_eq!(upgrade.subprotocol, Some(Encoding::Json), "a list may have several lines");
+    let upgrade = Upgrade::from_request(&Method::GET, &headers, &KNOWN).expect("it is well-formed");
+    assert_eq!(upgrade.subprotocol, Some(JSON), "a list may have several lines");
 }
 
 #[test]
 fn requests_that_are_no_upgrade_are_refused() {
-    let post = Upgrade::from_request(&Method::POST, &request(&[])).map_err(|error| error.status.as_u16());
+    let post = Upgrade::from_request(&Method::POST, &request(&[]), &KNOWN).map_err(|error| error.status.as_u16());
     assert_eq!(post, Err(405));
     assert_eq!(upgrade(&[("upgrade", "h2c")]), Err(426));
     assert_eq!(upgrade(&[("connection", "keep-alive")]), Err(426));
@@ -90,7 +93,7 @@ const UPGRADED: [&str; 3] =
 fn a_client_and_a_server_agree() {
     let key = client_key(*b"the sample nonce");
     assert_eq!(key, KEY);
-    let request = client_request("127.0.0.1:7350", "/rt", &key, Some(Encoding::Json));
+    let request = client_request("127.0.0.1:7350", "/rt", &key, Some(JSON));
     let expected = "GET /rt HTTP/1.1\r\nHost: 127.0.0.1:7350\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
         Sec-WebSocket-Protocol: aether.v2.json\r\n\r\n";
@@ -99,15 +102,15 @@ fn a_client_and_a_server_agree() {
     let answer = response(&[&UPGRADED[..], &["sec-websocket-protocol: aether.v2.json"]].concat());
     let with_frame = [&answer[..], b"\x81\x00"].concat();
     for length in 0..answer.len() {
-        assert_eq!(parse_response(&with_frame[..length], &key), Ok(None));
+        assert_eq!(parse_response(&with_frame[..length], &key, &KNOWN), Ok(None));
     }
-    let expected = Response { consumed: answer.len(), subprotocol: Some(Encoding::Json) };
-    assert_eq!(parse_response(&with_frame, &key), Ok(Some(expected)));
+    let expected = Response { consumed: answer.len(), subprotocol: Some(JSON) };
+    assert_eq!(parse_response(&with_frame, &key, &KNOWN), Ok(Some(expected)));
 }
 
 #[test]
 fn answers_that_open_nothing_are_told_apart() {
-    let error = |bytes: &[u8]| parse_response(bytes, KEY).expect_err("it opens nothing");
+    let error = |bytes: &[u8]| parse_response(bytes, KEY, &KNOWN).expect_err("it opens nothing");
     assert_eq!(error(b"HTTP/1.1 403 Forbidden\r\n\r\n"), ResponseError::Refused(403));
     assert_eq!(error(b"SSH-2.0-OpenSSH\r\n\r\n"), ResponseError::Malformed);
     assert_eq!(error(&response(&["nonsense"])), ResponseError::Malformed);

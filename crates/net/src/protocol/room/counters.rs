@@ -1,0 +1,97 @@
+//! Metrics of the room protocol.
+
+use crate::counters::{SECONDS, dropped};
+use aether_metrics::{Counter, Histogram, Registry};
+use aether_wire::{ClientMessage, ServerMessage};
+
+/// Figures of the room protocol, resolved once.
+#[derive(Clone, Debug)]
+pub(crate) struct RoomCounters {
+    pub packets_in: [Counter; ClientMessage::NAMES.len()],
+    pub packets_out: [Counter; ServerMessage::NAMES.len()],
+    pub drops: Drops,
+    pub pings: Counter,
+    pub ping_hold: Histogram,
+    pub auth_to_possession: Histogram,
+}
+
+/// Messages that were dropped, by reason.
+#[derive(Clone, Debug)]
+pub(crate) struct Drops {
+    pub before_hello: Counter,
+    pub inbox_full: Counter,
+    pub fragment: Counter,
+    pub out_of_place: Counter,
+}
+
+impl RoomCounters {
+    pub fn new(registry: &Registry) -> RoomCounters {
+        let seconds = |name: &str, help: &str| registry.histogram(name, help, &[], SECONDS);
+        let packets = |direction: &'static str, names: [&'static str; 15]| {
+            names.map(|kind| {
+                let labels = [("direction", direction), ("kind", kind)];
+                registry.counter("aether_packets_total", "Messages of realtime connections.", &labels)
+            })
+        };
+        RoomCounters {
+            packets_in: packets("in", ClientMessage::NAMES),
+            packets_out: packets("out", ServerMessage::NAMES),
+            drops: Drops {
+                before_hello: dropped(registry, "before_hello"),
+                inbox_full: dropped(registry, "inbox_full"),
+                fragment: dropped(registry, "fragment"),
+                out_of_place: dropped(registry, "out_of_place"),
+            },
+            pings: registry.counter("aether_pings_total", "Pings received.", &[]),
+            ping_hold: seconds("aether_ping_hold_seconds", "From a ping's arrival until its pong is made."),
+            auth_to_possession: seconds("aether_auth_to_possession_seconds", "From a hello until a player's entity."),
+        }
+    }
+}
+
+/// A client message's place in [`ClientMessage::NAMES`].
+pub(super) fn kind_in(message: &ClientMessage) -> usize {
+    match message {
+        ClientMessage::Hello(_) => 0,
+        ClientMessage::Inputs(_) => 1,
+        ClientMessage::Ack(_) => 2,
+        ClientMessage::Ping(_) => 3,
+        ClientMessage::Heartbeat => 4,
+        ClientMessage::Game(_) => 5,
+        ClientMessage::MovementDelta(_) => 6,
+        ClientMessage::SpawnRequest(_) => 7,
+        ClientMessage::PlaygroundSpawn(_) => 8,
+        ClientMessage::PlaygroundClear(_) => 9,
+        ClientMessage::PlaygroundStress(_) => 10,
+        ClientMessage::ManifestRequest => 11,
+        ClientMessage::SchemaRequest => 12,
+        ClientMessage::Leave => 13,
+        ClientMessage::Fragment(_) => 14,
+    }
+}
+
+/// State packets' place in [`ServerMessage::NAMES`].
+pub(super) const SNAPSHOT: usize = 1;
+/// Events' place in it.
+pub(super) const EVENT: usize = 2;
+
+/// A server message's place in [`ServerMessage::NAMES`].
+pub(super) fn kind_out(message: &ServerMessage) -> usize {
+    match message {
+        ServerMessage::Welcome(_) => 0,
+        ServerMessage::Snapshot(_) => SNAPSHOT,
+        ServerMessage::Event(_) => EVENT,
+        ServerMessage::Possession(_) => 3,
+        ServerMessage::Correction(_) => 4,
+        ServerMessage::Ack(_) => 5,
+        ServerMessage::Pong(_) => 6,
+        ServerMessage::Error(_) => 7,
+        ServerMessage::InterestEnter(_) => 8,
+        ServerMessage::InterestLeave(_) => 9,
+        ServerMessage::Manifest(_) => 10,
+        ServerMessage::Schema(_) => 11,
+        ServerMessage::Cleared(_) => 12,
+        ServerMessage::Closing(_) => 13,
+        ServerMessage::Fragment(_) => 14,
+    }
+}

@@ -1,0 +1,265 @@
+//! The room protocol: hello and welcome, then inputs and commands one way, state and events the other.
+//!
+//! [`opening`] is the time until the welcome, [`session`] handles the messages of an admitted client, [`writer`] carries
+//! what the room has for it, and [`readable`] translates for clients that speak JSON.
+
+mod counters;
+mod opening;
+mod readable;
+mod session;
+mod writer;
+
+use super::Protocol;
+use crate::connection::{Class, End, Meter, Outgoing, Rates};
+use crate::gateway::Gateway;
+use crate::transport::{Path, Transport};
+use aether_engine::closing;
+use aether_limits::Rate;
+use aether_replication::Link;
+use aether_wire::limits::{FRAGMENTS_PER_MESSAGE_MAX, HELLO_BYTES_MAX};
+use aether_wire::{
+    ClientMessage, CloseReason, Closing, ConnectionId, DecodeError, Encoding, RoomSelector, ServerMessage,
+};
+pub(crate) use counters::RoomCounters;
+use counters::kind_in;
+use opening::Opening;
+pub(crate) use readable::Readable;
+use session::Session;
+use std::net::IpAddr;
+use std::task::Context;
+use tracing::info;
+pub(crate) use writer::Writer;
+use writer::write;
+
+/// The target of what is logged of players: that of the connection, which they are part of.
+const LOG: &str = "aether_net::connection";
+
+/// Rate of parts of messages: a whole message at once, and one each two seconds.
+const FRAGMENTS: Rate =
+    Rate { per_second: FRAGMENTS_PER_MESSAGE_MAX as u32 / 2, burst: FRAGMENTS_PER_MESSAGE_MAX as u32 };
+
+/// A client of a room.
+pub(crate) struct RoomProtocol<'a> {
+    gateway: &'a Gateway,
+    newcomer: Newcomer,
+    stage: Stage<'a>,
+}
+
+/// Properties of a client that its connection alone tells.
+struct Newcomer {
+    connection: ConnectionId,
+    address: IpAddr,
+    is_local: bool,
+    /// The room that the address named, if it did.
+    room: Option<RoomSelector>,
+    encoding: Encoding,
+    link: Link,
+    transport: &'static str,
+}
+
+enum Stage<'a> {
+    Opening(Box<Opening<'a>>),
+    Open(Box<Session<'a>>),
+}
+
+/// Answers that wait to be written.
+type Answers = Vec<(Path, ServerMessage)>;
+
+impl<'a> RoomProtocol<'a> {
+    pub fn new(
+        gateway: &'a Gateway,
+        transport: &impl Transport,
+        (connection, address, is_local): (ConnectionId, IpAddr, bool),
+        room: Option<RoomSelector>,
+    ) -> RoomProtocol<'a> {
+        let newcomer = Newcomer {
+            connection,
+            address,
+            is_local,
+            room,
+            encoding: transport.encoding(),
+            link: transport.link(),
+            transport: transport.name(),
+        };
+        RoomProtocol { gateway, newcomer, stage: Stage::Opening(Box::new(Opening::new(gateway))) }
+    }
+
+    fn counters(&self) -> &'a RoomCounters {
+        &self.gateway.connections.counters.room
+    }
+
+    fn admit(&mut self, session: Box<Session<'a>>) {
+        info!(
+            target: LOG,
+            connection = self.newcomer.connection.0,
+            address = %self.newcomer.address,
+            transport = self.newcomer.transport,
+            user = session.entrance.user,
+            room = session.entrance.room.0,
+            player = session.player.0,
+            "joined"
+        );
+        self.stage = Stage::Open(session);
+    }
+}
+
+impl Protocol for RoomProtocol<'_> {
+    type Message = ClientMessage;
+    type Unreadable = DecodeError;
+
+    fn is_open(&self) -> bool {
+        matches!(self.stage, Stage::Open(_))
+    }
+
+    fn message_bytes_max(&self) -> usize {
+        match self.stage {
+            Stage::Opening(_) => HELLO_BYTES_MAX,
+            Stage::Open(_) => self.gateway.connections.settings.message_bytes_max,
+        }
+    }
+
+    fn rates(&self) -> Rates {
+        let usual = self.gateway.connections.settings.rate;
+        let frequent = match &self.stage {
+            Stage::Opening(_) => usual,
+            Stage::Open(session) => Rate::inputs(session.entrance.place.tick_hz()),
+        };
+        Rates { usual, frequent, parts: FRAGMENTS }
+    }
+
+    fn can_receive(&self) -> bool {
+        match &self.stage {
+            Stage::Opening(opening) => opening.is_listening(),
+            Stage::Open(session) => session.is_welcomed(),
+        }
+    }
+
+    fn decode(&mut self, bytes: &[u8]) -> Result<ClientMessage, DecodeError> {
+        if let Stage::Open(session) = &mut self.stage {
+            session.hear();
+        }
+        let message = self.newcomer.encoding.decode(bytes)?;
+        self.counters().packets_in[kind_in(&message)].inc();
+        Ok(message)
+    }
+
+    fn class(&self, message: &ClientMessage) -> Class {
+        match message {
+            ClientMessage::Inputs(_) | ClientMessage::Ack(_) | ClientMessage::MovementDelta(_) => Class::Frequent,
+            // The message that they make counts with the others.
+            ClientMessage::Fragment(_) => Class::Parts,
+            ClientMessage::Game(_) if matches!(&self.stage, Stage::Open(session) if session.entrance.place.is_relay()) => {
+                Class::Frequent
+            }
+            _ => Class::Usual,
+        }
+    }
+
+    fn handle_message(&mut self, _path: Path, message: ClientMessage, meter: &mut Meter<'_>) {
+        let whole = match &mut self.stage {
+            Stage::Opening(opening) => return opening.handle_message(message, &self.newcomer, meter),
+            Stage::Open(session) => session.handle_message(message, meter),
+        };
+        // A message that came in parts. It is never a part itself, so this goes no deeper.
+        if let Some(whole) = whole {
+            match self.decode(&whole) {
+                Ok(ClientMessage::Fragment(_)) => self.handle_unreadable_part(DecodeError::UnknownMessage, meter),
+                Err(error) => self.handle_unreadable_part(error, meter),
+                Ok(message) => {
+                    if meter.admits(self.class(&message)) {
+                        self.handle_message(Path::Reliable, message, meter);
+                    }
+                }
+            }
+        }
+    }
+
+    fn handle_unreadable(&mut self, error: DecodeError, meter: &mut Meter<'_>) {
+        match &mut self.stage {
+            Stage::Opening(opening) => opening.handle_unreadable(error, meter),
+            Stage::Open(session) => session.handle_unreadable(error),
+        }
+    }
+
+    fn handle_second(&mut self, was_heard: bool, meter: &mut Meter<'_>) {
+        if let Stage::Open(session) = &mut self.stage {
+            session.handle_second(was_heard, meter);
+        }
+    }
+
+    fn handle_deadline(&mut self) -> Closing {
+        match &mut self.stage {
+            Stage::Opening(opening) => opening.handle_deadline(),
+            Stage::Open(_) => closing(CloseReason::Unauthenticated),
+        }
+    }
+
+    fn poll_work(&mut self, cx: &mut Context<'_>, meter: &mut Meter<'_>) {
+        if let Stage::Opening(opening) = &mut self.stage
+            && let Some(session) = opening.poll(cx, &self.newcomer, meter)
+        {
+            self.admit(session);
+        }
+        if let Stage::Open(session) = &self.stage {
+            session.entrance.place.wake_by(cx.waker());
+        }
+    }
+
+    fn answer<T: Transport>(&mut self, out: &mut Outgoing<'_, T>) -> bool {
+        let counters = self.counters();
+        let answers = match &mut self.stage {
+            Stage::Opening(opening) => &mut opening.answers,
+            Stage::Open(session) => &mut session.answers,
+        };
+        let has_answers = !answers.is_empty();
+        for (path, answer) in answers.drain(..) {
+            write(counters, out, path, &answer);
+        }
+        has_answers
+    }
+
+    fn has_output(&self) -> bool {
+        match &self.stage {
+            Stage::Opening(_) => false,
+            Stage::Open(session) => !session.is_welcomed() || session.entrance.place.has_news(),
+        }
+    }
+
+    fn fill<T: Transport>(&mut self, out: &mut Outgoing<'_, T>) -> Option<End> {
+        match &mut self.stage {
+            Stage::Opening(_) => None,
+            Stage::Open(session) => session.fill(out),
+        }
+    }
+
+    fn closing(&self) -> Option<&Closing> {
+        match &self.stage {
+            Stage::Opening(_) => None,
+            Stage::Open(session) => session.entrance.place.closing(),
+        }
+    }
+
+    fn handle_stop<T: Transport>(&mut self, deadline_ms: u32, out: &mut Outgoing<'_, T>) {
+        let notice = Closing { deadline_ms, ..closing(CloseReason::Shutdown) };
+        write(self.counters(), out, Path::Reliable, &ServerMessage::Closing(notice));
+    }
+
+    fn handle_end<T: Transport>(&mut self, end: &mut End, out: &mut Outgoing<'_, T>) {
+        if let Stage::Open(session) = &self.stage {
+            session.complete(end);
+            info!(target: LOG, connection = self.newcomer.connection.0, reason = end.label(), "left");
+        }
+        if let End::Told(closing) = end {
+            write(self.counters(), out, Path::Reliable, &ServerMessage::Closing(closing.clone()));
+        }
+    }
+}
+
+impl RoomProtocol<'_> {
+    /// Handles a message in parts that cannot be read, as the driver does with whole ones.
+    fn handle_unreadable_part(&mut self, error: DecodeError, meter: &mut Meter<'_>) {
+        self.gateway.connections.counters.decode_errors.inc();
+        self.handle_unreadable(error, meter);
+        meter.strike_unreadable();
+    }
+}

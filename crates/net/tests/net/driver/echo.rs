@@ -1,0 +1,203 @@
+//! A small protocol: it repeats what it is told, at once or later, and passes on what others send.
+
+use aether_limits::Rate;
+use aether_metrics::Registry;
+use aether_net::{
+    Class, ConnectionSettings, Connections, Counters, End, Meter, Outgoing, Path, Protocol, Rates, Transport,
+};
+use aether_wire::CloseReason;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+
+/// Bytes of a message: more than clients of rooms may send.
+pub const MESSAGE_BYTES_MAX: usize = 16_384;
+/// Answers that are computed at a time.
+pub const WORK_MAX: usize = 4;
+/// Time that an answer takes that is not given at once.
+pub const WORK: Duration = Duration::from_millis(50);
+/// Messages at once.
+pub const BURST: u32 = 10;
+/// Bytes of one message of a flood.
+const FLOOD_BYTES: usize = 16_384;
+
+/// Message of a peer.
+pub enum Request {
+    /// `login`: lets the peer in.
+    Login,
+    /// `now …`: repeated at once.
+    Now(Vec<u8>),
+    /// `later …`: repeated after [`WORK`].
+    Later(Vec<u8>),
+    /// `flood`: answered without end.
+    Flood,
+    /// `leave`: ends the connection.
+    Leave,
+}
+
+/// The protocol of one connection.
+pub struct Echo {
+    is_open: bool,
+    answers: Vec<Vec<u8>>,
+    work: FuturesUnordered<Pin<Box<dyn Future<Output = Vec<u8>> + Send>>>,
+    pushes: UnboundedReceiver<Vec<u8>>,
+    output: VecDeque<Vec<u8>>,
+    floods: bool,
+    leaves: bool,
+    handled: Arc<AtomicUsize>,
+}
+
+impl Protocol for Echo {
+    type Message = Request;
+    type Unreadable = ();
+
+    fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    fn message_bytes_max(&self) -> usize {
+        MESSAGE_BYTES_MAX
+    }
+
+    fn rates(&self) -> Rates {
+        Rates::all(Rate { per_second: BURST, burst: BURST })
+    }
+
+    fn can_receive(&self) -> bool {
+        self.work.len() < WORK_MAX
+    }
+
+    fn decode(&mut self, bytes: &[u8]) -> Result<Request, ()> {
+        match bytes {
+            b"login" => Ok(Request::Login),
+            b"flood" => Ok(Request::Flood),
+            b"leave" => Ok(Request::Leave),
+            [b'n', b'o', b'w', b' ', ..] => Ok(Request::Now(bytes.to_vec())),
+            [b'l', b'a', b't', b'e', b'r', b' ', ..] => Ok(Request::Later(bytes.to_vec())),
+            _ => Err(()),
+        }
+    }
+
+    fn class(&self, _: &Request) -> Class {
+        Class::Usual
+    }
+
+    fn handle_message(&mut self, _: Path, message: Request, _: &mut Meter<'_>) {
+        self.handled.fetch_add(1, Ordering::Relaxed);
+        match message {
+            Request::Login => self.is_open = true,
+            Request::Now(bytes) => self.answers.push(bytes),
+            Request::Later(bytes) => self.work.push(Box::pin(async {
+                tokio::time::sleep(WORK).await;
+                bytes
+            })),
+            Request::Flood => self.floods = true,
+            Request::Leave => self.leaves = true,
+        }
+    }
+
+    fn handle_unreadable(&mut self, (): (), _: &mut Meter<'_>) {}
+
+    fn poll_work(&mut self, cx: &mut Context<'_>, _: &mut Meter<'_>) {
+        while let Poll::Ready(Some(answer)) = self.work.poll_next_unpin(cx) {
+            self.output.push_back(answer);
+        }
+        while let Poll::Ready(Some(push)) = self.pushes.poll_recv(cx) {
+            self.output.push_back(push);
+        }
+    }
+
+    fn answer<T: Transport>(&mut self, out: &mut Outgoing<'_, T>) -> bool {
+        let has_answers = !self.answers.is_empty();
+        self.answers.drain(..).for_each(|answer| out.queue(Path::Reliable, &answer));
+        has_answers
+    }
+
+    fn has_output(&self) -> bool {
+        self.floods || self.leaves || !self.output.is_empty()
+    }
+
+    fn fill<T: Transport>(&mut self, out: &mut Outgoing<'_, T>) -> Option<End> {
+        self.output.drain(..).for_each(|message| out.queue(Path::Reliable, &message));
+        if self.floods {
+            out.queue(Path::Reliable, &[b'f'; FLOOD_BYTES]);
+        }
+        self.leaves.then(|| End::told(CloseReason::Left))
+    }
+
+    fn handle_stop<T: Transport>(&mut self, deadline_ms: u32, out: &mut Outgoing<'_, T>) {
+        out.queue(Path::Reliable, format!("stop {deadline_ms}").as_bytes());
+    }
+
+    fn handle_end<T: Transport>(&mut self, end: &mut End, out: &mut Outgoing<'_, T>) {
+        if let End::Told(closing) = end {
+            out.queue(Path::Reliable, format!("end {}", closing.reason.name()).as_bytes());
+        }
+    }
+}
+
+/// Connections that speak it.
+#[derive(Clone)]
+pub struct Server {
+    pub connections: Arc<Connections>,
+    pub registry: Registry,
+}
+
+/// One of them, as the server sees it.
+pub struct Served {
+    /// Done when the connection is over.
+    pub task: JoinHandle<()>,
+    /// Messages that the protocol handled.
+    pub handled: Arc<AtomicUsize>,
+    /// Passes a message on to the peer.
+    pub push: UnboundedSender<Vec<u8>>,
+}
+
+impl Server {
+    pub fn new(settings: ConnectionSettings) -> Server {
+        let registry = Registry::new();
+        let connections = Arc::new(Connections::new(settings, Counters::new(&registry)));
+        Server { connections, registry }
+    }
+
+    /// Serves a peer that is in from the start, or has to log in.
+    pub fn serve(&self, transport: impl Transport, is_open: bool) -> Served {
+        let (push, pushes) = unbounded_channel();
+        let handled = Arc::new(AtomicUsize::new(0));
+        let protocol = Echo {
+            is_open,
+            answers: Vec::new(),
+            work: FuturesUnordered::new(),
+            pushes,
+            output: VecDeque::new(),
+            floods: false,
+            leaves: false,
+            handled: Arc::clone(&handled),
+        };
+        let connections = Arc::clone(&self.connections);
+        let ticket = connections.ticket(IpAddr::V4(Ipv4Addr::LOCALHOST)).expect("there is room");
+        let task = tokio::spawn(async move {
+            connections.serve(connections.next_id(), transport, ticket, protocol).await;
+        });
+        Served { task, handled, push }
+    }
+
+    /// Returns true if one connection ended for this reason.
+    pub fn has_closed(&self, reason: &str) -> bool {
+        self.registry.render().contains(&format!("aether_connections_closed_total{{reason=\"{reason}\"}} 1\n"))
+    }
+}
+
+impl Served {
+    pub fn handled(&self) -> usize {
+        self.handled.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,215 @@
+//! The time between connecting and the welcome, with a lobby that answers as a test says.
+
+use aether_engine::Refusal;
+use aether_metrics::Registry;
+use aether_net::lobby::{Entrance, Entry, Lobby, Place, SessionCheck, Standing};
+use aether_net::memory::{MemoryClient, pair};
+use aether_net::relay::{Relay, RelaySettings};
+use aether_net::{ConnectionSettings, Counters, Gateway, Visitor};
+use aether_replication::Link;
+use aether_wire::{
+    ClientMessage, ClientTime, CloseReason, Closing, Encoding, ErrorCode, ErrorNotice, Hello, Manifest, Permissions,
+    Ping, PlayerId, RoomId, ServerMessage, SessionId, Tick, Token,
+};
+use std::net::{IpAddr, Ipv4Addr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Time from connecting to the welcome, in these tests.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// Answer of the lobby to a hello.
+#[derive(Clone, Copy)]
+enum Answer {
+    /// Nothing, as with a database that has stopped.
+    Never,
+    /// Lets them into a relay room at once.
+    AtOnce,
+    /// Lets them into a relay room after a while.
+    AfterSeconds(u64),
+    /// Lets them in, and never finishes storing their resume token.
+    NeverStored,
+    /// Refuses them.
+    Refusal,
+}
+
+struct TestLobby {
+    answer: Answer,
+    relay: Arc<Relay>,
+}
+
+impl Lobby for TestLobby {
+    fn enter<'a>(&'a self, _: Entry) -> Pin<Box<dyn Future<Output = Result<Entrance, Refusal>> + Send + 'a>> {
+        Box::pin(async move {
+            match self.answer {
+                Answer::Never => std::future::pending().await,
+                Answer::AfterSeconds(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+                Answer::AtOnce | Answer::NeverStored => {}
+                Answer::Refusal => return Err(Refusal::new(ErrorCode::Unauthenticated, "no")),
+            }
+            Ok(Entrance {
+                session: SessionId(1),
+                user: "ann".to_owned(),
+                permissions: Permissions::default(),
+                room: RoomId("room".to_owned()),
+                room_code: "CODE".to_owned(),
+                place: Place::Relay(self.relay.join("ann")?),
+                hold: Box::new(()),
+            })
+        })
+    }
+
+    fn admitted<'a>(&'a self, _: &Entrance, _: PlayerId) -> Pin<Box<dyn Future<Output = Option<Token>> + Send + 'a>> {
+        match self.answer {
+            Answer::NeverStored => Box::pin(std::future::pending()),
+            _ => Box::pin(async { None }),
+        }
+    }
+
+    fn heard(&self, _: &Entrance) {}
+
+    fn manifest(&self, _: &Entrance) -> Manifest {
+        Manifest::default()
+    }
+
+    fn sessions(&self) -> &dyn SessionCheck {
+        self
+    }
+}
+
+impl SessionCheck for TestLobby {
+    fn epoch(&self) -> u64 {
+        0
+    }
+
+    fn standing(&self, _: SessionId, _: bool) -> Standing {
+        Standing::Good
+    }
+}
+
+/// Connects to a server whose lobby answers like this.
+fn connect(answer: Answer) -> MemoryClient {
+    let lobby = Arc::new(TestLobby { answer, relay: Relay::new(RelaySettings::default()) });
+    let settings = ConnectionSettings { handshake: HANDSHAKE, ..ConnectionSettings::default() };
+    let gateway = Gateway::new(lobby, settings, Counters::new(&Registry::new()));
+    let (server, client) = pair(Link::Ordered, Encoding::Protobuf);
+    let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let ticket = gateway.ticket(address).expect("nobody else is connected");
+    tokio::spawn(gateway.serve(server, Visitor { address, is_local: true, room: None, ticket }));
+    client
+}
+
+/// The messages until the server closes.
+async fn messages(client: &mut MemoryClient) -> Vec<ServerMessage> {
+    let mut messages = Vec::new();
+    while let Some(message) = client.next().await {
+        messages.push(message.expect("servers write what can be read"));
+    }
+    messages
+}
+
+fn hello() -> ClientMessage {
+    ClientMessage::Hello(Hello { token: Some(Token::new("token")), ..Hello::default() })
+}
+
+/// The notice and the end of a client that the server did not let in in time.
+async fn ending(mut client: MemoryClient) -> (ErrorNotice, Closing) {
+    let heard = messages(&mut client).await;
+    match &heard[..] {
+        [ServerMessage::Error(notice), ServerMessage::Closing(closing)] => (notice.clone(), closing.clone()),
+        other => panic!("a notice and the end were expected: {other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lobby_that_does_not_answer_in_time_is_unavailable() {
+    for answer in [Answer::Never, Answer::AfterSeconds(11), Answer::NeverStored] {
+        let client = connect(answer);
+        client.send(&hello()).await.unwrap();
+        let (notice, closing) = ending(client).await;
+        assert_eq!((notice.code, notice.fatal), (ErrorCode::Unavailable, true));
+        assert!(notice.message.contains("try again"), "{}", notice.message);
+        assert_eq!((closing.reason, closing.may_resume), (CloseReason::TimedOut, false));
+        assert!(closing.text.contains("try again"), "{}", closing.text);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resume_token_that_was_not_answered_in_time_is_still_good() {
+    let client = connect(Answer::Never);
+    let resume = Hello { resume_token: Some(Token::new("resume")), ..Hello::default() };
+    client.send(&ClientMessage::Hello(resume)).await.unwrap();
+    let (notice, closing) = ending(client).await;
+    assert_eq!(notice.code, ErrorCode::Unavailable);
+    assert_eq!((closing.reason, closing.may_resume), (CloseReason::TimedOut, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_client_without_a_good_hello_in_time_is_unauthenticated() {
+    let began = tokio::time::Instant::now();
+    let mut silent = connect(Answer::Never);
+    let heard = messages(&mut silent).await;
+    assert!(matches!(&heard[..], [ServerMessage::Closing(c)] if c.reason == CloseReason::Unauthenticated), "{heard:?}");
+    assert!(began.elapsed() >= HANDSHAKE, "it had its time");
+
+    let refused = connect(Answer::Refusal);
+    refused.send(&hello()).await.unwrap();
+    let (notice, closing) = ending(refused).await;
+    assert_eq!((notice.code, notice.fatal), (ErrorCode::Unauthenticated, false));
+    assert_eq!(closing.reason, CloseReason::Unauthenticated);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_has_three_attempts_each_answered_at_once() {
+    let began = tokio::time::Instant::now();
+    let mut client = connect(Answer::Refusal);
+    for _ in 0..3 {
+        client.send(&hello()).await.unwrap();
+        let answer = client.next().await.expect("it is open").expect("it can be read");
+        assert!(matches!(&answer, ServerMessage::Error(notice) if !notice.fatal), "{answer:?}");
+    }
+    let heard = messages(&mut client).await;
+    assert!(matches!(&heard[..], [ServerMessage::Closing(c)] if c.reason == CloseReason::Unauthenticated), "{heard:?}");
+    assert!(began.elapsed() < Duration::from_millis(100), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lobby_that_answers_late_but_in_time_lets_the_client_in() {
+    let mut client = connect(Answer::AfterSeconds(9));
+    client.send(&hello()).await.unwrap();
+    let first = client.next().await.expect("it is open").expect("it can be read");
+    assert!(matches!(first, ServerMessage::Welcome(_)), "{first:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_client_says_right_after_its_welcome_is_heard_at_once() {
+    for answer in [Answer::AtOnce, Answer::AfterSeconds(1)] {
+        let mut client = connect(answer);
+        client.send(&hello()).await.unwrap();
+        client.next().await.expect("it is open").expect("it can be read");
+        let welcomed = tokio::time::Instant::now();
+        client.send(&ClientMessage::Ping(Ping { client_time: ClientTime(7), tick: Tick(0) })).await.unwrap();
+        let answer = client.next().await.expect("it is open").expect("it can be read");
+        assert!(matches!(answer, ServerMessage::Pong(_)), "{answer:?}");
+        assert!(welcomed.elapsed() < Duration::from_millis(100), "{:?}", welcomed.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_says_hello_and_hangs_up_was_in_the_room() {
+    let relay = Relay::new(RelaySettings::default());
+    let watcher = relay.join("watcher").expect("the room is empty");
+    let lobby = Arc::new(TestLobby { answer: Answer::AfterSeconds(1), relay: Arc::clone(&relay) });
+    let gateway = Gateway::new(lobby, ConnectionSettings::default(), Counters::new(&Registry::new()));
+    let (server, client) = pair(Link::Ordered, Encoding::Protobuf);
+    let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let ticket = gateway.ticket(address).expect("nobody else is connected");
+    let serving = tokio::spawn(gateway.serve(server, Visitor { address, is_local: true, room: None, ticket }));
+    client.send(&hello()).await.unwrap();
+    drop(client);
+    serving.await.expect("the connection ends");
+    assert_eq!(relay.members(), 1);
+    let next = relay.join("next").expect("there is room");
+    assert_eq!((watcher.player(), next.player()), (PlayerId(1), PlayerId(3)), "someone was there between");
+}

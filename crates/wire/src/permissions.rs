@@ -1,0 +1,10 @@
+//! Permissions of an account.
+
+/// Permissions of a player beyond playing. They come from the account's role and nothing else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Permissions {
+    /// Spawn, clear and stress-test.
+    pub playground: bool,
+    /// See more of the manifest.
+    pub inspect: bool,
+}
