@@ -45,6 +45,7 @@ mod field;
 mod hash;
 mod reader;
 mod replicate;
+pub mod runtime;
 pub mod schema;
 mod value;
 mod writer;

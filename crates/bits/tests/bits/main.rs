@@ -1,0 +1,4 @@
+//! Packing by types and by descriptions, one subject per file.
+
+mod replicate;
+mod runtime;
