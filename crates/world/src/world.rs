@@ -1,16 +1,21 @@
 //! The world of one room.
 
+mod records;
+
 use crate::Rewind;
 use crate::changes::LastChanges;
-use crate::column::{AnyColumn, Column};
+use crate::column::{AnyColumn, Column, DescribedColumn, Rows};
 use crate::entities::{Entities, Visibility};
+use crate::packing::{Described, Typed};
 use crate::places::Places;
+use aether_bits::runtime::RecordType;
 use aether_bits::schema::COMPONENTS_MAX;
 use aether_bits::{BitWriter, Component, RecordSchema, StateHasher};
 use aether_space::{Point, SlotSet};
 use aether_wire::{EntityId, PlayerId, Tick};
 use std::any::TypeId;
 use std::fmt;
+use std::sync::Arc;
 
 /// How many versions of a value are kept by default: how far behind an acknowledgement may be before a whole value is
 /// sent instead of a difference. At 60 snapshots a second, half a second.
@@ -46,7 +51,7 @@ pub struct WorldBuilder {
 }
 
 /// Makes an empty column that keeps so many versions.
-type MakeColumn = fn(u8) -> Box<dyn AnyColumn>;
+type MakeColumn = Box<dyn FnOnce(u8) -> Box<dyn AnyColumn> + Send>;
 
 /// Why an entity could not be spawned or changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +64,8 @@ pub enum SpawnError {
     TooLarge,
     /// The entity does not exist, or no longer.
     NoEntity,
+    /// The record is of another type than the component.
+    OtherRecord,
 }
 
 impl fmt::Display for SpawnError {
@@ -70,6 +77,7 @@ impl fmt::Display for SpawnError {
             }
             SpawnError::TooLarge => "the components together do not fit one packet",
             SpawnError::NoEntity => "the entity does not exist",
+            SpawnError::OtherRecord => "the record is not of this component: make it by the component's own type",
         })
     }
 }
@@ -90,10 +98,26 @@ impl WorldBuilder {
     #[must_use]
     pub fn component<C: Component>(mut self) -> Self {
         if !self.columns.iter().any(|(known, _)| *known == TypeId::of::<C>()) {
-            assert!(self.columns.len() < COMPONENTS_MAX, "a world has at most {COMPONENTS_MAX} component types");
-            self.columns.push((TypeId::of::<C>(), |versions| Box::new(Column::<C>::new(versions))));
+            self.add(TypeId::of::<C>(), |versions| Box::new(Rows::new(Typed::<C>::new(), versions)));
         }
         self
+    }
+
+    /// Adds a component that was declared at run time.
+    ///
+    /// # Panics
+    /// With more than [`COMPONENTS_MAX`] components; one schema has no more.
+    #[must_use]
+    pub fn described(mut self, record_type: &Arc<RecordType>) -> Self {
+        let packing = Described(Arc::clone(record_type));
+        // No component type can ask for this column: the marker is not one.
+        self.add(TypeId::of::<DescribedColumn>(), |versions| Box::new(Rows::new(packing, versions)));
+        self
+    }
+
+    fn add(&mut self, id: TypeId, make: impl FnOnce(u8) -> Box<dyn AnyColumn> + Send + 'static) {
+        assert!(self.columns.len() < COMPONENTS_MAX, "a world has at most {COMPONENTS_MAX} component types");
+        self.columns.push((id, Box::new(make)));
     }
 
     /// The most entities at one time.
@@ -121,7 +145,7 @@ impl WorldBuilder {
     #[must_use]
     pub fn build(self) -> World {
         let types = self.columns.iter().map(|(id, _)| *id).collect();
-        let columns: Vec<_> = self.columns.iter().map(|(_, column)| column(self.versions)).collect();
+        let columns: Vec<_> = self.columns.into_iter().map(|(_, make)| make(self.versions)).collect();
         World {
             tick: Tick::ZERO,
             entities: Entities::default(),
@@ -157,11 +181,18 @@ impl World {
 
     /// Makes an entity with its first component; [`World::insert`] adds others.
     pub fn spawn<C: Component>(&mut self, component: C) -> Result<EntityId, SpawnError> {
+        let id = self.spawn_with(self.component_index::<C>())?;
+        self.put(id.slot, component);
+        Ok(id)
+    }
+
+    /// Makes an entity whose first component has yet to be put in its place.
+    fn spawn_with(&mut self, index: Option<usize>) -> Result<EntityId, SpawnError> {
         if self.entities.alive.len() >= self.entities_max {
             self.spawns_refused += 1;
             return Err(SpawnError::Full);
         }
-        let shape = self.shape_with::<C>(0)?;
+        let shape = self.shape_with(0, index)?;
         let Some(id) = self.entities.spawn(self.tick) else {
             self.spawns_refused += 1;
             return Err(SpawnError::Full);
@@ -171,7 +202,6 @@ impl World {
         }
         self.changes[id.slot as usize] = LastChanges::default();
         self.reshape(id.slot, shape);
-        self.put(id.slot, component);
         Ok(id)
     }
 
@@ -193,28 +223,35 @@ impl World {
 
     /// Adds a component to an entity, or replaces it.
     pub fn insert<C: Component>(&mut self, id: EntityId, component: C) -> Result<(), SpawnError> {
+        self.reshape_with(id, self.component_index::<C>())?;
+        self.put(id.slot, component);
+        Ok(())
+    }
+
+    /// Adds a component that has yet to be put in its place to an entity's set.
+    fn reshape_with(&mut self, id: EntityId, index: Option<usize>) -> Result<(), SpawnError> {
         if !self.entities.contains(id) {
             return Err(SpawnError::NoEntity);
         }
         let before = self.entities.shapes[id.slot as usize];
-        let shape = self.shape_with::<C>(before)?;
+        let shape = self.shape_with(before, index)?;
         if shape != before {
             self.reshape(id.slot, shape);
         }
-        self.put(id.slot, component);
         Ok(())
     }
 
     /// Takes a component off an entity; false if it had none.
     pub fn remove<C: Component>(&mut self, id: EntityId) -> bool {
-        let Some(index) = self.component_index::<C>() else {
-            return false;
-        };
+        self.component_index::<C>().is_some_and(|index| self.remove_at(id, index))
+    }
+
+    fn remove_at(&mut self, id: EntityId, index: usize) -> bool {
         if !self.entities.contains(id) || self.entities.shapes[id.slot as usize] & 1 << index == 0 {
             return false;
         }
         self.columns[index].remove(id.slot);
-        if C::PLACED {
+        if self.columns[index].is_placed() {
             // Another component may say where it is, too.
             match self.columns.iter().find_map(|column| column.place(id.slot)) {
                 Some(place) => self.places.set(id.slot, place),
@@ -508,8 +545,8 @@ impl World {
     }
 
     /// An entity's mask with one more component, if that fits a packet.
-    fn shape_with<C: Component>(&self, before: u32) -> Result<u32, SpawnError> {
-        let shape = before | 1 << self.component_index::<C>().ok_or(SpawnError::UnknownComponent)?;
+    fn shape_with(&self, before: u32, index: Option<usize>) -> Result<u32, SpawnError> {
+        let shape = before | 1 << index.ok_or(SpawnError::UnknownComponent)?;
         let bits: u32 = bits_of(shape).map(|index| self.bits_max[index]).sum();
         if bits > ENTITY_BITS_MAX { Err(SpawnError::TooLarge) } else { Ok(shape) }
     }
