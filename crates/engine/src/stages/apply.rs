@@ -8,7 +8,6 @@ use crate::observer::{Audit, Observer, Stage};
 use crate::recording::Happening;
 use crate::room::{Room, State};
 use crate::seat::{Seat, closing};
-use aether_bits::{BitReader, Replicate};
 use aether_wire::limits::STRESS_ENTITIES_MAX;
 use aether_wire::{
     Ack, Cleared, CloseReason, CommandError, CommandSeq, ErrorCode, InputBytes, InputSeq, PlayerId, ServerMessage,
@@ -121,11 +120,8 @@ impl<G: Game> Room<G> {
     }
 
     fn input(&mut self, player: PlayerId, bytes: &InputBytes) {
-        match G::Input::read_full(&mut BitReader::new(bytes.as_slice())) {
-            Ok(input) => {
-                self.state.desk.counts.inputs += 1;
-                self.game.input(&mut self.state.context(), player, &input);
-            }
+        match self.game.packed_input(&mut self.state.context(), player, bytes.as_slice()) {
+            Ok(()) => self.state.desk.counts.inputs += 1,
             Err(_) => self.state.desk.counts.decode_errors += 1,
         }
     }
