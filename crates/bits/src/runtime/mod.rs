@@ -33,7 +33,7 @@ mod field;
 mod record;
 mod schema;
 
-pub use builder::RecordBuilder;
+pub use builder::{PRIVATE_FIELDS_MAX, RecordBuilder};
 pub use dynamic::DynamicValue;
 pub use error::{SchemaError, SchemaProblem, ValueError};
 pub use field::FieldBuilder;
