@@ -36,7 +36,7 @@ pub trait AnyColumn: Any + Send + Sync {
     /// Takes the component off a slot.
     fn remove(&mut self, slot: u32);
 
-    /// Whether the component says where its entity is.
+    /// True if the component says where its entity is.
     fn is_placed(&self) -> bool;
 
     /// Where the entity is, if this component is on the slot and says so.

@@ -1,4 +1,4 @@
-//! How the rows of a column are packed: by a type, or by a description that was made at run time.
+//! Packing of a column's rows: by a type, or by a description that was made at run time.
 
 use aether_bits::runtime::{Record, RecordType};
 use aether_bits::{Basis, BitWriter, Component, RecordSchema};
@@ -24,13 +24,13 @@ pub trait Packing: Send + Sync + 'static {
     /// Moves a row to the nearest one that the wire can say.
     fn snap(&self, row: &mut Self::Row);
 
-    /// Whether two rows are the same on the wire.
+    /// True if two rows are the same on the wire.
     fn same(&self, row: &Self::Row, other: &Self::Row) -> bool;
 
-    /// Whether rows say where their entity is.
+    /// True if rows say where their entity is.
     fn is_placed(&self) -> bool;
 
-    /// Where the entity is, if the component says so.
+    /// The entity's place, if the component says it.
     fn place(&self, row: &Self::Row) -> Option<[f32; 2]>;
 
     /// Appends the whole row.

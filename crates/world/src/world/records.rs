@@ -5,7 +5,7 @@ use crate::column::DescribedColumn;
 use aether_bits::runtime::{ComponentHandle, Record, RecordMut, RecordType};
 use aether_wire::EntityId;
 
-/// What a game that is defined at run time does with a world.
+/// Access to components that were declared at run time.
 impl World {
     /// Makes an entity with its first component; [`World::insert_record`] adds others.
     pub fn spawn_record(&mut self, component: ComponentHandle, record: Record) -> Result<EntityId, SpawnError> {

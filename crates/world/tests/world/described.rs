@@ -251,3 +251,52 @@ fn a_record_goes_only_where_it_belongs() {
     assert_eq!(typed.spawn_record(declared.body, body()), Err(SpawnError::UnknownComponent), "that column has a type");
     assert!(world.get::<Body>(id).is_none(), "and this one has none");
 }
+
+#[test]
+fn a_tick_of_records_allocates_nothing_once_all_versions_are_there() {
+    let declared = declared();
+    let mut world = declared.world();
+    let ids: Vec<_> = (0..50)
+        .map(|number| {
+            let body = declared.body([number as f32, 0.0], [1.0, -1.0]);
+            let id = world.spawn_record(declared.body, body).unwrap();
+            world.insert_record(id, declared.label, declared.label("label", 1)).unwrap();
+            id
+        })
+        .collect();
+    let mut writer = BitWriter::new();
+    let mut tick = |world: &mut World, score: i64| {
+        world.advance();
+        let (position, velocity) = (declared.position, declared.velocity);
+        world.each_record_mut(declared.body, |_, mut body| {
+            let (at, by): ([f32; 2], [f32; 2]) = (body.vector(position).unwrap(), body.vector(velocity).unwrap());
+            let to: [f32; 2] = [0, 1].map(|axis: usize| (at[axis] + by[axis]).clamp(-100.0, 100.0));
+            body.set_numbers(position, &to).unwrap();
+            body.set_numbers(velocity, &[(score % 7) as f32, by[1]]).unwrap();
+        });
+        for &id in &ids {
+            let mut label = world.record_mut(id, declared.label).unwrap();
+            label.set_whole(declared.score, score).unwrap();
+            label.set_text(declared.name, if score % 2 == 0 { "even" } else { "odd" }).unwrap();
+        }
+        world.settle();
+        for &id in &ids {
+            for column in &world.columns()[..2] {
+                writer.clear();
+                let ages = Ages { elapsed: 1, spacing: 1, seconds_per_tick: 0.05 };
+                column.write_delta(id.slot, Tick(world.tick().0 - 1), ages, &mut writer);
+                column.write_full(id.slot, &mut writer);
+            }
+        }
+    };
+    for score in 0..100 {
+        tick(&mut world, score);
+    }
+    let info = allocation_counter::measure(|| {
+        for score in 100..150 {
+            tick(&mut world, score);
+        }
+    });
+    assert_eq!(info.count_total, 0, "{info:?}");
+    assert_eq!(changed(&world).len(), 50);
+}
