@@ -101,7 +101,7 @@ pub trait RuntimeGame: Send {
         Vec::new()
     }
 
-    /// Whether a player may see an entity of [`aether_world::Visibility::Game`].
+    /// True if a player may see an entity of [`aether_world::Visibility::Game`].
     fn visible(&self, _world: &World, _viewer: PlayerId, _entity: EntityId) -> bool {
         true
     }

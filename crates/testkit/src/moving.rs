@@ -1,4 +1,4 @@
-//! What moves in tests and benchmarks of replication: declared once, so that their figures are about the same bits.
+//! Moving bodies for tests and benchmarks of replication: declared once, so that their figures are about the same bits.
 
 use aether_bits::Replicate;
 
@@ -9,21 +9,21 @@ pub const SECONDS_PER_TICK: f32 = 0.05;
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "movement", place = position)]
 pub struct Body {
-    /// Where it is.
+    /// Its place.
     #[replicate(range = -1000.0..=1000.0, step = 0.01, moves_by = velocity)]
     pub position: [f32; 2],
     /// Units a second.
     #[replicate(range = -50.0..=50.0, step = 0.01)]
     pub velocity: [f32; 2],
-    /// Where it points.
+    /// Its direction, in radians.
     #[replicate(angle = 8)]
     pub heading: f32,
 }
 
-/// What some bodies carry.
+/// A label that some bodies carry.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 pub struct Tag {
-    /// What is written on it.
+    /// Its text.
     #[replicate(text = 8)]
     pub name: String,
     /// A number.

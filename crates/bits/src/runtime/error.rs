@@ -21,7 +21,7 @@ pub enum ValueError {
     WrongType {
         /// The field.
         field: String,
-        /// What it takes.
+        /// The type that it takes.
         expected: String,
     },
     /// A number is infinite or not a number.
@@ -82,7 +82,7 @@ pub enum SchemaProblem {
     },
     /// There are more than allowed.
     TooMany {
-        /// What there are too many of.
+        /// The things there are too many of.
         what: &'static str,
         /// The greatest number.
         max: usize,

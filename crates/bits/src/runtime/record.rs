@@ -135,13 +135,13 @@ impl RecordType {
         self.schema.kind.snap(&mut record.value);
     }
 
-    /// Whether it says where its entity is.
+    /// True if its records say where their entity is.
     #[must_use]
     pub fn is_placed(&self) -> bool {
         self.place != PlaceFields::None
     }
 
-    /// Where the entity is, if this record says so.
+    /// The entity's place, if this record says it.
     #[must_use]
     pub fn place(&self, record: &Record) -> Option<[f32; 2]> {
         let number = |index: usize, axis: usize| record.numbers_at(index)?.get(axis).copied();
@@ -216,7 +216,7 @@ impl Record {
         &self.value
     }
 
-    /// Whether all replicated fields are equal.
+    /// True if all replicated fields are equal.
     #[must_use]
     pub fn same(&self, other: &Record) -> bool {
         self.value == other.value

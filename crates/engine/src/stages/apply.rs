@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-/// What the stage reads and writes.
+/// Parts of the room that the stage reads and writes.
 pub(crate) struct ApplyStage<'a, G> {
     /// Written: the game, which is told what happens.
     pub game: &'a mut G,

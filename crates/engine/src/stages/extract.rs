@@ -52,13 +52,13 @@ impl Extraction {
     }
 }
 
-/// What the stage reads.
+/// Parts of the room that the stage reads.
 pub(crate) struct ExtractStage<'a, G> {
     /// Asked who may see what.
     pub game: &'a G,
     /// The state after this tick.
     pub world: &'a World,
-    /// How often there is a snapshot.
+    /// The rate of snapshots.
     pub settings: &'a RoomSettings,
 }
 

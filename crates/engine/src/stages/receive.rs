@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-/// What the stage reads and writes.
+/// Parts of the room that the stage reads and writes.
 pub(crate) struct ReceiveStage<'a> {
     /// Read: joins, resumes, answers and signals from outside.
     pub mailbox: &'a Mailbox,
@@ -26,7 +26,7 @@ pub(crate) struct ReceiveStage<'a> {
     pub settings: &'a RoomSettings,
     /// Read: the last tick.
     pub tick: Tick,
-    /// Read: whether the room can be there again after it ended.
+    /// Read: true if the room can be there again after it ended.
     pub is_durable: bool,
     /// Written: every player's queues, views and connection.
     pub seats: &'a mut Seats,

@@ -69,15 +69,15 @@ fn assemble(seat: &mut Seat, frame: &Frame<'_>, deltas: &Deltas, gathered: &mut 
     }
 }
 
-/// What the stage reads.
+/// Parts of the room that the stage reads.
 pub(crate) struct SendStage<'a> {
     /// The state after this tick.
     pub world: &'a World,
-    /// How often there is a snapshot, and from how many clients on threads share the work.
+    /// The rate of snapshots, and the number of clients from which threads share the work.
     pub settings: &'a RoomSettings,
     /// The budget of a client, and the rings.
     pub send: &'a SendSettings,
-    /// By how much the outer rings are stretched.
+    /// The factor by which the outer rings are stretched.
     pub ring_stretch: u32,
     /// Threads that share the encoding.
     pub pool: Option<&'a ThreadPool>,

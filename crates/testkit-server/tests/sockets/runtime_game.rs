@@ -28,7 +28,7 @@ const MODES: [&str; 3] = ["Idle", "Lifting", "Broken"];
 /// Everything in view: the rows of each entity's components, in the order in which the core lays them out.
 type Sight = BTreeMap<EntityId, [Option<Vec<f64>>; 3]>;
 
-/// What was seen at each tick.
+/// Sights by tick.
 type History = BTreeMap<u32, Sight>;
 
 /// The game as a client with types knows it. It predicts nothing.

@@ -41,7 +41,7 @@ struct Trace {
     sent: Vec<(u32, usize, Vec<u8>)>,
     /// The admissions, replies, requests, entries, states and labels.
     told: Vec<String>,
-    /// What every client sees at the end.
+    /// A hash of what every client sees at the end.
     seen: Vec<Option<u64>>,
     counts: Counts,
 }

@@ -10,24 +10,24 @@ use aether_world::{Visibility, World};
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "movement", place = position)]
 pub struct Cart {
-    /// Where it is.
+    /// Its place.
     #[replicate(range = -500.0..=500.0, step = 0.01, moves_by = velocity)]
     pub position: [f32; 2],
     /// Units a second.
     #[replicate(range = -40.0..=40.0, step = 0.01)]
     pub velocity: [f32; 2],
-    /// Where it points.
+    /// Its direction, in radians.
     #[replicate(angle = 8)]
     pub heading: f32,
-    /// How much it carries.
+    /// Its cargo.
     #[replicate(range = 0.0..=100.0, step = 0.5, default = 10.0)]
     pub load: f32,
-    /// What it gained by driving; the server alone knows.
+    /// Gained by driving; the server alone knows.
     #[replicate(skip)]
     pub charge: f32,
 }
 
-/// What the crane does.
+/// Activity of the crane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Replicate)]
 pub enum Mode {
     /// Nothing.
@@ -41,10 +41,10 @@ pub enum Mode {
 /// The end of the crane's rope.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 pub struct Hook {
-    /// How far down.
+    /// Length of the rope.
     #[replicate(range = 0..=20, default = 3)]
     pub depth: i32,
-    /// Whether it is open.
+    /// True if it is open.
     pub open: bool,
 }
 
@@ -52,19 +52,19 @@ pub struct Hook {
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "crane", place(x, y))]
 pub struct Crane {
-    /// Where it is.
+    /// Its place, to the right.
     #[replicate(range = -500.0..=500.0, step = 0.25)]
     pub x: f32,
-    /// Where it is.
+    /// Its place, upwards.
     #[replicate(range = -500.0..=500.0, step = 0.25)]
     pub y: f32,
-    /// How its arm is turned.
+    /// The turn of its arm.
     #[replicate(rotation = 9)]
     pub arm: [f32; 4],
-    /// Where it looks.
+    /// The direction of its gaze.
     #[replicate(unit_vector = 10)]
     pub gaze: [f32; 3],
-    /// What it does.
+    /// Its activity.
     pub mode: Mode,
     /// The end of its rope.
     pub hook: Hook,
@@ -73,18 +73,18 @@ pub struct Crane {
 /// A line of the board.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 pub struct Score {
-    /// Whose.
+    /// The player.
     pub player: u32,
-    /// How many.
+    /// The points.
     #[replicate(range = 0..=1000)]
     pub points: u16,
 }
 
-/// What everyone may read.
+/// A board that everyone may read.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "board")]
 pub struct Board {
-    /// What is written above.
+    /// The heading.
     #[replicate(text = 16)]
     pub title: String,
     /// The last scores.
@@ -95,18 +95,18 @@ pub struct Board {
     pub readings: Vec<f32>,
     /// Counts up.
     pub round: u16,
-    /// How warm it is; it falls below zero.
+    /// The temperature, which falls below zero.
     #[replicate(range = -40..=60, default = -5)]
     pub degrees: i8,
 }
 
-/// What a player sends every tick.
+/// Input of a player for a tick.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 pub struct Drive {
     /// Along both axes.
     #[replicate(range = -1.0..=1.0, step = 0.01)]
     pub push: [f32; 2],
-    /// Whether to sound the horn.
+    /// True to sound the horn.
     pub horn: bool,
 }
 
@@ -123,9 +123,9 @@ pub struct Chat {
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "crane")]
 pub struct Lift {
-    /// What it is to do.
+    /// The activity to begin.
     pub mode: Mode,
-    /// How far its hook moves.
+    /// The change of the rope's length.
     #[replicate(range = -5..=5)]
     pub by: i32,
 }
