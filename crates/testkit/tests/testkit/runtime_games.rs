@@ -12,6 +12,7 @@ use aether_space::InterestSettings;
 use aether_testkit::games::depot::{
     Board, CHAT, Cart, Chat, Crane, Depot, Drive, LIFT, Lift, Mode, RuntimeDepot, SCORED, Score, Scored,
 };
+use aether_testkit::{Conditions, Harness};
 use aether_wire::{
     ClientMessage, CommandSeq, GameBody, GameMessage, InputBytes, InputPayload, InputSeq, Inputs, PlayerId, StateAck,
     Tick, ViewTick,
@@ -309,6 +310,28 @@ fn a_checkpoint_of_either_form_is_restored_by_the_other() {
         assert_same(&trace, &twin.2);
         assert!(recording == twin.0 && checkpoint == twin.1);
     }
+}
+
+#[test]
+fn a_runtime_game_is_played_through_a_storm() {
+    let room = Room::builder(RuntimeDepot::boxed(), settings()).seed(3).build().expect("the settings are valid");
+    let mut harness = Harness::new(room, 4);
+    let clients: Vec<_> =
+        (0..6).map(|n| harness.join(&format!("driver {n}"), Link::Unordered, Conditions::STORM)).collect();
+    harness.tick(5);
+    for (number, client) in clients.iter().enumerate() {
+        let push = [number as f32 * 0.3 - 0.8, 0.5];
+        harness.set_packed_input(*client, InputBytes::new(&packed(&Drive { push, horn: false })));
+    }
+    harness.say(clients[0], &Lift { mode: Mode::Lifting, by: 2 });
+    harness.tick(200);
+    assert!(!clients.iter().all(|client| harness.converged(*client)), "a storm that nobody notices proves nothing");
+    harness.heal();
+    harness.tick(60);
+    for client in clients {
+        assert!(harness.converged(client), "{client:?} sees something else");
+    }
+    assert!(harness.room().totals().inputs > 500);
 }
 
 #[test]
