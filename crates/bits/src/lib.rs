@@ -46,6 +46,7 @@ mod hash;
 mod random;
 mod reader;
 mod replicate;
+pub mod runtime;
 pub mod schema;
 mod value;
 mod writer;

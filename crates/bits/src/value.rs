@@ -5,7 +5,7 @@ use crate::schema::choice_bits;
 use crate::{Basis, BitReader, BitWriter, Field, FieldReader, FieldWriter, Kind, ReadError};
 
 /// A value of some [`Kind`].
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub enum Value {
     /// Of [`Kind::Flag`].
     Flag(bool),
@@ -21,7 +21,64 @@ pub enum Value {
     List(Vec<Value>),
 }
 
+impl Clone for Value {
+    fn clone(&self) -> Self {
+        match self {
+            Value::Flag(value) => Value::Flag(*value),
+            Value::Whole(value) => Value::Whole(*value),
+            Value::Numbers(value) => Value::Numbers(value.clone()),
+            Value::Choice(value) => Value::Choice(*value),
+            Value::Text(value) => Value::Text(value.clone()),
+            Value::List(value) => Value::List(value.clone()),
+        }
+    }
+
+    /// Reuses the memory of what is overwritten: a column keeps versions of every value, and copies one for every change.
+    fn clone_from(&mut self, source: &Self) {
+        match (self, source) {
+            (Value::Numbers(to), Value::Numbers(from)) => to.clone_from(from),
+            (Value::Text(to), Value::Text(from)) => to.clone_from(from),
+            (Value::List(to), Value::List(from)) => to.clone_from(from),
+            (to, from) => *to = from.clone(),
+        }
+    }
+}
+
 impl Kind {
+    /// Moves `value` to the nearest one that the wire can say, as [`crate::Replicate::snap`] does. A value that is not of
+    /// this kind is left as it is.
+    pub fn snap(&self, value: &mut Value) {
+        match (self, value) {
+            (Kind::Whole { min, max }, Value::Whole(value)) => Whole::new(*min, *max).snap(value),
+            (Kind::Number { min, max, step, .. }, Value::Numbers(value)) => {
+                let number = Number::new(*min, *max, *step);
+                value.iter_mut().for_each(|component| number.snap(component));
+            }
+            (Kind::Angle { bits }, Value::Numbers(value)) => {
+                value.iter_mut().for_each(|radians| Angle::new(u32::from(*bits)).snap(radians));
+            }
+            (Kind::Rotation { bits }, Value::Numbers(value)) => {
+                if let Ok(value) = <&mut [f32; 4]>::try_from(&mut value[..]) {
+                    Rotation::new(u32::from(*bits)).snap(value);
+                }
+            }
+            (Kind::UnitVector { bits }, Value::Numbers(value)) => {
+                if let Ok(value) = <&mut [f32; 3]>::try_from(&mut value[..]) {
+                    UnitVector::new(u32::from(*bits)).snap(value);
+                }
+            }
+            (Kind::Text { bytes_max }, Value::Text(value)) => Text::new(u32::from(*bytes_max)).snap(value),
+            (Kind::List { len_max, element }, Value::List(value)) => {
+                value.truncate(usize::from(*len_max));
+                value.iter_mut().for_each(|value| element.snap(value));
+            }
+            (Kind::Record { fields }, Value::List(value)) => {
+                fields.iter().zip(value).for_each(|(field, value)| field.kind.snap(value));
+            }
+            _ => {}
+        }
+    }
+
     /// Appends `value` as the difference from what the receiver has, in the same bits that the derive writes.
     /// A value that is not of this kind is refused.
     pub fn write_delta(&self, basis: Basis<'_, Value>, value: &Value, writer: &mut BitWriter) -> Result<(), ReadError> {
@@ -49,9 +106,11 @@ impl Kind {
                 let base = basis.value.list()?;
                 let len = value.len().min(usize::from(*len_max));
                 fields.bits(len as u64, bits_for(u64::from(*len_max)));
-                let fresh = element.initial();
+                // What is beyond the base is the difference from a fresh element, which is made only if there is one.
+                let fresh = if len > base.len() { Some(element.initial()) } else { None };
                 for (index, value) in value[..len].iter().enumerate() {
-                    element.write(Basis::held(base.get(index).unwrap_or(&fresh)), value, fields)?;
+                    let base = base.get(index).or(fresh.as_ref()).ok_or(ReadError::OutOfRange)?;
+                    element.write(Basis::held(base), value, fields)?;
                 }
             }
             (Kind::Record { fields: parts }, Value::List(value)) if value.len() == parts.len() => {
@@ -123,7 +182,8 @@ impl Kind {
                 Number::new(*min, *max, *step).write_vector(&basis, value, fields);
             }
             Kind::Angle { bits } => {
-                with_array(basis, |basis| Angle::new(u32::from(*bits)).write(basis.field(first), &value[0], fields))?;
+                let [value] = exactly(value)?;
+                with_array(basis, |basis| Angle::new(u32::from(*bits)).write(basis.field(first), &value, fields))?;
             }
             Kind::Rotation { bits } => {
                 let value = exactly(value)?;

@@ -1,6 +1,5 @@
 //! How a room comes to be.
 
-use crate::declaration::Declaration;
 use crate::durable::{Keeping, Outlet, Restore};
 use crate::figures::Board;
 use crate::game::{Game, Refusal};
@@ -106,8 +105,9 @@ impl<G: Game> RoomBuilder<G> {
     pub fn build(self) -> Result<Room<G>, BuildError> {
         self.settings.validate().map_err(BuildError::Settings)?;
         let RoomSettings { entities_max, rewind_ticks, .. } = self.settings;
-        let (world, events, schema) = G::declare(Declaration::default())
-            .build::<G::Input>(|world| world.entities_max(entities_max).rewind_ticks(rewind_ticks));
+        let declaration = self.game.declaration();
+        let (world, events, schema) =
+            declaration.build(|world| world.entities_max(entities_max).rewind_ticks(rewind_ticks));
         let input_bits = schema.inputs.iter().map(|input| input.kind.bits_max()).max().unwrap_or(0);
         if input_bits as usize > 8 * aether_wire::limits::INPUT_BYTES_MAX {
             return Err(BuildError::InputTooLarge);

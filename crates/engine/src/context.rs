@@ -8,6 +8,7 @@ use crate::request::{REQUESTS_MAX, Request};
 use crate::room::Desk;
 use crate::seat::Seats;
 use crate::settings::RoomSettings;
+use aether_bits::runtime::{EventHandle, Record, ValueError};
 use aether_bits::{BitWriter, Component, Random};
 use aether_wire::{
     CloseReason, Correction, EntityId, ErrorCode, Event, GameBody, PlayerId, Possession, RequestId, ServerMessage,
@@ -123,6 +124,22 @@ impl Context<'_> {
         if let Some(message) = self.encode(event) {
             self.deliver_to_all(message);
         }
+    }
+
+    /// Sends an event that was declared at run time to some players.
+    pub fn send_record(&mut self, players: &[PlayerId], event: EventHandle, record: &Record) -> Result<(), ValueError> {
+        let message = self.encode_record(event, record)?;
+        for &player in players {
+            self.deliver_shared(player, &message);
+        }
+        Ok(())
+    }
+
+    /// Sends an event that was declared at run time to everyone in the room.
+    pub fn broadcast_record(&mut self, event: EventHandle, record: &Record) -> Result<(), ValueError> {
+        let message = self.encode_record(event, record)?;
+        self.deliver_to_all(message);
+        Ok(())
     }
 
     /// Removes a player at the next tick.
@@ -250,7 +267,23 @@ impl Context<'_> {
         snapped.snap();
         let mut writer = BitWriter::new();
         snapped.write_full(&mut writer);
-        let body = GameBody::Packed { code: code?, payload: writer.to_bytes() };
-        Some(Arc::new(ServerMessage::Event(Event { tick: self.world.tick(), sender: None, body })))
+        Some(self.event(code?, writer.to_bytes()))
+    }
+
+    /// The same for an event that was declared at run time.
+    fn encode_record(&mut self, event: EventHandle, record: &Record) -> Result<Arc<ServerMessage>, ValueError> {
+        let unknown = || ValueError::OtherRecord { record: format!("event {}", event.code()) };
+        let record_type = self.events.record_type(event).ok_or_else(unknown)?;
+        record_type.check(record)?;
+        let mut snapped = record.clone();
+        record_type.snap(&mut snapped);
+        let mut writer = BitWriter::new();
+        record_type.write_full(&snapped, &mut writer);
+        Ok(self.event(event.code(), writer.to_bytes()))
+    }
+
+    fn event(&self, code: u16, payload: Vec<u8>) -> Arc<ServerMessage> {
+        let body = GameBody::Packed { code, payload };
+        Arc::new(ServerMessage::Event(Event { tick: self.world.tick(), sender: None, body }))
     }
 }

@@ -1,13 +1,16 @@
 //! What a game replicates.
 
+use aether_bits::runtime::{EventHandle, RecordType, RuntimeSchema};
 use aether_bits::{BitReader, Component, ReadError, RecordSchema, Schema};
 use aether_world::{World, WorldBuilder};
 use std::any::TypeId;
+use std::sync::Arc;
 
 /// Collects a game's components and events.
 #[derive(Default)]
 pub struct Declaration {
     world: WorldBuilder,
+    input: Option<RecordSchema>,
     events: Events,
 }
 
@@ -16,6 +19,8 @@ pub struct Declaration {
 pub struct Events {
     types: Vec<TypeId>,
     schemas: Vec<RecordSchema>,
+    /// The types of those that were declared at run time.
+    records: Vec<Option<Arc<RecordType>>>,
 }
 
 impl Declaration {
@@ -32,20 +37,35 @@ impl Declaration {
     /// With more than [`aether_bits::schema::EVENTS_MAX`] events: that is an error in the game's source.
     #[must_use]
     pub fn event<E: Component>(mut self) -> Self {
-        assert!(self.events.types.len() < aether_bits::schema::EVENTS_MAX, "a game declares at most 64 events");
-        self.events.types.push(TypeId::of::<E>());
-        self.events.schemas.push(RecordSchema::of::<E>());
+        self.events.add(TypeId::of::<E>(), RecordSchema::of::<E>(), None);
         self
     }
 
-    pub(crate) fn build<I: Component>(
-        self,
-        finish: impl FnOnce(WorldBuilder) -> WorldBuilder,
-    ) -> (World, Events, Schema) {
+    /// Adds all of a schema that was made at run time. It has to be the only declaration: its handles count from zero.
+    #[must_use]
+    pub fn described(mut self, schema: &RuntimeSchema) -> Self {
+        for component in schema.components() {
+            self.world = self.world.described(component);
+        }
+        for event in schema.events() {
+            // No event type can ask for this code: the marker is not one.
+            let marker = TypeId::of::<Arc<RecordType>>();
+            self.events.add(marker, event.schema().clone(), Some(Arc::clone(event)));
+        }
+        self.input = schema.input().map(|input| input.schema().clone());
+        self
+    }
+
+    pub(crate) fn input<I: Component>(mut self) -> Self {
+        self.input = Some(RecordSchema::of::<I>());
+        self
+    }
+
+    pub(crate) fn build(self, finish: impl FnOnce(WorldBuilder) -> WorldBuilder) -> (World, Events, Schema) {
         let world = finish(self.world).build();
         let schema = Schema {
             components: world.schema(),
-            inputs: vec![RecordSchema::of::<I>()],
+            inputs: self.input.into_iter().collect(),
             events: self.events.schemas.clone(),
         };
         (world, self.events, schema)
@@ -53,6 +73,18 @@ impl Declaration {
 }
 
 impl Events {
+    fn add(&mut self, id: TypeId, schema: RecordSchema, record: Option<Arc<RecordType>>) {
+        assert!(self.types.len() < aether_bits::schema::EVENTS_MAX, "a game declares at most 64 events");
+        self.types.push(id);
+        self.schemas.push(schema);
+        self.records.push(record);
+    }
+
+    /// The type of an event that was declared at run time.
+    pub(crate) fn record_type(&self, event: EventHandle) -> Option<&RecordType> {
+        self.records.get(usize::from(event.code()))?.as_deref()
+    }
+
     /// The code of an event type.
     pub(crate) fn code<E: Component>(&self) -> Option<u16> {
         self.types.iter().position(|known| *known == TypeId::of::<E>()).map(|code| code as u16)

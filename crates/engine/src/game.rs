@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::declaration::{Declaration, Message};
 use crate::request::Answer;
-use aether_bits::{Component, StateHasher};
+use aether_bits::{BitReader, Component, ReadError, Replicate, StateHasher};
 use aether_wire::limits::TEXT_BYTES_MAX;
 use aether_wire::{
     CloseReason, EntityId, ErrorCode, MovementDelta, Permissions, PlayerId, PlaygroundSpawn, RequestId, SpawnRequest,
@@ -17,6 +17,12 @@ pub trait Game: Send + Sized + 'static {
 
     /// Declares components and events.
     fn declare(declaration: Declaration) -> Declaration;
+
+    /// Declares all of this game: what [`Game::declare`] says, and the input. Only a game whose types are made at run time
+    /// has its own; see [`crate::RuntimeGame`].
+    fn declaration(&self) -> Declaration {
+        Self::declare(Declaration::default()).input::<Self::Input>()
+    }
 
     /// The room begins.
     fn init(&mut self, _room: &mut Context<'_>) {}
@@ -44,6 +50,13 @@ pub trait Game: Send + Sized + 'static {
 
     /// A player's input, in order.
     fn input(&mut self, room: &mut Context<'_>, player: PlayerId, input: &Self::Input);
+
+    /// Reads a packed input and hands it to [`Game::input`]. Only a game whose input is declared at run time has its own.
+    fn packed_input(&mut self, room: &mut Context<'_>, player: PlayerId, bytes: &[u8]) -> Result<(), ReadError> {
+        let input = Self::Input::read_full(&mut BitReader::new(bytes))?;
+        self.input(room, player, &input);
+        Ok(())
+    }
 
     /// A player's reliable message.
     fn message(&mut self, _room: &mut Context<'_>, _player: PlayerId, _message: &Message<'_>) -> Result<(), Refusal> {

@@ -8,12 +8,12 @@ use crate::durable::{Entries, Keeping, Kept, Outlet};
 use crate::figures::{Board, RoomFigures};
 use crate::game::Game;
 use crate::handle::{Mailbox, RoomHandle};
-use crate::observer::{Counts, Observer};
+use crate::observer::{Counts, Observer, Stage};
 use crate::overload::Overload;
 use crate::recording::{Happening, Recorder, Recording};
 use crate::seat::{Seats, closing};
 use crate::settings::RoomSettings;
-use crate::stages::{Extraction, Sending};
+use crate::stages::{ApplyStage, ExtractStage, Extraction, ReceiveStage, SendStage, Sending, simulate};
 use aether_bits::{Random, Schema, StateHasher};
 use aether_replication::{Ledger, Link, SendSettings};
 use aether_wire::{CloseReason, Closing, PlayerId, RequestId, Tick};
@@ -131,6 +131,53 @@ impl<G: Game> Room<G> {
             let hash = state_hash(&self.game, &self.state);
             recorder.tick(self.state.world.tick(), &self.agenda, hash);
         }
+    }
+
+    /// Stage one: fills the agenda.
+    fn receive(&mut self, observer: &mut impl Observer) {
+        observer.stage(self.now().next(), Stage::Receive);
+        let stage = ReceiveStage {
+            mailbox: &self.mailbox,
+            settings: &self.state.settings,
+            tick: self.state.world.tick(),
+            is_durable: self.keeping.is_some(),
+            seats: &mut self.state.seats,
+            desk: &mut self.state.desk,
+            agenda: &mut self.agenda,
+            arrivals: &mut self.arrivals,
+            replies: &mut self.replies,
+            next_player: &mut self.next_player,
+        };
+        stage.run();
+    }
+
+    /// Stage two: works the agenda off.
+    fn apply(&mut self, observer: &mut impl Observer) {
+        observer.stage(self.now(), Stage::Apply);
+        let Room { game, state, arrivals, replies, .. } = self;
+        ApplyStage { game, state, arrivals, replies }.run(&self.agenda, observer);
+    }
+
+    /// Stage three: one step of the game.
+    fn simulate(&mut self, observer: &mut impl Observer) {
+        observer.stage(self.now(), Stage::Simulate);
+        simulate(&mut self.game, &mut self.state);
+    }
+
+    /// Stage four: notes what changed, and who sees it.
+    fn extract(&mut self, observer: &mut impl Observer) {
+        observer.stage(self.now(), Stage::Extract);
+        let State { world, settings, seats, .. } = &mut self.state;
+        ExtractStage { game: &self.game, world, settings }.run(&mut self.extraction, seats);
+    }
+
+    /// Stage five: builds the packets.
+    fn send(&mut self, observer: &mut impl Observer) {
+        observer.stage(self.now(), Stage::Send);
+        let State { world, settings, send, seats, desk, .. } = &mut self.state;
+        let (ring_stretch, pool) = (self.overload.ring_stretch(), self.pool.as_deref());
+        let stage = SendStage { world, settings, send, ring_stretch, pool };
+        stage.run(&mut self.sending, &mut self.extraction.changed, seats, &mut desk.counts);
     }
 
     /// Drops what the room asks of services: in a replay the answers are recorded.

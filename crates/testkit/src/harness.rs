@@ -123,11 +123,17 @@ impl<G: Game> Harness<G> {
 
     /// Sets what a client sends every tick from now on; without an input it only acknowledges.
     pub fn set_input(&mut self, client: ClientNumber, input: Option<&G::Input>) {
-        self.inputs[client.0] = input.map(|input| {
+        let packed = input.map(|input| {
             let mut writer = BitWriter::new();
             input.write_full(&mut writer);
             InputBytes::new(&writer.to_bytes()).expect("the room was built, so its input is small enough")
         });
+        self.set_packed_input(client, packed);
+    }
+
+    /// Sets the input in its packed form: for a game whose input is declared at run time.
+    pub fn set_packed_input(&mut self, client: ClientNumber, input: Option<InputBytes>) {
+        self.inputs[client.0] = input;
     }
 
     /// Sends one of the game's messages.

@@ -8,6 +8,7 @@ mod client;
 mod conditioner;
 pub mod games;
 mod harness;
+pub mod moving;
 mod simulation;
 
 pub use client::{Client, Received, Sighting};

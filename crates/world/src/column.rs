@@ -1,21 +1,29 @@
-//! One component type's values, by slot.
+//! One component's values, by slot.
 
+use crate::packing::{Described, Packing, Typed};
 use crate::places::Places;
 use crate::versions::Versions;
-use aether_bits::{Ages, Basis, BitWriter, Component, RecordSchema};
+use aether_bits::runtime::{RecordMut, RecordType};
+use aether_bits::{Ages, Basis, BitWriter, RecordSchema};
 use aether_space::SlotSet;
 use aether_wire::Tick;
 use std::any::Any;
 
-/// The values of one component type.
-#[derive(Debug)]
-pub struct Column<C> {
+/// The values of one component.
+pub struct Rows<P: Packing> {
+    packing: P,
     present: SlotSet,
     /// Slots that were written since the last settling.
     written: SlotSet,
-    values: Vec<C>,
-    versions: Versions<C>,
+    values: Vec<P::Row>,
+    versions: Versions<P::Row>,
 }
+
+/// The values of one component type.
+pub type Column<C> = Rows<Typed<C>>;
+
+/// The values of a component that was declared at run time.
+pub type DescribedColumn = Rows<Described>;
 
 /// A column whose type is not known here.
 pub trait AnyColumn: Any + Send + Sync {
@@ -27,6 +35,9 @@ pub trait AnyColumn: Any + Send + Sync {
 
     /// Takes the component off a slot.
     fn remove(&mut self, slot: u32);
+
+    /// True if the component says where its entity is.
+    fn is_placed(&self) -> bool;
 
     /// Where the entity is, if this component is on the slot and says so.
     fn place(&self, slot: u32) -> Option<[f32; 2]>;
@@ -51,9 +62,10 @@ pub trait AnyColumn: Any + Send + Sync {
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
-impl<C: Component> Column<C> {
-    pub(crate) fn new(versions: u8) -> Self {
-        Column {
+impl<P: Packing> Rows<P> {
+    pub(crate) fn new(packing: P, versions: u8) -> Self {
+        Rows {
+            packing,
             present: SlotSet::new(),
             written: SlotSet::new(),
             values: Vec::new(),
@@ -64,13 +76,13 @@ impl<C: Component> Column<C> {
     /// The value of a slot.
     #[inline]
     #[must_use]
-    pub fn get(&self, slot: u32) -> Option<&C> {
+    pub fn get(&self, slot: u32) -> Option<&P::Row> {
         if self.present.contains(slot) { self.values.get(slot as usize) } else { None }
     }
 
     /// The value of a slot, to be written.
     #[inline]
-    pub fn get_mut(&mut self, slot: u32) -> Option<&mut C> {
+    pub fn get_mut(&mut self, slot: u32) -> Option<&mut P::Row> {
         if !self.present.contains(slot) {
             return None;
         }
@@ -85,23 +97,23 @@ impl<C: Component> Column<C> {
     }
 
     /// All values in the order of their slots.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &C)> {
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &P::Row)> {
         self.present.iter().map(|slot| (slot, &self.values[slot as usize]))
     }
 
     /// Hands every value to `visit`, to be written.
-    pub fn each_mut(&mut self, mut visit: impl FnMut(u32, &mut C)) {
+    pub fn each_mut(&mut self, mut visit: impl FnMut(u32, &mut P::Row)) {
         self.written.union_with(&self.present);
         for slot in self.present.iter() {
             visit(slot, &mut self.values[slot as usize]);
         }
     }
 
-    pub(crate) fn insert(&mut self, slot: u32, value: C) {
+    pub(crate) fn insert(&mut self, slot: u32, value: P::Row) {
         let slots = slot as usize + 1;
         if slots > self.values.len() {
-            self.values.resize(slots, C::initial());
-            self.versions.grow(slots);
+            self.values.resize(slots, self.packing.initial());
+            self.versions.grow(slots, &self.packing);
         }
         if self.present.insert(slot) {
             self.versions.clear(slot);
@@ -111,22 +123,48 @@ impl<C: Component> Column<C> {
     }
 }
 
-impl<C: Component> AnyColumn for Column<C> {
+impl DescribedColumn {
+    /// The type of the records.
+    #[must_use]
+    pub fn record_type(&self) -> &RecordType {
+        &self.packing.0
+    }
+
+    /// The record of a slot, to be written.
+    pub fn record_mut(&mut self, slot: u32) -> Option<RecordMut<'_>> {
+        if !self.present.contains(slot) {
+            return None;
+        }
+        self.written.insert(slot);
+        let record = self.values.get_mut(slot as usize)?;
+        Some(self.packing.0.edit(record))
+    }
+
+    /// Hands every record to `visit`, to be written.
+    pub(crate) fn each_record_mut(&mut self, mut visit: impl FnMut(u32, RecordMut<'_>)) {
+        self.written.union_with(&self.present);
+        for slot in self.present.iter() {
+            visit(slot, self.packing.0.edit(&mut self.values[slot as usize]));
+        }
+    }
+}
+
+impl<P: Packing> AnyColumn for Rows<P> {
     fn schema(&self) -> RecordSchema {
-        RecordSchema::of::<C>()
+        self.packing.schema()
     }
 
     fn settle(&mut self, tick: Tick, changed: &mut SlotSet, places: &mut Places) {
         for slot in self.written.iter() {
             let value = &mut self.values[slot as usize];
-            value.snap();
-            if self.versions.newest(slot).is_some_and(|(_, before)| before.same(value)) {
+            self.packing.snap(value);
+            if self.versions.newest(slot).is_some_and(|(_, before)| self.packing.same(before, value)) {
                 continue;
             }
             self.versions.push(slot, tick, value);
             changed.insert(slot);
-            if C::PLACED
-                && let Some(place) = value.place()
+            if self.packing.is_placed()
+                && let Some(place) = self.packing.place(value)
             {
                 places.set(slot, place);
             }
@@ -139,8 +177,12 @@ impl<C: Component> AnyColumn for Column<C> {
         self.written.remove(slot);
     }
 
+    fn is_placed(&self) -> bool {
+        self.packing.is_placed()
+    }
+
     fn place(&self, slot: u32) -> Option<[f32; 2]> {
-        self.get(slot)?.place()
+        self.packing.place(self.get(slot)?)
     }
 
     fn changed_after(&self, slot: u32, tick: Tick) -> bool {
@@ -148,7 +190,7 @@ impl<C: Component> AnyColumn for Column<C> {
     }
 
     fn write_full(&self, slot: u32, writer: &mut BitWriter) {
-        self.values[slot as usize].write_full(writer);
+        self.packing.write_full(&self.values[slot as usize], writer);
     }
 
     fn write_delta(&self, slot: u32, base: Tick, ages: Ages, writer: &mut BitWriter) -> bool {
@@ -160,12 +202,12 @@ impl<C: Component> AnyColumn for Column<C> {
                 return false;
             }
         }
-        self.values[slot as usize].write_delta(Basis { value, earlier, ages }, writer);
+        self.packing.write_delta(Basis { value, earlier, ages }, &self.values[slot as usize], writer);
         true
     }
 
     fn digest(&self, slot: u32, scratch: &mut BitWriter) -> u64 {
-        self.values[slot as usize].digest(scratch)
+        self.packing.digest(&self.values[slot as usize], scratch)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -3,18 +3,23 @@
 //! A [`World`] holds one column per component type, indexed by the entity's slot. Writing marks; once a tick
 //! [`World::settle`] snaps what was written to the wire's grid and notes what really changed, so the cost of a tick
 //! follows what was touched, not how much there is.
+//!
+//! A component is a Rust type with the derive, or a [`RecordType`](aether_bits::runtime::RecordType) that was declared
+//! at run time. Both live in the same [`Rows`], and their bytes and hashes are the same.
 
 mod changes;
 mod column;
 mod entities;
+mod packing;
 mod places;
 mod rewind;
 mod versions;
 mod world;
 
 pub use changes::LastChanges;
-pub use column::{AnyColumn, Column};
+pub use column::{AnyColumn, Column, DescribedColumn, Rows};
 pub use entities::Visibility;
+pub use packing::{Described, Packing, Typed};
 pub use places::Places;
 pub use rewind::Rewind;
 pub use world::{ENTITY_BITS_MAX, SpawnError, VERSIONS_DEFAULT, World, WorldBuilder, bits_of, hash_entity};

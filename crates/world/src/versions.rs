@@ -1,31 +1,31 @@
 //! The recent values of a component, per slot.
 
-use aether_bits::Component;
+use crate::packing::Packing;
 use aether_wire::Tick;
 
 /// The last few versions of every slot's value, each with the tick at which it began.
 ///
 /// Versions of one slot lie side by side, newest at `newest[slot]`, older ones before it, going round.
 #[derive(Debug)]
-pub struct Versions<C> {
+pub struct Versions<R> {
     depth: usize,
     newest: Vec<u8>,
     ticks: Vec<Tick>,
-    values: Vec<C>,
+    values: Vec<R>,
 }
 
-impl<C: Component> Versions<C> {
+impl<R: Clone> Versions<R> {
     pub fn new(depth: u8) -> Self {
         assert!(depth >= 2, "a change needs the value before it");
         Versions { depth: usize::from(depth), newest: Vec::new(), ticks: Vec::new(), values: Vec::new() }
     }
 
     /// Makes room for all slots below `slots`.
-    pub fn grow(&mut self, slots: usize) {
+    pub fn grow(&mut self, slots: usize, packing: &impl Packing<Row = R>) {
         if slots > self.newest.len() {
             self.newest.resize(slots, 0);
             self.ticks.resize(slots * self.depth, Tick::ZERO);
-            self.values.resize(slots * self.depth, C::initial());
+            self.values.resize(slots * self.depth, packing.blank());
         }
     }
 
@@ -36,7 +36,7 @@ impl<C: Component> Versions<C> {
     }
 
     /// Notes that `value` holds from `tick` on.
-    pub fn push(&mut self, slot: u32, tick: Tick, value: &C) {
+    pub fn push(&mut self, slot: u32, tick: Tick, value: &R) {
         let newest = &mut self.newest[slot as usize];
         *newest = if usize::from(*newest) + 1 == self.depth { 0 } else { *newest + 1 };
         let at = slot as usize * self.depth + usize::from(*newest);
@@ -45,13 +45,13 @@ impl<C: Component> Versions<C> {
     }
 
     /// The newest version, if there is one.
-    pub fn newest(&self, slot: u32) -> Option<(Tick, &C)> {
+    pub fn newest(&self, slot: u32) -> Option<(Tick, &R)> {
         let at = slot as usize * self.depth + usize::from(self.newest[slot as usize]);
         (self.ticks[at] != Tick::ZERO).then(|| (self.ticks[at], &self.values[at]))
     }
 
     /// The value that held at `tick`, if it is still known.
-    pub fn at(&self, slot: u32, tick: Tick) -> Option<&C> {
+    pub fn at(&self, slot: u32, tick: Tick) -> Option<&R> {
         let first = slot as usize * self.depth;
         let mut index = usize::from(self.newest[slot as usize]);
         for _ in 0..self.depth {

@@ -1,11 +1,15 @@
 //! The world of one room.
 
+mod builder;
+mod records;
+
+pub use builder::WorldBuilder;
+
 use crate::Rewind;
 use crate::changes::LastChanges;
 use crate::column::{AnyColumn, Column};
 use crate::entities::{Entities, Visibility};
 use crate::places::Places;
-use aether_bits::schema::COMPONENTS_MAX;
 use aether_bits::{BitWriter, Component, RecordSchema, StateHasher};
 use aether_space::{Point, SlotSet};
 use aether_wire::{EntityId, PlayerId, Tick};
@@ -37,17 +41,6 @@ pub struct World {
     changes: Vec<LastChanges>,
 }
 
-/// Declares what a world holds.
-pub struct WorldBuilder {
-    entities_max: usize,
-    versions: u8,
-    rewind_ticks: u16,
-    columns: Vec<(TypeId, MakeColumn)>,
-}
-
-/// Makes an empty column that keeps so many versions.
-type MakeColumn = fn(u8) -> Box<dyn AnyColumn>;
-
 /// Why an entity could not be spawned or changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpawnError {
@@ -59,6 +52,8 @@ pub enum SpawnError {
     TooLarge,
     /// The entity does not exist, or no longer.
     NoEntity,
+    /// The record is of another type than the component.
+    OtherRecord,
 }
 
 impl fmt::Display for SpawnError {
@@ -70,76 +65,12 @@ impl fmt::Display for SpawnError {
             }
             SpawnError::TooLarge => "the components together do not fit one packet",
             SpawnError::NoEntity => "the entity does not exist",
+            SpawnError::OtherRecord => "the record is not of this component: make it by the component's own type",
         })
     }
 }
 
 impl std::error::Error for SpawnError {}
-
-impl Default for WorldBuilder {
-    fn default() -> Self {
-        WorldBuilder { entities_max: usize::MAX, versions: VERSIONS_DEFAULT, rewind_ticks: 0, columns: Vec::new() }
-    }
-}
-
-impl WorldBuilder {
-    /// Adds a component type. Registering one twice changes nothing.
-    ///
-    /// # Panics
-    /// With more than [`COMPONENTS_MAX`] components: that is an error in the game's source.
-    #[must_use]
-    pub fn component<C: Component>(mut self) -> Self {
-        if !self.columns.iter().any(|(known, _)| *known == TypeId::of::<C>()) {
-            assert!(self.columns.len() < COMPONENTS_MAX, "a world has at most {COMPONENTS_MAX} component types");
-            self.columns.push((TypeId::of::<C>(), |versions| Box::new(Column::<C>::new(versions))));
-        }
-        self
-    }
-
-    /// The most entities at one time.
-    #[must_use]
-    pub fn entities_max(mut self, entities_max: usize) -> Self {
-        self.entities_max = entities_max;
-        self
-    }
-
-    /// How many versions of each value are kept, at least 2.
-    #[must_use]
-    pub fn versions(mut self, versions: u8) -> Self {
-        self.versions = versions.max(2);
-        self
-    }
-
-    /// How many ticks of places are kept for lag compensation.
-    #[must_use]
-    pub fn rewind_ticks(mut self, ticks: u16) -> Self {
-        self.rewind_ticks = ticks;
-        self
-    }
-
-    /// An empty world before its first tick.
-    #[must_use]
-    pub fn build(self) -> World {
-        let types = self.columns.iter().map(|(id, _)| *id).collect();
-        let columns: Vec<_> = self.columns.iter().map(|(_, column)| column(self.versions)).collect();
-        World {
-            tick: Tick::ZERO,
-            entities: Entities::default(),
-            entities_max: self.entities_max,
-            bits_max: columns.iter().map(|column| column.schema().kind.bits_max()).collect(),
-            columns,
-            types,
-            places: Places::default(),
-            rewind: Rewind::new(self.rewind_ticks),
-            changed: SlotSet::new(),
-            despawned: Vec::new(),
-            placeless: SlotSet::new(),
-            restricted: SlotSet::new(),
-            spawns_refused: 0,
-            changes: Vec::new(),
-        }
-    }
-}
 
 /// What a game does with a world.
 impl World {
@@ -157,11 +88,18 @@ impl World {
 
     /// Makes an entity with its first component; [`World::insert`] adds others.
     pub fn spawn<C: Component>(&mut self, component: C) -> Result<EntityId, SpawnError> {
+        let id = self.spawn_with(self.component_index::<C>())?;
+        self.put(id.slot, component);
+        Ok(id)
+    }
+
+    /// Makes an entity whose first component has yet to be put in its place.
+    fn spawn_with(&mut self, index: Option<usize>) -> Result<EntityId, SpawnError> {
         if self.entities.alive.len() >= self.entities_max {
             self.spawns_refused += 1;
             return Err(SpawnError::Full);
         }
-        let shape = self.shape_with::<C>(0)?;
+        let shape = self.shape_with(0, index)?;
         let Some(id) = self.entities.spawn(self.tick) else {
             self.spawns_refused += 1;
             return Err(SpawnError::Full);
@@ -171,7 +109,6 @@ impl World {
         }
         self.changes[id.slot as usize] = LastChanges::default();
         self.reshape(id.slot, shape);
-        self.put(id.slot, component);
         Ok(id)
     }
 
@@ -193,28 +130,35 @@ impl World {
 
     /// Adds a component to an entity, or replaces it.
     pub fn insert<C: Component>(&mut self, id: EntityId, component: C) -> Result<(), SpawnError> {
+        self.reshape_with(id, self.component_index::<C>())?;
+        self.put(id.slot, component);
+        Ok(())
+    }
+
+    /// Adds a component that has yet to be put in its place to an entity's set.
+    fn reshape_with(&mut self, id: EntityId, index: Option<usize>) -> Result<(), SpawnError> {
         if !self.entities.contains(id) {
             return Err(SpawnError::NoEntity);
         }
         let before = self.entities.shapes[id.slot as usize];
-        let shape = self.shape_with::<C>(before)?;
+        let shape = self.shape_with(before, index)?;
         if shape != before {
             self.reshape(id.slot, shape);
         }
-        self.put(id.slot, component);
         Ok(())
     }
 
     /// Takes a component off an entity; false if it had none.
     pub fn remove<C: Component>(&mut self, id: EntityId) -> bool {
-        let Some(index) = self.component_index::<C>() else {
-            return false;
-        };
+        self.component_index::<C>().is_some_and(|index| self.remove_at(id, index))
+    }
+
+    fn remove_at(&mut self, id: EntityId, index: usize) -> bool {
         if !self.entities.contains(id) || self.entities.shapes[id.slot as usize] & 1 << index == 0 {
             return false;
         }
         self.columns[index].remove(id.slot);
-        if C::PLACED {
+        if self.columns[index].is_placed() {
             // Another component may say where it is, too.
             match self.columns.iter().find_map(|column| column.place(id.slot)) {
                 Some(place) => self.places.set(id.slot, place),
@@ -508,8 +452,8 @@ impl World {
     }
 
     /// An entity's mask with one more component, if that fits a packet.
-    fn shape_with<C: Component>(&self, before: u32) -> Result<u32, SpawnError> {
-        let shape = before | 1 << self.component_index::<C>().ok_or(SpawnError::UnknownComponent)?;
+    fn shape_with(&self, before: u32, index: Option<usize>) -> Result<u32, SpawnError> {
+        let shape = before | 1 << index.ok_or(SpawnError::UnknownComponent)?;
         let bits: u32 = bits_of(shape).map(|index| self.bits_max[index]).sum();
         if bits > ENTITY_BITS_MAX { Err(SpawnError::TooLarge) } else { Ok(shape) }
     }

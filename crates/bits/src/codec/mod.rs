@@ -9,9 +9,9 @@ mod text;
 mod whole;
 
 pub use angle::Angle;
-pub use direction::{Rotation, UnitVector};
+pub use direction::{COMPONENT_BITS_MAX, Rotation, UnitVector};
 pub use list::List;
-pub use number::{Number, Numbers, VectorBasis};
+pub use number::{Number, Numbers, VECTOR_LEN_MAX, VectorBasis};
 pub use own::Own;
 pub use text::Text;
 pub use whole::{Whole, WholeNumber};

@@ -1,29 +1,41 @@
 //! Stage two: what is on the agenda takes effect.
 
+use crate::connection::RoomEnd;
 use crate::context::Context;
 use crate::declaration::Message;
 use crate::durable::{EntryNumber, Pending};
 use crate::game::{Game, Joiner, PlaygroundCommand, Refusal};
-use crate::observer::{Audit, Observer, Stage};
+use crate::observer::{Audit, Observer};
 use crate::recording::Happening;
-use crate::room::{Room, State};
+use crate::room::State;
 use crate::seat::{Seat, closing};
-use aether_bits::{BitReader, Replicate};
+use aether_replication::Link;
 use aether_wire::limits::STRESS_ENTITIES_MAX;
 use aether_wire::{
     Ack, Cleared, CloseReason, CommandError, CommandSeq, ErrorCode, InputBytes, InputSeq, PlayerId, ServerMessage,
 };
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 
-impl<G: Game> Room<G> {
+/// Parts of the room that the stage reads and writes.
+pub(crate) struct ApplyStage<'a, G> {
+    /// Written: the game, which is told what happens.
+    pub game: &'a mut G,
+    /// Written: all that the game can reach.
+    pub state: &'a mut State,
+    /// Taken: the connections of those who join.
+    pub arrivals: &'a mut VecDeque<(PlayerId, Link, RoomEnd)>,
+    /// Taken: who waits for the answer to a signal.
+    pub replies: &'a mut VecDeque<SyncSender<Vec<u8>>>,
+}
+
+impl<G: Game> ApplyStage<'_, G> {
     /// Works the agenda off.
-    pub(crate) fn apply(&mut self, observer: &mut impl Observer) {
-        observer.stage(self.now(), Stage::Apply);
-        let agenda = std::mem::take(&mut self.agenda);
-        for happening in &agenda {
+    pub fn run(mut self, agenda: &[Happening], observer: &mut impl Observer) {
+        for happening in agenda {
             self.happen(happening, observer);
         }
-        self.agenda = agenda;
     }
 
     fn happen(&mut self, happening: &Happening, observer: &mut impl Observer) {
@@ -121,11 +133,8 @@ impl<G: Game> Room<G> {
     }
 
     fn input(&mut self, player: PlayerId, bytes: &InputBytes) {
-        match G::Input::read_full(&mut BitReader::new(bytes.as_slice())) {
-            Ok(input) => {
-                self.state.desk.counts.inputs += 1;
-                self.game.input(&mut self.state.context(), player, &input);
-            }
+        match self.game.packed_input(&mut self.state.context(), player, bytes.as_slice()) {
+            Ok(()) => self.state.desk.counts.inputs += 1,
             Err(_) => self.state.desk.counts.decode_errors += 1,
         }
     }
@@ -135,7 +144,7 @@ impl<G: Game> Room<G> {
             return;
         }
         self.begin_command(player, seq);
-        let State { world, random, seats, desk, events, settings, .. } = &mut self.state;
+        let State { world, random, seats, desk, events, settings, .. } = &mut *self.state;
         let message = Message { code, payload, events };
         let result = self.game.message(&mut Context { world, random, seats, desk, events, settings }, player, &message);
         self.end_command(player, seq, result);
@@ -175,7 +184,7 @@ impl<G: Game> Room<G> {
         for entity in all {
             self.state.world.despawn(entity);
         }
-        let tick = self.now();
+        let tick = self.state.world.tick();
         self.state.context().deliver_to_all(Arc::new(ServerMessage::Cleared(Cleared { tick })));
         let players: Vec<_> = self.state.seats.iter().map(|seat| seat.id).collect();
         for player in players {

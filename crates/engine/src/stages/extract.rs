@@ -2,9 +2,7 @@
 
 use crate::context::Sight;
 use crate::game::Game;
-use crate::observer::{Observer, Stage};
-use crate::room::{Room, State};
-use crate::seat::Seat;
+use crate::seat::{Seat, Seats};
 use crate::settings::RoomSettings;
 use aether_space::{Grid, Index, Interest, InterestSettings, SlotSet, Viewer};
 use aether_world::{Visibility, World};
@@ -54,24 +52,31 @@ impl Extraction {
     }
 }
 
-impl<G: Game> Room<G> {
-    /// Notes what changed; before a snapshot, updates what every player sees.
-    pub(crate) fn extract(&mut self, observer: &mut impl Observer) {
-        observer.stage(self.now(), Stage::Extract);
-        let Room { extraction, state, game, .. } = self;
-        extraction.note(&state.world);
-        if !state.world.tick().0.is_multiple_of(state.settings.ticks_per_snapshot()) {
+/// Parts of the room that the stage reads.
+pub(crate) struct ExtractStage<'a, G> {
+    /// Asked who may see what.
+    pub game: &'a G,
+    /// The state after this tick.
+    pub world: &'a World,
+    /// The rate of snapshots.
+    pub settings: &'a RoomSettings,
+}
+
+impl<G: Game> ExtractStage<'_, G> {
+    /// Notes what changed in `extraction`; before a snapshot, updates what every player sees.
+    pub fn run(self, extraction: &mut Extraction, seats: &mut Seats) {
+        extraction.note(self.world);
+        if !self.world.tick().0.is_multiple_of(self.settings.ticks_per_snapshot()) {
             return;
         }
         extraction.ended.sort_unstable();
         extraction.ended.dedup();
         if let Some((grid, _)) = &mut extraction.sight {
-            grid.rebuild(state.world.points());
+            grid.rebuild(self.world.points());
         }
-        let State { world, seats, .. } = state;
         for seat in seats.iter_mut() {
             if seat.connection.as_ref().is_some_and(|connection| !connection.is_closed()) {
-                look(seat, world, game, extraction);
+                look(seat, self.world, self.game, extraction);
             }
         }
         extraction.ended.clear();

@@ -1,4 +1,4 @@
-//! The five stages of a tick, one file each.
+//! The five stages of a tick, one file each. A stage is given the parts of the room that it reads and writes, and no more.
 
 mod apply;
 mod extract;
@@ -6,5 +6,8 @@ mod receive;
 mod send;
 mod simulate;
 
-pub(crate) use extract::Extraction;
-pub(crate) use send::Sending;
+pub(crate) use apply::ApplyStage;
+pub(crate) use extract::{ExtractStage, Extraction};
+pub(crate) use receive::ReceiveStage;
+pub(crate) use send::{SendStage, Sending};
+pub(crate) use simulate::simulate;

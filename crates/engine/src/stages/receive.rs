@@ -1,35 +1,61 @@
 //! Stage one: what came in since the last tick becomes the agenda.
 
 use crate::connection::RoomEnd;
-use crate::game::{Game, PlaygroundCommand, Refusal};
-use crate::handle::{Letter, MAILBOX_MAX};
-use crate::observer::{Counts, Observer, Stage};
+use crate::game::{PlaygroundCommand, Refusal};
+use crate::handle::{Letter, MAILBOX_MAX, Mailbox};
+use crate::observer::Counts;
 use crate::recording::Happening;
 use crate::request::Answer;
-use crate::room::Room;
-use crate::seat::{InputQueue, PendingInput, Queued, Seat, closing};
+use crate::room::Desk;
+use crate::seat::{InputQueue, PendingInput, Queued, Seat, Seats, closing};
+use crate::settings::RoomSettings;
 use aether_replication::{Link, View};
 use aether_wire::{
     ClientMessage, CloseReason, CommandSeq, ErrorCode, GameBody, InputPayload, Inputs, PlayerId, Possession,
-    ServerMessage, StateAck,
+    ServerMessage, StateAck, Tick,
 };
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 
-impl<G: Game> Room<G> {
+/// Parts of the room that the stage reads and writes.
+pub(crate) struct ReceiveStage<'a> {
+    /// Read: joins, resumes, answers and signals from outside.
+    pub mailbox: &'a Mailbox,
+    /// Read: the rates of inputs, and how long a place is kept.
+    pub settings: &'a RoomSettings,
+    /// Read: the last tick.
+    pub tick: Tick,
+    /// Read: true if the room can be there again after it ended.
+    pub is_durable: bool,
+    /// Written: every player's queues, views and connection.
+    pub seats: &'a mut Seats,
+    /// Written: what failed at once is taken out, and counts are added.
+    pub desk: &'a mut Desk,
+    /// Written: what takes effect this tick, in order.
+    pub agenda: &'a mut Vec<Happening>,
+    /// Written: the connections of those who are about to join.
+    pub arrivals: &'a mut VecDeque<(PlayerId, Link, RoomEnd)>,
+    /// Written: who waits for the answer to a signal.
+    pub replies: &'a mut VecDeque<SyncSender<Vec<u8>>>,
+    /// Written: the number of the player who came last.
+    pub next_player: &'a mut PlayerId,
+}
+
+impl ReceiveStage<'_> {
     /// Fills the agenda: letters first, in the order in which they came, then every player's messages, in the order of
     /// players and of their sequence.
-    pub(crate) fn receive(&mut self, observer: &mut impl Observer) {
-        observer.stage(self.now().next(), Stage::Receive);
+    pub fn run(mut self) {
         self.agenda.clear();
         self.open_letters();
-        let per_tick = self.state.settings.inputs_per_tick;
-        let burst = self.state.settings.inputs_burst;
-        let resume_ticks = self.state.settings.resume_ticks;
-        let now = self.now();
-        for seat in self.state.seats.iter_mut() {
+        let per_tick = self.settings.inputs_per_tick;
+        let burst = self.settings.inputs_burst;
+        let resume_ticks = self.settings.resume_ticks;
+        let now = self.tick;
+        for seat in self.seats.iter_mut() {
             // Asked before the messages are read: whoever says goodbye and goes at once is still heard.
             let lost = seat.connection.as_ref().and_then(RoomEnd::lost);
-            let mut intake = Intake { seat, agenda: &mut self.agenda, counts: &mut self.state.desk.counts };
+            let mut intake = Intake { seat, agenda: self.agenda, counts: &mut self.desk.counts };
             intake.messages();
             if lost.is_some() {
                 seat.connection = None;
@@ -43,7 +69,7 @@ impl<G: Game> Room<G> {
             while let Some(PendingInput { seq, view, bytes }) = seat.inputs.pop() {
                 self.agenda.push(Happening::Input { player: seat.id, seq, view, bytes });
             }
-            self.state.desk.counts.inputs_dropped += u64::from(seat.inputs.trim(burst));
+            self.desk.counts.inputs_dropped += u64::from(seat.inputs.trim(burst));
             if seat.inputs.is_flooding() {
                 seat.leaving.get_or_insert(CloseReason::Flooded);
             }
@@ -54,11 +80,11 @@ impl<G: Game> Room<G> {
     }
 
     fn open_letters(&mut self) {
-        for id in self.state.desk.requests_refused.drain(..) {
+        for id in self.desk.requests_refused.drain(..) {
             let text = "too many requests of this room wait for an answer";
             self.agenda.push(Happening::Answer { id, answer: Answer::Failed(text.to_owned()) });
         }
-        for number in self.state.desk.entries.due.drain(..) {
+        for number in self.desk.entries.due.drain(..) {
             self.agenda.push(Happening::Committed { number, refused: None });
         }
         // The mailbox is bounded, but others may fill it while this room empties it.
@@ -69,12 +95,12 @@ impl<G: Game> Room<G> {
                 Letter::Join(_, _, end) if end.lost().is_some() => {}
                 Letter::Join(joiner, link, end) => {
                     self.next_player.0 += 1;
-                    self.arrivals.push_back((self.next_player, link, end));
-                    self.agenda.push(Happening::Join { player: self.next_player, joiner });
+                    self.arrivals.push_back((*self.next_player, link, end));
+                    self.agenda.push(Happening::Join { player: *self.next_player, joiner });
                 }
                 Letter::Resume(player, link, end) => self.resume(player, link, end),
                 Letter::Answer(id, answer) => {
-                    self.state.desk.requests_waiting = self.state.desk.requests_waiting.saturating_sub(1);
+                    self.desk.requests_waiting = self.desk.requests_waiting.saturating_sub(1);
                     self.agenda.push(Happening::Answer { id, answer });
                 }
                 Letter::Committed(number, outcome) => {
@@ -85,17 +111,17 @@ impl<G: Game> Room<G> {
                     self.agenda.push(Happening::Signal { data });
                 }
                 Letter::End => {
-                    self.state.desk.ending = true;
-                    self.state.desk.parks = self.keeping.is_some();
+                    self.desk.ending = true;
+                    self.desk.parks = self.is_durable;
                 }
-                Letter::Lost => self.state.desk.lost = true,
+                Letter::Lost => self.desk.lost = true,
             }
         }
     }
 
     /// A new connection for a player who is still in.
     fn resume(&mut self, player: PlayerId, link: Link, end: RoomEnd) {
-        let Some(seat) = self.state.seats.get_mut(player).filter(|seat| seat.leaving.is_none()) else {
+        let Some(seat) = self.seats.get_mut(player).filter(|seat| seat.leaving.is_none()) else {
             end.refuse(Refusal::new(ErrorCode::ResumeRefused, "the player is no longer in the room"));
             return;
         };
@@ -111,8 +137,7 @@ impl<G: Game> Room<G> {
         seat.view.focus = focus;
         self.agenda.push(Happening::Resume { player });
         if let Some(entity) = seat.possession {
-            let tick = self.state.world.tick();
-            let possession = ServerMessage::Possession(Possession { tick, entity });
+            let possession = ServerMessage::Possession(Possession { tick: self.tick, entity });
             seat.send(&Arc::new(possession));
         }
     }

@@ -1,10 +1,11 @@
 //! Stage five: packets.
 
-use crate::game::Game;
-use crate::observer::{Observer, Stage};
-use crate::room::Room;
-use crate::seat::Seat;
-use aether_replication::{Deltas, Frame, Gathered, Ledger};
+use crate::observer::Counts;
+use crate::seat::{Seat, Seats};
+use crate::settings::RoomSettings;
+use aether_replication::{Deltas, Frame, Gathered, Ledger, SendSettings};
+use aether_space::SlotSet;
+use aether_world::World;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
@@ -68,42 +69,50 @@ fn assemble(seat: &mut Seat, frame: &Frame<'_>, deltas: &Deltas, gathered: &mut 
     }
 }
 
-impl<G: Game> Room<G> {
-    /// Builds a snapshot for every client whose link is free. A slow one gets the newest state later, and never a queue.
-    pub(crate) fn send(&mut self, observer: &mut impl Observer) {
-        observer.stage(self.now(), Stage::Send);
-        let Room { state, extraction, sending, overload, pool, .. } = self;
-        if !state.world.tick().0.is_multiple_of(state.settings.ticks_per_snapshot()) {
+/// Parts of the room that the stage reads.
+pub(crate) struct SendStage<'a> {
+    /// The state after this tick.
+    pub world: &'a World,
+    /// The rate of snapshots, and the number of clients from which threads share the work.
+    pub settings: &'a RoomSettings,
+    /// The budget of a client, and the rings.
+    pub send: &'a SendSettings,
+    /// The factor by which the outer rings are stretched.
+    pub ring_stretch: u32,
+    /// Threads that share the encoding.
+    pub pool: Option<&'a ThreadPool>,
+}
+
+impl SendStage<'_> {
+    /// Builds a snapshot for every client whose link is free, and clears what had changed. A slow client gets the newest
+    /// state later, and never a queue.
+    pub fn run(self, sending: &mut Sending, changed: &mut SlotSet, seats: &mut Seats, counts: &mut Counts) {
+        if !self.world.tick().0.is_multiple_of(self.settings.ticks_per_snapshot()) {
             return;
         }
-        sending.deltas.begin(&state.world, state.settings.seconds_per_tick());
+        sending.deltas.begin(self.world, self.settings.seconds_per_tick());
         sending.ledger.component_bits.fill(0);
         sending.updates = 0;
         let mut served = 0;
-        for seat in state.seats.iter_mut() {
+        for seat in seats.iter_mut() {
             let open = seat.connection.as_ref().filter(|connection| !connection.is_closed());
             seat.served = open.is_some_and(|connection| connection.wants_state());
             if !seat.served && open.is_some() {
-                seat.view.defer(&extraction.changed);
-                state.desk.counts.snapshots_skipped += 1;
+                seat.view.defer(changed);
+                counts.snapshots_skipped += 1;
             }
             served += usize::from(seat.served);
         }
-        let frame = Frame {
-            world: &state.world,
-            changed: &extraction.changed,
-            settings: &state.send,
-            ring_stretch: overload.ring_stretch(),
-        };
-        match pool {
-            Some(pool) if served >= state.settings.parallel_clients_min => {
-                sending.serve_in_parallel(&frame, state.seats.as_mut_slice(), pool);
+        let frame = Frame { world: self.world, changed, settings: self.send, ring_stretch: self.ring_stretch };
+        match self.pool {
+            Some(pool) if served >= self.settings.parallel_clients_min => {
+                sending.serve_in_parallel(&frame, seats.as_mut_slice(), pool);
             }
-            _ => sending.serve(&frame, state.seats.as_mut_slice()),
+            _ => sending.serve(&frame, seats.as_mut_slice()),
         }
-        state.desk.counts.snapshots += served as u64;
-        state.desk.counts.deltas_encoded += sending.deltas.len() as u64;
-        state.desk.counts.updates += sending.updates;
-        extraction.changed.clear();
+        counts.snapshots += served as u64;
+        counts.deltas_encoded += sending.deltas.len() as u64;
+        counts.updates += sending.updates;
+        changed.clear();
     }
 }

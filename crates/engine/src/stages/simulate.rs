@@ -1,15 +1,11 @@
 //! Stage three: the game steps, and its world settles on the wire's grid.
 
 use crate::game::Game;
-use crate::observer::{Observer, Stage};
-use crate::room::Room;
+use crate::room::State;
 
-impl<G: Game> Room<G> {
-    /// One step of the game.
-    pub(crate) fn simulate(&mut self, observer: &mut impl Observer) {
-        observer.stage(self.now(), Stage::Simulate);
-        self.game.tick(&mut self.state.context());
-        self.state.world.settle();
-        self.state.desk.counts.spawns_refused += self.state.world.take_spawns_refused();
-    }
+/// Writes the game, and all that it can reach.
+pub(crate) fn simulate<G: Game>(game: &mut G, state: &mut State) {
+    game.tick(&mut state.context());
+    state.world.settle();
+    state.desk.counts.spawns_refused += state.world.take_spawns_refused();
 }

@@ -1,42 +1,12 @@
 //! What the replication benches share: a moving world, clients with and without delay, and the report.
 
-use aether_bits::Replicate;
 use aether_replication::{Deltas, Frame, Gathered, Link, PacketSink, SendSettings, View};
 use aether_space::{Changes, SlotSet};
+pub use aether_testkit::moving::{Body, Random, SECONDS_PER_TICK};
 use aether_wire::{EntityId, InputSeq, PacketSeq, StateAck};
 use aether_world::World;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
-
-pub const SECONDS_PER_TICK: f32 = 0.05;
-
-#[derive(Clone, Debug, Replicate)]
-#[replicate(channel = "movement", place = position)]
-pub struct Body {
-    #[replicate(range = -1000.0..=1000.0, step = 0.01, moves_by = velocity)]
-    pub position: [f32; 2],
-    #[replicate(range = -50.0..=50.0, step = 0.01)]
-    pub velocity: [f32; 2],
-    #[replicate(angle = 8)]
-    pub heading: f32,
-}
-
-/// A small generator, so that every run has the same world.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    pub fn within(&mut self, min: f32, max: f32) -> f32 {
-        min + (max - min) * (self.next() >> 40) as f32 / (1u64 << 24) as f32
-    }
-}
 
 pub fn spawn(world: &mut World, count: usize, random: &mut Random) -> Vec<EntityId> {
     (0..count)

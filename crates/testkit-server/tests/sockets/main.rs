@@ -12,4 +12,5 @@ mod relay;
 mod requests;
 mod resume;
 mod rooms;
+mod runtime_game;
 mod tokens;

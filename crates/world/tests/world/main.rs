@@ -4,6 +4,7 @@
 
 mod change_detection;
 mod components;
+mod described;
 mod hashing;
 mod model;
 mod ownership;

@@ -7,46 +7,46 @@ use aether_bits::{
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Replicate)]
-enum Hull {
+pub enum Hull {
     Scout,
     Freighter,
     Carrier,
 }
 
 #[derive(Clone, Debug, PartialEq, Replicate)]
-struct Gun {
+pub struct Gun {
     #[replicate(angle = 6)]
-    aim: f32,
+    pub aim: f32,
     #[replicate(range = 0..=200, default = 50)]
-    shells: i32,
+    pub shells: i32,
 }
 
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "movement", place = position)]
-struct Ship {
+pub struct Ship {
     #[replicate(range = -1000.0..=1000.0, step = 0.01, moves_by = velocity)]
-    position: [f32; 2],
+    pub position: [f32; 2],
     #[replicate(range = -50.0..=50.0, step = 0.01)]
-    velocity: [f32; 2],
+    pub velocity: [f32; 2],
     #[replicate(range = 0.0..=100.0, step = 0.5, default = 80.0)]
-    fuel: f32,
+    pub fuel: f32,
     #[replicate(angle = 8)]
-    heading: f32,
+    pub heading: f32,
     #[replicate(rotation = 9)]
-    turret: [f32; 4],
+    pub turret: [f32; 4],
     #[replicate(unit_vector = 10)]
-    sight: [f32; 3],
-    hull: Hull,
-    shield: bool,
-    crew: u16,
+    pub sight: [f32; 3],
+    pub hull: Hull,
+    pub shield: bool,
+    pub crew: u16,
     #[replicate(text = 12)]
-    name: String,
+    pub name: String,
     #[replicate(list = 3)]
-    guns: Vec<Gun>,
+    pub guns: Vec<Gun>,
     #[replicate(list = 4, range = -5.0..=5.0, step = 0.1)]
-    readings: Vec<f32>,
+    pub readings: Vec<f32>,
     #[replicate(skip)]
-    plan: Vec<u8>,
+    pub plan: Vec<u8>,
 }
 
 fn any_gun() -> impl Strategy<Value = Gun> {
@@ -54,7 +54,7 @@ fn any_gun() -> impl Strategy<Value = Gun> {
 }
 
 prop_compose! {
-    fn any_ship()(
+    pub fn any_ship()(
         position in [-1200.0f32..1200.0, -1200.0f32..1200.0],
         velocity in [-60.0f32..60.0, -60.0f32..60.0],
         fuel in -10.0f32..200.0,
@@ -72,12 +72,12 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn any_ages()(elapsed in 1u32..64, spacing in 0u32..8) -> Ages {
+    pub fn any_ages()(elapsed in 1u32..64, spacing in 0u32..8) -> Ages {
         Ages { elapsed, spacing, seconds_per_tick: 0.05 }
     }
 }
 
-fn snapped(mut ship: Ship) -> Ship {
+pub fn snapped(mut ship: Ship) -> Ship {
     ship.snap();
     ship
 }

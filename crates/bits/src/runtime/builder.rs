@@ -1,0 +1,143 @@
+//! Declarations of records.
+
+use super::field::{check_name, check_names};
+use super::record::{PlaceFields, PrivateField, RecordType};
+use super::{DynamicValue, FieldBuilder, SchemaError, SchemaProblem};
+use crate::schema::{DEPTH_MAX, FIELDS_MAX, RecordSchema};
+use crate::{Field, Kind};
+
+/// The channel of a record that names none, as in the derive.
+const CHANNEL_DEFAULT: &str = "state";
+
+/// The most private fields of a component. They are never sent; a handle numbers them in a byte.
+pub const PRIVATE_FIELDS_MAX: usize = 64;
+
+/// Declares a component, an input, an event, or a record inside of one: a struct with the derive.
+#[derive(Clone, Debug)]
+pub struct RecordBuilder {
+    name: String,
+    channel: String,
+    place: Vec<String>,
+    pub(super) fields: Vec<(String, FieldBuilder)>,
+    pub(super) private: Vec<(String, DynamicValue)>,
+}
+
+impl RecordBuilder {
+    /// A record without fields.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        RecordBuilder {
+            name: name.into(),
+            channel: CHANNEL_DEFAULT.to_owned(),
+            place: Vec::new(),
+            fields: Vec::new(),
+            private: Vec::new(),
+        }
+    }
+
+    /// The feature channel under which JSON clients find it; `state` if not said.
+    #[must_use]
+    pub fn channel(mut self, channel: impl Into<String>) -> Self {
+        self.channel = channel.into();
+        self
+    }
+
+    /// The vector that says where the entity is.
+    #[must_use]
+    pub fn place(mut self, field: impl Into<String>) -> Self {
+        self.place = vec![field.into()];
+        self
+    }
+
+    /// The two numbers that say where the entity is.
+    #[must_use]
+    pub fn place_at(mut self, x: impl Into<String>, y: impl Into<String>) -> Self {
+        self.place = vec![x.into(), y.into()];
+        self
+    }
+
+    /// Adds a replicated field. The order matters: it is that of the bits.
+    #[must_use]
+    pub fn field(mut self, name: impl Into<String>, field: FieldBuilder) -> Self {
+        self.fields.push((name.into(), field));
+        self
+    }
+
+    /// Adds a field that is not replicated and holds values of the same type as its initial one: `skip` in the derive.
+    #[must_use]
+    pub fn private(mut self, name: impl Into<String>, initial: impl Into<DynamicValue>) -> Self {
+        self.private.push((name.into(), initial.into()));
+        self
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Checks the whole declaration.
+    pub(super) fn build(self, number: u16) -> Result<RecordType, SchemaError> {
+        let at = self.name.clone();
+        check_name(&at, &self.name)?;
+        if self.channel.len() > crate::schema::NAME_BYTES_MAX {
+            check_name(&format!("{at}, channel {}", self.channel), &self.channel)?;
+        }
+        let refused = |problem| SchemaError { at: at.clone(), problem };
+        if self.private.len() > PRIVATE_FIELDS_MAX {
+            return Err(refused(SchemaProblem::TooMany { what: "private fields", max: PRIVATE_FIELDS_MAX }));
+        }
+        let replicated = self.fields.iter().map(|(name, _)| name.as_str());
+        check_names(&at, replicated.chain(self.private.iter().map(|(name, _)| name.as_str())))?;
+        let fields = build_fields(&at, &self.fields, DEPTH_MAX - 1)?;
+        let place = place_fields(&self.place, &fields).map_err(refused)?;
+        let schema = RecordSchema { name: self.name, channel: self.channel, kind: Kind::Record { fields } };
+        let private = self.private.into_iter().map(|(name, initial)| PrivateField { name, initial }).collect();
+        Ok(RecordType::new(number, schema, place, private))
+    }
+}
+
+/// Builds the fields of a record, and resolves the names by which they move.
+pub(super) fn build_fields(at: &str, fields: &[(String, FieldBuilder)], depth: u32) -> Result<Vec<Field>, SchemaError> {
+    if fields.len() > FIELDS_MAX {
+        let problem = SchemaProblem::TooMany { what: "fields", max: FIELDS_MAX };
+        return Err(SchemaError { at: at.to_owned(), problem });
+    }
+    check_names(at, fields.iter().map(|(name, _)| name.as_str()))?;
+    let mut built = Vec::with_capacity(fields.len());
+    for (name, field) in fields {
+        let (kind, initial) = field.build(&format!("{at}.{name}"), depth)?;
+        built.push(Field { name: name.clone(), kind, initial, moves_by: None });
+    }
+    for (index, (name, field)) in fields.iter().enumerate() {
+        let Some(by) = &field.moves_by else { continue };
+        let velocity = fields.iter().position(|(known, _)| known == by);
+        let fits = |velocity: &usize| {
+            fields[*velocity].1.moves_by.is_none()
+                && numbers_of(&built[index].kind).is_some()
+                && numbers_of(&built[index].kind) == numbers_of(&built[*velocity].kind)
+        };
+        let Some(velocity) = velocity.filter(fits) else {
+            let problem = SchemaProblem::MovesBy { by: by.clone() };
+            return Err(SchemaError { at: format!("{at}.{name}"), problem });
+        };
+        built[index].moves_by = Some(velocity as u8);
+    }
+    Ok(built)
+}
+
+/// The number of components of a vector, if it is one.
+fn numbers_of(kind: &Kind) -> Option<u8> {
+    if let Kind::Number { len, .. } = kind { Some(*len) } else { None }
+}
+
+fn place_fields(names: &[String], fields: &[Field]) -> Result<PlaceFields, SchemaProblem> {
+    let find = |name: &String, is_fit: fn(u8) -> bool| {
+        let index = fields.iter().position(|field| field.name == *name);
+        let index = index.filter(|&index| numbers_of(&fields[index].kind).is_some_and(is_fit));
+        index.ok_or_else(|| SchemaProblem::Place { field: name.clone() })
+    };
+    match names {
+        [both] => find(both, |len| len >= 2).map(PlaceFields::Vector),
+        [x, y] => Ok(PlaceFields::Pair(find(x, |len| len == 1)?, find(y, |len| len == 1)?)),
+        _ => Ok(PlaceFields::None),
+    }
+}

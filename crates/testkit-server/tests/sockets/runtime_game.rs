@@ -1,0 +1,465 @@
+//! A game that has no types: its schema is made at run time, and three kinds of clients play it over real sockets. One
+//! has derived types of the same declaration, one speaks JSON, and one is the core that browsers run.
+
+use aether_bits::{BitWriter, Replicate};
+use aether_client::{Client, ClientEvent, Declaration, Game, Interpolate, Login, Predict, Settings};
+use aether_client_native::{Connection, Connector, Shell, ShellSettings, Wish};
+use aether_client_web::{Core, Rules};
+use aether_engine::RoomSettings;
+use aether_replication::{Link, Mirror};
+use aether_server::Server;
+use aether_server::config::{Config, Secret};
+use aether_testkit::games::depot::{Board, CHAT, Cart, Chat, Crane, Drive, Lift, Mode, RuntimeDepot, Scored};
+use aether_testkit_server::seat::{guest, hello, of_type};
+use aether_testkit_server::{DEADLINE, JSON, PROTOBUF, Path, Player, Transport};
+use aether_wire::{EntityId, Event, GameBody, ServerMessage, Snapshot};
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
+
+const CART: usize = 0;
+const CRANE: usize = 1;
+const BOARD: usize = 2;
+const MODES: [&str; 3] = ["Idle", "Lifting", "Broken"];
+
+/// Everything in view: the rows of each entity's components, in the order in which the core lays them out.
+type Sight = BTreeMap<EntityId, [Option<Vec<f64>>; 3]>;
+
+/// Sights by tick.
+type History = BTreeMap<u32, Sight>;
+
+/// The game as a client with types knows it. It predicts nothing.
+#[derive(Default)]
+struct Depot {
+    seen: History,
+}
+
+/// A cart as it is drawn.
+#[derive(Clone)]
+struct Drawn(Cart);
+
+impl Interpolate for Drawn {
+    fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
+        Drawn(Cart { position: self.0.position.moved(&from.0.position, &to.0.position, share), ..self.0.clone() })
+    }
+
+    fn distance(&self, other: &Self) -> f32 {
+        self.0.position.distance(&other.0.position)
+    }
+}
+
+impl Predict for Depot {
+    type State = Drawn;
+    type Input = Drive;
+
+    fn step(&self, _state: &mut Drawn, _input: &Drive, _seconds: f32) {}
+
+    fn snap(&self, _state: &mut Drawn) {}
+
+    fn same(&self, _a: &Drawn, _b: &Drawn) -> bool {
+        true
+    }
+}
+
+impl Game for Depot {
+    type Other = Drawn;
+
+    fn declare(&self, declaration: Declaration) -> Declaration {
+        let components = declaration.component::<Cart>().component::<Crane>().component::<Board>();
+        components.input::<Drive>().event::<Chat>().event::<Lift>().event::<Scored>()
+    }
+
+    fn look(&mut self, mirror: &Mirror) {
+        let rows = |id| {
+            let cart = mirror.get::<Cart>(id).map(cart_row);
+            (id, [cart, mirror.get::<Crane>(id).map(crane_row), mirror.get::<Board>(id).map(board_row)])
+        };
+        self.seen.insert(mirror.tick().0, mirror.entities().map(rows).collect());
+    }
+
+    fn pack(&self, input: &Drive, writer: &mut BitWriter) {
+        let mut input = input.clone();
+        input.snap();
+        input.write_full(writer);
+    }
+
+    fn own(&self, _mirror: &Mirror, _entity: EntityId) -> Option<Drawn> {
+        None
+    }
+
+    fn other(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
+        mirror.get::<Cart>(entity).cloned().map(Drawn)
+    }
+}
+
+fn wide(numbers: &[f32]) -> impl Iterator<Item = f64> {
+    numbers.iter().map(|number| f64::from(*number))
+}
+
+fn cart_row(cart: &Cart) -> Vec<f64> {
+    let Cart { position, velocity, heading, load, .. } = cart;
+    wide(position).chain(wide(velocity)).chain(wide(&[*heading, *load])).collect()
+}
+
+fn crane_row(crane: &Crane) -> Vec<f64> {
+    let Crane { x, y, arm, gaze, mode, hook } = crane;
+    let numbers = wide(&[*x, *y]).collect::<Vec<_>>().into_iter().chain(wide(arm)).chain(wide(gaze));
+    let hook = [f64::from(*mode as u8), f64::from(hook.depth), f64::from(u8::from(hook.open))];
+    numbers.chain(hook).collect()
+}
+
+/// Texts and lists come after what always takes the same place.
+fn board_row(board: &Board) -> Vec<f64> {
+    let mut row = vec![f64::from(board.round), f64::from(board.degrees), board.title.encode_utf16().count() as f64];
+    row.extend(board.title.encode_utf16().map(f64::from));
+    row.push(board.scores.len() as f64);
+    row.extend(board.scores.iter().flat_map(|score| [f64::from(score.player), f64::from(score.points)]));
+    row.push(board.readings.len() as f64);
+    row.extend(wide(&board.readings));
+    row
+}
+
+/// The rows of a JSON client's entity, by its fields.
+fn json_rows(fields: &BTreeMap<String, Json>) -> [Option<Vec<f64>>; 3] {
+    let numbers = |name: &str| -> Vec<f64> {
+        let number = |json: &Json| f64::from(json.as_f64().expect("it is a number") as f32);
+        match &fields[name] {
+            Json::Array(list) => list.iter().map(number).collect(),
+            single => vec![number(single)],
+        }
+    };
+    let all = |names: &[&str]| names.iter().flat_map(|name| numbers(name)).collect::<Vec<f64>>();
+    let has = |name: &str| fields.contains_key(name);
+    let cart = has("load").then(|| all(&["position", "velocity", "heading", "load"]));
+    let crane = has("arm").then(|| {
+        let mut row = all(&["x", "y", "arm", "gaze"]);
+        let mode = MODES.iter().position(|name| fields["mode"] == *name).expect("it is a mode");
+        let open = fields["hook"]["open"].as_bool().expect("it is a flag");
+        row.extend([mode as f64, fields["hook"]["depth"].as_f64().unwrap_or(-1.0), f64::from(u8::from(open))]);
+        row
+    });
+    let board = has("title").then(|| {
+        let mut row = all(&["round", "degrees"]);
+        let title: Vec<u16> = fields["title"].as_str().expect("it is a text").encode_utf16().collect();
+        row.push(title.len() as f64);
+        row.extend(title.into_iter().map(f64::from));
+        let scores = fields["scores"].as_array().expect("it is a list");
+        row.push(scores.len() as f64);
+        row.extend(scores.iter().flat_map(|score| [&score["player"], &score["points"]]).filter_map(Json::as_f64));
+        let readings = numbers("readings");
+        row.push(readings.len() as f64);
+        row.extend(readings);
+        row
+    });
+    [cart, crane, board]
+}
+
+/// A client that speaks JSON, and what it sees.
+struct Reader {
+    player: Player,
+    own: EntityId,
+    entities: BTreeMap<EntityId, BTreeMap<String, Json>>,
+    seen: History,
+    heard: Vec<String>,
+    refused: Vec<String>,
+    inputs: u32,
+}
+
+impl Reader {
+    async fn join(server: SocketAddr) -> Reader {
+        let hello = hello(guest(server).await, of_type("depot"));
+        let connector = connector(server).encoding(JSON);
+        let mut player = Player::enter(&connector, Transport::WebSocket, &hello).await.expect("it is let in");
+        let own = player.possession().await;
+        let (entities, seen) = (BTreeMap::new(), History::new());
+        Reader { player, own, entities, seen, heard: Vec::new(), refused: Vec::new(), inputs: 0 }
+    }
+
+    async fn drive(&mut self, push: [f64; 2], horn: bool) {
+        self.inputs += 1;
+        let inputs = json!([{ "seq": self.inputs, "keys": { "push": push, "horn": horn } }]);
+        self.command("movement", "input_batch", json!({ "inputs": inputs })).await;
+    }
+
+    async fn command(&mut self, feature: &str, action: &str, payload: Json) {
+        let command = json!({ "v": 2, "kind": "command", "feature": feature, "action": action, "payload": payload });
+        self.player.send_frame(command.to_string()).await;
+    }
+
+    async fn turn(&mut self) {
+        while let Ok(message) = timeout(Duration::from_millis(1), self.player.next()).await {
+            match message.expect("the connection is open") {
+                ServerMessage::Snapshot(Snapshot::Readable(snapshot)) => {
+                    for id in &snapshot.removed {
+                        self.entities.remove(id);
+                    }
+                    // An update tells every component of its entity, so what it no longer has is gone.
+                    let mut told: BTreeMap<EntityId, BTreeMap<String, Json>> = BTreeMap::new();
+                    for entity in snapshot.features.into_values().flatten() {
+                        told.entry(entity.id).or_default().extend(entity.fields.0);
+                    }
+                    self.entities.extend(told);
+                    let rows = |(id, fields): (&EntityId, &BTreeMap<String, Json>)| (*id, json_rows(fields));
+                    self.seen.insert(snapshot.tick.0, self.entities.iter().map(rows).collect());
+                }
+                ServerMessage::Event(Event { body: GameBody::Named { feature, action, fields }, .. }) => {
+                    self.heard.push(format!("{feature}.{action} {}", json!(fields.0)));
+                }
+                ServerMessage::Error(notice) => self.refused.push(notice.message),
+                ServerMessage::Ack(ack) => self.refused.extend(ack.error.map(|error| error.message)),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// No rules: the core predicts nothing.
+struct NoRules;
+
+impl Rules for NoRules {
+    fn channel(&self) -> &str {
+        ""
+    }
+
+    fn ignored(&self) -> &[String] {
+        &[]
+    }
+
+    fn step(&self, _state: &mut Vec<f64>, _input: &[f64], _seconds: f32) {}
+}
+
+/// The core of browsers, fed with the bytes of a real socket.
+struct Page {
+    core: Core<NoRules>,
+    connection: Connection,
+    began: Instant,
+    seen: History,
+    heard: Vec<String>,
+}
+
+impl Page {
+    async fn join(server: SocketAddr) -> Page {
+        let login = Login { token: Some(guest(server).await), room: Some(of_type("depot")) };
+        let mut core = Core::new(None, login, 7);
+        let connector = connector(server).encoding(PROTOBUF);
+        let connection = connector.open(Transport::WebSocket).await.expect("the server opens the connection");
+        core.client.connected(Link::Ordered, Duration::ZERO);
+        Page { core, connection, began: Instant::now(), seen: History::new(), heard: Vec::new() }
+    }
+
+    async fn turn(&mut self) {
+        let now = self.began.elapsed();
+        let Page { core, connection, .. } = self;
+        core.client.advance_frames(now, |frame, is_reliable| {
+            let path = if is_reliable { Path::Reliable } else { Path::Unreliable };
+            connection.queue_frame(path, frame).expect("the connection is open");
+        });
+        connection.flush().await.expect("the connection is open");
+        while let Ok(frame) = timeout(Duration::from_millis(1), self.connection.next_frame()).await {
+            self.core.receive(&frame.expect("the connection is open"), self.began.elapsed());
+            if let Some(mirror) = self.core.client.mirror() {
+                let view = self.core.client.game().view().borrow();
+                let row = |id, component: usize| view.rows(id)?.get(component)?.as_ref().map(|row| row.to_vec());
+                let rows = |id| (id, [CART, CRANE, BOARD].map(|component| row(id, component)));
+                self.seen.insert(mirror.tick().0, mirror.entities().map(rows).collect());
+            }
+        }
+        while let Some(event) = self.core.next_event() {
+            if let ClientEvent::Game(Event { body: GameBody::Packed { code, payload }, .. }) = event {
+                let row = self.core.client.game().events()[usize::from(code)].unpack(&payload).expect("it is a row");
+                self.heard.push(format!("{code} {row:?}"));
+            }
+        }
+    }
+}
+
+/// A server, and one client of each kind in one room.
+struct Table {
+    typed: Shell<Depot>,
+    heard: Vec<ClientEvent>,
+    reader: Reader,
+    page: Page,
+}
+
+impl Table {
+    async fn join(server: SocketAddr) -> Table {
+        let login = Login { token: Some(guest(server).await), room: Some(of_type("depot")) };
+        let client = Client::new(Depot::default(), Settings::default(), login);
+        let settings = ShellSettings { wish: Wish::Only(Transport::WebSocket), ..ShellSettings::default() };
+        let mut typed = Shell::new(client, connector(server), settings).expect("there is a thread");
+        let end = Instant::now() + DEADLINE;
+        while typed.client().own_entity().is_none() {
+            assert!(Instant::now() < end, "waited in vain for a cart: {:?}", typed.client().phase());
+            typed.frame();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let reader = Reader::join(server).await;
+        let mut table = Table { typed, heard: Vec::new(), reader, page: Page::join(server).await };
+        table.until("the page's cart", |table| table.page.core.client.own_entity().is_some()).await;
+        table
+    }
+
+    async fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Table) -> bool) {
+        let end = Instant::now() + DEADLINE;
+        loop {
+            self.typed.frame();
+            self.heard.extend(self.typed.client_mut().events());
+            self.reader.turn().await;
+            self.page.turn().await;
+            if holds(self) {
+                return;
+            }
+            assert!(Instant::now() < end, "waited in vain for {what}");
+        }
+    }
+
+    /// The newest row of an entity's component, as each of the three sees it.
+    fn rows(&self, id: EntityId, component: usize) -> [Option<&Vec<f64>>; 3] {
+        self.histories().map(|seen| seen.last_key_value()?.1.get(&id)?[component].as_ref())
+    }
+
+    fn histories(&self) -> [&History; 3] {
+        [&self.typed.client().game().seen, &self.reader.seen, &self.page.seen]
+    }
+
+    /// The ticks that all three have seen, and where they differ.
+    fn compare(&self) -> usize {
+        let [typed, reader, page] = self.histories();
+        let mut compared = 0;
+        for (tick, seen) in typed {
+            let (Some(by_reader), Some(by_page)) = (reader.get(tick), page.get(tick)) else { continue };
+            let common = [seen, by_reader, by_page].map(without_hidden);
+            assert_eq!(common[0], common[1], "at tick {tick} the JSON client sees something else");
+            assert_eq!(common[0], common[2], "at tick {tick} the core sees something else");
+            compared += 1;
+        }
+        compared
+    }
+}
+
+/// A sight without the board that only some may see.
+fn without_hidden(sight: &Sight) -> Sight {
+    sight.iter().filter(|(_, rows)| !is_hidden(rows)).map(|(id, rows)| (*id, rows.clone())).collect()
+}
+
+fn is_hidden(rows: &[Option<Vec<f64>>; 3]) -> bool {
+    let title = Board { title: "hidden".to_owned(), ..Board::initial() };
+    rows[CART].is_none() && rows[BOARD].as_ref() == Some(&board_row(&title))
+}
+
+fn connector(server: SocketAddr) -> Connector {
+    Connector::new(&format!("http://{server}").parse().expect("it is an address"))
+}
+
+fn config() -> (Config, PathBuf) {
+    let mut config = Config::default();
+    config.data_dir = std::env::temp_dir().join(format!("aether-depot-{}", uuid::Uuid::new_v4().simple()));
+    config.database.url = Some(Secret::new("memory"));
+    config.http.address = SocketAddr::from(([127, 0, 0, 1], 0));
+    config.http.admin_address = SocketAddr::from(([127, 0, 0, 1], 0));
+    let folder = config.data_dir.clone();
+    (config, folder)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_game_without_types_is_played_by_every_kind_of_client() {
+    let (config, folder) = config();
+    let settings =
+        RoomSettings { tick_hz: 20, snapshot_hz: 20, interest: None, rings: Vec::new(), ..RoomSettings::default() };
+    let server = Server::new("depot", "1.0.0").game("depot", settings, RuntimeDepot::boxed);
+    let running = server.start(config).await.expect("it starts");
+    let mut table = Table::join(running.http).await;
+    let of_typed = table.typed.client().own_entity().expect("it has a cart");
+    let of_reader = table.reader.own;
+    let of_page = table.page.core.client.own_entity().expect("it has a cart");
+    let carts = [of_typed, of_reader, of_page];
+    table.until("three carts", |table| carts.iter().all(|id| !table.rows(*id, CART).contains(&None))).await;
+    let begun = carts.map(|id| table.rows(id, CART)[0].cloned().expect("it is in view"));
+
+    // Every client drives its cart another way, and everyone sees all of them move.
+    table.typed.client_mut().set_input(Drive { push: [1.0, 0.0], horn: false });
+    table.reader.drive([0.0, 1.0], true).await;
+    assert!(table.page.core.set_input(&[-1.0, 0.0, 0.0]), "the core knows the input by the schema");
+    assert!(!table.page.core.set_input(&[1.0]), "and what is none");
+    table
+        .until("carts that moved", |table| {
+            let moved = |id: EntityId, axis: usize, by: f64, begun: &[f64]| {
+                let rows = table.rows(id, CART);
+                rows.iter().all(|row| row.is_some_and(|row| (row[axis] - begun[axis]) * by.signum() > by.abs()))
+            };
+            moved(of_typed, 0, 3.0, &begun[0])
+                && moved(of_reader, 1, 3.0, &begun[1])
+                && moved(of_page, 0, -3.0, &begun[2])
+        })
+        .await;
+
+    // Every client says something, and everyone hears it.
+    table.typed.client_mut().say(&Lift { mode: Mode::Lifting, by: 2 });
+    table.reader.command("chat", "chat", json!({ "text": "by JSON" })).await;
+    let words: Vec<f64> = "by row".encode_utf16().map(f64::from).collect();
+    let row: Vec<f64> = std::iter::once(words.len() as f64).chain(words).collect();
+    assert!(table.page.core.say(CHAT, &row).is_some());
+    let heard_by_typed = |table: &Table, text: &str| {
+        let client = table.typed.client();
+        let chat =
+            |event: &ClientEvent| if let ClientEvent::Game(event) = event { client.read::<Chat>(event) } else { None };
+        table.heard.iter().filter_map(chat).any(|chat| chat.text == text)
+    };
+    let honk = "2 honks";
+    table
+        .until("every event", |table| {
+            let utf16 = |text: &str| text.encode_utf16().map(f64::from).collect::<Vec<_>>();
+            let texts = ["by JSON", "by row", honk];
+            let by_typed = texts.iter().all(|text| heard_by_typed(table, text));
+            let line = |text: &str| format!("chat.chat {}", json!({ "text": text }));
+            let by_reader = texts.iter().all(|text| table.reader.heard.contains(&line(text)));
+            let row = |text: &str| {
+                let units = utf16(text);
+                format!("{CHAT} {:?}", std::iter::once(units.len() as f64).chain(units).collect::<Vec<_>>())
+            };
+            // The page joined before the horn was sounded, or it would not have heard it.
+            by_typed && by_reader && texts.iter().all(|text| table.page.heard.contains(&row(text)))
+        })
+        .await;
+
+    // The game has reacted to the order and to the driving.
+    table
+        .until("a crane that lifts, and scores", |table| {
+            let [typed, ..] = table.histories();
+            let Some((_, sight)) = typed.last_key_value() else { return false };
+            let lifts = sight.values().any(|rows| rows[CRANE].as_ref().is_some_and(|row| row[9..] == [1.0, 5.0, 1.0]));
+            let scores = sight
+                .values()
+                .any(|rows| rows[CART].is_none() && rows[BOARD].as_ref().is_some_and(|row| row[3] >= 3.0));
+            lifts && scores && table.reader.heard.iter().any(|line| line.starts_with("board.scored "))
+        })
+        .await;
+
+    // What does not fit is refused by the names of the schema.
+    table.reader.command("movement", "input_batch", json!({ "inputs": [{ "seq": 9, "keys": { "pull": 1 } }] })).await;
+    table.reader.command("crane", "lift", json!({ "mode": "Flying" })).await;
+    table
+        .until("two refusals", |table| {
+            let told = |part: &str| table.reader.refused.iter().any(|text| text.contains(part));
+            told("Drive has no field pull; it has push, horn") && told("mode must be one of Idle, Lifting, Broken")
+        })
+        .await;
+
+    let mut ticks = 0;
+    table
+        .until("ticks to compare", |table| {
+            ticks = table.compare();
+            ticks >= 40
+        })
+        .await;
+    let sees_hidden = |seen: &History| seen.values().any(|sight| sight.values().any(is_hidden));
+    assert_eq!(table.histories().map(sees_hidden), [false, true, false], "the second player alone may see it");
+    assert_eq!(table.typed.client().stats().faults, 0);
+    assert_eq!(table.page.core.client.stats().faults, 0);
+    drop(table);
+    running.stop(Duration::ZERO).await;
+    let _ = std::fs::remove_dir_all(folder);
+}

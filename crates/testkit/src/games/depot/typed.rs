@@ -1,0 +1,341 @@
+//! The depot with derived types.
+
+use super::{CHARGE_FULL, EDGE, POINTS_MAX, READINGS_MAX, SCORES_MAX, SPEED, arm_at, gaze_at, moved};
+use aether_bits::{BitReader, BitWriter, ReadError, Replicate, StateHasher};
+use aether_engine::{Answer, Context, Declaration, Game, Joiner, Message, Refusal, Request};
+use aether_wire::{CloseReason, EntityId, ErrorCode, PlayerId, RequestId};
+use aether_world::{Visibility, World};
+
+/// Driven by a player.
+#[derive(Clone, Debug, PartialEq, Replicate)]
+#[replicate(channel = "movement", place = position)]
+pub struct Cart {
+    /// Its place.
+    #[replicate(range = -500.0..=500.0, step = 0.01, moves_by = velocity)]
+    pub position: [f32; 2],
+    /// Units a second.
+    #[replicate(range = -40.0..=40.0, step = 0.01)]
+    pub velocity: [f32; 2],
+    /// Its direction, in radians.
+    #[replicate(angle = 8)]
+    pub heading: f32,
+    /// Its cargo.
+    #[replicate(range = 0.0..=100.0, step = 0.5, default = 10.0)]
+    pub load: f32,
+    /// Gained by driving; the server alone knows.
+    #[replicate(skip)]
+    pub charge: f32,
+}
+
+/// Activity of the crane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Replicate)]
+pub enum Mode {
+    /// Nothing.
+    Idle,
+    /// It lifts.
+    Lifting,
+    /// It cannot.
+    Broken,
+}
+
+/// The end of the crane's rope.
+#[derive(Clone, Debug, PartialEq, Replicate)]
+pub struct Hook {
+    /// Length of the rope.
+    #[replicate(range = 0..=20, default = 3)]
+    pub depth: i32,
+    /// True if it is open.
+    pub open: bool,
+}
+
+/// There is one.
+#[derive(Clone, Debug, PartialEq, Replicate)]
+#[replicate(channel = "crane", place(x, y))]
+pub struct Crane {
+    /// Its place, to the right.
+    #[replicate(range = -500.0..=500.0, step = 0.25)]
+    pub x: f32,
+    /// Its place, upwards.
+    #[replicate(range = -500.0..=500.0, step = 0.25)]
+    pub y: f32,
+    /// The turn of its arm.
+    #[replicate(rotation = 9)]
+    pub arm: [f32; 4],
+    /// The direction of its gaze.
+    #[replicate(unit_vector = 10)]
+    pub gaze: [f32; 3],
+    /// Its activity.
+    pub mode: Mode,
+    /// The end of its rope.
+    pub hook: Hook,
+}
+
+/// A line of the board.
+#[derive(Clone, Debug, PartialEq, Replicate)]
+pub struct Score {
+    /// The player.
+    pub player: u32,
+    /// The points.
+    #[replicate(range = 0..=1000)]
+    pub points: u16,
+}
+
+/// A board that everyone may read.
+#[derive(Clone, Debug, PartialEq, Replicate)]
+#[replicate(channel = "board")]
+pub struct Board {
+    /// The heading.
+    #[replicate(text = 16)]
+    pub title: String,
+    /// The last scores.
+    #[replicate(list = 4)]
+    pub scores: Vec<Score>,
+    /// The last loads.
+    #[replicate(list = 6, range = 0.0..=100.0, step = 0.5)]
+    pub readings: Vec<f32>,
+    /// Counts up.
+    pub round: u16,
+    /// The temperature, which falls below zero.
+    #[replicate(range = -40..=60, default = -5)]
+    pub degrees: i8,
+}
+
+/// Input of a player for a tick.
+#[derive(Clone, Debug, PartialEq, Replicate)]
+pub struct Drive {
+    /// Along both axes.
+    #[replicate(range = -1.0..=1.0, step = 0.01)]
+    pub push: [f32; 2],
+    /// True to sound the horn.
+    pub horn: bool,
+}
+
+/// Words, both ways.
+#[derive(Clone, Debug, PartialEq, Replicate)]
+#[replicate(channel = "chat")]
+pub struct Chat {
+    /// The words.
+    #[replicate(text = 32)]
+    pub text: String,
+}
+
+/// An order to the crane.
+#[derive(Clone, Debug, PartialEq, Replicate)]
+#[replicate(channel = "crane")]
+pub struct Lift {
+    /// The activity to begin.
+    pub mode: Mode,
+    /// The change of the rope's length.
+    #[replicate(range = -5..=5)]
+    pub by: i32,
+}
+
+/// A player scored; only that player is told.
+#[derive(Clone, Debug, PartialEq, Replicate)]
+#[replicate(channel = "board")]
+pub struct Scored {
+    /// The line of the board.
+    pub score: Score,
+}
+
+/// The game.
+#[derive(Default)]
+pub struct Depot {
+    crane: EntityId,
+    board: EntityId,
+    horns: u64,
+    asked: Option<RequestId>,
+}
+
+impl Depot {
+    fn begin(&mut self, room: &mut Context<'_>, board: Board, crane: Crane) -> Option<()> {
+        self.board = room.world.spawn(board).ok()?;
+        self.crane = room.world.spawn(crane).ok()?;
+        let hidden = room.world.spawn(Board { title: "hidden".to_owned(), ..Board::initial() }).ok()?;
+        room.world.set_visibility(hidden, Visibility::Game);
+        Some(())
+    }
+
+    fn chat(&mut self, room: &mut Context<'_>, chat: &Chat) -> Result<(), Refusal> {
+        match chat.text.split_once(' ') {
+            Some(("ask", key)) => {
+                let (owner, collection) = (String::new(), "depot".to_owned());
+                self.asked = Some(room.request(Request::Read { owner, collection, key: key.to_owned() }));
+            }
+            Some(("save", title)) => room.commit(title.as_bytes().to_vec())?,
+            Some(("refuse", why)) => return Err(Refusal::new(ErrorCode::BadValue, why)),
+            _ => room.broadcast(chat),
+        }
+        Ok(())
+    }
+
+    fn lift(&mut self, room: &mut Context<'_>, lift: &Lift) -> Result<(), Refusal> {
+        let Some(crane) = room.world.get_mut::<Crane>(self.crane) else {
+            return Err(Refusal::new(ErrorCode::NotFound, "there is no crane"));
+        };
+        if crane.mode == Mode::Broken && lift.mode != Mode::Idle {
+            return Err(Refusal::new(ErrorCode::Refused, "the crane is broken"));
+        }
+        crane.mode = lift.mode;
+        crane.hook.depth = (crane.hook.depth + lift.by).clamp(0, 20);
+        crane.hook.open = !crane.hook.open;
+        Ok(())
+    }
+
+    fn score(&mut self, room: &mut Context<'_>, player: PlayerId, load: f32) {
+        let Some(board) = room.world.get_mut::<Board>(self.board) else { return };
+        let points = board.scores.iter().find(|score| score.player == player.0).map_or(0, |score| score.points);
+        let points = (i64::from(points) + 7).min(POINTS_MAX) as u16;
+        board.scores.retain(|score| score.player != player.0);
+        board.scores.truncate(SCORES_MAX - 1);
+        let score = Score { player: player.0, points };
+        board.scores.insert(0, score.clone());
+        board.readings.truncate(READINGS_MAX - 1);
+        board.readings.insert(0, load);
+        room.send(player, &Scored { score });
+    }
+}
+
+impl Game for Depot {
+    type Input = Drive;
+
+    fn declare(declaration: Declaration) -> Declaration {
+        let components = declaration.component::<Cart>().component::<Crane>().component::<Board>();
+        components.event::<Chat>().event::<Lift>().event::<Scored>()
+    }
+
+    fn init(&mut self, room: &mut Context<'_>) {
+        let started = self.begin(room, Board::initial(), Crane { x: 20.0, ..Crane::initial() });
+        started.expect("an empty room has a place for it");
+        room.set_label("round 0");
+    }
+
+    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &Joiner) -> Result<(), Refusal> {
+        match joiner.name.as_str() {
+            "stranger" => Err(Refusal::new(ErrorCode::JoinRefused, "the depot is closed to strangers")),
+            _ => Ok(()),
+        }
+    }
+
+    fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
+        let position = [room.random.between(-90.0, 90.0), room.random.between(-90.0, 90.0)];
+        if let Ok(cart) = room.world.spawn(Cart { position, ..Cart::initial() }) {
+            room.possess(player, cart);
+        }
+    }
+
+    fn leave(&mut self, room: &mut Context<'_>, player: PlayerId, _reason: CloseReason) {
+        room.broadcast(&Chat { text: format!("{} left", player.0) });
+    }
+
+    fn input(&mut self, room: &mut Context<'_>, player: PlayerId, drive: &Drive) {
+        let cart = room.possession(player).and_then(|cart| room.world.get_mut::<Cart>(cart));
+        if let Some(cart) = cart {
+            cart.velocity = drive.push.map(|push| push * SPEED);
+        }
+        if drive.horn {
+            self.horns += 1;
+            room.broadcast(&Chat { text: format!("{} honks", player.0) });
+        }
+    }
+
+    fn message(&mut self, room: &mut Context<'_>, _player: PlayerId, message: &Message<'_>) -> Result<(), Refusal> {
+        if let Some(chat) = message.read::<Chat>() {
+            return self.chat(room, &chat.map_err(|_| unreadable("Chat"))?);
+        }
+        if let Some(lift) = message.read::<Lift>() {
+            return self.lift(room, &lift.map_err(|_| unreadable("Lift"))?);
+        }
+        if let Some(scored) = message.read::<Scored>() {
+            scored.map_err(|_| unreadable("Scored"))?;
+            return Err(Refusal::new(ErrorCode::Forbidden, "only the depot gives scores"));
+        }
+        Err(Refusal::new(ErrorCode::UnknownCommand, "this game does not know that message"))
+    }
+
+    fn tick(&mut self, room: &mut Context<'_>) {
+        let (tick, seconds) = (room.tick().0, room.seconds_per_tick());
+        let random = &mut *room.random;
+        room.world.each_mut(|_, cart: &mut Cart| {
+            cart.position = moved(cart.position, cart.velocity, seconds);
+            cart.heading += 0.05;
+            cart.load = (cart.load + random.between(-1.0, 1.0)).clamp(0.0, 100.0);
+            cart.charge += (cart.velocity[0].abs() + cart.velocity[1].abs()) * seconds;
+        });
+        for player in room.players().collect::<Vec<_>>() {
+            let Some(entity) = room.possession(player) else { continue };
+            let Some(cart) = room.world.get_mut::<Cart>(entity).filter(|cart| cart.charge > CHARGE_FULL) else {
+                continue;
+            };
+            cart.charge = 0.0;
+            let load = cart.load;
+            self.score(room, player, load);
+            // A cart that scores wears the board for a while.
+            if room.world.get::<Board>(entity).is_some() {
+                room.world.remove::<Board>(entity);
+            } else {
+                let _ = room.world.insert(entity, Board { round: tick as u16, ..Board::initial() });
+            }
+        }
+        if let Some(crane) = room.world.get_mut::<Crane>(self.crane).filter(|crane| crane.mode == Mode::Lifting) {
+            crane.x = (crane.x + 0.6).min(EDGE);
+            crane.arm = arm_at(tick);
+            crane.gaze = gaze_at(tick);
+        }
+    }
+
+    fn answer(&mut self, room: &mut Context<'_>, id: RequestId, answer: &Answer) {
+        let board = room.world.get_mut::<Board>(self.board);
+        if let (Some(board), Answer::Value(Some(value)), true) = (board, answer, self.asked == Some(id)) {
+            board.degrees = (value.len() as i8).clamp(-40, 60);
+        }
+    }
+
+    fn committed(&mut self, room: &mut Context<'_>, entry: &[u8]) {
+        if let (Some(board), Ok(title)) = (room.world.get_mut::<Board>(self.board), std::str::from_utf8(entry)) {
+            board.title = title[..title.floor_char_boundary(16)].to_owned();
+        }
+    }
+
+    fn signal(&mut self, room: &mut Context<'_>, data: &[u8]) -> Vec<u8> {
+        let Some(board) = room.world.get_mut::<Board>(self.board) else { return Vec::new() };
+        board.round = board.round.wrapping_add(data.len() as u16);
+        let label = format!("round {}", board.round);
+        room.set_label(label.clone());
+        label.into_bytes()
+    }
+
+    fn visible(&self, _world: &World, viewer: PlayerId, _entity: EntityId) -> bool {
+        viewer.0.is_multiple_of(2)
+    }
+
+    fn terminate(&mut self, room: &mut Context<'_>) {
+        room.broadcast(&Chat { text: "closed".to_owned() });
+    }
+
+    fn checkpoint(&self, world: &World) -> Option<Vec<u8>> {
+        let mut writer = BitWriter::new();
+        writer.write(self.horns, 64);
+        world.get::<Board>(self.board)?.write_full(&mut writer);
+        world.get::<Crane>(self.crane)?.write_full(&mut writer);
+        Some(writer.to_bytes())
+    }
+
+    fn restore(&mut self, room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Refusal> {
+        let damaged = |_: ReadError| Refusal::new(ErrorCode::Internal, "the checkpoint is damaged");
+        let mut reader = BitReader::new(checkpoint);
+        self.horns = reader.read(64).map_err(damaged)?;
+        let board = Board::read_full(&mut reader).map_err(damaged)?;
+        let crane = Crane::read_full(&mut reader).map_err(damaged)?;
+        room.set_label(format!("round {}", board.round));
+        self.begin(room, board, crane).ok_or_else(|| Refusal::new(ErrorCode::Internal, "the room is too small"))
+    }
+
+    fn hash(&self, hasher: &mut StateHasher) {
+        hasher.word(self.horns);
+    }
+}
+
+fn unreadable(name: &str) -> Refusal {
+    Refusal::new(ErrorCode::BadMessage, format!("the message `{name}` cannot be read"))
+}

@@ -1,0 +1,149 @@
+//! Packing of a column's rows: by a type, or by a description that was made at run time.
+
+use aether_bits::runtime::{Record, RecordType};
+use aether_bits::{Basis, BitWriter, Component, RecordSchema};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Packs the rows of one component. A column holds one of these and leaves to it all that depends on the component.
+pub trait Packing: Send + Sync + 'static {
+    /// A value of the component.
+    type Row: Clone + Send + Sync + 'static;
+
+    /// The component's descriptor.
+    fn schema(&self) -> RecordSchema;
+
+    /// A fresh row.
+    fn initial(&self) -> Self::Row;
+
+    /// Fills the place of a version that is not there yet, and is never read.
+    fn blank(&self) -> Self::Row {
+        self.initial()
+    }
+
+    /// Moves a row to the nearest one that the wire can say.
+    fn snap(&self, row: &mut Self::Row);
+
+    /// True if two rows are the same on the wire.
+    fn same(&self, row: &Self::Row, other: &Self::Row) -> bool;
+
+    /// True if rows say where their entity is.
+    fn is_placed(&self) -> bool;
+
+    /// The entity's place, if the component says it.
+    fn place(&self, row: &Self::Row) -> Option<[f32; 2]>;
+
+    /// Appends the whole row.
+    fn write_full(&self, row: &Self::Row, writer: &mut BitWriter);
+
+    /// Appends the difference from what the receiver has.
+    fn write_delta(&self, basis: Basis<'_, Self::Row>, row: &Self::Row, writer: &mut BitWriter);
+
+    /// A hash of the row, the same on every platform. `scratch` is overwritten.
+    fn digest(&self, row: &Self::Row, scratch: &mut BitWriter) -> u64;
+}
+
+/// Rows are values of a type with the derive. It takes no memory, and every call is the type's own.
+pub struct Typed<C>(PhantomData<fn() -> C>);
+
+/// Rows are records of a type that was declared at run time.
+pub struct Described(pub(crate) Arc<RecordType>);
+
+impl<C> Typed<C> {
+    pub(crate) fn new() -> Self {
+        Typed(PhantomData)
+    }
+}
+
+impl<C: Component> Packing for Typed<C> {
+    type Row = C;
+
+    fn schema(&self) -> RecordSchema {
+        RecordSchema::of::<C>()
+    }
+
+    #[inline]
+    fn initial(&self) -> C {
+        C::initial()
+    }
+
+    #[inline]
+    fn snap(&self, row: &mut C) {
+        row.snap();
+    }
+
+    #[inline]
+    fn same(&self, row: &C, other: &C) -> bool {
+        row.same(other)
+    }
+
+    #[inline]
+    fn is_placed(&self) -> bool {
+        C::PLACED
+    }
+
+    #[inline]
+    fn place(&self, row: &C) -> Option<[f32; 2]> {
+        row.place()
+    }
+
+    #[inline]
+    fn write_full(&self, row: &C, writer: &mut BitWriter) {
+        row.write_full(writer);
+    }
+
+    #[inline]
+    fn write_delta(&self, basis: Basis<'_, C>, row: &C, writer: &mut BitWriter) {
+        row.write_delta(basis, writer);
+    }
+
+    #[inline]
+    fn digest(&self, row: &C, scratch: &mut BitWriter) -> u64 {
+        row.digest(scratch)
+    }
+}
+
+impl Packing for Described {
+    type Row = Record;
+
+    fn schema(&self) -> RecordSchema {
+        self.0.schema().clone()
+    }
+
+    fn initial(&self) -> Record {
+        self.0.initial()
+    }
+
+    fn blank(&self) -> Record {
+        // Of most entities that rest only one version is ever written, and the others take no memory of their own.
+        Record::default()
+    }
+
+    fn snap(&self, row: &mut Record) {
+        self.0.snap(row);
+    }
+
+    fn same(&self, row: &Record, other: &Record) -> bool {
+        row.same(other)
+    }
+
+    fn is_placed(&self) -> bool {
+        self.0.is_placed()
+    }
+
+    fn place(&self, row: &Record) -> Option<[f32; 2]> {
+        self.0.place(row)
+    }
+
+    fn write_full(&self, row: &Record, writer: &mut BitWriter) {
+        self.0.write_full(row, writer);
+    }
+
+    fn write_delta(&self, basis: Basis<'_, Record>, row: &Record, writer: &mut BitWriter) {
+        self.0.write_delta(basis, row, writer);
+    }
+
+    fn digest(&self, row: &Record, scratch: &mut BitWriter) -> u64 {
+        self.0.digest(row, scratch)
+    }
+}

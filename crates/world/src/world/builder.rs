@@ -1,0 +1,107 @@
+//! Declaration of a world.
+
+use super::{VERSIONS_DEFAULT, World};
+use crate::Rewind;
+use crate::column::{AnyColumn, DescribedColumn, Rows};
+use crate::entities::Entities;
+use crate::packing::{Described, Typed};
+use crate::places::Places;
+use aether_bits::Component;
+use aether_bits::runtime::RecordType;
+use aether_bits::schema::COMPONENTS_MAX;
+use aether_space::SlotSet;
+use aether_wire::Tick;
+use std::any::TypeId;
+use std::sync::Arc;
+
+/// Declares what a world holds.
+pub struct WorldBuilder {
+    entities_max: usize,
+    versions: u8,
+    rewind_ticks: u16,
+    columns: Vec<(TypeId, MakeColumn)>,
+}
+
+/// Makes an empty column that keeps so many versions.
+type MakeColumn = Box<dyn FnOnce(u8) -> Box<dyn AnyColumn> + Send>;
+
+impl Default for WorldBuilder {
+    fn default() -> Self {
+        WorldBuilder { entities_max: usize::MAX, versions: VERSIONS_DEFAULT, rewind_ticks: 0, columns: Vec::new() }
+    }
+}
+
+impl WorldBuilder {
+    /// Adds a component type. Registering one twice changes nothing.
+    ///
+    /// # Panics
+    /// With more than [`COMPONENTS_MAX`] components: that is an error in the game's source.
+    #[must_use]
+    pub fn component<C: Component>(mut self) -> Self {
+        if !self.columns.iter().any(|(known, _)| *known == TypeId::of::<C>()) {
+            self.add(TypeId::of::<C>(), |versions| Box::new(Rows::new(Typed::<C>::new(), versions)));
+        }
+        self
+    }
+
+    /// Adds a component that was declared at run time.
+    ///
+    /// # Panics
+    /// With more than [`COMPONENTS_MAX`] components; one schema has no more.
+    #[must_use]
+    pub fn described(mut self, record_type: &Arc<RecordType>) -> Self {
+        let packing = Described(Arc::clone(record_type));
+        // No component type can ask for this column: the marker is not one.
+        self.add(TypeId::of::<DescribedColumn>(), |versions| Box::new(Rows::new(packing, versions)));
+        self
+    }
+
+    fn add(&mut self, id: TypeId, make: impl FnOnce(u8) -> Box<dyn AnyColumn> + Send + 'static) {
+        assert!(self.columns.len() < COMPONENTS_MAX, "a world has at most {COMPONENTS_MAX} component types");
+        self.columns.push((id, Box::new(make)));
+    }
+
+    /// The most entities at one time.
+    #[must_use]
+    pub fn entities_max(mut self, entities_max: usize) -> Self {
+        self.entities_max = entities_max;
+        self
+    }
+
+    /// How many versions of each value are kept, at least 2.
+    #[must_use]
+    pub fn versions(mut self, versions: u8) -> Self {
+        self.versions = versions.max(2);
+        self
+    }
+
+    /// How many ticks of places are kept for lag compensation.
+    #[must_use]
+    pub fn rewind_ticks(mut self, ticks: u16) -> Self {
+        self.rewind_ticks = ticks;
+        self
+    }
+
+    /// An empty world before its first tick.
+    #[must_use]
+    pub fn build(self) -> World {
+        let types = self.columns.iter().map(|(id, _)| *id).collect();
+        let columns: Vec<_> = self.columns.into_iter().map(|(_, make)| make(self.versions)).collect();
+        World {
+            tick: Tick::ZERO,
+            entities: Entities::default(),
+            entities_max: self.entities_max,
+            bits_max: columns.iter().map(|column| column.schema().kind.bits_max()).collect(),
+            columns,
+            types,
+            places: Places::default(),
+            rewind: Rewind::new(self.rewind_ticks),
+            changed: SlotSet::new(),
+            despawned: Vec::new(),
+            placeless: SlotSet::new(),
+            restricted: SlotSet::new(),
+            spawns_refused: 0,
+            changes: Vec::new(),
+        }
+    }
+}
