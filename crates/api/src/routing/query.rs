@@ -27,9 +27,7 @@ impl<'a> Asked<'a> {
     /// Adds what stands in a query.
     pub fn add_query(&mut self, query: &'a str) -> Result<(), Refusal> {
         for (count, (name, value)) in form_urlencoded::parse(query.as_bytes()).enumerate() {
-            if count >= PAIRS_MAX {
-                return Err(Refusal::invalid(format!("The query has more than {PAIRS_MAX} values.")));
-            }
+            check_count(count)?;
             if !name.is_empty() {
                 self.add(name, value);
             }
@@ -44,6 +42,19 @@ impl<'a> Asked<'a> {
         }
         let named = self.named.into_iter().map(|(name, values)| (name, Values(values)));
         T::deserialize(MapDeserializer::new(named)).map_err(|error: Error| Refusal::invalid(error.to_string()))
+    }
+}
+
+/// Returns the names and values of a query, if there are not too many.
+pub(super) fn pairs(query: &str) -> Result<Vec<(Cow<'_, str>, Cow<'_, str>)>, Refusal> {
+    let pairs = form_urlencoded::parse(query.as_bytes()).enumerate();
+    pairs.map(|(count, pair)| check_count(count).map(|()| pair)).collect()
+}
+
+fn check_count(count: usize) -> Result<(), Refusal> {
+    match count < PAIRS_MAX {
+        true => Ok(()),
+        false => Err(Refusal::invalid(format!("The query has more than {PAIRS_MAX} values."))),
     }
 }
 
