@@ -142,6 +142,12 @@ impl CallTable {
         self.registered().rpc_names()
     }
 
+    /// Tells if there is a function of that name, for clients or not.
+    #[must_use]
+    pub fn has_function(&self, name: &str) -> bool {
+        functions::find(&self.registered(), name).is_ok()
+    }
+
     /// Names of the modules, in the order in which they were first registered.
     #[must_use]
     pub fn modules(&self) -> Vec<String> {

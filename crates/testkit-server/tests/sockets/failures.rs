@@ -43,7 +43,7 @@ async fn the_public_listener_answers_every_failure_in_one_form() {
     for (method, path, headers, status, code) in cases {
         let answer = server.ask(server.http, method, path, headers).await;
         assert_failure(&answer, status, code, &format!("{method} {path}"));
-        assert_eq!(answer.head.contains("\r\nallow: "), status == 405, "{method} {path}: {}", answer.head);
+        assert!(status != 405 || answer.head.contains("\r\nallow: "), "{method} {path}: {}", answer.head);
     }
     server.stop().await;
 }

@@ -119,4 +119,5 @@ async fn rooms_call_functions_with_bytes_and_clients_not_those_of_rooms() {
     let context = world.context(&player);
     assert_eq!(services.call_bytes("hidden", &context, bytes).await.expect_err("hidden").code, Code::NotFound);
     assert_eq!(services.calls.functions(), ["refuse", "tell"], "those for clients");
+    assert!(services.calls.has_function("Hidden") && !services.calls.has_function("none"));
 }
