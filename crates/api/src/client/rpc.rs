@@ -20,7 +20,6 @@ use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
 use serde::Serialize;
 use serde_json::json as value;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const PATH: &str = "/v2/rpc/{id}";
@@ -58,12 +57,8 @@ fn read_body(received: &mut Received) -> Result<Rpc, Refusal> {
 
 fn read(received: &mut Received, payload: String) -> Result<Rpc, Refusal> {
     let id = received.in_path("id").unwrap_or_default().to_owned();
-    let mut query: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (name, value) in received.query()? {
-        if !name.is_empty() && name != HTTP_KEY {
-            query.entry(name.into_owned()).or_default().push(value.into_owned());
-        }
-    }
+    let mut query = received.query()?;
+    query.remove(HTTP_KEY);
     Arc::make_mut(&mut received.context).query = query;
     Ok(Rpc { id, payload, http_key: String::new() })
 }

@@ -5,6 +5,7 @@ use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// Names and values in an address. The longest list of ids that an operation takes is shorter.
 pub(super) const PAIRS_MAX: usize = 1_100;
@@ -45,10 +46,16 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Returns the names and values of a query, if there are not too many.
-pub(super) fn pairs(query: &str) -> Result<Vec<(Cow<'_, str>, Cow<'_, str>)>, Refusal> {
-    let pairs = form_urlencoded::parse(query.as_bytes()).enumerate();
-    pairs.map(|(count, pair)| check_count(count).map(|()| pair)).collect()
+/// Returns the values of a query by their names, if there are not too many.
+pub(super) fn by_name(query: &str) -> Result<BTreeMap<String, Vec<String>>, Refusal> {
+    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (count, (name, value)) in form_urlencoded::parse(query.as_bytes()).enumerate() {
+        check_count(count)?;
+        if !name.is_empty() {
+            values.entry(name.into_owned()).or_default().push(value.into_owned());
+        }
+    }
+    Ok(values)
 }
 
 fn check_count(count: usize) -> Result<(), Refusal> {

@@ -18,6 +18,7 @@ use http::{Method, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
@@ -240,9 +241,9 @@ impl Received {
         values.find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
-    /// Names and values of the query, if there are not too many.
-    pub fn query(&self) -> Result<Vec<(Cow<'_, str>, Cow<'_, str>)>, Refusal> {
-        query::pairs(self.parts.uri.query().unwrap_or(""))
+    /// Values of the query by their names, if there are not too many.
+    pub fn query(&self) -> Result<BTreeMap<String, Vec<String>>, Refusal> {
+        query::by_name(self.parts.uri.query().unwrap_or(""))
     }
 
     /// What stands in path and query.

@@ -19,7 +19,7 @@ impl Serve for ReportEvent {
             // A client is outside the server, whatever it says.
             external: request.external || *call.caller() != Caller::Server,
         };
-        call.services.events.report(&call.context, event).await?;
+        call.services.events.report(call.context, event).await?;
         Ok(Empty::default())
     }
 }
