@@ -5,6 +5,9 @@ use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
+/// A request (method, path, headers), and the status and the code that it is answered with.
+type Case<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], u16, &'a str);
+
 #[track_caller]
 fn assert_failure(answer: &Answer, status: u16, code: &str, what: &str) {
     assert_eq!(answer.status, status, "{what}: {}", answer.body);
@@ -22,7 +25,7 @@ async fn the_public_listener_answers_every_failure_in_one_form() {
     let server = TestServer::start(|_| {}).await;
     let elsewhere = [("origin", "http://elsewhere.example")];
     let long = format!("/api/rooms/{}/ws", "x".repeat(1_000));
-    let cases: [(&str, &str, &[(&str, &str)], u16, &str); 16] = [
+    let cases: [Case<'_>; 16] = [
         ("GET", "/missing", &[], 404, "not_found"),
         ("GET", "/api/missing", &[], 404, "not_found"),
         ("GET", "/v2", &[], 404, "not_found"),
@@ -74,7 +77,7 @@ async fn the_admin_listener_answers_every_failure_in_one_form() {
         TestServer::start(|config| config.http.admin_key = Some(aether_server::config::Secret::new(key))).await;
     let bearer = format!("Bearer {key}");
     let right = [("authorization", bearer.as_str())];
-    let cases: [(&str, &str, &[(&str, &str)], u16, &str); 7] = [
+    let cases: [Case<'_>; 7] = [
         ("GET", "/missing", &[], 404, "not_found"),
         ("GET", "/health", &[], 401, "no_key"),
         ("GET", "/debug/heap", &[("authorization", "Bearer another")], 401, "no_key"),
