@@ -1,14 +1,16 @@
 //! What only the operator may ask: metrics, health in detail, and profiles. It has a listener of its own.
 
-use crate::error::ApiError;
-use axum::extract::{Query, Request, State};
-use axum::middleware::Next;
+use crate::routing::{self, ApiError, Description, Interface, Own, Refused, Routes};
+use aether_services::calls::Access;
+use aether_services::{Caller, Code, Refusal};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use http::{StatusCode, header};
+use http::{HeaderMap, Method, StatusCode, header};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,39 +30,76 @@ pub trait Operations: Send + Sync + 'static {
     fn health(&self) -> (bool, Value);
 }
 
+/// The interface of the operator.
 #[derive(Clone)]
 struct Admin {
     operations: Arc<dyn Operations>,
+    /// Hash of the key, if there is one.
+    key: Option<[u8; 32]>,
     /// One profile at a time: they share a signal.
     profiling: Arc<Semaphore>,
+}
+
+impl Interface for Admin {
+    /// Asks for the key, if there is one. Hashes are compared, so that the time tells nothing about the key.
+    fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, Refusal> {
+        const KEY_REQUIRED: Refusal = Refusal::new(Code::Unauthenticated, "Show the admin key as a bearer token.");
+        if access == Access::Everyone {
+            return Ok(Caller::Stranger);
+        }
+        let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let shown = shown.and_then(|value| value.strip_prefix("Bearer ")).map(digest);
+        match self.key.is_none() || shown == self.key {
+            true => Ok(Caller::Server),
+            false => Err(KEY_REQUIRED),
+        }
+    }
+
+    fn refuse(refused: Refused) -> Response {
+        let is_key = refused.refusal.code == Code::Unauthenticated;
+        let error = ApiError::from(refused);
+        ApiError { code: if is_key { "no_key" } else { error.code }, ..error }.into_response()
+    }
 }
 
 /// The operator's interface.
 ///
 /// With a key, what is below `/health` and `/debug` asks for it as a bearer token; metrics do not.
 pub fn router(operations: Arc<dyn Operations>, key: Option<&str>) -> Router {
-    let key = key.map(digest);
-    Router::new()
-        .route("/health", get(health))
-        .route("/debug/heap", get(heap))
-        .route("/debug/threads", get(threads))
-        .route("/debug/profile", get(profile))
-        .route_layer(axum::middleware::from_fn(move |request, next| guard(key, request, next)))
-        .route("/metrics", get(metrics))
-        .route("/livez", get(async || "ok\n"))
-        .fallback(async || ApiError::new(StatusCode::NOT_FOUND, "not_found", "There is nothing at this address."))
-        .with_state(Admin { operations, profiling: Arc::new(Semaphore::new(1)) })
+    let admin = Admin { operations, key: key.map(digest), profiling: Arc::new(Semaphore::new(1)) };
+    routes()
+        .described(&description())
+        .into_router(admin)
+        .fallback(async || ApiError::of_status(StatusCode::NOT_FOUND))
+        .layer(axum::middleware::map_response(async |response: Response| routing::complete(response)))
 }
 
-/// Asks for the key, if there is one. Hashes are compared, so that the time tells nothing about the key.
-async fn guard(key: Option<[u8; 32]>, request: Request, next: Next) -> Response {
-    let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let shown = shown.and_then(|value| value.strip_prefix("Bearer ")).map(digest);
-    if key.is_some() && shown != key {
-        let sentence = "Show the admin key as a bearer token.";
-        return ApiError::new(StatusCode::UNAUTHORIZED, "no_key", sentence).into_response();
+fn routes() -> Routes<Admin> {
+    use Access::{Everyone, Operator};
+    const TEXT: &str = "text/plain";
+    let own = |path, id, access, content_type| Own { method: Method::GET, path, id, access, content_type };
+    Routes::default()
+        .own(own("/health", "Health", Operator, "application/json"), get(health))
+        .own(own("/debug/heap", "Heap", Operator, TEXT), get(heap))
+        .own(own("/debug/threads", "Threads", Operator, TEXT), get(threads))
+        .own(own("/debug/profile", "Profile", Operator, "image/svg+xml"), get(profile))
+        .own(own("/metrics", "Metrics", Everyone, TEXT), get(metrics))
+        .own(own("/livez", "Livez", Everyone, TEXT), get(async || "ok\n"))
+}
+
+fn description() -> Description {
+    Description {
+        title: "Aether admin API",
+        text: "What only the operator asks: metrics, health in detail, and profiles.",
+        refused: json!({
+            "type": "object",
+            "required": ["code", "error"],
+            "properties": {
+                "code": { "type": "string", "description": "For programs." },
+                "error": { "type": "string", "description": "A sentence for people." },
+            },
+        }),
     }
-    next.run(request).await
 }
 
 fn digest(key: &str) -> [u8; 32] {
@@ -72,9 +111,15 @@ async fn metrics(State(admin): State<Admin>) -> Response {
 }
 
 async fn health(State(admin): State<Admin>) -> Response {
-    let (well, detail) = admin.operations.health();
-    let status = if well { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(detail)).into_response()
+    let (well, mut detail) = admin.operations.health();
+    if well {
+        return Json(detail).into_response();
+    }
+    // A failure has its usual form also where it has more to tell.
+    let problem = detail["problem"].as_str().unwrap_or("The server is not well.").to_owned();
+    detail["code"] = json!("not_ready");
+    detail["error"] = json!(problem);
+    (StatusCode::SERVICE_UNAVAILABLE, Json(detail)).into_response()
 }
 
 /// What the system says about this process's memory.
@@ -119,8 +164,12 @@ fn ten() -> u64 {
 }
 
 /// Samples where the processor is for some seconds; the answer is a flame graph.
-async fn profile(State(admin): State<Admin>, Query(query): Query<ProfileQuery>) -> Result<Response, ApiError> {
-    if !(1..=PROFILE_SECONDS_MAX).contains(&query.seconds) {
+async fn profile(
+    State(admin): State<Admin>,
+    query: Result<Query<ProfileQuery>, QueryRejection>,
+) -> Result<Response, ApiError> {
+    let seconds = query.map_or(0, |Query(query)| query.seconds);
+    if !(1..=PROFILE_SECONDS_MAX).contains(&seconds) {
         return Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_seconds", "A profile takes from 1 to 60 seconds."));
     }
     let Ok(_alone) = admin.profiling.try_acquire() else {
@@ -130,7 +179,7 @@ async fn profile(State(admin): State<Admin>, Query(query): Query<ProfileQuery>) 
         ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "profile_failed", format!("The profile failed: {error}."))
     };
     let guard = pprof::ProfilerGuardBuilder::default().frequency(PROFILE_HZ).build().map_err(failed)?;
-    tokio::time::sleep(Duration::from_secs(query.seconds)).await;
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
     let drawn = tokio::task::spawn_blocking(move || {
         let mut picture = Vec::new();
         guard.report().build()?.flamegraph(&mut picture)?;

@@ -1,8 +1,7 @@
 //! What pages elsewhere may read: browsers ask the server for each.
 
-use crate::encoding;
-use crate::error::ApiError;
 use crate::origin::Origins;
+use crate::routing::{ApiError, encoding};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};

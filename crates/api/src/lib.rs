@@ -5,8 +5,6 @@
 pub mod admin;
 pub mod client;
 mod cors;
-mod encoding;
-mod error;
 mod folder;
 pub mod listener;
 mod origin;
@@ -14,11 +12,12 @@ mod page;
 mod peer;
 mod public;
 mod realtime;
+mod routing;
 mod site;
 mod watch;
 
-pub use error::ApiError;
 pub use origin::Origins;
 pub use page::{Asset, PageFile, Pages};
 pub use peer::{Peer, PeerAddress, TrustedProxies, is_local_name, shares_prefix};
 pub use public::{Api, Backend, Guest, RoomFilter, RoomInfo, RoomTypeInfo, ServerInfo, WebTransportInfo, router};
+pub use routing::ApiError;

@@ -1,10 +1,10 @@
 //! What everyone may ask.
 
 use crate::client::{self, Desk};
-use crate::error::ApiError;
 use crate::origin::Origins;
 use crate::page::Pages;
 use crate::peer::{Peer, PeerAddress, TrustedProxies, name_of};
+use crate::routing::{self, ApiError};
 use crate::watch::Watch;
 use crate::{cors, page, realtime, site};
 use aether_metrics::Registry;
@@ -206,8 +206,13 @@ struct Around {
 
 async fn around(State(around): State<Around>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().cloned();
+    // There the protocol says what a failure looks like.
+    let is_client_api = request.uri().path().starts_with("/v2/");
     let began = Instant::now();
     let mut response = next.run(request).await;
+    if !is_client_api {
+        response = routing::complete(response);
+    }
     let route = route.as_ref().map_or("other", MatchedPath::as_str);
     around.watch.count(route, response.status(), began.elapsed());
     let headers = response.headers_mut();
@@ -218,17 +223,17 @@ async fn around(State(around): State<Around>, request: Request, next: Next) -> R
 }
 
 async fn livez(State(api): State<Api>) -> Response {
-    answer(api.backend.liveness())
+    answer(api.backend.liveness(), "not_live")
 }
 
 async fn readyz(State(api): State<Api>) -> Response {
-    answer(api.backend.readiness())
+    answer(api.backend.readiness(), "not_ready")
 }
 
-fn answer(state: Result<(), String>) -> Response {
+fn answer(state: Result<(), String>, code: &'static str) -> Response {
     match state {
         Ok(()) => "ok\n".into_response(),
-        Err(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response(),
+        Err(why) => ApiError::new(StatusCode::SERVICE_UNAVAILABLE, code, why).into_response(),
     }
 }
 

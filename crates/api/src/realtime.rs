@@ -1,8 +1,8 @@
 //! Upgrades to realtime connections.
 
-use crate::error::ApiError;
 use crate::peer::PeerAddress;
 use crate::public::Api;
+use crate::routing::ApiError;
 use aether_framing::websocket::handshake::{DEFLATE_ACCEPTED, HandshakeError, Upgrade, WEBSOCKET_VERSION};
 use aether_net::Visitor;
 use aether_net::websocket::WebSocket;

@@ -1,7 +1,7 @@
 //! Serves the files of the pages.
 
-use crate::error::ApiError;
 use crate::page::Pages;
+use crate::routing::ApiError;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};

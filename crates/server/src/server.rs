@@ -122,6 +122,25 @@ impl Server {
         self
     }
 
+    /// Adds a function that clients call by its name: `POST /v2/rpc/{name}`. It gets the payload, and what it returns is
+    /// the answer.
+    ///
+    /// # Panics
+    /// If the name cannot be one, or there is a function of that name already: that is an error in the program.
+    #[must_use]
+    pub fn rpc<F>(
+        mut self,
+        name: &str,
+        function: impl Fn(Arc<Services>, Arc<Circumstances>, String) -> F + Send + Sync + 'static,
+    ) -> Server
+    where
+        F: Future<Output = Result<String, Refusal>> + Send + 'static,
+    {
+        let added = self.extensions.functions.register_rpc(name, function);
+        assert!(added.is_ok(), "the function {name} cannot be added: {added:?}");
+        self
+    }
+
     /// Is told of events that clients and the program's own code report. It should be quick: the reporter waits.
     #[must_use]
     pub fn on_event(mut self, handler: impl Fn(&Circumstances, &Event) + Send + Sync + 'static) -> Server {

@@ -40,6 +40,9 @@ pub struct Context {
     pub caller: Caller,
     /// Where they ask from, past any trusted proxy; none for the server's own code.
     pub address: Option<IpAddr>,
+    /// Parameters of the query by which a function was called over HTTP, in the order of their names; a name may be
+    /// repeated. Empty for every other call.
+    pub query: BTreeMap<String, Vec<String>>,
 }
 
 impl Caller {
@@ -57,6 +60,12 @@ impl Context {
     /// The server's own code.
     #[must_use]
     pub fn server() -> Context {
-        Context { caller: Caller::Server, address: None }
+        Context { caller: Caller::Server, address: None, query: BTreeMap::new() }
+    }
+
+    /// Someone who asks from an address.
+    #[must_use]
+    pub fn from_address(caller: Caller, address: IpAddr) -> Context {
+        Context { caller, address: Some(address), query: BTreeMap::new() }
     }
 }

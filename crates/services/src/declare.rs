@@ -16,7 +16,11 @@ macro_rules! names {
 
 /// Says which request belongs to which answer.
 macro_rules! operations {
-    ($($(#[doc = $what:literal])+ $name:ident: $request:ty => $answer:ty,)+) => {$(
+    ($($(#[doc = $what:literal])+ $name:ident: $request:ty => $answer:ty,)+) => {
+        /// Names of these operations, in the order of the table.
+        pub const NAMES: &[&str] = &[$(<$name as ::aether_messages::Operation>::NAME,)+];
+
+        $(
         $(#[doc = $what])+
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
@@ -26,7 +30,8 @@ macro_rules! operations {
             type Request = $request;
             type Answer = $answer;
         }
-    )+};
+        )+
+    };
 }
 
 pub(crate) use {names, operations};

@@ -1,5 +1,7 @@
 //! Events: what clients and the server's own code report, for handlers in the program and for webhooks.
 
+pub(crate) mod serve;
+
 use crate::caller::Context;
 use crate::clock::Clock;
 use crate::refusal::{Code, Refusal};

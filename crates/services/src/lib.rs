@@ -5,6 +5,7 @@
 
 pub mod account;
 mod caller;
+pub mod calls;
 pub mod clock;
 pub mod cursor;
 mod declare;

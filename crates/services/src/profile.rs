@@ -5,6 +5,7 @@
 //! read.
 
 pub mod operation;
+pub(crate) mod serve;
 
 use crate::clock::Clock;
 use crate::refusal::{Code, Refusal};

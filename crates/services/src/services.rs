@@ -2,6 +2,7 @@
 
 use crate::account::provider::ProviderSettings;
 use crate::account::{self, Accounts};
+use crate::calls::{CallTable, Functions};
 use crate::clock::Clock;
 use crate::event::{Events, Handler};
 use crate::hooks::Hooks;
@@ -21,6 +22,7 @@ use crate::webhook::{self, Webhooks};
 use aether_metrics::Registry;
 use aether_store::Store;
 use std::sync::{Arc, OnceLock, Weak};
+use uuid::Uuid;
 
 /// How the services are to be.
 #[derive(Clone, Debug)]
@@ -46,6 +48,8 @@ pub struct ServicesSettings {
 pub struct Extensions {
     /// What runs before and after operations.
     pub hooks: Hooks,
+    /// Functions that are called by name.
+    pub functions: Functions,
     /// What is told of events.
     pub event_handlers: Vec<Handler>,
 }
@@ -56,8 +60,10 @@ pub struct Services {
     pub store: Store,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// What runs before and after operations.
+    /// Hooks of the program itself, which run before those of modules.
     pub hooks: Hooks,
+    /// Operations and functions by name, and the modules.
+    pub calls: CallTable,
     /// Tokens, their renewal and their end.
     pub sessions: Arc<Sessions>,
     /// Who plays.
@@ -84,7 +90,11 @@ pub struct Services {
     pub outgoing: Outgoing,
     /// The host of the rooms, which itself holds the services.
     matches: OnceLock<Weak<dyn Matches>>,
+    is_online: OnceLock<IsOnline>,
 }
+
+/// Tells if a user is connected.
+type IsOnline = Box<dyn Fn(Uuid) -> bool + Send + Sync>;
 
 impl Services {
     /// Opens them over a store; an invalid argument is one of the settings.
@@ -118,10 +128,12 @@ impl Services {
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),
             hooks: extensions.hooks,
+            calls: CallTable::new(extensions.functions, registry)?,
             sessions: Arc::new(sessions),
             leaderboards,
             webhooks,
             outgoing,
+            is_online: OnceLock::new(),
             store,
             clock,
             matches: OnceLock::new(),
@@ -136,5 +148,20 @@ impl Services {
     /// Returns the running matches: to create, find, list, signal and end them.
     pub fn matches(&self) -> Result<Arc<dyn Matches>, Refusal> {
         self.matches.get().and_then(Weak::upgrade).ok_or(NOT_HOSTED)
+    }
+
+    /// Sets the function that knows which users are connected. Before, nobody is.
+    ///
+    /// # Panics
+    /// If it was set before.
+    pub fn set_presence(&self, is_online: impl Fn(Uuid) -> bool + Send + Sync + 'static) {
+        let is_first = self.is_online.set(Box::new(is_online)).is_ok();
+        assert!(is_first, "who is connected is known from one place");
+    }
+
+    /// Tells if a user is connected.
+    #[must_use]
+    pub fn is_online(&self, user: Uuid) -> bool {
+        self.is_online.get().is_some_and(|is_online| is_online(user))
     }
 }

@@ -1,6 +1,7 @@
-//! Who asks: by the server key, by an access token.
+//! Access to the client API: by the server key, by an access token.
 
-use super::Desk;
+use aether_services::calls::Access;
+use aether_services::session::Sessions;
 use aether_services::{Caller, Code, Refusal, refusal};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 
 const SERVER_KEY_REQUIRED: Refusal = Refusal::new(Code::Unauthenticated, "Server key required");
 const SERVER_KEY_INVALID: Refusal = Refusal::new(Code::Unauthenticated, "Server key invalid");
+const OPERATOR_ONLY: Refusal = Refusal::new(Code::PermissionDenied, "Only the operator may do this, by the admin API.");
 
 /// The keys of the API.
 #[derive(Clone, Debug)]
@@ -17,32 +19,23 @@ pub struct Keys {
     pub server: String,
 }
 
-/// What an operation asks of its caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// To be signed in.
-    User,
-    /// The server key.
-    ServerKey,
-}
-
-impl Desk {
-    /// Who asks, if they may.
-    pub(super) fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, Refusal> {
-        let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        match access {
-            Access::User => {
-                let token = authorization.and_then(|value| after(value, "Bearer ")).ok_or(refusal::TOKEN_REQUIRED)?;
-                Ok(Caller::User(Arc::new(self.services().sessions.check(token)?)))
-            }
-            Access::ServerKey => {
-                let encoded = authorization.and_then(|value| after(value, "Basic ")).ok_or(SERVER_KEY_REQUIRED)?;
-                let decoded = STANDARD.decode(encoded).map_err(|_| SERVER_KEY_INVALID)?;
-                let key = decoded.strip_suffix(b":").ok_or(SERVER_KEY_INVALID)?;
-                match key == self.0.keys.server.as_bytes() {
-                    true => Ok(Caller::Stranger),
-                    false => Err(SERVER_KEY_INVALID),
-                }
+/// Returns who sent a request, if they have this access.
+pub(super) fn admit(keys: &Keys, sessions: &Sessions, access: Access, headers: &HeaderMap) -> Result<Caller, Refusal> {
+    let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    match access {
+        Access::Everyone => Ok(Caller::Stranger),
+        Access::Operator => Err(OPERATOR_ONLY),
+        Access::Session => {
+            let token = authorization.and_then(|value| after(value, "Bearer ")).ok_or(refusal::TOKEN_REQUIRED)?;
+            Ok(Caller::User(Arc::new(sessions.check(token)?)))
+        }
+        Access::ServerKey => {
+            let encoded = authorization.and_then(|value| after(value, "Basic ")).ok_or(SERVER_KEY_REQUIRED)?;
+            let decoded = STANDARD.decode(encoded).map_err(|_| SERVER_KEY_INVALID)?;
+            let key = decoded.strip_suffix(b":").ok_or(SERVER_KEY_INVALID)?;
+            match key == keys.server.as_bytes() {
+                true => Ok(Caller::Stranger),
+                false => Err(SERVER_KEY_INVALID),
             }
         }
     }

@@ -1,23 +1,16 @@
 //! Leaderboards: writing, deleting and listing records.
 
-use super::{Call, Desk, Preset, Routes, Serve};
+use super::Desk;
+use crate::routing::Routes;
 use aether_messages::api::write_leaderboard_record_request::LeaderboardRecordWrite;
-use aether_messages::api::{
-    DeleteLeaderboardRecordRequest, LeaderboardRecord, LeaderboardRecordList, ListLeaderboardRecordsAroundOwnerRequest,
-    ListLeaderboardRecordsRequest, Operator as Override, WriteLeaderboardRecordRequest,
-};
 use aether_messages::operation::{
     DeleteLeaderboardRecord, ListLeaderboardRecords, ListLeaderboardRecordsAroundOwner, WriteLeaderboardRecord,
 };
-use aether_messages::{Empty, timestamp};
-use aether_services::Refusal;
-use aether_services::leaderboard::{Operator, Record, RecordList, RecordQuery, RecordWrite, Score};
 use http::Method;
-use uuid::Uuid;
 
 const BOARD: &str = "/v2/leaderboard/{leaderboard_id}";
 
-pub(super) fn routes(routes: Routes) -> Routes {
+pub(super) fn routes(routes: Routes<Desk>) -> Routes<Desk> {
     routes
         .field::<WriteLeaderboardRecord, Option<LeaderboardRecordWrite>>(Method::POST, BOARD, |request, record| {
             request.record = record;
@@ -25,111 +18,4 @@ pub(super) fn routes(routes: Routes) -> Routes {
         .address::<DeleteLeaderboardRecord>(Method::DELETE, BOARD)
         .address::<ListLeaderboardRecords>(Method::GET, BOARD)
         .address::<ListLeaderboardRecordsAroundOwner>(Method::GET, "/v2/leaderboard/{leaderboard_id}/owner/{owner_id}")
-}
-
-impl Serve for WriteLeaderboardRecord {
-    async fn serve(
-        desk: &Desk,
-        call: &Call,
-        request: WriteLeaderboardRecordRequest,
-    ) -> Result<LeaderboardRecord, Refusal> {
-        let identity = call.identity()?;
-        let record = request.record.ok_or_else(|| Refusal::invalid("A record with a score is required."))?;
-        let write = RecordWrite {
-            owner: identity.user,
-            username: identity.username.clone(),
-            score: Score { score: record.score, subscore: record.subscore },
-            operator: operator(record.operator)?,
-            metadata: Some(record.metadata).filter(|metadata| !metadata.is_empty()),
-        };
-        let record = desk.services().leaderboards.write(call.caller(), &request.leaderboard_id, write).await?;
-        Ok(shown(&request.leaderboard_id, record))
-    }
-}
-
-impl Serve for DeleteLeaderboardRecord {
-    async fn serve(desk: &Desk, call: &Call, request: DeleteLeaderboardRecordRequest) -> Result<Empty, Refusal> {
-        let owner = call.identity()?.user;
-        desk.services().leaderboards.delete_record(call.caller(), &request.leaderboard_id, owner).await?;
-        Ok(Empty::default())
-    }
-}
-
-impl Serve for ListLeaderboardRecords {
-    const PRESET: Preset = Preset::Read;
-
-    async fn serve(
-        desk: &Desk,
-        _: &Call,
-        request: ListLeaderboardRecordsRequest,
-    ) -> Result<LeaderboardRecordList, Refusal> {
-        let ListLeaderboardRecordsRequest { leaderboard_id, owner_ids, limit, cursor, expiry } = request;
-        let owners = owner_ids.iter().map(|id| owner(id)).collect::<Result<Vec<Uuid>, Refusal>>()?;
-        let query = RecordQuery { limit: limit.map(i64::from), cursor, expiry: expiry.unwrap_or(0) };
-        let list = desk.services().leaderboards.records(&leaderboard_id, &owners, &query).await?;
-        Ok(shown_list(&leaderboard_id, list))
-    }
-}
-
-impl Serve for ListLeaderboardRecordsAroundOwner {
-    const PRESET: Preset = Preset::Read;
-
-    async fn serve(
-        desk: &Desk,
-        _: &Call,
-        request: ListLeaderboardRecordsAroundOwnerRequest,
-    ) -> Result<LeaderboardRecordList, Refusal> {
-        let ListLeaderboardRecordsAroundOwnerRequest { leaderboard_id, limit, owner_id, expiry, cursor } = request;
-        let query = RecordQuery { limit: limit.map(i64::from), cursor, expiry: expiry.unwrap_or(0) };
-        let list = desk.services().leaderboards.records_around(&leaderboard_id, owner(&owner_id)?, &query).await?;
-        Ok(shown_list(&leaderboard_id, list))
-    }
-}
-
-fn shown_list(board_id: &str, list: RecordList) -> LeaderboardRecordList {
-    LeaderboardRecordList {
-        records: list.records.into_iter().map(|record| shown(board_id, record)).collect(),
-        owner_records: list.owner_records.into_iter().map(|record| shown(board_id, record)).collect(),
-        next_cursor: list.next_cursor,
-        prev_cursor: list.prev_cursor,
-        rank_count: signed(list.rank_count),
-    }
-}
-
-fn shown(board_id: &str, record: Record) -> LeaderboardRecord {
-    LeaderboardRecord {
-        leaderboard_id: board_id.to_owned(),
-        owner_id: record.owner.to_string(),
-        username: Some(record.username).filter(|name| !name.is_empty()),
-        score: record.score.score,
-        subscore: record.score.subscore,
-        num_score: i32::try_from(record.num_score).unwrap_or(i32::MAX),
-        metadata: record.metadata,
-        create_time: Some(timestamp(record.created_at_ms)),
-        update_time: Some(timestamp(record.updated_at_ms)),
-        expiry_time: (record.expiry != 0).then(|| timestamp(record.expiry.saturating_mul(1_000))),
-        rank: signed(record.rank),
-        max_num_score: u32::try_from(record.max_num_score).unwrap_or(u32::MAX),
-    }
-}
-
-/// What a write does, if it says so.
-fn operator(number: i32) -> Result<Option<Operator>, Refusal> {
-    match Override::try_from(number) {
-        Ok(Override::NoOverride) => Ok(None),
-        Ok(Override::Best) => Ok(Some(Operator::Best)),
-        Ok(Override::Set) => Ok(Some(Operator::Set)),
-        Ok(Override::Increment) => Ok(Some(Operator::Increment)),
-        Ok(Override::Decrement) => Ok(Some(Operator::Decrement)),
-        Err(_) => Err(Refusal::invalid("An operator is a number from 0 to 4.")),
-    }
-}
-
-fn owner(id: &str) -> Result<Uuid, Refusal> {
-    id.parse().map_err(|_| Refusal::invalid("An owner's id must be a UUID."))
-}
-
-/// Counts of what is in memory fit by far.
-fn signed(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }

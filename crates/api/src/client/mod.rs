@@ -1,39 +1,39 @@
-//! The client API: what game clients ask over HTTP, by the protocol that existing client SDKs speak.
+//! The client API: operations that game clients call over HTTP, by the protocol that existing client SDKs speak.
 //!
-//! An operation is declared in [`aether_messages::operation`], or where the protocol has nothing of it, as in
-//! [`aether_services::profile::operation`]; here it is given what it does (`Serve`) and one or more
-//! routes (`Routes`). Everything in between is the same for all: who asks, how often, reading the request, hooks,
-//! writing the answer.
+//! Each operation is in the table of the services ([`aether_services::calls`]); here it is given one or more routes, a file
+//! per noun. Everything in between is the HTTP layer's.
 
 mod access;
 mod account;
-mod answer;
+mod around;
 mod event;
-mod figures;
 mod leaderboard;
-mod openapi;
 mod profile;
 mod purchase;
-mod query;
-mod rate;
-mod routes;
+mod rpc;
 mod session;
 mod storage;
 
+pub use crate::routing::{RateSettings, Rates, usual_rate};
 pub use access::Keys;
-pub use rate::{Preset, RateSettings, Rates};
-pub(crate) use routes::{Routes, Serve};
+pub use aether_services::calls::Preset;
 
-use crate::peer::{Peer, PeerAddress, TrustedProxies};
+use crate::peer::{PeerAddress, TrustedProxies};
+use crate::routing::{Calls, Description, Interface, Own, Refused, Routes, answer};
 use aether_metrics::Registry;
-use aether_services::{Caller, Context, Identity, Refusal, Services, refusal};
+use aether_services::calls::Access;
+use aether_services::{Caller, Code, Refusal, Services};
 use axum::Router;
-use axum::routing::get;
-use http::HeaderMap;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use http::{HeaderMap, Method};
+use serde_json::json;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// What the operations work with.
+/// The interface of the client API: the services, and who may ask them how often.
 #[derive(Clone)]
 pub struct Desk(Arc<Inner>);
 
@@ -43,16 +43,6 @@ struct Inner {
     rates: Rates,
     proxies: Arc<TrustedProxies>,
     registry: Registry,
-    is_online: IsOnline,
-}
-
-/// Tells whether a user is connected.
-type IsOnline = Box<dyn Fn(Uuid) -> bool + Send + Sync>;
-
-/// One call of an operation.
-pub(crate) struct Call {
-    /// Who asks, and from where.
-    pub context: Arc<Context>,
 }
 
 impl Desk {
@@ -65,70 +55,102 @@ impl Desk {
         proxies: Arc<TrustedProxies>,
         registry: &Registry,
     ) -> Desk {
-        let (registry, is_online) = (registry.clone(), Box::new(|_| false) as IsOnline);
-        Desk(Arc::new(Inner { services, keys, rates, proxies, registry, is_online }))
+        Desk(Arc::new(Inner { services, keys, rates, proxies, registry: registry.clone() }))
     }
 
     /// The same where it is known which users are connected.
     ///
     /// # Panics
-    /// If the desk is in use already.
+    /// If the services know it from elsewhere already.
     #[must_use]
-    pub fn with_presence(mut self, is_online: impl Fn(Uuid) -> bool + Send + Sync + 'static) -> Desk {
-        let inner = Arc::get_mut(&mut self.0).expect("a desk is complete before it is used");
-        inner.is_online = Box::new(is_online);
+    pub fn with_presence(self, is_online: impl Fn(Uuid) -> bool + Send + Sync + 'static) -> Desk {
+        self.0.services.set_presence(is_online);
         self
+    }
+}
+
+impl Interface for Desk {
+    fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, Refusal> {
+        access::admit(&self.0.keys, &self.0.services.sessions, access, headers)
+    }
+
+    fn refuse(refused: Refused) -> Response {
+        refused.into_response()
+    }
+}
+
+impl Calls for Desk {
+    fn services(&self) -> &Arc<Services> {
+        &self.0.services
+    }
+
+    fn rates(&self) -> &Rates {
+        &self.0.rates
     }
 
     fn registry(&self) -> &Registry {
         &self.0.registry
     }
 
-    /// Whether a user is connected.
-    fn is_online(&self, user: Uuid) -> bool {
-        (self.0.is_online)(user)
-    }
-
-    pub(crate) fn services(&self) -> &Services {
-        &self.0.services
-    }
-
-    fn peer(&self, address: PeerAddress, headers: &HeaderMap) -> Peer {
-        self.0.proxies.peer(address.socket.ip(), headers)
-    }
-}
-
-impl Call {
-    /// The user who asks.
-    pub fn identity(&self) -> Result<&Arc<Identity>, Refusal> {
-        self.context.caller.user().ok_or(refusal::TOKEN_REQUIRED)
-    }
-
-    /// Who asks.
-    pub fn caller(&self) -> &Caller {
-        &self.context.caller
+    fn address(&self, request: &Request) -> IpAddr {
+        let address = request.extensions().get::<PeerAddress>();
+        address.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| {
+            self.0.proxies.peer(address.socket.ip(), request.headers()).address
+        })
     }
 }
 
 /// All routes of the client API, behind one desk; to be part of a router of any state.
 pub fn router<S: Clone + Send + Sync + 'static>(desk: Desk) -> Router<S> {
-    routes().described().into_router(desk)
+    routes()
+        .described(&description())
+        .into_router(desk)
+        .method_not_allowed_fallback(async || Refused::from(Refusal::new(Code::Unimplemented, "Method Not Allowed")))
+        .route("/v2/{*anything}", any(async || Refused::from(Refusal::new(Code::NotFound, "Not Found"))))
+        .layer(axum::middleware::from_fn(around::around))
 }
 
 /// The names of all operations that are served, each with what kind of work it is.
 #[must_use]
 pub fn operations() -> Vec<(&'static str, Preset)> {
-    routes().table.iter().map(|route| (route.operation, route.preset)).collect()
+    routes().table.iter().filter_map(|route| Some((route.id, route.preset?))).collect()
 }
 
-fn routes() -> Routes {
+pub(crate) fn routes() -> Routes<Desk> {
+    // It tells that the process answers, so it goes neither through the table nor through limits.
+    let health = Own {
+        method: Method::GET,
+        path: "/healthcheck",
+        id: "Healthcheck",
+        access: Access::Everyone,
+        content_type: "application/json",
+    };
     Routes::default()
         .with(account::routes)
         .with(event::routes)
         .with(leaderboard::routes)
         .with(profile::routes)
         .with(purchase::routes)
+        .with(rpc::routes)
         .with(session::routes)
         .with(storage::routes)
-        .own("/healthcheck", get(async || answer::answer(&aether_messages::Empty::default())))
+        .own(health, get(async || answer(&aether_messages::Empty::default())))
+}
+
+pub(crate) fn description() -> Description {
+    Description {
+        title: "Aether client API",
+        text: "What game clients ask. Fields at their zero value are left out of answers; numbers of 64 bits are text. \
+            Fields are also read in lowerCamelCase, and unknown ones are ignored. Bodies may be compressed by gzip or \
+            deflate. What is asked too often is refused with 429 and Retry-After; x-rate-preset says what is counted \
+            together.",
+        refused: json!({
+            "type": "object",
+            "required": ["code", "message"],
+            "properties": {
+                "code": { "type": "integer", "minimum": 1, "maximum": 16, "description": "The code of gRPC." },
+                "message": { "type": "string", "description": "A sentence for people." },
+            },
+        }),
+    }
 }

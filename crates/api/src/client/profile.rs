@@ -12,54 +12,16 @@
 //! A profile is `{"id": text, "name": text, "data": object, "active": boolean, "create_time": time, "update_time": time}`,
 //! with all fields always there.
 
-use super::{Call, Desk, Preset, Routes, Serve};
-use aether_messages::Empty;
-use aether_services::Refusal;
-use aether_services::profile::operation::{
-    ActiveProfile, CreateProfile, CreateProfileRequest, DeleteProfile, ListProfiles, ProfileList, ProfileRequest,
-    SelectProfile, ShownProfile, UpdateProfile, UpdateProfileRequest,
-};
+use super::Desk;
+use crate::routing::Routes;
+use aether_services::profile::operation::{CreateProfile, DeleteProfile, ListProfiles, SelectProfile, UpdateProfile};
 use http::Method;
 
-pub(super) fn routes(routes: Routes) -> Routes {
+pub(super) fn routes(routes: Routes<Desk>) -> Routes<Desk> {
     routes
         .address::<ListProfiles>(Method::GET, "/v2/profile")
         .body::<CreateProfile>(Method::POST, "/v2/profile")
         .field::<UpdateProfile, _>(Method::PUT, "/v2/profile/{id}", |to, body| to.profile = Some(body))
         .address::<DeleteProfile>(Method::DELETE, "/v2/profile/{id}")
         .address::<SelectProfile>(Method::POST, "/v2/profile/{id}/select")
-}
-
-impl Serve for ListProfiles {
-    const PRESET: Preset = Preset::Read;
-
-    async fn serve(desk: &Desk, call: &Call, _: Empty) -> Result<ProfileList, Refusal> {
-        desk.services().profiles.list(call.identity()?.user).await.map(Into::into)
-    }
-}
-
-impl Serve for CreateProfile {
-    async fn serve(desk: &Desk, call: &Call, request: CreateProfileRequest) -> Result<ShownProfile, Refusal> {
-        desk.services().profiles.create(call.identity()?.user, request.into()).await.map(Into::into)
-    }
-}
-
-impl Serve for UpdateProfile {
-    async fn serve(desk: &Desk, call: &Call, request: UpdateProfileRequest) -> Result<ShownProfile, Refusal> {
-        let (user, change) = (call.identity()?.user, request.profile.unwrap_or_default().into());
-        desk.services().profiles.update(user, &request.id, change).await.map(Into::into)
-    }
-}
-
-impl Serve for DeleteProfile {
-    async fn serve(desk: &Desk, call: &Call, request: ProfileRequest) -> Result<ActiveProfile, Refusal> {
-        let active = desk.services().profiles.delete(call.identity()?.user, &request.id).await?;
-        Ok(ActiveProfile { active: active.id })
-    }
-}
-
-impl Serve for SelectProfile {
-    async fn serve(desk: &Desk, call: &Call, request: ProfileRequest) -> Result<ShownProfile, Refusal> {
-        desk.services().profiles.select(call.identity()?.user, &request.id).await.map(Into::into)
-    }
 }

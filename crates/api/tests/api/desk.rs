@@ -7,7 +7,7 @@ use aether_services::clock::{Clock, ManualClock};
 use aether_services::session::keys::KeyRing;
 use aether_services::session::tokens::Tokens;
 use aether_services::session::{self, Beginning};
-use aether_services::{Extensions, Services, ServicesSettings, account, outgoing, purchase, storage};
+use aether_services::{Caller, Context, Extensions, Services, ServicesSettings, account, outgoing, purchase, storage};
 use aether_store::{Database, Settings, Store, values};
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -101,6 +101,17 @@ impl World {
             Beginning { user: id, username: &name, variables: BTreeMap::new(), address: None, method: "device" };
         let pair = self.services.sessions.start(beginning).await.expect("it starts");
         Player { id, token: pair.access }
+    }
+
+    /// The services behind the desk.
+    pub fn services(&self) -> &Arc<Services> {
+        &self.services
+    }
+
+    /// The circumstances of a call by a player.
+    pub fn context(&self, player: &Player) -> Arc<Context> {
+        let identity = self.services.sessions.check(&player.token).expect("the player is signed in");
+        Arc::new(Context::from_address(Caller::User(Arc::new(identity)), [127, 0, 0, 1].into()))
     }
 
     /// What is answered to a request, with its status.

@@ -3,7 +3,7 @@
 use super::declare::section;
 use super::problem::closest;
 use super::{Config, Problem};
-use aether_api::client::{Preset, RateSettings, operations};
+use aether_api::client::{Preset, RateSettings, operations, usual_rate};
 use aether_limits::Rate;
 use aether_services::storage::Quota;
 
@@ -66,7 +66,7 @@ impl Config {
             (Some(set), _) => set.rate(),
             // All of them are of strangers, who have that limit together anyway.
             (None, Preset::Login) => stranger,
-            (None, _) => usual(preset.usual()),
+            (None, _) => usual(usual_rate(preset)),
         });
         let set = |(name, _): (&'static str, Preset)| Some((name.to_owned(), self.rate.get(&spelled(name))?.rate()));
         RateSettings {

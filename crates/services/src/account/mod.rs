@@ -14,6 +14,7 @@ mod lockout;
 pub mod operation;
 mod password;
 pub mod provider;
+pub(crate) mod serve;
 mod sign_in;
 mod user;
 mod way;

@@ -26,6 +26,7 @@ mod periods;
 mod record;
 mod reset;
 mod schedule;
+pub(crate) mod serve;
 mod write;
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod huawei;
 mod kept;
 mod provider;
 mod remote;
+pub(crate) mod serve;
 
 pub use apple::{Apple, AppleSettings};
 pub use facebook_instant::{FacebookInstant, FacebookInstantSettings};

@@ -7,6 +7,7 @@ mod history;
 pub mod keys;
 mod refresh;
 mod revocations;
+pub(crate) mod serve;
 pub mod tokens;
 
 pub use history::{HISTORY_MAX, Past, State};

@@ -10,6 +10,7 @@ mod object;
 pub mod query;
 mod quota;
 mod read;
+pub(crate) mod serve;
 mod write;
 
 pub use delete::Delete;

@@ -65,3 +65,65 @@ async fn a_before_hook_rejects_or_takes_away_and_nothing_after_it_runs() {
     run(&hooks, request("open")).await.expect("it is let through");
     assert_eq!(after_calls.load(Ordering::Relaxed), 1);
 }
+
+#[tokio::test]
+async fn hooks_by_name_and_by_type_run_in_the_order_in_which_they_were_registered() {
+    let mut hooks = Hooks::default();
+    for round in ["1", "2"] {
+        hooks.before::<ReadStorageObjects, _>(move |_, mut request| async move {
+            request.object_ids[0].key.push_str(round);
+            Ok(Some(request))
+        });
+        let named = hooks.before_named("ReadStorageObjects", move |_, mut request| async move {
+            let key = request["object_ids"][0]["key"].as_str().map(|key| format!("{key}{round}'"));
+            request["object_ids"][0]["key"] = key.into();
+            Ok(Some(request))
+        });
+        named.expect("there is such an operation");
+    }
+    assert_eq!(run(&hooks, request("a")).await.expect("it is changed").objects[0].key, "a11'22'");
+    assert_eq!(hooks.len(), 4);
+}
+
+#[tokio::test]
+async fn a_hook_by_name_rejects_takes_away_and_observes() {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let mut hooks = Hooks::default();
+    let named = hooks.before_named("ReadStorageObjects", |_, request| async move {
+        match request["object_ids"][0]["key"].as_str() {
+            Some("forbidden") => Err(Refusal::new(Code::PermissionDenied, "not this one")),
+            Some("hidden") => Ok(None),
+            _ => Ok(Some(request)),
+        }
+    });
+    named.expect("there is such an operation");
+    for _ in 0..2 {
+        let seen = Arc::clone(&seen);
+        let named = hooks.after_named("ReadStorageObjects", move |_, request, answer| {
+            assert_eq!(request["object_ids"][0]["key"], answer["objects"][0]["key"]);
+            seen.fetch_add(1, Ordering::Relaxed);
+            async {}
+        });
+        named.expect("there is such an operation");
+    }
+    assert_eq!(run(&hooks, request("forbidden")).await.expect_err("it is rejected").code, Code::PermissionDenied);
+    assert_eq!(run(&hooks, request("hidden")).await.expect_err("it is taken away").code, Code::NotFound);
+    assert_eq!(seen.load(Ordering::Relaxed), 0);
+    run(&hooks, request("open")).await.expect("it is let through");
+    assert_eq!(seen.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn a_hook_needs_the_name_of_an_operation() {
+    let mut hooks = Hooks::default();
+    for name in ["ReadStorageObject", "", "readStorageObjects"] {
+        let refused = hooks.before_named(name, |_, request| async { Ok(Some(request)) }).expect_err("it is none");
+        assert_eq!(refused.code, Code::NotFound, "{name}");
+        let refused = hooks.after_named(name, |_, _, _| async {}).expect_err("it is none");
+        assert!(refused.message.contains(name), "{refused}");
+    }
+    assert!(hooks.is_empty());
+    for name in ["CreateGroup", "ExportAccount", "SelectProfile"] {
+        hooks.after_named(name, |_, _, _| async {}).expect("it is one, of the protocol or our own");
+    }
+}

@@ -112,7 +112,8 @@ async fn a_server_that_stops_tells_everyone_and_lets_nobody_in() {
             .await;
         assert_eq!((closing.reason, closing.deadline_ms), (CloseReason::Shutdown, 3_000));
         let readiness = server.get("/readyz").await;
-        assert_eq!((readiness.status, readiness.body.as_str()), (503, "the server stops\n"));
+        let not_ready = serde_json::json!({ "code": "not_ready", "error": "the server stops" });
+        assert_eq!((readiness.status, readiness.json()), (503, not_ready));
         assert_eq!(server.get("/livez").await.status, 200);
         let late = server.connector(PROTOBUF).open(transport).await;
         assert!(late.is_err() || late.expect("it opened").next_message().await.is_err(), "nobody comes in");

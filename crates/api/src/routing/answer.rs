@@ -1,4 +1,4 @@
-//! What goes back: a message as JSON, or a refusal in the form that clients know.
+//! Answers: a message as JSON, or a refusal in the form of the client protocol.
 
 use aether_services::{Code, Refusal};
 use axum::body::Body;
@@ -11,7 +11,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// A refusal on its way to the client.
 #[derive(Debug)]
 pub(crate) struct Refused {
-    status: StatusCode,
+    pub status: StatusCode,
     pub refusal: Refusal,
 }
 
@@ -38,17 +38,21 @@ impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let Refused { status, refusal } = self;
         let shown = Shown { code: refusal.code as u8, message: &refusal.message };
-        let mut response = json(status, &shown);
-        if let Some(seconds) = refusal.retry_after_seconds {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-        }
-        if refusal.code == Code::Unauthenticated
-            && let Ok(value) = HeaderValue::from_str(&refusal.message)
-        {
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
-        }
-        response
+        with_headers(json(status, &shown), &refusal)
     }
+}
+
+/// Adds the headers that a refusal has beside its body.
+pub(crate) fn with_headers(mut response: Response, refusal: &Refusal) -> Response {
+    if let Some(seconds) = refusal.retry_after_seconds {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if refusal.code == Code::Unauthenticated
+        && let Ok(value) = HeaderValue::from_str(&refusal.message)
+    {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
+    }
+    response
 }
 
 /// A message as it is answered.
@@ -56,7 +60,8 @@ pub(crate) fn answer(message: &impl Serialize) -> Response {
     json(StatusCode::OK, message)
 }
 
-fn json(status: StatusCode, message: &impl Serialize) -> Response {
+/// An answer of JSON.
+pub(crate) fn json(status: StatusCode, message: &impl Serialize) -> Response {
     let mut response = match serde_json::to_vec(message) {
         Ok(bytes) => Response::new(Body::from(bytes)),
         // Only a time beyond the year 9999 has no JSON, and none such is stored.

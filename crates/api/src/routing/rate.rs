@@ -2,6 +2,7 @@
 //! each kind of them.
 
 use aether_limits::{Bucket, Rate, network_of};
+use aether_services::calls::Preset;
 use aether_services::{Caller, Code, Refusal};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -14,19 +15,6 @@ use uuid::Uuid;
 const SHARDS: usize = 16;
 /// Entries of a part. Beyond, it begins anew: those who were near their limit get a fresh start, and memory stays.
 const SHARD_MAX: usize = 16_384;
-
-/// What kind of work an operation is, and so how often one may ask for those of its kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Preset {
-    /// Reads a little.
-    Read,
-    /// Writes a little.
-    Write,
-    /// Lets someone in, or takes a code.
-    Login,
-    /// Asks another service, hashes a password, or goes through all that someone has.
-    Expensive,
-}
 
 /// How often one may ask; no limit where there is none.
 #[derive(Clone, Debug, Default)]
@@ -65,31 +53,15 @@ enum What {
     Operation(&'static str),
 }
 
-impl Preset {
-    /// All of them.
-    pub const ALL: [Preset; 4] = [Preset::Read, Preset::Write, Preset::Login, Preset::Expensive];
-
-    /// Its name in the configuration.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Preset::Read => "read",
-            Preset::Write => "write",
-            Preset::Login => "login",
-            Preset::Expensive => "expensive",
-        }
-    }
-
-    /// What a public server allows if nothing else is set. Clients read much at once when they start.
-    #[must_use]
-    pub fn usual(self) -> Rate {
-        match self {
-            Preset::Read => Rate { per_second: 100, burst: 100 },
-            Preset::Write => Rate::STANDARD,
-            // Players behind one router are one network.
-            Preset::Login => Rate { per_second: 20, burst: 100 },
-            Preset::Expensive => Rate::STRICT,
-        }
+/// Rate that a public server allows for a preset if nothing else is set. Clients read much at once when they start.
+#[must_use]
+pub fn usual_rate(preset: Preset) -> Rate {
+    match preset {
+        Preset::Read => Rate { per_second: 100, burst: 100 },
+        Preset::Write => Rate::STANDARD,
+        // Players behind one router are one network.
+        Preset::Login => Rate { per_second: 20, burst: 100 },
+        Preset::Expensive => Rate::STRICT,
     }
 }
 

@@ -1,17 +1,16 @@
-//! The description of the client API by OpenAPI 3.1: made from the table of routes and the definitions of the messages,
-//! so that it cannot tell of anything else than what is served.
+//! The description of an interface by OpenAPI 3.1: made from the table of routes and the definitions of the messages, so that
+//! it cannot tell of anything else than what is served.
 
 mod messages;
-mod own;
 mod schema;
 
-use super::access::Access;
+use super::encoding::Document;
 use super::query::PAIRS_MAX;
-use super::routes::{Route, Routes, Source};
-use crate::encoding::Document;
+use super::routes::{Described, Route, Routes, Source, Written};
+use super::{ApiError, Interface};
+use aether_services::calls::Access;
 use axum::routing::get;
-use http::{HeaderMap, Method, header};
-use own::Own;
+use http::{HeaderMap, StatusCode, header};
 use schema::{Definitions, Field};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,68 +19,84 @@ use std::sync::Arc;
 /// Where the description is.
 const PATH: &str = "/openapi.json";
 
-impl Routes {
+/// What the description of an interface says beside its routes.
+pub(crate) struct Description {
+    pub title: &'static str,
+    pub text: &'static str,
+    /// Schema of a refusal.
+    pub refused: Value,
+}
+
+impl<I: Interface> Routes<I> {
     /// Adds the route of the description of all routes before it.
-    pub(super) fn described(self) -> Routes {
-        let document = Arc::new(Document::json(document(&self.table).to_string()));
-        self.own(PATH, get(async move |headers: HeaderMap| document.answer(headers.get(header::ACCEPT_ENCODING))))
+    pub fn described(self, description: &Description) -> Routes<I> {
+        let document = Arc::new(Document::json(document(&self.table, description).to_string()));
+        let answer = async move |headers: HeaderMap| document.answer(headers.get(header::ACCEPT_ENCODING));
+        let other = async || ApiError::of_status(StatusCode::METHOD_NOT_ALLOWED);
+        self.undescribed(PATH, Access::Everyone, get(answer).fallback(other))
     }
 }
 
-/// The description of these routes, and of those that are our own.
-fn document(table: &[Route]) -> Value {
+/// The description of these routes.
+pub(crate) fn document(table: &[Route], description: &Description) -> Value {
     let mut writer = Writer { definitions: Definitions::read(), operations: BTreeSet::new() };
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
-    let mut add = |path: &'static str, method: &Method, operation: Value| {
-        paths.entry(path).or_default().insert(method.as_str().to_ascii_lowercase(), operation);
-    };
-    table.iter().for_each(|route| add(route.path, &route.method, writer.operation(route)));
-    own::operations().iter().for_each(|own| add(own.path, &own.method, own_operation(own)));
+    for route in table {
+        let method = route.method.as_str().to_ascii_lowercase();
+        paths.entry(route.path).or_default().insert(method, writer.operation(route));
+    }
+    let accesses: BTreeSet<&str> = table.iter().filter_map(|route| scheme(route.access)).collect();
+    let schemes: Map<String, Value> = accesses.into_iter().map(|name| (name.to_owned(), scheme_of(name))).collect();
     json!({
         "openapi": "3.1.0",
         "info": {
-            "title": "Aether client API",
+            "title": description.title,
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "What game clients ask. Fields at their zero value are left out of answers; numbers of 64 \
-                bits are text. Fields are also read in lowerCamelCase, and unknown ones are ignored. Bodies may be \
-                compressed by gzip or deflate. What is asked too often is refused with 429 and Retry-After; \
-                x-rate-preset says what is counted together.",
+            "description": description.text,
         },
         "servers": [{ "url": "/" }],
         "paths": paths,
         "components": {
             "schemas": writer.definitions.schemas(),
-            "responses": { "Refused": refused() },
-            "securitySchemes": {
-                "serverKey": {
-                    "type": "http",
-                    "scheme": "basic",
-                    "description": "The server key as the name, and no password.",
-                },
-                "session": {
-                    "type": "http",
-                    "scheme": "bearer",
-                    "bearerFormat": "JWT",
-                    "description": "The token of a session.",
-                },
-            },
+            "responses": { "Refused": refused(&description.refused) },
+            "securitySchemes": schemes,
         },
     })
 }
 
-/// What every operation answers when something is not done.
-fn refused() -> Value {
+/// A response of an operation that was not done.
+fn refused(schema: &Value) -> Value {
     json!({
         "description": "It was not done, and why.",
-        "content": { "application/json": { "schema": {
-            "type": "object",
-            "required": ["code", "message"],
-            "properties": {
-                "code": { "type": "integer", "minimum": 1, "maximum": 16, "description": "The code of gRPC." },
-                "message": { "type": "string", "description": "A sentence for people." },
-            },
-        } } },
+        "content": { "application/json": { "schema": schema } },
     })
+}
+
+/// The security scheme of an access.
+fn scheme(access: Access) -> Option<&'static str> {
+    match access {
+        Access::Everyone => None,
+        Access::ServerKey => Some("serverKey"),
+        Access::Session => Some("session"),
+        Access::Operator => Some("operatorKey"),
+    }
+}
+
+fn scheme_of(name: &str) -> Value {
+    match name {
+        "serverKey" => json!({
+            "type": "http",
+            "scheme": "basic",
+            "description": "The server key as the name, and no password.",
+        }),
+        "session" => json!({
+            "type": "http",
+            "scheme": "bearer",
+            "bearerFormat": "JWT",
+            "description": "The token of a session.",
+        }),
+        _ => json!({ "type": "http", "scheme": "bearer", "description": "The admin key, if there is one." }),
+    }
 }
 
 struct Writer {
@@ -92,26 +107,33 @@ struct Writer {
 
 impl Writer {
     fn operation(&mut self, route: &Route) -> Value {
-        let Route { request, answer, .. } = route;
+        let written = match &route.form {
+            Described::Messages { request, answer, source } => self.messages(route.path, request, answer, *source),
+            Described::Written(written) => written.clone(),
+        };
+        let mut operation = operation(self.id(route.id), (route.path, route.access), written);
+        if let Some(preset) = route.preset {
+            operation["x-rate-preset"] = json!(preset.name());
+        }
+        operation
+    }
+
+    fn messages(&mut self, path: &str, request: &str, answer: &str, source: Source) -> Written {
         let fields = self.definitions.fields(request);
-        let (in_body, in_address): (Vec<Field>, Vec<Field>) = match route.source {
+        let (in_body, in_address): (Vec<Field>, Vec<Field>) = match source {
             Source::Address => (Vec::new(), fields),
             Source::Body => (fields, Vec::new()),
             Source::Field => fields.into_iter().partition(Field::is_message),
         };
-        let body = match (route.source, in_body.as_slice()) {
+        let body = match (source, in_body.as_slice()) {
             (Source::Address, _) => None,
             (Source::Field, [field]) => Some(field.schema.clone()),
             // The body is the whole request, but for what the path says already.
             _ => Some(self.definitions.reference(request)),
         };
-        let parameters: Vec<Value> =
-            in_address.iter().map(|field| parameter(route.path, &field.name, &field.schema)).collect();
+        let parameters = in_address.iter().map(|field| parameter(path, &field.name, &field.schema)).collect();
         let answer = self.definitions.reference(answer);
-        let id = self.id(route.operation);
-        let mut written = operation(id, (route.path, Some(route.access)), parameters, body, answer);
-        written["x-rate-preset"] = json!(route.preset.name());
-        written
+        Written { parameters, body, content_type: "application/json", answer, refused: None }
     }
 
     /// The name of an operation; a second route to it has a number behind it.
@@ -124,22 +146,10 @@ impl Writer {
     }
 }
 
-fn own_operation(own: &Own) -> Value {
-    operation(own.id.to_owned(), (own.path, None), Vec::new(), None, json!({ "type": "object" }))
-}
-
-fn operation(
-    id: String,
-    (path, access): (&str, Option<Access>),
-    parameters: Vec<Value>,
-    body: Option<Value>,
-    answer: Value,
-) -> Value {
-    let security = match access {
-        None => json!([]),
-        Some(Access::User) => json!([{ "session": [] }]),
-        Some(Access::ServerKey) => json!([{ "serverKey": [] }]),
-    };
+fn operation(id: String, (path, access): (&str, Access), written: Written) -> Value {
+    let Written { parameters, body, content_type, answer, refused: own } = written;
+    let security = scheme(access).map_or_else(|| json!([]), |scheme| json!([{ scheme: [] }]));
+    let otherwise = own.map_or_else(|| json!({ "$ref": "#/components/responses/Refused" }), |own| refused(&own));
     let noun = path.split('/').nth(2).unwrap_or("health");
     let mut written = json!({
         "operationId": id,
@@ -147,9 +157,9 @@ fn operation(
         "security": security,
         "parameters": parameters,
         "responses": {
-            "200": { "description": "It was done.", "content": { "application/json": { "schema": answer } } },
+            "200": { "description": "It was done.", "content": { content_type: { "schema": answer } } },
             "431": { "description": "The address and the headers are too long." },
-            "default": { "$ref": "#/components/responses/Refused" },
+            "default": otherwise,
         },
     });
     if let Some(schema) = body {
@@ -182,7 +192,7 @@ mod tests {
 
     fn described() -> (Vec<Route>, Value) {
         let table = crate::client::routes().table;
-        let document = document(&table);
+        let document = document(&table, &crate::client::description());
         (table, document)
     }
 
@@ -193,22 +203,25 @@ mod tests {
         for route in &table {
             let operation = &document["paths"][route.path][route.method.as_str().to_ascii_lowercase()];
             let id = operation["operationId"].as_str().expect(route.path);
-            assert!(id.starts_with(route.operation), "{id}");
+            assert!(id.starts_with(route.id), "{id}");
             assert!(operation["responses"]["200"].is_object(), "{id}");
         }
         let operations = document["paths"].as_object().expect("paths are an object").values();
         let count: usize = operations.map(|path| path.as_object().map_or(0, Map::len)).sum();
-        assert_eq!(count, table.len() + own::operations().len(), "nothing else is described");
+        assert_eq!(count, table.len(), "nothing else is described");
     }
 
     #[test]
-    fn every_route_of_our_own_is_described() {
-        let routes = crate::client::routes();
-        let document = document(&routes.table);
-        assert!(!routes.own.is_empty());
-        for path in routes.own {
-            assert!(document["paths"][path].is_object(), "{path}");
-        }
+    fn what_is_no_operation_is_described_too() {
+        let (_, document) = described();
+        let health = &document["paths"]["/healthcheck"]["get"];
+        assert_eq!((&health["operationId"], &health["security"]), (&json!("Healthcheck"), &json!([])));
+        assert_eq!(health.get("x-rate-preset"), None);
+        let call = &document["paths"]["/v2/rpc/{id}"]["post"];
+        assert_eq!(call["operationId"], "RpcFunc");
+        assert_eq!(call["requestBody"]["content"]["application/json"]["schema"], json!({ "type": "string" }));
+        let refused = &call["responses"]["default"]["content"]["application/json"]["schema"];
+        assert_eq!(refused["required"], json!(["code", "error", "message"]));
     }
 
     #[test]
@@ -245,7 +258,7 @@ mod tests {
             let operations = path.as_object().expect("operations by method").values();
             ids.extend(operations.filter_map(|operation| operation["operationId"].as_str()));
         }
-        assert_eq!(ids.len(), table.len() + own::operations().len());
+        assert_eq!(ids.len(), table.len());
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Counts what operations do: how many there were, how long they took, and why they were refused.
+//! Counters of operations: how many calls there were, how long they took, and why they were refused.
 
+use crate::refusal::Code;
 use aether_metrics::{Counter, Histogram, Registry};
-use aether_services::Code;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -10,20 +10,21 @@ const SECONDS: &[f64] = &[0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 
 /// One more than the highest number of a code.
 const CODES: usize = 17;
 
-/// The figures of one operation. Its route holds them, so nothing is looked up for a request.
-pub(super) struct Figures {
+/// Counters of one operation. Whoever calls it often holds them, so that nothing is looked up for a call.
+pub struct Figures {
     operation: &'static str,
     seconds: OnceLock<Histogram>,
     refused: [OnceLock<Counter>; CODES],
 }
 
 impl Figures {
-    /// Figures of which nothing is told before there is something to tell.
+    /// Counters of an operation, which are registered with the first call that is counted.
+    #[must_use]
     pub fn new(operation: &'static str) -> Figures {
         Figures { operation, seconds: OnceLock::new(), refused: [const { OnceLock::new() }; CODES] }
     }
 
-    /// Counts a request that was answered or, with a code, refused.
+    /// Counts a call that was answered or, with a code, refused.
     pub fn count(&self, registry: &Registry, took: Duration, refused: Option<Code>) {
         let seconds = self.seconds.get_or_init(|| {
             let (name, help) = ("aether_operation_seconds", "What operations of the client API took.");

@@ -5,6 +5,7 @@ use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// Names and values in an address. The longest list of ids that an operation takes is shorter.
 pub(super) const PAIRS_MAX: usize = 1_100;
@@ -27,9 +28,7 @@ impl<'a> Asked<'a> {
     /// Adds what stands in a query.
     pub fn add_query(&mut self, query: &'a str) -> Result<(), Refusal> {
         for (count, (name, value)) in form_urlencoded::parse(query.as_bytes()).enumerate() {
-            if count >= PAIRS_MAX {
-                return Err(Refusal::invalid(format!("The query has more than {PAIRS_MAX} values.")));
-            }
+            check_count(count)?;
             if !name.is_empty() {
                 self.add(name, value);
             }
@@ -44,6 +43,25 @@ impl<'a> Asked<'a> {
         }
         let named = self.named.into_iter().map(|(name, values)| (name, Values(values)));
         T::deserialize(MapDeserializer::new(named)).map_err(|error: Error| Refusal::invalid(error.to_string()))
+    }
+}
+
+/// Returns the values of a query by their names, if there are not too many.
+pub(super) fn by_name(query: &str) -> Result<BTreeMap<String, Vec<String>>, Refusal> {
+    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (count, (name, value)) in form_urlencoded::parse(query.as_bytes()).enumerate() {
+        check_count(count)?;
+        if !name.is_empty() {
+            values.entry(name.into_owned()).or_default().push(value.into_owned());
+        }
+    }
+    Ok(values)
+}
+
+fn check_count(count: usize) -> Result<(), Refusal> {
+    match count < PAIRS_MAX {
+        true => Ok(()),
+        false => Err(Refusal::invalid(format!("The query has more than {PAIRS_MAX} values."))),
     }
 }
 

@@ -1,0 +1,33 @@
+//! The layer around the client API: compression, and headers for pages of any origin.
+
+use crate::cors;
+use crate::routing::encoding;
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, Method, StatusCode, header};
+
+/// Compresses answers, and lets pages of any origin ask: they prove who they are by a header, not by a cookie.
+pub(super) async fn around(request: Request, next: Next) -> Response {
+    let is_question = request.method() == Method::OPTIONS;
+    let mut response = if is_question {
+        StatusCode::OK.into_response()
+    } else {
+        let accepted = request.headers().get(header::ACCEPT_ENCODING).cloned();
+        encoding::compress(next.run(request).await, accepted).await
+    };
+    let headers = response.headers_mut();
+    if headers.contains_key(header::RETRY_AFTER) {
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Retry-After"));
+    }
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store, no-cache, must-revalidate"));
+    if is_question {
+        let methods = "GET, HEAD, POST, PUT, DELETE";
+        let names = "Authorization, Content-Encoding, Content-Type, User-Agent";
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(methods));
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(names));
+        headers.insert(header::ACCESS_CONTROL_MAX_AGE, cors::REMEMBERED_SECONDS);
+    }
+    response
+}

@@ -1,0 +1,123 @@
+//! Functions that clients call by name: `GET` and `POST /v2/rpc/{id}`.
+//!
+//! The payload is text that only the function understands. `POST` carries it in the body as a JSON string, and is answered
+//! with `{"payload": text}`; with `?unwrap` in the address the body is the payload as it is, and so is the answer, of the
+//! same content type. `GET` has an empty payload. The function finds the query in [`Context::query`].
+//!
+//! A refusal has one field more than those of other routes: `{"code": number, "error": text, "message": text}`.
+//!
+//! [`Context::query`]: aether_services::Context::query
+
+use super::Desk;
+use crate::routing::{Form, Received, Refused, Routes, Written, json, with_headers};
+use aether_messages::api::Rpc;
+use aether_messages::operation::RpcFunc;
+use aether_services::Refusal;
+use aether_services::calls::unreadable;
+use axum::body::Body;
+use axum::response::Response;
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode, header};
+use serde::Serialize;
+use serde_json::json as value;
+use std::sync::Arc;
+
+const PATH: &str = "/v2/rpc/{id}";
+/// The parameter by which payloads are not wrapped into JSON.
+const UNWRAP: &str = "unwrap";
+/// The parameter of a secret, which functions need not see.
+const HTTP_KEY: &str = "http_key";
+/// Content type of an unwrapped answer where the request had none.
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+pub(super) fn routes(routes: Routes<Desk>) -> Routes<Desk> {
+    let form = |read, body| Form::<RpcFunc> { read, write, refuse, written: written(body) };
+    routes.formed(Method::POST, PATH, form(read_body, Some(value!({ "type": "string" })))).formed(
+        Method::GET,
+        PATH,
+        form(read_address, None),
+    )
+}
+
+fn read_address(received: &mut Received) -> Result<Rpc, Refusal> {
+    read(received, String::new())
+}
+
+fn read_body(received: &mut Received) -> Result<Rpc, Refusal> {
+    let is_unwrapped = is_unwrapped(&received.parts);
+    let payload = match &received.body[..] {
+        [] => String::new(),
+        body if is_unwrapped => {
+            std::str::from_utf8(body).map_err(|_| Refusal::invalid("The payload is not UTF-8."))?.to_owned()
+        }
+        body => serde_json::from_slice(body).map_err(|error| unreadable(&error))?,
+    };
+    read(received, payload)
+}
+
+fn read(received: &mut Received, payload: String) -> Result<Rpc, Refusal> {
+    let id = received.in_path("id").unwrap_or_default().to_owned();
+    let mut query = received.query()?;
+    query.remove(HTTP_KEY);
+    Arc::make_mut(&mut received.context).query = query;
+    Ok(Rpc { id, payload, http_key: String::new() })
+}
+
+fn is_unwrapped(parts: &Parts) -> bool {
+    let query = parts.uri.query().unwrap_or("");
+    form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == UNWRAP)
+}
+
+fn write(parts: &Parts, answer: &Rpc) -> Response {
+    #[derive(Serialize)]
+    struct Wrapped<'a> {
+        payload: &'a str,
+    }
+    if !is_unwrapped(parts) {
+        return json(StatusCode::OK, &Wrapped { payload: &answer.payload });
+    }
+    let mut response = Response::new(Body::from(answer.payload.clone()));
+    let content_type = parts.headers.get(header::CONTENT_TYPE).cloned().unwrap_or(TEXT);
+    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    response
+}
+
+fn refuse(refused: Refused) -> Response {
+    #[derive(Serialize)]
+    struct Shown<'a> {
+        code: u8,
+        error: &'a str,
+        message: &'a str,
+    }
+    let Refused { status, refusal } = refused;
+    let shown = Shown { code: refusal.code as u8, error: &refusal.message, message: &refusal.message };
+    with_headers(json(status, &shown), &refusal)
+}
+
+fn written(body: Option<serde_json::Value>) -> Written {
+    let text = || value!({ "type": "string" });
+    let id = value!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string", "minLength": 1 } });
+    let unwrap = value!({
+        "name": UNWRAP,
+        "in": "query",
+        "required": false,
+        "allowEmptyValue": true,
+        "description": "The body is the payload as it is, and so is the answer.",
+        "schema": { "type": "string" },
+    });
+    Written {
+        parameters: vec![id, unwrap],
+        body,
+        content_type: "application/json",
+        answer: value!({ "type": "object", "required": ["payload"], "properties": { "payload": text() } }),
+        refused: Some(value!({
+            "type": "object",
+            "required": ["code", "error", "message"],
+            "properties": {
+                "code": { "type": "integer", "minimum": 1, "maximum": 16, "description": "The code of gRPC." },
+                "error": { "type": "string", "description": "The same as the message." },
+                "message": { "type": "string", "description": "A sentence for people." },
+            },
+        })),
+    }
+}

@@ -1,0 +1,177 @@
+//! All operations: each is in the table, has a route, and is called by its name.
+
+use crate::desk::World;
+use aether_messages::operation::NAMES;
+use aether_services::{Code, Refusal};
+use http::Method;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Operations of the protocol that no service has yet, and the one that tells that the process answers.
+const NOT_IN_TABLE: [&str; 33] = [
+    "Healthcheck",
+    "ListFriends",
+    "ListFriendsOfFriends",
+    "AddFriends",
+    "DeleteFriends",
+    "BlockFriends",
+    "ImportFacebookFriends",
+    "ImportSteamFriends",
+    "ListGroups",
+    "CreateGroup",
+    "UpdateGroup",
+    "DeleteGroup",
+    "ListGroupUsers",
+    "ListUserGroups",
+    "JoinGroup",
+    "LeaveGroup",
+    "AddGroupUsers",
+    "KickGroupUsers",
+    "BanGroupUsers",
+    "PromoteGroupUsers",
+    "DemoteGroupUsers",
+    "ListChannelMessages",
+    "ListNotifications",
+    "DeleteNotifications",
+    "ListTournaments",
+    "JoinTournament",
+    "WriteTournamentRecord",
+    "DeleteTournamentRecord",
+    "ListTournamentRecords",
+    "ListTournamentRecordsAroundOwner",
+    "ListMatches",
+    "ListParties",
+    "GetMatchmakerStats",
+];
+
+fn names(world: &World) -> BTreeSet<&str> {
+    world.services().calls.operations().map(|operation| operation.name).collect()
+}
+
+/// Routes of the operations whose request is the whole body: method and path by the operation's name.
+async fn body_routes(world: &World) -> BTreeMap<String, (Method, String)> {
+    let (_, document) = world.ask(None, Method::GET, "/openapi.json", "").await;
+    let request_of: BTreeMap<&str, &str> = world
+        .services()
+        .calls
+        .operations()
+        .map(|operation| (operation.name, operation.request.rsplit('.').next().expect("a name has a last part")))
+        .collect();
+    let mut routes = BTreeMap::new();
+    for (path, methods) in document["paths"].as_object().expect("paths are an object") {
+        for (method, operation) in methods.as_object().expect("operations by method") {
+            let id = operation["operationId"].as_str().expect("an operation has an id");
+            let body = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].as_str();
+            let is_whole = body.and_then(|body| body.rsplit('/').next()) == request_of.get(id).copied();
+            if is_whole && body.is_some() {
+                let method = Method::from_bytes(method.to_ascii_uppercase().as_bytes()).expect("it is a method");
+                routes.insert(id.to_owned(), (method, path.clone()));
+            }
+        }
+    }
+    routes
+}
+
+#[tokio::test]
+async fn every_operation_of_the_protocol_is_in_the_table_or_known_to_be_missing() {
+    let world = World::new(|_| {}).await;
+    let names = names(&world);
+    for name in NAMES {
+        assert_ne!(names.contains(name), NOT_IN_TABLE.contains(name), "{name}");
+    }
+    let routed: BTreeSet<&str> = aether_api::client::operations().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, routed, "the table and the routes have the same operations");
+}
+
+#[tokio::test]
+async fn every_operation_is_called_by_its_name() {
+    let world = World::new(|_| {}).await;
+    for name in names(&world) {
+        let context = world.context(&world.player().await);
+        let outcome = world.services().call_json(name, &context, json!({})).await;
+        let more = json!({ "a_field_that_no_message_has": [1, { "x": null }] });
+        // Some end the account, so the second call is someone else's.
+        let context = world.context(&world.player().await);
+        let ignored = world.services().call_json(name, &context, more).await;
+        for outcome in [&outcome, &ignored] {
+            match outcome {
+                Ok(answer) => assert!(answer.is_object(), "{name}: {answer}"),
+                Err(refusal) => {
+                    assert!(!matches!(refusal.code, Code::Internal | Code::Unimplemented), "{name}: {refusal}");
+                }
+            }
+        }
+        let code = |outcome: &Result<Value, Refusal>| outcome.as_ref().err().map(|refusal| refusal.code);
+        assert_eq!(code(&outcome), code(&ignored), "{name} ignores fields that it does not know");
+    }
+}
+
+#[tokio::test]
+async fn a_bad_value_is_refused_by_name_as_it_is_over_http() {
+    let world = World::new(|_| {}).await;
+    let (player, routes) = (world.player().await, body_routes(&world).await);
+    assert!(routes.len() > 30, "{}", routes.len());
+    let basic = "Basic ZGVmYXVsdGtleTo=";
+    for operation in world.services().calls.operations() {
+        let context = world.context(&player);
+        for bad in [json!([]), json!("text"), json!(5), json!(true), Value::Null] {
+            let outcome = world.services().call_json(operation.name, &context, bad.clone()).await;
+            // A message of our own may also be read from a list of its fields, by name as over HTTP.
+            if !bad.is_array() || operation.request.starts_with("nakama.") {
+                let code = outcome.as_ref().err().map(|refusal| refusal.code);
+                assert_eq!(code, Some(Code::InvalidArgument), "{} {bad}: {outcome:?}", operation.name);
+            }
+            let Some((method, path)) = routes.get(operation.name) else { continue };
+            let refusal = outcome.expect_err("no operation does anything with an empty request");
+            let request = http::Request::builder().method(method).uri(path);
+            let signed_in = operation.access == aether_services::calls::Access::Session;
+            let request = if signed_in { request } else { request.header("authorization", basic) };
+            let answer = world.send(signed_in.then_some(&player), request, bad.to_string().into_bytes()).await;
+            let body = axum::body::to_bytes(answer.into_body(), 1 << 16).await.expect("it is all there");
+            let body: Value = serde_json::from_slice(&body).expect("every answer is JSON");
+            assert_eq!(body["code"], refusal.code as u8, "{} {bad}: {body}", operation.name);
+            let sentence = body["message"].as_str().expect("there is a message");
+            // Only text has lines and columns.
+            let expected = refusal.message.trim_end_matches('.');
+            assert!(sentence.starts_with(expected), "{}: {sentence:?} and {expected:?}", operation.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_field_of_the_wrong_type_is_refused_by_name_as_it_is_over_http() {
+    let world = World::new(|_| {}).await;
+    let (player, routes) = (world.player().await, body_routes(&world).await);
+    let (_, document) = world.ask(None, Method::GET, "/openapi.json", "").await;
+    let mut compared = 0;
+    for operation in world.services().calls.operations() {
+        let Some((method, path)) = routes.get(operation.name) else { continue };
+        if operation.access != aether_services::calls::Access::Session {
+            continue;
+        }
+        let name = operation.request.rsplit('.').next().expect("a name has a last part");
+        let fields = document["components"]["schemas"][name]["properties"].as_object().expect("fields by name");
+        for (field, _) in fields.iter().filter(|(_, schema)| schema["type"] == "string" || schema["type"] == "array") {
+            let bad = json!({ field: { "wrong": [] } });
+            let refused = world.services().call_json(operation.name, &world.context(&player), bad.clone()).await;
+            let refused = refused.expect_err("a field has another type");
+            let (status, body) = world.ask(Some(&player), method.clone(), path, &bad.to_string()).await;
+            assert_eq!((status, &body["code"]), (400, &json!(3)), "{} {bad}", operation.name);
+            let sentence = body["message"].as_str().expect("there is a message");
+            assert!(sentence.starts_with(refused.message.trim_end_matches('.')), "{sentence:?} and {refused:?}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 30, "{compared} fields");
+}
+
+#[tokio::test]
+async fn a_name_that_is_none_is_told_from_one_that_is_not_served() {
+    let world = World::new(|_| {}).await;
+    let context = world.context(&world.player().await);
+    let call = async |name: &str| world.services().call_json(name, &context, json!({})).await.expect_err("it is none");
+    for name in ["", "getaccount", "GetAccount ", "Nothing", &"x".repeat(100_000)] {
+        assert_eq!(call(name).await.code, Code::NotFound);
+    }
+    assert_eq!(call("CreateGroup").await.code, Code::Unimplemented);
+}

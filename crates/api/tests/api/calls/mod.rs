@@ -1,0 +1,7 @@
+//! The table of calls: operations, hooks and functions by type, by name and over HTTP.
+
+mod all;
+mod limits;
+mod modules;
+mod rpc;
+mod same;

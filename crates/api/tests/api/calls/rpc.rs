@@ -1,0 +1,123 @@
+//! Functions that clients call by name.
+
+use crate::desk::{Player, World};
+use aether_messages::operation::RpcFunc;
+use aether_services::calls::Module;
+use aether_services::{Code, Context, Refusal};
+use axum::body::to_bytes;
+use http::{HeaderMap, Method, Request, header};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A world with functions: one that tells how it was called, one that refuses, and one that is not for clients.
+async fn world() -> (World, Player) {
+    let world = World::new(|_| {}).await;
+    let mut module = Module::default();
+    let told = module.functions.register_rpc("Tell", |_, context, payload| async move {
+        let user = context.caller.user().map(|identity| identity.user);
+        Ok(json!({ "payload": payload, "query": context.query, "user": user }).to_string())
+    });
+    told.expect("the name is free");
+    let refused = module
+        .functions
+        .register_rpc("refuse", |_, _, _| async { Err(Refusal::new(Code::FailedPrecondition, "The shop is closed.")) });
+    refused.expect("the name is free");
+    let hidden = module.functions.register_call("hidden", |_, payload| async move { Ok(Some(payload)) });
+    hidden.expect("the name is free");
+    world.services().calls.replace("test", module).expect("the module is good");
+    let player = world.player().await;
+    (world, player)
+}
+
+async fn send(world: &World, player: &Player, method: Method, path: &str, body: &str) -> (u16, HeaderMap, String) {
+    let request = Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, "application/x-test");
+    let response = world.send(Some(player), request, body.as_bytes().to_vec()).await;
+    let (parts, body) = response.into_parts();
+    let bytes = to_bytes(body, 1 << 20).await.expect("it is all there");
+    (parts.status.as_u16(), parts.headers, String::from_utf8(bytes.to_vec()).expect("it is text"))
+}
+
+fn told(payload: &Value) -> Value {
+    serde_json::from_str(payload.as_str().expect("a payload is text")).expect("this function tells JSON")
+}
+
+#[tokio::test]
+async fn a_payload_travels_as_a_json_string_in_both_directions() {
+    let (world, player) = world().await;
+    let (status, answer) = world.ask(Some(&player), Method::POST, "/v2/rpc/tell", r#""{\"a\":1}""#).await;
+    assert_eq!((status, answer.as_object().map(serde_json::Map::len)), (200, Some(1)));
+    assert_eq!(told(&answer["payload"]), json!({ "payload": "{\"a\":1}", "query": {}, "user": player.id }));
+    let (_, empty) = world.ask(Some(&player), Method::POST, "/v2/rpc/TELL", "").await;
+    assert_eq!(told(&empty["payload"])["payload"], "", "case does not matter, and nothing is an empty payload");
+}
+
+#[tokio::test]
+async fn get_has_no_payload_and_hands_the_query_over() {
+    let (world, player) = world().await;
+    let path = "/v2/rpc/tell?payload=%22x%22&a=1&a=2&http_key=secret&";
+    let (status, answer) = world.ask(Some(&player), Method::GET, path, "").await;
+    let query = json!({ "payload": ["\"x\""], "a": ["1", "2"] });
+    assert_eq!(status, 200);
+    assert_eq!(told(&answer["payload"]), json!({ "payload": "", "query": query, "user": player.id }));
+}
+
+#[tokio::test]
+async fn unwrapped_the_body_is_the_payload_and_so_is_the_answer() {
+    let (world, player) = world().await;
+    let (status, headers, body) = send(&world, &player, Method::POST, "/v2/rpc/tell?unwrap", "as { it is").await;
+    assert_eq!(status, 200);
+    assert_eq!(headers[header::CONTENT_TYPE], "application/x-test");
+    let answer: Value = serde_json::from_str(&body).expect("this function tells JSON");
+    assert_eq!((&answer["payload"], &answer["query"]), (&json!("as { it is"), &json!({ "unwrap": [""] })));
+}
+
+#[tokio::test]
+async fn a_refusal_has_the_form_that_clients_of_functions_know() {
+    let (world, player) = world().await;
+    let refused = |code: u8, sentence: &str| json!({ "code": code, "error": sentence, "message": sentence });
+    let ask = async |path: &str, body: &str| world.ask(Some(&player), Method::POST, path, body).await;
+    let missing = (404, refused(5, "RPC function not found"));
+    assert_eq!(ask("/v2/rpc/none", "").await, missing);
+    assert_eq!(ask(&format!("/v2/rpc/{}", "x".repeat(10_000)), "").await, missing);
+    assert_eq!(ask("/v2/rpc/hidden", "").await, missing, "it is not for clients");
+    assert_eq!(ask("/v2/rpc/refuse", "").await, (400, refused(9, "The shop is closed.")));
+    let (status, body) = ask("/v2/rpc/tell", "{}").await;
+    assert_eq!((status, &body["code"], &body["error"]), (400, &json!(3), &body["message"]));
+    let nobody = world.ask(None, Method::POST, "/v2/rpc/tell", "").await;
+    assert_eq!(nobody, (401, refused(16, "Auth token required")));
+}
+
+#[tokio::test]
+async fn a_function_is_called_by_name_with_the_hooks_around_it() {
+    let (world, player) = world().await;
+    let mut module = Module::default();
+    module.hooks.before::<RpcFunc, _>(|_, mut request| async move {
+        request.payload.push('!');
+        Ok(Some(request))
+    });
+    world.services().calls.replace("hooks", module).expect("the module is good");
+    let (services, context) = (world.services(), world.context(&player));
+    let by_function = services.call_function("tell", &context, "hey".to_owned()).await.expect("it is called");
+    assert_eq!(serde_json::from_str::<Value>(&by_function).expect("JSON")["payload"], "hey!");
+    let by_name = services.call_json("RpcFunc", &context, json!({ "id": "tell", "payload": "hey" })).await;
+    assert_eq!(by_name.expect("it is called"), json!({ "id": "tell", "payload": by_function }));
+    let (_, over_http) = world.ask(Some(&player), Method::POST, "/v2/rpc/tell", r#""hey""#).await;
+    assert_eq!(over_http["payload"], by_function);
+}
+
+#[tokio::test]
+async fn rooms_call_functions_with_bytes_and_clients_not_those_of_rooms() {
+    let (world, player) = world().await;
+    let (services, server) = (world.services(), Arc::new(Context::server()));
+    let bytes = vec![0, 159, 255];
+    assert_eq!(services.call_bytes("hidden", &server, bytes.clone()).await, Ok(Some(bytes.clone())));
+    let answer = services.call_bytes("tell", &server, b"text".to_vec()).await.expect("it is for everyone");
+    let answer: Value = serde_json::from_slice(&answer.expect("it answers")).expect("JSON");
+    assert_eq!((&answer["payload"], &answer["user"]), (&json!("text"), &Value::Null));
+    let no_text = services.call_bytes("tell", &server, bytes.clone()).await.expect_err("it takes text");
+    assert_eq!(no_text.code, Code::InvalidArgument);
+    let context = world.context(&player);
+    assert_eq!(services.call_bytes("hidden", &context, bytes).await.expect_err("hidden").code, Code::NotFound);
+    assert_eq!(services.calls.functions(), ["refuse", "tell"], "those for clients");
+    assert!(services.calls.has_function("Hidden") && !services.calls.has_function("none"));
+}

@@ -1,0 +1,120 @@
+//! Operations of accounts and users. Those of signing in are in [`sign_in`], those for a lost password in [`recovery`].
+
+mod recovery;
+mod sign_in;
+
+use crate::Refusal;
+use crate::account::operation::{AccountExport, ExportAccount};
+use crate::account::{Account, Update, User, provider};
+use crate::calls::{Call, Operations, Preset, Serve};
+use aether_messages::api::{self, AccountDevice, GetUsersRequest, UpdateAccountRequest, Users};
+use aether_messages::operation::{DeleteAccount, GetAccount, GetUsers, UpdateAccount};
+use aether_messages::{Empty, timestamp};
+use uuid::Uuid;
+
+pub(crate) fn operations(operations: Operations) -> Operations {
+    operations
+        .with::<GetAccount>()
+        .with::<UpdateAccount>()
+        .with::<DeleteAccount>()
+        .with::<ExportAccount>()
+        .with::<GetUsers>()
+        .and(sign_in::operations)
+        .and(recovery::operations)
+}
+
+impl Serve for GetAccount {
+    const PRESET: Preset = Preset::Read;
+
+    async fn serve(call: &Call<'_>, _: Empty) -> Result<api::Account, Refusal> {
+        call.services.accounts.account(call.identity()?.user).await.map(|found| account(call, found))
+    }
+}
+
+impl Serve for UpdateAccount {
+    async fn serve(call: &Call<'_>, request: UpdateAccountRequest) -> Result<Empty, Refusal> {
+        let update = Update {
+            username: request.username,
+            display_name: request.display_name,
+            avatar_url: request.avatar_url,
+            language: request.lang_tag,
+            location: request.location,
+            timezone: request.timezone,
+            metadata: None,
+        };
+        call.services.accounts.update(call.identity()?.user, update).await?;
+        Ok(Empty::default())
+    }
+}
+
+impl Serve for DeleteAccount {
+    const PRESET: Preset = Preset::Expensive;
+
+    async fn serve(call: &Call<'_>, _: Empty) -> Result<Empty, Refusal> {
+        call.services.accounts.delete(call.identity()?.user).await?;
+        Ok(Empty::default())
+    }
+}
+
+impl Serve for ExportAccount {
+    const PRESET: Preset = Preset::Expensive;
+
+    async fn serve(call: &Call<'_>, _: Empty) -> Result<AccountExport, Refusal> {
+        let document = call.services.accounts.export(call.identity()?.user).await?;
+        Ok(AccountExport { document: document.to_string() })
+    }
+}
+
+impl Serve for GetUsers {
+    const PRESET: Preset = Preset::Read;
+
+    async fn serve(call: &Call<'_>, request: GetUsersRequest) -> Result<Users, Refusal> {
+        let ids = request.ids.iter().map(|id| user_id(id)).collect::<Result<Vec<Uuid>, Refusal>>()?;
+        let users = call.services.accounts.users(ids, request.usernames, request.facebook_ids).await?;
+        Ok(Users { users: users.into_iter().map(|found| user(call, found)).collect() })
+    }
+}
+
+/// The id of a user, if it is one.
+fn user_id(text: &str) -> Result<Uuid, Refusal> {
+    Uuid::try_parse(text).map_err(|_| Refusal::invalid("A user's ID must be a UUID."))
+}
+
+/// A user as clients know them.
+fn user(call: &Call<'_>, user: User) -> api::User {
+    let User { mut identities, .. } = user;
+    let mut identity = |provider| identities.remove(provider).unwrap_or_default();
+    api::User {
+        facebook_id: identity(provider::FACEBOOK),
+        google_id: identity(provider::GOOGLE),
+        gamecenter_id: identity(provider::GAME_CENTER),
+        steam_id: identity(provider::STEAM),
+        facebook_instant_game_id: identity(provider::FACEBOOK_INSTANT),
+        apple_id: identity(provider::APPLE),
+        id: user.id.to_string(),
+        username: user.username,
+        display_name: user.display_name,
+        avatar_url: user.avatar_url,
+        lang_tag: user.language,
+        location: user.location,
+        timezone: user.timezone,
+        metadata: user.metadata,
+        online: call.services.is_online(user.id),
+        edge_count: i32::try_from(user.edge_count).unwrap_or(i32::MAX),
+        create_time: Some(timestamp(user.created_at)),
+        update_time: Some(timestamp(user.updated_at)),
+    }
+}
+
+fn account(call: &Call<'_>, account: Account) -> api::Account {
+    let devices = account.devices.into_iter().map(|id| AccountDevice { id, ..AccountDevice::default() });
+    api::Account {
+        user: Some(user(call, account.user)),
+        wallet: account.wallet,
+        email: account.email.unwrap_or_default(),
+        devices: devices.collect(),
+        custom_id: account.custom_id.unwrap_or_default(),
+        verify_time: account.verified_at.map(timestamp),
+        disable_time: account.disabled_at.map(timestamp),
+    }
+}

@@ -1,0 +1,226 @@
+//! Operations of signing in, and of the ways to do so.
+
+use crate::Refusal;
+use crate::account::operation::{
+    AccountExternal, AuthenticateExternal, AuthenticateExternalRequest, LinkExternal, LinkExternalRequest,
+    UnlinkExternal,
+};
+use crate::account::provider::{self, GameCenterProof, Proof};
+use crate::account::{self, SignIn};
+use crate::calls::{Access, Call, Operations, Preset, Serve};
+use crate::session::{self, Beginning};
+use aether_messages::Empty;
+use aether_messages::api::{
+    AccountApple, AccountCustom, AccountDevice, AccountEmail, AccountFacebook, AccountFacebookInstantGame,
+    AccountGameCenter, AccountGoogle, AccountSteam, Session,
+};
+use aether_messages::operation::{
+    AuthenticateApple, AuthenticateCustom, AuthenticateDevice, AuthenticateEmail, AuthenticateFacebook,
+    AuthenticateFacebookInstantGame, AuthenticateGameCenter, AuthenticateGoogle, AuthenticateSteam, LinkApple,
+    LinkCustom, LinkDevice, LinkEmail, LinkFacebook, LinkFacebookInstantGame, LinkGameCenter, LinkGoogle, LinkSteam,
+    Operation, UnlinkApple, UnlinkCustom, UnlinkDevice, UnlinkEmail, UnlinkFacebook, UnlinkFacebookInstantGame,
+    UnlinkGameCenter, UnlinkGoogle, UnlinkSteam,
+};
+use std::collections::BTreeMap;
+
+pub(super) fn operations(operations: Operations) -> Operations {
+    operations
+        .with::<AuthenticateApple>()
+        .with::<AuthenticateCustom>()
+        .with::<AuthenticateDevice>()
+        .with::<AuthenticateEmail>()
+        .with::<AuthenticateFacebook>()
+        .with::<AuthenticateFacebookInstantGame>()
+        .with::<AuthenticateGameCenter>()
+        .with::<AuthenticateGoogle>()
+        .with::<AuthenticateSteam>()
+        .with::<LinkApple>()
+        .with::<LinkCustom>()
+        .with::<LinkDevice>()
+        .with::<LinkEmail>()
+        .with::<LinkFacebook>()
+        .with::<LinkFacebookInstantGame>()
+        .with::<LinkGameCenter>()
+        .with::<LinkGoogle>()
+        .with::<LinkSteam>()
+        .with::<UnlinkApple>()
+        .with::<UnlinkCustom>()
+        .with::<UnlinkDevice>()
+        .with::<UnlinkEmail>()
+        .with::<UnlinkFacebook>()
+        .with::<UnlinkFacebookInstantGame>()
+        .with::<UnlinkGameCenter>()
+        .with::<UnlinkGoogle>()
+        .with::<UnlinkSteam>()
+        .with::<AuthenticateExternal>()
+        .with::<LinkExternal>()
+        .with::<UnlinkExternal>()
+}
+
+/// A way to sign in, as a message says it.
+trait Way {
+    /// How someone signs in, and the variables that the session is to carry.
+    fn split(self) -> (account::Method, BTreeMap<String, String>);
+}
+
+impl Way for AccountDevice {
+    fn split(self) -> (account::Method, BTreeMap<String, String>) {
+        (account::Method::Device(self.id), self.vars)
+    }
+}
+
+impl Way for AccountCustom {
+    fn split(self) -> (account::Method, BTreeMap<String, String>) {
+        (account::Method::Custom(self.id), self.vars)
+    }
+}
+
+impl Way for AccountEmail {
+    fn split(self) -> (account::Method, BTreeMap<String, String>) {
+        (account::Method::Email { email: self.email, password: self.password }, self.vars)
+    }
+}
+
+impl Way for AccountGameCenter {
+    fn split(self) -> (account::Method, BTreeMap<String, String>) {
+        let proof = GameCenterProof {
+            player_id: self.player_id,
+            bundle_id: self.bundle_id,
+            timestamp: self.timestamp_seconds,
+            salt: self.salt,
+            signature: self.signature,
+            public_key_url: self.public_key_url,
+        };
+        (external(provider::GAME_CENTER, Proof::GameCenter(proof)), self.vars)
+    }
+}
+
+macro_rules! ways_by_token {
+    ($($message:ty, $token:ident => $provider:expr;)+) => {$(
+        impl Way for $message {
+            fn split(self) -> (account::Method, BTreeMap<String, String>) {
+                (external($provider, Proof::Token(self.$token)), self.vars)
+            }
+        }
+    )+};
+}
+
+ways_by_token! {
+    AccountApple, token => provider::APPLE;
+    AccountFacebook, token => provider::FACEBOOK;
+    AccountFacebookInstantGame, signed_player_info => provider::FACEBOOK_INSTANT;
+    AccountGoogle, token => provider::GOOGLE;
+    AccountSteam, token => provider::STEAM;
+}
+
+macro_rules! authenticate {
+    ($($operation:ident)+) => {$(
+        impl Serve for $operation {
+            const ACCESS: Access = Access::ServerKey;
+            const PRESET: Preset = Preset::Login;
+
+            async fn serve(
+                call: &Call<'_>,
+                request: <Self as Operation>::Request,
+            ) -> Result<Session, Refusal> {
+                let way = request.account.unwrap_or_default().split();
+                authenticate(call, way, request.username, request.create).await
+            }
+        }
+    )+};
+}
+
+authenticate! {
+    AuthenticateApple AuthenticateCustom AuthenticateDevice AuthenticateEmail AuthenticateFacebook
+    AuthenticateFacebookInstantGame AuthenticateGameCenter AuthenticateGoogle AuthenticateSteam
+}
+
+/// Operations by what they do and where their message has the way: it is the way, or has it beside other things.
+macro_rules! change {
+    ($($operation:ident: $change:ident $(. $account:ident)?;)+) => {$(
+        impl Serve for $operation {
+            // A provider may be asked, or a password hashed.
+            const PRESET: Preset = Preset::Expensive;
+
+            async fn serve(call: &Call<'_>, request: <Self as Operation>::Request) -> Result<Empty, Refusal> {
+                let (method, _) = request $(.$account.unwrap_or_default())? .split();
+                call.services.accounts.$change(call.identity()?.user, method).await?;
+                Ok(Empty::default())
+            }
+        }
+    )+};
+}
+
+change! {
+    LinkApple: link;
+    LinkCustom: link;
+    LinkDevice: link;
+    LinkEmail: link;
+    LinkFacebook: link.account;
+    LinkFacebookInstantGame: link;
+    LinkGameCenter: link;
+    LinkGoogle: link;
+    LinkSteam: link.account;
+    UnlinkApple: unlink;
+    UnlinkCustom: unlink;
+    UnlinkDevice: unlink;
+    UnlinkEmail: unlink;
+    UnlinkFacebook: unlink;
+    UnlinkFacebookInstantGame: unlink;
+    UnlinkGameCenter: unlink;
+    UnlinkGoogle: unlink;
+    UnlinkSteam: unlink;
+}
+
+async fn authenticate(
+    call: &Call<'_>,
+    (method, variables): (account::Method, BTreeMap<String, String>),
+    username: String,
+    create: Option<bool>,
+) -> Result<Session, Refusal> {
+    // Before anything is written: an account must not come of a request that is refused.
+    session::check_variables(&variables)?;
+    let (name, address) = (method.name(), call.context.address);
+    let sign_in = SignIn { method, username: Some(username), create: create.unwrap_or(true), address };
+    let signed_in = call.services.accounts.authenticate(sign_in).await?;
+    let beginning = Beginning { user: signed_in.user, username: &signed_in.username, variables, address, method: name };
+    let pair = call.services.sessions.start(beginning).await?;
+    Ok(Session { created: signed_in.created, token: pair.access, refresh_token: pair.refresh })
+}
+
+impl Serve for AuthenticateExternal {
+    const ACCESS: Access = Access::ServerKey;
+    const PRESET: Preset = Preset::Login;
+
+    async fn serve(call: &Call<'_>, request: AuthenticateExternalRequest) -> Result<Session, Refusal> {
+        let AccountExternal { token, vars } = request.account.unwrap_or_default();
+        let way = (external(&request.provider, Proof::Token(token)), vars);
+        authenticate(call, way, request.username, request.create).await
+    }
+}
+
+impl Serve for LinkExternal {
+    const PRESET: Preset = Preset::Expensive;
+
+    async fn serve(call: &Call<'_>, request: LinkExternalRequest) -> Result<Empty, Refusal> {
+        call.services.accounts.link(call.identity()?.user, external_way(request)).await?;
+        Ok(Empty::default())
+    }
+}
+
+impl Serve for UnlinkExternal {
+    const PRESET: Preset = Preset::Expensive;
+
+    async fn serve(call: &Call<'_>, request: LinkExternalRequest) -> Result<Empty, Refusal> {
+        call.services.accounts.unlink(call.identity()?.user, external_way(request)).await?;
+        Ok(Empty::default())
+    }
+}
+
+fn external_way(request: LinkExternalRequest) -> account::Method {
+    external(&request.provider, Proof::Token(request.account.unwrap_or_default().token))
+}
+
+fn external(provider: &str, proof: Proof) -> account::Method {
+    account::Method::External { provider: provider.to_owned(), proof }
+}

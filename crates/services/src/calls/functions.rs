@@ -1,0 +1,154 @@
+//! Functions that the program or a module adds to the server: for clients (RPC), or for rooms and the server's own code.
+
+use super::limits::{FUNCTION_NAME_BYTES_MAX, FUNCTIONS_MAX, PAYLOAD_BYTES_MAX};
+use super::serve::{Call, Serve};
+use crate::caller::{Caller, Context};
+use crate::refusal::{Code, INTERNAL, Refusal};
+use crate::services::Services;
+use aether_messages::api::Rpc;
+use aether_messages::operation::RpcFunc;
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use tracing::error;
+
+const FUNCTION_NOT_FOUND: Refusal = Refusal::new(Code::NotFound, "RPC function not found");
+const NAME_MISSING: Refusal = Refusal::new(Code::InvalidArgument, "RPC ID missing");
+
+type Answering = Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, Refusal>> + Send>>;
+type Run = Box<dyn Fn(Arc<Services>, Arc<Context>, Vec<u8>) -> Answering + Send + Sync>;
+
+/// Functions by name. Names are compared without regard to the case of ASCII letters, as clients of this protocol expect.
+#[derive(Default)]
+pub struct Functions {
+    by_name: HashMap<String, Arc<Function>>,
+}
+
+/// A function that is called by name.
+pub(super) struct Function {
+    /// Whether clients may call it.
+    is_rpc: bool,
+    run: Run,
+}
+
+impl Functions {
+    /// Adds a function that clients call by RPC, and rooms and the server's own code too: it gets the payload as text, and
+    /// returns text.
+    pub fn register_rpc<F>(
+        &mut self,
+        name: &str,
+        function: impl Fn(Arc<Services>, Arc<Context>, String) -> F + Send + Sync + 'static,
+    ) -> Result<(), Refusal>
+    where
+        F: Future<Output = Result<String, Refusal>> + Send + 'static,
+    {
+        let function = Arc::new(function);
+        let run: Run = Box::new(move |services, context, payload| {
+            let function = Arc::clone(&function);
+            Box::pin(async move {
+                let payload = String::from_utf8(payload).map_err(|_| Refusal::invalid("The payload is not UTF-8."))?;
+                Ok(Some(function(services, context, payload).await?.into_bytes()))
+            })
+        });
+        self.add(name, Function { is_rpc: true, run })
+    }
+
+    /// Adds a function that only rooms and the server's own code call: it gets bytes, and returns bytes or nothing.
+    pub fn register_call<F>(
+        &mut self,
+        name: &str,
+        function: impl Fn(Arc<Services>, Vec<u8>) -> F + Send + Sync + 'static,
+    ) -> Result<(), Refusal>
+    where
+        F: Future<Output = Result<Option<Vec<u8>>, Refusal>> + Send + 'static,
+    {
+        let run: Run = Box::new(move |services, _, payload| Box::pin(function(services, payload)));
+        self.add(name, Function { is_rpc: false, run })
+    }
+
+    /// Number of functions.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Tells if there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    fn add(&mut self, name: &str, function: Function) -> Result<(), Refusal> {
+        if name.is_empty() || name.len() > FUNCTION_NAME_BYTES_MAX {
+            let sentence = format!("The name of a function has 1 to {FUNCTION_NAME_BYTES_MAX} bytes.");
+            return Err(Refusal::invalid(sentence));
+        }
+        if self.by_name.len() >= FUNCTIONS_MAX {
+            let sentence = format!("There are {FUNCTIONS_MAX} functions already; {name} would be one too many.");
+            return Err(Refusal::with(Code::ResourceExhausted, sentence));
+        }
+        let name = name.to_ascii_lowercase();
+        if self.by_name.contains_key(&name) {
+            return Err(already_exists(&name));
+        }
+        self.by_name.insert(name, Arc::new(function));
+        Ok(())
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&String, &Arc<Function>)> {
+        self.by_name.iter()
+    }
+}
+
+impl Function {
+    /// Tells if clients may call it.
+    pub(super) fn is_rpc(&self) -> bool {
+        self.is_rpc
+    }
+
+    /// Runs the function for a caller, from whom a function that is not for clients is hidden.
+    pub(super) async fn run(
+        &self,
+        services: &Arc<Services>,
+        context: &Arc<Context>,
+        payload: Vec<u8>,
+    ) -> Result<Option<Vec<u8>>, Refusal> {
+        if !self.is_rpc && context.caller != Caller::Server {
+            return Err(FUNCTION_NOT_FOUND);
+        }
+        if payload.len() > PAYLOAD_BYTES_MAX {
+            let sentence = format!("The payload of a function has at most {PAYLOAD_BYTES_MAX} bytes.");
+            return Err(Refusal::invalid(sentence));
+        }
+        (self.run)(Arc::clone(services), Arc::clone(context), payload).await
+    }
+}
+
+impl Serve for RpcFunc {
+    async fn serve(call: &Call<'_>, request: Rpc) -> Result<Rpc, Refusal> {
+        let Rpc { id, payload, .. } = request;
+        if id.is_empty() {
+            return Err(NAME_MISSING);
+        }
+        let function = find(call.registered, &id)?;
+        let answer = function.run(call.services, call.context, payload.into_bytes()).await?;
+        let payload = String::from_utf8(answer.unwrap_or_default()).map_err(|_| {
+            error!(function = id, "a function answered bytes that are no text");
+            INTERNAL
+        })?;
+        Ok(Rpc { id, payload, http_key: String::new() })
+    }
+}
+
+/// Returns a function by its name, which a peer may have chosen.
+pub(super) fn find<'a>(registered: &'a super::modules::Registered, name: &str) -> Result<&'a Arc<Function>, Refusal> {
+    if name.len() > FUNCTION_NAME_BYTES_MAX {
+        return Err(FUNCTION_NOT_FOUND);
+    }
+    registered.function(&name.to_ascii_lowercase()).ok_or(FUNCTION_NOT_FOUND)
+}
+
+/// Refuses a second function of a name.
+pub(super) fn already_exists(name: &str) -> Refusal {
+    Refusal::with(Code::AlreadyExists, format!("There is a function of the name {name} already; choose another name."))
+}

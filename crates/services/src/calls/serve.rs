@@ -1,0 +1,109 @@
+//! An operation with its handler: what the table calls.
+
+use super::modules::Registered;
+use crate::caller::{Caller, Context, Identity};
+use crate::refusal::{Refusal, TOKEN_REQUIRED};
+use crate::services::Services;
+use aether_messages::Operation;
+use std::sync::Arc;
+
+/// An operation that is served.
+pub trait Serve: Operation {
+    /// Who may call it.
+    const ACCESS: Access = Access::Session;
+
+    /// Which kind of work it is, by which calls of clients are limited.
+    const PRESET: Preset = Preset::Write;
+
+    /// Handles a call whose hooks have run.
+    fn serve(call: &Call<'_>, request: Self::Request) -> impl Future<Output = Result<Self::Answer, Refusal>> + Send;
+}
+
+/// Who may call an operation. The server's own code may call all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Everyone.
+    Everyone,
+    /// Whoever has the server key, which is in every copy of the game.
+    ServerKey,
+    /// A user who is signed in.
+    Session,
+    /// The operator of the server.
+    Operator,
+}
+
+impl Access {
+    /// Its name in descriptions.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Access::Everyone => "everyone",
+            Access::ServerKey => "server_key",
+            Access::Session => "session",
+            Access::Operator => "operator",
+        }
+    }
+
+    /// Refuses a caller who may not call an operation of this access.
+    pub(super) fn check(self, caller: &Caller) -> Result<(), Refusal> {
+        match (self, caller) {
+            (_, Caller::Server) | (Access::Everyone | Access::ServerKey, _) | (Access::Session, Caller::User(_)) => {
+                Ok(())
+            }
+            (Access::Session, Caller::Stranger) => Err(TOKEN_REQUIRED),
+            (Access::Operator, Caller::Stranger | Caller::User(_)) => Err(super::OPERATOR_ONLY),
+        }
+    }
+}
+
+/// Kind of work that an operation is, by which calls of clients are limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Preset {
+    /// Reads a little.
+    Read,
+    /// Writes a little.
+    Write,
+    /// Lets someone in, or takes a code.
+    Login,
+    /// Asks another service, hashes a password, or goes through all that someone has.
+    Expensive,
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Preset; 4] = [Preset::Read, Preset::Write, Preset::Login, Preset::Expensive];
+
+    /// Its name in the configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Preset::Read => "read",
+            Preset::Write => "write",
+            Preset::Login => "login",
+            Preset::Expensive => "expensive",
+        }
+    }
+}
+
+/// One call of an operation.
+pub struct Call<'a> {
+    /// The services.
+    pub services: &'a Arc<Services>,
+    /// Who asks, and from where.
+    pub context: &'a Arc<Context>,
+    /// The modules that were registered when the call began.
+    pub(super) registered: &'a Arc<Registered>,
+}
+
+impl Call<'_> {
+    /// The user who asks.
+    pub fn identity(&self) -> Result<&Arc<Identity>, Refusal> {
+        self.context.caller.user().ok_or(TOKEN_REQUIRED)
+    }
+
+    /// Who asks.
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.context.caller
+    }
+}

@@ -1,0 +1,25 @@
+//! The operation by which clients report events.
+
+use crate::calls::{Call, Operations, Serve};
+use crate::event::Event;
+use crate::{Caller, Refusal};
+use aether_messages::operation::Event as ReportEvent;
+use aether_messages::{Empty, api, timestamp_ms};
+
+pub(crate) fn operations(operations: Operations) -> Operations {
+    operations.with::<ReportEvent>()
+}
+
+impl Serve for ReportEvent {
+    async fn serve(call: &Call<'_>, request: api::Event) -> Result<Empty, Refusal> {
+        let event = Event {
+            name: request.name,
+            properties: request.properties,
+            at: request.timestamp.as_ref().map_or(0, timestamp_ms),
+            // A client is outside the server, whatever it says.
+            external: request.external || *call.caller() != Caller::Server,
+        };
+        call.services.events.report(call.context, event).await?;
+        Ok(Empty::default())
+    }
+}

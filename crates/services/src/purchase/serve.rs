@@ -1,0 +1,184 @@
+//! Operations of purchases and subscriptions.
+
+use crate::Refusal;
+use crate::calls::{Call, Operations, Preset, Serve};
+use crate::purchase::{Purchase, Receipt, Shop, Subscription};
+use aether_messages::api::{
+    GetSubscriptionRequest, ListSubscriptionsRequest, SubscriptionList, ValidatePurchaseAppleRequest,
+    ValidatePurchaseFacebookInstantRequest, ValidatePurchaseGoogleRequest, ValidatePurchaseHuaweiRequest,
+    ValidatePurchaseResponse, ValidateSubscriptionAppleRequest, ValidateSubscriptionGoogleRequest,
+    ValidateSubscriptionResponse, ValidatedPurchase, ValidatedSubscription,
+};
+use aether_messages::operation::{
+    GetSubscription, ListSubscriptions, ValidatePurchaseApple, ValidatePurchaseFacebookInstant, ValidatePurchaseGoogle,
+    ValidatePurchaseHuawei, ValidateSubscriptionApple, ValidateSubscriptionGoogle,
+};
+use aether_messages::timestamp;
+
+/// Subscriptions of a page for which no limit is set.
+const LIST_DEFAULT: i32 = 100;
+
+pub(crate) fn operations(operations: Operations) -> Operations {
+    operations
+        .with::<ValidatePurchaseApple>()
+        .with::<ValidatePurchaseFacebookInstant>()
+        .with::<ValidatePurchaseGoogle>()
+        .with::<ValidatePurchaseHuawei>()
+        .with::<ListSubscriptions>()
+        .with::<ValidateSubscriptionApple>()
+        .with::<ValidateSubscriptionGoogle>()
+        .with::<GetSubscription>()
+}
+
+impl Serve for ValidatePurchaseApple {
+    const PRESET: Preset = Preset::Expensive;
+
+    async fn serve(
+        call: &Call<'_>,
+        request: ValidatePurchaseAppleRequest,
+    ) -> Result<ValidatePurchaseResponse, Refusal> {
+        validate(call, Shop::Apple, receipt(request.receipt), request.persist).await
+    }
+}
+
+impl Serve for ValidatePurchaseFacebookInstant {
+    const PRESET: Preset = Preset::Expensive;
+
+    async fn serve(
+        call: &Call<'_>,
+        request: ValidatePurchaseFacebookInstantRequest,
+    ) -> Result<ValidatePurchaseResponse, Refusal> {
+        validate(call, Shop::FacebookInstant, receipt(request.signed_request), request.persist).await
+    }
+}
+
+impl Serve for ValidatePurchaseGoogle {
+    const PRESET: Preset = Preset::Expensive;
+
+    async fn serve(
+        call: &Call<'_>,
+        request: ValidatePurchaseGoogleRequest,
+    ) -> Result<ValidatePurchaseResponse, Refusal> {
+        validate(call, Shop::Google, receipt(request.purchase), request.persist).await
+    }
+}
+
+impl Serve for ValidatePurchaseHuawei {
+    const PRESET: Preset = Preset::Expensive;
+
+    async fn serve(
+        call: &Call<'_>,
+        request: ValidatePurchaseHuaweiRequest,
+    ) -> Result<ValidatePurchaseResponse, Refusal> {
+        let ValidatePurchaseHuaweiRequest { purchase, signature, persist } = request;
+        validate(call, Shop::Huawei, Receipt { text: purchase, signature }, persist).await
+    }
+}
+
+impl Serve for ValidateSubscriptionApple {
+    const PRESET: Preset = Preset::Expensive;
+
+    async fn serve(
+        call: &Call<'_>,
+        request: ValidateSubscriptionAppleRequest,
+    ) -> Result<ValidateSubscriptionResponse, Refusal> {
+        validate_subscription(call, Shop::Apple, request.receipt, request.persist).await
+    }
+}
+
+impl Serve for ValidateSubscriptionGoogle {
+    const PRESET: Preset = Preset::Expensive;
+
+    async fn serve(
+        call: &Call<'_>,
+        request: ValidateSubscriptionGoogleRequest,
+    ) -> Result<ValidateSubscriptionResponse, Refusal> {
+        validate_subscription(call, Shop::Google, request.receipt, request.persist).await
+    }
+}
+
+impl Serve for GetSubscription {
+    const PRESET: Preset = Preset::Read;
+
+    async fn serve(call: &Call<'_>, request: GetSubscriptionRequest) -> Result<ValidatedSubscription, Refusal> {
+        let user = call.identity()?.user;
+        call.services.purchases.subscription(user, &request.product_id).await.map(subscription)
+    }
+}
+
+impl Serve for ListSubscriptions {
+    const PRESET: Preset = Preset::Read;
+
+    async fn serve(call: &Call<'_>, request: ListSubscriptionsRequest) -> Result<SubscriptionList, Refusal> {
+        let (user, limit) = (call.identity()?.user, request.limit.unwrap_or(LIST_DEFAULT));
+        let page = call.services.purchases.subscriptions(user, limit, &request.cursor).await?;
+        Ok(SubscriptionList {
+            validated_subscriptions: page.entries.into_iter().map(subscription).collect(),
+            cursor: page.cursor,
+            prev_cursor: page.prev_cursor,
+        })
+    }
+}
+
+/// Has a receipt checked, and what was bought kept unless the client says otherwise.
+async fn validate(
+    call: &Call<'_>,
+    shop: Shop,
+    receipt: Receipt,
+    persist: Option<bool>,
+) -> Result<ValidatePurchaseResponse, Refusal> {
+    let user = call.identity()?.user;
+    let purchases = call.services.purchases.validate(user, shop, receipt, persist.unwrap_or(true)).await?;
+    Ok(ValidatePurchaseResponse { validated_purchases: purchases.into_iter().map(purchase).collect() })
+}
+
+async fn validate_subscription(
+    call: &Call<'_>,
+    shop: Shop,
+    text: String,
+    persist: Option<bool>,
+) -> Result<ValidateSubscriptionResponse, Refusal> {
+    let (user, persist) = (call.identity()?.user, persist.unwrap_or(true));
+    let validated = call.services.purchases.validate_subscription(user, shop, receipt(text), persist).await?;
+    Ok(ValidateSubscriptionResponse { validated_subscription: Some(subscription(validated)) })
+}
+
+fn receipt(text: String) -> Receipt {
+    Receipt { text, signature: String::new() }
+}
+
+fn purchase(purchase: Purchase) -> ValidatedPurchase {
+    let Purchase { user, shop, bought, times, seen_before } = purchase;
+    ValidatedPurchase {
+        user_id: user.to_string(),
+        product_id: bought.product_id,
+        transaction_id: bought.transaction_id,
+        store: shop as i32,
+        purchase_time: Some(timestamp(bought.purchased_at)),
+        create_time: times.map(|times| timestamp(times.created_at)),
+        update_time: times.map(|times| timestamp(times.updated_at)),
+        refund_time: bought.refunded_at.map(timestamp),
+        provider_response: bought.response,
+        environment: bought.environment as i32,
+        seen_before,
+    }
+}
+
+fn subscription(subscription: Subscription) -> ValidatedSubscription {
+    let Subscription { user, shop, subscribed, times, is_active } = subscription;
+    ValidatedSubscription {
+        user_id: user.to_string(),
+        product_id: subscribed.product_id,
+        original_transaction_id: subscribed.original_transaction_id,
+        store: shop as i32,
+        purchase_time: Some(timestamp(subscribed.purchased_at)),
+        create_time: times.map(|times| timestamp(times.created_at)),
+        update_time: times.map(|times| timestamp(times.updated_at)),
+        environment: subscribed.environment as i32,
+        expiry_time: Some(timestamp(subscribed.expires_at)),
+        refund_time: subscribed.refunded_at.map(timestamp),
+        provider_response: subscribed.response,
+        provider_notification: String::new(),
+        active: is_active,
+    }
+}

@@ -1,0 +1,111 @@
+//! Failures outside the client protocol have one form, whoever finds them: a handler, the router, or a layer around it.
+
+use aether_testkit_server::{Answer, TestServer};
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+/// A request (method, path, headers), and the status and the code that it is answered with.
+type Case<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], u16, &'a str);
+
+#[track_caller]
+fn assert_failure(answer: &Answer, status: u16, code: &str, what: &str) {
+    assert_eq!(answer.status, status, "{what}: {}", answer.body);
+    assert!(answer.head.contains("content-type: application/json\r\n"), "{what}: {}", answer.head);
+    let body = answer.json();
+    let fields = body.as_object().expect("a failure is an object");
+    assert_eq!(fields.keys().collect::<Vec<_>>(), ["code", "error"], "{what}");
+    assert_eq!(fields["code"], code, "{what}");
+    let sentence = fields["error"].as_str().expect("a failure has a sentence");
+    assert!(sentence.ends_with('.'), "{what}: {sentence}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_public_listener_answers_every_failure_in_one_form() {
+    let server = TestServer::start(|_| {}).await;
+    let elsewhere = [("origin", "http://elsewhere.example")];
+    let long = format!("/api/rooms/{}/ws", "x".repeat(1_000));
+    let cases: [Case<'_>; 16] = [
+        ("GET", "/missing", &[], 404, "not_found"),
+        ("GET", "/api/missing", &[], 404, "not_found"),
+        ("GET", "/v2", &[], 404, "not_found"),
+        ("GET", &long, &[], 404, "room_not_found"),
+        ("GET", "/api/rooms?colour=red", &[], 400, "bad_query"),
+        ("POST", "/", &[], 405, "method_not_allowed"),
+        ("POST", "/missing", &[], 405, "method_not_allowed"),
+        ("DELETE", "/livez", &[], 405, "method_not_allowed"),
+        ("POST", "/api/server", &[], 405, "method_not_allowed"),
+        ("GET", "/api/guest", &[], 405, "method_not_allowed"),
+        ("POST", "/rt", &[], 405, "method_not_allowed"),
+        ("POST", "/openapi.json", &[], 405, "method_not_allowed"),
+        ("GET", "/rt", &[], 426, "no_websocket"),
+        ("GET", "/api/rooms/%ff/ws", &[], 400, "bad_request"),
+        ("POST", "/api/guest", &elsewhere, 403, "foreign_origin"),
+        ("OPTIONS", "/api/server", &elsewhere, 403, "foreign_origin"),
+    ];
+    for (method, path, headers, status, code) in cases {
+        let answer = server.ask(server.http, method, path, headers).await;
+        assert_failure(&answer, status, code, &format!("{method} {path}"));
+        assert!(status != 405 || answer.head.contains("\r\nallow: "), "{method} {path}: {}", answer.head);
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_is_too_large_and_a_guest_too_many_are_refused_in_that_form() {
+    let server = TestServer::start(|_| {}).await;
+    let mut stream = TcpStream::connect(server.http).await.expect("the server listens");
+    let head = "POST /api/guest HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 65537\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.expect("the server reads");
+    assert_failure(&TestServer::read_answer(stream).await, 413, "too_large", "a body of 65,537 bytes");
+    // By a name that is not of this machine, guests have the limit of a network.
+    for _ in 0..1_000 {
+        let answer = server.ask(server.http, "POST", "/api/guest", &[("host", "play.example")]).await;
+        if answer.status != 200 {
+            assert_failure(&answer, 429, "rate_limited", "a guest too many");
+            assert!(answer.head.contains("retry-after: 1\r\n"), "{}", answer.head);
+            return server.stop().await;
+        }
+    }
+    panic!("guests have a limit");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_admin_listener_answers_every_failure_in_one_form() {
+    let key = "a key of the tests and nobody else";
+    let server =
+        TestServer::start(|config| config.http.admin_key = Some(aether_server::config::Secret::new(key))).await;
+    let bearer = format!("Bearer {key}");
+    let right = [("authorization", bearer.as_str())];
+    let cases: [Case<'_>; 7] = [
+        ("GET", "/missing", &[], 404, "not_found"),
+        ("GET", "/health", &[], 401, "no_key"),
+        ("GET", "/debug/heap", &[("authorization", "Bearer another")], 401, "no_key"),
+        ("POST", "/metrics", &[], 405, "method_not_allowed"),
+        ("POST", "/health", &right, 405, "method_not_allowed"),
+        ("GET", "/debug/profile?seconds=0", &right, 400, "bad_seconds"),
+        ("GET", "/debug/profile?seconds=soon", &right, 400, "bad_seconds"),
+    ];
+    for (method, path, headers, status, code) in cases {
+        let answer = server.ask(server.admin, method, path, headers).await;
+        assert_failure(&answer, status, code, &format!("{method} {path}"));
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_admin_listener_describes_its_routes_and_what_they_ask_for() {
+    let key = "a key of the tests and nobody else";
+    let server =
+        TestServer::start(|config| config.http.admin_key = Some(aether_server::config::Secret::new(key))).await;
+    let document = server.ask(server.admin, "GET", "/openapi.json", &[]).await.json();
+    let paths = document["paths"].as_object().expect("there are paths");
+    assert!(paths.len() >= 6, "{paths:?}");
+    for (path, methods) in paths {
+        let operation = &methods["get"];
+        let status = server.ask(server.admin, "GET", path, &[]).await.status;
+        let asks = operation["security"] != Value::Array(Vec::new());
+        assert_eq!(status, if asks { 401 } else { 200 }, "{path}");
+    }
+    server.stop().await;
+}
