@@ -28,6 +28,6 @@ mod writer;
 pub use durable::DurableSettings;
 pub use host::{RoomHost, RoomHostSettings};
 pub use lobby::{LobbySettings, RoomLobby};
-pub use requests::{RoomCall, RoomCallResult, RoomRequests};
+pub use requests::{RoomRequests, register_functions};
 pub use room_type::{GameFactory, RoomDefinition, RoomType, RoomTypes};
 pub use sessions::LiveSessions;

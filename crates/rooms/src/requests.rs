@@ -4,14 +4,13 @@ use aether_engine::{Answer, Request, RoomHandle};
 use aether_metrics::{Counter, Registry};
 use aether_services::leaderboard::{RecordQuery, RecordWrite, Score};
 use aether_services::storage::{ObjectId, Permission, Write};
-use aether_services::{Caller, Code, Refusal, Services};
+use aether_services::calls::Functions;
+use aether_services::{Caller, Code, Context, Refusal, Services};
 use aether_wire::RequestId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -30,30 +29,24 @@ const TOP_RECORDS: i64 = 10;
 /// The field of an object in storage that holds what is no JSON.
 const BYTES_FIELD: &str = "base64";
 
-/// A function that rooms call by name.
-pub type RoomCall = Box<dyn Fn(Arc<Services>, Vec<u8>) -> RoomCallResult + Send + Sync>;
-/// Result of a call, in the future.
-pub type RoomCallResult = Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, Refusal>> + Send>>;
-
 /// Serves the requests of rooms.
 pub struct RoomRequests {
     services: Arc<Services>,
-    calls: HashMap<String, RoomCall>,
+    /// Circumstances of calls that rooms make.
+    context: Arc<Context>,
     answered: Counter,
     failed: Counter,
 }
 
 impl RoomRequests {
-    /// Serves requests with these services and calls.
+    /// Serves requests with these services and the functions of their table of calls.
     #[must_use]
-    pub fn new(services: Arc<Services>, mut calls: HashMap<String, RoomCall>, registry: &Registry) -> RoomRequests {
-        let top: RoomCall = Box::new(|services, payload| Box::pin(leaderboard_top(services, payload)));
-        calls.entry("leaderboard_top".to_owned()).or_insert(top);
+    pub fn new(services: Arc<Services>, registry: &Registry) -> RoomRequests {
         let counter = |outcome| {
             let help = "Requests of rooms to the services, by outcome.";
             registry.counter("aether_room_requests_total", help, &[("outcome", outcome)])
         };
-        RoomRequests { services, calls, answered: counter("done"), failed: counter("failed") }
+        RoomRequests { services, context: Arc::new(Context::server()), answered: counter("done"), failed: counter("failed") }
     }
 
     pub(crate) fn services(&self) -> &Arc<Services> {
@@ -116,11 +109,12 @@ impl RoomRequests {
     }
 
     async fn call(&self, name: &str, payload: Vec<u8>) -> Answer {
-        let Some(call) = self.calls.get(name) else {
+        if !self.services.calls.has_function(name) {
             return Answer::Failed(format!("there is no call {name}: register it with Server::call"));
-        };
+        }
+        let (services, context, function) = (Arc::clone(&self.services), Arc::clone(&self.context), name.to_owned());
         // In a task of its own, so that one that panics is answered too.
-        let called = tokio::spawn(call(Arc::clone(&self.services), payload));
+        let called = tokio::spawn(async move { services.call_bytes(&function, &context, payload).await });
         let abort = called.abort_handle();
         match timeout(CALL_TIME_MAX, called).await {
             Ok(Ok(Ok(value))) => Answer::Value(value),
@@ -167,6 +161,12 @@ fn unwrapped(text: String) -> Vec<u8> {
     let object: Option<serde_json::Map<String, Value>> = serde_json::from_str(&text).ok();
     let bytes = object.as_ref().and_then(|object| object.get(BYTES_FIELD)).and_then(Value::as_str);
     bytes.and_then(|bytes| STANDARD.decode(bytes).ok()).unwrap_or_else(|| text.into_bytes())
+}
+
+/// Adds the functions that every server offers to its rooms, except where the program has one of the same name.
+pub fn register_functions(functions: &mut Functions) {
+    // Refused only if the name is taken.
+    let _ = functions.register_call("leaderboard_top", leaderboard_top);
 }
 
 /// The best of a leaderboard, whose name is the payload: a line for each with the score, a space and the name.

@@ -130,13 +130,14 @@ impl Running {
         let (version, pages) = (server.version, std::mem::take(&mut server.pages));
         let tokens = KeyRing::open(&config.data_dir, unix_seconds()).map_err(StartError::Keys)?;
         let tokens = Arc::new(Tokens::new(tokens, &config.tokens.audience));
+        aether_rooms::register_functions(&mut server.extensions.functions);
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&services).await?;
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
         if let Err(refusal) = services.rooms.started(&node).await {
             warn!(%refusal, "what a crash has left behind was not tidied up");
         }
-        let requests = RoomRequests::new(Arc::clone(&services), server.take_calls(), &registry);
+        let requests = RoomRequests::new(Arc::clone(&services), &registry);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let scheduler = Scheduler::new(config.tick_threads(cores), Arc::new(SystemClock::start()));
         let rooms = RoomHost::new(scheduler, host_settings(&config, node, recordings), requests);

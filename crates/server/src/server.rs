@@ -7,11 +7,10 @@ use aether_api::Pages;
 use aether_engine::{Game, RoomSettings};
 use aether_metrics::Registry;
 use aether_net::relay::RelaySettings;
-use aether_rooms::{RoomCall, RoomCallResult, RoomDefinition, RoomType};
+use aether_rooms::{RoomDefinition, RoomType};
 use aether_services::event::Event;
 use aether_services::{Context as Circumstances, Extensions, Operation, Refusal, Services};
 use clap::Parser;
-use std::collections::HashMap;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -43,7 +42,6 @@ pub struct Server {
     room_types: Vec<(String, RoomDefinition)>,
     pub(crate) extensions: Extensions,
     set_up: Vec<SetUp>,
-    calls: HashMap<String, RoomCall>,
     pub(crate) pages: Pages,
 }
 
@@ -68,7 +66,6 @@ impl Server {
             room_types: Vec::new(),
             extensions: Extensions::default(),
             set_up: Vec::new(),
-            calls: HashMap::new(),
             pages: Pages::none(),
         }
     }
@@ -163,7 +160,7 @@ impl Server {
     /// which answers with a line for each of the ten best: the score, a space and the name.
     ///
     /// # Panics
-    /// If there is one of that name already: that is an error in the program.
+    /// If the name cannot be one, or there is a function of that name already: that is an error in the program.
     #[must_use]
     pub fn call<F>(
         mut self,
@@ -174,8 +171,8 @@ impl Server {
         F: Future<Output = Result<Option<Vec<u8>>, Refusal>> + Send + 'static,
     {
         let name = name.into();
-        let call: RoomCall = Box::new(move |services, payload| -> RoomCallResult { Box::pin(call(services, payload)) });
-        assert!(self.calls.insert(name.clone(), call).is_none(), "there are two calls of the name {name}");
+        let added = self.extensions.functions.register_call(&name, call);
+        assert!(added.is_ok(), "the call {name} cannot be added: {added:?}");
         self
     }
 
@@ -190,10 +187,6 @@ impl Server {
     #[must_use]
     pub fn pages(self, pages: Pages) -> Server {
         Server { pages, ..self }
-    }
-
-    pub(crate) fn take_calls(&mut self) -> HashMap<String, RoomCall> {
-        std::mem::take(&mut self.calls)
     }
 
     /// Does what was registered for the start.
