@@ -248,3 +248,28 @@ impl Game for Box<dyn RuntimeGame> {
         (**self).hash(hasher);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// The names of the functions between two lines of a source.
+    fn functions<'a>(source: &'a str, from: &str, to: &str) -> Vec<&'a str> {
+        let from = source.find(from).expect("the source has this line");
+        let part = &source[from..];
+        let part = &part[..part.find(to).expect("the source has this line")];
+        let name = |line: &'a str| line.strip_prefix("    fn ")?.split('(').next();
+        part.lines().filter_map(name).collect()
+    }
+
+    #[test]
+    fn every_call_of_a_game_reaches_a_runtime_game() {
+        let game = functions(include_str!("game.rs"), "pub trait Game:", "\n}\n");
+        let forwarded = functions(include_str!("runtime.rs"), "impl Game for Box<dyn RuntimeGame> {", "\n}\n");
+        let runtime = functions(include_str!("runtime.rs"), "pub trait RuntimeGame:", "\n}\n");
+        assert!(game.len() > 20, "{game:?}");
+        for call in game {
+            assert!(forwarded.contains(&call), "`{call}` has a default, which would hide the runtime game's own");
+            let by_the_adapter = ["declare", "declaration", "packed_input"].contains(&call);
+            assert!(by_the_adapter || runtime.contains(&call), "`{call}` is missing in RuntimeGame");
+        }
+    }
+}
