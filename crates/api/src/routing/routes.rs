@@ -4,6 +4,7 @@ use super::answer::{Refused, answer};
 use super::encoding::{self, Packed};
 use super::query::{self, Asked};
 use super::{Calls, Interface};
+use aether_messages::Operation;
 use aether_messages::prost::Name as _;
 use aether_services::calls::{Access, Figures, Preset, Serve, unreadable};
 use aether_services::{Context, Refusal};
@@ -95,13 +96,16 @@ pub(crate) struct Own {
 /// Form of an operation's request and answer where they are not the JSON of its messages.
 pub(crate) struct Form<O: Serve, W> {
     /// Reads the request, and what writing the answer needs of it.
-    pub read: fn(&mut Received) -> Result<(O::Request, W), Refusal>,
+    pub read: fn(&mut Received) -> Reading<O, W>,
     /// Writes the answer.
     pub write: fn(W, &O::Answer) -> Response,
     /// Writes a refusal.
     pub refuse: fn(Refused) -> Response,
     pub written: Written,
 }
+
+/// A request that was read, with what writing its answer needs.
+type Reading<O, W> = Result<(<O as Operation>::Request, W), Refusal>;
 
 /// What is known of an operation's route before it is asked for.
 #[derive(Clone, Copy)]
@@ -211,7 +215,7 @@ impl<I: Calls> Routes<I> {
         (method, path): (Method, &'static str),
         kind: Kind,
         form: Described,
-        read: impl Fn(&mut Received) -> Result<(O::Request, W), Refusal> + Send + Sync + 'static,
+        read: impl Fn(&mut Received) -> Reading<O, W> + Send + Sync + 'static,
         write: fn(W, &O::Answer) -> Response,
     ) -> Routes<I> {
         let handler: Handler<I> = Arc::new(move |interface, mut received| {
