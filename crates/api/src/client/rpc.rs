@@ -16,7 +16,6 @@ use aether_services::Refusal;
 use aether_services::calls::unreadable;
 use axum::body::Body;
 use axum::response::Response;
-use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
 use serde::Serialize;
 use serde_json::json as value;
@@ -31,7 +30,7 @@ const HTTP_KEY: &str = "http_key";
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 pub(super) fn routes(routes: Routes<Desk>) -> Routes<Desk> {
-    let form = |read, body| Form::<RpcFunc> { read, write, refuse, written: written(body) };
+    let form = |read, body| Form::<RpcFunc, Wrapping> { read, write, refuse, written: written(body) };
     routes.formed(Method::POST, PATH, form(read_body, Some(value!({ "type": "string" })))).formed(
         Method::GET,
         PATH,
@@ -39,45 +38,47 @@ pub(super) fn routes(routes: Routes<Desk>) -> Routes<Desk> {
     )
 }
 
-fn read_address(received: &mut Received) -> Result<Rpc, Refusal> {
-    read(received, String::new())
+/// Content type of an answer that is the payload as it is; none where the payload is wrapped into JSON.
+type Wrapping = Option<HeaderValue>;
+
+fn read_address(received: &mut Received) -> Result<(Rpc, Wrapping), Refusal> {
+    read(received, |_, _| Ok(String::new()))
 }
 
-fn read_body(received: &mut Received) -> Result<Rpc, Refusal> {
-    let is_unwrapped = is_unwrapped(&received.parts);
-    let payload = match &received.body[..] {
-        [] => String::new(),
-        body if is_unwrapped => {
-            std::str::from_utf8(body).map_err(|_| Refusal::invalid("The payload is not UTF-8."))?.to_owned()
-        }
-        body => serde_json::from_slice(body).map_err(|error| unreadable(&error))?,
-    };
-    read(received, payload)
+fn read_body(received: &mut Received) -> Result<(Rpc, Wrapping), Refusal> {
+    read(received, |body, is_wrapped| match body {
+        [] => Ok(String::new()),
+        body if is_wrapped => serde_json::from_slice(body).map_err(|error| unreadable(&error)),
+        body => match std::str::from_utf8(body) {
+            Ok(payload) => Ok(payload.to_owned()),
+            Err(_) => Err(Refusal::invalid("The payload is not UTF-8.")),
+        },
+    })
 }
 
-fn read(received: &mut Received, payload: String) -> Result<Rpc, Refusal> {
+fn read(
+    received: &mut Received,
+    payload: fn(&[u8], bool) -> Result<String, Refusal>,
+) -> Result<(Rpc, Wrapping), Refusal> {
     let id = received.in_path("id").unwrap_or_default().to_owned();
     let mut query = received.query()?;
     query.remove(HTTP_KEY);
+    let content_type = || received.parts.headers.get(header::CONTENT_TYPE).cloned().unwrap_or(TEXT);
+    let wrapping = query.contains_key(UNWRAP).then(content_type);
+    let payload = payload(&received.body, wrapping.is_none())?;
     Arc::make_mut(&mut received.context).query = query;
-    Ok(Rpc { id, payload, http_key: String::new() })
+    Ok((Rpc { id, payload, http_key: String::new() }, wrapping))
 }
 
-fn is_unwrapped(parts: &Parts) -> bool {
-    let query = parts.uri.query().unwrap_or("");
-    form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == UNWRAP)
-}
-
-fn write(parts: &Parts, answer: &Rpc) -> Response {
+fn write(wrapping: Wrapping, answer: &Rpc) -> Response {
     #[derive(Serialize)]
     struct Wrapped<'a> {
         payload: &'a str,
     }
-    if !is_unwrapped(parts) {
+    let Some(content_type) = wrapping else {
         return json(StatusCode::OK, &Wrapped { payload: &answer.payload });
-    }
+    };
     let mut response = Response::new(Body::from(answer.payload.clone()));
-    let content_type = parts.headers.get(header::CONTENT_TYPE).cloned().unwrap_or(TEXT);
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     response
 }

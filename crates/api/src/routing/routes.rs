@@ -4,6 +4,7 @@ use super::answer::{Refused, answer};
 use super::encoding::{self, Packed};
 use super::query::{self, Asked};
 use super::{Calls, Interface};
+use aether_messages::Operation;
 use aether_messages::prost::Name as _;
 use aether_services::calls::{Access, Figures, Preset, Serve, unreadable};
 use aether_services::{Context, Refusal};
@@ -93,15 +94,18 @@ pub(crate) struct Own {
 }
 
 /// Form of an operation's request and answer where they are not the JSON of its messages.
-pub(crate) struct Form<O: Serve> {
-    /// Reads the request.
-    pub read: fn(&mut Received) -> Result<O::Request, Refusal>,
-    /// Writes the answer to a request.
-    pub write: fn(&Parts, &O::Answer) -> Response,
+pub(crate) struct Form<O: Serve, W> {
+    /// Reads the request, and what writing the answer needs of it.
+    pub read: fn(&mut Received) -> Reading<O, W>,
+    /// Writes the answer.
+    pub write: fn(W, &O::Answer) -> Response,
     /// Writes a refusal.
     pub refuse: fn(Refused) -> Response,
     pub written: Written,
 }
+
+/// A request that was read, with what writing its answer needs.
+type Reading<O, W> = Result<(<O as Operation>::Request, W), Refusal>;
 
 /// What is known of an operation's route before it is asked for.
 #[derive(Clone, Copy)]
@@ -181,10 +185,15 @@ impl<I: Calls> Routes<I> {
     }
 
     /// Adds an operation whose request and answer have a form of their own.
-    pub fn formed<O: Serve>(self, method: Method, path: &'static str, form: Form<O>) -> Routes<I> {
+    pub fn formed<O: Serve, W: Send + 'static>(
+        self,
+        method: Method,
+        path: &'static str,
+        form: Form<O, W>,
+    ) -> Routes<I> {
         let Form { read, write, refuse, written } = form;
         let kind = Kind { operation: O::NAME, access: I::access(O::ACCESS), preset: O::PRESET, refuse };
-        self.add::<O>((method, path), kind, Described::Written(written), read, write)
+        self.add::<O, W>((method, path), kind, Described::Written(written), read, write)
     }
 
     fn messages<O: Serve>(
@@ -197,22 +206,26 @@ impl<I: Calls> Routes<I> {
         let kind = Kind { operation: O::NAME, access: I::access(O::ACCESS), preset: O::PRESET, refuse: I::refuse };
         let (request, answered) = (O::Request::full_name(), O::Answer::full_name());
         let described = Described::Messages { request, answer: answered, source };
-        self.add::<O>((method, path), kind, described, read, |_, message| answer(message))
+        let read = move |received: &mut Received| Ok((read(received)?, ()));
+        self.add::<O, ()>((method, path), kind, described, read, |(), message| answer(message))
     }
 
-    fn add<O: Serve>(
+    fn add<O: Serve, W: Send + 'static>(
         mut self,
         (method, path): (Method, &'static str),
         kind: Kind,
         form: Described,
-        read: impl Fn(&mut Received) -> Result<O::Request, Refusal> + Send + Sync + 'static,
-        write: fn(&Parts, &O::Answer) -> Response,
+        read: impl Fn(&mut Received) -> Reading<O, W> + Send + Sync + 'static,
+        write: fn(W, &O::Answer) -> Response,
     ) -> Routes<I> {
         let handler: Handler<I> = Arc::new(move |interface, mut received| {
             let request = read(&mut received);
+            // The rest of what was received is not held while the operation runs.
+            let context = received.context;
             Box::pin(async move {
-                let message = interface.services().run::<O>(&received.context, request?).await?;
-                Ok(write(&received.parts, &message))
+                let (request, writing) = request?;
+                let message = interface.services().run::<O>(&context, request).await?;
+                Ok(write(writing, &message))
             })
         });
         self.router = self.router.route(path, on_method(&method, kind, handler));
