@@ -19,6 +19,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("aether-metrics", 0),
     ("aether-wire", 1),
     ("aether-messages", 1),
+    ("aether-query", 1),
     ("aether-space", 1),
     ("aether-ranks", 1),
     ("aether-rudp", 2),
