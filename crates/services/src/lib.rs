@@ -9,6 +9,7 @@ pub mod clock;
 pub mod cursor;
 mod declare;
 pub mod event;
+mod facebook;
 mod hooks;
 pub mod leaderboard;
 pub mod multi_update;
