@@ -7,14 +7,18 @@ pub const QUERY_BYTES_MAX: usize = 8_192;
 pub const CLAUSES_MAX: usize = 256;
 
 /// Most clauses of a query with a wildcard, a regular expression or a fuzzy word, which cost more than others: each
-/// takes up to 8 KiB while the query is kept, and a pass over the text of every candidate.
-pub const PATTERNS_MAX: usize = 16;
+/// takes up to 20 KiB while the query is kept, and a pass over the text of every candidate.
+pub const PATTERNS_MAX: usize = 8;
 
 /// Longest wildcard, regular expression or fuzzy word, in bytes.
 pub const PATTERN_BYTES_MAX: usize = 256;
 
+/// Longest text that a wildcard or a regular expression is compared with, in bytes; a longer one does not match. It bounds
+/// what the worst pattern costs for a document, to some tens of microseconds.
+pub const PATTERN_TEXT_BYTES_MAX: usize = 256;
+
 /// Most characters and character classes of a pattern after its repetitions are written out: `a{3}` has three. They are
-/// the bits of one machine word of the automaton, so a step costs at most as many operations, whatever the pattern.
+/// the bits of one word of the automaton, which looks four of them up at once, so a step takes 32 lookups at most.
 pub const PATTERN_POSITIONS_MAX: usize = 128;
 
 /// Deepest nesting of groups in a regular expression. The parser calls itself once per group.

@@ -56,7 +56,7 @@ fn most_selective<'a>(query: &Query, fields: &'a Fields, most: usize) -> Option<
     for effort in [Effort::Lookup, Effort::Range, Effort::Pattern] {
         for clause in musts().filter(|clause| Effort::of(clause) == Some(effort)) {
             let most = best.as_ref().map_or(most, |best| best.count.saturating_sub(1));
-            if best.as_ref().is_some_and(|best| best.count <= effort.worthwhile()) {
+            if best.as_ref().is_some_and(|best| best.count <= effort.enough()) {
                 return best;
             }
             best = candidates(clause, &musts, fields, most).or(best);
@@ -97,8 +97,8 @@ impl Effort {
         }
     }
 
-    /// Candidates to have already, so that this effort is not made.
-    fn worthwhile(self) -> usize {
+    /// Number of candidates that is small enough not to make this effort.
+    fn enough(self) -> usize {
         match self {
             Effort::Lookup => 0,
             Effort::Range => 16,

@@ -2,14 +2,20 @@
 //!
 //! It is the position automaton (Glushkov): each character or class of the pattern is a position, a state is the set of
 //! positions that may have matched the last character, and a set is one 128-bit word. A step looks up which positions
-//! accept the character and joins the successors of those that were reached, at most 128 operations. So a text of n
-//! characters takes O(n) for every pattern, and nothing is allocated.
+//! accept the character and joins the successors of those that were reached, four positions with each of at most 32
+//! lookups. So a text of n characters takes O(n) for every pattern, and nothing is allocated.
+
+use std::sync::Arc;
 
 use super::expression::Expression;
 use super::set::CharacterSet;
 use crate::limits::PATTERN_POSITIONS_MAX;
 
 const ASCII: usize = 128;
+/// Positions whose successors are looked up together.
+const GROUP: u32 = 4;
+/// Sets of positions in a group.
+const GROUP_SETS: usize = 1 << GROUP;
 
 /// A set of positions.
 type Positions = u128;
@@ -19,10 +25,18 @@ pub struct Automaton {
     /// Positions that accept each ASCII character.
     accepting: Box<[Positions; ASCII]>,
     /// What each position accepts, for other characters.
-    sets: Vec<CharacterSet>,
+    sets: Vec<Arc<CharacterSet>>,
+    /// For each group of positions, the positions that may follow each set of them.
+    successors: Vec<[Positions; GROUP_SETS]>,
+    whole: Part,
+}
+
+/// An automaton that is being compiled.
+#[derive(Default)]
+struct Builder {
+    sets: Vec<Arc<CharacterSet>>,
     /// Positions that may follow each position.
     successors: Vec<Positions>,
-    whole: Part,
 }
 
 /// A part of the pattern, as its ends.
@@ -39,17 +53,24 @@ const EMPTY: Part = Part { matches_empty: true, first: 0, last: 0 };
 impl Automaton {
     /// Compiles an expression, unless it has too many positions.
     pub fn compile(expression: &Expression) -> Option<Automaton> {
-        let mut automaton =
-            Automaton { accepting: Box::new([0; ASCII]), sets: Vec::new(), successors: Vec::new(), whole: EMPTY };
-        automaton.whole = automaton.add(expression)?;
-        for (position, set) in automaton.sets.iter().enumerate() {
-            for (code, accepting) in automaton.accepting.iter_mut().enumerate() {
+        let mut builder = Builder::default();
+        let whole = builder.add(expression)?;
+        let mut accepting = Box::new([0; ASCII]);
+        for (position, set) in builder.sets.iter().enumerate() {
+            for (code, accepting) in accepting.iter_mut().enumerate() {
                 if set.contains(char::from(code as u8)) {
                     *accepting |= 1 << position;
                 }
             }
         }
-        Some(automaton)
+        let groups = builder.successors.chunks(GROUP as usize);
+        let successors = groups.map(|group| {
+            std::array::from_fn(|set| {
+                let members = group.iter().enumerate().filter(|(member, _)| set >> member & 1 == 1);
+                members.fold(0, |all, (_, successors)| all | successors)
+            })
+        });
+        Some(Automaton { accepting, successors: successors.collect(), sets: builder.sets, whole })
     }
 
     /// Returns whether the whole text matches.
@@ -76,10 +97,19 @@ impl Automaton {
     }
 
     /// Positions that may follow any of these.
-    fn after(&self, reached: Positions) -> Positions {
-        bits(reached).fold(0, |all, position| all | self.successors[position])
+    fn after(&self, mut reached: Positions) -> Positions {
+        let mut all = 0;
+        while reached != 0 {
+            let group = reached.trailing_zeros() / GROUP;
+            let set = (reached >> (group * GROUP)) as usize % GROUP_SETS;
+            all |= self.successors[group as usize][set];
+            reached &= !((GROUP_SETS as Positions - 1) << (group * GROUP));
+        }
+        all
     }
+}
 
+impl Builder {
     fn add(&mut self, expression: &Expression) -> Option<Part> {
         match expression {
             Expression::Set(set) => self.add_set(set),
@@ -105,12 +135,12 @@ impl Automaton {
         }
     }
 
-    fn add_set(&mut self, set: &CharacterSet) -> Option<Part> {
+    fn add_set(&mut self, set: &Arc<CharacterSet>) -> Option<Part> {
         let position = self.sets.len();
         if position == PATTERN_POSITIONS_MAX {
             return None;
         }
-        self.sets.push(set.clone());
+        self.sets.push(Arc::clone(set));
         self.successors.push(0);
         Some(Part { matches_empty: false, first: 1 << position, last: 1 << position })
     }
@@ -194,8 +224,8 @@ mod tests {
     }
 
     fn expressions() -> impl Strategy<Value = Expression> {
-        let set = prop::sample::select(vec!['a', 'b', 'ä']).prop_map(|value| Expression::Set(CharacterSet::one(value)));
-        let any = Just(Expression::Set(CharacterSet::one('a').negated()));
+        let set = prop::sample::select(vec!['a', 'b', 'ä']).prop_map(|value| Expression::set(CharacterSet::one(value)));
+        let any = Just(Expression::set(CharacterSet::one('a').negated()));
         prop_oneof![4 => set, 1 => any, 1 => Just(Expression::Concatenation(Vec::new()))].prop_recursive(
             3,
             12,

@@ -1,5 +1,7 @@
 //! Regular expressions.
 
+use std::sync::Arc;
+
 use super::set::CharacterSet;
 use crate::error::QueryErrorKind;
 use crate::limits::{PATTERN_DEPTH_MAX, PATTERN_POSITIONS_MAX};
@@ -7,7 +9,8 @@ use crate::limits::{PATTERN_DEPTH_MAX, PATTERN_POSITIONS_MAX};
 /// A regular expression as a tree.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
-    Set(CharacterSet),
+    /// A character of a set, which copies of a repetition share.
+    Set(Arc<CharacterSet>),
     /// Parts one after the other; the empty text if there are none.
     Concatenation(Vec<Expression>),
     Alternation(Vec<Expression>),
@@ -19,6 +22,11 @@ pub enum Expression {
 }
 
 impl Expression {
+    /// A character of a set.
+    pub fn set(set: CharacterSet) -> Expression {
+        Expression::Set(Arc::new(set))
+    }
+
     /// Appends the characters that every match begins with. Returns whether the expression is only these characters, so
     /// that what follows it goes on with the prefix.
     pub fn push_prefix(&self, prefix: &mut String) -> bool {
@@ -99,7 +107,7 @@ impl Parser<'_> {
             Some(value) => CharacterSet::one(value),
             None => return Err(invalid("something is missing at the end")),
         };
-        Ok(Expression::Set(if self.ignores_case { set.ignoring_case() } else { set }))
+        Ok(Expression::set(if self.ignores_case { set.ignoring_case() } else { set }))
     }
 
     fn repetition(&mut self, repeated: Expression) -> Result<Expression, QueryErrorKind> {

@@ -12,7 +12,7 @@ use expression::Expression;
 use set::CharacterSet;
 
 use crate::error::QueryErrorKind;
-use crate::limits::PATTERN_BYTES_MAX;
+use crate::limits::{PATTERN_BYTES_MAX, PATTERN_TEXT_BYTES_MAX};
 use crate::token::WordChar;
 
 /// A wildcard or a regular expression. It matches a whole text, never a part of one.
@@ -79,9 +79,9 @@ impl Pattern {
         Ok(Pattern { source, automaton, prefix })
     }
 
-    /// Returns whether the whole text matches.
+    /// Returns whether the whole text matches. One that is too long does not.
     pub fn is_match(&self, text: &str) -> bool {
-        self.automaton.is_match(text)
+        text.len() <= PATTERN_TEXT_BYTES_MAX && self.automaton.is_match(text)
     }
 
     /// Characters that every matching text begins with.
@@ -105,10 +105,10 @@ impl PartialEq for Pattern {
 impl WildcardPart {
     fn expression(self) -> Expression {
         match self {
-            WildcardPart::Character(value) => Expression::Set(CharacterSet::one(value)),
-            WildcardPart::One => Expression::Set(CharacterSet::any()),
+            WildcardPart::Character(value) => Expression::set(CharacterSet::one(value)),
+            WildcardPart::One => Expression::set(CharacterSet::any()),
             WildcardPart::Many => Expression::Repetition {
-                repeated: Box::new(Expression::Set(CharacterSet::any())),
+                repeated: Box::new(Expression::set(CharacterSet::any())),
                 least: 0,
                 most: None,
             },
@@ -163,7 +163,13 @@ mod tests {
     #[test]
     fn the_worst_pattern_takes_time_that_grows_with_the_text_only() {
         let pattern = Pattern::regular("(a*)*(a|a)*(a?){40}b".to_owned()).unwrap();
-        assert!(!pattern.is_match(&"a".repeat(2_048)));
-        assert!(pattern.is_match(&("a".repeat(2_047) + "b")));
+        assert!(!pattern.is_match(&"a".repeat(PATTERN_TEXT_BYTES_MAX)));
+        assert!(pattern.is_match(&("a".repeat(PATTERN_TEXT_BYTES_MAX - 1) + "b")));
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_does_not_match() {
+        assert!(wildcard("a*").is_match(&"a".repeat(PATTERN_TEXT_BYTES_MAX)));
+        assert!(!wildcard("a*").is_match(&"a".repeat(PATTERN_TEXT_BYTES_MAX + 1)));
     }
 }
