@@ -3,7 +3,7 @@
 use crate::resumes::{Comeback, Presented, Resumes, hash};
 use crate::rooms::{self, RoomEntry, Rooms, Started, told};
 use crate::sessions::Sessions;
-use crate::tokens::{Identity, Tokens};
+use crate::tokens::{Tokens, VerifiedToken};
 use aether_engine::{Joiner, Refusal};
 use aether_metrics::Registry;
 use aether_net::lobby::{Entrance, Entry, Lobby, Place, SessionCheck, Standing};
@@ -218,7 +218,7 @@ impl Door {
             .ok_or_else(|| Refusal::new(ErrorCode::LimitReached, "your account has as many connections as it may"))
     }
 
-    fn identify(&self, hello: &Hello, is_local: bool) -> Result<Identity, Refusal> {
+    fn identify(&self, hello: &Hello, is_local: bool) -> Result<VerifiedToken, Refusal> {
         let refused = |kind: &'static str| {
             let labels = [("reason", kind)];
             self.registry
