@@ -29,4 +29,4 @@ pub use caller::{Caller, Context, Identity};
 pub use declare::PACKAGE;
 pub use hooks::Hooks;
 pub use refusal::{Code, Refusal};
-pub use services::{Extensions, Services, ServicesSettings};
+pub use services::{Extensions, Services, ServicesParts, ServicesSettings};
