@@ -4,6 +4,7 @@ import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readBook } from "./book.mjs";
+import { withParts } from "./parts.mjs";
 
 /** Every page: its document here, and in dist/ under the same name. `/arena` shows `arena/index.html`. */
 const PAGES = ["index.html", "arena/index.html", "outpost/index.html", "sandbox/index.html"];
@@ -35,8 +36,9 @@ const wasm = {
 };
 
 const documents = new Map();
-for (const page of PAGES) documents.set(page, await readFile(join(root, page), "utf8"));
-const frame = await readFile(join(root, "docs/page.html"), "utf8");
+const documentOf = async (page) => withParts(await readFile(join(root, page), "utf8"), join(root, "parts"));
+for (const page of PAGES) documents.set(page, await documentOf(page));
+const frame = await documentOf("docs/page.html");
 for (const { address, title, html } of await readBook(join(root, ".."))) {
   documents.set(`${address.slice(1)}/index.html`, frame.replace("{title}", () => title).replace("{text}", () => html));
 }

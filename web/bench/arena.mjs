@@ -4,7 +4,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Eater } from "../tests/support/eater.mjs";
-import { Server, environment } from "../tests/support/server.mjs";
+import { environment, startServer } from "../../testing/server.mjs";
 import { launch, pause } from "../tests/support/visitor.mjs";
 
 const isShort = process.argv.includes("--short");
@@ -23,12 +23,12 @@ const KILOBYTES_AIM = 20;
 
 const SETTINGS = ["room.arena.players_max=300", "connections.per_ip_max=0"];
 
-const server = await Server.start(SETTINGS);
+const server = await startServer(SETTINGS);
 const bots = startBots();
 const browser = await launch();
 try {
   const room = await roomOfBots();
-  const player = await Eater.open(browser, `${server.url}arena?room=${room}`, { viewport: { width: 1600, height: 1000 } });
+  const player = await Eater.open(browser, `${server.url}/arena?room=${room}`, { viewport: { width: 1600, height: 1000 } });
   await player.play();
   await playFor(player, WARM_UP_MS);
   const measured = await measure(player);
@@ -41,7 +41,7 @@ try {
 
 function startBots() {
   const seconds = Math.ceil(WARM_UP_MS / 1000) + SECONDS + 20;
-  const options = ["load", "--address", server.url.slice(0, -1), "--room-type", "arena", "--quiet", "--light", "--json"];
+  const options = ["load", "--address", server.url, "--room-type", "arena", "--quiet", "--light", "--json"];
   options.push("--bots", String(BOTS), "--per-room", String(BOTS), "--seconds", String(seconds));
   const child = spawn(process.env.AETHER_PROGRAM, options, { env: environment(), stdio: ["ignore", "pipe", "inherit"] });
   const output = [];
@@ -53,7 +53,7 @@ function startBots() {
 async function roomOfBots() {
   const deadline = Date.now() + ARRIVAL_MS_MAX;
   for (;;) {
-    const { rooms } = await (await fetch(`${server.url}api/rooms?type=arena`)).json();
+    const { rooms } = await (await fetch(`${server.url}/api/rooms?type=arena`)).json();
     if (rooms[0]?.players >= BOTS) return rooms[0].code;
     if (bots.process.exitCode !== null) throw new Error(`the bots ended with ${bots.process.exitCode}`);
     if (Date.now() > deadline) throw new Error(`only ${rooms[0]?.players ?? 0} of ${BOTS} bots came in`);

@@ -109,7 +109,7 @@ test("after a crash of the server the page comes back by itself", LIMIT, async (
   await player.until("the page notices", (state) => state.phase === "waiting" || state.phase === "connecting");
   await player.page.locator("#cover").waitFor();
   await player.page.locator("#cover-title", { hasText: "Connection lost" }).waitFor();
-  await stage.server.startAgain();
+  await stage.server.start();
   const back = await player.playUntil("the player is back", (state) => state.returns > 0 && state.phase === "playing" && state.own.length > 0, grazing);
   assert.equal(back.own[0].name, name);
   await player.until("ticks go on", (state) => state.tick > back.tick + 20);

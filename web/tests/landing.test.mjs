@@ -31,7 +31,7 @@ test("a name that is changed stays, and goes along into a game", LIMIT, async ()
   await visitor.page.reload();
   const again = await known(visitor);
   assert.deepEqual([again.name, again.identity.userId], ["Ünbekannt", identity.userId]);
-  await visitor.page.goto(`${stage.server.url}arena`);
+  await visitor.page.goto(`${stage.server.url}/arena`);
   const eater = Object.assign(new Eater(), { page: visitor.page });
   const { own } = await eater.play();
   assert.equal(own[0].name, "Ünbekannt");

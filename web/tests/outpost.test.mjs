@@ -1,7 +1,7 @@
 // The page of Outpost in headless Chromium against a real server.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { Server } from "./support/server.mjs";
+import { startServer } from "../../testing/server.mjs";
 import { Settler, cellAt, distance, structureAt } from "./support/settler.mjs";
 import { LIMIT, NARROW, SCREENSHOTS, WIDE, assertNoComplaints, setStage } from "./support/stage.mjs";
 import { AWAY, launch } from "./support/visitor.mjs";
@@ -29,7 +29,7 @@ after(() => elsewhere?.close());
 /** Someone in a world where nobody has built anything yet: what is built outlasts a server. */
 async function first(options = {}) {
   await stage.server.remove();
-  stage.server = await Server.start();
+  stage.server = await startServer();
   return enter(options);
 }
 
@@ -190,7 +190,7 @@ test("after kill -9 and a restart both are back where they were, and what was bu
     await someone.until("the page notices", ({ phase }) => phase !== "playing");
     await someone.page.locator("#cover").waitFor({ state: "visible" });
   }
-  await stage.server.startAgain();
+  await stage.server.start();
   for (const [someone, before] of [[ann, walking], [ben, resting]]) {
     const now = await someone.until("the page is back by itself", (state) => state.phase === "playing" && state.own !== undefined && state.losses > 0);
     assert.deepEqual([now.room, now.player], [before.room, before.player], "the same room and the same player");

@@ -1,8 +1,8 @@
 // The sandbox in headless Chromium against a real server.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Wire } from "../../testing/wire.mjs";
 import { Player, distance, meet } from "./support/player.mjs";
-import { Wire } from "./support/server.mjs";
 import { LIMIT, NARROW, SCREENSHOTS, WIDE, assertNoComplaints, setStage } from "./support/stage.mjs";
 import { AWAY, launch } from "./support/visitor.mjs";
 
@@ -129,7 +129,7 @@ for (const transport of ["websocket", "webtransport"]) {
     await stage.server.stop();
     await player.until("the page notices", (state) => state.phase === "waiting" || state.phase === "connecting");
     assert.equal(await player.page.isVisible("#cover"), true, "it says what is happening");
-    await stage.server.startAgain();
+    await stage.server.start();
     await player.until("the page is back", (state) => state.phase === "playing" && state.own !== undefined && state.reconnects > 0);
     const moved = await player.fly();
     assert.equal(moved.transport, transport);

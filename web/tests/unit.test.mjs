@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { readBook } from "../book.mjs";
+import { withParts } from "../parts.mjs";
 import { load } from "./support/source.mjs";
 
 const { Rate } = await load("shared/statistics.ts");
@@ -142,5 +143,20 @@ test("the book links to its own pages, and names what is not served without a li
     assert.match(book.get("/docs/how-to").html, /href="\/docs\/how-to\/one">One/);
   } finally {
     await rm(project, { recursive: true, force: true });
+  }
+});
+
+test("a document gets the parts that it names, with their values", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "aether-parts-"));
+  try {
+    await writeFile(join(folder, "head.html"), '<meta content="{description}">\n<title>{title}</title>\n<hr>\n');
+    const document = '<head>\n  <!-- part: head title="Arena · Aether" -->\n</head>\n';
+    assert.equal(await withParts(document, folder), "<head>\n  <title>Arena · Aether</title>\n  <hr>\n</head>\n");
+    const described = '<!-- part: head title="{title}" description="A game." -->\n';
+    assert.equal(await withParts(described, folder), '<meta content="A game.">\n<title>{title}</title>\n<hr>\n');
+    assert.equal(await withParts("<p>\n<!-- a comment -->\n", folder), "<p>\n<!-- a comment -->\n");
+    await assert.rejects(withParts("<!-- part: foot -->\n", folder), /foot\.html/);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
   }
 });

@@ -20,6 +20,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("aether-wire", 1),
     ("aether-messages", 1),
     ("aether-framing", 1),
+    ("aether-query", 1),
     ("aether-space", 1),
     ("aether-ranks", 1),
     ("aether-rudp", 2),

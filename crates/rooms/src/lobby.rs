@@ -11,7 +11,7 @@ use aether_metrics::{Counter, Registry};
 use aether_net::lobby::{Entrance, Entry, Lobby, Place, SessionCheck, Standing};
 use aether_services::Services;
 use aether_services::room::{self, Found, Visit};
-use aether_services::session::tokens::{Identity, Tokens};
+use aether_services::session::tokens::{Tokens, VerifiedToken};
 use aether_wire::limits::NAME_BYTES_MAX;
 use aether_wire::{
     CloseReason, ErrorCode, Hello, Manifest, PROTOCOL_VERSION, PlayerId, RoomId, RoomSelector, SessionId, Token,
@@ -254,7 +254,7 @@ impl RoomLobby {
             .ok_or_else(|| Refusal::new(ErrorCode::LimitReached, "your account has as many connections as it may"))
     }
 
-    fn identify(&self, hello: &Hello, is_local: bool) -> Result<Identity, Refusal> {
+    fn identify(&self, hello: &Hello, is_local: bool) -> Result<VerifiedToken, Refusal> {
         let refused = |reason: &'static str| {
             let labels = [("reason", reason)];
             self.registry

@@ -2,9 +2,9 @@
 
 use aether_engine::{Answer, Request, RoomHandle};
 use aether_metrics::{Counter, Registry};
+use aether_services::calls::Functions;
 use aether_services::leaderboard::{RecordQuery, RecordWrite, Score};
 use aether_services::storage::{ObjectId, Permission, Write};
-use aether_services::calls::Functions;
 use aether_services::{Caller, Code, Context, Refusal, Services};
 use aether_wire::RequestId;
 use base64::Engine as _;
@@ -46,7 +46,12 @@ impl RoomRequests {
             let help = "Requests of rooms to the services, by outcome.";
             registry.counter("aether_room_requests_total", help, &[("outcome", outcome)])
         };
-        RoomRequests { services, context: Arc::new(Context::server()), answered: counter("done"), failed: counter("failed") }
+        RoomRequests {
+            services,
+            context: Arc::new(Context::server()),
+            answered: counter("done"),
+            failed: counter("failed"),
+        }
     }
 
     pub(crate) fn services(&self) -> &Arc<Services> {

@@ -8,8 +8,10 @@ use aether_api::TrustedProxies;
 use aether_api::client::{Desk, Keys, Rates};
 use aether_metrics::Registry;
 use aether_rooms::RoomHost;
-use aether_services::clock::{Clock, SystemClock};
-use aether_services::{Code, Extensions, Services, ServicesSettings, account, outgoing, session, webhook};
+use aether_services::clock::SystemClock;
+use aether_services::{
+    Code, Extensions, Services, ServicesParts, ServicesSettings, account, outgoing, session, webhook,
+};
 use aether_store::{Database, Settings, Store, StoreError};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -105,8 +107,8 @@ pub(crate) async fn open(
         purchases: platforms::shops(config),
         storage: config.storage_quota(),
     };
-    let parts = (store, Arc::new(SystemClock) as Arc<dyn Clock>, registry);
-    let services = Services::open(parts, Arc::clone(tokens), settings, extensions).await;
+    let parts = ServicesParts { store, clock: Arc::new(SystemClock), tokens: Arc::clone(tokens), registry };
+    let services = Services::open(parts, settings, extensions).await;
     Ok(Arc::new(services.map_err(|refusal| match refusal.code {
         Code::InvalidArgument => StartError::Config(refusal.to_string()),
         _ => StartError::Game(refusal.to_string()),

@@ -24,6 +24,18 @@ use aether_store::Store;
 use std::sync::{Arc, OnceLock, Weak};
 use uuid::Uuid;
 
+/// Parts that services are built on.
+pub struct ServicesParts<'a> {
+    /// The database.
+    pub store: Store,
+    /// Source of the time.
+    pub clock: Arc<dyn Clock>,
+    /// Issues and verifies tokens.
+    pub tokens: Arc<Tokens>,
+    /// Receives the metrics.
+    pub registry: &'a Registry,
+}
+
 /// How the services are to be.
 #[derive(Clone, Debug)]
 pub struct ServicesSettings {
@@ -99,11 +111,11 @@ type IsOnline = Box<dyn Fn(Uuid) -> bool + Send + Sync>;
 impl Services {
     /// Opens them over a store; an invalid argument is one of the settings.
     pub async fn open(
-        (store, clock, registry): (Store, Arc<dyn Clock>, &Registry),
-        tokens: Arc<Tokens>,
+        parts: ServicesParts<'_>,
         settings: ServicesSettings,
         extensions: Extensions,
     ) -> Result<Services, Refusal> {
+        let ServicesParts { store, clock, tokens, registry } = parts;
         let sessions = Sessions::open(store.clone(), tokens, Arc::clone(&clock), settings.sessions).await?;
         let leaderboards = Arc::new(Leaderboards::open(store.clone(), Arc::clone(&clock)).await?);
         let outgoing = Outgoing::new(&settings.outgoing);

@@ -1,16 +1,10 @@
 // A server of its own for each file of tests, and what goes over the wire to it.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { after, before } from "node:test";
 import { Client } from "@heroiclabs/nakama-js";
+import { serve as serveProgram } from "../../../testing/server.mjs";
 
-const PROGRAM = process.env.AETHER_PROGRAM;
 const DATABASE = process.env.AETHER_DATABASE_URL;
 
 /** What was answered last, as it came: the SDK shows less of it. */
@@ -34,43 +28,10 @@ export function answered() {
   return JSON.parse(wire.text);
 }
 
-/** Starts the program before the tests of a file and ends it after them; the answer is filled in then. */
+/** Starts a server before the tests of a file and removes it after them; on a database, if one is named. */
 export function serve(...settings) {
-  assert.ok(PROGRAM, "AETHER_PROGRAM says where the program is; `cargo xtask sdk` sets it");
-  const server = { url: "", host: "", port: "" };
-  let child;
-  let folder;
-  before(async () => {
-    folder = mkdtempSync(join(tmpdir(), "aether-sdk-"));
-    const args = ["serve", "--data-dir", folder, "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0"];
-    const database = DATABASE ? [`database.url=${DATABASE}`] : [];
-    for (const setting of ["log.filter=warn", ...database, ...settings]) args.push("--set", setting);
-    // Variables of this name are settings of the server, and ours are none.
-    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("AETHER_")));
-    child = spawn(PROGRAM, args, { env, stdio: ["ignore", "pipe", "inherit"] });
-    const [line] = await Promise.race([once(child), ended(child)]);
-    const address = JSON.parse(line).listening.http;
-    [server.host, server.port] = address.split(":");
-    server.url = `http://${address}`;
-  });
-  after(async () => {
-    const gone = new Promise((resolve) => child.once("exit", resolve));
-    child.kill("SIGTERM");
-    await gone;
-    rmSync(folder, { recursive: true, force: true });
-  });
-  return server;
-}
-
-function once(child) {
-  return new Promise((resolve) => createInterface({ input: child.stdout }).once("line", (line) => resolve([line])));
-}
-
-function ended(child) {
-  return new Promise((_, reject) => {
-    child.once("error", reject);
-    child.once("exit", (code) => reject(new Error(`the program ended with ${code} before it listened`)));
-  });
+  const database = DATABASE ? [`database.url=${DATABASE}`] : [];
+  return serveProgram(...database, ...settings);
 }
 
 /** A client of the SDK. */

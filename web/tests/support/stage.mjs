@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import assert from "node:assert/strict";
 import { after, afterEach, before } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Server } from "./server.mjs";
+import { startServer } from "../../../testing/server.mjs";
 import { Visitor, launch } from "./visitor.mjs";
 
 export const SCREENSHOTS = fileURLToPath(new URL("../../screenshots/", import.meta.url));
@@ -20,14 +20,14 @@ export function setStage(kind = Visitor, { hasFreshRooms = false } = {}) {
   let visitors = [];
 
   async function open(path, { url = stage.server.url, in: where = stage.browser, as = kind, ...options } = {}) {
-    const visitor = await as.open(where, `${url}${path}`, options);
+    const visitor = await as.open(where, `${url}/${path}`, options);
     visitors.push(visitor);
     return visitor;
   }
 
   before(async () => {
     await mkdir(SCREENSHOTS, { recursive: true });
-    stage.server = await Server.start();
+    stage.server = await startServer();
     stage.browser = await launch();
   });
   after(async () => {
@@ -39,7 +39,7 @@ export function setStage(kind = Visitor, { hasFreshRooms = false } = {}) {
     visitors = [];
     if (!hasFreshRooms) return;
     await stage.server.kill();
-    await stage.server.startAgain();
+    await stage.server.start();
   });
   return stage;
 }

@@ -1,28 +1,19 @@
 // A person at a browser: opens a page, holds keys, looks.
 import { chromium } from "playwright-core";
-
-const FLAGS = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
+import { BROWSER, complaintsOf } from "../../../testing/browser.mjs";
 
 /** Long, because the machine may have much else to do; what is awaited comes as soon as it can. */
 export const WAIT_MS_MAX = 60_000;
 export const POLL_MS = 30;
 
 export function launch() {
-  return chromium.launch({ executablePath: process.env.AETHER_CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
+  return chromium.launch(BROWSER);
 }
 
 export class Visitor {
   #held = new Set();
   /** What the browser complained about. */
-  complaints = [];
+  complaints;
   page;
 
   /** Opens a page as someone whom the server does not know. */
@@ -31,10 +22,7 @@ export class Visitor {
     const context = await browser.newContext({ viewport: { width: 1000, height: 700 }, colorScheme: "dark", ...options });
     visitor.page = await context.newPage();
     visitor.page.setDefaultTimeout(WAIT_MS_MAX);
-    visitor.page.on("console", (message) => {
-      if (message.type() === "error" || message.type() === "warning") visitor.complaints.push(message.text());
-    });
-    visitor.page.on("pageerror", (error) => visitor.complaints.push(String(error)));
+    visitor.complaints = complaintsOf(visitor.page);
     await visitor.page.addInitScript(() => {
       document.addEventListener("securitypolicyviolation", (event) => {
         console.error(`policy violation: ${event.violatedDirective} ${event.blockedURI}`);

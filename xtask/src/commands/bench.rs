@@ -77,6 +77,7 @@ const BENCHES: &[Bench] = &[
     bench("world", "aether-engine", "world"),
     bench("rooms", "aether-engine", "rooms"),
     bench("rank", "aether-ranks", "rank"),
+    bench("query", "aether-query", "query"),
     bench("store", "aether-store", "store"),
     network("relay"),
     network("crowd"),

@@ -349,7 +349,7 @@ mod tests {
     use aether_metrics::Registry;
     use aether_services::clock::{Clock, ManualClock};
     use aether_services::session::{self, keys::KeyRing, tokens::Tokens};
-    use aether_services::{Caller, Code, Extensions, Services, ServicesSettings};
+    use aether_services::{Caller, Code, Extensions, Services, ServicesParts, ServicesSettings};
     use axum::response::IntoResponse;
     use http::{HeaderMap, header};
     use serde_json::json;
@@ -415,7 +415,8 @@ mod tests {
         };
         let clock = Arc::new(ManualClock::at(0)) as Arc<dyn Clock>;
         let tokens = Arc::new(Tokens::new(ring, "aether"));
-        let services = Services::open((store, clock, registry), tokens, settings, Extensions::default()).await;
+        let parts = ServicesParts { store, clock, tokens, registry };
+        let services = Services::open(parts, settings, Extensions::default()).await;
         Arc::new(services.expect("the tables are there"))
     }
 

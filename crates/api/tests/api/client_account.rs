@@ -13,8 +13,8 @@ use aether_services::clock::{Clock, ManualClock};
 use aether_services::session::keys::KeyRing;
 use aether_services::session::tokens::{Claims, Role, Tokens};
 use aether_services::{
-    Code, Extensions, Hooks, Operation, Refusal, Services, ServicesSettings, account, outgoing, purchase, session,
-    storage, webhook,
+    Code, Extensions, Hooks, Operation, Refusal, Services, ServicesParts, ServicesSettings, account, outgoing,
+    purchase, session, storage, webhook,
 };
 use aether_store::{StoreError, Transaction, outbox};
 use axum::Router;
@@ -101,7 +101,8 @@ impl World {
             storage: storage::Quota::default(),
         };
         let tokens = Arc::new(Tokens::new(ring, "aether"));
-        let services = Services::open((store, clock, &registry), Arc::clone(&tokens), settings, extensions).await;
+        let parts = ServicesParts { store, clock, tokens: Arc::clone(&tokens), registry: &registry };
+        let services = Services::open(parts, settings, extensions).await;
         let mut services = services.expect("the tables are there");
         let names = [
             provider::APPLE,

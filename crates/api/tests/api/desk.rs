@@ -3,11 +3,13 @@
 use aether_api::TrustedProxies;
 use aether_api::client::{Desk, Keys, RateSettings, Rates, router};
 use aether_metrics::Registry;
-use aether_services::clock::{Clock, ManualClock};
+use aether_services::clock::ManualClock;
 use aether_services::session::keys::KeyRing;
 use aether_services::session::tokens::Tokens;
 use aether_services::session::{self, Beginning};
-use aether_services::{Caller, Context, Extensions, Services, ServicesSettings, account, outgoing, purchase, storage};
+use aether_services::{
+    Caller, Context, Extensions, Services, ServicesParts, ServicesSettings, account, outgoing, purchase, storage,
+};
 use aether_store::{Database, Settings, Store, values};
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -77,9 +79,9 @@ impl World {
             purchases: purchase::Settings::default(),
             storage: storage::Quota::default(),
         };
-        let clock = Arc::new(ManualClock::at(NOW)) as Arc<dyn Clock>;
-        let (tokens, parts) = (Arc::new(Tokens::new(ring, "aether")), (store, clock, &registry));
-        let services = Services::open(parts, tokens, settings, Extensions::default()).await;
+        let clock = Arc::new(ManualClock::at(NOW));
+        let parts = ServicesParts { store, clock, tokens: Arc::new(Tokens::new(ring, "aether")), registry: &registry };
+        let services = Services::open(parts, settings, Extensions::default()).await;
         let mut services = services.expect("the tables are there");
         prepare(&mut services);
         let services = Arc::new(services);

@@ -1,17 +1,8 @@
 //! Facebook Instant Games: a purchase that Facebook signed with the game's secret. Nobody is asked.
 
 use super::provider::{Asking, Bought, Environment, INVALID, MALFORMED, PurchaseProvider, Receipt, Shop, number, text};
+use crate::facebook::{SignatureCheck, SignatureError};
 use crate::refusal::Refusal;
-use base64::Engine as _;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use ring::hmac;
-use serde_json::Value;
-
-/// The base64 of addresses, with or without padding at its end.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &base64::alphabet::URL_SAFE,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
 
 /// How a game is known to Facebook.
 #[derive(Clone)]
@@ -22,28 +13,22 @@ pub struct FacebookInstantSettings {
 
 /// Facebook Instant Games.
 pub struct FacebookInstant {
-    key: hmac::Key,
+    signatures: SignatureCheck,
 }
 
 impl FacebookInstant {
     /// A game with this secret; refused if there is none, because then anybody could sign.
     pub fn new(settings: &FacebookInstantSettings) -> Result<FacebookInstant, Refusal> {
-        let FacebookInstantSettings { app_secret } = settings;
-        if app_secret.is_empty() {
-            return Err(Refusal::invalid("The secret of the game at Facebook is missing."));
-        }
-        Ok(FacebookInstant { key: hmac::Key::new(hmac::HMAC_SHA256, app_secret.as_bytes()) })
+        let signatures = SignatureCheck::new(&settings.app_secret);
+        let missing = || Refusal::invalid("The secret of the game at Facebook is missing.");
+        Ok(FacebookInstant { signatures: signatures.ok_or_else(missing)? })
     }
 
     fn bought(&self, receipt: &Receipt) -> Result<Vec<Bought>, Refusal> {
-        let (signature, said) = receipt.text.split_once('.').ok_or(MALFORMED)?;
-        let signature = BASE64.decode(signature).map_err(|_| MALFORMED)?;
-        hmac::verify(&self.key, said.as_bytes(), &signature).map_err(|_| INVALID)?;
-        let said = BASE64.decode(said).map_err(|_| MALFORMED)?;
-        let said: Value = serde_json::from_slice(&said).map_err(|_| MALFORMED)?;
-        if text(&said, "algorithm") != Some("HMAC-SHA256") {
-            return Err(INVALID);
-        }
+        let said = self.signatures.payload(&receipt.text).map_err(|error| match error {
+            SignatureError::Malformed => MALFORMED,
+            SignatureError::Invalid => INVALID,
+        })?;
         Ok(vec![Bought {
             product_id: text(&said, "product_id").ok_or(INVALID)?.to_owned(),
             transaction_id: text(&said, "purchase_token").ok_or(INVALID)?.to_owned(),

@@ -22,7 +22,7 @@ use history::History;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use tokens::{Claims, Kind, TokenError, Tokens, VALID_SECONDS_MAX};
+use tokens::{Claims, Kind, TokenError, Tokens, VALID_SECONDS_MAX, VerifiedToken};
 use uuid::Uuid;
 
 /// Variables of a session, and bytes of all of them together: they travel in every token.
@@ -121,14 +121,14 @@ impl Sessions {
     /// Who someone is, by an access token. Whoever has no account, such as a guest, is nobody here.
     pub fn check(&self, token: &str) -> Result<Identity, Refusal> {
         let now = self.clock.now_seconds() as u64;
-        let identity = self.tokens.verify(token, now, false).map_err(|error| match error {
+        let verified = self.tokens.verify(token, now, false).map_err(|error| match error {
             TokenError::DevelopmentKey => NO_ACCOUNT,
             _ => TOKEN_INVALID,
         })?;
-        if identity.is_guest {
+        if verified.is_guest {
             return Err(NO_ACCOUNT);
         }
-        let identity = identity_of(identity).ok_or(TOKEN_INVALID)?;
+        let identity = identity_of(verified).ok_or(TOKEN_INVALID)?;
         match self.revocations.is_ended(identity.session, identity.user, identity.issued_at) {
             true => Err(TOKEN_INVALID),
             false => Ok(identity),
@@ -280,13 +280,13 @@ fn end_session(
     transaction.execute(upsert, values![session, user, now, expires_at, reason]).map(|_| ())
 }
 
-fn identity_of(identity: tokens::Identity) -> Option<Identity> {
+fn identity_of(verified: VerifiedToken) -> Option<Identity> {
     Some(Identity {
-        user: Uuid::try_parse(&identity.user).ok()?,
-        username: identity.name,
-        session: Uuid::from_u128(identity.session.0),
-        variables: identity.variables,
-        issued_at: identity.issued_at,
-        expires_at: identity.expires_at,
+        user: Uuid::try_parse(&verified.user).ok()?,
+        username: verified.name,
+        session: Uuid::from_u128(verified.session.0),
+        variables: verified.variables,
+        issued_at: verified.issued_at,
+        expires_at: verified.expires_at,
     })
 }

@@ -28,8 +28,8 @@ impl Sessions {
     pub async fn refresh(&self, token: &str, variables: BTreeMap<String, String>) -> Result<Pair, Refusal> {
         check_variables(&variables)?;
         let now_seconds = self.clock.now_seconds() as u64;
-        let (identity, generation) = self.tokens.verify_refresh(token, now_seconds).map_err(|_| INVALID)?;
-        let identity = Arc::new(identity_of(identity).ok_or(INVALID)?);
+        let (verified, generation) = self.tokens.verify_refresh(token, now_seconds).map_err(|_| INVALID)?;
+        let identity = Arc::new(identity_of(verified).ok_or(INVALID)?);
         if self.revocations.is_ended(identity.session, identity.user, identity.issued_at) {
             return Err(INVALID);
         }

@@ -74,9 +74,9 @@ pub enum Kind {
     Refresh(u64),
 }
 
-/// Who someone is, by a token that was verified.
+/// Contents of a token that was verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct VerifiedToken {
     /// The session.
     pub session: SessionId,
     /// The user's id, a UUID.
@@ -200,16 +200,16 @@ impl Tokens {
             .expect("JSON can be written as it is, and HS256 takes any key")
     }
 
-    /// Who an access token says someone is. `now` is in seconds since 1970; `development_allowed` says whether tokens
+    /// Verifies an access token. `now` is in seconds since 1970; `development_allowed` says whether tokens
     /// under the development key count.
-    pub fn verify(&self, token: &str, now: u64, development_allowed: bool) -> Result<Identity, TokenError> {
-        self.verify_for(token, &self.audience, now, development_allowed).map(|(identity, _)| identity)
+    pub fn verify(&self, token: &str, now: u64, development_allowed: bool) -> Result<VerifiedToken, TokenError> {
+        self.verify_for(token, &self.audience, now, development_allowed).map(|(verified, _)| verified)
     }
 
-    /// Who a refresh token says someone is, and how often the session was refreshed before it was issued.
-    pub fn verify_refresh(&self, token: &str, now: u64) -> Result<(Identity, u64), TokenError> {
-        let (identity, generation) = self.verify_for(token, &self.refresh_audience, now, false)?;
-        Ok((identity, generation.ok_or(TokenError::Malformed)?))
+    /// Verifies a refresh token. Returns with it how often the session was refreshed before it was issued.
+    pub fn verify_refresh(&self, token: &str, now: u64) -> Result<(VerifiedToken, u64), TokenError> {
+        let (verified, generation) = self.verify_for(token, &self.refresh_audience, now, false)?;
+        Ok((verified, generation.ok_or(TokenError::Malformed)?))
     }
 
     fn verify_for(
@@ -218,7 +218,7 @@ impl Tokens {
         audience: &str,
         now: u64,
         development_allowed: bool,
-    ) -> Result<(Identity, Option<u64>), TokenError> {
+    ) -> Result<(VerifiedToken, Option<u64>), TokenError> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(TokenError::TooLong);
         }
@@ -235,7 +235,7 @@ impl Tokens {
         check(&claims, audience, now)?;
         let claimed = claims.role.filter(|_| key.is_development());
         let role = claimed.map_or(Ok(Role::Player), |role| role.parse().map_err(|RoleError| TokenError::Malformed))?;
-        let identity = Identity {
+        let verified = VerifiedToken {
             session: SessionId(claims.tid.as_u128()),
             user: claims.uid.to_string(),
             name: claims.usn,
@@ -245,7 +245,7 @@ impl Tokens {
             issued_at: claims.iat,
             expires_at: claims.exp.unwrap_or(now),
         };
-        Ok((identity, claims.generation))
+        Ok((verified, claims.generation))
     }
 }
 

@@ -1,9 +1,12 @@
 // Rooms and services in headless Chromium.
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
+import { complaintsOf } from "../../../../testing/browser.mjs";
+import { startServer } from "../../../../testing/server.mjs";
+import { Wire } from "../../../../testing/wire.mjs";
 import { WASM, launch, pageOf } from "../support/pages.mjs";
 import { readmeGame } from "../support/readme.mjs";
-import { Server, Wire, until } from "../support/server.mjs";
+import { until } from "../support/until.mjs";
 
 const LIMIT = { timeout: 120_000 };
 const IDLE_SECONDS = 4;
@@ -15,8 +18,7 @@ let contexts = [];
 let wires = [];
 
 before(async () => {
-  server = new Server([`http.allowed_origins=${ELSEWHERE}`, `connections.idle_seconds=${IDLE_SECONDS}`]);
-  await server.start();
+  server = await startServer(["log.filter=warn", `http.allowed_origins=${ELSEWHERE}`, `connections.idle_seconds=${IDLE_SECONDS}`]);
   browser = await launch();
 });
 
@@ -36,9 +38,7 @@ async function open(script, { origin = server.url, about, policy } = {}) {
   const context = await browser.newContext({ viewport: { width: 800, height: 600 }, permissions: ["local-network-access"] });
   contexts.push(context);
   const page = await context.newPage();
-  page.complaints = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && page.complaints.push(message.text()));
-  page.on("pageerror", (error) => page.complaints.push(String(error)));
+  page.complaints = complaintsOf(page);
   if (about !== undefined) await page.route("**/api/server", about);
   await page.route("**/page", await pageOf(script, policy));
   await page.route(WASM.path, WASM.serve);

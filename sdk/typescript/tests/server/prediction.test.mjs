@@ -1,9 +1,10 @@
 // Prediction against a real server: the own player answers at once, and nothing is corrected where the rules are right.
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
+import { serve } from "../../../../testing/server.mjs";
 import { Client } from "../../dist/index.js";
 import { walking } from "../support/outpost.mjs";
-import { serve, until } from "../support/server.mjs";
+import { until } from "../support/until.mjs";
 
 const server = serve();
 const LATENCY_MS = 200;

@@ -1,8 +1,10 @@
 // Rooms over WebSocket, against a real server, with either core.
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
+import { serve } from "../../../../testing/server.mjs";
+import { Wire } from "../../../../testing/wire.mjs";
 import { Client, joinRoom } from "../../dist/index.js";
-import { Wire, serve, until } from "../support/server.mjs";
+import { until } from "../support/until.mjs";
 
 const server = serve();
 const MOTIONS = { movement: { position: "linear", heading: "angle" } };
@@ -181,7 +183,7 @@ both("a server that is killed and started anew is come back to", async () => {
   const room = await join();
   await playing(room);
   const lost = room.next("lost");
-  await server.stop("SIGKILL");
+  await server.kill();
   await lost;
   assert.notEqual(room.phase, "joined");
   const back = room.next("joined");

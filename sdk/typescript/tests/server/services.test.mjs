@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";
+import { serve } from "../../../../testing/server.mjs";
 import { Client, Refusal, memoryStore } from "../../dist/index.js";
-import { serve, until } from "../support/server.mjs";
+import { until } from "../support/until.mjs";
 
 const server = serve("tokens.access_seconds=60");
 const client = (options = {}) => new Client({ url: server.url, ...options });

@@ -1,20 +1,11 @@
 // Pages with scripts, in headless Chromium.
 import { build } from "esbuild";
 import { chromium } from "playwright-core";
+import { BROWSER } from "../../../../testing/browser.mjs";
 import { root } from "./readme.mjs";
 
-const FLAGS = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
-
 export function launch() {
-  return chromium.launch({ executablePath: process.env.AETHER_CHROMIUM ?? "/usr/bin/chromium", args: FLAGS });
+  return chromium.launch(BROWSER);
 }
 
 /** The core's WASM file, for `page.route`: a page that was put together here has none beside it. */

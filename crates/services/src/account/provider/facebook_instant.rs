@@ -2,18 +2,10 @@
 
 use super::{External, FACEBOOK_INSTANT, Proof, Provider, REFUSED, Verifying, is_recent};
 use crate::clock::Clock;
+use crate::facebook::SignatureCheck;
 use crate::refusal::Refusal;
-use base64::Engine as _;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use ring::hmac;
 use serde::Deserialize;
 use std::sync::Arc;
-
-/// The base64 of addresses, with or without padding at its end.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &base64::alphabet::URL_SAFE,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
 
 /// How a game is known to Facebook.
 #[derive(Clone)]
@@ -24,32 +16,29 @@ pub struct FacebookInstantSettings {
 
 /// Facebook Instant Games.
 pub struct FacebookInstant {
-    key: hmac::Key,
+    /// Nobody is accepted without one.
+    signatures: Option<SignatureCheck>,
     clock: Arc<dyn Clock>,
 }
 
 #[derive(Deserialize)]
 struct PlayerInfo {
-    algorithm: String,
     issued_at: i64,
     player_id: String,
 }
 
 impl FacebookInstant {
-    /// Facebook Instant Games with these settings.
+    /// Facebook Instant Games with these settings. Without a secret, nobody can sign in.
     #[must_use]
     pub fn new(settings: &FacebookInstantSettings, clock: Arc<dyn Clock>) -> FacebookInstant {
-        FacebookInstant { key: hmac::Key::new(hmac::HMAC_SHA256, settings.app_secret.as_bytes()), clock }
+        FacebookInstant { signatures: SignatureCheck::new(&settings.app_secret), clock }
     }
 
     fn check(&self, signed: &str) -> Result<External, Refusal> {
-        let (signature, payload) = signed.split_once('.').ok_or(REFUSED)?;
-        let signature = BASE64.decode(signature).map_err(|_| REFUSED)?;
-        hmac::verify(&self.key, payload.as_bytes(), &signature).map_err(|_| REFUSED)?;
-        let payload = BASE64.decode(payload).map_err(|_| REFUSED)?;
-        let info: PlayerInfo = serde_json::from_slice(&payload).map_err(|_| REFUSED)?;
-        let is_right = info.algorithm == "HMAC-SHA256" && is_recent(info.issued_at, self.clock.now_seconds());
-        if !is_right || info.player_id.is_empty() {
+        let signatures = self.signatures.as_ref().ok_or(REFUSED)?;
+        let payload = signatures.payload(signed).map_err(|_| REFUSED)?;
+        let info: PlayerInfo = serde_json::from_value(payload).map_err(|_| REFUSED)?;
+        if !is_recent(info.issued_at, self.clock.now_seconds()) || info.player_id.is_empty() {
             return Err(REFUSED);
         }
         Ok(External { subject: info.player_id, ..External::default() })

@@ -148,17 +148,34 @@ async fn a_token_of_facebook_leads_to_the_account_of_its_user() {
     assert_eq!(code(world.by_token(FACEBOOK, &others).await), Some(Code::Unauthenticated));
 }
 
+/// What Facebook signs for an instant game, signed with this secret.
+fn signed(secret: &str, info: &serde_json::Value) -> String {
+    let payload = URL_SAFE_NO_PAD.encode(info.to_string());
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    format!("{}.{payload}", URL_SAFE.encode(hmac::sign(&key, payload.as_bytes())))
+}
+
+/// What Facebook says about a player of an instant game.
+fn info(id: &str, issued_at: i64) -> serde_json::Value {
+    json!({ "algorithm": "HMAC-SHA256", "issued_at": issued_at, "player_id": id, "request_payload": "x" })
+}
+
+async fn instant_game(secret: &str) -> World {
+    let facebook_instant = Some(FacebookInstantSettings { app_secret: secret.to_owned() });
+    let settings = ProviderSettings { facebook_instant, ..ProviderSettings::default() };
+    World::with(|accounts, _| accounts.with_providers(settings, &outgoing())).await
+}
+
+#[tokio::test]
+async fn without_a_secret_nobody_signs_in_to_an_instant_game() {
+    let world = instant_game("").await;
+    let signed_with_nothing = signed("", &info("5001", SECONDS));
+    assert_eq!(code(world.by_token(FACEBOOK_INSTANT, &signed_with_nothing).await), Some(Code::Unauthenticated));
+}
+
 #[tokio::test]
 async fn information_that_facebook_signed_for_an_instant_game_leads_to_the_account_of_its_player() {
-    let facebook_instant = Some(FacebookInstantSettings { app_secret: "secret".to_owned() });
-    let settings = ProviderSettings { facebook_instant, ..ProviderSettings::default() };
-    let world = World::with(|accounts, _| accounts.with_providers(settings, &outgoing())).await;
-    let signed = |secret: &str, info: &serde_json::Value| {
-        let payload = URL_SAFE_NO_PAD.encode(info.to_string());
-        let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
-        format!("{}.{payload}", URL_SAFE.encode(hmac::sign(&key, payload.as_bytes())))
-    };
-    let info = |id: &str, issued_at: i64| json!({ "algorithm": "HMAC-SHA256", "issued_at": issued_at, "player_id": id, "request_payload": "x" });
+    let world = instant_game("secret").await;
     let right = signed("secret", &info("5001", SECONDS));
     let user = world.by_token(FACEBOOK_INSTANT, &right).await.expect("it is signed");
     assert_eq!(world.identity(user, FACEBOOK_INSTANT).await.as_deref(), Some("5001"));

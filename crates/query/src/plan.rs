@@ -1,0 +1,218 @@
+//! Choice of the documents that a search looks at.
+//!
+//! A plan is a superset of the matches: every candidate is checked against the whole query afterwards. So a plan may
+//! leave clauses aside, and only has to be small.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::clause::{Clause, Comparison, Condition, Occurrence};
+use crate::document::FieldValue;
+use crate::pattern::is_within;
+use crate::postings::{FieldPostings, Postings};
+use crate::query::Query;
+
+/// Fields of an index by their name.
+pub type Fields = BTreeMap<Arc<str>, FieldPostings>;
+
+/// Documents that a search looks at.
+pub enum Plan<'a> {
+    /// All of them.
+    Scan,
+    /// Those in any of these lists.
+    Lists(Vec<&'a Postings>),
+}
+
+/// Lists of postings, and how many slots they have together.
+#[derive(Default)]
+struct Candidates<'a> {
+    lists: Vec<&'a Postings>,
+    count: usize,
+}
+
+/// Bounds of a range on one field.
+struct Range {
+    lower: Bound<FieldValue>,
+    upper: Bound<FieldValue>,
+}
+
+impl<'a> Plan<'a> {
+    /// Chooses the plan for a query over so many documents.
+    pub fn choose(query: &Query, fields: &'a Fields, documents: usize) -> Plan<'a> {
+        // A pass over all documents costs less for each than a pass over lists does.
+        let most = documents / 2;
+        let has_must = query.clauses().iter().any(|clause| clause.occurrence == Occurrence::Must);
+        let candidates = if has_must { most_selective(query, fields, most) } else { any_should(query, fields, most) };
+        candidates.map_or(Plan::Scan, |candidates| Plan::Lists(candidates.lists))
+    }
+}
+
+/// Candidates of the `+` clause that has the fewest. Cheap clauses are tried first, and a later one is given up as soon as
+/// it has as many as the best so far.
+fn most_selective<'a>(query: &Query, fields: &'a Fields, most: usize) -> Option<Candidates<'a>> {
+    let musts = || query.clauses().iter().filter(|clause| clause.occurrence == Occurrence::Must);
+    let mut best: Option<Candidates<'a>> = None;
+    for effort in [Effort::Lookup, Effort::Range, Effort::Pattern] {
+        for clause in musts().filter(|clause| Effort::of(clause) == Some(effort)) {
+            let most = best.as_ref().map_or(most, |best| best.count.saturating_sub(1));
+            if best.as_ref().is_some_and(|best| best.count <= effort.enough()) {
+                return best;
+            }
+            best = candidates(clause, &musts, fields, most).or(best);
+        }
+    }
+    best
+}
+
+/// Candidates of all clauses without a sign, one of which has to hold, if every one can say which they are.
+fn any_should<'a>(query: &Query, fields: &'a Fields, most: usize) -> Option<Candidates<'a>> {
+    let mut all = Candidates::default();
+    let mut has_should = false;
+    for clause in query.clauses().iter().filter(|clause| clause.occurrence == Occurrence::Should) {
+        has_should = true;
+        let found = candidates(clause, &std::iter::empty::<&Clause>, fields, most - all.count)?;
+        all.count += found.count;
+        all.lists.extend(found.lists);
+    }
+    has_should.then_some(all)
+}
+
+/// Work to find the candidates of a clause.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effort {
+    Lookup,
+    Range,
+    Pattern,
+}
+
+impl Effort {
+    fn of(clause: &Clause) -> Option<Effort> {
+        clause.field.as_ref()?;
+        match clause.condition {
+            Condition::Text(_) | Condition::Number { .. } => Some(Effort::Lookup),
+            Condition::NumberRange(..) | Condition::TimeRange { .. } => Some(Effort::Range),
+            Condition::Pattern(_) | Condition::Fuzzy { .. } => Some(Effort::Pattern),
+            Condition::All | Condition::Exists => None,
+        }
+    }
+
+    /// Number of candidates that is small enough not to make this effort.
+    fn enough(self) -> usize {
+        match self {
+            Effort::Lookup => 0,
+            Effort::Range => 16,
+            Effort::Pattern => 256,
+        }
+    }
+}
+
+/// Candidates of one clause, unless it has more than so many or cannot say which they are. `others` are clauses that hold
+/// at the same time and may narrow a range.
+fn candidates<'a, 'q, I: Iterator<Item = &'q Clause>>(
+    clause: &Clause,
+    others: &impl Fn() -> I,
+    fields: &'a Fields,
+    most: usize,
+) -> Option<Candidates<'a>> {
+    Effort::of(clause)?;
+    let mut found = Candidates::default();
+    let Some(field) = fields.get(clause.field.as_deref()?) else { return Some(found) };
+    match &clause.condition {
+        Condition::Text(text) => found.add(field.exact(&text_value(text)), most),
+        Condition::Number { value, text } => {
+            found.add(field.exact(&FieldValue::Number(*value)), most) && found.add(field.exact(&text_value(text)), most)
+        }
+        Condition::NumberRange(..) | Condition::TimeRange { .. } => {
+            let range = Range::of(clause, others(), field)?;
+            field.range((range.lower, range.upper)).all(|(_, postings)| found.add(Some(postings), most))
+        }
+        Condition::Pattern(pattern) => field
+            .texts(pattern.prefix())
+            .filter(|(text, _)| pattern.is_match(text))
+            .all(|(_, postings)| found.add(Some(postings), most)),
+        Condition::Fuzzy { word, distance } => field
+            .texts("")
+            .filter(|(text, _)| is_within(*distance, text, word))
+            .all(|(_, postings)| found.add(Some(postings), most)),
+        Condition::All | Condition::Exists => false,
+    }
+    .then_some(found)
+}
+
+impl<'a> Candidates<'a> {
+    /// Adds a list. Returns whether there are not too many now.
+    fn add(&mut self, postings: Option<&'a Postings>, most: usize) -> bool {
+        if let Some(postings) = postings {
+            self.count += postings.slots().len();
+            self.lists.push(postings);
+        }
+        self.count <= most
+    }
+}
+
+impl Range {
+    /// Range of a clause. Where no document has several values, others on the same field narrow it: `+a:>=5 +a:<10`.
+    fn of<'q>(clause: &Clause, others: impl Iterator<Item = &'q Clause>, field: &FieldPostings) -> Option<Range> {
+        let mut range = Range::all_of_kind(&clause.condition)?;
+        range.narrow(&clause.condition);
+        let can_narrow = match clause.condition {
+            Condition::NumberRange(..) => field.has_single_numbers(),
+            _ => field.has_single_times(),
+        };
+        let is_same = |other: &&Clause| {
+            let is_same_kind = std::mem::discriminant(&other.condition) == std::mem::discriminant(&clause.condition);
+            is_same_kind && other.field == clause.field
+        };
+        for other in others.filter(is_same).filter(|_| can_narrow) {
+            range.narrow(&other.condition);
+        }
+        Some(range)
+    }
+
+    /// Range of all values that a comparison of this kind can accept.
+    fn all_of_kind(condition: &Condition) -> Option<Range> {
+        let (lowest, highest) = match condition {
+            Condition::NumberRange(..) => (FieldValue::Number(f64::MIN), FieldValue::Number(f64::MAX)),
+            Condition::TimeRange { .. } => (FieldValue::Time(i64::MIN), FieldValue::Time(i64::MAX)),
+            _ => return None,
+        };
+        Some(Range { lower: Bound::Included(lowest), upper: Bound::Included(highest) })
+    }
+
+    fn narrow(&mut self, condition: &Condition) {
+        let (comparison, bound) = match condition {
+            Condition::NumberRange(comparison, bound) => (comparison, FieldValue::Number(*bound)),
+            Condition::TimeRange { comparison, microseconds, .. } => (comparison, FieldValue::Time(*microseconds)),
+            _ => return,
+        };
+        match comparison {
+            Comparison::Greater => self.raise(Bound::Excluded(bound)),
+            Comparison::GreaterOrEqual => self.raise(Bound::Included(bound)),
+            Comparison::Less => self.lower(Bound::Excluded(bound)),
+            Comparison::LessOrEqual => self.lower(Bound::Included(bound)),
+        }
+    }
+
+    fn raise(&mut self, bound: Bound<FieldValue>) {
+        if let (Bound::Included(new) | Bound::Excluded(new), Bound::Included(old) | Bound::Excluded(old)) =
+            (&bound, &self.lower)
+            && (new > old || new == old && matches!(bound, Bound::Excluded(_)))
+        {
+            self.lower = bound;
+        }
+    }
+
+    fn lower(&mut self, bound: Bound<FieldValue>) {
+        if let (Bound::Included(new) | Bound::Excluded(new), Bound::Included(old) | Bound::Excluded(old)) =
+            (&bound, &self.upper)
+            && (new < old || new == old && matches!(bound, Bound::Excluded(_)))
+        {
+            self.upper = bound;
+        }
+    }
+}
+
+fn text_value(text: &str) -> FieldValue {
+    FieldValue::Text(Arc::from(text))
+}
