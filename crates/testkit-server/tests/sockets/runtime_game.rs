@@ -325,7 +325,7 @@ impl Table {
         [&self.typed.client().game().seen, &self.reader.seen, &self.page.seen]
     }
 
-    /// The ticks that all three have seen, and where they differ.
+    /// Compares the ticks that all three have seen; gives their number.
     fn compare(&self) -> usize {
         let [typed, reader, page] = self.histories();
         let mut compared = 0;
@@ -364,6 +364,86 @@ fn config() -> (Config, PathBuf) {
     (config, folder)
 }
 
+/// Every client drives its cart another way, and everyone sees all of them move.
+async fn drive(table: &mut Table, [of_typed, of_reader, of_page]: [EntityId; 3]) {
+    let carts = [of_typed, of_reader, of_page];
+    table.until("three carts", |table| carts.iter().all(|id| !table.rows(*id, CART).contains(&None))).await;
+    let begun = carts.map(|id| table.rows(id, CART)[0].cloned().expect("it is in view"));
+    table.typed.client_mut().set_input(Drive { push: [1.0, 0.0], horn: false });
+    table.reader.drive([0.0, 1.0], true).await;
+    assert!(table.page.core.set_input(&[-1.0, 0.0, 0.0]), "the core knows the input by the schema");
+    assert!(!table.page.core.set_input(&[1.0]), "and what is none");
+    let ways = [(of_typed, 0, 3.0), (of_reader, 1, 3.0), (of_page, 0, -3.0)];
+    table
+        .until("carts that moved", |table| {
+            ways.iter().zip(&begun).all(|((id, axis, by), begun): (&(EntityId, usize, f64), &Vec<f64>)| {
+                let has_moved = |row: &Vec<f64>| (row[*axis] - begun[*axis]) * by.signum() > by.abs();
+                table.rows(*id, CART).iter().all(|row| row.is_some_and(has_moved))
+            })
+        })
+        .await;
+}
+
+/// Every client says something, and everyone hears it.
+async fn talk(table: &mut Table) {
+    let row = |text: &str| -> Vec<f64> {
+        let units: Vec<f64> = text.encode_utf16().map(f64::from).collect();
+        std::iter::once(units.len() as f64).chain(units).collect()
+    };
+    table.typed.client_mut().say(&Lift { mode: Mode::Lifting, by: 2 });
+    table.reader.command("chat", "chat", json!({ "text": "by JSON" })).await;
+    assert!(table.page.core.say(CHAT, &row("by row")).is_some());
+    let heard_by_typed = |table: &Table, text: &str| {
+        let client = table.typed.client();
+        let chat = |event: &ClientEvent| match event {
+            ClientEvent::Game(event) => client.read::<Chat>(event),
+            _ => None,
+        };
+        table.heard.iter().filter_map(chat).any(|chat| chat.text == text)
+    };
+    table
+        .until("every event", |table| {
+            ["by JSON", "by row", "2 honks"].iter().all(|text| {
+                let by_reader = format!("chat.chat {}", json!({ "text": text }));
+                let by_page = format!("{CHAT} {:?}", row(text));
+                heard_by_typed(table, text)
+                    && table.reader.heard.contains(&by_reader)
+                    && table.page.heard.contains(&by_page)
+            })
+        })
+        .await;
+}
+
+/// The game has reacted to the order and to the driving.
+async fn see_reactions(table: &mut Table) {
+    table
+        .until("a crane that lifts, and scores", |table| {
+            let [typed, ..] = table.histories();
+            let Some((_, sight)) = typed.last_key_value() else { return false };
+            let lifts =
+                |rows: &[Option<Vec<f64>>; 3]| rows[CRANE].as_ref().is_some_and(|row| row[9..] == [1.0, 5.0, 1.0]);
+            // Three players have a line on the board.
+            let scores = |rows: &[Option<Vec<f64>>; 3]| {
+                rows[CART].is_none() && rows[BOARD].as_ref().is_some_and(|row| row[3] >= 3.0)
+            };
+            let is_told = table.reader.heard.iter().any(|line| line.starts_with("board.scored "));
+            is_told && sight.values().any(lifts) && sight.values().any(scores)
+        })
+        .await;
+}
+
+/// What does not fit is refused by the names of the schema.
+async fn be_refused(table: &mut Table) {
+    table.reader.command("movement", "input_batch", json!({ "inputs": [{ "seq": 9, "keys": { "pull": 1 } }] })).await;
+    table.reader.command("crane", "lift", json!({ "mode": "Flying" })).await;
+    table
+        .until("two refusals", |table| {
+            let told = |part: &str| table.reader.refused.iter().any(|text| text.contains(part));
+            told("Drive has no field pull; it has push, horn") && told("mode must be one of Idle, Lifting, Broken")
+        })
+        .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_game_without_types_is_played_by_every_kind_of_client() {
     let (config, folder) = config();
@@ -373,88 +453,13 @@ async fn a_game_without_types_is_played_by_every_kind_of_client() {
     let running = server.start(config).await.expect("it starts");
     let mut table = Table::join(running.http).await;
     let of_typed = table.typed.client().own_entity().expect("it has a cart");
-    let of_reader = table.reader.own;
     let of_page = table.page.core.client.own_entity().expect("it has a cart");
-    let carts = [of_typed, of_reader, of_page];
-    table.until("three carts", |table| carts.iter().all(|id| !table.rows(*id, CART).contains(&None))).await;
-    let begun = carts.map(|id| table.rows(id, CART)[0].cloned().expect("it is in view"));
-
-    // Every client drives its cart another way, and everyone sees all of them move.
-    table.typed.client_mut().set_input(Drive { push: [1.0, 0.0], horn: false });
-    table.reader.drive([0.0, 1.0], true).await;
-    assert!(table.page.core.set_input(&[-1.0, 0.0, 0.0]), "the core knows the input by the schema");
-    assert!(!table.page.core.set_input(&[1.0]), "and what is none");
-    table
-        .until("carts that moved", |table| {
-            let moved = |id: EntityId, axis: usize, by: f64, begun: &[f64]| {
-                let rows = table.rows(id, CART);
-                rows.iter().all(|row| row.is_some_and(|row| (row[axis] - begun[axis]) * by.signum() > by.abs()))
-            };
-            moved(of_typed, 0, 3.0, &begun[0])
-                && moved(of_reader, 1, 3.0, &begun[1])
-                && moved(of_page, 0, -3.0, &begun[2])
-        })
-        .await;
-
-    // Every client says something, and everyone hears it.
-    table.typed.client_mut().say(&Lift { mode: Mode::Lifting, by: 2 });
-    table.reader.command("chat", "chat", json!({ "text": "by JSON" })).await;
-    let words: Vec<f64> = "by row".encode_utf16().map(f64::from).collect();
-    let row: Vec<f64> = std::iter::once(words.len() as f64).chain(words).collect();
-    assert!(table.page.core.say(CHAT, &row).is_some());
-    let heard_by_typed = |table: &Table, text: &str| {
-        let client = table.typed.client();
-        let chat =
-            |event: &ClientEvent| if let ClientEvent::Game(event) = event { client.read::<Chat>(event) } else { None };
-        table.heard.iter().filter_map(chat).any(|chat| chat.text == text)
-    };
-    let honk = "2 honks";
-    table
-        .until("every event", |table| {
-            let utf16 = |text: &str| text.encode_utf16().map(f64::from).collect::<Vec<_>>();
-            let texts = ["by JSON", "by row", honk];
-            let by_typed = texts.iter().all(|text| heard_by_typed(table, text));
-            let line = |text: &str| format!("chat.chat {}", json!({ "text": text }));
-            let by_reader = texts.iter().all(|text| table.reader.heard.contains(&line(text)));
-            let row = |text: &str| {
-                let units = utf16(text);
-                format!("{CHAT} {:?}", std::iter::once(units.len() as f64).chain(units).collect::<Vec<_>>())
-            };
-            // The page joined before the horn was sounded, or it would not have heard it.
-            by_typed && by_reader && texts.iter().all(|text| table.page.heard.contains(&row(text)))
-        })
-        .await;
-
-    // The game has reacted to the order and to the driving.
-    table
-        .until("a crane that lifts, and scores", |table| {
-            let [typed, ..] = table.histories();
-            let Some((_, sight)) = typed.last_key_value() else { return false };
-            let lifts = sight.values().any(|rows| rows[CRANE].as_ref().is_some_and(|row| row[9..] == [1.0, 5.0, 1.0]));
-            let scores = sight
-                .values()
-                .any(|rows| rows[CART].is_none() && rows[BOARD].as_ref().is_some_and(|row| row[3] >= 3.0));
-            lifts && scores && table.reader.heard.iter().any(|line| line.starts_with("board.scored "))
-        })
-        .await;
-
-    // What does not fit is refused by the names of the schema.
-    table.reader.command("movement", "input_batch", json!({ "inputs": [{ "seq": 9, "keys": { "pull": 1 } }] })).await;
-    table.reader.command("crane", "lift", json!({ "mode": "Flying" })).await;
-    table
-        .until("two refusals", |table| {
-            let told = |part: &str| table.reader.refused.iter().any(|text| text.contains(part));
-            told("Drive has no field pull; it has push, horn") && told("mode must be one of Idle, Lifting, Broken")
-        })
-        .await;
-
-    let mut ticks = 0;
-    table
-        .until("ticks to compare", |table| {
-            ticks = table.compare();
-            ticks >= 40
-        })
-        .await;
+    let carts = [of_typed, table.reader.own, of_page];
+    drive(&mut table, carts).await;
+    talk(&mut table).await;
+    see_reactions(&mut table).await;
+    be_refused(&mut table).await;
+    table.until("ticks to compare", |table| table.compare() >= 40).await;
     let sees_hidden = |seen: &History| seen.values().any(|sight| sight.values().any(is_hidden));
     assert_eq!(table.histories().map(sees_hidden), [false, true, false], "the second player alone may see it");
     assert_eq!(table.typed.client().stats().faults, 0);
