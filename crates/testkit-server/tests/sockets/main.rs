@@ -2,6 +2,7 @@
 
 mod api_limits;
 mod failures;
+mod functions;
 mod handshake;
 mod native;
 mod openapi;
