@@ -11,8 +11,9 @@ mod kept;
 mod provider;
 mod remote;
 
+pub use crate::facebook::FacebookInstantSettings;
 pub use apple::{Apple, AppleSettings};
-pub use facebook_instant::{FacebookInstant, FacebookInstantSettings};
+pub use facebook_instant::FacebookInstant;
 pub use google::{Google, GoogleSettings};
 pub use huawei::{Huawei, HuaweiSettings};
 pub use provider::{
