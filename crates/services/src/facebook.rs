@@ -14,6 +14,13 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// Name of the only accepted algorithm, which the payload has to contain.
 const ALGORITHM: &str = "HMAC-SHA256";
 
+/// A game as Facebook Instant Games knows it.
+#[derive(Clone)]
+pub struct FacebookInstantSettings {
+    /// The game's secret.
+    pub app_secret: String,
+}
+
 /// Checks signatures by the secret of a game.
 pub(crate) struct SignatureCheck {
     key: hmac::Key,
@@ -43,6 +50,12 @@ impl SignatureCheck {
         let payload = BASE64.decode(payload).map_err(|_| SignatureError::Malformed)?;
         let payload: Value = serde_json::from_slice(&payload).map_err(|_| SignatureError::Malformed)?;
         if payload["algorithm"] == ALGORITHM { Ok(payload) } else { Err(SignatureError::Invalid) }
+    }
+}
+
+impl std::fmt::Debug for FacebookInstantSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FacebookInstantSettings").finish_non_exhaustive()
     }
 }
 

@@ -1,15 +1,8 @@
 //! Facebook Instant Games: a purchase that Facebook signed with the game's secret. Nobody is asked.
 
 use super::provider::{Asking, Bought, Environment, INVALID, MALFORMED, PurchaseProvider, Receipt, Shop, number, text};
-use crate::facebook::{SignatureCheck, SignatureError};
+use crate::facebook::{FacebookInstantSettings, SignatureCheck, SignatureError};
 use crate::refusal::Refusal;
-
-/// How a game is known to Facebook.
-#[derive(Clone)]
-pub struct FacebookInstantSettings {
-    /// The game's secret.
-    pub app_secret: String,
-}
 
 /// Facebook Instant Games.
 pub struct FacebookInstant {
@@ -37,12 +30,6 @@ impl FacebookInstant {
             environment: Environment::Production,
             response: said.to_string(),
         }])
-    }
-}
-
-impl std::fmt::Debug for FacebookInstantSettings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FacebookInstantSettings").finish_non_exhaustive()
     }
 }
 

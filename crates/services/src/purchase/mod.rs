@@ -12,8 +12,9 @@ mod provider;
 mod remote;
 pub(crate) mod serve;
 
+pub use crate::facebook::FacebookInstantSettings;
 pub use apple::{Apple, AppleSettings};
-pub use facebook_instant::{FacebookInstant, FacebookInstantSettings};
+pub use facebook_instant::FacebookInstant;
 pub use google::{Google, GoogleSettings};
 pub use huawei::{Huawei, HuaweiSettings};
 pub use provider::{

@@ -2,17 +2,10 @@
 
 use super::{External, FACEBOOK_INSTANT, Proof, Provider, REFUSED, Verifying, is_recent};
 use crate::clock::Clock;
-use crate::facebook::SignatureCheck;
+use crate::facebook::{FacebookInstantSettings, SignatureCheck};
 use crate::refusal::Refusal;
 use serde::Deserialize;
 use std::sync::Arc;
-
-/// How a game is known to Facebook.
-#[derive(Clone)]
-pub struct FacebookInstantSettings {
-    /// The game's secret.
-    pub app_secret: String,
-}
 
 /// Facebook Instant Games.
 pub struct FacebookInstant {
@@ -52,11 +45,5 @@ impl Provider for FacebookInstant {
 
     fn verify<'a>(&'a self, proof: &'a Proof) -> Verifying<'a> {
         Box::pin(async { self.check(proof.token()?) })
-    }
-}
-
-impl std::fmt::Debug for FacebookInstantSettings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FacebookInstantSettings").finish_non_exhaustive()
     }
 }

@@ -8,8 +8,9 @@ mod open_id;
 mod remote;
 mod steam;
 
+pub use crate::facebook::FacebookInstantSettings;
 pub use facebook::{Facebook, FacebookSettings};
-pub use facebook_instant::{FacebookInstant, FacebookInstantSettings};
+pub use facebook_instant::FacebookInstant;
 pub use game_center::{GameCenter, GameCenterSettings};
 pub use open_id::{OpenId, OpenIdSettings, SessionStatus};
 pub use steam::{Steam, SteamSettings};
