@@ -40,7 +40,8 @@ pub trait Protocol: Send {
     /// Rates of an open connection. Asked when the peer is let in.
     fn rates(&self) -> Rates;
 
-    /// Returns true if more messages can be taken. While it is false, nothing is read, and the peer's link fills up.
+    /// Returns true if more messages can be taken. While it is false, nothing is read, and the peer's link fills up; it must
+    /// not stay false for as long as a peer may be silent.
     fn can_receive(&self) -> bool {
         true
     }
