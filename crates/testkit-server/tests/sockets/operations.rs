@@ -2,6 +2,8 @@
 
 use aether_testkit_server::{DEADLINE, JSON, PROTOBUF, TRANSPORTS, TestServer};
 use aether_wire::{ClientMessage, CloseReason, ServerMessage};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::net::TcpStream;
 
@@ -16,7 +18,15 @@ async fn what_is_for_operators_is_not_on_the_public_listener() {
     for path in ["/metrics", "/health", "/debug/heap", "/debug/threads"] {
         assert_eq!(server.ask(server.admin, "GET", path, &[]).await.status, 200, "{path}");
     }
+    // A process that does nothing has no samples.
+    let is_over = Arc::new(AtomicBool::new(false));
+    let busy = std::thread::spawn({
+        let is_over = Arc::clone(&is_over);
+        move || while !is_over.load(Ordering::Relaxed) {}
+    });
     let profile = server.ask(server.admin, "GET", "/debug/profile?seconds=1", &[]).await;
+    is_over.store(true, Ordering::Relaxed);
+    busy.join().expect("it ends");
     assert!(profile.status == 200 && profile.body.contains("<svg"), "{}", profile.head);
     assert_eq!(server.ask(server.admin, "GET", "/debug/profile?seconds=61", &[]).await.status, 400);
     server.stop().await;
