@@ -28,5 +28,5 @@ pub use error::ConnectionError;
 pub use http::{HttpError, ServerInfo, WebTransportInfo};
 pub use shell::{Shell, ShellSettings};
 pub use tokens::Tokens;
-pub use transport::{Path, Transport};
+pub use transport::Transport;
 pub use trust::{Trust, TrustError};

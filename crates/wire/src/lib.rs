@@ -22,6 +22,7 @@ mod ack;
 mod check;
 mod client;
 mod code;
+mod delivery;
 mod destination;
 mod encoding;
 mod error;
@@ -43,6 +44,7 @@ pub use client::{
     SpawnRequest,
 };
 pub use code::{CloseReason, ErrorCode};
+pub use delivery::DeliveryPath;
 pub use destination::Destination;
 pub use encoding::Encoding;
 pub use error::{DecodeError, EncodeError};
