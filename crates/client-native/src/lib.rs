@@ -25,7 +25,7 @@ pub use choice::Wish;
 pub use connection::{Connection, QUEUED_BYTES_MAX};
 pub use connector::{CONNECT_TIME_MAX, Connector};
 pub use error::ConnectionError;
-pub use http::{HttpError, ServerInfo, WebTransportInfo};
+pub use http::HttpError;
 pub use shell::{Shell, ShellSettings};
 pub use tokens::Tokens;
 pub use transport::Transport;

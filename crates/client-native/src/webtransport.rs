@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use aether_framing::websocket::codec::ProtocolError;
 use aether_wire::limits::JSON_SERVER_MESSAGE_BYTES_MAX;
-use aether_wire::{DeliveryPath, Encoding};
+use aether_wire::{DeliveryPath, Encoding, WebTransportInfo};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use wtransport::config::{DnsLookupFuture, DnsResolver, QuicTransportConfig};
@@ -20,7 +20,6 @@ use wtransport::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, Var
 use crate::address::Address;
 use crate::connector::Connector;
 use crate::error::ConnectionError;
-use crate::http::WebTransportInfo;
 use crate::transport::{Carrier, Take, Transport};
 
 /// Bytes of a message's length on the stream at most: 28 bits, more than any message has.

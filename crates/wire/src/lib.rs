@@ -35,6 +35,7 @@ pub mod limits;
 mod permissions;
 mod protobuf;
 mod server;
+mod server_info;
 mod snapshot;
 mod token;
 
@@ -61,6 +62,7 @@ pub use server::{
     Ack, Cleared, Closing, CommandError, Correction, ErrorNotice, Event, InterestEnter, InterestLeave, Manifest, Pong,
     Possession, ServerMessage, Welcome, WorldParameters,
 };
+pub use server_info::{RoomTypeInfo, ServerInfo, WebTransportInfo};
 pub use snapshot::{EntityFields, JsonSnapshot, Snapshot, SnapshotMode};
 pub use token::Token;
 
