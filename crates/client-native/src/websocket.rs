@@ -13,7 +13,7 @@ use aether_wire::{DeliveryPath, Encoding};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use crate::error::ConnectionError;
-use crate::stream::Stream;
+use crate::stream::{Stream, local_port};
 use crate::transport::{Carrier, Take};
 
 /// Bytes of one read at most: several ticks of a busy room.
@@ -40,7 +40,7 @@ impl WebSocketCarrier {
         encoding: Encoding,
     ) -> Result<Self, ConnectionError> {
         // Masks keep proxies from being fooled by web pages; here nothing hangs on their being secret.
-        let mut random = Random::new(u64::from(stream.local_port()?) << 32 | u64::from(std::process::id()));
+        let mut random = Random::new(u64::from(local_port(&stream)?) << 32 | u64::from(std::process::id()));
         let key = client_key((u128::from(random.bits()) << 64 | u128::from(random.bits())).to_ne_bytes());
         stream.write_all(&client_request(host, path, &key, Some(encoding.subprotocol()))).await?;
         stream.flush().await?;
