@@ -19,5 +19,5 @@ mod watch;
 pub use origin::Origins;
 pub use page::{Asset, PageFile, Pages};
 pub use peer::{Peer, PeerAddress, TrustedProxies, is_local_name, shares_prefix};
-pub use public::{Api, Backend, Guest, RoomFilter, RoomInfo, RoomTypeInfo, ServerInfo, WebTransportInfo, router};
+pub use public::{Api, Backend, Guest, RoomFilter, RoomInfo, router};
 pub use routing::ApiError;

@@ -9,6 +9,7 @@ use crate::watch::Watch;
 use crate::{cors, page, realtime, site};
 use aether_metrics::Registry;
 use aether_net::Gateway;
+use aether_wire::ServerInfo;
 use axum::extract::{Extension, FromRef, MatchedPath, Query, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -41,47 +42,6 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Whether everything that should run does; if not, what hangs.
     fn liveness(&self) -> Result<(), String>;
-}
-
-/// What a server tells everyone about itself.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ServerInfo {
-    /// Its version.
-    pub version: &'static str,
-    /// The protocol's version.
-    pub protocol: u32,
-    /// What can be played.
-    pub room_types: Vec<RoomTypeInfo>,
-    /// How to reach it by WebTransport, if that is on.
-    pub web_transport: Option<WebTransportInfo>,
-    /// Whether one may play without an account.
-    pub guests: bool,
-}
-
-/// A type of room.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RoomTypeInfo {
-    /// Its name.
-    pub name: String,
-    /// Simulation steps a second; 0 for a relay.
-    pub tick_hz: u32,
-    /// Snapshots a second; 0 for a relay.
-    pub snapshot_hz: u32,
-    /// The most players of one room.
-    pub players_max: usize,
-}
-
-/// How to reach the server by WebTransport.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct WebTransportInfo {
-    /// The address.
-    pub url: String,
-    /// The SHA-256 hash of a certificate that no authority signed, in base64; a browser is given it to trust.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub certificate_hash: Option<String>,
 }
 
 /// Which rooms are meant.

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use aether_wire::{ClientMessage, Encoding, ServerMessage};
+use aether_wire::{ClientMessage, DeliveryPath, Encoding, ServerMessage};
 
 use crate::error::ConnectionError;
-use crate::transport::{AnyCarrier, Carrier, Path, Transport};
+use crate::transport::{AnyCarrier, Carrier, Transport};
 
 /// Bytes that may wait to be sent. A server that does not read for so long is stuck.
 pub const QUEUED_BYTES_MAX: usize = 1 << 20;
@@ -92,7 +92,7 @@ impl Connection {
     }
 
     /// Sends any bytes as if they were a message.
-    pub async fn send_frame(&mut self, path: Path, frame: &[u8]) -> Result<(), ConnectionError> {
+    pub async fn send_frame(&mut self, path: DeliveryPath, frame: &[u8]) -> Result<(), ConnectionError> {
         self.queue_frame(path, frame)?;
         self.flush().await
     }
@@ -112,13 +112,13 @@ impl Connection {
             Encoding::Protobuf => message.encode(&mut frame)?,
             Encoding::Json => message.encode_json(&mut frame)?,
         }
-        let result = self.queue_frame(Path::of(message), &frame);
+        let result = self.queue_frame(DeliveryPath::of(message), &frame);
         self.scratch = frame;
         result
     }
 
     /// Like [`Connection::queue`], with any bytes.
-    pub fn queue_frame(&mut self, path: Path, frame: &[u8]) -> Result<(), ConnectionError> {
+    pub fn queue_frame(&mut self, path: DeliveryPath, frame: &[u8]) -> Result<(), ConnectionError> {
         if self.carrier.waiting().len() > QUEUED_BYTES_MAX {
             return Err(ConnectionError::Stuck);
         }

@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use crate::address::{Address, AddressError};
 use crate::connection::Connection;
 use crate::error::ConnectionError;
-use crate::stream::Stream;
+use crate::stream::{self, Stream};
 use crate::transport::{AnyCarrier, Transport};
 use crate::trust::Trust;
 use crate::websocket::WebSocketCarrier;
@@ -104,7 +104,7 @@ impl Connector {
     /// A stream to the server.
     pub(crate) async fn stream(&self) -> Result<Stream, ConnectionError> {
         let resolved = self.resolve(&self.address).await?;
-        Stream::open(&self.address, &resolved, || self.trust.https_config()).await
+        stream::open(&self.address, &resolved, || self.trust.https_config()).await
     }
 
     /// What is behind an address, if this connector may go there.

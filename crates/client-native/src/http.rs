@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use aether_wire::Token;
+use aether_wire::{ServerInfo, Token};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -17,29 +17,6 @@ const ANSWER_BYTES_MAX: u64 = 65_536;
 
 /// A server that does not answer in this time does not answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
-
-/// What `GET /api/server` tells.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ServerInfo {
-    /// The server's version.
-    #[serde(default)]
-    pub version: String,
-    /// Where WebTransport is, if it is.
-    #[serde(default)]
-    pub web_transport: Option<WebTransportInfo>,
-}
-
-/// Where WebTransport is.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct WebTransportInfo {
-    /// The address to connect to.
-    pub url: String,
-    /// The SHA-256 of the certificate in base64, if no authority vouches for it.
-    #[serde(default)]
-    pub certificate_hash: Option<String>,
-}
 
 impl Connector {
     /// Asks the server what it is.

@@ -8,13 +8,14 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use aether_client::{Client, Ended, Game, Phase};
+use aether_wire::DeliveryPath;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::choice::{Choice, Wish};
 use crate::connector::Connector;
 use crate::error::ConnectionError;
 use crate::tokens::Tokens;
-use crate::transport::{Path, Transport};
+use crate::transport::Transport;
 use line::{Line, News, Office};
 use patience::{Patience, SILENCE_MAX, WELCOME_TIME_MAX};
 
@@ -127,7 +128,7 @@ impl<G: Game> Shell<G> {
         let line = self.line.as_ref().filter(|line| line.opened.is_some());
         let mut stuck = None;
         self.client.advance_frames(now, |frame, is_reliable| {
-            let path = if is_reliable { Path::Reliable } else { Path::Unreliable };
+            let path = if is_reliable { DeliveryPath::Reliable } else { DeliveryPath::Unreliable };
             if let Some(Err(error)) = line.map(|line| line.send(frame, path)) {
                 stuck = Some(error);
             }

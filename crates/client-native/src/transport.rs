@@ -2,7 +2,7 @@
 //! [`Carrier`], and a line wherever the compiler then asks for one.
 
 use aether_replication::Link;
-use aether_wire::ClientMessage;
+use aether_wire::DeliveryPath;
 
 use crate::error::ConnectionError;
 use crate::websocket::WebSocketCarrier;
@@ -40,30 +40,6 @@ impl Transport {
     }
 }
 
-/// Which way a message goes, where there are two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Path {
-    /// In order and for sure.
-    Reliable,
-    /// As fast as can be.
-    Unreliable,
-}
-
-impl Path {
-    /// The way that a message goes, as `WIRE_FORMAT.md` says.
-    #[must_use]
-    pub fn of(message: &ClientMessage) -> Self {
-        match message {
-            ClientMessage::Inputs(_)
-            | ClientMessage::Ack(_)
-            | ClientMessage::Ping(_)
-            | ClientMessage::Heartbeat
-            | ClientMessage::MovementDelta(_) => Self::Unreliable,
-            _ => Self::Reliable,
-        }
-    }
-}
-
 /// Hands out a message where it lies.
 pub(crate) type Take<'a> = &'a mut (dyn FnMut(&[u8]) + Send);
 
@@ -74,7 +50,7 @@ pub(crate) trait Carrier {
     fn receive(&mut self, take: Take<'_>) -> impl Future<Output = Result<(), ConnectionError>> + Send;
 
     /// Sends a message as far as that is possible at once. What has only one path takes all messages along it.
-    fn queue(&mut self, path: Path, frame: &[u8]) -> Result<(), ConnectionError>;
+    fn queue(&mut self, path: DeliveryPath, frame: &[u8]) -> Result<(), ConnectionError>;
 
     /// What is queued and has not left yet, behind which raw bytes may be put.
     fn waiting(&mut self) -> &mut Vec<u8>;
@@ -115,7 +91,7 @@ impl Carrier for AnyCarrier {
         whichever!(self, carrier => carrier.receive(take).await)
     }
 
-    fn queue(&mut self, path: Path, frame: &[u8]) -> Result<(), ConnectionError> {
+    fn queue(&mut self, path: DeliveryPath, frame: &[u8]) -> Result<(), ConnectionError> {
         whichever!(self, carrier => carrier.queue(path, frame))
     }
 

@@ -8,13 +8,13 @@ use std::task::{Context, Poll, Waker, ready};
 use aether_bits::Random;
 use aether_framing::websocket::codec::{Decoder, Incoming, Opcode, Role, client_frame, close_payload};
 use aether_framing::websocket::handshake::{ResponseError, client_key, client_request, parse_response};
-use aether_wire::Encoding;
 use aether_wire::limits::JSON_SERVER_MESSAGE_BYTES_MAX;
+use aether_wire::{DeliveryPath, Encoding};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use crate::error::ConnectionError;
-use crate::stream::Stream;
-use crate::transport::{Carrier, Path, Take};
+use crate::stream::{Stream, local_port};
+use crate::transport::{Carrier, Take};
 
 /// Bytes of one read at most: several ticks of a busy room.
 const READ_BYTES: usize = 65_536;
@@ -40,7 +40,7 @@ impl WebSocketCarrier {
         encoding: Encoding,
     ) -> Result<Self, ConnectionError> {
         // Masks keep proxies from being fooled by web pages; here nothing hangs on their being secret.
-        let mut random = Random::new(u64::from(stream.local_port()?) << 32 | u64::from(std::process::id()));
+        let mut random = Random::new(u64::from(local_port(&stream)?) << 32 | u64::from(std::process::id()));
         let key = client_key((u128::from(random.bits()) << 64 | u128::from(random.bits())).to_ne_bytes());
         stream.write_all(&client_request(host, path, &key, Some(encoding.subprotocol()))).await?;
         stream.flush().await?;
@@ -145,7 +145,7 @@ impl Carrier for WebSocketCarrier {
         .await
     }
 
-    fn queue(&mut self, _path: Path, frame: &[u8]) -> Result<(), ConnectionError> {
+    fn queue(&mut self, _path: DeliveryPath, frame: &[u8]) -> Result<(), ConnectionError> {
         self.queue_as(self.opcode, frame);
         // Nobody is to be woken: whoever receives or flushes next looks again.
         match self.poll_send(&mut Context::from_waker(Waker::noop())) {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aether_framing::websocket::codec::ProtocolError;
-use aether_wire::Encoding;
 use aether_wire::limits::JSON_SERVER_MESSAGE_BYTES_MAX;
+use aether_wire::{DeliveryPath, Encoding, WebTransportInfo};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use wtransport::config::{DnsLookupFuture, DnsResolver, QuicTransportConfig};
@@ -20,8 +20,7 @@ use wtransport::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, Var
 use crate::address::Address;
 use crate::connector::Connector;
 use crate::error::ConnectionError;
-use crate::http::WebTransportInfo;
-use crate::transport::{Carrier, Path, Take, Transport};
+use crate::transport::{Carrier, Take, Transport};
 
 /// Bytes of a message's length on the stream at most: 28 bits, more than any message has.
 const LENGTH_BYTES_MAX: usize = 4;
@@ -180,14 +179,14 @@ impl Carrier for WebTransportCarrier {
         }
     }
 
-    fn queue(&mut self, path: Path, frame: &[u8]) -> Result<(), ConnectionError> {
+    fn queue(&mut self, path: DeliveryPath, frame: &[u8]) -> Result<(), ConnectionError> {
         match path {
-            Path::Unreliable => match self.connection.send_datagram(frame) {
+            DeliveryPath::Unreliable => match self.connection.send_datagram(frame) {
                 Err(SendDatagramError::NotConnected) => Err(ConnectionError::closed()),
                 // A datagram that does not fit is lost, as datagrams are.
                 _ => Ok(()),
             },
-            Path::Reliable => {
+            DeliveryPath::Reliable => {
                 write_length(&mut self.out, frame.len());
                 self.out.extend_from_slice(frame);
                 Ok(())

@@ -15,9 +15,9 @@ const JITTER_MARGIN: f64 = 2.0;
 /// To make up for it later would make inputs that the server does not wait for.
 const BEGIN_WAIT: Duration = Duration::from_secs(1);
 
-/// Says how many ticks are due.
+/// Clock of the client's tick: says how many ticks are due.
 #[derive(Clone, Debug)]
-pub struct Clock {
+pub struct TickClock {
     ticks_per_second: f64,
     slew: Slew,
     begun_at: Duration,
@@ -26,14 +26,14 @@ pub struct Clock {
     last: f64,
 }
 
-impl Clock {
+impl TickClock {
     /// A clock for a room that was at this tick when it let the client in.
     #[must_use]
     pub fn new(tick_hz: u32, server_tick: Tick, now: Duration) -> Self {
         let ticks_per_second = f64::from(tick_hz.max(1));
         let begun_tick = f64::from(server_tick.0);
         let slew = Slew::new(ticks_per_second, BOUNDS);
-        Clock { ticks_per_second, slew, begun_at: now, begun_tick, has_begun: false, last: begun_tick }
+        TickClock { ticks_per_second, slew, begun_at: now, begun_tick, has_begun: false, last: begun_tick }
     }
 
     /// Goes on to now, and tells how many ticks are due.
@@ -82,7 +82,7 @@ mod tests {
 
     /// Runs a clock against a server whose tick 1000 was at time zero, with this round trip; tells how many ticks were
     /// due, and the largest number in one frame after the first second.
-    fn run(clock: &mut Clock, round_trip_ms: u32, seconds: u32) -> (u32, u32) {
+    fn run(clock: &mut TickClock, round_trip_ms: u32, seconds: u32) -> (u32, u32) {
         let mut arrivals = Arrivals::new(40, 20);
         let mut trip = RoundTrip::default();
         let half = Duration::from_millis(u64::from(round_trip_ms) / 2);
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn it_runs_ahead_of_the_server_by_half_a_round_trip_and_a_little() {
         for round_trip_ms in [0, 50, 100, 200, 400] {
-            let mut clock = Clock::new(40, Tick(1000), Duration::ZERO);
+            let mut clock = TickClock::new(40, Tick(1000), Duration::ZERO);
             run(&mut clock, round_trip_ms, 10);
             // Tick 1400 is at ten seconds; at 400 ms an input takes 8 ticks to arrive.
             let ahead = f64::from(clock.tick().0) - 1400.0;
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn ticks_come_at_the_rooms_rate() {
-        let mut clock = Clock::new(40, Tick(1000), Duration::ZERO);
+        let mut clock = TickClock::new(40, Tick(1000), Duration::ZERO);
         let (due, most) = run(&mut clock, 100, 20);
         assert!((790..=812).contains(&due), "{due} ticks in 20 seconds");
         assert!(most <= 2, "{most} ticks in one frame");
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_long_pause_is_not_made_up_for() {
-        let mut clock = Clock::new(40, Tick(0), Duration::ZERO);
+        let mut clock = TickClock::new(40, Tick(0), Duration::ZERO);
         let (arrivals, trip) = (Arrivals::new(40, 20), RoundTrip::default());
         clock.advance(Duration::ZERO, &arrivals, &trip);
         assert!(clock.advance(Duration::from_secs(3_600), &arrivals, &trip) <= TICKS_AT_ONCE_MAX);

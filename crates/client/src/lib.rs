@@ -35,7 +35,7 @@ mod track;
 pub use arrivals::Arrivals;
 pub use backoff::Backoff;
 pub use client::Client;
-pub use clock::Clock;
+pub use clock::TickClock;
 pub use declaration::Declaration;
 pub use event::ClientEvent;
 pub use game::{Game, Predict};

@@ -1,6 +1,6 @@
 //! The two times of a client: the tick that it plays, and the tick that it shows.
 
-use crate::{Arrivals, Clock, RoundTrip, Sampling, Settings, Slew, SlewBounds, Stats};
+use crate::{Arrivals, RoundTrip, Sampling, Settings, Slew, SlewBounds, Stats, TickClock};
 use aether_wire::{Tick, ViewTick, Welcome};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) struct Timing {
     ticks_per_second: f64,
     pub arrivals: Arrivals,
     pub round_trip: RoundTrip,
-    pub clock: Clock,
+    pub clock: TickClock,
     view: Slew,
     delay_seconds: f64,
     now: Duration,
@@ -34,7 +34,7 @@ impl Timing {
             ticks_per_second,
             arrivals: Arrivals::new(welcome.tick_hz, welcome.snapshot_hz),
             round_trip: RoundTrip::default(),
-            clock: Clock::new(welcome.tick_hz, welcome.server_tick, now),
+            clock: TickClock::new(welcome.tick_hz, welcome.server_tick, now),
             view: Slew::new(ticks_per_second, BOUNDS),
             delay_seconds: settings.delay.as_secs_f64(),
             now,

@@ -2,7 +2,9 @@
 
 mod support;
 
-use aether_engine::{Clock, Context, Declaration, Game, Joiner, LinkEnd, Observer, Room, RoomSettings, Scheduler};
+use aether_engine::{
+    Context, Declaration, Game, Joiner, LinkEnd, MonotonicClock, Observer, Room, RoomSettings, Scheduler,
+};
 use aether_replication::Link;
 use aether_wire::PlayerId;
 use std::sync::Arc;
@@ -61,7 +63,7 @@ impl Game for Match {
 
 struct SystemClock(Instant);
 
-impl Clock for SystemClock {
+impl MonotonicClock for SystemClock {
     fn now(&self) -> Duration {
         self.0.elapsed()
     }

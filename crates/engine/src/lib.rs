@@ -44,6 +44,6 @@ pub use pacer::{Pacer, Steps};
 pub use request::{Answer, REQUESTS_MAX, Request};
 pub use room::{RecordingSink, Room, RoomStatus};
 pub use runtime::{RuntimeGame, RuntimeInput};
-pub use scheduler::{Clock, Ending, RoomNumber, Scheduler};
+pub use scheduler::{Ending, MonotonicClock, RoomNumber, Scheduler};
 pub use seat::{INPUT_DROPS_MAX, INPUT_QUEUE_MAX, closing};
 pub use settings::{RoomSettings, SettingsError};

@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Tells the time. The engine has no clock of its own.
-pub trait Clock: Send + Sync + 'static {
+/// Monotonic time for the scheduler. The engine has no clock of its own.
+pub trait MonotonicClock: Send + Sync + 'static {
     /// The time since some fixed moment; it never goes back.
     fn now(&self) -> Duration;
 }
@@ -36,7 +36,7 @@ pub enum Ending {
 /// Runs rooms on tick threads: a room is pinned to the thread that had the least to do when it came.
 pub struct Scheduler {
     lanes: Vec<LaneHandle>,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn MonotonicClock>,
     endings: Mutex<Receiver<(RoomNumber, Ending)>>,
     /// Held so that who waits for an ending waits, also after the threads are gone.
     _ended: Sender<(RoomNumber, Ending)>,
@@ -61,7 +61,7 @@ enum Command {
 impl Scheduler {
     /// Starts so many tick threads, at least one.
     #[must_use]
-    pub fn new(threads: usize, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(threads: usize, clock: Arc<dyn MonotonicClock>) -> Self {
         let (ended, endings) = channel();
         let lanes = (0..threads.max(1))
             .map(|number| {
@@ -127,7 +127,7 @@ trait Ticking: Send {
     /// When it is due next.
     fn due_at(&self) -> Duration;
     /// Runs what is due.
-    fn run_due(&mut self, clock: &dyn Clock) -> RoomStatus;
+    fn run_due(&mut self, clock: &dyn MonotonicClock) -> RoomStatus;
     /// Ends it because the server stops.
     fn stop(&mut self);
     /// Closes its connections after it failed.
@@ -149,7 +149,7 @@ impl<G: Game, O: Observer + Send> Ticking for Runner<G, O> {
         self.pacer.next()
     }
 
-    fn run_due(&mut self, clock: &dyn Clock) -> RoomStatus {
+    fn run_due(&mut self, clock: &dyn MonotonicClock) -> RoomStatus {
         let due = self.pacer.next();
         let mut now = clock.now();
         let steps = self.pacer.due(now);
@@ -193,7 +193,7 @@ struct Lane {
     free: Vec<usize>,
     /// When each room is due, and its place; the earliest is on top.
     agenda: BinaryHeap<Reverse<(Duration, usize)>>,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn MonotonicClock>,
     ended: Sender<(RoomNumber, Ending)>,
     load_us: Arc<AtomicU64>,
     /// What the rooms take of a second.
@@ -204,7 +204,7 @@ struct Lane {
 const IDLE: Duration = Duration::from_secs(60);
 
 impl Lane {
-    fn new(clock: Arc<dyn Clock>, ended: Sender<(RoomNumber, Ending)>, load_us: Arc<AtomicU64>) -> Self {
+    fn new(clock: Arc<dyn MonotonicClock>, ended: Sender<(RoomNumber, Ending)>, load_us: Arc<AtomicU64>) -> Self {
         let (rooms, free, agenda) = (Vec::new(), Vec::new(), BinaryHeap::new());
         Lane { rooms, free, agenda, clock, ended, load_us, load: 0.0 }
     }

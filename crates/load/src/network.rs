@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use aether_client_native::{Path, Transport};
+use aether_client_native::Transport;
 use aether_testkit::{Conditioner, Conditions, Delivery};
+use aether_wire::DeliveryPath;
 
 /// How often a bot looks whether something has arrived. Times are right to this much.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(2);
@@ -40,11 +41,11 @@ impl Network {
     }
 
     /// Takes what is to go to the server.
-    pub(crate) fn push_up(&mut self, path: Path, frame: Vec<u8>, now: Instant) {
+    pub(crate) fn push_up(&mut self, path: DeliveryPath, frame: Vec<u8>, now: Instant) {
         let at = now.duration_since(self.start);
         let bytes = frame.len();
         let way = match path {
-            Path::Unreliable if self.has_datagrams => &mut self.up_datagrams,
+            DeliveryPath::Unreliable if self.has_datagrams => &mut self.up_datagrams,
             _ => &mut self.up_stream,
         };
         way.push(at, frame, bytes);
@@ -57,10 +58,10 @@ impl Network {
     }
 
     /// The next frame that may go to the server.
-    pub(crate) fn pop_up(&mut self, now: Instant) -> Option<(Path, Vec<u8>)> {
+    pub(crate) fn pop_up(&mut self, now: Instant) -> Option<(DeliveryPath, Vec<u8>)> {
         let at = now.duration_since(self.start);
-        let stream = self.up_stream.pop(at).map(|frame| (Path::Reliable, frame));
-        stream.or_else(|| self.up_datagrams.pop(at).map(|frame| (Path::Unreliable, frame)))
+        let stream = self.up_stream.pop(at).map(|frame| (DeliveryPath::Reliable, frame));
+        stream.or_else(|| self.up_datagrams.pop(at).map(|frame| (DeliveryPath::Unreliable, frame)))
     }
 }
 
@@ -86,8 +87,8 @@ mod tests {
         ServerMessage::Pong(Pong::default()).encode(&mut pong).expect("it can be written");
         for (transport, arrived) in [(Transport::WebSocket, 2), (Transport::WebTransport, 1)] {
             let mut network = Network::new(conditions, transport, 1, start);
-            network.push_up(Path::Reliable, vec![1], start);
-            network.push_up(Path::Unreliable, vec![2], start);
+            network.push_up(DeliveryPath::Reliable, vec![1], start);
+            network.push_up(DeliveryPath::Unreliable, vec![2], start);
             network.push_down(&pong, start);
             network.push_down(&[0x0A], start);
             assert!(network.pop_up(start + Duration::from_millis(49)).is_none());

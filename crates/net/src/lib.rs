@@ -26,4 +26,4 @@ pub use connections::{ConnectionSettings, Connections, Ticket};
 pub use counters::Counters;
 pub use gateway::{Gateway, Visitor};
 pub use protocol::Protocol;
-pub use transport::{Ended, Goodbye, Path, Received, Take, Transport};
+pub use transport::{Ended, Goodbye, Received, Take, Transport};

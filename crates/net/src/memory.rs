@@ -1,17 +1,17 @@
 //! A transport in memory, for tests and for bots in the same process.
 
-use crate::transport::{Ended, Goodbye, Path, Received, Take, Transport};
+use crate::transport::{Ended, Goodbye, Received, Take, Transport};
 use aether_framing::Violation;
 use aether_replication::Link;
 use aether_wire::limits::HELLO_BYTES_MAX;
-use aether_wire::{ClientMessage, DecodeError, EncodeError, Encoding, ServerMessage};
+use aether_wire::{ClientMessage, DecodeError, DeliveryPath, EncodeError, Encoding, ServerMessage};
 use std::task::{Context, Poll, ready};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// Messages on their way, in each direction.
 const QUEUE_MAX: usize = 256;
 
-type Parcel = (Path, Vec<u8>);
+type Parcel = (DeliveryPath, Vec<u8>);
 
 /// The server's end.
 pub struct Memory {
@@ -72,7 +72,7 @@ impl Transport for Memory {
         Poll::Ready(Ok(()))
     }
 
-    fn queue(&mut self, path: Path, message: &[u8]) {
+    fn queue(&mut self, path: DeliveryPath, message: &[u8]) {
         self.queued.push_back((path, message.to_vec()));
     }
 
@@ -123,7 +123,7 @@ impl MemoryClient {
     /// Sends bytes that may be no message at all.
     pub async fn send_bytes(&self, bytes: Vec<u8>) {
         // The server may have closed; the next message it does not send tells.
-        let _ = self.outgoing.send((Path::Reliable, bytes)).await;
+        let _ = self.outgoing.send((DeliveryPath::Reliable, bytes)).await;
     }
 
     /// The next message; nothing when the server closed.

@@ -2,18 +2,9 @@
 
 use aether_framing::{Framing, Violation};
 use aether_replication::Link;
-use aether_wire::{Closing, Encoding};
+use aether_wire::{Closing, DeliveryPath, Encoding};
 use std::fmt;
 use std::task::{Context, Poll};
-
-/// Path that a message travels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Path {
-    /// It arrives, once and in order.
-    Reliable,
-    /// It may be lost, doubled or overtaken, where the transport has such a path.
-    Unreliable,
-}
 
 /// A link to one client that carries whole messages.
 ///
@@ -34,7 +25,7 @@ pub trait Transport: Send + 'static {
     fn poll_receive(&mut self, cx: &mut Context<'_>, take: Take<'_>) -> Poll<Result<(), Ended>>;
 
     /// Adds a message to what is to be written. An unreliable one may be dropped if the link is busy.
-    fn queue(&mut self, path: Path, message: &[u8]);
+    fn queue(&mut self, path: DeliveryPath, message: &[u8]);
 
     /// Framing of reliable messages, if it is the same for other connections too: then a message for many is framed once.
     fn shared_framing(&self) -> Option<Framing> {
@@ -71,7 +62,7 @@ pub trait Transport: Send + 'static {
 }
 
 /// Takes each message with the path it came by.
-pub type Take<'a> = &'a mut dyn FnMut(Path, Received<'_>);
+pub type Take<'a> = &'a mut dyn FnMut(DeliveryPath, Received<'_>);
 
 /// Input from the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

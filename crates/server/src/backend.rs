@@ -5,14 +5,14 @@ use crate::config::Config;
 use crate::data::Health;
 use crate::tokens::{Claims, Role, Tokens};
 use aether_api::admin::Operations;
-use aether_api::{ApiError, Backend, Guest, Peer, RoomFilter, RoomInfo, RoomTypeInfo, ServerInfo, WebTransportInfo};
+use aether_api::{ApiError, Backend, Guest, Peer, RoomFilter, RoomInfo};
 use aether_limits::{Bucket, Rate, network_of};
 use aether_metrics::{Gauge, Registry};
 use aether_net::Gateway;
 use aether_net::certificate::Certificates;
 use aether_rooms::{LiveSessions, RoomHost};
 use aether_services::matches::{MatchFilter, MatchInfo};
-use aether_wire::{PROTOCOL_VERSION, RoomId};
+use aether_wire::{PROTOCOL_VERSION, RoomId, RoomTypeInfo, ServerInfo, WebTransportInfo};
 use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -149,7 +149,7 @@ impl Backend for Backstage {
             certificate_hash: certificates.hash().map(|hash| STANDARD.encode(hash)),
         });
         ServerInfo {
-            version: self.version,
+            version: self.version.to_owned(),
             protocol: PROTOCOL_VERSION,
             room_types: room_types.collect(),
             web_transport,

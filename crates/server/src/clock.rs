@@ -1,18 +1,18 @@
 //! The clocks of the system.
 
-use aether_engine::Clock;
+use aether_engine::MonotonicClock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Time since the start, for the scheduler.
-pub(crate) struct SystemClock(Instant);
+pub(crate) struct UptimeClock(Instant);
 
-impl SystemClock {
-    pub fn start() -> SystemClock {
-        SystemClock(Instant::now())
+impl UptimeClock {
+    pub fn start() -> UptimeClock {
+        UptimeClock(Instant::now())
     }
 }
 
-impl Clock for SystemClock {
+impl MonotonicClock for UptimeClock {
     fn now(&self) -> Duration {
         self.0.elapsed()
     }

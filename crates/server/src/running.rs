@@ -1,7 +1,7 @@
 //! A server that runs: what was wired together, and how it ends.
 
 use crate::backend::Backstage;
-use crate::clock::{SystemClock, unix_seconds};
+use crate::clock::{UptimeClock, unix_seconds};
 use crate::config::Config;
 use crate::data;
 use crate::keys::{KeyError, KeyRing};
@@ -139,7 +139,7 @@ impl Running {
         }
         let requests = RoomRequests::new(Arc::clone(&services), &registry);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let scheduler = Scheduler::new(config.tick_threads(cores), Arc::new(SystemClock::start()));
+        let scheduler = Scheduler::new(config.tick_threads(cores), Arc::new(UptimeClock::start()));
         let rooms = RoomHost::new(scheduler, host_settings(&config, node, recordings), requests);
         for room_type in server.configured(&config, &registry)? {
             rooms.types.register(room_type);

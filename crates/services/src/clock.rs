@@ -1,11 +1,11 @@
-//! What time it is.
+//! Time of day, and ids that begin with it.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::{ClockSequence, NoContext, Timestamp, Uuid};
 
-/// Tells the time, in milliseconds since 1970.
-pub trait Clock: Send + Sync + 'static {
+/// Time of day, in milliseconds since 1970.
+pub trait WallClock: Send + Sync + 'static {
     /// Now.
     fn now_ms(&self) -> i64;
 
@@ -34,7 +34,7 @@ pub(crate) fn id_within(context: impl ClockSequence<Output = impl Into<u128>>, n
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
-impl Clock for SystemClock {
+impl WallClock for SystemClock {
     fn now_ms(&self) -> i64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
@@ -58,7 +58,7 @@ impl ManualClock {
     }
 }
 
-impl Clock for ManualClock {
+impl WallClock for ManualClock {
     fn now_ms(&self) -> i64 {
         self.0.load(Ordering::Relaxed)
     }

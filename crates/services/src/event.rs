@@ -3,7 +3,7 @@
 pub(crate) mod serve;
 
 use crate::caller::Context;
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::refusal::{Code, Refusal};
 use aether_store::{Store, Transaction, outbox};
 use serde_json::json;
@@ -35,7 +35,7 @@ pub type Handler = Box<dyn Fn(&Context, &Event) + Send + Sync>;
 /// Passes events on.
 pub struct Events {
     store: Store,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn WallClock>,
     handlers: Vec<Handler>,
     /// Whether they also go out by webhook.
     announce: bool,
@@ -44,7 +44,7 @@ pub struct Events {
 impl Events {
     /// Passes events on to these handlers, in order; and to the webhook, if there is one.
     #[must_use]
-    pub fn new(store: Store, clock: Arc<dyn Clock>, handlers: Vec<Handler>, announce: bool) -> Events {
+    pub fn new(store: Store, clock: Arc<dyn WallClock>, handlers: Vec<Handler>, announce: bool) -> Events {
         Events { store, clock, handlers, announce }
     }
 

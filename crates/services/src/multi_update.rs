@@ -3,7 +3,7 @@
 //! This is for the server's own code: nothing is asked for permission.
 
 use crate::account::{self, Update};
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::refusal::Refusal;
 use crate::storage::{self, Ack, Author, Change, Delete, Write};
 use crate::wallet::{self, Ledger, WalletUpdate, WalletUpdated, Wallets};
@@ -19,7 +19,7 @@ pub const ACCOUNTS_MAX: usize = 128;
 #[derive(Clone)]
 pub struct MultiUpdates {
     store: Store,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn WallClock>,
     wallets: Wallets,
 }
 
@@ -65,7 +65,7 @@ struct Places {
 impl MultiUpdates {
     /// Over a store, with the wallets that keep its ledger.
     #[must_use]
-    pub fn new(store: Store, clock: Arc<dyn Clock>, wallets: Wallets) -> MultiUpdates {
+    pub fn new(store: Store, clock: Arc<dyn WallClock>, wallets: Wallets) -> MultiUpdates {
         MultiUpdates { store, clock, wallets }
     }
 

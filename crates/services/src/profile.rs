@@ -7,7 +7,7 @@
 pub mod operation;
 pub(crate) mod serve;
 
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::refusal::{Code, Refusal};
 use crate::storage::json::check_object;
 use aether_store::{Row, Store, StoreError, Transaction, values};
@@ -65,13 +65,13 @@ pub struct ProfileChange {
 /// The profiles of all users.
 pub struct Profiles {
     store: Store,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn WallClock>,
 }
 
 impl Profiles {
     /// Profiles in this store.
     #[must_use]
-    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Profiles {
+    pub fn new(store: Store, clock: Arc<dyn WallClock>) -> Profiles {
         Profiles { store, clock }
     }
 

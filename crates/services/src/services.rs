@@ -3,7 +3,7 @@
 use crate::account::provider::ProviderSettings;
 use crate::account::{self, Accounts};
 use crate::calls::{CallTable, Functions};
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::event::{Events, Handler};
 use crate::hooks::Hooks;
 use crate::leaderboard::Leaderboards;
@@ -29,7 +29,7 @@ pub struct ServicesParts<'a> {
     /// The database.
     pub store: Store,
     /// Source of the time.
-    pub clock: Arc<dyn Clock>,
+    pub clock: Arc<dyn WallClock>,
     /// Issues and verifies tokens.
     pub tokens: Arc<Tokens>,
     /// Receives the metrics.
@@ -71,7 +71,7 @@ pub struct Services {
     /// The data layer.
     pub store: Store,
     /// The time.
-    pub clock: Arc<dyn Clock>,
+    pub clock: Arc<dyn WallClock>,
     /// Hooks of the program itself, which run before those of modules.
     pub hooks: Hooks,
     /// Operations and functions by name, and the modules.

@@ -3,7 +3,7 @@
 //! A wallet is changed by what is added to it, never set, and no amount is ever negative. Changes of several users are
 //! made in one transaction, so what one loses the other gains or neither.
 
-use crate::clock::{Clock, id_within};
+use crate::clock::{WallClock, id_within};
 use crate::cursor;
 use crate::refusal::{Code, INTERNAL, Refusal};
 use crate::storage::json;
@@ -34,7 +34,7 @@ pub type Amounts = BTreeMap<String, i64>;
 #[derive(Clone)]
 pub struct Wallets {
     store: Store,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn WallClock>,
     /// Makes the ids of entries of the same millisecond follow each other.
     entries: Arc<Mutex<ContextV7>>,
 }
@@ -105,7 +105,7 @@ pub(crate) struct Ledger {
 impl Wallets {
     /// Wallets over a store.
     #[must_use]
-    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Wallets {
+    pub fn new(store: Store, clock: Arc<dyn WallClock>) -> Wallets {
         Wallets { store, clock, entries: Arc::new(Mutex::new(ContextV7::new())) }
     }
 

@@ -25,8 +25,8 @@ mod server;
 pub mod slow_start;
 pub mod workshop;
 
-pub use aether_client_native::{Connection, ConnectionError, Connector, Path, Transport};
-pub use aether_wire::Encoding;
+pub use aether_client_native::{Connection, ConnectionError, Connector, Transport};
+pub use aether_wire::{DeliveryPath, Encoding};
 pub use api::{ApiClient, NoAnswer};
 pub use forgery::Forger;
 pub use http::Answer;

@@ -1,6 +1,6 @@
 //! A client that is in a room.
 
-use crate::{Connection, ConnectionError, Connector, DEADLINE, Path, Transport};
+use crate::{Connection, ConnectionError, Connector, DEADLINE, DeliveryPath, Transport};
 use aether_wire::{ClientMessage, CloseReason, Closing, EntityId, ErrorNotice, Hello, ServerMessage, Token, Welcome};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -132,7 +132,7 @@ impl Player {
     /// # Panics
     /// If the connection is gone.
     pub async fn send_frame(&mut self, frame: impl AsRef<[u8]>) {
-        self.client.send_frame(Path::Reliable, frame.as_ref()).await.expect("the connection is open");
+        self.client.send_frame(DeliveryPath::Reliable, frame.as_ref()).await.expect("the connection is open");
     }
 
     /// Reads for a while, so that nothing waits.

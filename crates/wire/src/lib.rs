@@ -22,6 +22,7 @@ mod ack;
 mod check;
 mod client;
 mod code;
+mod delivery;
 mod destination;
 mod encoding;
 mod error;
@@ -34,6 +35,7 @@ pub mod limits;
 mod permissions;
 mod protobuf;
 mod server;
+mod server_info;
 mod snapshot;
 mod token;
 
@@ -43,6 +45,7 @@ pub use client::{
     SpawnRequest,
 };
 pub use code::{CloseReason, ErrorCode};
+pub use delivery::DeliveryPath;
 pub use destination::Destination;
 pub use encoding::Encoding;
 pub use error::{DecodeError, EncodeError};
@@ -59,6 +62,7 @@ pub use server::{
     Ack, Cleared, Closing, CommandError, Correction, ErrorNotice, Event, InterestEnter, InterestLeave, Manifest, Pong,
     Possession, ServerMessage, Welcome, WorldParameters,
 };
+pub use server_info::{RoomTypeInfo, ServerInfo, WebTransportInfo};
 pub use snapshot::{EntityFields, JsonSnapshot, Snapshot, SnapshotMode};
 pub use token::Token;
 

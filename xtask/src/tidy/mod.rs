@@ -3,6 +3,7 @@
 mod graph;
 mod hashing;
 mod locks;
+mod names;
 mod source;
 mod text;
 
@@ -51,6 +52,7 @@ pub fn check(project: &Project) -> Outcome {
     for path in LOCKS {
         findings.extend(locks::check(path, &manifest(path), &manifest("Cargo.lock")));
     }
+    findings.extend(names::check(&roots(project, &members)));
     let mut files = 0;
     for member in &members {
         let place = house::place_of(&member.name, &member.folder);
@@ -96,6 +98,19 @@ fn check_sources(
         }));
     }
     Ok(files.len())
+}
+
+/// Root files of the libraries below `crates`, without those that only tests use.
+fn roots(project: &Project, members: &[Member]) -> Vec<names::Root> {
+    let of_product = members.iter().filter(|member| {
+        let is_for_tests = member.name.starts_with("aether-testkit");
+        member.folder.starts_with("crates/") && !is_for_tests
+    });
+    let paths = of_product.map(|member| format!("{}/src/lib.rs", member.folder));
+    // A package without this file is a program.
+    paths
+        .filter_map(|path| Some(names::Root { content: std::fs::read_to_string(project.root.join(&path)).ok()?, path }))
+        .collect()
 }
 
 /// Collects the Rust files below a folder, in order of their names, leaving out build output.

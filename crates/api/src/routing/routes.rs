@@ -347,7 +347,7 @@ mod tests {
     use crate::routing::{Description, RateSettings};
     use aether_messages::operation::{GetUsers, ListStorageObjects};
     use aether_metrics::Registry;
-    use aether_services::clock::{Clock, ManualClock};
+    use aether_services::clock::{ManualClock, WallClock};
     use aether_services::session::{self, keys::KeyRing, tokens::Tokens};
     use aether_services::{Caller, Code, Extensions, Services, ServicesParts, ServicesSettings};
     use axum::response::IntoResponse;
@@ -413,7 +413,7 @@ mod tests {
             purchases: Default::default(),
             storage: Default::default(),
         };
-        let clock = Arc::new(ManualClock::at(0)) as Arc<dyn Clock>;
+        let clock = Arc::new(ManualClock::at(0)) as Arc<dyn WallClock>;
         let tokens = Arc::new(Tokens::new(ring, "aether"));
         let parts = ServicesParts { store, clock, tokens, registry };
         let services = Services::open(parts, settings, Extensions::default()).await;

@@ -9,7 +9,7 @@ use aether_services::account::operation::{
     VerifyEmail,
 };
 use aether_services::account::provider::{self, External, Proof, Provider, Verifying};
-use aether_services::clock::{Clock, ManualClock};
+use aether_services::clock::{ManualClock, WallClock};
 use aether_services::session::keys::KeyRing;
 use aether_services::session::tokens::{Claims, Role, Tokens};
 use aether_services::{
@@ -82,7 +82,7 @@ impl World {
         let store = aether_testkit_store::memory().open().await;
         let folder = std::env::temp_dir().join(format!("aether-client-account-{}", uuid::Uuid::new_v4()));
         let ring = KeyRing::open(&folder, (NOW / 1_000) as u64).expect("the folder can be made");
-        let clock: Arc<dyn Clock> = Arc::new(ManualClock::at(NOW));
+        let clock: Arc<dyn WallClock> = Arc::new(ManualClock::at(NOW));
         let sessions = session::Settings {
             access_seconds: 900,
             refresh_seconds: 604_800,

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use aether_wire::Token;
 use aether_wire::limits::JSON_SERVER_MESSAGE_BYTES_MAX;
+use aether_wire::{DeliveryPath, Token};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::{TryRecvError, TrySendError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -15,7 +15,7 @@ use crate::connection::Connection;
 use crate::connector::Connector;
 use crate::error::ConnectionError;
 use crate::tokens::Tokens;
-use crate::transport::{Path, Transport};
+use crate::transport::Transport;
 
 /// Bytes that may wait for the game: a second of a very busy room, or several of the largest messages. Beyond it nothing
 /// more is read, and the server notices that the client is slow.
@@ -57,7 +57,7 @@ pub(super) struct Arrival {
 }
 
 enum Order {
-    Send(Path, Vec<u8>),
+    Send(DeliveryPath, Vec<u8>),
     /// The player left: the server closes, and if not, we do.
     Leave,
 }
@@ -90,9 +90,9 @@ impl Line {
     }
 
     /// Sends a frame. It fails if the background does not keep up; what may be lost is lost then.
-    pub(super) fn send(&self, frame: &[u8], path: Path) -> Result<(), ConnectionError> {
+    pub(super) fn send(&self, frame: &[u8], path: DeliveryPath) -> Result<(), ConnectionError> {
         match (self.orders.try_send(Order::Send(path, frame.to_vec())), path) {
-            (Err(TrySendError::Full(_)), Path::Reliable) => Err(ConnectionError::Stuck),
+            (Err(TrySendError::Full(_)), DeliveryPath::Reliable) => Err(ConnectionError::Stuck),
             // How it ended is among the news.
             _ => Ok(()),
         }

@@ -3,8 +3,8 @@
 use crate::support::{joiner, settings};
 use aether_bits::Replicate;
 use aether_engine::{
-    Clock, Context, Counts, Declaration, Ending, Game, Joiner, LinkEnd, Message, Observer, Refusal, Room, RoomHandle,
-    RoomNumber, RoomSettings, Scheduler,
+    Context, Counts, Declaration, Ending, Game, Joiner, LinkEnd, Message, MonotonicClock, Observer, Refusal, Room,
+    RoomHandle, RoomNumber, RoomSettings, Scheduler,
 };
 use aether_replication::Link;
 use aether_wire::{
@@ -106,10 +106,10 @@ impl Game for Fragile {
     }
 }
 
-/// The time on the wall.
-struct WallClock(Instant);
+/// Time since the test began.
+struct RunningClock(Instant);
 
-impl Clock for WallClock {
+impl MonotonicClock for RunningClock {
     fn now(&self) -> Duration {
         self.0.elapsed()
     }
@@ -119,7 +119,7 @@ impl Clock for WallClock {
 #[derive(Default)]
 struct HandClock(AtomicU64);
 
-impl Clock for HandClock {
+impl MonotonicClock for HandClock {
     fn now(&self) -> Duration {
         Duration::from_millis(self.0.load(Ordering::SeqCst))
     }
@@ -167,7 +167,7 @@ fn scheduler(threads: usize) -> Scheduler {
             }
         }));
     });
-    Scheduler::new(threads, Arc::new(WallClock(Instant::now())))
+    Scheduler::new(threads, Arc::new(RunningClock(Instant::now())))
 }
 
 struct Running {
@@ -295,7 +295,7 @@ fn every_room_of_many_ticks_on_a_few_threads() {
 #[test]
 fn ticks_follow_the_clock_and_what_is_missed_beyond_the_bound_is_dropped_and_counted() {
     let clock = Arc::new(HandClock::default());
-    let scheduler = Scheduler::new(1, Arc::clone(&clock) as Arc<dyn Clock>);
+    let scheduler = Scheduler::new(1, Arc::clone(&clock) as Arc<dyn MonotonicClock>);
     let room = Room::builder(Fragile { weakness: Weakness::None, primed: false }, settings()).build().unwrap();
     let tally = Tally::default();
     scheduler.add(room, tally.clone());

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use aether_bits::Random;
 use aether_bits::Schema;
-use aether_client_native::{Connection, ConnectionError, Path, Transport};
+use aether_client_native::{Connection, ConnectionError, Transport};
 use aether_replication::Link;
 use aether_wire::{
-    ClientMessage, ClientTime, Closing, Event, Ping, Pong, ServerMessage, Snapshot, StateAck, Tick, Welcome,
+    ClientMessage, ClientTime, Closing, DeliveryPath, Event, Ping, Pong, ServerMessage, Snapshot, StateAck, Tick,
+    Welcome,
 };
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
@@ -223,8 +224,8 @@ impl<'a> Session<'a> {
                 measures.bytes_out += frame.len() as u64;
             }
             match &mut self.network {
-                None => connection.queue_frame(Path::of(&message), &frame)?,
-                Some(network) => network.push_up(Path::of(&message), frame, Instant::now()),
+                None => connection.queue_frame(DeliveryPath::of(&message), &frame)?,
+                Some(network) => network.push_up(DeliveryPath::of(&message), frame, Instant::now()),
             }
         }
         Ok(())

@@ -5,9 +5,9 @@ mod server;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use aether_client_native::{ConnectionError, Connector, Path, Transport};
+use aether_client_native::{ConnectionError, Connector, Transport};
 use aether_load::{LoadArguments, LoadError, Report, run};
-use aether_wire::{ClientMessage, ClientTime, Hello, Ping, RoomSelector, ServerMessage, Tick, Token};
+use aether_wire::{ClientMessage, ClientTime, DeliveryPath, Hello, Ping, RoomSelector, ServerMessage, Tick, Token};
 use clap::Parser;
 use server::Server;
 
@@ -46,7 +46,7 @@ async fn a_client_talks_over_every_transport() {
         client.send(&ClientMessage::SchemaRequest).await.expect("the server reads");
         assert!(matches!(client.next_message().await, Ok(ServerMessage::Schema(_))));
 
-        client.send_frame(Path::Reliable, b"nonsense").await.expect("the server reads");
+        client.send_frame(DeliveryPath::Reliable, b"nonsense").await.expect("the server reads");
         let error = client.next_message().await.expect_err("the server closes");
         assert!(
             matches!(&error, ConnectionError::Closed { code: Some(4000), reason } if reason == "done"),

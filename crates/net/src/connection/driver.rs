@@ -6,8 +6,8 @@ use super::meter::Meter;
 use super::outgoing::Outgoing;
 use crate::connections::Connections;
 use crate::protocol::Protocol;
-use crate::transport::{Ended, Path, Received, Transport};
-use aether_wire::CloseReason;
+use crate::transport::{Ended, Received, Transport};
+use aether_wire::{CloseReason, DeliveryPath};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -216,7 +216,7 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
 }
 
 /// Handles one message; false if it cannot be read.
-fn handle<P: Protocol>(protocol: &mut P, path: Path, bytes: &[u8], meter: &mut Meter<'_>) -> bool {
+fn handle<P: Protocol>(protocol: &mut P, path: DeliveryPath, bytes: &[u8], meter: &mut Meter<'_>) -> bool {
     match protocol.decode(bytes) {
         Ok(message) => {
             // Before the peer is in, strikes and the deadline bound what it sends.

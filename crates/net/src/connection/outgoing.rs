@@ -2,9 +2,9 @@
 
 use crate::buffers;
 use crate::counters::Counters;
-use crate::transport::{Path, Transport};
+use crate::transport::Transport;
 use aether_framing::Framing;
-use aether_wire::Encoding;
+use aether_wire::{DeliveryPath, Encoding};
 
 /// Takes what a protocol has to say and counts it; the driver writes it.
 pub struct Outgoing<'a, T> {
@@ -24,14 +24,18 @@ impl<'a, T: Transport> Outgoing<'a, T> {
     }
 
     /// Queues a message.
-    pub fn queue(&mut self, path: Path, message: &[u8]) {
+    pub fn queue(&mut self, path: DeliveryPath, message: &[u8]) {
         self.counters.bytes_out.add(message.len() as u64);
         self.transport.queue(path, message);
     }
 
     /// Queues the message that the closure appends to an empty buffer. One that cannot be written is counted, and nothing
     /// of it is queued.
-    pub fn write<E>(&mut self, path: Path, encode: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
+    pub fn write<E>(
+        &mut self,
+        path: DeliveryPath,
+        encode: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
         buffers::with_scratch(|scratch| match encode(scratch) {
             Ok(()) => {
                 self.queue(path, scratch);

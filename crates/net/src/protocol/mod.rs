@@ -3,9 +3,9 @@
 pub(crate) mod room;
 
 use crate::connection::{Class, End, Meter, Outgoing, Rates};
-use crate::transport::{Path, Transport};
+use crate::transport::Transport;
 use aether_engine::closing;
-use aether_wire::{CloseReason, Closing};
+use aether_wire::{CloseReason, Closing, DeliveryPath};
 use std::task::Context;
 
 /// Gives the messages of one connection their meaning.
@@ -53,7 +53,7 @@ pub trait Protocol: Send {
     fn class(&self, message: &Self::Message) -> Class;
 
     /// Handles a message that is within its rate.
-    fn handle_message(&mut self, path: Path, message: Self::Message, meter: &mut Meter<'_>);
+    fn handle_message(&mut self, path: DeliveryPath, message: Self::Message, meter: &mut Meter<'_>);
 
     /// Handles bytes that could not be read. The driver counts them against the peer.
     fn handle_unreadable(&mut self, error: Self::Unreadable, meter: &mut Meter<'_>);

@@ -1,12 +1,12 @@
 //! A WebSocket as a transport.
 
 use crate::buffers;
-use crate::transport::{Ended, Goodbye, Path, Received, Take, Transport};
+use crate::transport::{Ended, Goodbye, Received, Take, Transport};
 use aether_framing::websocket::codec::{self, Decoder, Incoming, Opcode, Role};
 use aether_framing::{Framing, Violation};
 use aether_replication::Link;
 use aether_wire::limits::HELLO_BYTES_MAX;
-use aether_wire::{CloseReason, Encoding};
+use aether_wire::{CloseReason, DeliveryPath, Encoding};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -47,8 +47,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
         let mut violation = None;
         let mut goodbye = false;
         let result = self.decoder.feed(bytes, &mut |incoming| match (incoming, wanted) {
-            (Incoming::Binary(message), Encoding::Protobuf) => take(Path::Reliable, Received::Message(message)),
-            (Incoming::Text(message), Encoding::Json) => take(Path::Reliable, Received::Message(message.as_bytes())),
+            (Incoming::Binary(message), Encoding::Protobuf) => take(DeliveryPath::Reliable, Received::Message(message)),
+            (Incoming::Text(message), Encoding::Json) => {
+                take(DeliveryPath::Reliable, Received::Message(message.as_bytes()))
+            }
             (Incoming::Binary(_) | Incoming::Text(_), _) => {
                 violation.get_or_insert(Violation::WrongKind("the subprotocol uses the other kind of message"));
             }
@@ -56,9 +58,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
                 // Only the last needs an answer, so a flood of pings cannot become a flood of pongs.
                 answers.clear();
                 codec::frame_bytes(&mut answers, Opcode::Pong, payload);
-                take(Path::Reliable, Received::Probe);
+                take(DeliveryPath::Reliable, Received::Probe);
             }
-            (Incoming::Pong(_), _) => take(Path::Reliable, Received::Probe),
+            (Incoming::Pong(_), _) => take(DeliveryPath::Reliable, Received::Probe),
             (Incoming::Close { code, .. }, _) => {
                 goodbye = true;
                 let payload = code.map(|code| codec::close_payload(code, "")).unwrap_or_default();
@@ -104,7 +106,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
         })
     }
 
-    fn queue(&mut self, _path: Path, message: &[u8]) {
+    fn queue(&mut self, _path: DeliveryPath, message: &[u8]) {
         let opcode = match self.encoding {
             Encoding::Protobuf => Opcode::Binary,
             Encoding::Json => Opcode::Text,

@@ -3,14 +3,14 @@
 use super::counters::Datagrams;
 use super::http3::{self, Critical};
 use crate::buffers;
-use crate::transport::{Ended, Goodbye, Path, Received, Take, Transport};
+use crate::transport::{Ended, Goodbye, Received, Take, Transport};
 use aether_framing::Framing;
 use aether_framing::http3::goodbye;
 use aether_framing::stream::{self, Decoder};
 use aether_framing::websocket::codec::violation_code;
 use aether_replication::Link;
-use aether_wire::Encoding;
 use aether_wire::limits::HELLO_BYTES_MAX;
+use aether_wire::{DeliveryPath, Encoding};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, unfold};
@@ -152,7 +152,7 @@ impl WebTransport {
                 if datagram.payload().len() > self.decoder.message_bytes_max() {
                     dropped.too_long.inc();
                 } else {
-                    take(Path::Unreliable, Received::Message(datagram.payload()));
+                    take(DeliveryPath::Unreliable, Received::Message(datagram.payload()));
                 }
             }
             _ => dropped.out_of_place.inc(),
@@ -168,7 +168,7 @@ impl WebTransport {
             if bytes == 0 {
                 return Poll::Ready(Err(Ended::Closed));
             }
-            let mut take = |message: &[u8]| take(Path::Reliable, Received::Message(message));
+            let mut take = |message: &[u8]| take(DeliveryPath::Reliable, Received::Message(message));
             Poll::Ready(self.decoder.feed(&buffer[..bytes], &mut take).map_err(Ended::Violation))
         })
     }
@@ -230,10 +230,10 @@ impl Transport for WebTransport {
         Poll::Ready(Err(ended))
     }
 
-    fn queue(&mut self, path: Path, message: &[u8]) {
+    fn queue(&mut self, path: DeliveryPath, message: &[u8]) {
         match path {
-            Path::Unreliable => self.send_datagram(message),
-            Path::Reliable => stream::append(self.out(), message),
+            DeliveryPath::Unreliable => self.send_datagram(message),
+            DeliveryPath::Reliable => stream::append(self.out(), message),
         }
     }
 

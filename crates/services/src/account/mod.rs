@@ -25,7 +25,7 @@ pub use sign_in::{Method, SignIn, SignedIn};
 pub use user::{Account, USERS_MAX, User};
 pub(crate) use user::{apply, name_taken};
 
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::refusal::{Code, Refusal};
 use crate::session::Revocations;
 use crate::session::tokens::VALID_SECONDS_MAX;
@@ -56,7 +56,7 @@ pub struct Settings {
 /// The accounts of a server.
 pub struct Accounts {
     store: Store,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn WallClock>,
     revocations: Arc<Revocations>,
     settings: Settings,
     providers: BTreeMap<String, Arc<dyn Provider>>,
@@ -84,7 +84,7 @@ impl Default for Settings {
 impl Accounts {
     /// Accounts over a store. Sessions that are ended here are told to `revocations`.
     #[must_use]
-    pub fn new(store: Store, clock: Arc<dyn Clock>, revocations: Arc<Revocations>, settings: Settings) -> Accounts {
+    pub fn new(store: Store, clock: Arc<dyn WallClock>, revocations: Arc<Revocations>, settings: Settings) -> Accounts {
         Accounts {
             store,
             clock,

@@ -40,7 +40,7 @@ pub use reset::{Reset, ResetHook};
 pub use schedule::Schedule;
 pub use write::{RECORD_METADATA_BYTES_MAX, RecordWrite};
 
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::cursor;
 use crate::refusal::{Code, Refusal};
 use aether_store::{Store, StoreError, values};
@@ -62,7 +62,7 @@ pub(super) const BOARD_NOT_FOUND: Refusal = Refusal::new(Code::NotFound, "Leader
 /// All leaderboards.
 pub struct Leaderboards {
     store: Store,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn WallClock>,
     boards: RwLock<BTreeMap<String, Arc<Board>>>,
     periods: Arc<Periods>,
     reset_hooks: Vec<ResetHook>,
@@ -88,7 +88,7 @@ struct BoardPlace {
 
 impl Leaderboards {
     /// Reads the boards, and the ranks of their current periods, from the database.
-    pub async fn open(store: Store, clock: Arc<dyn Clock>) -> Result<Leaderboards, Refusal> {
+    pub async fn open(store: Store, clock: Arc<dyn WallClock>) -> Result<Leaderboards, Refusal> {
         let sql = format!("SELECT {COLUMNS} FROM leaderboards ORDER BY id");
         let boards: Vec<Board> =
             store.read(move |transaction| transaction.rows(&sql, &[], Board::read).map_err(Refusal::from)).await?;

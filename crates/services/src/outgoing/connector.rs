@@ -18,6 +18,7 @@ use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use tokio_util::either::Either;
 use tower::Service;
 use tracing::warn;
 
@@ -33,11 +34,8 @@ pub(super) struct Connector {
     tls: Arc<ClientConfig>,
 }
 
-/// A connection, sealed or not.
-pub(super) enum Stream {
-    Plain(TokioIo<TcpStream>),
-    Sealed(Box<TokioIo<TlsStream<TcpStream>>>),
-}
+/// Connection as hyper uses it: plain on the left, with TLS on the right.
+pub(super) struct Stream(TokioIo<Either<TcpStream, Box<TlsStream<TcpStream>>>>);
 
 impl Connector {
     pub fn new(allowed: Vec<Network>, authorities: &[CertificateDer<'static>]) -> Connector {
@@ -68,11 +66,11 @@ impl Connector {
         // Requests are written whole, so nothing is gained by waiting for more.
         let _ = stream.set_nodelay(true);
         if !sealed {
-            return Ok(Stream::Plain(TokioIo::new(stream)));
+            return Ok(Stream(TokioIo::new(Either::Left(stream))));
         }
         let name = ServerName::try_from(host).map_err(|_| OutgoingError::Invalid("the host's name is not valid"))?;
         let stream = TlsConnector::from(self.tls).connect(name, stream).await.map_err(unreachable)?;
-        Ok(Stream::Sealed(Box::new(TokioIo::new(stream))))
+        Ok(Stream(TokioIo::new(Either::Right(Box::new(stream)))))
     }
 
     async fn reach(&self, host: &str, port: u16) -> Result<TcpStream, OutgoingError> {
@@ -121,33 +119,21 @@ impl Connection for Stream {
 
 impl Read for Stream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Stream::Sealed(stream) => Pin::new(stream).poll_read(cx, buffer),
-        }
+        Pin::new(&mut self.get_mut().0).poll_read(cx, buffer)
     }
 }
 
 impl Write for Stream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Stream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Stream::Sealed(stream) => Pin::new(stream).poll_write(cx, bytes),
-        }
+        Pin::new(&mut self.get_mut().0).poll_write(cx, bytes)
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Stream::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Stream::Sealed(stream) => Pin::new(stream).poll_flush(cx),
-        }
+        Pin::new(&mut self.get_mut().0).poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Stream::Sealed(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
+        Pin::new(&mut self.get_mut().0).poll_shutdown(cx)
     }
 }
 

@@ -7,7 +7,7 @@ use super::provider::{
     number, text,
 };
 use super::remote::Remote;
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::outgoing::Outgoing;
 use crate::refusal::Refusal;
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ impl std::fmt::Debug for AppleSettings {
 impl Apple {
     /// Apple with these settings.
     #[must_use]
-    pub fn new(settings: AppleSettings, outgoing: Outgoing, clock: Arc<dyn Clock>) -> Apple {
+    pub fn new(settings: AppleSettings, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> Apple {
         Apple { settings, remote: Remote::new(Shop::Apple, outgoing, clock) }
     }
 

@@ -5,7 +5,7 @@ use super::provider::{
     text,
 };
 use super::remote::{Remote, encoded};
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::outgoing::Outgoing;
 use crate::refusal::{INTERNAL, Refusal};
 use aether_messages::{Timestamp, timestamp_ms};
@@ -78,7 +78,7 @@ impl std::fmt::Debug for GoogleSettings {
 
 impl Google {
     /// Google with these settings; refused if the key cannot be read.
-    pub fn new(settings: GoogleSettings, outgoing: Outgoing, clock: Arc<dyn Clock>) -> Result<Google, Refusal> {
+    pub fn new(settings: GoogleSettings, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> Result<Google, Refusal> {
         let key = PrivatePkcs8KeyDer::from_pem_slice(settings.private_key.as_bytes()).ok();
         let key = key.and_then(|key| RsaKeyPair::from_pkcs8(key.secret_pkcs8_der()).ok()).ok_or_else(|| {
             Refusal::invalid("The key of Google's service account is not one: copy private_key from its key file.")

@@ -4,7 +4,7 @@ use super::provider::{
     Asking, Bought, Environment, INVALID, MALFORMED, NOT_BOUGHT, PurchaseProvider, Receipt, Shop, number, text,
 };
 use super::remote::{Remote, encoded};
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::outgoing::Outgoing;
 use crate::refusal::Refusal;
 use base64::Engine as _;
@@ -66,7 +66,7 @@ impl std::fmt::Debug for HuaweiSettings {
 
 impl Huawei {
     /// Huawei with these settings; refused if the key cannot be read.
-    pub fn new(settings: HuaweiSettings, outgoing: Outgoing, clock: Arc<dyn Clock>) -> Result<Huawei, Refusal> {
+    pub fn new(settings: HuaweiSettings, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> Result<Huawei, Refusal> {
         let key = STANDARD.decode(&settings.public_key).ok();
         let key = key.and_then(|der| {
             let (_, key) = SubjectPublicKeyInfo::from_der(&der).ok()?;

@@ -22,7 +22,7 @@ pub use provider::{
     Receipt, Shop, Subscribed,
 };
 
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::cursor;
 use crate::outgoing::Outgoing;
 use crate::refusal::{Code, Refusal};
@@ -54,7 +54,7 @@ pub struct Settings {
 #[derive(Clone)]
 pub struct Purchases {
     store: Store,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn WallClock>,
     providers: BTreeMap<Shop, Arc<dyn PurchaseProvider>>,
 }
 
@@ -111,14 +111,14 @@ pub struct Page<T> {
 impl Purchases {
     /// Purchases over a store, from no shop yet.
     #[must_use]
-    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Purchases {
+    pub fn new(store: Store, clock: Arc<dyn WallClock>) -> Purchases {
         Purchases { store, clock, providers: BTreeMap::new() }
     }
 
     /// Purchases over a store, from the shops of these settings; refused if one of their keys cannot be read.
     pub fn open(
         store: Store,
-        clock: Arc<dyn Clock>,
+        clock: Arc<dyn WallClock>,
         outgoing: &Outgoing,
         settings: Settings,
     ) -> Result<Purchases, Refusal> {

@@ -1,7 +1,7 @@
 //! Questions to shops over HTTP.
 
 use super::provider::{INVALID, Shop};
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::outgoing::{Outgoing, OutgoingError, Response};
 use crate::refusal::{Code, Refusal};
 use serde_json::Value;
@@ -25,13 +25,13 @@ const NOT_LET_IN: Refusal =
 pub(super) struct Remote {
     shop: Shop,
     outgoing: Outgoing,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn WallClock>,
     /// The access token, and when it ends. Whoever needs a new one while it is being asked for waits.
     token: Mutex<Option<(String, i64)>>,
 }
 
 impl Remote {
-    pub fn new(shop: Shop, outgoing: Outgoing, clock: Arc<dyn Clock>) -> Remote {
+    pub fn new(shop: Shop, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> Remote {
         Remote { shop, outgoing, clock, token: Mutex::new(None) }
     }
 

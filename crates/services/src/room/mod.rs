@@ -16,7 +16,7 @@ pub use list::{ROOMS_LISTED_MAX, Snapshot, Summary};
 pub use open::{HELD, NewRoom, Opened, Which};
 pub use visit::{PastVisit, VISITS_LISTED_MAX, Visit};
 
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::refusal::Refusal;
 use crate::session::tokens::Role;
 use aether_store::{Dialect, Row, Store, StoreError, Transaction, values};
@@ -30,7 +30,7 @@ pub const LEASE_MS: i64 = 10_000;
 /// Durable rooms, and the history of visits.
 pub struct Rooms {
     store: Store,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn WallClock>,
     visits: Visits,
 }
 
@@ -76,7 +76,7 @@ pub struct Found {
 impl Rooms {
     /// Rooms over a store.
     #[must_use]
-    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Rooms {
+    pub fn new(store: Store, clock: Arc<dyn WallClock>) -> Rooms {
         Rooms { store, clock, visits: Visits::default() }
     }
 

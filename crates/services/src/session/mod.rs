@@ -15,7 +15,7 @@ pub use revocations::Revocations;
 
 use crate::account::for_presence;
 use crate::caller::Identity;
-use crate::clock::{Clock, new_id};
+use crate::clock::{WallClock, new_id};
 use crate::refusal::{Code, Refusal, TOKEN_INVALID};
 use aether_store::{Store, StoreError, Transaction, values};
 use history::History;
@@ -49,7 +49,7 @@ pub struct Settings {
 pub struct Sessions {
     store: Store,
     tokens: Arc<Tokens>,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn WallClock>,
     settings: Settings,
     revocations: Arc<Revocations>,
     history: History,
@@ -84,7 +84,7 @@ impl Sessions {
     pub async fn open(
         store: Store,
         tokens: Arc<Tokens>,
-        clock: Arc<dyn Clock>,
+        clock: Arc<dyn WallClock>,
         settings: Settings,
     ) -> Result<Sessions, StoreError> {
         let revocations = Arc::new(Revocations::default());

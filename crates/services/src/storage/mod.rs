@@ -25,7 +25,7 @@ pub(crate) use delete::Checked as CheckedDelete;
 pub(crate) use write::Checked as CheckedWrite;
 
 use crate::caller::Caller;
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::refusal::{Refusal, TOKEN_REQUIRED};
 use aether_store::{Store, Transaction};
 use read::Listing;
@@ -39,7 +39,7 @@ pub const BATCH_MAX: usize = 128;
 #[derive(Clone)]
 pub struct Storage {
     store: Store,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn WallClock>,
     quota: Quota,
 }
 
@@ -60,7 +60,7 @@ pub(crate) enum Change {
 impl Storage {
     /// Storage over a store, of which everyone may take as much as they want.
     #[must_use]
-    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Storage {
+    pub fn new(store: Store, clock: Arc<dyn WallClock>) -> Storage {
         Storage { store, clock, quota: Quota::default() }
     }
 

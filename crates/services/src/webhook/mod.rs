@@ -12,7 +12,7 @@
 //! Any 2xx answer is a receipt. Everything else is tried again, later and later, and given up in the end: then the
 //! message is parked in the outbox, and counted.
 
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::outgoing::Outgoing;
 use crate::refusal::Refusal;
 use aether_metrics::{Counter, Gauge, Registry};
@@ -48,7 +48,7 @@ pub struct Settings {
 /// Delivers the outbox.
 pub struct Webhooks {
     store: Store,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn WallClock>,
     outgoing: Outgoing,
     settings: Settings,
     delivered: Counter,
@@ -62,7 +62,7 @@ impl Webhooks {
     #[must_use]
     pub fn new(
         store: Store,
-        clock: Arc<dyn Clock>,
+        clock: Arc<dyn WallClock>,
         outgoing: Outgoing,
         settings: Settings,
         registry: &Registry,

@@ -2,7 +2,7 @@
 
 use aether_metrics::Registry;
 use aether_services::Code;
-use aether_services::clock::{Clock, ManualClock};
+use aether_services::clock::{ManualClock, WallClock};
 use aether_services::session::keys::KeyRing;
 use aether_services::session::tokens::{Claims, Role, Tokens};
 use aether_services::session::{Beginning, Pair, Sessions, Settings, State};
@@ -66,7 +66,7 @@ impl Drop for World {
 }
 
 async fn open(store: &Store, tokens: &Arc<Tokens>, clock: &Arc<ManualClock>, settings: Settings) -> Sessions {
-    let clock = Arc::clone(clock) as Arc<dyn Clock>;
+    let clock = Arc::clone(clock) as Arc<dyn WallClock>;
     Sessions::open(store.clone(), Arc::clone(tokens), clock, settings).await.expect("the tables are there")
 }
 

@@ -1,7 +1,7 @@
 //! The outbox on its way out: once it is written, it arrives.
 
 use aether_metrics::Registry;
-use aether_services::clock::{Clock, ManualClock};
+use aether_services::clock::{ManualClock, WallClock};
 use aether_services::event::{Event, Events, Handler};
 use aether_services::outgoing::{self, Outgoing};
 use aether_services::webhook::{Settings, Webhooks};
@@ -63,7 +63,7 @@ impl World {
         let outgoing = Outgoing::new(&outgoing::Settings { allowed, ..Default::default() });
         let settings = Settings { url: url.to_owned(), secret: "a secret of its own".to_owned(), attempts_max: 3 };
         let webhooks =
-            Webhooks::new(store.clone(), Arc::clone(&clock) as Arc<dyn Clock>, outgoing, settings, &registry);
+            Webhooks::new(store.clone(), Arc::clone(&clock) as Arc<dyn WallClock>, outgoing, settings, &registry);
         World { store, clock, webhooks, registry }
     }
 
@@ -134,7 +134,7 @@ async fn events_reach_the_handlers_and_the_outbox() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&seen);
     let handler: Handler = Box::new(move |_, event| noted.lock().expect("no handler panics").push(event.clone()));
-    let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
+    let clock = Arc::clone(&world.clock) as Arc<dyn WallClock>;
     let events = Events::new(world.store.clone(), clock, vec![handler], true);
     let event = Event {
         name: "level_up".to_owned(),

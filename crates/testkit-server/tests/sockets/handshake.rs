@@ -2,8 +2,8 @@
 
 use aether_framing::websocket::codec::Opcode;
 use aether_testkit_server::{
-    Connection, ConnectionError, DEADLINE, End, JSON, PROTOBUF, Path, RawSocket, TRANSPORTS, TestServer, Transport,
-    masked, until,
+    Connection, ConnectionError, DEADLINE, DeliveryPath, End, JSON, PROTOBUF, RawSocket, TRANSPORTS, TestServer,
+    Transport, masked, until,
 };
 use aether_wire::limits::{CLIENT_FRAGMENT_BYTES, HELLO_BYTES_MAX};
 use aether_wire::{
@@ -61,10 +61,10 @@ async fn another_version_is_refused_with_the_one_that_is_expected() {
         let at = hello.windows(2).position(|bytes| bytes == [0x08, 2]).expect("there is a version");
         hello[at + 1] = 3;
         let mut client = server.connector(PROTOBUF).open(transport).await.expect("it opens");
-        client.send_frame(Path::Reliable, &hello).await.expect("it is sent");
+        client.send_frame(DeliveryPath::Reliable, &hello).await.expect("it is sent");
         refused_version(&mut client, "version 3").await;
         let mut client = server.connector(JSON).open(transport).await.expect("it opens");
-        client.send_frame(Path::Reliable, br#"{"v":1,"kind":"hello","payload":{}}"#).await.expect("it is sent");
+        client.send_frame(DeliveryPath::Reliable, br#"{"v":1,"kind":"hello","payload":{}}"#).await.expect("it is sent");
         refused_version(&mut client, "version 1").await;
     }
     assert_eq!(server.metric("aether_decode_errors_total", &[]), 4.0);
@@ -86,7 +86,7 @@ async fn garbage_is_counted_and_closed() {
         let before = server.metric("aether_decode_errors_total", &[]);
         let mut client = server.connector(PROTOBUF).open(transport).await.expect("it opens");
         for _ in 0..5 {
-            client.send_frame(Path::Reliable, &[0xFF; 100]).await.expect("it is sent");
+            client.send_frame(DeliveryPath::Reliable, &[0xFF; 100]).await.expect("it is sent");
         }
         assert_eq!(End::of(&mut client).await.reason(), Some(CloseReason::Unauthenticated));
         assert!(server.metric("aether_decode_errors_total", &[]) >= before + 4.0);
@@ -102,7 +102,10 @@ async fn what_comes_before_the_hello_is_dropped_and_then_its_sender() {
         let before = dropped();
         let mut client = server.connector(PROTOBUF).open(transport).await.expect("it opens");
         for _ in 0..3 {
-            client.send_frame(Path::Reliable, &encoded(&ClientMessage::SchemaRequest)).await.expect("it is sent");
+            client
+                .send_frame(DeliveryPath::Reliable, &encoded(&ClientMessage::SchemaRequest))
+                .await
+                .expect("it is sent");
         }
         until("three drops", || dropped() == before + 3.0).await;
         client.send(&ClientMessage::Hello(server.hello("sandbox"))).await.expect("a hello is still heard");
@@ -111,7 +114,10 @@ async fn what_comes_before_the_hello_is_dropped_and_then_its_sender() {
 
         let mut client = server.connector(PROTOBUF).open(transport).await.expect("it opens");
         for _ in 0..20 {
-            client.send_frame(Path::Reliable, &encoded(&ClientMessage::SchemaRequest)).await.expect("it is sent");
+            client
+                .send_frame(DeliveryPath::Reliable, &encoded(&ClientMessage::SchemaRequest))
+                .await
+                .expect("it is sent");
         }
         assert_eq!(End::of(&mut client).await.reason(), Some(CloseReason::Unauthenticated));
         assert!(dropped() >= before + 3.0 + 17.0);
@@ -381,7 +387,7 @@ async fn fragments_that_contradict_each_other_are_refused_and_closed() {
             let mut player = server.join(transport, JSON, &server.hello("relay")).await;
             for part in parts {
                 // The server may hang up before it has heard all.
-                if player.client.send_frame(Path::Reliable, part.as_bytes()).await.is_err() {
+                if player.client.send_frame(DeliveryPath::Reliable, part.as_bytes()).await.is_err() {
                     break;
                 }
             }

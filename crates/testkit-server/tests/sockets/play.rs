@@ -5,7 +5,7 @@ use aether_replication::{Link, Mirror};
 use aether_sandbox_rules::Controls;
 use aether_server::tokens::Role;
 use aether_testkit_server::workshop::{Say, Stick, Tool};
-use aether_testkit_server::{JSON, PROTOBUF, Path, Player, TRANSPORTS, TestServer, Transport, until};
+use aether_testkit_server::{DeliveryPath, JSON, PROTOBUF, Player, TRANSPORTS, TestServer, Transport, until};
 use aether_wire::{
     ClientMessage, ClientTime, CloseReason, CommandSeq, EntityId, ErrorCode, GameBody, Hello, InputBytes, InputPayload,
     InputSeq, Inputs, JsonSnapshot, Ping, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, ServerMessage, Snapshot,
@@ -415,7 +415,7 @@ async fn events_and_messages_have_names_in_json() {
         let mut words = server.join(transport, JSON, &server.hello("workshop")).await;
         let mut bits = server.join(transport, PROTOBUF, &server.hello("workshop")).await;
         let say = r#"{"v":2,"kind":"command","seq":3,"feature":"chat","action":"say","payload":{"words":"good day"}}"#;
-        words.client.send_frame(Path::Reliable, say.as_bytes()).await.expect("it is sent");
+        words.client.send_frame(DeliveryPath::Reliable, say.as_bytes()).await.expect("it is sent");
         let body = words
             .wait("an event", |message| match message {
                 ServerMessage::Event(event) => Some(event.body),

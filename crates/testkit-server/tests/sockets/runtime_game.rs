@@ -11,7 +11,7 @@ use aether_server::Server;
 use aether_server::config::{Config, Secret};
 use aether_testkit::games::depot::{Board, CHAT, Cart, Chat, Crane, Drive, Lift, Mode, RuntimeDepot, Scored};
 use aether_testkit_server::seat::{guest, hello, of_type};
-use aether_testkit_server::{DEADLINE, JSON, PROTOBUF, Path, Player, Transport};
+use aether_testkit_server::{DEADLINE, DeliveryPath, JSON, PROTOBUF, Player, Transport};
 use aether_wire::{EntityId, Event, GameBody, ServerMessage, Snapshot};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -254,7 +254,7 @@ impl Page {
         let now = self.began.elapsed();
         let Page { core, connection, .. } = self;
         core.client.advance_frames(now, |frame, is_reliable| {
-            let path = if is_reliable { Path::Reliable } else { Path::Unreliable };
+            let path = if is_reliable { DeliveryPath::Reliable } else { DeliveryPath::Unreliable };
             connection.queue_frame(path, frame).expect("the connection is open");
         });
         connection.flush().await.expect("the connection is open");

@@ -12,13 +12,13 @@ mod writer;
 use super::Protocol;
 use crate::connection::{Class, End, Meter, Outgoing, Rates};
 use crate::gateway::Gateway;
-use crate::transport::{Path, Transport};
+use crate::transport::Transport;
 use aether_engine::closing;
 use aether_limits::Rate;
 use aether_replication::Link;
 use aether_wire::limits::{FRAGMENTS_PER_MESSAGE_MAX, HELLO_BYTES_MAX};
 use aether_wire::{
-    ClientMessage, CloseReason, Closing, ConnectionId, DecodeError, Encoding, RoomSelector, ServerMessage,
+    ClientMessage, CloseReason, Closing, ConnectionId, DecodeError, DeliveryPath, Encoding, RoomSelector, ServerMessage,
 };
 pub(crate) use counters::RoomCounters;
 use counters::kind_in;
@@ -63,7 +63,7 @@ enum Stage<'a> {
 }
 
 /// Answers that wait to be written.
-type Answers = Vec<(Path, ServerMessage)>;
+type Answers = Vec<(DeliveryPath, ServerMessage)>;
 
 impl<'a> RoomProtocol<'a> {
     pub fn new(
@@ -155,7 +155,7 @@ impl Protocol for RoomProtocol<'_> {
         }
     }
 
-    fn handle_message(&mut self, _path: Path, message: ClientMessage, meter: &mut Meter<'_>) {
+    fn handle_message(&mut self, _path: DeliveryPath, message: ClientMessage, meter: &mut Meter<'_>) {
         let whole = match &mut self.stage {
             Stage::Opening(opening) => return opening.handle_message(message, &self.newcomer, meter),
             Stage::Open(session) => session.handle_message(message, meter),
@@ -167,7 +167,7 @@ impl Protocol for RoomProtocol<'_> {
                 Err(error) => self.handle_unreadable_part(error, meter),
                 Ok(message) => {
                     if meter.admits(self.class(&message)) {
-                        self.handle_message(Path::Reliable, message, meter);
+                        self.handle_message(DeliveryPath::Reliable, message, meter);
                     }
                 }
             }
@@ -241,7 +241,7 @@ impl Protocol for RoomProtocol<'_> {
 
     fn handle_stop<T: Transport>(&mut self, deadline_ms: u32, out: &mut Outgoing<'_, T>) {
         let notice = Closing { deadline_ms, ..closing(CloseReason::Shutdown) };
-        write(self.counters(), out, Path::Reliable, &ServerMessage::Closing(notice));
+        write(self.counters(), out, DeliveryPath::Reliable, &ServerMessage::Closing(notice));
     }
 
     fn handle_end<T: Transport>(&mut self, end: &mut End, out: &mut Outgoing<'_, T>) {
@@ -250,7 +250,7 @@ impl Protocol for RoomProtocol<'_> {
             info!(target: LOG, connection = self.newcomer.connection.0, reason = end.label(), "left");
         }
         if let End::Told(closing) = end {
-            write(self.counters(), out, Path::Reliable, &ServerMessage::Closing(closing.clone()));
+            write(self.counters(), out, DeliveryPath::Reliable, &ServerMessage::Closing(closing.clone()));
         }
     }
 }

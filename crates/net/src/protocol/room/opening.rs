@@ -5,11 +5,10 @@ use super::{Answers, Newcomer};
 use crate::connection::{End, Meter};
 use crate::gateway::Gateway;
 use crate::lobby::{Entrance, Entry};
-use crate::transport::Path;
 use aether_engine::{Refusal, closing};
 use aether_wire::{
-    ClientMessage, CloseReason, Closing, DecodeError, ErrorCode, ErrorNotice, Hello, PlayerId, ServerMessage, Token,
-    Welcome,
+    ClientMessage, CloseReason, Closing, DecodeError, DeliveryPath, ErrorCode, ErrorNotice, Hello, PlayerId,
+    ServerMessage, Token, Welcome,
 };
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -151,7 +150,7 @@ impl<'a> Opening<'a> {
     }
 
     fn notify(&mut self, code: ErrorCode, message: String, fatal: bool) {
-        self.answers.push((Path::Reliable, ServerMessage::Error(ErrorNotice { code, message, fatal })));
+        self.answers.push((DeliveryPath::Reliable, ServerMessage::Error(ErrorNotice { code, message, fatal })));
     }
 
     fn session(

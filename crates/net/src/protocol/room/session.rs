@@ -7,11 +7,11 @@ use super::writer::Writer;
 use crate::connection::{End, Meter, Outgoing};
 use crate::gateway::Gateway;
 use crate::lobby::{Entrance, Passed, Standing};
-use crate::transport::{Path, Transport};
+use crate::transport::Transport;
 use aether_wire::limits::TEXT_BYTES_MAX;
 use aether_wire::{
-    Ack, ClientMessage, CloseReason, Closing, CommandError, DecodeError, Encoding, ErrorCode, ErrorNotice, GameMessage,
-    Inputs, Ping, PlayerId, Pong, Reassembler, ServerMessage, Welcome,
+    Ack, ClientMessage, CloseReason, Closing, CommandError, DecodeError, DeliveryPath, Encoding, ErrorCode,
+    ErrorNotice, GameMessage, Inputs, Ping, PlayerId, Pong, Reassembler, ServerMessage, Welcome,
 };
 use std::time::Duration;
 
@@ -117,7 +117,7 @@ impl<'a> Session<'a> {
     /// Writes the welcome, and then what the room has.
     pub fn fill<T: Transport>(&mut self, out: &mut Outgoing<'_, T>) -> Option<End> {
         if let Some(welcome) = self.welcome.take()
-            && !self.writer.write(out, Path::Reliable, &ServerMessage::Welcome(*welcome))
+            && !self.writer.write(out, DeliveryPath::Reliable, &ServerMessage::Welcome(*welcome))
         {
             return Some(End::told(CloseReason::RoomFailed));
         }
@@ -155,7 +155,7 @@ impl<'a> Session<'a> {
         self.counters().ping_hold.observe(hold.as_secs_f64());
         let server_tick = self.entrance.place.tick();
         let pong = Pong { client_time, tick, server_tick, hold_us: hold.as_micros() as u32 };
-        self.answers.push((Path::Unreliable, ServerMessage::Pong(pong)));
+        self.answers.push((DeliveryPath::Unreliable, ServerMessage::Pong(pong)));
     }
 
     /// Hands a message to the room, packed if the client speaks in words.
@@ -187,7 +187,7 @@ impl<'a> Session<'a> {
     }
 
     fn answer(&mut self, message: ServerMessage) {
-        self.answers.push((Path::Reliable, message));
+        self.answers.push((DeliveryPath::Reliable, message));
     }
 }
 

@@ -5,9 +5,9 @@ use super::readable::Readable;
 use crate::connection::{End, Outgoing};
 use crate::gateway::Gateway;
 use crate::relay::{Batch, RelaySeat};
-use crate::transport::{Path, Transport};
+use crate::transport::Transport;
 use aether_engine::LinkEnd;
-use aether_wire::{CloseReason, Encoding, PlayerId, ServerMessage, Snapshot, encode_state_packet};
+use aether_wire::{CloseReason, DeliveryPath, Encoding, PlayerId, ServerMessage, Snapshot, encode_state_packet};
 use std::time::Duration;
 use tracing::debug;
 
@@ -36,7 +36,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Queues a message; false if it cannot be written.
-    pub fn write<T: Transport>(&self, out: &mut Outgoing<'_, T>, path: Path, message: &ServerMessage) -> bool {
+    pub fn write<T: Transport>(&self, out: &mut Outgoing<'_, T>, path: DeliveryPath, message: &ServerMessage) -> bool {
         write(self.counters(), out, path, message)
     }
 
@@ -58,13 +58,13 @@ impl<'a> Writer<'a> {
             match (&*message, &self.readable) {
                 (ServerMessage::Event(event), Some(readable)) => {
                     let named = ServerMessage::Event(readable.event(event));
-                    self.write(out, Path::Reliable, &named);
+                    self.write(out, DeliveryPath::Reliable, &named);
                 }
                 (ServerMessage::Correction(_), _) => {
-                    self.write(out, Path::Unreliable, &message);
+                    self.write(out, DeliveryPath::Unreliable, &message);
                 }
                 _ => {
-                    self.write(out, Path::Reliable, &message);
+                    self.write(out, DeliveryPath::Reliable, &message);
                 }
             }
         }
@@ -77,7 +77,7 @@ impl<'a> Writer<'a> {
         while let Some(packet) = link.next_state() {
             match &mut self.readable {
                 None => {
-                    if out.write(Path::Unreliable, |scratch| encode_state_packet(&packet, scratch)).is_ok() {
+                    if out.write(DeliveryPath::Unreliable, |scratch| encode_state_packet(&packet, scratch)).is_ok() {
                         self.counters().packets_out[SNAPSHOT].inc();
                     }
                 }
@@ -86,7 +86,7 @@ impl<'a> Writer<'a> {
                     Ok(Some(snapshot)) => {
                         // It may be larger than a datagram, so it travels with the reliable messages.
                         let message = ServerMessage::Snapshot(Snapshot::Readable(snapshot));
-                        if !self.write(out, Path::Reliable, &message) {
+                        if !self.write(out, DeliveryPath::Reliable, &message) {
                             return Some(End::told(CloseReason::RoomFailed));
                         }
                     }
@@ -129,11 +129,11 @@ impl<'a> Writer<'a> {
             match out.encoding() {
                 Encoding::Protobuf => {
                     self.counters().packets_out[EVENT].inc();
-                    out.queue(Path::Reliable, message);
+                    out.queue(DeliveryPath::Reliable, message);
                 }
                 Encoding::Json => {
                     if let Ok(message) = ServerMessage::decode(message) {
-                        self.write(out, Path::Reliable, &message);
+                        self.write(out, DeliveryPath::Reliable, &message);
                     }
                 }
             }
@@ -149,7 +149,7 @@ impl<'a> Writer<'a> {
 pub(super) fn write<T: Transport>(
     counters: &RoomCounters,
     out: &mut Outgoing<'_, T>,
-    path: Path,
+    path: DeliveryPath,
     message: &ServerMessage,
 ) -> bool {
     let encoding = out.encoding();

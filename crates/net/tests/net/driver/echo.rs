@@ -2,10 +2,8 @@
 
 use aether_limits::Rate;
 use aether_metrics::Registry;
-use aether_net::{
-    Class, ConnectionSettings, Connections, Counters, End, Meter, Outgoing, Path, Protocol, Rates, Transport,
-};
-use aether_wire::CloseReason;
+use aether_net::{Class, ConnectionSettings, Connections, Counters, End, Meter, Outgoing, Protocol, Rates, Transport};
+use aether_wire::{CloseReason, DeliveryPath};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use std::collections::VecDeque;
@@ -90,7 +88,7 @@ impl Protocol for Echo {
         Class::Usual
     }
 
-    fn handle_message(&mut self, _: Path, message: Request, _: &mut Meter<'_>) {
+    fn handle_message(&mut self, _: DeliveryPath, message: Request, _: &mut Meter<'_>) {
         self.handled.fetch_add(1, Ordering::Relaxed);
         match message {
             Request::Login => self.is_open = true,
@@ -117,7 +115,7 @@ impl Protocol for Echo {
 
     fn answer<T: Transport>(&mut self, out: &mut Outgoing<'_, T>) -> bool {
         let has_answers = !self.answers.is_empty();
-        self.answers.drain(..).for_each(|answer| out.queue(Path::Reliable, &answer));
+        self.answers.drain(..).for_each(|answer| out.queue(DeliveryPath::Reliable, &answer));
         has_answers
     }
 
@@ -126,20 +124,20 @@ impl Protocol for Echo {
     }
 
     fn fill<T: Transport>(&mut self, out: &mut Outgoing<'_, T>) -> Option<End> {
-        self.output.drain(..).for_each(|message| out.queue(Path::Reliable, &message));
+        self.output.drain(..).for_each(|message| out.queue(DeliveryPath::Reliable, &message));
         if self.floods {
-            out.queue(Path::Reliable, &[b'f'; FLOOD_BYTES]);
+            out.queue(DeliveryPath::Reliable, &[b'f'; FLOOD_BYTES]);
         }
         self.leaves.then(|| End::told(CloseReason::Left))
     }
 
     fn handle_stop<T: Transport>(&mut self, deadline_ms: u32, out: &mut Outgoing<'_, T>) {
-        out.queue(Path::Reliable, format!("stop {deadline_ms}").as_bytes());
+        out.queue(DeliveryPath::Reliable, format!("stop {deadline_ms}").as_bytes());
     }
 
     fn handle_end<T: Transport>(&mut self, end: &mut End, out: &mut Outgoing<'_, T>) {
         if let End::Told(closing) = end {
-            out.queue(Path::Reliable, format!("end {}", closing.reason.name()).as_bytes());
+            out.queue(DeliveryPath::Reliable, format!("end {}", closing.reason.name()).as_bytes());
         }
     }
 }

@@ -5,10 +5,10 @@ use super::table::{
 };
 use aether_framing::Violation;
 use aether_net::webtransport::{CODE_VIOLATION_FIRST, WebTransportSettings};
-use aether_net::{Ended, Goodbye, Path, Transport};
+use aether_net::{Ended, Goodbye, Transport};
 use aether_replication::Link;
 use aether_wire::limits::{DATAGRAM_BYTES_MAX, HELLO_BYTES_MAX};
-use aether_wire::{CloseReason, Closing, Encoding};
+use aether_wire::{CloseReason, Closing, DeliveryPath, Encoding};
 use std::future::poll_fn;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -63,11 +63,11 @@ async fn datagrams_carry_one_message_each_in_both_directions() {
     assert_eq!(receive(&mut session.transport).await, Ok(vec![reliable(b"hello")]));
 
     client.send_datagram(b"input").unwrap();
-    assert_eq!(receive(&mut session.transport).await, Ok(vec![(Path::Unreliable, b"input".to_vec())]));
+    assert_eq!(receive(&mut session.transport).await, Ok(vec![(DeliveryPath::Unreliable, b"input".to_vec())]));
 
     let state = vec![7; DATAGRAM_BYTES_MAX];
     assert!(session.transport.datagram_bytes_max() >= state.len(), "a state packet fits from the start");
-    session.transport.queue(Path::Unreliable, &state);
+    session.transport.queue(DeliveryPath::Unreliable, &state);
     let datagram = timeout(PATIENCE, client.receive_datagram()).await.unwrap().unwrap();
     assert_eq!(datagram.payload(), state);
 }
@@ -80,15 +80,15 @@ async fn a_datagram_that_does_not_fit_is_dropped_and_counted() {
     send.write_all(&framed(b"hello")).await.unwrap();
     receive(&mut session.transport).await.unwrap();
 
-    session.transport.queue(Path::Unreliable, &[0; 20_000]);
-    session.transport.queue(Path::Unreliable, b"small");
+    session.transport.queue(DeliveryPath::Unreliable, &[0; 20_000]);
+    session.transport.queue(DeliveryPath::Unreliable, b"small");
     assert_eq!(timeout(PATIENCE, client.receive_datagram()).await.unwrap().unwrap().payload(), &b"small"[..]);
     assert!(served.counted(r#"aether_datagrams_dropped_total{reason="not_sent"} 1"#));
 
     session.transport.set_message_bytes_max(10);
     client.send_datagram([1; 11]).unwrap();
     client.send_datagram([2; 10]).unwrap();
-    assert_eq!(receive(&mut session.transport).await, Ok(vec![(Path::Unreliable, vec![2; 10])]));
+    assert_eq!(receive(&mut session.transport).await, Ok(vec![(DeliveryPath::Unreliable, vec![2; 10])]));
     assert!(served.counted(r#"aether_datagrams_dropped_total{reason="too_long"} 1"#));
 }
 
@@ -130,8 +130,8 @@ async fn a_flood_of_datagrams_takes_bounded_memory_and_turns() {
         let mut turn = 0;
         poll_fn(|cx| {
             session.transport.poll_receive(cx, &mut |path, _| match path {
-                Path::Unreliable => turn += 1,
-                Path::Reliable => heard = true,
+                DeliveryPath::Unreliable => turn += 1,
+                DeliveryPath::Reliable => heard = true,
             })
         })
         .await
@@ -291,7 +291,7 @@ async fn the_last_message_the_code_and_the_reason_reach_the_client() {
         receive(&mut session.transport).await.unwrap();
 
         let last = vec![9; 100_000];
-        session.transport.queue(Path::Reliable, &last);
+        session.transport.queue(DeliveryPath::Reliable, &last);
         session.transport.queue_close(&goodbye);
         let server = async {
             flush(&mut session.transport).await;
@@ -314,7 +314,7 @@ async fn a_session_without_a_stream_is_closed_with_its_reason_too() {
     let mut served = Served::start(WebTransportSettings::default());
     let (mut session, client) = served.pair("/rt").await;
     let violation = Violation::Excess("no hello came");
-    session.transport.queue(Path::Reliable, b"there is no stream for this");
+    session.transport.queue(DeliveryPath::Reliable, b"there is no stream for this");
     session.transport.queue_close(&Goodbye::Violation(violation));
     flush(&mut session.transport).await;
     let closed = poll_fn(|cx| session.transport.poll_closed(cx));

@@ -4,7 +4,8 @@ use aether_framing::stream as framing;
 use aether_metrics::Registry;
 use aether_net::certificate::Certificates;
 use aether_net::webtransport::{WebTransport, WebTransportServer, WebTransportSession, WebTransportSettings};
-use aether_net::{Ended, Path, Received, Transport};
+use aether_net::{Ended, Received, Transport};
+use aether_wire::DeliveryPath;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -75,7 +76,7 @@ pub async fn open(client: &Connection) -> (SendStream, RecvStream) {
 }
 
 /// What comes next, as whole messages; at least one.
-pub async fn receive(transport: &mut WebTransport) -> Result<Vec<(Path, Vec<u8>)>, Ended> {
+pub async fn receive(transport: &mut WebTransport) -> Result<Vec<(DeliveryPath, Vec<u8>)>, Ended> {
     let mut messages = Vec::new();
     let receiving = poll_fn(|cx| {
         loop {
@@ -93,7 +94,7 @@ pub async fn receive(transport: &mut WebTransport) -> Result<Vec<(Path, Vec<u8>)
     Ok(messages)
 }
 
-pub async fn receive_all(transport: &mut WebTransport, count: usize) -> Vec<(Path, Vec<u8>)> {
+pub async fn receive_all(transport: &mut WebTransport, count: usize) -> Vec<(DeliveryPath, Vec<u8>)> {
     let mut messages = Vec::new();
     while messages.len() < count {
         messages.extend(receive(transport).await.unwrap());
@@ -113,8 +114,8 @@ pub async fn flush(transport: &mut WebTransport) {
     timeout(PATIENCE, poll_fn(|cx| transport.poll_flush(cx))).await.expect("the link takes it").unwrap();
 }
 
-pub fn reliable(message: &[u8]) -> (Path, Vec<u8>) {
-    (Path::Reliable, message.to_vec())
+pub fn reliable(message: &[u8]) -> (DeliveryPath, Vec<u8>) {
+    (DeliveryPath::Reliable, message.to_vec())
 }
 
 pub fn framed(message: &[u8]) -> Vec<u8> {

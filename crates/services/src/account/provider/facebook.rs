@@ -3,7 +3,7 @@
 use super::open_id::{OpenId, OpenIdSettings};
 use super::remote::Remote;
 use super::{External, FACEBOOK, Proof, Provider, REFUSED, Verifying, encoded};
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::outgoing::Outgoing;
 use crate::refusal::Refusal;
 use ring::hmac;
@@ -44,7 +44,7 @@ impl FacebookSettings {
 impl Facebook {
     /// Facebook with these settings.
     #[must_use]
-    pub fn new(settings: FacebookSettings, outgoing: Outgoing, clock: Arc<dyn Clock>) -> Facebook {
+    pub fn new(settings: FacebookSettings, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> Facebook {
         let limited = OpenId::new(settings.limited.clone(), outgoing.clone(), Arc::clone(&clock));
         Facebook { settings, limited, remote: Remote::new(FACEBOOK, outgoing, clock) }
     }

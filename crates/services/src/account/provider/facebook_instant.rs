@@ -1,7 +1,7 @@
 //! Facebook Instant Games: information about the player that Facebook signed with the game's secret. Nobody is asked.
 
 use super::{External, FACEBOOK_INSTANT, Proof, Provider, REFUSED, Verifying, is_recent};
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::facebook::{FacebookInstantSettings, SignatureCheck};
 use crate::refusal::Refusal;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct FacebookInstant {
     /// Nobody is accepted without one.
     signatures: Option<SignatureCheck>,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn WallClock>,
 }
 
 #[derive(Deserialize)]
@@ -23,7 +23,7 @@ struct PlayerInfo {
 impl FacebookInstant {
     /// Facebook Instant Games with these settings. Without a secret, nobody can sign in.
     #[must_use]
-    pub fn new(settings: &FacebookInstantSettings, clock: Arc<dyn Clock>) -> FacebookInstant {
+    pub fn new(settings: &FacebookInstantSettings, clock: Arc<dyn WallClock>) -> FacebookInstant {
         FacebookInstant { signatures: SignatureCheck::new(&settings.app_secret), clock }
     }
 

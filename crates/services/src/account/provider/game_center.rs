@@ -5,7 +5,7 @@
 
 use super::remote::Remote;
 use super::{External, GAME_CENTER, GameCenterProof, Proof, Provider, REFUSED, Verifying, is_recent};
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::outgoing::Outgoing;
 use crate::refusal::Refusal;
 use base64::Engine as _;
@@ -53,7 +53,7 @@ impl GameCenterSettings {
 impl GameCenter {
     /// Game Center with these settings.
     #[must_use]
-    pub fn new(settings: GameCenterSettings, outgoing: Outgoing, clock: Arc<dyn Clock>) -> GameCenter {
+    pub fn new(settings: GameCenterSettings, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> GameCenter {
         GameCenter { settings, remote: Remote::new(GAME_CENTER, outgoing, clock), certificates: Mutex::default() }
     }
 

@@ -4,7 +4,7 @@
 use super::key_set::KeySet;
 use super::remote::Remote;
 use super::{APPLE, CLOCK_SKEW_SECONDS_MAX, External, FACEBOOK, GOOGLE, Proof, Provider, REFUSED, Verifying, encoded};
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::outgoing::Outgoing;
 use crate::refusal::Refusal;
 use jsonwebtoken::{Algorithm, Validation};
@@ -112,7 +112,7 @@ impl OpenIdSettings {
 impl OpenId {
     /// A provider with these settings.
     #[must_use]
-    pub fn new(settings: OpenIdSettings, outgoing: Outgoing, clock: Arc<dyn Clock>) -> OpenId {
+    pub fn new(settings: OpenIdSettings, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> OpenId {
         let keys = KeySet::new(settings.keys_url.clone());
         let remote = Remote::new(&settings.name, outgoing, clock);
         OpenId { settings, keys, remote }

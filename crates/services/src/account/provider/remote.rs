@@ -1,7 +1,7 @@
 //! The line to a provider: what it answers, and one complaint a minute when it does not.
 
 use super::UNAVAILABLE;
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::outgoing::{Outgoing, Response};
 use crate::refusal::Refusal;
 use serde_json::Value;
@@ -16,12 +16,12 @@ const COMPLAINT_PAUSE_MS: i64 = 60_000;
 pub(super) struct Remote {
     provider: String,
     outgoing: Outgoing,
-    clock: Arc<dyn Clock>,
+    clock: Arc<dyn WallClock>,
     complained_at: AtomicI64,
 }
 
 impl Remote {
-    pub fn new(provider: &str, outgoing: Outgoing, clock: Arc<dyn Clock>) -> Remote {
+    pub fn new(provider: &str, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> Remote {
         Remote { provider: provider.to_owned(), outgoing, clock, complained_at: AtomicI64::new(i64::MIN) }
     }
 

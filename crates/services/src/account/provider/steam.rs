@@ -2,7 +2,7 @@
 
 use super::remote::Remote;
 use super::{External, Proof, Provider, REFUSED, STEAM, Verifying, encoded};
-use crate::clock::Clock;
+use crate::clock::WallClock;
 use crate::outgoing::Outgoing;
 use crate::refusal::Refusal;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl SteamSettings {
 impl Steam {
     /// Steam with these settings.
     #[must_use]
-    pub fn new(settings: SteamSettings, outgoing: Outgoing, clock: Arc<dyn Clock>) -> Steam {
+    pub fn new(settings: SteamSettings, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> Steam {
         Steam { settings, remote: Remote::new(STEAM, outgoing, clock) }
     }
 

@@ -2,7 +2,7 @@
 
 use aether_metrics::Registry;
 use aether_services::account::{Accounts, Method, Settings, SignIn, SignedIn};
-use aether_services::clock::{Clock, ManualClock};
+use aether_services::clock::{ManualClock, WallClock};
 use aether_services::outgoing::{self, Outgoing};
 use aether_services::session::Revocations;
 use aether_services::{Code, Refusal};
@@ -38,15 +38,15 @@ impl World {
     }
 
     /// In memory, with more to the accounts, such as providers.
-    pub async fn with(more: impl FnOnce(Accounts, &Arc<dyn Clock>) -> Accounts) -> World {
+    pub async fn with(more: impl FnOnce(Accounts, &Arc<dyn WallClock>) -> Accounts) -> World {
         World::over(memory(), more).await
     }
 
-    pub async fn over(database: TestDatabase, more: impl FnOnce(Accounts, &Arc<dyn Clock>) -> Accounts) -> World {
+    pub async fn over(database: TestDatabase, more: impl FnOnce(Accounts, &Arc<dyn WallClock>) -> Accounts) -> World {
         let registry = Registry::new();
         let store = database.open_with(&registry).await;
         let manual = Arc::new(ManualClock::at(NOW));
-        let clock: Arc<dyn Clock> = manual.clone();
+        let clock: Arc<dyn WallClock> = manual.clone();
         let revocations = Arc::new(Revocations::default());
         let settings = Settings { announce: true, hashing_threads: 2, ..Settings::default() };
         let accounts = Accounts::new(store.clone(), Arc::clone(&clock), Arc::clone(&revocations), settings);
