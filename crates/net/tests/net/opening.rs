@@ -103,7 +103,7 @@ fn connect(answer: Answer) -> MemoryClient {
 /// The messages until the server closes.
 async fn messages(client: &mut MemoryClient) -> Vec<ServerMessage> {
     let mut messages = Vec::new();
-    while let Some(message) = client.next().await {
+    while let Some(message) = tokio::time::timeout(HANDSHAKE * 2, client.next()).await.expect("the server closes") {
         messages.push(message.expect("servers write what can be read"));
     }
     messages

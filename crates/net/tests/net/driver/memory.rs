@@ -6,7 +6,10 @@ use aether_net::memory::{MemoryClient, pair};
 use aether_replication::Link;
 use aether_wire::Encoding;
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
+
+/// Nothing here takes that long, in virtual time.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 const SETTINGS: fn() -> ConnectionSettings = ConnectionSettings::default;
 
@@ -19,7 +22,8 @@ async fn say(client: &MemoryClient, text: &str) {
 }
 
 async fn hear(client: &mut MemoryClient) -> Option<String> {
-    client.next_bytes().await.map(|bytes| String::from_utf8(bytes).expect("it is text"))
+    let next = timeout(PATIENCE, client.next_bytes()).await.expect("the server says something");
+    next.map(|bytes| String::from_utf8(bytes).expect("it is text"))
 }
 
 /// The next messages until the server closes.
@@ -158,7 +162,7 @@ async fn a_peer_that_does_not_read_is_closed_as_too_slow() {
     let served = server.serve(transport, true);
     say(&client, "flood").await;
     let began = Instant::now();
-    served.task.await.expect("it ended");
+    timeout(PATIENCE, served.task).await.expect("it is noticed").expect("it ends");
     assert!(server.has_closed("too_slow"));
     let waited = began.elapsed();
     assert!(waited >= SETTINGS().write_stall && waited < SETTINGS().write_stall * 2, "{waited:?}");
@@ -174,13 +178,13 @@ async fn a_peer_that_does_not_take_its_answers_is_not_asked_for_more() {
     // The link holds 256 messages before it pushes back, and the driver 64 KiB; the rate allows 10 a second.
     for _ in 0..60 {
         for _ in 0..BURST {
-            let _ = tokio::time::timeout(Duration::from_millis(1), say(&client, &long)).await;
+            let _ = timeout(Duration::from_millis(1), say(&client, &long)).await;
         }
         sleep(Duration::from_secs(1)).await;
     }
     let handled = served.handled();
     assert!((256..=266).contains(&handled), "{handled} were handled");
-    while tokio::time::timeout(Duration::from_secs(5), hear(&mut client)).await.is_ok_and(|heard| heard.is_some()) {}
+    while timeout(Duration::from_secs(5), hear(&mut client)).await.is_ok_and(|heard| heard.is_some()) {}
     assert!(served.handled() > handled, "once answers are taken, it goes on");
 }
 
