@@ -37,32 +37,32 @@ const FLOORS: &[(&str, u8)] = &[
     ("aether-script", 7),
     ("aether-api", 8),
     ("aether-cluster", 8),
-    ("aether-server", 9),
+    (SERVER, 9),
 ];
 
 /// Programs and tools that are not games.
-const ROOF: &[&str] = &["aether", "aether-bevy", "aether-load", "aether-testkit-server", "xtask"];
+const ROOF: &[&str] = &["aether", "aether-bevy", "aether-load", "xtask"];
 
 /// Neighbours on one floor that are one thing in two packages: a derive has to be its own crate.
 const ONE_PIECE: &[(&str, &str)] = &[("aether-bits", "aether-bits-derive")];
 
 /// Packages that may read the environment and end the process anywhere in their sources.
-const OWN_THEIR_PROCESS: &[&str] = &[
-    "aether-server",
-    "aether-load",
-    "aether-testkit-postgres",
-    "aether-testkit-server",
-    "aether-testkit-store",
-    "xtask",
-];
+const OWN_THEIR_PROCESS: &[&str] =
+    &[SERVER, "aether-load", "aether-testkit-postgres", "aether-testkit-server", "aether-testkit-store", "xtask"];
 
 const CLIENT: &str = "aether-client";
 const CLIENT_WEB: &str = "aether-client-web";
+const SERVER: &str = "aether-server";
 const STORE: &str = "aether-store";
 
 /// The test tools, which any crate may use in its tests.
-pub const TESTKITS: &[&str] =
-    &["aether-testkit", "aether-testkit-client", "aether-testkit-postgres", "aether-testkit-store"];
+const TESTKITS: &[&str] = &[
+    "aether-testkit",
+    "aether-testkit-client",
+    "aether-testkit-postgres",
+    "aether-testkit-server",
+    "aether-testkit-store",
+];
 
 /// The highest floor where time is the tick number and map order must not matter.
 const DETERMINISTIC_UP_TO: u8 = 4;
@@ -98,6 +98,12 @@ pub fn may_use(user: (&str, Place), used: (&str, Place)) -> bool {
         (Place::Rules, Place::Floor(used)) => used <= RULES_REST_ON,
         (Place::Floor(_) | Place::Rules, Place::Rules | Place::Roof) => false,
     }
+}
+
+/// Whether the tests of one package may use another that its code may not. `folder` is that of the used package.
+pub fn may_use_in_tests(user: &str, used: &str, folder: &str) -> bool {
+    // The server's tests play games over sockets.
+    TESTKITS.contains(&used) || (user == SERVER && folder.starts_with("games/"))
 }
 
 /// Whether nothing here may read a clock, depend on the order of a hashed map, or use an async runtime.
@@ -158,6 +164,14 @@ mod tests {
         let derive = ("aether-bits-derive", Place::Floor(0));
         assert!(may_use(bits, derive));
         assert!(!may_use(derive, bits));
+    }
+
+    #[test]
+    fn tests_use_the_test_tools_and_those_of_the_server_also_games() {
+        assert!(may_use_in_tests("aether-world", "aether-testkit", "crates/testkit"));
+        assert!(may_use_in_tests("aether-server", "aether-x-rules", "games/x/rules"));
+        assert!(!may_use_in_tests("aether-engine", "aether-x-rules", "games/x/rules"));
+        assert!(!may_use_in_tests("aether-server", "aether", "crates/program"));
     }
 
     #[test]

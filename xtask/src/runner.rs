@@ -15,7 +15,7 @@ use crate::project::Project;
 use crate::report;
 
 /// Executables that measure times beside a crowd of their own: nothing else of the tests runs at the same time.
-const ALONE: &[(&str, &str)] = &[("aether-testkit-server", "load")];
+const ALONE: &[(&str, &str)] = &[("aether-server", "load")];
 
 /// An executable that runs longer than this hangs. The longest takes about a minute.
 const TIME_MAX: Duration = Duration::from_secs(600);

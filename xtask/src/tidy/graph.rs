@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Finding, relative};
 use crate::failure::Failure;
-use crate::house::{self, Place, TESTKITS};
+use crate::house::{self, Place};
 
 /// The async runtime that stays above the engine.
 const RUNTIME: &str = "tokio";
@@ -69,6 +69,8 @@ pub fn check_floors(members: &[Member], manifest: &dyn Fn(&str) -> String) -> Ve
         .iter()
         .filter_map(|member| Some((member.name.as_str(), house::place_of(&member.name, &member.folder)?)))
         .collect();
+    let folders: BTreeMap<&str, &str> =
+        members.iter().map(|member| (member.name.as_str(), member.folder.as_str())).collect();
     for member in members {
         let path = format!("{}/Cargo.toml", member.folder);
         let Some(&place) = places.get(member.name.as_str()) else {
@@ -85,7 +87,8 @@ pub fn check_floors(members: &[Member], manifest: &dyn Fn(&str) -> String) -> Ve
             let Some(&used) = places.get(dependency.name.as_str()) else {
                 continue;
             };
-            let in_tests = dependency.for_tests && TESTKITS.contains(&dependency.name.as_str());
+            let folder = folders.get(dependency.name.as_str()).copied().unwrap_or_default();
+            let in_tests = dependency.for_tests && house::may_use_in_tests(&member.name, &dependency.name, folder);
             if in_tests || house::may_use((&member.name, place), (&dependency.name, used)) {
                 continue;
             }

@@ -1,7 +1,9 @@
-//! Tests of the server's parts that need no socket: configuration, keys, tokens, commands and logs.
+//! Tests of the server: its parts that need no socket (configuration, keys, tokens, commands, logs), and all of it over
+//! sockets.
 
 mod commands;
 mod config;
 mod keys;
 mod logging;
+mod sockets;
 mod tokens;
