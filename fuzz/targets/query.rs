@@ -11,7 +11,9 @@ fuzz_target!(|input: (&str, &str, &str, f64)| {
     let Ok(query) = Query::parse(text) else { return };
     let printed = query.to_string();
     assert!(printed.len() > QUERY_BYTES_MAX || Query::parse(&printed) == Ok(query.clone()), "{printed}");
-    let Ok(document) = Document::builder().text(name, value).number(name, number).number("n", 1.0).build() else { return };
+    let Ok(document) = Document::builder().text(name, value).number(name, number).number("n", 1.0).build() else {
+        return;
+    };
     let is_match = query.matches(&document).is_some();
     let mut index = DocumentIndex::new();
     index.insert(0, document);
