@@ -83,7 +83,8 @@ impl RoomHost {
         let hold = opened.hold.clone();
         let rebuilt = self.rebuild(opened, share).await;
         if rebuilt.is_err() {
-            let _ = self.stored().release(&hold).await;
+            // Otherwise the lease runs out.
+            let _ = timeout(STORE_TIME_MAX, self.stored().release(&hold)).await;
         }
         rebuilt
     }
@@ -106,7 +107,7 @@ impl RoomHost {
             }
             Err(refusal) => {
                 // Nobody has seen it, so nobody misses it.
-                let _ = self.stored().remove(&hold).await;
+                let _ = timeout(STORE_TIME_MAX, self.stored().remove(&hold)).await;
                 Err(refusal)
             }
         }
@@ -122,10 +123,12 @@ impl RoomHost {
                 room_type: room_type.name().to_owned(),
                 wanted_label: label.to_owned(),
             };
-            match self.stored().create(self.node_id(), room).await {
-                Ok(hold) => return Ok((hold, code)),
-                Err(refusal) if refusal.code == Code::AlreadyExists => {}
-                Err(refusal) => return Err(to_room_error(refusal)),
+            match timeout(STORE_TIME_MAX, self.stored().create(self.node_id(), room)).await {
+                Ok(Ok(hold)) => return Ok((hold, code)),
+                Ok(Err(refusal)) if refusal.code == Code::AlreadyExists => {}
+                Ok(Err(refusal)) => return Err(to_room_error(refusal)),
+                // If it is stored after all, it is opened like any other when someone asks for its type.
+                Err(_) => return Err(database_silent()),
             }
         }
         Err(unavailable("no free room code was found; try again"))
