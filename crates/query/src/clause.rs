@@ -17,7 +17,7 @@ pub struct Clause {
     pub boost: f64,
 }
 
-/// How a clause decides over a document.
+/// Effect of a clause on the match of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occurrence {
     Must,
@@ -25,7 +25,7 @@ pub enum Occurrence {
     Should,
 }
 
-/// What a value has to be.
+/// Condition on a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
     /// Every document is accepted.
@@ -51,7 +51,7 @@ pub enum Condition {
     },
 }
 
-/// How a value is compared with a bound.
+/// Comparison of a value with a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     Greater,

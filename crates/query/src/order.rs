@@ -28,7 +28,7 @@ pub enum SortKey {
     Highest(String),
 }
 
-/// What an order looks at.
+/// Values of a document by which results are ordered.
 pub(crate) struct Ranked<'a> {
     pub score: MatchScore,
     pub sequence: u64,

@@ -27,7 +27,7 @@ pub struct Query {
     clauses: Vec<Clause>,
 }
 
-/// How well a document matches: the boosts of the clauses that it fulfils, added up.
+/// Score of a matching document: the sum of the boosts of the clauses that it fulfils.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct MatchScore(f64);
 

@@ -56,7 +56,8 @@ enum State {
     },
     Used {
         record: Box<ResumeRecord>,
-        /// Whether whoever used it was heard from since. Until then the welcome with the next token may have been lost.
+        /// Set when the client that used it has sent something. Until then the welcome with the next token may have been
+        /// lost.
         heard: Arc<AtomicBool>,
         at: Instant,
     },

@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Where the description is.
 const PATH: &str = "/openapi.json";
 
-/// What the description of an interface says beside its routes.
+/// Texts of an interface's description beside its routes.
 pub(crate) struct Description {
     pub title: &'static str,
     pub text: &'static str,

@@ -107,7 +107,7 @@ pub(crate) struct Form<O: Serve, W> {
 /// A request that was read, with what writing its answer needs.
 type Reading<O, W> = Result<(<O as Operation>::Request, W), Refusal>;
 
-/// What is known of an operation's route before it is asked for.
+/// Properties of an operation's route that do not depend on a request.
 #[derive(Clone, Copy)]
 struct Kind {
     operation: &'static str,
@@ -259,7 +259,7 @@ impl Received {
         query::by_name(self.parts.uri.query().unwrap_or(""))
     }
 
-    /// What stands in path and query.
+    /// Reads the values in path and query.
     fn asked(&self) -> Result<Asked<'_>, Refusal> {
         let mut asked = Asked::default();
         for (name, value) in self.path.iter().flat_map(RawPathParams::iter) {

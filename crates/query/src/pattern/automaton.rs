@@ -24,7 +24,7 @@ type Positions = u128;
 pub struct Automaton {
     /// Positions that accept each ASCII character.
     accepting: Box<[Positions; ASCII]>,
-    /// What each position accepts, for other characters.
+    /// Characters beyond ASCII that each position accepts.
     sets: Vec<Arc<CharacterSet>>,
     /// For each group of positions, the positions that may follow each set of them.
     successors: Vec<[Positions; GROUP_SETS]>,

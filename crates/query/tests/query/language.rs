@@ -1,4 +1,4 @@
-//! What clauses accept, and how they score.
+//! Clauses: accepted values and scores.
 
 use aether_query::{Document, Query};
 use serde_json::{Value, json};

@@ -26,7 +26,7 @@ pub struct Functions {
 
 /// A function that is called by name.
 pub(super) struct Function {
-    /// Whether clients may call it.
+    /// Set if clients may call it.
     is_rpc: bool,
     run: Run,
 }

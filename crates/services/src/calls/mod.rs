@@ -61,7 +61,7 @@ pub struct CallTable {
 pub struct OperationInfo {
     /// Its name.
     pub name: &'static str,
-    /// Who may call it.
+    /// Access that a caller needs.
     pub access: Access,
     /// Kind of work that it is.
     pub preset: Preset,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// An operation that is served.
 pub trait Serve: Operation {
-    /// Who may call it.
+    /// Access that a caller needs.
     const ACCESS: Access = Access::Session;
 
     /// Which kind of work it is, by which calls of clients are limited.
@@ -19,7 +19,7 @@ pub trait Serve: Operation {
     fn serve(call: &Call<'_>, request: Self::Request) -> impl Future<Output = Result<Self::Answer, Refusal>> + Send;
 }
 
-/// Who may call an operation. The server's own code may call all of them.
+/// Access that an operation asks for. The server's own code may call all operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Everyone.
@@ -89,7 +89,7 @@ impl Preset {
 pub struct Call<'a> {
     /// The services.
     pub services: &'a Arc<Services>,
-    /// Who asks, and from where.
+    /// Caller and address.
     pub context: &'a Arc<Context>,
     /// The modules that were registered when the call began.
     pub(super) registered: &'a Arc<Registered>,
@@ -101,7 +101,7 @@ impl Call<'_> {
         self.context.caller.user().ok_or(TOKEN_REQUIRED)
     }
 
-    /// Who asks.
+    /// Returns the caller.
     #[must_use]
     pub fn caller(&self) -> &Caller {
         &self.context.caller

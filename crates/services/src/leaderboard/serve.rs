@@ -98,7 +98,7 @@ fn shown(board_id: &str, record: Record) -> LeaderboardRecord {
     }
 }
 
-/// What a write does, if it says so.
+/// Operator of a write, if the request names one.
 fn operator(number: i32) -> Result<Option<Operator>, Refusal> {
     match Override::try_from(number) {
         Ok(Override::NoOverride) => Ok(None),

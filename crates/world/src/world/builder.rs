@@ -68,14 +68,14 @@ impl WorldBuilder {
         self
     }
 
-    /// How many versions of each value are kept, at least 2.
+    /// Sets the number of versions that are kept of each value, at least 2.
     #[must_use]
     pub fn versions(mut self, versions: u8) -> Self {
         self.versions = versions.max(2);
         self
     }
 
-    /// How many ticks of places are kept for lag compensation.
+    /// Sets the number of ticks of positions that are kept for lag compensation.
     #[must_use]
     pub fn rewind_ticks(mut self, ticks: u16) -> Self {
         self.rewind_ticks = ticks;

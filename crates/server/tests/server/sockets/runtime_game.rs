@@ -432,7 +432,7 @@ async fn see_reactions(table: &mut Table) {
         .await;
 }
 
-/// What does not fit is refused by the names of the schema.
+/// A value that does not fit is refused with the names of the schema.
 async fn be_refused(table: &mut Table) {
     table.reader.command("movement", "input_batch", json!({ "inputs": [{ "seq": 9, "keys": { "pull": 1 } }] })).await;
     table.reader.command("crane", "lift", json!({ "mode": "Flying" })).await;

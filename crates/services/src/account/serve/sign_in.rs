@@ -59,7 +59,7 @@ pub(super) fn operations(operations: Operations) -> Operations {
 
 /// A way to sign in, as a message says it.
 trait Way {
-    /// How someone signs in, and the variables that the session is to carry.
+    /// Returns the sign-in method and the variables of the new session.
     fn split(self) -> (account::Method, BTreeMap<String, String>);
 }
 

@@ -148,14 +148,14 @@ async fn a_token_of_facebook_leads_to_the_account_of_its_user() {
     assert_eq!(code(world.by_token(FACEBOOK, &others).await), Some(Code::Unauthenticated));
 }
 
-/// What Facebook signs for an instant game, signed with this secret.
+/// Returns Facebook's message for an instant game, signed with this secret.
 fn signed(secret: &str, info: &serde_json::Value) -> String {
     let payload = URL_SAFE_NO_PAD.encode(info.to_string());
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
     format!("{}.{payload}", URL_SAFE.encode(hmac::sign(&key, payload.as_bytes())))
 }
 
-/// What Facebook says about a player of an instant game.
+/// Returns Facebook's data of a player of an instant game.
 fn info(id: &str, issued_at: i64) -> serde_json::Value {
     json!({ "algorithm": "HMAC-SHA256", "issued_at": issued_at, "player_id": id, "request_payload": "x" })
 }
