@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use aether_bits::{Basis, BitReader, BitWriter, Replicate};
+use aether_bits::{DeltaBasis, BitReader, BitWriter, Replicate};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Clone, Debug, PartialEq, Replicate)]
@@ -46,7 +46,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut typed_reader = BitReader::new(bytes);
     let mut generic_reader = BitReader::new(bytes);
     let typed = Ship::read_full(&mut typed_reader);
-    let generic = kind.read_delta(Basis::held(&kind.initial()), &mut generic_reader);
+    let generic = kind.read_delta(DeltaBasis::held(&kind.initial()), &mut generic_reader);
     assert_eq!(typed.is_ok(), generic.is_ok());
     let Ok(ship) = typed else { return };
     assert_eq!(typed_reader.position(), generic_reader.position());

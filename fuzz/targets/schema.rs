@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use aether_bits::{Basis, BitReader, Schema};
+use aether_bits::{DeltaBasis, BitReader, Schema};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (&[u8], &[u8])| {
@@ -16,6 +16,6 @@ fuzz_target!(|input: (&[u8], &[u8])| {
     for record in schema.components.iter().chain(&schema.events) {
         // Any answer will do, as long as there is one.
         let initial = record.kind.initial();
-        let _ = record.kind.read_delta(Basis::held(&initial), &mut reader);
+        let _ = record.kind.read_delta(DeltaBasis::held(&initial), &mut reader);
     }
 });

@@ -79,7 +79,7 @@ impl FieldAttributes {
         })?;
         parsed.add_range(range, step)?;
         if let Some(len_max) = list {
-            let element = parsed.codec.take().unwrap_or_else(|| quote!(::aether_bits::codec::Own));
+            let element = parsed.codec.take().unwrap_or_else(|| quote!(::aether_bits::codec::ByType));
             parsed.codec = Some(quote!(::aether_bits::codec::List::new(#len_max, #element)));
         }
         Ok(parsed)
@@ -98,7 +98,7 @@ impl FieldAttributes {
                 Err(Error::new_spanned(min, "a range of real numbers needs a step: `range = min..=max, step = …`"))
             }
             (Some((min, max)), None) => {
-                self.codec = Some(quote!(::aether_bits::codec::Whole::new(#min, #max)));
+                self.codec = Some(quote!(::aether_bits::codec::Integer::new(#min, #max)));
                 Ok(())
             }
             (None, Some(step)) => Err(Error::new_spanned(step, "a step needs a range: `range = min..=max, step = …`")),

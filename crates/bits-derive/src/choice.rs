@@ -35,12 +35,12 @@ pub fn derive(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
                 self.variant_number() == other.variant_number()
             }
 
-            fn write(&self, basis: ::aether_bits::Basis<'_, Self>, fields: &mut ::aether_bits::FieldWriter<'_>) {
+            fn write(&self, basis: ::aether_bits::DeltaBasis<'_, Self>, fields: &mut ::aether_bits::FieldWriter<'_>) {
                 ::aether_bits::write_choice(basis.value.variant_number(), self.variant_number(), #count, fields);
             }
 
             fn read(
-                basis: ::aether_bits::Basis<'_, Self>,
+                basis: ::aether_bits::DeltaBasis<'_, Self>,
                 fields: &mut ::aether_bits::FieldReader<'_, '_>,
             ) -> ::core::result::Result<Self, ::aether_bits::ReadError> {
                 match ::aether_bits::read_choice(basis.value.variant_number(), #count, fields)? {
@@ -49,8 +49,8 @@ pub fn derive(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
                 }
             }
 
-            fn kind() -> ::aether_bits::Kind {
-                ::aether_bits::Kind::Choice { names: ::std::vec![#(#names.to_owned()),*] }
+            fn kind() -> ::aether_bits::FieldKind {
+                ::aether_bits::FieldKind::Choice { names: ::std::vec![#(#names.to_owned()),*] }
             }
         }
     })

@@ -38,7 +38,7 @@ fn parse_fields(data: &DataStruct) -> Result<Vec<Field<'_>>> {
 
 impl Field<'_> {
     fn codec(&self) -> TokenStream {
-        self.attributes.codec.clone().unwrap_or_else(|| quote!(::aether_bits::codec::Own))
+        self.attributes.codec.clone().unwrap_or_else(|| quote!(::aether_bits::codec::ByType))
     }
 
     fn initial(&self) -> TokenStream {
@@ -89,13 +89,13 @@ fn implement_replicate(input: &DeriveInput, fields: &[Field<'_>]) -> Result<Toke
             }
 
             #[inline]
-            fn write(&self, basis: ::aether_bits::Basis<'_, Self>, fields: &mut ::aether_bits::FieldWriter<'_>) {
+            fn write(&self, basis: ::aether_bits::DeltaBasis<'_, Self>, fields: &mut ::aether_bits::FieldWriter<'_>) {
                 #(#writes)*
             }
 
             #[inline]
             fn read(
-                basis: ::aether_bits::Basis<'_, Self>,
+                basis: ::aether_bits::DeltaBasis<'_, Self>,
                 fields: &mut ::aether_bits::FieldReader<'_, '_>,
             ) -> ::core::result::Result<Self, ::aether_bits::ReadError> {
                 #(#reads)*
@@ -105,8 +105,8 @@ fn implement_replicate(input: &DeriveInput, fields: &[Field<'_>]) -> Result<Toke
                 })
             }
 
-            fn kind() -> ::aether_bits::Kind {
-                ::aether_bits::Kind::Record { fields: ::std::vec![#(#descriptors),*] }
+            fn kind() -> ::aether_bits::FieldKind {
+                ::aether_bits::FieldKind::Record { fields: ::std::vec![#(#descriptors),*] }
             }
         }
     })

@@ -2,18 +2,18 @@
 
 /// The states that a difference is taken from.
 #[derive(Debug)]
-pub struct Basis<'a, T> {
+pub struct DeltaBasis<'a, T> {
     /// The state at the baseline.
     pub value: &'a T,
     /// A state shortly before the baseline, if the receiver has one: what moved then is expected to go on.
     pub earlier: Option<&'a T>,
     /// The times between these states.
-    pub ages: Ages,
+    pub ages: BasisAges,
 }
 
-/// The times between the states of a [`Basis`].
+/// The times between the states of a [`DeltaBasis`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Ages {
+pub struct BasisAges {
     /// Ticks from the baseline to the state being sent.
     pub elapsed: u32,
     /// Ticks from the earlier state to the baseline; zero if there is no earlier state.
@@ -22,25 +22,25 @@ pub struct Ages {
     pub seconds_per_tick: f32,
 }
 
-impl<T> Clone for Basis<'_, T> {
+impl<T> Clone for DeltaBasis<'_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Basis<'_, T> {}
+impl<T> Copy for DeltaBasis<'_, T> {}
 
-impl<'a, T> Basis<'a, T> {
+impl<'a, T> DeltaBasis<'a, T> {
     /// A baseline of which nothing more is known.
     #[must_use]
     pub fn held(value: &'a T) -> Self {
-        Basis { value, earlier: None, ages: Ages::default() }
+        DeltaBasis { value, earlier: None, ages: BasisAges::default() }
     }
 
     /// The basis of one part of the state.
     #[inline]
     #[must_use]
-    pub fn field<U>(self, part: impl Fn(&'a T) -> &'a U) -> Basis<'a, U> {
-        Basis { value: part(self.value), earlier: self.earlier.map(part), ages: self.ages }
+    pub fn field<U>(self, part: impl Fn(&'a T) -> &'a U) -> DeltaBasis<'a, U> {
+        DeltaBasis { value: part(self.value), earlier: self.earlier.map(part), ages: self.ages }
     }
 }

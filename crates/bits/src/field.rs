@@ -12,7 +12,7 @@
 //! where one is unknown. So a record that moves fast pays for large residuals, one that rests pays a bit a field, and no
 //! table is sent.
 
-use crate::basis::Ages;
+use crate::basis::BasisAges;
 use crate::{BitReader, BitWriter, ReadError};
 
 /// The widest field.
@@ -37,7 +37,7 @@ pub struct FieldReader<'a, 'b> {
 
 /// What a field is expected to hold, and how far it was expected to move.
 #[derive(Clone, Copy, Debug)]
-pub struct Expected {
+pub struct ExpectedValue {
     value: u64,
     reach: Reach,
 }
@@ -52,27 +52,27 @@ enum Reach {
     Sharp,
 }
 
-impl Expected {
+impl ExpectedValue {
     /// Expects the field to rest.
     #[inline]
     #[must_use]
     pub fn held(value: u64) -> Self {
-        Expected { value, reach: Reach::Unknown }
+        ExpectedValue { value, reach: Reach::Unknown }
     }
 
     /// Expects a value that follows from other fields.
     #[inline]
     #[must_use]
     pub fn sharp(value: u64) -> Self {
-        Expected { value, reach: Reach::Sharp }
+        ExpectedValue { value, reach: Reach::Sharp }
     }
 
     /// Expects a field of `bits` bits to go on as it went between an earlier state and the baseline, if there is one.
     #[inline(always)]
     #[must_use]
-    pub fn continued(base: u64, earlier: Option<u64>, ages: Ages, bits: u32) -> Self {
+    pub fn continued(base: u64, earlier: Option<u64>, ages: BasisAges, bits: u32) -> Self {
         let (Some(earlier), true) = (earlier, ages.spacing > 0) else {
-            return Expected::held(base);
+            return ExpectedValue::held(base);
         };
         let step = sign_extend(base.wrapping_sub(earlier), bits);
         let (elapsed, spacing) = (i64::from(ages.elapsed), i64::from(ages.spacing));
@@ -83,7 +83,7 @@ impl Expected {
         // motion that is not there.
         let rounding = step.unsigned_abs() <= 1 && elapsed > spacing;
         let value = if rounding { base } else { base.wrapping_add(moved as u64) & mask(bits) };
-        Expected { value, reach: Reach::Width(width(zigzag(moved)).min(bits)) }
+        ExpectedValue { value, reach: Reach::Width(width(zigzag(moved)).min(bits)) }
     }
 }
 
@@ -97,14 +97,14 @@ impl<'a> FieldWriter<'a> {
 
     /// Appends a field of `bits` bits.
     #[inline]
-    pub fn write(&mut self, value: u64, expected: Expected, bits: u32) {
+    pub fn write(&mut self, value: u64, expected: ExpectedValue, bits: u32) {
         let residual = zigzag(sign_extend(value.wrapping_sub(expected.value), bits));
         self.write_residual(residual, expected, bits);
     }
 
     /// Appends a residual; 2^bits, which no value has, may be used to say something else.
     #[inline(always)]
-    pub(crate) fn write_residual(&mut self, residual: u64, expected: Expected, bits: u32) {
+    pub(crate) fn write_residual(&mut self, residual: u64, expected: ExpectedValue, bits: u32) {
         let order = order(expected.reach, self.neighbour, bits);
         let shifted = residual + (1 << order);
         let ones = shifted.ilog2() - order;
@@ -136,7 +136,7 @@ impl<'a, 'b> FieldReader<'a, 'b> {
 
     /// Reads a field of `bits` bits.
     #[inline]
-    pub fn read(&mut self, expected: Expected, bits: u32) -> Result<u64, ReadError> {
+    pub fn read(&mut self, expected: ExpectedValue, bits: u32) -> Result<u64, ReadError> {
         let residual = self.read_residual(expected, bits)?;
         if residual > mask(bits) {
             return Err(ReadError::OutOfRange);
@@ -146,7 +146,7 @@ impl<'a, 'b> FieldReader<'a, 'b> {
 
     /// Reads a residual of up to 2^bits.
     #[inline]
-    pub(crate) fn read_residual(&mut self, expected: Expected, bits: u32) -> Result<u64, ReadError> {
+    pub(crate) fn read_residual(&mut self, expected: ExpectedValue, bits: u32) -> Result<u64, ReadError> {
         let order = order(expected.reach, self.neighbour, bits);
         let ones = self.reader.read_ones(FIELD_BITS_MAX + 1)?;
         let low_bits = ones + order;
@@ -176,7 +176,7 @@ pub fn bits_max(bits: u32) -> u32 {
 
 /// The value whose residual this is.
 #[inline]
-pub(crate) fn restored(residual: u64, expected: Expected, bits: u32) -> u64 {
+pub(crate) fn restored(residual: u64, expected: ExpectedValue, bits: u32) -> u64 {
     let difference = (residual >> 1) ^ (residual & 1).wrapping_neg();
     expected.value.wrapping_add(difference) & mask(bits)
 }
@@ -221,15 +221,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn any_field() -> impl Strategy<Value = (u64, Expected, u32)> {
+    fn any_field() -> impl Strategy<Value = (u64, ExpectedValue, u32)> {
         (1..=FIELD_BITS_MAX, any::<[u64; 3]>(), 0u64..16, any::<bool>(), 0u32..9, 1u32..70).prop_map(
             |(bits, [value, base, earlier], step, near, spacing, elapsed)| {
                 let base = base & mask(bits);
                 let value = if near { base.wrapping_add(step) & mask(bits) } else { value & mask(bits) };
-                let ages = Ages { elapsed, spacing, seconds_per_tick: 0.05 };
+                let ages = BasisAges { elapsed, spacing, seconds_per_tick: 0.05 };
                 let expected = match spacing {
-                    8 => Expected::sharp(base),
-                    _ => Expected::continued(base, Some(earlier & mask(bits)), ages, bits),
+                    8 => ExpectedValue::sharp(base),
+                    _ => ExpectedValue::continued(base, Some(earlier & mask(bits)), ages, bits),
                 };
                 (value, expected, bits)
             },
@@ -257,13 +257,13 @@ mod tests {
     #[test]
     fn a_residual_beyond_the_field_is_refused() {
         let mut writer = BitWriter::new();
-        FieldWriter::new(&mut writer).write_residual(512, Expected::held(0), 9);
+        FieldWriter::new(&mut writer).write_residual(512, ExpectedValue::held(0), 9);
         let bytes = writer.to_bytes();
         assert_eq!(
-            FieldReader::new(&mut BitReader::new(&bytes)).read(Expected::held(0), 9),
+            FieldReader::new(&mut BitReader::new(&bytes)).read(ExpectedValue::held(0), 9),
             Err(ReadError::OutOfRange)
         );
         let ones = [0xff; 16];
-        assert!(FieldReader::new(&mut BitReader::new(&ones)).read(Expected::held(0), 9).is_err());
+        assert!(FieldReader::new(&mut BitReader::new(&ones)).read(ExpectedValue::held(0), 9).is_err());
     }
 }

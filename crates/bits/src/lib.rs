@@ -3,7 +3,7 @@
 //! A game declares what it replicates once, as a struct:
 //!
 //! ```
-//! use aether_bits::{Ages, Basis, BitReader, BitWriter, Replicate};
+//! use aether_bits::{BasisAges, DeltaBasis, BitReader, BitWriter, Replicate};
 //!
 //! #[derive(Clone, Replicate)]
 //! #[replicate(channel = "movement", place = position)]
@@ -20,8 +20,8 @@
 //! let before = Ship { position: [10.0, 20.0], velocity: [3.0, 0.0], heading: 0.0, shield: true };
 //! let after = Ship { position: [10.15, 20.0], ..before.clone() };
 //! let mut writer = BitWriter::new();
-//! let ages = Ages { elapsed: 1, spacing: 0, seconds_per_tick: 0.05 };
-//! let basis = Basis { value: &before, earlier: None, ages };
+//! let ages = BasisAges { elapsed: 1, spacing: 0, seconds_per_tick: 0.05 };
+//! let basis = DeltaBasis { value: &before, earlier: None, ages };
 //! after.write_delta(basis, &mut writer);
 //! assert!(writer.bytes() <= 2);
 //! let bytes = writer.to_bytes();
@@ -52,12 +52,12 @@ mod value;
 mod writer;
 
 pub use aether_bits_derive::Replicate;
-pub use basis::{Ages, Basis};
-pub use field::{Expected, FIELD_BITS_MAX, FieldReader, FieldWriter};
+pub use basis::{BasisAges, DeltaBasis};
+pub use field::{ExpectedValue, FIELD_BITS_MAX, FieldReader, FieldWriter};
 pub use hash::StateHasher;
 pub use random::Random;
 pub use reader::{BitReader, ReadError};
 pub use replicate::{Component, Replicate};
-pub use schema::{Field, Kind, RecordSchema, Schema};
-pub use value::{Value, read_choice, write_choice};
+pub use schema::{FieldKind, FieldSchema, RecordSchema, Schema};
+pub use value::{SchemaValue, read_choice, write_choice};
 pub use writer::BitWriter;

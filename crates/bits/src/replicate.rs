@@ -1,7 +1,7 @@
 //! What a type must be able to do to be replicated.
 
-use crate::codec::{Codec, Whole};
-use crate::{Basis, BitReader, BitWriter, FieldReader, FieldWriter, Kind, ReadError, StateHasher};
+use crate::codec::{Codec, Integer};
+use crate::{BitReader, BitWriter, DeltaBasis, FieldKind, FieldReader, FieldWriter, ReadError, StateHasher};
 
 /// A value with a packing of its own. Derive it: see [`macro@crate::Replicate`].
 #[diagnostic::on_unimplemented(
@@ -19,32 +19,32 @@ pub trait Replicate: Sized {
     fn same(&self, other: &Self) -> bool;
 
     /// Appends the difference from what the receiver has.
-    fn write(&self, basis: Basis<'_, Self>, fields: &mut FieldWriter<'_>);
+    fn write(&self, basis: DeltaBasis<'_, Self>, fields: &mut FieldWriter<'_>);
 
     /// Reads what [`Replicate::write`] wrote against the same basis.
-    fn read(basis: Basis<'_, Self>, fields: &mut FieldReader<'_, '_>) -> Result<Self, ReadError>;
+    fn read(basis: DeltaBasis<'_, Self>, fields: &mut FieldReader<'_, '_>) -> Result<Self, ReadError>;
 
     /// The descriptor of this packing.
-    fn kind() -> Kind;
+    fn kind() -> FieldKind;
 
     /// Appends the difference from what the receiver has, as a record of its own.
-    fn write_delta(&self, basis: Basis<'_, Self>, writer: &mut BitWriter) {
+    fn write_delta(&self, basis: DeltaBasis<'_, Self>, writer: &mut BitWriter) {
         self.write(basis, &mut FieldWriter::new(writer));
     }
 
     /// Reads what [`Replicate::write_delta`] wrote against the same basis.
-    fn read_delta(basis: Basis<'_, Self>, reader: &mut BitReader<'_>) -> Result<Self, ReadError> {
+    fn read_delta(basis: DeltaBasis<'_, Self>, reader: &mut BitReader<'_>) -> Result<Self, ReadError> {
         Self::read(basis, &mut FieldReader::new(reader))
     }
 
     /// Appends the whole value.
     fn write_full(&self, writer: &mut BitWriter) {
-        self.write_delta(Basis::held(&Self::initial()), writer);
+        self.write_delta(DeltaBasis::held(&Self::initial()), writer);
     }
 
     /// Reads a whole value.
     fn read_full(reader: &mut BitReader<'_>) -> Result<Self, ReadError> {
-        Self::read_delta(Basis::held(&Self::initial()), reader)
+        Self::read_delta(DeltaBasis::held(&Self::initial()), reader)
     }
 }
 
@@ -85,16 +85,16 @@ impl Replicate for bool {
         self == other
     }
 
-    fn write(&self, _basis: Basis<'_, Self>, fields: &mut FieldWriter<'_>) {
+    fn write(&self, _basis: DeltaBasis<'_, Self>, fields: &mut FieldWriter<'_>) {
         fields.bits(u64::from(*self), 1);
     }
 
-    fn read(_basis: Basis<'_, Self>, fields: &mut FieldReader<'_, '_>) -> Result<Self, ReadError> {
+    fn read(_basis: DeltaBasis<'_, Self>, fields: &mut FieldReader<'_, '_>) -> Result<Self, ReadError> {
         Ok(fields.bits(1)? == 1)
     }
 
-    fn kind() -> Kind {
-        Kind::Flag
+    fn kind() -> FieldKind {
+        FieldKind::Flag
     }
 }
 
@@ -111,16 +111,16 @@ macro_rules! own_range {
                 self == other
             }
 
-            fn write(&self, basis: Basis<'_, Self>, fields: &mut FieldWriter<'_>) {
-                Whole::new(<$integer>::MIN as i64, <$integer>::MAX as i64).write(basis, self, fields);
+            fn write(&self, basis: DeltaBasis<'_, Self>, fields: &mut FieldWriter<'_>) {
+                Integer::new(<$integer>::MIN as i64, <$integer>::MAX as i64).write(basis, self, fields);
             }
 
-            fn read(basis: Basis<'_, Self>, fields: &mut FieldReader<'_, '_>) -> Result<Self, ReadError> {
-                Whole::new(<$integer>::MIN as i64, <$integer>::MAX as i64).read(basis, fields)
+            fn read(basis: DeltaBasis<'_, Self>, fields: &mut FieldReader<'_, '_>) -> Result<Self, ReadError> {
+                Integer::new(<$integer>::MIN as i64, <$integer>::MAX as i64).read(basis, fields)
             }
 
-            fn kind() -> Kind {
-                Kind::Whole { min: <$integer>::MIN as i64, max: <$integer>::MAX as i64 }
+            fn kind() -> FieldKind {
+                FieldKind::Whole { min: <$integer>::MIN as i64, max: <$integer>::MAX as i64 }
             }
         }
     )*};

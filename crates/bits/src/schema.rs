@@ -1,8 +1,8 @@
 //! The descriptor of what a room replicates, so that a generic client can read it without the game's types.
 
-use crate::codec::{Angle, Codec, List, Number, Rotation, Text, UnitVector, Whole, bits_for};
+use crate::codec::{Angle, Codec, Integer, List, Number, Rotation, Text, UnitVector, bits_for};
 use crate::field::bits_max;
-use crate::{Basis, BitReader, BitWriter, Component, FieldWriter, ReadError, StateHasher, Value};
+use crate::{BitReader, BitWriter, Component, DeltaBasis, FieldWriter, ReadError, SchemaValue, StateHasher};
 
 /// The most components a world can have: an entity's set of them is a 32-bit mask.
 pub const COMPONENTS_MAX: usize = 32;
@@ -19,7 +19,7 @@ pub const DEPTH_MAX: u32 = 4;
 
 /// How a value is packed.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum FieldKind {
     /// A boolean.
     Flag,
     /// An integer of a range.
@@ -70,24 +70,24 @@ pub enum Kind {
         /// Its greatest length.
         len_max: u8,
         /// What it holds.
-        element: Box<Kind>,
+        element: Box<FieldKind>,
     },
     /// Named fields.
     Record {
         /// The fields as declared. Those that move by another one are packed after all others.
-        fields: Vec<Field>,
+        fields: Vec<FieldSchema>,
     },
 }
 
 /// One field of a record.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Field {
+pub struct FieldSchema {
     /// Its name in the game's source.
     pub name: String,
     /// Its packing.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// What it holds in a fresh record.
-    pub initial: Value,
+    pub initial: SchemaValue,
     /// The field of the same record that holds its rate of change a second, if it is predicted by that.
     pub moves_by: Option<u8>,
 }
@@ -99,8 +99,8 @@ pub struct RecordSchema {
     pub name: String,
     /// The feature channel under which JSON clients find it.
     pub channel: String,
-    /// Its packing, a [`Kind::Record`].
-    pub kind: Kind,
+    /// Its packing, a [`FieldKind::Record`].
+    pub kind: FieldKind,
 }
 
 /// All that a room replicates.
@@ -157,150 +157,158 @@ impl Schema {
     }
 }
 
-impl Kind {
+impl FieldKind {
     /// The most bits that a value of this kind can take.
     #[must_use]
     pub fn bits_max(&self) -> u32 {
         match self {
-            Kind::Flag => 1,
-            Kind::Whole { min, max } => bits_max(Whole::new(*min, *max).bits()),
-            Kind::Number { len, min, max, step } => u32::from(*len) * bits_max(Number::new(*min, *max, *step).bits()),
-            Kind::Angle { bits } => bits_max(u32::from(*bits)),
+            FieldKind::Flag => 1,
+            FieldKind::Whole { min, max } => bits_max(Integer::new(*min, *max).bits()),
+            FieldKind::Number { len, min, max, step } => {
+                u32::from(*len) * bits_max(Number::new(*min, *max, *step).bits())
+            }
+            FieldKind::Angle { bits } => bits_max(u32::from(*bits)),
             // A changed largest component adds its own residual, place and sign.
-            Kind::Rotation { bits } => 4 * bits_max(u32::from(*bits)) + 2,
-            Kind::UnitVector { bits } => 3 * bits_max(u32::from(*bits)) + 3,
-            Kind::Choice { names } => 1 + choice_bits(names.len()),
-            Kind::Text { bytes_max } => 1 + bits_for(u64::from(*bytes_max)) + 8 * u32::from(*bytes_max),
-            Kind::List { len_max, element } => bits_for(u64::from(*len_max)) + u32::from(*len_max) * element.bits_max(),
-            Kind::Record { fields } => fields.iter().map(|field| field.kind.bits_max()).sum(),
+            FieldKind::Rotation { bits } => 4 * bits_max(u32::from(*bits)) + 2,
+            FieldKind::UnitVector { bits } => 3 * bits_max(u32::from(*bits)) + 3,
+            FieldKind::Choice { names } => 1 + choice_bits(names.len()),
+            FieldKind::Text { bytes_max } => 1 + bits_for(u64::from(*bytes_max)) + 8 * u32::from(*bytes_max),
+            FieldKind::List { len_max, element } => {
+                bits_for(u64::from(*len_max)) + u32::from(*len_max) * element.bits_max()
+            }
+            FieldKind::Record { fields } => fields.iter().map(|field| field.kind.bits_max()).sum(),
         }
     }
 
     /// What a fresh value holds.
     #[must_use]
-    pub fn initial(&self) -> Value {
+    pub fn initial(&self) -> SchemaValue {
         match self {
-            Kind::Flag => Value::Flag(false),
-            Kind::Whole { min, max } => Value::Whole(Whole::new(*min, *max).initial()),
-            Kind::Number { len, min, max, step } => {
+            FieldKind::Flag => SchemaValue::Flag(false),
+            FieldKind::Whole { min, max } => SchemaValue::Whole(Integer::new(*min, *max).initial()),
+            FieldKind::Number { len, min, max, step } => {
                 let zero: f32 = Number::new(*min, *max, *step).initial();
-                Value::Numbers(vec![zero; usize::from(*len)])
+                SchemaValue::Numbers(vec![zero; usize::from(*len)])
             }
-            Kind::Angle { .. } => Value::Numbers(vec![0.0]),
-            Kind::Rotation { bits } => Value::Numbers(Rotation::new(u32::from(*bits)).initial().to_vec()),
-            Kind::UnitVector { bits } => Value::Numbers(UnitVector::new(u32::from(*bits)).initial().to_vec()),
-            Kind::Choice { .. } => Value::Choice(0),
-            Kind::Text { .. } => Value::Text(String::new()),
-            Kind::List { .. } => Value::List(Vec::new()),
-            Kind::Record { fields } => Value::List(fields.iter().map(|field| field.initial.clone()).collect()),
+            FieldKind::Angle { .. } => SchemaValue::Numbers(vec![0.0]),
+            FieldKind::Rotation { bits } => SchemaValue::Numbers(Rotation::new(u32::from(*bits)).initial().to_vec()),
+            FieldKind::UnitVector { bits } => {
+                SchemaValue::Numbers(UnitVector::new(u32::from(*bits)).initial().to_vec())
+            }
+            FieldKind::Choice { .. } => SchemaValue::Choice(0),
+            FieldKind::Text { .. } => SchemaValue::Text(String::new()),
+            FieldKind::List { .. } => SchemaValue::List(Vec::new()),
+            FieldKind::Record { fields } => {
+                SchemaValue::List(fields.iter().map(|field| field.initial.clone()).collect())
+            }
         }
     }
 
     fn describe(&self, writer: &mut BitWriter) {
         match self {
-            Kind::Flag => writer.write(0, 4),
-            Kind::Whole { min, max } => {
+            FieldKind::Flag => writer.write(0, 4),
+            FieldKind::Whole { min, max } => {
                 writer.write(1, 4);
                 writer.write(*min as u64, 64);
                 writer.write(*max as u64, 64);
             }
-            Kind::Number { len, min, max, step } => {
+            FieldKind::Number { len, min, max, step } => {
                 writer.write(2, 4);
                 writer.write(u64::from(*len), 3);
                 for number in [min, max, step] {
                     writer.write(number.to_bits(), 64);
                 }
             }
-            Kind::Angle { bits } => write_sized(3, *bits, writer),
-            Kind::Rotation { bits } => write_sized(4, *bits, writer),
-            Kind::UnitVector { bits } => write_sized(5, *bits, writer),
-            Kind::Choice { names } => {
+            FieldKind::Angle { bits } => write_sized(3, *bits, writer),
+            FieldKind::Rotation { bits } => write_sized(4, *bits, writer),
+            FieldKind::UnitVector { bits } => write_sized(5, *bits, writer),
+            FieldKind::Choice { names } => {
                 write_sized(6, names.len() as u8, writer);
                 names.iter().for_each(|name| write_name(name, writer));
             }
-            Kind::Text { bytes_max } => write_sized(7, *bytes_max, writer),
-            Kind::List { len_max, element } => {
+            FieldKind::Text { bytes_max } => write_sized(7, *bytes_max, writer),
+            FieldKind::List { len_max, element } => {
                 write_sized(8, *len_max, writer);
                 element.describe(writer);
             }
-            Kind::Record { fields } => {
+            FieldKind::Record { fields } => {
                 write_sized(9, fields.len() as u8, writer);
                 for field in fields {
                     write_name(&field.name, writer);
                     field.kind.describe(writer);
                     writer.write(field.moves_by.map_or(0, |index| u64::from(index) + 1), 6);
                     // The value was built by the derive or read by this module, so it fits its kind.
-                    let _ = field.kind.write_delta(Basis::held(&field.kind.initial()), &field.initial, writer);
+                    let _ = field.kind.write_delta(DeltaBasis::held(&field.kind.initial()), &field.initial, writer);
                 }
             }
         }
     }
 
-    fn read(depth: u32, reader: &mut BitReader<'_>) -> Result<Kind, ReadError> {
+    fn read(depth: u32, reader: &mut BitReader<'_>) -> Result<FieldKind, ReadError> {
         if depth == 0 {
             return Err(ReadError::TooDeep);
         }
         match reader.read(4)? {
-            0 => Ok(Kind::Flag),
+            0 => Ok(FieldKind::Flag),
             1 => {
                 let (min, max) = (reader.read(64)? as i64, reader.read(64)? as i64);
-                Whole::is_valid(min, max).then_some(Kind::Whole { min, max }).ok_or(ReadError::OutOfRange)
+                Integer::is_valid(min, max).then_some(FieldKind::Whole { min, max }).ok_or(ReadError::OutOfRange)
             }
             2 => {
                 let len = read_limited(3, 1, 4, reader)?;
                 let mut float = || reader.read(64).map(f64::from_bits);
                 let (min, max, step) = (float()?, float()?, float()?);
                 let valid = Number::is_valid(min, max, step);
-                valid.then_some(Kind::Number { len, min, max, step }).ok_or(ReadError::OutOfRange)
+                valid.then_some(FieldKind::Number { len, min, max, step }).ok_or(ReadError::OutOfRange)
             }
-            3 => Ok(Kind::Angle { bits: read_limited(8, 1, Angle::BITS_MAX as u8, reader)? }),
-            4 => Ok(Kind::Rotation { bits: read_limited(8, 2, 16, reader)? }),
-            5 => Ok(Kind::UnitVector { bits: read_limited(8, 2, 16, reader)? }),
+            3 => Ok(FieldKind::Angle { bits: read_limited(8, 1, Angle::BITS_MAX as u8, reader)? }),
+            4 => Ok(FieldKind::Rotation { bits: read_limited(8, 2, 16, reader)? }),
+            5 => Ok(FieldKind::UnitVector { bits: read_limited(8, 2, 16, reader)? }),
             6 => {
                 let len = read_limited(8, 1, CHOICES_MAX as u8, reader)?;
                 let names = (0..len).map(|_| read_name(reader)).collect::<Result<_, _>>()?;
-                Ok(Kind::Choice { names })
+                Ok(FieldKind::Choice { names })
             }
-            7 => Ok(Kind::Text { bytes_max: read_limited(8, 1, Text::BYTES_MAX as u8, reader)? }),
+            7 => Ok(FieldKind::Text { bytes_max: read_limited(8, 1, Text::BYTES_MAX as u8, reader)? }),
             8 => {
                 let len_max = read_limited(8, 1, List::LEN_MAX as u8, reader)?;
-                Ok(Kind::List { len_max, element: Box::new(Kind::read(depth - 1, reader)?) })
+                Ok(FieldKind::List { len_max, element: Box::new(FieldKind::read(depth - 1, reader)?) })
             }
             9 => {
                 let len = read_limited(8, 0, FIELDS_MAX as u8, reader)?;
-                let fields: Vec<_> = (0..len).map(|_| Field::read(depth, reader)).collect::<Result<_, _>>()?;
-                moves_fit(&fields).then_some(Kind::Record { fields }).ok_or(ReadError::OutOfRange)
+                let fields: Vec<_> = (0..len).map(|_| FieldSchema::read(depth, reader)).collect::<Result<_, _>>()?;
+                moves_fit(&fields).then_some(FieldKind::Record { fields }).ok_or(ReadError::OutOfRange)
             }
             _ => Err(ReadError::OutOfRange),
         }
     }
 }
 
-impl Field {
-    fn read(depth: u32, reader: &mut BitReader<'_>) -> Result<Field, ReadError> {
+impl FieldSchema {
+    fn read(depth: u32, reader: &mut BitReader<'_>) -> Result<FieldSchema, ReadError> {
         let name = read_name(reader)?;
-        let kind = Kind::read(depth - 1, reader)?;
+        let kind = FieldKind::read(depth - 1, reader)?;
         let moves_by = match reader.read(6)? {
             0 => None,
             index => Some(index as u8 - 1),
         };
-        let initial = kind.read_delta(Basis::held(&kind.initial()), reader)?;
-        Ok(Field { name, kind, initial, moves_by })
+        let initial = kind.read_delta(DeltaBasis::held(&kind.initial()), reader)?;
+        Ok(FieldSchema { name, kind, initial, moves_by })
     }
 }
 
 /// Builds the descriptor of one field; used by the derive.
 #[must_use]
-pub fn describe_field<T, C: Codec<T>>(name: &str, codec: &C, initial: &T, moves_by: Option<u8>) -> Field {
+pub fn describe_field<T, C: Codec<T>>(name: &str, codec: &C, initial: &T, moves_by: Option<u8>) -> FieldSchema {
     let kind = codec.kind();
     // The typed value becomes an untyped one by way of the bits that both agree on.
     let mut writer = BitWriter::new();
-    codec.write(Basis::held(&codec.initial()), initial, &mut FieldWriter::new(&mut writer));
+    codec.write(DeltaBasis::held(&codec.initial()), initial, &mut FieldWriter::new(&mut writer));
     let bytes = writer.to_bytes();
     let initial = kind
-        .read_delta(Basis::held(&kind.initial()), &mut BitReader::new(&bytes))
+        .read_delta(DeltaBasis::held(&kind.initial()), &mut BitReader::new(&bytes))
         .expect("a codec reads what it wrote");
-    Field { name: name.to_owned(), kind, initial, moves_by }
+    FieldSchema { name: name.to_owned(), kind, initial, moves_by }
 }
 
 /// How many bits tell apart so many variants.
@@ -309,9 +317,9 @@ pub(crate) fn choice_bits(len: usize) -> u32 {
 }
 
 /// A field can only be predicted by another one with as many numbers.
-fn moves_fit(fields: &[Field]) -> bool {
-    let len = |field: &Field| match field.kind {
-        Kind::Number { len, .. } => Some(len),
+fn moves_fit(fields: &[FieldSchema]) -> bool {
+    let len = |field: &FieldSchema| match field.kind {
+        FieldKind::Number { len, .. } => Some(len),
         _ => None,
     };
     fields.iter().all(|field| match field.moves_by {
@@ -325,8 +333,8 @@ fn read_records(max: usize, reader: &mut BitReader<'_>) -> Result<Vec<RecordSche
     (0..len)
         .map(|_| {
             let (name, channel) = (read_name(reader)?, read_name(reader)?);
-            let kind = Kind::read(DEPTH_MAX, reader)?;
-            let record = matches!(kind, Kind::Record { .. });
+            let kind = FieldKind::read(DEPTH_MAX, reader)?;
+            let record = matches!(kind, FieldKind::Record { .. });
             record.then_some(RecordSchema { name, channel, kind }).ok_or(ReadError::OutOfRange)
         })
         .collect()

@@ -1,7 +1,7 @@
 //! A schema as a script reads it.
 
 use crate::layout::{flatten, in_row_order};
-use aether_bits::{Field, Kind, RecordSchema, Schema};
+use aether_bits::{FieldKind, FieldSchema, RecordSchema, Schema};
 
 /// The schema as JSON: components, inputs and events, each with its name, its channel and its fields in the order of rows.
 ///
@@ -40,26 +40,26 @@ impl Writer {
         self.text.push('}');
     }
 
-    fn kind(&mut self, kind: &Kind) {
+    fn kind(&mut self, kind: &FieldKind) {
         match kind {
-            Kind::Flag => self.text.push_str("[\"flag\"]"),
-            Kind::Whole { min, max } => self.text.push_str(&format!("[\"whole\",{min},{max}]")),
-            Kind::Number { len, .. } => self.text.push_str(&format!("[\"numbers\",{len}]")),
-            Kind::Angle { .. } => self.text.push_str("[\"numbers\",1]"),
-            Kind::Rotation { .. } => self.text.push_str("[\"numbers\",4]"),
-            Kind::UnitVector { .. } => self.text.push_str("[\"numbers\",3]"),
-            Kind::Choice { names } => {
+            FieldKind::Flag => self.text.push_str("[\"flag\"]"),
+            FieldKind::Whole { min, max } => self.text.push_str(&format!("[\"whole\",{min},{max}]")),
+            FieldKind::Number { len, .. } => self.text.push_str(&format!("[\"numbers\",{len}]")),
+            FieldKind::Angle { .. } => self.text.push_str("[\"numbers\",1]"),
+            FieldKind::Rotation { .. } => self.text.push_str("[\"numbers\",4]"),
+            FieldKind::UnitVector { .. } => self.text.push_str("[\"numbers\",3]"),
+            FieldKind::Choice { names } => {
                 self.text.push_str("[\"choice\",");
                 self.list(names.iter(), |writer, name| writer.name(name));
                 self.text.push(']');
             }
-            Kind::Text { bytes_max } => self.text.push_str(&format!("[\"text\",{bytes_max}]")),
-            Kind::List { len_max, element } => {
+            FieldKind::Text { bytes_max } => self.text.push_str(&format!("[\"text\",{bytes_max}]")),
+            FieldKind::List { len_max, element } => {
                 self.text.push_str(&format!("[\"list\",{len_max},"));
                 self.kind(element);
                 self.text.push(']');
             }
-            Kind::Record { fields } => {
+            FieldKind::Record { fields } => {
                 self.text.push_str("[\"record\",");
                 self.list(in_row_order(fields).map(|(_, field)| field), Writer::field);
                 self.text.push(']');
@@ -67,7 +67,7 @@ impl Writer {
         }
     }
 
-    fn field(&mut self, field: &Field) {
+    fn field(&mut self, field: &FieldSchema) {
         self.text.push('[');
         self.name(&field.name);
         self.text.push(',');

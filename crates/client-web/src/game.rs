@@ -1,7 +1,7 @@
 //! Any game, by its schema, with the rules of a script.
 
 use crate::{Layout, Predicted, Shown, View};
-use aether_bits::{BitWriter, Schema, Value};
+use aether_bits::{BitWriter, Schema, SchemaValue};
 use aether_client::{Declaration, Game, Predict};
 use aether_replication::Mirror;
 use aether_wire::{EntityId, InputSeq, Tick};
@@ -143,7 +143,7 @@ impl<R: Rules> Predict for Scripted<R> {
             return true;
         }
         let (Some(a), Some(b)) = (layout.value(&a.row), layout.value(&b.row)) else { return false };
-        let (Value::List(a), Value::List(b)) = (a, b) else { return false };
+        let (SchemaValue::List(a), SchemaValue::List(b)) = (a, b) else { return false };
         a.iter().zip(&b).enumerate().all(|(field, (a, b))| a == b || ignored.contains(&field))
     }
 }

@@ -1,6 +1,6 @@
 //! Records as rows of numbers.
 
-use aether_bits::{Basis, BitReader, BitWriter, Field, Kind, Value};
+use aether_bits::{BitReader, BitWriter, DeltaBasis, FieldKind, FieldSchema, SchemaValue};
 
 /// How a record is laid out in a row, and how it moves.
 ///
@@ -9,7 +9,7 @@ use aether_bits::{Basis, BitReader, BitWriter, Field, Kind, Value};
 /// and its elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
-    kind: Kind,
+    kind: FieldKind,
     motions: Vec<Motion>,
     place: Option<Motion>,
 }
@@ -44,7 +44,7 @@ struct Flat<'a> {
 impl Layout {
     /// The layout of a record.
     #[must_use]
-    pub fn new(kind: &Kind) -> Self {
+    pub fn new(kind: &FieldKind) -> Self {
         let mut found = Vec::new();
         find_motions(kind, &mut 0, &mut found);
         let is_vector = |motion: &Motion| motion.way == Way::Straight && (2..=3).contains(&motion.len);
@@ -59,7 +59,7 @@ impl Layout {
 
     /// How the record is packed.
     #[must_use]
-    pub fn kind(&self) -> &Kind {
+    pub fn kind(&self) -> &FieldKind {
         &self.kind
     }
 
@@ -82,13 +82,13 @@ impl Layout {
     }
 
     /// Appends a value of this layout.
-    pub fn flatten(&self, value: &Value, row: &mut Vec<f64>) {
+    pub fn flatten(&self, value: &SchemaValue, row: &mut Vec<f64>) {
         flatten(&self.kind, value, row);
     }
 
     /// The value of a row; nothing if the row is too short or too long.
     #[must_use]
-    pub fn value(&self, row: &[f64]) -> Option<Value> {
+    pub fn value(&self, row: &[f64]) -> Option<SchemaValue> {
         let mut flat = Flat { rest: row };
         let value = flat.value(&self.kind)?;
         flat.rest.is_empty().then_some(value)
@@ -98,13 +98,13 @@ impl Layout {
     #[must_use]
     pub fn pack(&self, row: &[f64], writer: &mut BitWriter) -> bool {
         let Some(value) = self.value(row) else { return false };
-        self.kind.write_delta(Basis::held(&self.kind.initial()), &value, writer).is_ok()
+        self.kind.write_delta(DeltaBasis::held(&self.kind.initial()), &value, writer).is_ok()
     }
 
     /// The row of what was packed.
     #[must_use]
     pub fn unpack(&self, bytes: &[u8]) -> Option<Vec<f64>> {
-        let value = self.kind.read_delta(Basis::held(&self.kind.initial()), &mut BitReader::new(bytes)).ok()?;
+        let value = self.kind.read_delta(DeltaBasis::held(&self.kind.initial()), &mut BitReader::new(bytes)).ok()?;
         let mut row = Vec::new();
         self.flatten(&value, &mut row);
         Some(row)
@@ -128,35 +128,35 @@ impl Layout {
 }
 
 /// The fields of a record; none of anything else.
-pub(crate) fn fields_of(kind: &Kind) -> &[Field] {
+pub(crate) fn fields_of(kind: &FieldKind) -> &[FieldSchema] {
     match kind {
-        Kind::Record { fields } => fields,
+        FieldKind::Record { fields } => fields,
         _ => &[],
     }
 }
 
 /// The fields in the order in which a row holds them, each with its number.
-pub(crate) fn in_row_order(fields: &[Field]) -> impl Iterator<Item = (usize, &Field)> {
+pub(crate) fn in_row_order(fields: &[FieldSchema]) -> impl Iterator<Item = (usize, &FieldSchema)> {
     let all = |fixed: bool| fields.iter().enumerate().filter(move |(_, field)| is_fixed(&field.kind) == fixed);
     all(true).chain(all(false))
 }
 
 /// Appends a value of some kind.
-pub(crate) fn flatten(kind: &Kind, value: &Value, row: &mut Vec<f64>) {
+pub(crate) fn flatten(kind: &FieldKind, value: &SchemaValue, row: &mut Vec<f64>) {
     match (kind, value) {
-        (_, Value::Flag(value)) => row.push(f64::from(u8::from(*value))),
-        (_, Value::Whole(value)) => row.push(*value as f64),
-        (_, Value::Choice(value)) => row.push(f64::from(*value)),
-        (_, Value::Numbers(numbers)) => row.extend(numbers.iter().map(|number| f64::from(*number))),
-        (_, Value::Text(text)) => {
+        (_, SchemaValue::Flag(value)) => row.push(f64::from(u8::from(*value))),
+        (_, SchemaValue::Whole(value)) => row.push(*value as f64),
+        (_, SchemaValue::Choice(value)) => row.push(f64::from(*value)),
+        (_, SchemaValue::Numbers(numbers)) => row.extend(numbers.iter().map(|number| f64::from(*number))),
+        (_, SchemaValue::Text(text)) => {
             row.push(text.encode_utf16().count() as f64);
             row.extend(text.encode_utf16().map(f64::from));
         }
-        (Kind::List { element, .. }, Value::List(values)) => {
+        (FieldKind::List { element, .. }, SchemaValue::List(values)) => {
             row.push(values.len() as f64);
             values.iter().for_each(|value| flatten(element, value, row));
         }
-        (kind, Value::List(values)) => {
+        (kind, SchemaValue::List(values)) => {
             for (index, field) in in_row_order(fields_of(kind)) {
                 if let Some(value) = values.get(index) {
                     flatten(&field.kind, value, row);
@@ -178,27 +178,32 @@ impl Flat<'_> {
         (count >= 0.0 && count <= f64::from(max)).then_some(count as usize)
     }
 
-    fn value(&mut self, kind: &Kind) -> Option<Value> {
+    fn value(&mut self, kind: &FieldKind) -> Option<SchemaValue> {
         Some(match kind {
-            Kind::Flag => Value::Flag(self.next()? != 0.0),
+            FieldKind::Flag => SchemaValue::Flag(self.next()? != 0.0),
             // What is no number becomes 0, and is then brought into the range by the packing.
-            Kind::Whole { .. } => Value::Whole(self.next()? as i64),
-            Kind::Choice { names } => Value::Choice((self.next()? as u32).min(names.len().saturating_sub(1) as u32)),
-            Kind::Text { bytes_max } => Value::Text(self.text(*bytes_max)?),
-            Kind::List { len_max, element } => {
-                let len = self.count(*len_max)?;
-                Value::List((0..len).map(|_| self.value(element)).collect::<Option<_>>()?)
+            FieldKind::Whole { .. } => SchemaValue::Whole(self.next()? as i64),
+            FieldKind::Choice { names } => {
+                SchemaValue::Choice((self.next()? as u32).min(names.len().saturating_sub(1) as u32))
             }
-            Kind::Record { fields } => {
-                let mut values: Vec<Value> = fields.iter().map(|field| field.initial.clone()).collect();
+            FieldKind::Text { bytes_max } => SchemaValue::Text(self.text(*bytes_max)?),
+            FieldKind::List { len_max, element } => {
+                let len = self.count(*len_max)?;
+                SchemaValue::List((0..len).map(|_| self.value(element)).collect::<Option<_>>()?)
+            }
+            FieldKind::Record { fields } => {
+                let mut values: Vec<SchemaValue> = fields.iter().map(|field| field.initial.clone()).collect();
                 for (index, field) in in_row_order(fields) {
                     values[index] = self.value(&field.kind)?;
                 }
-                Value::List(values)
+                SchemaValue::List(values)
             }
-            Kind::Number { .. } | Kind::Angle { .. } | Kind::Rotation { .. } | Kind::UnitVector { .. } => {
+            FieldKind::Number { .. }
+            | FieldKind::Angle { .. }
+            | FieldKind::Rotation { .. }
+            | FieldKind::UnitVector { .. } => {
                 let numbers = (0..len_max(kind)).map(|_| self.next().map(finite));
-                Value::Numbers(numbers.collect::<Option<_>>()?)
+                SchemaValue::Numbers(numbers.collect::<Option<_>>()?)
             }
         })
     }
@@ -219,16 +224,16 @@ fn finite(number: f64) -> f32 {
 }
 
 /// Finds what lies between two states, each with whether it moves by a velocity.
-fn find_motions(kind: &Kind, at: &mut usize, found: &mut Vec<(Motion, bool)>) {
+fn find_motions(kind: &FieldKind, at: &mut usize, found: &mut Vec<(Motion, bool)>) {
     for (_, field) in in_row_order(fields_of(kind)).filter(|(_, field)| is_fixed(&field.kind)) {
         let way = match field.kind {
-            Kind::Record { .. } => {
+            FieldKind::Record { .. } => {
                 find_motions(&field.kind, at, found);
                 continue;
             }
-            Kind::Number { .. } => Some(Way::Straight),
-            Kind::Angle { .. } => Some(Way::Turn),
-            Kind::Rotation { .. } | Kind::UnitVector { .. } => Some(Way::Direction),
+            FieldKind::Number { .. } => Some(Way::Straight),
+            FieldKind::Angle { .. } => Some(Way::Turn),
+            FieldKind::Rotation { .. } | FieldKind::UnitVector { .. } => Some(Way::Direction),
             _ => None,
         };
         let len = len_max(&field.kind);
@@ -238,22 +243,22 @@ fn find_motions(kind: &Kind, at: &mut usize, found: &mut Vec<(Motion, bool)>) {
 }
 
 /// Whether all values of a kind take the same place in a row.
-fn is_fixed(kind: &Kind) -> bool {
+fn is_fixed(kind: &FieldKind) -> bool {
     match kind {
-        Kind::Text { .. } | Kind::List { .. } => false,
-        Kind::Record { fields } => fields.iter().all(|field| is_fixed(&field.kind)),
+        FieldKind::Text { .. } | FieldKind::List { .. } => false,
+        FieldKind::Record { fields } => fields.iter().all(|field| is_fixed(&field.kind)),
         _ => true,
     }
 }
 
-fn len_max(kind: &Kind) -> usize {
+fn len_max(kind: &FieldKind) -> usize {
     match kind {
-        Kind::Flag | Kind::Whole { .. } | Kind::Choice { .. } | Kind::Angle { .. } => 1,
-        Kind::Number { len, .. } => usize::from(*len),
-        Kind::Rotation { .. } => 4,
-        Kind::UnitVector { .. } => 3,
-        Kind::Text { bytes_max } => 1 + usize::from(*bytes_max),
-        Kind::List { len_max: len, element } => 1 + usize::from(*len) * len_max(element),
-        Kind::Record { fields } => fields.iter().map(|field| len_max(&field.kind)).sum(),
+        FieldKind::Flag | FieldKind::Whole { .. } | FieldKind::Choice { .. } | FieldKind::Angle { .. } => 1,
+        FieldKind::Number { len, .. } => usize::from(*len),
+        FieldKind::Rotation { .. } => 4,
+        FieldKind::UnitVector { .. } => 3,
+        FieldKind::Text { bytes_max } => 1 + usize::from(*bytes_max),
+        FieldKind::List { len_max: len, element } => 1 + usize::from(*len) * len_max(element),
+        FieldKind::Record { fields } => fields.iter().map(|field| len_max(&field.kind)).sum(),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use aether_bits::Random;
-use aether_bits::{Basis, BitWriter, Kind, Schema, Value};
+use aether_bits::{BitWriter, DeltaBasis, FieldKind, Schema, SchemaValue};
 use aether_wire::{InputBytes, InputPayload, InputSeq, Inputs, StateAck, Tick, ViewTick};
 
 /// How many inputs a message on an unordered link repeats, the newest included: two lost
@@ -15,8 +15,8 @@ const HELD_FOR: u32 = 8;
 
 /// Makes a bot's inputs.
 pub(crate) struct InputMaker {
-    kind: Kind,
-    value: Value,
+    kind: FieldKind,
+    value: SchemaValue,
     last: InputSeq,
     recent: VecDeque<InputBytes>,
     repeated: usize,
@@ -37,7 +37,7 @@ impl InputMaker {
             self.value = random_value(&self.kind, random);
         }
         let mut writer = BitWriter::new();
-        self.kind.write_delta(Basis::held(&self.kind.initial()), &self.value, &mut writer).ok()?;
+        self.kind.write_delta(DeltaBasis::held(&self.kind.initial()), &self.value, &mut writer).ok()?;
         let input = InputBytes::new(&writer.to_bytes())?;
         self.last.0 += 1;
         if self.recent.len() == self.repeated {
@@ -56,22 +56,24 @@ impl InputMaker {
 }
 
 /// Any value of a kind.
-fn random_value(kind: &Kind, random: &mut Random) -> Value {
+fn random_value(kind: &FieldKind, random: &mut Random) -> SchemaValue {
     match kind {
-        Kind::Flag => Value::Flag(random.below(2) == 1),
-        Kind::Whole { min, max } => Value::Whole(whole_between(*min, *max, random)),
-        Kind::Number { len, min, max, .. } => {
-            Value::Numbers((0..*len).map(|_| random.between(*min as f32, *max as f32)).collect())
+        FieldKind::Flag => SchemaValue::Flag(random.below(2) == 1),
+        FieldKind::Whole { min, max } => SchemaValue::Whole(whole_between(*min, *max, random)),
+        FieldKind::Number { len, min, max, .. } => {
+            SchemaValue::Numbers((0..*len).map(|_| random.between(*min as f32, *max as f32)).collect())
         }
-        Kind::Angle { .. } => Value::Numbers(vec![random.between(-3.1, 3.1)]),
-        Kind::Rotation { .. } | Kind::UnitVector { .. } => kind.initial(),
-        Kind::Choice { names } => Value::Choice(random.below(names.len() as u32)),
-        Kind::Text { .. } => Value::Text(String::new()),
-        Kind::List { len_max, element } => {
+        FieldKind::Angle { .. } => SchemaValue::Numbers(vec![random.between(-3.1, 3.1)]),
+        FieldKind::Rotation { .. } | FieldKind::UnitVector { .. } => kind.initial(),
+        FieldKind::Choice { names } => SchemaValue::Choice(random.below(names.len() as u32)),
+        FieldKind::Text { .. } => SchemaValue::Text(String::new()),
+        FieldKind::List { len_max, element } => {
             let len = random.below(u32::from(*len_max) + 1);
-            Value::List((0..len).map(|_| random_value(element, random)).collect())
+            SchemaValue::List((0..len).map(|_| random_value(element, random)).collect())
         }
-        Kind::Record { fields } => Value::List(fields.iter().map(|field| random_value(&field.kind, random)).collect()),
+        FieldKind::Record { fields } => {
+            SchemaValue::List(fields.iter().map(|field| random_value(&field.kind, random)).collect())
+        }
     }
 }
 

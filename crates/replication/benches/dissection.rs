@@ -1,7 +1,7 @@
 //! Takes state packets apart, to see what they carry and what each part of them costs.
 
 use crate::packet::{Header, Source, read_slot};
-use aether_bits::{Ages, Basis, BitReader, Component, ReadError};
+use aether_bits::{BasisAges, BitReader, Component, DeltaBasis, ReadError};
 use aether_wire::Tick;
 use std::ops::AddAssign;
 
@@ -77,10 +77,10 @@ pub fn dissect<C: Component>(
         source = counted(&mut reader, &mut costs.sources, |reader| Source::read(source, reader))?;
         let Source { age, spacing } = source;
         let base = Tick(header.tick.0 - age);
-        let basis = Basis {
+        let basis = DeltaBasis {
             value: past.at(base, slot),
             earlier: (spacing > 0).then(|| past.at(Tick(base.0 - spacing), slot)),
-            ages: Ages { elapsed: age, spacing, seconds_per_tick },
+            ages: BasisAges { elapsed: age, spacing, seconds_per_tick },
         };
         let state = counted(&mut reader, &mut costs.updates, |reader| C::read_delta(basis, reader))?;
         assert!(state.same(past.at(header.tick, slot)), "slot {slot} was sent as it is");

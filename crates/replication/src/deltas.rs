@@ -2,7 +2,7 @@
 
 use crate::blocks::Blocks;
 use crate::gather::Gathered;
-use aether_bits::{Ages, BitWriter};
+use aether_bits::{BasisAges, BitWriter};
 use aether_space::SlotSet;
 use aether_wire::Tick;
 use aether_world::{World, bits_of};
@@ -217,7 +217,7 @@ impl Deltas {
             }
         }
         let (elapsed, spacing) = (self.tick.since(base), u32::from(spacing));
-        let ages = Ages { elapsed, spacing, seconds_per_tick: self.seconds_per_tick };
+        let ages = BasisAges { elapsed, spacing, seconds_per_tick: self.seconds_per_tick };
         for index in bits_of(shape) {
             if columns[index].changed_after(slot, base) {
                 let before = self.arena.bits();

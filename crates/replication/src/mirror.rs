@@ -3,7 +3,7 @@
 use crate::Link;
 use crate::packet::{self, BASELINE_AGE_MAX, Header, SPACING_MAX, Source};
 use crate::replica::{Cells, Described, ReplicaColumn, Typed};
-use aether_bits::{Ages, BitReader, BitWriter, Component, Kind, ReadError, Schema, Value};
+use aether_bits::{BasisAges, BitReader, BitWriter, Component, FieldKind, ReadError, Schema, SchemaValue};
 use aether_wire::{EntityId, InputSeq, PacketSeq, StateAck, Tick};
 use aether_world::{bits_of, hash_entity};
 
@@ -195,7 +195,7 @@ impl Mirror {
 
     /// A component of an entity in view, by number, where only its descriptor is known.
     #[must_use]
-    pub fn value(&self, id: EntityId, component: usize) -> Option<(&Kind, &Value)> {
+    pub fn value(&self, id: EntityId, component: usize) -> Option<(&FieldKind, &SchemaValue)> {
         let replica = self.find(id)?;
         let column = self.columns.get(component)?.as_any().downcast_ref::<Described>()?;
         if replica.shape >> component & 1 == 0 {
@@ -292,7 +292,7 @@ impl Mirror {
         if spacing > 0 {
             earlier = Some(at(age + spacing).ok_or(ReadError::NoBaseline)?);
         }
-        Ok(Cells { base, earlier, ages: Ages { elapsed: age, spacing, seconds_per_tick: self.seconds_per_tick } })
+        Ok(Cells { base, earlier, ages: BasisAges { elapsed: age, spacing, seconds_per_tick: self.seconds_per_tick } })
     }
 
     fn read_update(

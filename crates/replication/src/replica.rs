@@ -1,6 +1,8 @@
 //! Component values as a client keeps them.
 
-use aether_bits::{Ages, Basis, BitReader, BitWriter, Component, Kind, ReadError, StateHasher, Value};
+use aether_bits::{
+    BasisAges, BitReader, BitWriter, Component, DeltaBasis, FieldKind, ReadError, SchemaValue, StateHasher,
+};
 use std::any::Any;
 
 /// The cells that hold what a difference is made from.
@@ -8,12 +10,12 @@ use std::any::Any;
 pub struct Cells {
     pub base: usize,
     pub earlier: Option<usize>,
-    pub ages: Ages,
+    pub ages: BasisAges,
 }
 
 impl Cells {
-    fn basis<T>(self, values: &[T]) -> Basis<'_, T> {
-        Basis { value: &values[self.base], earlier: self.earlier.map(|cell| &values[cell]), ages: self.ages }
+    fn basis<T>(self, values: &[T]) -> DeltaBasis<'_, T> {
+        DeltaBasis { value: &values[self.base], earlier: self.earlier.map(|cell| &values[cell]), ages: self.ages }
     }
 }
 
@@ -77,8 +79,8 @@ impl<C: Component> ReplicaColumn for Typed<C> {
 
 /// A column of which only the descriptor is known.
 pub struct Described {
-    pub kind: Kind,
-    pub values: Vec<Value>,
+    pub kind: FieldKind,
+    pub values: Vec<SchemaValue>,
 }
 
 impl ReplicaColumn for Described {
@@ -95,7 +97,7 @@ impl ReplicaColumn for Described {
     }
 
     fn read_full(&mut self, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
-        self.values[to] = self.kind.read_delta(Basis::held(&self.kind.initial()), reader)?;
+        self.values[to] = self.kind.read_delta(DeltaBasis::held(&self.kind.initial()), reader)?;
         Ok(())
     }
 
@@ -107,7 +109,7 @@ impl ReplicaColumn for Described {
     fn digest(&self, cell: usize, scratch: &mut BitWriter) -> u64 {
         scratch.clear();
         self.kind
-            .write_delta(Basis::held(&self.kind.initial()), &self.values[cell], scratch)
+            .write_delta(DeltaBasis::held(&self.kind.initial()), &self.values[cell], scratch)
             .expect("what was read fits its kind");
         StateHasher::of_bits(scratch)
     }

@@ -4,7 +4,7 @@ use crate::packing::{Described, Packing, Typed};
 use crate::places::Places;
 use crate::versions::Versions;
 use aether_bits::runtime::{RecordMut, RecordType};
-use aether_bits::{Ages, Basis, BitWriter, RecordSchema};
+use aether_bits::{BasisAges, BitWriter, DeltaBasis, RecordSchema};
 use aether_space::SlotSet;
 use aether_wire::Tick;
 use std::any::Any;
@@ -50,7 +50,7 @@ pub trait AnyColumn: Any + Send + Sync {
 
     /// Appends the difference from the value at tick `base`, and the one `ages.spacing` ticks earlier if that is not zero;
     /// false if either is no longer known.
-    fn write_delta(&self, slot: u32, base: Tick, ages: Ages, writer: &mut BitWriter) -> bool;
+    fn write_delta(&self, slot: u32, base: Tick, ages: BasisAges, writer: &mut BitWriter) -> bool;
 
     /// A hash of the value, the same on every platform. `scratch` is overwritten.
     fn digest(&self, slot: u32, scratch: &mut BitWriter) -> u64;
@@ -193,7 +193,7 @@ impl<P: Packing> AnyColumn for Rows<P> {
         self.packing.write_full(&self.values[slot as usize], writer);
     }
 
-    fn write_delta(&self, slot: u32, base: Tick, ages: Ages, writer: &mut BitWriter) -> bool {
+    fn write_delta(&self, slot: u32, base: Tick, ages: BasisAges, writer: &mut BitWriter) -> bool {
         let Some(value) = self.versions.at(slot, base) else { return false };
         let mut earlier = None;
         if ages.spacing > 0 {
@@ -202,7 +202,7 @@ impl<P: Packing> AnyColumn for Rows<P> {
                 return false;
             }
         }
-        self.packing.write_delta(Basis { value, earlier, ages }, &self.values[slot as usize], writer);
+        self.packing.write_delta(DeltaBasis { value, earlier, ages }, &self.values[slot as usize], writer);
         true
     }
 

@@ -1,7 +1,7 @@
 //! Packing of a column's rows: by a type, or by a description that was made at run time.
 
 use aether_bits::runtime::{Record, RecordType};
-use aether_bits::{Basis, BitWriter, Component, RecordSchema};
+use aether_bits::{BitWriter, Component, DeltaBasis, RecordSchema};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub trait Packing: Send + Sync + 'static {
     fn write_full(&self, row: &Self::Row, writer: &mut BitWriter);
 
     /// Appends the difference from what the receiver has.
-    fn write_delta(&self, basis: Basis<'_, Self::Row>, row: &Self::Row, writer: &mut BitWriter);
+    fn write_delta(&self, basis: DeltaBasis<'_, Self::Row>, row: &Self::Row, writer: &mut BitWriter);
 
     /// A hash of the row, the same on every platform. `scratch` is overwritten.
     fn digest(&self, row: &Self::Row, scratch: &mut BitWriter) -> u64;
@@ -93,7 +93,7 @@ impl<C: Component> Packing for Typed<C> {
     }
 
     #[inline]
-    fn write_delta(&self, basis: Basis<'_, C>, row: &C, writer: &mut BitWriter) {
+    fn write_delta(&self, basis: DeltaBasis<'_, C>, row: &C, writer: &mut BitWriter) {
         row.write_delta(basis, writer);
     }
 
@@ -139,7 +139,7 @@ impl Packing for Described {
         self.0.write_full(row, writer);
     }
 
-    fn write_delta(&self, basis: Basis<'_, Record>, row: &Record, writer: &mut BitWriter) {
+    fn write_delta(&self, basis: DeltaBasis<'_, Record>, row: &Record, writer: &mut BitWriter) {
         self.0.write_delta(basis, row, writer);
     }
 

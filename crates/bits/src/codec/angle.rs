@@ -1,8 +1,8 @@
 //! Angles, which go round.
 
 use super::Codec;
-use crate::field::Expected;
-use crate::{Basis, FieldReader, FieldWriter, Kind, ReadError};
+use crate::field::ExpectedValue;
+use crate::{DeltaBasis, FieldKind, FieldReader, FieldWriter, ReadError};
 use std::f64::consts::TAU;
 
 /// Packs an angle in radians into a number of bits; values go round, from 0 up to a full turn.
@@ -42,9 +42,9 @@ impl Angle {
     }
 
     /// Differences wrap in the field's bits, so a turn over zero is as small as any other.
-    fn expected(&self, basis: Basis<'_, f32>) -> Expected {
+    fn expected(&self, basis: DeltaBasis<'_, f32>) -> ExpectedValue {
         let quantize = |radians: &f32| u64::from(self.quantize(*radians));
-        Expected::continued(quantize(basis.value), basis.earlier.map(quantize), basis.ages, self.bits)
+        ExpectedValue::continued(quantize(basis.value), basis.earlier.map(quantize), basis.ages, self.bits)
     }
 
     fn steps(&self) -> f64 {
@@ -67,17 +67,17 @@ impl Codec<f32> for Angle {
     }
 
     #[inline]
-    fn write(&self, basis: Basis<'_, f32>, value: &f32, fields: &mut FieldWriter<'_>) {
+    fn write(&self, basis: DeltaBasis<'_, f32>, value: &f32, fields: &mut FieldWriter<'_>) {
         fields.write(u64::from(self.quantize(*value)), self.expected(basis), self.bits);
     }
 
     #[inline]
-    fn read(&self, basis: Basis<'_, f32>, fields: &mut FieldReader<'_, '_>) -> Result<f32, ReadError> {
+    fn read(&self, basis: DeltaBasis<'_, f32>, fields: &mut FieldReader<'_, '_>) -> Result<f32, ReadError> {
         let step = fields.read(self.expected(basis), self.bits)?;
         Ok(self.dequantize(step as u32))
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Angle { bits: self.bits as u8 }
+    fn kind(&self) -> FieldKind {
+        FieldKind::Angle { bits: self.bits as u8 }
     }
 }

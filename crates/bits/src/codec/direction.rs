@@ -13,8 +13,8 @@
 //! The sign is there for unit vectors only: a quaternion and its negative are the same rotation.
 
 use super::Codec;
-use crate::field::{Expected, restored};
-use crate::{Ages, Basis, FieldReader, FieldWriter, Kind, ReadError};
+use crate::field::{ExpectedValue, restored};
+use crate::{BasisAges, DeltaBasis, FieldKind, FieldReader, FieldWriter, ReadError};
 use std::f32::consts::FRAC_1_SQRT_2;
 
 /// Packs a quaternion `[x, y, z, w]` as its smallest three components.
@@ -84,21 +84,21 @@ impl Codec<[f32; 4]> for Rotation {
         *value = dequantize::<4, 3>(&quantize::<4, 3>(*value, self.bits, Sign::Either), self.bits);
     }
 
-    fn write(&self, basis: Basis<'_, [f32; 4]>, value: &[f32; 4], fields: &mut FieldWriter<'_>) {
+    fn write(&self, basis: DeltaBasis<'_, [f32; 4]>, value: &[f32; 4], fields: &mut FieldWriter<'_>) {
         let quantize = |value: &[f32; 4]| quantize::<4, 3>(*value, self.bits, Sign::Either);
         let form = Form { bits: self.bits, sign: Sign::Either, ages: basis.ages };
         form.write::<4, 3>(quantize(basis.value), basis.earlier.map(quantize), quantize(value), fields);
     }
 
-    fn read(&self, basis: Basis<'_, [f32; 4]>, fields: &mut FieldReader<'_, '_>) -> Result<[f32; 4], ReadError> {
+    fn read(&self, basis: DeltaBasis<'_, [f32; 4]>, fields: &mut FieldReader<'_, '_>) -> Result<[f32; 4], ReadError> {
         let quantize = |value: &[f32; 4]| quantize::<4, 3>(*value, self.bits, Sign::Either);
         let form = Form { bits: self.bits, sign: Sign::Either, ages: basis.ages };
         let packed = form.read::<4, 3>(quantize(basis.value), basis.earlier.map(quantize), fields)?;
         Ok(dequantize(&packed, self.bits))
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Rotation { bits: self.bits as u8 }
+    fn kind(&self) -> FieldKind {
+        FieldKind::Rotation { bits: self.bits as u8 }
     }
 }
 
@@ -113,21 +113,21 @@ impl Codec<[f32; 3]> for UnitVector {
         *value = dequantize::<3, 2>(&quantize::<3, 2>(*value, self.bits, Sign::Kept), self.bits);
     }
 
-    fn write(&self, basis: Basis<'_, [f32; 3]>, value: &[f32; 3], fields: &mut FieldWriter<'_>) {
+    fn write(&self, basis: DeltaBasis<'_, [f32; 3]>, value: &[f32; 3], fields: &mut FieldWriter<'_>) {
         let quantize = |value: &[f32; 3]| quantize::<3, 2>(*value, self.bits, Sign::Kept);
         let form = Form { bits: self.bits, sign: Sign::Kept, ages: basis.ages };
         form.write::<3, 2>(quantize(basis.value), basis.earlier.map(quantize), quantize(value), fields);
     }
 
-    fn read(&self, basis: Basis<'_, [f32; 3]>, fields: &mut FieldReader<'_, '_>) -> Result<[f32; 3], ReadError> {
+    fn read(&self, basis: DeltaBasis<'_, [f32; 3]>, fields: &mut FieldReader<'_, '_>) -> Result<[f32; 3], ReadError> {
         let quantize = |value: &[f32; 3]| quantize::<3, 2>(*value, self.bits, Sign::Kept);
         let form = Form { bits: self.bits, sign: Sign::Kept, ages: basis.ages };
         let packed = form.read::<3, 2>(quantize(basis.value), basis.earlier.map(quantize), fields)?;
         Ok(dequantize(&packed, self.bits))
     }
 
-    fn kind(&self) -> Kind {
-        Kind::UnitVector { bits: self.bits as u8 }
+    fn kind(&self) -> FieldKind {
+        FieldKind::UnitVector { bits: self.bits as u8 }
     }
 }
 
@@ -201,7 +201,7 @@ fn dequantize<const N: usize, const REST: usize>(packed: &Packed<REST>, bits: u3
 struct Form {
     bits: u32,
     sign: Sign,
-    ages: Ages,
+    ages: BasisAges,
 }
 
 impl Form {
@@ -268,11 +268,11 @@ impl Form {
     }
 
     /// Only states that leave out the same component can be compared.
-    fn continued<const REST: usize>(self, base: &Packed<REST>, earlier: Option<Packed<REST>>) -> [Expected; REST] {
+    fn continued<const REST: usize>(self, base: &Packed<REST>, earlier: Option<Packed<REST>>) -> [ExpectedValue; REST] {
         let earlier = earlier.filter(|earlier| earlier.is_alike(base));
         std::array::from_fn(|place| {
             let earlier = earlier.map(|earlier| u64::from(earlier.rest[place]));
-            Expected::continued(u64::from(base.rest[place]), earlier, self.ages, self.bits)
+            ExpectedValue::continued(u64::from(base.rest[place]), earlier, self.ages, self.bits)
         })
     }
 
@@ -283,7 +283,7 @@ impl Form {
     }
 
     /// What the components are expected to be when another one is left out.
-    fn without<const N: usize, const REST: usize>(self, packed: &Packed<REST>, largest: u32) -> [Expected; REST] {
+    fn without<const N: usize, const REST: usize>(self, packed: &Packed<REST>, largest: u32) -> [ExpectedValue; REST] {
         // Doubled and centred, a component runs from -all to all, and 1/sqrt(2) is all: the squared radius of the sphere
         // is twice its square, so the missing one is an integer root away.
         let all = i64::from(steps(self.bits));
@@ -302,7 +302,7 @@ impl Form {
         let mut others = components.iter().enumerate().filter(|&(place, _)| place != largest as usize);
         std::array::from_fn(|_| {
             let component = others.next().map_or(0, |(_, &component)| if flip { -component } else { component });
-            Expected::held(((component + all + 1) >> 1).clamp(0, all) as u64)
+            ExpectedValue::held(((component + all + 1) >> 1).clamp(0, all) as u64)
         })
     }
 }

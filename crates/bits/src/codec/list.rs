@@ -1,7 +1,7 @@
 //! Bounded lists.
 
 use super::{Codec, bits_for};
-use crate::{Basis, FieldReader, FieldWriter, Kind, ReadError};
+use crate::{DeltaBasis, FieldKind, FieldReader, FieldWriter, ReadError};
 
 /// Packs a list of at most so many elements. Elements are compared with those at the same place in the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,25 +39,27 @@ impl<T, C: Codec<T>> Codec<Vec<T>> for List<C> {
         }
     }
 
-    fn write(&self, basis: Basis<'_, Vec<T>>, value: &Vec<T>, fields: &mut FieldWriter<'_>) {
+    fn write(&self, basis: DeltaBasis<'_, Vec<T>>, value: &Vec<T>, fields: &mut FieldWriter<'_>) {
         let len = value.len().min(self.len_max as usize);
         fields.bits(len as u64, bits_for(u64::from(self.len_max)));
         let fresh = self.element.initial();
         for (index, element) in value[..len].iter().enumerate() {
-            self.element.write(Basis::held(basis.value.get(index).unwrap_or(&fresh)), element, fields);
+            self.element.write(DeltaBasis::held(basis.value.get(index).unwrap_or(&fresh)), element, fields);
         }
     }
 
-    fn read(&self, basis: Basis<'_, Vec<T>>, fields: &mut FieldReader<'_, '_>) -> Result<Vec<T>, ReadError> {
+    fn read(&self, basis: DeltaBasis<'_, Vec<T>>, fields: &mut FieldReader<'_, '_>) -> Result<Vec<T>, ReadError> {
         let len = fields.bits(bits_for(u64::from(self.len_max)))? as usize;
         if len > self.len_max as usize {
             return Err(ReadError::TooLong);
         }
         let fresh = self.element.initial();
-        (0..len).map(|index| self.element.read(Basis::held(basis.value.get(index).unwrap_or(&fresh)), fields)).collect()
+        (0..len)
+            .map(|index| self.element.read(DeltaBasis::held(basis.value.get(index).unwrap_or(&fresh)), fields))
+            .collect()
     }
 
-    fn kind(&self) -> Kind {
-        Kind::List { len_max: self.len_max as u8, element: Box::new(self.element.kind()) }
+    fn kind(&self) -> FieldKind {
+        FieldKind::List { len_max: self.len_max as u8, element: Box::new(self.element.kind()) }
     }
 }

@@ -11,12 +11,12 @@ mod whole;
 pub use angle::Angle;
 pub use direction::{COMPONENT_BITS_MAX, Rotation, UnitVector};
 pub use list::List;
-pub use number::{Number, Numbers, VECTOR_LEN_MAX, VectorBasis};
-pub use own::Own;
+pub use number::{Number, NumberField, VECTOR_LEN_MAX, VectorBasis};
+pub use own::ByType;
 pub use text::Text;
-pub use whole::{Whole, WholeNumber};
+pub use whole::{Integer, IntegerType};
 
-use crate::{Basis, FieldReader, FieldWriter, Kind, ReadError};
+use crate::{DeltaBasis, FieldKind, FieldReader, FieldWriter, ReadError};
 
 /// Packs values of type `T`.
 pub trait Codec<T> {
@@ -27,13 +27,13 @@ pub trait Codec<T> {
     fn snap(&self, value: &mut T);
 
     /// Appends `value` as the difference from what the receiver has. All values count as snapped.
-    fn write(&self, basis: Basis<'_, T>, value: &T, fields: &mut FieldWriter<'_>);
+    fn write(&self, basis: DeltaBasis<'_, T>, value: &T, fields: &mut FieldWriter<'_>);
 
     /// Reads the value that was written against the same basis.
-    fn read(&self, basis: Basis<'_, T>, fields: &mut FieldReader<'_, '_>) -> Result<T, ReadError>;
+    fn read(&self, basis: DeltaBasis<'_, T>, fields: &mut FieldReader<'_, '_>) -> Result<T, ReadError>;
 
     /// The descriptor of this codec.
-    fn kind(&self) -> Kind;
+    fn kind(&self) -> FieldKind;
 }
 
 /// How many bits hold every number up to `max`.

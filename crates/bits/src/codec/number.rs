@@ -1,8 +1,8 @@
 //! Real numbers over a range, at a precision.
 
 use super::{Codec, bits_for};
-use crate::field::Expected;
-use crate::{Ages, Basis, FieldReader, FieldWriter, Kind, ReadError};
+use crate::field::ExpectedValue;
+use crate::{BasisAges, DeltaBasis, FieldKind, FieldReader, FieldWriter, ReadError};
 
 /// 1.5 times 2^52.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
@@ -20,11 +20,11 @@ pub struct VectorBasis<'a> {
     /// The velocity at the baseline and now.
     pub velocity: Option<(&'a [f32], &'a [f32])>,
     /// The times between.
-    pub ages: Ages,
+    pub ages: BasisAges,
 }
 
 /// Fields that a [`Number`] packs: one number, or a few of like magnitude.
-pub trait Numbers: Copy {
+pub trait NumberField: Copy {
     /// All zero.
     const ZERO: Self;
     /// The numbers.
@@ -33,7 +33,7 @@ pub trait Numbers: Copy {
     fn as_mut_slice(&mut self) -> &mut [f32];
 }
 
-impl Numbers for f32 {
+impl NumberField for f32 {
     const ZERO: Self = 0.0;
 
     fn as_slice(&self) -> &[f32] {
@@ -45,7 +45,7 @@ impl Numbers for f32 {
     }
 }
 
-impl<const N: usize> Numbers for [f32; N] {
+impl<const N: usize> NumberField for [f32; N] {
     const ZERO: Self = [0.0; N];
 
     fn as_slice(&self) -> &[f32] {
@@ -154,7 +154,7 @@ impl Number {
     }
 
     #[inline(always)]
-    fn expected(&self, basis: &VectorBasis<'_>, axis: usize, velocity_now: Option<f32>) -> Expected {
+    fn expected(&self, basis: &VectorBasis<'_>, axis: usize, velocity_now: Option<f32>) -> ExpectedValue {
         let base = basis.value[axis];
         match (basis.velocity, velocity_now) {
             (Some((then, _)), Some(now)) => {
@@ -163,20 +163,20 @@ impl Number {
                 let ticks = f64::from(basis.ages.elapsed);
                 let twice = (ticks + 1.0) * f64::from(now) + (ticks - 1.0) * f64::from(then[axis]);
                 let moved = twice * 0.5 * f64::from(basis.ages.seconds_per_tick);
-                Expected::sharp(u64::from(self.quantize_wide(f64::from(base) + moved)))
+                ExpectedValue::sharp(u64::from(self.quantize_wide(f64::from(base) + moved)))
             }
             _ => {
                 let earlier = basis.earlier.map(|earlier| u64::from(self.quantize(earlier[axis])));
-                Expected::continued(u64::from(self.quantize(base)), earlier, basis.ages, self.bits())
+                ExpectedValue::continued(u64::from(self.quantize(base)), earlier, basis.ages, self.bits())
             }
         }
     }
 
     /// Appends a field that moves by another one, whose value now is `velocity`.
     #[inline]
-    pub fn write_moving<T: Numbers>(
+    pub fn write_moving<T: NumberField>(
         &self,
-        basis: Basis<'_, T>,
+        basis: DeltaBasis<'_, T>,
         velocity: (&T, &T),
         value: &T,
         fields: &mut FieldWriter<'_>,
@@ -186,9 +186,9 @@ impl Number {
 
     /// Reads a field that moves by another one, whose value now is `velocity`.
     #[inline]
-    pub fn read_moving<T: Numbers>(
+    pub fn read_moving<T: NumberField>(
         &self,
-        basis: Basis<'_, T>,
+        basis: DeltaBasis<'_, T>,
         velocity: (&T, &T),
         fields: &mut FieldReader<'_, '_>,
     ) -> Result<T, ReadError> {
@@ -199,7 +199,7 @@ impl Number {
 }
 
 impl<'a> VectorBasis<'a> {
-    fn new<T: Numbers>(basis: &Basis<'a, T>, velocity: Option<(&'a T, &'a T)>) -> Self {
+    fn new<T: NumberField>(basis: &DeltaBasis<'a, T>, velocity: Option<(&'a T, &'a T)>) -> Self {
         VectorBasis {
             value: basis.value.as_slice(),
             earlier: basis.earlier.map(T::as_slice),
@@ -209,7 +209,7 @@ impl<'a> VectorBasis<'a> {
     }
 }
 
-impl<T: Numbers> Codec<T> for Number {
+impl<T: NumberField> Codec<T> for Number {
     fn initial(&self) -> T {
         let mut value = T::ZERO;
         self.snap(&mut value);
@@ -224,19 +224,19 @@ impl<T: Numbers> Codec<T> for Number {
     }
 
     #[inline]
-    fn write(&self, basis: Basis<'_, T>, value: &T, fields: &mut FieldWriter<'_>) {
+    fn write(&self, basis: DeltaBasis<'_, T>, value: &T, fields: &mut FieldWriter<'_>) {
         self.write_vector(&VectorBasis::new(&basis, None), value.as_slice(), fields);
     }
 
     #[inline]
-    fn read(&self, basis: Basis<'_, T>, fields: &mut FieldReader<'_, '_>) -> Result<T, ReadError> {
+    fn read(&self, basis: DeltaBasis<'_, T>, fields: &mut FieldReader<'_, '_>) -> Result<T, ReadError> {
         let mut value = *basis.value;
         self.read_vector(&VectorBasis::new(&basis, None), value.as_mut_slice(), fields)?;
         Ok(value)
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> FieldKind {
         let len = T::ZERO.as_slice().len() as u8;
-        Kind::Number { len, min: self.min, max: self.max(), step: self.step }
+        FieldKind::Number { len, min: self.min, max: self.max(), step: self.step }
     }
 }

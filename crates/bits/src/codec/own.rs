@@ -1,13 +1,13 @@
 //! Types that bring their own packing.
 
 use super::Codec;
-use crate::{Basis, FieldReader, FieldWriter, Kind, ReadError, Replicate};
+use crate::{DeltaBasis, FieldKind, FieldReader, FieldWriter, ReadError, Replicate};
 
 /// Packs a type the way the type itself says: booleans, integers, and whatever derives [`Replicate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Own;
+pub struct ByType;
 
-impl<T: Replicate> Codec<T> for Own {
+impl<T: Replicate> Codec<T> for ByType {
     fn initial(&self) -> T {
         T::initial()
     }
@@ -18,16 +18,16 @@ impl<T: Replicate> Codec<T> for Own {
     }
 
     #[inline]
-    fn write(&self, basis: Basis<'_, T>, value: &T, fields: &mut FieldWriter<'_>) {
+    fn write(&self, basis: DeltaBasis<'_, T>, value: &T, fields: &mut FieldWriter<'_>) {
         value.write(basis, fields);
     }
 
     #[inline]
-    fn read(&self, basis: Basis<'_, T>, fields: &mut FieldReader<'_, '_>) -> Result<T, ReadError> {
+    fn read(&self, basis: DeltaBasis<'_, T>, fields: &mut FieldReader<'_, '_>) -> Result<T, ReadError> {
         T::read(basis, fields)
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> FieldKind {
         T::kind()
     }
 }

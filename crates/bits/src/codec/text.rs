@@ -1,7 +1,7 @@
 //! Bounded text.
 
 use super::{Codec, bits_for};
-use crate::{Basis, FieldReader, FieldWriter, Kind, ReadError};
+use crate::{DeltaBasis, FieldKind, FieldReader, FieldWriter, ReadError};
 
 /// Packs a string of at most so many bytes. It is sent whole whenever it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Codec<String> for Text {
         value.truncate(value.floor_char_boundary(self.bytes_max as usize));
     }
 
-    fn write(&self, basis: Basis<'_, String>, value: &String, fields: &mut FieldWriter<'_>) {
+    fn write(&self, basis: DeltaBasis<'_, String>, value: &String, fields: &mut FieldWriter<'_>) {
         let value = &value[..value.floor_char_boundary(self.bytes_max as usize)];
         let changed = basis.value != value;
         fields.bits(u64::from(changed), 1);
@@ -45,7 +45,7 @@ impl Codec<String> for Text {
         }
     }
 
-    fn read(&self, basis: Basis<'_, String>, fields: &mut FieldReader<'_, '_>) -> Result<String, ReadError> {
+    fn read(&self, basis: DeltaBasis<'_, String>, fields: &mut FieldReader<'_, '_>) -> Result<String, ReadError> {
         if fields.bits(1)? == 0 {
             return Ok(basis.value.clone());
         }
@@ -57,7 +57,7 @@ impl Codec<String> for Text {
         String::from_utf8(bytes).map_err(|_| ReadError::BadText)
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Text { bytes_max: self.bytes_max as u8 }
+    fn kind(&self) -> FieldKind {
+        FieldKind::Text { bytes_max: self.bytes_max as u8 }
     }
 }

@@ -1,31 +1,31 @@
 //! Whole numbers over a range.
 
 use super::{Codec, bits_for};
-use crate::field::{Expected, FIELD_BITS_MAX};
-use crate::{Basis, FieldReader, FieldWriter, Kind, ReadError};
+use crate::field::{ExpectedValue, FIELD_BITS_MAX};
+use crate::{DeltaBasis, FieldKind, FieldReader, FieldWriter, ReadError};
 
 /// Packs integers over `min..=max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Whole {
+pub struct Integer {
     min: i64,
     max: i64,
 }
 
-impl Whole {
+impl Integer {
     /// The widest range.
     pub const BITS_MAX: u32 = FIELD_BITS_MAX;
 
     /// A range of integers.
     ///
     /// # Panics
-    /// When the range is empty or wider than [`Whole::BITS_MAX`] bits; in a constant that does not compile.
+    /// When the range is empty or wider than [`Integer::BITS_MAX`] bits; in a constant that does not compile.
     #[must_use]
     pub const fn new(min: i64, max: i64) -> Self {
         assert!(Self::is_valid(min, max), "a whole number needs min < max and at most 61 bits between them");
-        Whole { min, max }
+        Integer { min, max }
     }
 
-    /// Whether [`Whole::new`] would accept this range.
+    /// Whether [`Integer::new`] would accept this range.
     #[must_use]
     pub const fn is_valid(min: i64, max: i64) -> bool {
         min < max && bits_for(max.abs_diff(min)) <= Self::BITS_MAX
@@ -37,13 +37,13 @@ impl Whole {
         bits_for(self.max.abs_diff(self.min))
     }
 
-    fn above_min<T: WholeNumber>(&self, value: &T) -> u64 {
+    fn above_min<T: IntegerType>(&self, value: &T) -> u64 {
         value.widen().clamp(self.min, self.max).abs_diff(self.min)
     }
 }
 
 /// The integer types that a field can have.
-pub trait WholeNumber: Copy {
+pub trait IntegerType: Copy {
     /// The value as the widest type.
     fn widen(self) -> i64;
     /// The value in its own type, the nearest one where it does not fit.
@@ -52,7 +52,7 @@ pub trait WholeNumber: Copy {
 
 macro_rules! whole_numbers {
     ($($integer:ty),*) => {$(
-        impl WholeNumber for $integer {
+        impl IntegerType for $integer {
             fn widen(self) -> i64 {
                 i64::try_from(self).unwrap_or(i64::MAX)
             }
@@ -66,7 +66,7 @@ macro_rules! whole_numbers {
 
 whole_numbers!(u8, u16, u32, u64, i8, i16, i32, i64);
 
-impl<T: WholeNumber> Codec<T> for Whole {
+impl<T: IntegerType> Codec<T> for Integer {
     fn initial(&self) -> T {
         T::narrow(0.clamp(self.min, self.max))
     }
@@ -77,20 +77,20 @@ impl<T: WholeNumber> Codec<T> for Whole {
     }
 
     #[inline]
-    fn write(&self, basis: Basis<'_, T>, value: &T, fields: &mut FieldWriter<'_>) {
-        fields.write(self.above_min(value), Expected::held(self.above_min(basis.value)), self.bits());
+    fn write(&self, basis: DeltaBasis<'_, T>, value: &T, fields: &mut FieldWriter<'_>) {
+        fields.write(self.above_min(value), ExpectedValue::held(self.above_min(basis.value)), self.bits());
     }
 
     #[inline]
-    fn read(&self, basis: Basis<'_, T>, fields: &mut FieldReader<'_, '_>) -> Result<T, ReadError> {
-        let above = fields.read(Expected::held(self.above_min(basis.value)), self.bits())?;
+    fn read(&self, basis: DeltaBasis<'_, T>, fields: &mut FieldReader<'_, '_>) -> Result<T, ReadError> {
+        let above = fields.read(ExpectedValue::held(self.above_min(basis.value)), self.bits())?;
         if above > self.max.abs_diff(self.min) {
             return Err(ReadError::OutOfRange);
         }
         Ok(T::narrow(self.min.wrapping_add(above as i64)))
     }
 
-    fn kind(&self) -> Kind {
-        Kind::Whole { min: self.min, max: self.max }
+    fn kind(&self) -> FieldKind {
+        FieldKind::Whole { min: self.min, max: self.max }
     }
 }

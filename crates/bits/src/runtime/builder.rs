@@ -1,10 +1,10 @@
 //! Declarations of records.
 
 use super::field::{check_name, check_names};
-use super::record::{PlaceFields, PrivateField, RecordType};
+use super::record::{PositionFields, PrivateField, RecordType};
 use super::{DynamicValue, FieldBuilder, SchemaError, SchemaProblem};
 use crate::schema::{DEPTH_MAX, FIELDS_MAX, RecordSchema};
-use crate::{Field, Kind};
+use crate::{FieldKind, FieldSchema};
 
 /// The channel of a record that names none, as in the derive.
 const CHANNEL_DEFAULT: &str = "state";
@@ -89,14 +89,18 @@ impl RecordBuilder {
         check_names(&at, replicated.chain(self.private.iter().map(|(name, _)| name.as_str())))?;
         let fields = build_fields(&at, &self.fields, DEPTH_MAX - 1)?;
         let place = place_fields(&self.place, &fields).map_err(refused)?;
-        let schema = RecordSchema { name: self.name, channel: self.channel, kind: Kind::Record { fields } };
+        let schema = RecordSchema { name: self.name, channel: self.channel, kind: FieldKind::Record { fields } };
         let private = self.private.into_iter().map(|(name, initial)| PrivateField { name, initial }).collect();
         Ok(RecordType::new(number, schema, place, private))
     }
 }
 
 /// Builds the fields of a record, and resolves the names by which they move.
-pub(super) fn build_fields(at: &str, fields: &[(String, FieldBuilder)], depth: u32) -> Result<Vec<Field>, SchemaError> {
+pub(super) fn build_fields(
+    at: &str,
+    fields: &[(String, FieldBuilder)],
+    depth: u32,
+) -> Result<Vec<FieldSchema>, SchemaError> {
     if fields.len() > FIELDS_MAX {
         let problem = SchemaProblem::TooMany { what: "fields", max: FIELDS_MAX };
         return Err(SchemaError { at: at.to_owned(), problem });
@@ -105,7 +109,7 @@ pub(super) fn build_fields(at: &str, fields: &[(String, FieldBuilder)], depth: u
     let mut built = Vec::with_capacity(fields.len());
     for (name, field) in fields {
         let (kind, initial) = field.build(&format!("{at}.{name}"), depth)?;
-        built.push(Field { name: name.clone(), kind, initial, moves_by: None });
+        built.push(FieldSchema { name: name.clone(), kind, initial, moves_by: None });
     }
     for (index, (name, field)) in fields.iter().enumerate() {
         let Some(by) = &field.moves_by else { continue };
@@ -125,19 +129,19 @@ pub(super) fn build_fields(at: &str, fields: &[(String, FieldBuilder)], depth: u
 }
 
 /// The number of components of a vector, if it is one.
-fn numbers_of(kind: &Kind) -> Option<u8> {
-    if let Kind::Number { len, .. } = kind { Some(*len) } else { None }
+fn numbers_of(kind: &FieldKind) -> Option<u8> {
+    if let FieldKind::Number { len, .. } = kind { Some(*len) } else { None }
 }
 
-fn place_fields(names: &[String], fields: &[Field]) -> Result<PlaceFields, SchemaProblem> {
+fn place_fields(names: &[String], fields: &[FieldSchema]) -> Result<PositionFields, SchemaProblem> {
     let find = |name: &String, is_fit: fn(u8) -> bool| {
         let index = fields.iter().position(|field| field.name == *name);
         let index = index.filter(|&index| numbers_of(&fields[index].kind).is_some_and(is_fit));
         index.ok_or_else(|| SchemaProblem::Place { field: name.clone() })
     };
     match names {
-        [both] => find(both, |len| len >= 2).map(PlaceFields::Vector),
-        [x, y] => Ok(PlaceFields::Pair(find(x, |len| len == 1)?, find(y, |len| len == 1)?)),
-        _ => Ok(PlaceFields::None),
+        [both] => find(both, |len| len >= 2).map(PositionFields::Vector),
+        [x, y] => Ok(PositionFields::Pair(find(x, |len| len == 1)?, find(y, |len| len == 1)?)),
+        _ => Ok(PositionFields::None),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::ValueError;
 use crate::codec::Number;
-use crate::{Field, Kind, Value};
+use crate::{FieldKind, FieldSchema, SchemaValue};
 
 /// A value of a game that is defined at run time, before it is checked against the field that takes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -145,59 +145,59 @@ impl DynamicValue {
     }
 }
 
-impl Kind {
+impl FieldKind {
     /// Converts a value to this kind, and refuses one that does not fit. `field` names it in the error.
-    pub fn accept(&self, field: &str, value: &DynamicValue) -> Result<Value, ValueError> {
+    pub fn accept(&self, field: &str, value: &DynamicValue) -> Result<SchemaValue, ValueError> {
         let accepted = match (self, value) {
-            (Kind::Flag, DynamicValue::Flag(value)) => Value::Flag(*value),
-            (Kind::Whole { .. }, DynamicValue::Whole(_) | DynamicValue::Number(_)) => {
+            (FieldKind::Flag, DynamicValue::Flag(value)) => SchemaValue::Flag(*value),
+            (FieldKind::Whole { .. }, DynamicValue::Whole(_) | DynamicValue::Number(_)) => {
                 let Some(whole) = value.as_whole() else { return Err(self.refuse_number(field, value)) };
-                Value::Whole(whole)
+                SchemaValue::Whole(whole)
             }
-            (Kind::Choice { names }, DynamicValue::Text(name)) => {
+            (FieldKind::Choice { names }, DynamicValue::Text(name)) => {
                 let number = names.iter().position(|known| known == name);
                 let unknown = || unknown_choice(field, name, names);
-                Value::Choice(number.ok_or_else(unknown)? as u32)
+                SchemaValue::Choice(number.ok_or_else(unknown)? as u32)
             }
-            (Kind::Choice { names }, DynamicValue::Whole(number)) => {
+            (FieldKind::Choice { names }, DynamicValue::Whole(number)) => {
                 let number = u32::try_from(*number).map_err(|_| unknown_choice(field, &number.to_string(), names))?;
-                Value::Choice(number)
+                SchemaValue::Choice(number)
             }
-            (Kind::Text { .. }, DynamicValue::Text(text)) => Value::Text(text.clone()),
-            (Kind::List { len_max, element }, DynamicValue::List(values)) => {
+            (FieldKind::Text { .. }, DynamicValue::Text(text)) => SchemaValue::Text(text.clone()),
+            (FieldKind::List { len_max, element }, DynamicValue::List(values)) => {
                 // Checked before the elements are, so that an endless list is not converted first.
                 check_len(field, values.len(), *len_max)?;
                 let accept = |(index, value)| element.accept(&format!("{field}[{index}]"), value);
-                Value::List(values.iter().enumerate().map(accept).collect::<Result<_, _>>()?)
+                SchemaValue::List(values.iter().enumerate().map(accept).collect::<Result<_, _>>()?)
             }
-            (Kind::Record { fields }, DynamicValue::Record(values)) => accept_record(fields, field, values)?,
-            _ => Value::Numbers(self.accept_numbers(field, value)?),
+            (FieldKind::Record { fields }, DynamicValue::Record(values)) => accept_record(fields, field, values)?,
+            _ => SchemaValue::Numbers(self.accept_numbers(field, value)?),
         };
         self.check(field, &accepted)?;
         Ok(accepted)
     }
 
     /// Checks that a value is of this kind and in its range. `field` names it in the error.
-    pub fn check(&self, field: &str, value: &Value) -> Result<(), ValueError> {
+    pub fn check(&self, field: &str, value: &SchemaValue) -> Result<(), ValueError> {
         match (self, value) {
-            (Kind::Flag, Value::Flag(_)) => Ok(()),
-            (Kind::Whole { min, max }, Value::Whole(value)) => match (min..=max).contains(&value) {
+            (FieldKind::Flag, SchemaValue::Flag(_)) => Ok(()),
+            (FieldKind::Whole { min, max }, SchemaValue::Whole(value)) => match (min..=max).contains(&value) {
                 true => Ok(()),
                 false => Err(out_of_range(field, value, format!("{min} to {max}"))),
             },
-            (Kind::Choice { names }, Value::Choice(value)) => match (*value as usize) < names.len() {
+            (FieldKind::Choice { names }, SchemaValue::Choice(value)) => match (*value as usize) < names.len() {
                 true => Ok(()),
                 false => Err(unknown_choice(field, &value.to_string(), names)),
             },
-            (Kind::Text { bytes_max }, Value::Text(text)) => check_len(field, text.len(), *bytes_max),
-            (Kind::List { len_max, element }, Value::List(values)) => {
+            (FieldKind::Text { bytes_max }, SchemaValue::Text(text)) => check_len(field, text.len(), *bytes_max),
+            (FieldKind::List { len_max, element }, SchemaValue::List(values)) => {
                 check_len(field, values.len(), *len_max)?;
                 values.iter().try_for_each(|value| element.check(field, value))
             }
-            (Kind::Record { fields }, Value::List(values)) if fields.len() == values.len() => {
+            (FieldKind::Record { fields }, SchemaValue::List(values)) if fields.len() == values.len() => {
                 fields.iter().zip(values).try_for_each(|(field, value)| field.kind.check(&field.name, value))
             }
-            (kind, Value::Numbers(numbers)) => kind.check_numbers(field, numbers),
+            (kind, SchemaValue::Numbers(numbers)) => kind.check_numbers(field, numbers),
             _ => Err(self.wrong_type(field)),
         }
     }
@@ -211,7 +211,7 @@ impl Kind {
             return Err(ValueError::NotFinite { field: field.to_owned() });
         }
         match self {
-            Kind::Number { min, max, step, .. } => {
+            FieldKind::Number { min, max, step, .. } => {
                 // Half a step beyond still rounds to the end of the range, and the end itself may lie beyond as an f32.
                 let range = min - step / 2.0..=max + step / 2.0;
                 match numbers.iter().find(|number| !range.contains(&f64::from(**number))) {
@@ -219,7 +219,7 @@ impl Kind {
                     None => Ok(()),
                 }
             }
-            Kind::Rotation { .. } | Kind::UnitVector { .. } => {
+            FieldKind::Rotation { .. } | FieldKind::UnitVector { .. } => {
                 let length = numbers.iter().map(|number| number * number).sum::<f32>();
                 let has_direction = length.is_finite() && length.sqrt() > f32::MIN_POSITIVE;
                 if has_direction { Ok(()) } else { Err(out_of_range(field, &length, "of length one".to_owned())) }
@@ -230,37 +230,38 @@ impl Kind {
 
     /// A value of this kind as a script has it.
     #[must_use]
-    pub fn present(&self, value: &Value) -> DynamicValue {
+    pub fn present(&self, value: &SchemaValue) -> DynamicValue {
         match (self, value) {
-            (_, Value::Flag(value)) => DynamicValue::Flag(*value),
-            (_, Value::Whole(value)) => DynamicValue::Whole(*value),
-            (Kind::Choice { names }, Value::Choice(value)) if (*value as usize) < names.len() => {
+            (_, SchemaValue::Flag(value)) => DynamicValue::Flag(*value),
+            (_, SchemaValue::Whole(value)) => DynamicValue::Whole(*value),
+            (FieldKind::Choice { names }, SchemaValue::Choice(value)) if (*value as usize) < names.len() => {
                 DynamicValue::Text(names[*value as usize].clone())
             }
-            (_, Value::Choice(value)) => DynamicValue::Whole(i64::from(*value)),
-            (_, Value::Text(value)) => DynamicValue::Text(value.clone()),
-            (_, Value::Numbers(numbers)) => match &numbers[..] {
+            (_, SchemaValue::Choice(value)) => DynamicValue::Whole(i64::from(*value)),
+            (_, SchemaValue::Text(value)) => DynamicValue::Text(value.clone()),
+            (_, SchemaValue::Numbers(numbers)) => match &numbers[..] {
                 [number] => DynamicValue::from(*number),
                 numbers => DynamicValue::List(numbers.iter().map(|number| (*number).into()).collect()),
             },
-            (Kind::Record { fields }, Value::List(values)) => {
-                let present = |(field, value): (&Field, &Value)| (field.name.clone(), field.kind.present(value));
+            (FieldKind::Record { fields }, SchemaValue::List(values)) => {
+                let present =
+                    |(field, value): (&FieldSchema, &SchemaValue)| (field.name.clone(), field.kind.present(value));
                 DynamicValue::Record(fields.iter().zip(values).map(present).collect())
             }
-            (Kind::List { element, .. }, Value::List(values)) => {
+            (FieldKind::List { element, .. }, SchemaValue::List(values)) => {
                 DynamicValue::List(values.iter().map(|value| element.present(value)).collect())
             }
-            (_, Value::List(_)) => DynamicValue::List(Vec::new()),
+            (_, SchemaValue::List(_)) => DynamicValue::List(Vec::new()),
         }
     }
 
     /// The number of real numbers in a value, if the kind is made of them.
     fn numbers_len(&self) -> Option<usize> {
         match self {
-            Kind::Number { len, .. } => Some(usize::from(*len)),
-            Kind::Angle { .. } => Some(1),
-            Kind::Rotation { .. } => Some(4),
-            Kind::UnitVector { .. } => Some(3),
+            FieldKind::Number { len, .. } => Some(usize::from(*len)),
+            FieldKind::Angle { .. } => Some(1),
+            FieldKind::Rotation { .. } => Some(4),
+            FieldKind::UnitVector { .. } => Some(3),
             _ => None,
         }
     }
@@ -284,12 +285,12 @@ impl Kind {
 
     pub(super) fn wrong_type(&self, field: &str) -> ValueError {
         let expected = match self {
-            Kind::Flag => "true or false".to_owned(),
-            Kind::Whole { min, max } => format!("a whole number from {min} to {max}"),
-            Kind::Choice { names } => format!("one of {}", names.join(", ")),
-            Kind::Text { bytes_max } => format!("a text of up to {bytes_max} bytes"),
-            Kind::List { len_max, .. } => format!("a list of up to {len_max} values"),
-            Kind::Record { .. } => "a record with its fields by name".to_owned(),
+            FieldKind::Flag => "true or false".to_owned(),
+            FieldKind::Whole { min, max } => format!("a whole number from {min} to {max}"),
+            FieldKind::Choice { names } => format!("one of {}", names.join(", ")),
+            FieldKind::Text { bytes_max } => format!("a text of up to {bytes_max} bytes"),
+            FieldKind::List { len_max, .. } => format!("a list of up to {len_max} values"),
+            FieldKind::Record { .. } => "a record with its fields by name".to_owned(),
             kind => match kind.numbers_len() {
                 Some(1) | None => "a number".to_owned(),
                 Some(len) => format!("a list of {len} numbers"),
@@ -306,13 +307,13 @@ impl Kind {
     }
 
     /// The kind of a vector as the derive describes it: its end lies on the grid.
-    pub(super) fn number(len: u8, min: f64, max: f64, step: f64) -> Option<Kind> {
+    pub(super) fn number(len: u8, min: f64, max: f64, step: f64) -> Option<FieldKind> {
         use crate::codec::Codec;
         if !Number::is_valid(min, max, step) {
             return None;
         }
         match Codec::<f32>::kind(&Number::new(min, max, step)) {
-            Kind::Number { min, max, step, .. } => Some(Kind::Number { len, min, max, step }),
+            FieldKind::Number { min, max, step, .. } => Some(FieldKind::Number { len, min, max, step }),
             _ => None,
         }
     }
@@ -320,17 +321,17 @@ impl Kind {
 
 /// Fields that are left out have their initial value; an unknown one is refused.
 pub(super) fn accept_record(
-    fields: &[Field],
+    fields: &[FieldSchema],
     name: &str,
     values: &[(String, DynamicValue)],
-) -> Result<Value, ValueError> {
-    let mut accepted: Vec<Value> = fields.iter().map(|field| field.initial.clone()).collect();
+) -> Result<SchemaValue, ValueError> {
+    let mut accepted: Vec<SchemaValue> = fields.iter().map(|field| field.initial.clone()).collect();
     for (key, value) in values {
         let index = fields.iter().position(|field| field.name == *key);
         let index = index.ok_or_else(|| unknown_field(name, key, fields.iter().map(|field| field.name.as_str())))?;
         accepted[index] = fields[index].kind.accept(&fields[index].name, value)?;
     }
-    Ok(Value::List(accepted))
+    Ok(SchemaValue::List(accepted))
 }
 
 pub(super) fn unknown_field<'a>(record: &str, name: &str, known: impl Iterator<Item = &'a str>) -> ValueError {

@@ -2,9 +2,9 @@
 
 use super::builder::build_fields;
 use super::{DynamicValue, RecordBuilder, SchemaError, SchemaProblem};
-use crate::codec::{Angle, List, Text, Whole};
+use crate::codec::{Angle, Integer, List, Text};
 use crate::schema::{CHOICES_MAX, NAME_BYTES_MAX};
-use crate::{Kind, Value};
+use crate::{FieldKind, SchemaValue};
 use std::ops::RangeInclusive;
 
 /// Declares how a field is packed, as the attributes of the [`Replicate`](macro@crate::Replicate) derive do. Everything
@@ -120,7 +120,7 @@ impl FieldBuilder {
     }
 
     /// The kind and the initial value. `depth` is how deep it may still nest, as when a schema is read.
-    pub(super) fn build(&self, at: &str, depth: u32) -> Result<(Kind, Value), SchemaError> {
+    pub(super) fn build(&self, at: &str, depth: u32) -> Result<(FieldKind, SchemaValue), SchemaError> {
         let refused = |problem| SchemaError { at: at.to_owned(), problem };
         let kind = self.packing.kind(at, depth)?;
         let initial = match &self.initial {
@@ -137,7 +137,7 @@ impl FieldBuilder {
 }
 
 impl Packing {
-    fn kind(&self, at: &str, depth: u32) -> Result<Kind, SchemaError> {
+    fn kind(&self, at: &str, depth: u32) -> Result<FieldKind, SchemaError> {
         let refused = |problem| SchemaError { at: at.to_owned(), problem };
         let sized = |what, size: u32, limits: (u32, u32)| match size >= limits.0 && size <= limits.1 {
             true => Ok(size as u8),
@@ -147,41 +147,47 @@ impl Packing {
             return Err(refused(SchemaProblem::TooDeep));
         }
         Ok(match self {
-            Packing::Flag => Kind::Flag,
+            Packing::Flag => FieldKind::Flag,
             Packing::Whole(range) => {
                 let (min, max) = (*range.start(), *range.end());
-                let is_valid = Whole::is_valid(min, max);
-                is_valid.then_some(Kind::Whole { min, max }).ok_or(refused(SchemaProblem::WholeRange { min, max }))?
+                let is_valid = Integer::is_valid(min, max);
+                is_valid
+                    .then_some(FieldKind::Whole { min, max })
+                    .ok_or(refused(SchemaProblem::WholeRange { min, max }))?
             }
             Packing::Numbers(len, range, step) => {
                 let len = sized("the number of components", *len, (1, crate::codec::VECTOR_LEN_MAX as u32))?;
                 let (min, max) = (*range.start(), *range.end());
                 let text = || format!("the range {min} to {max} in steps of {step}");
-                Kind::number(len, min, max, *step).ok_or_else(|| refused(SchemaProblem::NumberRange(text())))?
+                FieldKind::number(len, min, max, *step).ok_or_else(|| refused(SchemaProblem::NumberRange(text())))?
             }
-            Packing::Angle(bits) => Kind::Angle { bits: sized("the bits of an angle", *bits, (1, Angle::BITS_MAX))? },
+            Packing::Angle(bits) => {
+                FieldKind::Angle { bits: sized("the bits of an angle", *bits, (1, Angle::BITS_MAX))? }
+            }
             Packing::Rotation(bits) => {
-                Kind::Rotation { bits: sized("the bits of a component", *bits, COMPONENT_BITS)? }
+                FieldKind::Rotation { bits: sized("the bits of a component", *bits, COMPONENT_BITS)? }
             }
             Packing::UnitVector(bits) => {
-                Kind::UnitVector { bits: sized("the bits of a component", *bits, COMPONENT_BITS)? }
+                FieldKind::UnitVector { bits: sized("the bits of a component", *bits, COMPONENT_BITS)? }
             }
             Packing::Choice(names) => {
                 sized("the number of variants", names.len() as u32, (1, CHOICES_MAX as u32))?;
                 check_names(at, names.iter().map(String::as_str))?;
-                Kind::Choice { names: names.clone() }
+                FieldKind::Choice { names: names.clone() }
             }
-            Packing::Text(bytes) => Kind::Text { bytes_max: sized("the text's length", *bytes, (1, Text::BYTES_MAX))? },
+            Packing::Text(bytes) => {
+                FieldKind::Text { bytes_max: sized("the text's length", *bytes, (1, Text::BYTES_MAX))? }
+            }
             Packing::List(len, element) => {
                 let len_max = sized("the list's length", *len, (1, List::LEN_MAX))?;
                 if element.initial.is_some() || element.moves_by.is_some() {
                     return Err(refused(SchemaProblem::Element));
                 }
                 let (element, _) = element.build(&format!("{at}[]"), depth - 1)?;
-                Kind::List { len_max, element: Box::new(element) }
+                FieldKind::List { len_max, element: Box::new(element) }
             }
             Packing::Record(record) if !record.private.is_empty() => return Err(refused(SchemaProblem::Private)),
-            Packing::Record(record) => Kind::Record { fields: build_fields(at, &record.fields, depth - 1)? },
+            Packing::Record(record) => FieldKind::Record { fields: build_fields(at, &record.fields, depth - 1)? },
         })
     }
 }

@@ -2,7 +2,9 @@
 
 use super::dynamic::unknown_field;
 use super::{DynamicValue, ValueError};
-use crate::{Basis, BitReader, BitWriter, Field, Kind, ReadError, RecordSchema, StateHasher, Value};
+use crate::{
+    BitReader, BitWriter, DeltaBasis, FieldKind, FieldSchema, ReadError, RecordSchema, SchemaValue, StateHasher,
+};
 use std::ops::Deref;
 
 /// A component, input or event that was declared at run time.
@@ -10,7 +12,7 @@ use std::ops::Deref;
 pub struct RecordType {
     number: u16,
     schema: RecordSchema,
-    place: PlaceFields,
+    place: PositionFields,
     private: Vec<PrivateField>,
     initial: Record,
 }
@@ -19,8 +21,8 @@ pub struct RecordType {
 #[derive(Debug, PartialEq)]
 pub struct Record {
     number: u16,
-    /// The replicated fields, in a [`Value::List`].
-    value: Value,
+    /// The replicated fields, in a [`SchemaValue::List`].
+    value: SchemaValue,
     private: Vec<DynamicValue>,
 }
 
@@ -41,7 +43,7 @@ pub struct FieldHandle {
 
 /// The fields that say where an entity is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PlaceFields {
+pub(super) enum PositionFields {
     None,
     Vector(usize),
     Pair(usize, usize),
@@ -55,7 +57,7 @@ pub(super) struct PrivateField {
 }
 
 impl RecordType {
-    pub(super) fn new(number: u16, schema: RecordSchema, place: PlaceFields, private: Vec<PrivateField>) -> Self {
+    pub(super) fn new(number: u16, schema: RecordSchema, place: PositionFields, private: Vec<PrivateField>) -> Self {
         let initials = private.iter().map(|field| field.initial.clone()).collect();
         let initial = Record { number, value: schema.kind.initial(), private: initials };
         RecordType { number, schema, place, private, initial }
@@ -75,8 +77,8 @@ impl RecordType {
 
     /// The replicated fields.
     #[must_use]
-    pub fn fields(&self) -> &[Field] {
-        if let Kind::Record { fields } = &self.schema.kind { fields } else { &[] }
+    pub fn fields(&self) -> &[FieldSchema] {
+        if let FieldKind::Record { fields } = &self.schema.kind { fields } else { &[] }
     }
 
     /// The field of a name, to be kept: a handle costs nothing to use.
@@ -138,7 +140,7 @@ impl RecordType {
     /// True if its records say where their entity is.
     #[must_use]
     pub fn is_placed(&self) -> bool {
-        self.place != PlaceFields::None
+        self.place != PositionFields::None
     }
 
     /// The entity's place, if this record says it.
@@ -146,29 +148,29 @@ impl RecordType {
     pub fn place(&self, record: &Record) -> Option<[f32; 2]> {
         let number = |index: usize, axis: usize| record.numbers_at(index)?.get(axis).copied();
         match self.place {
-            PlaceFields::None => None,
-            PlaceFields::Vector(both) => Some([number(both, 0)?, number(both, 1)?]),
-            PlaceFields::Pair(x, y) => Some([number(x, 0)?, number(y, 0)?]),
+            PositionFields::None => None,
+            PositionFields::Vector(both) => Some([number(both, 0)?, number(both, 1)?]),
+            PositionFields::Pair(x, y) => Some([number(x, 0)?, number(y, 0)?]),
         }
     }
 
     /// Appends the whole record.
     pub fn write_full(&self, record: &Record, writer: &mut BitWriter) {
-        self.write_delta(Basis::held(&self.initial), record, writer);
+        self.write_delta(DeltaBasis::held(&self.initial), record, writer);
     }
 
     /// Appends the difference from what the receiver has.
     ///
     /// # Panics
     /// With a record of another type; [`RecordType::check`] tells.
-    pub fn write_delta(&self, basis: Basis<'_, Record>, record: &Record, writer: &mut BitWriter) {
+    pub fn write_delta(&self, basis: DeltaBasis<'_, Record>, record: &Record, writer: &mut BitWriter) {
         let basis = basis.field(|record| &record.value);
         self.schema.kind.write_delta(basis, &record.value, writer).expect("a record fits its own type");
     }
 
     /// Reads a whole record; its private fields have their initial values.
     pub fn read_full(&self, reader: &mut BitReader<'_>) -> Result<Record, ReadError> {
-        let value = self.schema.kind.read_delta(Basis::held(&self.initial.value), reader)?;
+        let value = self.schema.kind.read_delta(DeltaBasis::held(&self.initial.value), reader)?;
         Ok(Record { number: self.number, value, private: self.initial.private.clone() })
     }
 
@@ -193,7 +195,7 @@ impl RecordType {
 impl Default for Record {
     /// A record of no type, without fields.
     fn default() -> Self {
-        Record { number: u16::MAX, value: Value::List(Vec::new()), private: Vec::new() }
+        Record { number: u16::MAX, value: SchemaValue::List(Vec::new()), private: Vec::new() }
     }
 }
 
@@ -210,9 +212,9 @@ impl Clone for Record {
 }
 
 impl Record {
-    /// All replicated fields, in a [`Value::List`].
+    /// All replicated fields, in a [`SchemaValue::List`].
     #[must_use]
-    pub fn value(&self) -> &Value {
+    pub fn value(&self) -> &SchemaValue {
         &self.value
     }
 
@@ -224,7 +226,7 @@ impl Record {
 
     /// A replicated field.
     #[must_use]
-    pub fn get(&self, field: FieldHandle) -> Option<&Value> {
+    pub fn get(&self, field: FieldHandle) -> Option<&SchemaValue> {
         let is_own = field.record == self.number && !field.is_private;
         if is_own { self.at(usize::from(field.index)) } else { None }
     }
@@ -239,7 +241,7 @@ impl Record {
     /// A field of real numbers: a number, vector, angle, rotation or unit vector.
     #[must_use]
     pub fn numbers(&self, field: FieldHandle) -> Option<&[f32]> {
-        if let Value::Numbers(numbers) = self.get(field)? { Some(numbers) } else { None }
+        if let SchemaValue::Numbers(numbers) = self.get(field)? { Some(numbers) } else { None }
     }
 
     /// A vector of so many numbers.
@@ -268,7 +270,7 @@ impl Record {
     pub fn whole(&self, field: FieldHandle) -> Option<i64> {
         match self.get(field) {
             Some(value) => {
-                if let Value::Whole(whole) = value {
+                if let SchemaValue::Whole(whole) = value {
                     Some(*whole)
                 } else {
                     None
@@ -283,7 +285,7 @@ impl Record {
     pub fn flag(&self, field: FieldHandle) -> Option<bool> {
         match self.get(field) {
             Some(value) => {
-                if let Value::Flag(flag) = value {
+                if let SchemaValue::Flag(flag) = value {
                     Some(*flag)
                 } else {
                     None
@@ -296,7 +298,7 @@ impl Record {
     /// The number of a choice's variant.
     #[must_use]
     pub fn choice(&self, field: FieldHandle) -> Option<u32> {
-        if let Value::Choice(choice) = self.get(field)? { Some(*choice) } else { None }
+        if let SchemaValue::Choice(choice) = self.get(field)? { Some(*choice) } else { None }
     }
 
     /// A text.
@@ -304,7 +306,7 @@ impl Record {
     pub fn text(&self, field: FieldHandle) -> Option<&str> {
         match self.get(field) {
             Some(value) => {
-                if let Value::Text(text) = value {
+                if let SchemaValue::Text(text) = value {
                     Some(text)
                 } else {
                     None
@@ -316,16 +318,16 @@ impl Record {
 
     /// The elements of a list, or the fields of a nested record.
     #[must_use]
-    pub fn list(&self, field: FieldHandle) -> Option<&[Value]> {
-        if let Value::List(list) = self.get(field)? { Some(list) } else { None }
+    pub fn list(&self, field: FieldHandle) -> Option<&[SchemaValue]> {
+        if let SchemaValue::List(list) = self.get(field)? { Some(list) } else { None }
     }
 
-    fn at(&self, index: usize) -> Option<&Value> {
-        if let Value::List(fields) = &self.value { fields.get(index) } else { None }
+    fn at(&self, index: usize) -> Option<&SchemaValue> {
+        if let SchemaValue::List(fields) = &self.value { fields.get(index) } else { None }
     }
 
     fn numbers_at(&self, index: usize) -> Option<&[f32]> {
-        if let Value::Numbers(numbers) = self.at(index)? { Some(numbers) } else { None }
+        if let SchemaValue::Numbers(numbers) = self.at(index)? { Some(numbers) } else { None }
     }
 }
 
@@ -358,7 +360,7 @@ impl RecordMut<'_> {
     pub fn set_numbers(&mut self, field: FieldHandle, numbers: &[f32]) -> Result<(), ValueError> {
         let (declared, to) = self.slot(field)?;
         declared.kind.check_numbers(&declared.name, numbers)?;
-        if let Value::Numbers(to) = to {
+        if let SchemaValue::Numbers(to) = to {
             to.clear();
             to.extend_from_slice(numbers);
         }
@@ -378,7 +380,7 @@ impl RecordMut<'_> {
         if field.is_private {
             return self.set_private(field, DynamicValue::Whole(whole));
         }
-        self.set_value(field, Value::Whole(whole))
+        self.set_value(field, SchemaValue::Whole(whole))
     }
 
     /// Sets a boolean.
@@ -386,12 +388,12 @@ impl RecordMut<'_> {
         if field.is_private {
             return self.set_private(field, DynamicValue::Flag(flag));
         }
-        self.set_value(field, Value::Flag(flag))
+        self.set_value(field, SchemaValue::Flag(flag))
     }
 
     /// Sets a choice by the number of its variant.
     pub fn set_choice(&mut self, field: FieldHandle, choice: u32) -> Result<(), ValueError> {
-        self.set_value(field, Value::Choice(choice))
+        self.set_value(field, SchemaValue::Choice(choice))
     }
 
     /// Sets a text.
@@ -401,7 +403,7 @@ impl RecordMut<'_> {
         }
         let (declared, to) = self.slot(field)?;
         match (&declared.kind, to) {
-            (Kind::Text { bytes_max }, Value::Text(to)) if text.len() <= usize::from(*bytes_max) => {
+            (FieldKind::Text { bytes_max }, SchemaValue::Text(to)) if text.len() <= usize::from(*bytes_max) => {
                 to.clear();
                 to.push_str(text);
                 Ok(())
@@ -411,7 +413,7 @@ impl RecordMut<'_> {
     }
 
     /// Sets a replicated field in its packed form: a list, a nested record, or any other.
-    pub fn set_value(&mut self, field: FieldHandle, value: Value) -> Result<(), ValueError> {
+    pub fn set_value(&mut self, field: FieldHandle, value: SchemaValue) -> Result<(), ValueError> {
         let (declared, to) = self.slot(field)?;
         declared.kind.check(&declared.name, &value)?;
         *to = value;
@@ -447,12 +449,12 @@ impl RecordMut<'_> {
     }
 
     /// The declaration and the value of a replicated field.
-    fn slot(&mut self, field: FieldHandle) -> Result<(&Field, &mut Value), ValueError> {
+    fn slot(&mut self, field: FieldHandle) -> Result<(&FieldSchema, &mut SchemaValue), ValueError> {
         let record_type = self.record_type;
         let is_own = field.record == record_type.number && !field.is_private;
         let declared = if is_own { record_type.fields().get(usize::from(field.index)) } else { None };
         let value = match &mut self.record.value {
-            Value::List(values) => values.get_mut(usize::from(field.index)),
+            SchemaValue::List(values) => values.get_mut(usize::from(field.index)),
             _ => None,
         };
         declared.zip(value).ok_or_else(|| record_type.other())

@@ -2,7 +2,8 @@
 
 use aether_bits::codec::{Angle, Codec, Number, Rotation, UnitVector};
 use aether_bits::{
-    Ages, Basis, BitReader, BitWriter, Component, FieldWriter, Kind, ReadError, RecordSchema, Replicate, Schema, Value,
+    BasisAges, BitReader, BitWriter, Component, DeltaBasis, FieldKind, FieldWriter, ReadError, RecordSchema, Replicate,
+    Schema, SchemaValue,
 };
 use proptest::prelude::*;
 
@@ -72,8 +73,8 @@ prop_compose! {
 }
 
 prop_compose! {
-    pub fn any_ages()(elapsed in 1u32..64, spacing in 0u32..8) -> Ages {
-        Ages { elapsed, spacing, seconds_per_tick: 0.05 }
+    pub fn any_ages()(elapsed in 1u32..64, spacing in 0u32..8) -> BasisAges {
+        BasisAges { elapsed, spacing, seconds_per_tick: 0.05 }
     }
 }
 
@@ -86,7 +87,7 @@ proptest! {
     #[test]
     fn a_delta_brings_exactly_the_snapped_value(states in [any_ship(), any_ship(), any_ship()], ages in any_ages()) {
         let [base, earlier, now] = states.map(snapped);
-        let basis = Basis { value: &base, earlier: (ages.spacing > 0).then_some(&earlier), ages };
+        let basis = DeltaBasis { value: &base, earlier: (ages.spacing > 0).then_some(&earlier), ages };
         let mut writer = BitWriter::new();
         now.write_delta(basis, &mut writer);
         let bytes = writer.to_bytes();
@@ -112,13 +113,13 @@ proptest! {
             let mut writer = BitWriter::new();
             ship.write_full(&mut writer);
             let bytes = writer.to_bytes();
-            kind.read_delta(Basis::held(&kind.initial()), &mut BitReader::new(&bytes)).unwrap()
+            kind.read_delta(DeltaBasis::held(&kind.initial()), &mut BitReader::new(&bytes)).unwrap()
         };
         let known = ages.spacing > 0;
         let (mut typed, mut generic) = (BitWriter::new(), BitWriter::new());
-        now.write_delta(Basis { value: &base, earlier: known.then_some(&earlier), ages }, &mut typed);
+        now.write_delta(DeltaBasis { value: &base, earlier: known.then_some(&earlier), ages }, &mut typed);
         let (base, earlier) = (untyped(&base), untyped(&earlier));
-        let basis = Basis { value: &base, earlier: known.then_some(&earlier), ages };
+        let basis = DeltaBasis { value: &base, earlier: known.then_some(&earlier), ages };
         kind.write_delta(basis, &untyped(&now), &mut generic).unwrap();
         prop_assert_eq!(typed.bits(), generic.bits());
         prop_assert_eq!(typed.to_bytes(), generic.to_bytes());
@@ -131,7 +132,7 @@ proptest! {
     #[test]
     fn random_bits_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80), base in any_ship()) {
         let base = snapped(base);
-        if let Ok(mut ship) = Ship::read_delta(Basis::held(&base), &mut BitReader::new(&bytes)) {
+        if let Ok(mut ship) = Ship::read_delta(DeltaBasis::held(&base), &mut BitReader::new(&bytes)) {
             let read = ship.clone();
             ship.snap();
             prop_assert!(read.same(&ship), "what is read is always on the grid");
@@ -192,7 +193,7 @@ fn angles_go_round() {
     let (mut base, mut now) = (6.2f32, 0.1f32);
     angle.snap(&mut base);
     angle.snap(&mut now);
-    angle.write(Basis::held(&base), &now, &mut FieldWriter::new(&mut writer));
+    angle.write(DeltaBasis::held(&base), &now, &mut FieldWriter::new(&mut writer));
     assert!(writer.bits() < 12, "a small turn over zero is a small difference, not {} bits", writer.bits());
     for quirk in [f32::NAN, f32::INFINITY, -0.0, 1e30, -1e30] {
         let mut value = quirk;
@@ -224,7 +225,7 @@ fn defaults_and_places_come_from_the_declaration() {
 fn an_unchanged_record_takes_about_a_bit_a_number() {
     let ship = snapped(Ship::initial());
     let mut writer = BitWriter::new();
-    ship.write_delta(Basis::held(&ship), &mut writer);
+    ship.write_delta(DeltaBasis::held(&ship), &mut writer);
     assert!(writer.bits() <= 36, "{} bits", writer.bits());
 }
 
@@ -240,19 +241,20 @@ fn a_schema_survives_its_bytes_and_its_hash_sees_every_change() {
     other.components[0].channel = "flight".to_owned();
     assert_ne!(other.hash(), schema.hash());
     let mut other = schema.clone();
-    let Kind::Record { fields } = &mut other.components[0].kind else { panic!("a struct is a record") };
-    fields[2].initial = Value::Numbers(vec![70.0]);
+    let FieldKind::Record { fields } = &mut other.components[0].kind else { panic!("a struct is a record") };
+    fields[2].initial = SchemaValue::Numbers(vec![70.0]);
     assert_ne!(other.hash(), schema.hash());
 }
 
 #[test]
 fn a_descriptor_beyond_its_limits_is_refused() {
-    let mut deep = Kind::Flag;
+    let mut deep = FieldKind::Flag;
     for _ in 0..5 {
-        deep = Kind::List { len_max: 1, element: Box::new(deep) };
+        deep = FieldKind::List { len_max: 1, element: Box::new(deep) };
     }
-    let field = aether_bits::Field { name: "deep".into(), initial: deep.initial(), kind: deep, moves_by: None };
-    let record = RecordSchema { name: "R".into(), channel: "c".into(), kind: Kind::Record { fields: vec![field] } };
+    let field = aether_bits::FieldSchema { name: "deep".into(), initial: deep.initial(), kind: deep, moves_by: None };
+    let record =
+        RecordSchema { name: "R".into(), channel: "c".into(), kind: FieldKind::Record { fields: vec![field] } };
     let schema = Schema { components: vec![record], ..Schema::default() };
     assert_eq!(Schema::from_bytes(&schema.to_bytes()), Err(ReadError::TooDeep));
     for cut in 0..20 {

@@ -5,7 +5,7 @@ use aether_bits::runtime::{
     DynamicValue, FieldBuilder, FieldHandle, Record, RecordBuilder, RecordType, RuntimeSchema, SchemaBuilder,
     SchemaError, ValueError,
 };
-use aether_bits::{Basis, BitReader, BitWriter, Component, RecordSchema, Replicate, Schema, Value};
+use aether_bits::{BitReader, BitWriter, Component, DeltaBasis, RecordSchema, Replicate, Schema, SchemaValue};
 use proptest::prelude::*;
 use std::sync::{Arc, LazyLock};
 
@@ -116,8 +116,8 @@ proptest! {
         let [base, earlier, now] = states.map(snapped);
         let known = ages.spacing > 0;
         let (mut typed, mut runtime) = (BitWriter::new(), BitWriter::new());
-        now.write_delta(Basis { value: &base, earlier: known.then_some(&earlier), ages }, &mut typed);
-        let basis = Basis { value: &records[0], earlier: known.then_some(&records[1]), ages };
+        now.write_delta(DeltaBasis { value: &base, earlier: known.then_some(&earlier), ages }, &mut typed);
+        let basis = DeltaBasis { value: &records[0], earlier: known.then_some(&records[1]), ages };
         ship_type().write_delta(basis, &records[2], &mut runtime);
         prop_assert_eq!((typed.bits(), typed.to_bytes()), (runtime.bits(), runtime.to_bytes()));
         let (mut typed, mut runtime) = (BitWriter::new(), BitWriter::new());
@@ -158,7 +158,7 @@ fn fields_are_read_and_written_by_handles() {
     edit.set_flag(field("shield"), true).unwrap();
     edit.set_choice(field("hull"), 2).unwrap();
     edit.set_text(field("name"), "Zoë").unwrap();
-    edit.set_value(field("readings"), Value::List(vec![Value::Numbers(vec![0.5])])).unwrap();
+    edit.set_value(field("readings"), SchemaValue::List(vec![SchemaValue::Numbers(vec![0.5])])).unwrap();
     edit.set(field("plan"), &DynamicValue::from(vec![1u8, 2])).unwrap();
     assert_eq!(edit.record_type().name(), "Ship");
     assert_eq!(record.vector(field("position")), Some([1.0, -2.0]));

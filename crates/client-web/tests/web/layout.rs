@@ -1,7 +1,7 @@
 //! Rows and what they stand for.
 
 use crate::support::{row_of, ship_of, snapped};
-use aether_bits::{BitWriter, Kind, RecordSchema, Replicate, Schema, Value};
+use aether_bits::{BitWriter, FieldKind, RecordSchema, Replicate, Schema, SchemaValue};
 use aether_client_web::{Layout, Motion, Way, description};
 use aether_testkit_client::rules::{Controls, Scoreboard, Ship, Thing};
 use proptest::prelude::*;
@@ -90,7 +90,7 @@ fn a_schema_is_told_in_words_and_rows() {
 
 #[test]
 fn names_that_a_server_makes_up_cannot_break_out_of_the_description() {
-    let kind = Kind::Record { fields: Vec::new() };
+    let kind = FieldKind::Record { fields: Vec::new() };
     let name = "\"]}\\\n\u{7}".to_owned();
     let schema = Schema { components: vec![RecordSchema { name, channel: String::new(), kind }], ..Schema::default() };
     let (text, _) = description(&schema);
@@ -99,19 +99,24 @@ fn names_that_a_server_makes_up_cannot_break_out_of_the_description() {
 
 #[test]
 fn a_list_of_records_is_a_row_too() {
-    let pair = Kind::Record {
+    let pair = FieldKind::Record {
         fields: ["x", "y"]
-            .map(|name| aether_bits::Field {
+            .map(|name| aether_bits::FieldSchema {
                 name: name.to_owned(),
-                kind: Kind::Whole { min: 0, max: 9 },
-                initial: Value::Whole(0),
+                kind: FieldKind::Whole { min: 0, max: 9 },
+                initial: SchemaValue::Whole(0),
                 moves_by: None,
             })
             .to_vec(),
     };
-    let kind = Kind::List { len_max: 4, element: Box::new(pair) };
-    let field = aether_bits::Field { name: "all".to_owned(), kind, initial: Value::List(Vec::new()), moves_by: None };
-    let layout = Layout::new(&Kind::Record { fields: vec![field] });
+    let kind = FieldKind::List { len_max: 4, element: Box::new(pair) };
+    let field = aether_bits::FieldSchema {
+        name: "all".to_owned(),
+        kind,
+        initial: SchemaValue::List(Vec::new()),
+        moves_by: None,
+    };
+    let layout = Layout::new(&FieldKind::Record { fields: vec![field] });
     let row = [2.0, 1.0, 2.0, 3.0, 4.0];
     let mut snapped = row.to_vec();
     layout.snap(&mut snapped);

@@ -1,6 +1,6 @@
 //! A client that knows no game: it learns the schema from the server.
 
-use aether_bits::{BitWriter, Kind, Schema, Value};
+use aether_bits::{BitWriter, FieldKind, Schema, SchemaValue};
 use aether_client::{Client, Declaration, Ended, Game, Interpolate, Login, Phase, Predict, Settings};
 use aether_replication::{Link, Mirror};
 use aether_testkit_client::engine::{Joiner, Room, Unobserved};
@@ -18,7 +18,7 @@ struct Anything {
 
 /// The first component of an entity, as values.
 #[derive(Clone, Debug, PartialEq)]
-struct Values(Value);
+struct Values(SchemaValue);
 
 impl Interpolate for Values {
     fn moved(&self, _from: &Self, _to: &Self, _share: f32) -> Self {
@@ -61,7 +61,7 @@ impl Game for Anything {
 
     fn own(&self, mirror: &Mirror, entity: EntityId) -> Option<Values> {
         let (kind, value) = mirror.value(entity, 0)?;
-        assert!(matches!(kind, Kind::Record { .. }));
+        assert!(matches!(kind, FieldKind::Record { .. }));
         Some(Values(value.clone()))
     }
 

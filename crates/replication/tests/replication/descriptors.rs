@@ -2,16 +2,16 @@
 
 use crate::common::{Body, Random, Tag, stir};
 use crate::support::{Room, line, typeless_mirror};
-use aether_bits::{Kind, Value};
+use aether_bits::{FieldKind, SchemaValue};
 use aether_replication::Link;
 
-fn expected_body(body: &Body) -> Value {
-    let numbers = |values: &[f32]| Value::Numbers(values.to_vec());
-    Value::List(vec![numbers(&body.position), numbers(&body.velocity), numbers(&[body.heading])])
+fn expected_body(body: &Body) -> SchemaValue {
+    let numbers = |values: &[f32]| SchemaValue::Numbers(values.to_vec());
+    SchemaValue::List(vec![numbers(&body.position), numbers(&body.velocity), numbers(&[body.heading])])
 }
 
-fn expected_tag(tag: &Tag) -> Value {
-    Value::List(vec![Value::Text(tag.name.clone()), Value::Whole(i64::from(tag.score))])
+fn expected_tag(tag: &Tag) -> SchemaValue {
+    SchemaValue::List(vec![SchemaValue::Text(tag.name.clone()), SchemaValue::Whole(i64::from(tag.score))])
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_value_comes_with_its_kind() {
     }
     let id = typeless.entities().next().unwrap();
     let (kind, _) = typeless.value(id, 0).unwrap();
-    let Kind::Record { fields } = kind else { panic!("a component is a record") };
+    let FieldKind::Record { fields } = kind else { panic!("a component is a record") };
     let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
     assert_eq!(names, ["position", "velocity", "heading"]);
 }

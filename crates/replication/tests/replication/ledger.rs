@@ -2,7 +2,7 @@
 
 use crate::common::{Body, SECONDS_PER_TICK, Sent, Tag, choose, settings, world};
 use crate::support::{header_bits, line};
-use aether_bits::{Ages, Basis, BitWriter, Replicate};
+use aether_bits::{BasisAges, BitWriter, DeltaBasis, Replicate};
 use aether_replication::{Deltas, Frame, Gathered, Ledger, Link, View};
 use aether_wire::{EntityId, InputSeq};
 use aether_world::World;
@@ -80,8 +80,8 @@ fn a_difference_is_charged_as_it_was_written() {
     let before = room.world.get::<Body>(ids[5]).unwrap().clone();
     room.round(|world| world.get_mut::<Body>(ids[5]).unwrap().position = [40.0, 3.0]);
     let mut writer = BitWriter::new();
-    let ages = Ages { elapsed: 1, spacing: 0, seconds_per_tick: SECONDS_PER_TICK };
-    let basis = Basis { value: &before, earlier: None, ages };
+    let ages = BasisAges { elapsed: 1, spacing: 0, seconds_per_tick: SECONDS_PER_TICK };
+    let basis = DeltaBasis { value: &before, earlier: None, ages };
     room.world.get::<Body>(ids[5]).unwrap().write_delta(basis, &mut writer);
     assert_eq!(room.ledger.component_bits, [2 * writer.bits() as u64, 0]);
 }

@@ -5,7 +5,7 @@ use aether_bits::runtime::{
     ComponentHandle, DynamicValue, FieldBuilder, FieldHandle, Record, RecordBuilder, RuntimeSchema, SchemaBuilder,
     ValueError,
 };
-use aether_bits::{Ages, BitWriter};
+use aether_bits::{BasisAges, BitWriter};
 use aether_wire::{EntityId, Tick};
 use aether_world::{SpawnError, World};
 
@@ -161,7 +161,7 @@ fn packed(world: &World, id: EntityId) -> Vec<(bool, Vec<u8>)> {
         column.write_full(id.slot, &mut writer);
         all.push((column.changed_after(id.slot, Tick(world.tick().0 - 1)), writer.to_bytes()));
         for (age, spacing) in [(1, 0), (1, 1), (3, 2), (40, 0)] {
-            let ages = Ages { elapsed: age, spacing, seconds_per_tick: 0.05 };
+            let ages = BasisAges { elapsed: age, spacing, seconds_per_tick: 0.05 };
             let mut writer = BitWriter::new();
             let base = Tick(world.tick().0.saturating_sub(age));
             all.push((column.write_delta(id.slot, base, ages, &mut writer), writer.to_bytes()));
@@ -283,7 +283,7 @@ fn a_tick_of_records_allocates_nothing_once_all_versions_are_there() {
         for &id in &ids {
             for column in &world.columns()[..2] {
                 writer.clear();
-                let ages = Ages { elapsed: 1, spacing: 1, seconds_per_tick: 0.05 };
+                let ages = BasisAges { elapsed: 1, spacing: 1, seconds_per_tick: 0.05 };
                 column.write_delta(id.slot, Tick(world.tick().0 - 1), ages, &mut writer);
                 column.write_full(id.slot, &mut writer);
             }

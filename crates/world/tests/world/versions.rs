@@ -1,12 +1,12 @@
 //! Older values stay known for a while, so that differences can be made from them.
 
 use crate::support::{Body, begun, body, builder};
-use aether_bits::{Ages, Basis, BitReader, BitWriter, Replicate};
+use aether_bits::{BasisAges, BitReader, BitWriter, DeltaBasis, Replicate};
 use aether_wire::{EntityId, Tick};
 use aether_world::World;
 
-fn ages(elapsed: u32, spacing: u32) -> Ages {
-    Ages { elapsed, spacing, seconds_per_tick: 0.05 }
+fn ages(elapsed: u32, spacing: u32) -> BasisAges {
+    BasisAges { elapsed, spacing, seconds_per_tick: 0.05 }
 }
 
 /// A world whose entity was at `x = t` at every tick `t` from 1 to `ticks`.
@@ -22,7 +22,7 @@ fn walked(ticks: u32, versions: u8) -> (World, EntityId) {
     (world, id)
 }
 
-fn delta(world: &World, id: EntityId, base: u32, ages: Ages) -> Option<Vec<u8>> {
+fn delta(world: &World, id: EntityId, base: u32, ages: BasisAges) -> Option<Vec<u8>> {
     let mut writer = BitWriter::new();
     world.columns()[0].write_delta(id.slot, Tick(base), ages, &mut writer).then(|| writer.to_bytes())
 }
@@ -34,10 +34,11 @@ fn a_difference_is_made_from_the_value_at_the_older_tick() {
         let ages = ages(10 - base, 0);
         let bytes = delta(&world, id, base, ages).unwrap();
         let known = body(base as f32, 0.0);
-        let read = Body::read_delta(Basis { value: &known, earlier: None, ages }, &mut BitReader::new(&bytes)).unwrap();
+        let read =
+            Body::read_delta(DeltaBasis { value: &known, earlier: None, ages }, &mut BitReader::new(&bytes)).unwrap();
         assert_eq!(read, body(10.0, 0.0), "from tick {base}");
         let other = body(base as f32 + 1.0, 0.0);
-        let wrong = Body::read_delta(Basis { value: &other, earlier: None, ages }, &mut BitReader::new(&bytes));
+        let wrong = Body::read_delta(DeltaBasis { value: &other, earlier: None, ages }, &mut BitReader::new(&bytes));
         assert_ne!(wrong, Ok(body(10.0, 0.0)), "another value is another difference");
     }
 }
@@ -48,7 +49,7 @@ fn motion_is_told_from_two_older_values() {
     let ages = ages(2, 3);
     let bytes = delta(&world, id, 8, ages).unwrap();
     let (value, earlier) = (body(8.0, 0.0), body(5.0, 0.0));
-    let basis = Basis { value: &value, earlier: Some(&earlier), ages };
+    let basis = DeltaBasis { value: &value, earlier: Some(&earlier), ages };
     assert_eq!(Body::read_delta(basis, &mut BitReader::new(&bytes)), Ok(body(10.0, 0.0)));
 }
 
@@ -64,7 +65,7 @@ fn a_value_holds_until_the_next_change() {
     world.settle();
     let ages = ages(4, 0);
     let bytes = delta(&world, id, 50, ages).unwrap();
-    let basis = Basis { value: &body(3.0, 0.0), earlier: None, ages };
+    let basis = DeltaBasis { value: &body(3.0, 0.0), earlier: None, ages };
     assert_eq!(Body::read_delta(basis, &mut BitReader::new(&bytes)), Ok(body(60.0, 0.0)));
 }
 

@@ -1,6 +1,8 @@
 //! The world in words: what a JSON client sees and says, packed and unpacked with the game's schema.
 
-use aether_bits::{Basis, BitReader, BitWriter, Field, Kind, ReadError, RecordSchema, Schema, Value};
+use aether_bits::{
+    BitReader, BitWriter, DeltaBasis, FieldKind, FieldSchema, ReadError, RecordSchema, Schema, SchemaValue,
+};
 use aether_replication::{Link, Mirror};
 use aether_wire::limits::NUMBER_SIZE_MAX;
 use aether_wire::{
@@ -81,7 +83,8 @@ impl Readable {
 
     fn name(&self, code: u16, payload: &[u8]) -> Option<GameBody> {
         let event = self.schema.events.get(usize::from(code))?;
-        let value = event.kind.read_delta(Basis::held(&event.kind.initial()), &mut BitReader::new(payload)).ok()?;
+        let value =
+            event.kind.read_delta(DeltaBasis::held(&event.kind.initial()), &mut BitReader::new(payload)).ok()?;
         Some(GameBody::Named {
             feature: event.channel.clone(),
             action: snake_case(&event.name),
@@ -119,38 +122,39 @@ fn pack(record: &RecordSchema, Fields(fields): Fields) -> Result<Vec<u8>, Unpack
     let value = from_json(&record.kind, &Json::Object(fields.into_iter().collect()), &record.name)?;
     let mut writer = BitWriter::new();
     let refused = |_| Unpackable(format!("{} has a value out of its range", record.name));
-    record.kind.write_delta(Basis::held(&record.kind.initial()), &value, &mut writer).map_err(refused)?;
+    record.kind.write_delta(DeltaBasis::held(&record.kind.initial()), &value, &mut writer).map_err(refused)?;
     Ok(writer.to_bytes())
 }
 
-fn fields_of(kind: &Kind, value: &Value) -> Fields {
+fn fields_of(kind: &FieldKind, value: &SchemaValue) -> Fields {
     match to_json(kind, value) {
         Json::Object(fields) => Fields(fields.into_iter().collect()),
         other => Fields(BTreeMap::from([("value".to_owned(), other)])),
     }
 }
 
-fn to_json(kind: &Kind, value: &Value) -> Json {
+fn to_json(kind: &FieldKind, value: &SchemaValue) -> Json {
     match (kind, value) {
-        (_, Value::Flag(value)) => Json::from(*value),
-        (_, Value::Whole(value)) => Json::from(*value),
-        (Kind::Choice { names }, Value::Choice(value)) => {
+        (_, SchemaValue::Flag(value)) => Json::from(*value),
+        (_, SchemaValue::Whole(value)) => Json::from(*value),
+        (FieldKind::Choice { names }, SchemaValue::Choice(value)) => {
             names.get(*value as usize).map_or(Json::Null, |name| Json::from(name.as_str()))
         }
-        (_, Value::Choice(value)) => Json::from(*value),
-        (_, Value::Text(text)) => Json::from(text.as_str()),
-        (_, Value::Numbers(numbers)) => match &numbers[..] {
+        (_, SchemaValue::Choice(value)) => Json::from(*value),
+        (_, SchemaValue::Text(text)) => Json::from(text.as_str()),
+        (_, SchemaValue::Numbers(numbers)) => match &numbers[..] {
             [number] => number_to_json(*number),
             numbers => numbers.iter().map(|number| number_to_json(*number)).collect(),
         },
-        (Kind::Record { fields }, Value::List(values)) => {
-            let field = |(field, value): (&Field, &Value)| (field.name.clone(), to_json(&field.kind, value));
+        (FieldKind::Record { fields }, SchemaValue::List(values)) => {
+            let field =
+                |(field, value): (&FieldSchema, &SchemaValue)| (field.name.clone(), to_json(&field.kind, value));
             Json::Object(fields.iter().zip(values).map(field).collect())
         }
-        (Kind::List { element, .. }, Value::List(values)) => {
+        (FieldKind::List { element, .. }, SchemaValue::List(values)) => {
             values.iter().map(|value| to_json(element, value)).collect()
         }
-        (_, Value::List(_)) => Json::Null,
+        (_, SchemaValue::List(_)) => Json::Null,
     }
 }
 
@@ -159,53 +163,53 @@ fn number_to_json(number: f32) -> Json {
     number.to_string().parse::<f64>().map_or(Json::Null, Json::from)
 }
 
-fn from_json(kind: &Kind, json: &Json, name: &str) -> Result<Value, Unpackable> {
+fn from_json(kind: &FieldKind, json: &Json, name: &str) -> Result<SchemaValue, Unpackable> {
     let wrong = |expected: &str| Unpackable(format!("{name} must be {expected}"));
     match kind {
-        Kind::Flag => json.as_bool().map(Value::Flag).ok_or_else(|| wrong("true or false")),
-        Kind::Whole { min, max } => {
+        FieldKind::Flag => json.as_bool().map(SchemaValue::Flag).ok_or_else(|| wrong("true or false")),
+        FieldKind::Whole { min, max } => {
             let value = json.as_i64().filter(|value| (min..=max).contains(&value));
-            value.map(Value::Whole).ok_or_else(|| wrong(&format!("a whole number from {min} to {max}")))
+            value.map(SchemaValue::Whole).ok_or_else(|| wrong(&format!("a whole number from {min} to {max}")))
         }
-        Kind::Choice { names } => {
+        FieldKind::Choice { names } => {
             let chosen = json.as_str().and_then(|text| names.iter().position(|name| name == text));
             let expected = || wrong(&format!("one of {}", names.join(", ")));
-            chosen.map(|number| Value::Choice(number as u32)).ok_or_else(expected)
+            chosen.map(|number| SchemaValue::Choice(number as u32)).ok_or_else(expected)
         }
-        Kind::Text { bytes_max } => {
+        FieldKind::Text { bytes_max } => {
             let text = json.as_str().filter(|text| text.len() <= usize::from(*bytes_max));
-            text.map(|text| Value::Text(text.into()))
+            text.map(|text| SchemaValue::Text(text.into()))
                 .ok_or_else(|| wrong(&format!("a text of up to {bytes_max} bytes")))
         }
-        Kind::List { len_max, element } => {
+        FieldKind::List { len_max, element } => {
             let list = json.as_array().filter(|list| list.len() <= usize::from(*len_max));
             let list = list.ok_or_else(|| wrong(&format!("a list of up to {len_max} values")))?;
-            Ok(Value::List(list.iter().map(|json| from_json(element, json, name)).collect::<Result<_, _>>()?))
+            Ok(SchemaValue::List(list.iter().map(|json| from_json(element, json, name)).collect::<Result<_, _>>()?))
         }
-        Kind::Record { fields } => record_from_json(fields, json, name),
-        Kind::Number { len, .. } => numbers_from_json(usize::from(*len), json, name),
-        Kind::Angle { .. } => numbers_from_json(1, json, name),
-        Kind::Rotation { .. } => numbers_from_json(4, json, name),
-        Kind::UnitVector { .. } => numbers_from_json(3, json, name),
+        FieldKind::Record { fields } => record_from_json(fields, json, name),
+        FieldKind::Number { len, .. } => numbers_from_json(usize::from(*len), json, name),
+        FieldKind::Angle { .. } => numbers_from_json(1, json, name),
+        FieldKind::Rotation { .. } => numbers_from_json(4, json, name),
+        FieldKind::UnitVector { .. } => numbers_from_json(3, json, name),
     }
 }
 
 /// Fields that are left out have their initial value; one that is unknown is a slip of the client's author.
-fn record_from_json(fields: &[Field], json: &Json, name: &str) -> Result<Value, Unpackable> {
+fn record_from_json(fields: &[FieldSchema], json: &Json, name: &str) -> Result<SchemaValue, Unpackable> {
     let object = json.as_object().ok_or_else(|| Unpackable(format!("{name} must be an object")))?;
     if let Some(unknown) = object.keys().find(|key| fields.iter().all(|field| field.name != **key)) {
         let known: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
         let unknown: String = unknown.chars().take(32).collect();
         return Err(Unpackable(format!("{name} has no field {unknown}; it has {}", known.join(", "))));
     }
-    let value = |field: &Field| match object.get(&field.name) {
+    let value = |field: &FieldSchema| match object.get(&field.name) {
         Some(json) => from_json(&field.kind, json, &field.name),
         None => Ok(field.initial.clone()),
     };
-    Ok(Value::List(fields.iter().map(value).collect::<Result<_, _>>()?))
+    Ok(SchemaValue::List(fields.iter().map(value).collect::<Result<_, _>>()?))
 }
 
-fn numbers_from_json(count: usize, json: &Json, name: &str) -> Result<Value, Unpackable> {
+fn numbers_from_json(count: usize, json: &Json, name: &str) -> Result<SchemaValue, Unpackable> {
     // A number beyond every world is a slip or an attack, and not one to bring into range; so is one that is none.
     let number =
         |json: &Json| json.as_f64().map(|number| number as f32).filter(|number| number.abs() <= NUMBER_SIZE_MAX);
@@ -215,7 +219,7 @@ fn numbers_from_json(count: usize, json: &Json, name: &str) -> Result<Value, Unp
         _ => None,
     };
     let expected = if count == 1 { "a number".to_owned() } else { format!("a list of {count} numbers") };
-    numbers.map(Value::Numbers).ok_or_else(|| Unpackable(format!("{name} must be {expected}")))
+    numbers.map(SchemaValue::Numbers).ok_or_else(|| Unpackable(format!("{name} must be {expected}")))
 }
 
 /// `PlaceWall` in the game's source is `place_wall` in JSON.

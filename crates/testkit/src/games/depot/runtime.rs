@@ -5,7 +5,7 @@ use aether_bits::runtime::{
     ComponentHandle, EventHandle, FieldBuilder, FieldHandle, Record, RecordBuilder, RuntimeSchema, SchemaBuilder,
     SchemaError, ValueError,
 };
-use aether_bits::{BitReader, BitWriter, ReadError, StateHasher, Value};
+use aether_bits::{BitReader, BitWriter, ReadError, SchemaValue, StateHasher};
 use aether_engine::{Answer, Context, Joiner, Refusal, Request, RuntimeGame};
 use aether_wire::{CloseReason, EntityId, ErrorCode, PlayerId, RequestId};
 use aether_world::{Visibility, World};
@@ -228,11 +228,11 @@ impl RuntimeDepot {
         if crane.choice(h.mode) == Some(BROKEN) && mode != IDLE {
             return Err(Refusal::new(ErrorCode::Refused, "the crane is broken"));
         }
-        let Some([Value::Whole(depth), Value::Flag(open)]) = crane.list(h.hook) else {
+        let Some([SchemaValue::Whole(depth), SchemaValue::Flag(open)]) = crane.list(h.hook) else {
             return Err(Refusal::new(ErrorCode::Internal, "the crane has no hook"));
         };
         let depth = (depth + lift.whole(h.lift_by).unwrap_or(0)).clamp(0, 20);
-        let hook = Value::List(vec![Value::Whole(depth), Value::Flag(!open)]);
+        let hook = SchemaValue::List(vec![SchemaValue::Whole(depth), SchemaValue::Flag(!open)]);
         let changed = crane.set_choice(h.mode, mode).and_then(|()| crane.set_value(h.hook, hook));
         changed.map_err(|error| Refusal::new(ErrorCode::Internal, error.to_string()))
     }
@@ -240,12 +240,12 @@ impl RuntimeDepot {
     fn score(&mut self, room: &mut Context<'_>, player: PlayerId, load: f32) -> Option<()> {
         let h = self.handles;
         let mut board = room.world.record_mut(self.board, h.board)?;
-        let own = Value::Whole(i64::from(player.0));
-        let is_own = |score: &Value| matches!(score, Value::List(fields) if fields.first() == Some(&own));
+        let own = SchemaValue::Whole(i64::from(player.0));
+        let is_own = |score: &SchemaValue| matches!(score, SchemaValue::List(fields) if fields.first() == Some(&own));
         let mut scores = board.list(h.scores)?.to_vec();
         let points = scores.iter().find(|score| is_own(score)).and_then(|score| match score {
-            Value::List(fields) => {
-                if let Some(Value::Whole(points)) = fields.get(1) {
+            SchemaValue::List(fields) => {
+                if let Some(SchemaValue::Whole(points)) = fields.get(1) {
                     Some(*points)
                 } else {
                     None
@@ -256,13 +256,13 @@ impl RuntimeDepot {
         let points = (points.unwrap_or(0) + 7).min(POINTS_MAX);
         scores.retain(|score| !is_own(score));
         scores.truncate(SCORES_MAX - 1);
-        let score = Value::List(vec![own.clone(), Value::Whole(points)]);
+        let score = SchemaValue::List(vec![own.clone(), SchemaValue::Whole(points)]);
         scores.insert(0, score.clone());
         let mut readings = board.list(h.readings)?.to_vec();
         readings.truncate(READINGS_MAX - 1);
-        readings.insert(0, Value::Numbers(vec![load]));
-        board.set_value(h.scores, Value::List(scores)).ok()?;
-        board.set_value(h.readings, Value::List(readings)).ok()?;
+        readings.insert(0, SchemaValue::Numbers(vec![load]));
+        board.set_value(h.scores, SchemaValue::List(scores)).ok()?;
+        board.set_value(h.readings, SchemaValue::List(readings)).ok()?;
         let scored = self.schema.event(h.scored)?;
         let mut event = scored.initial();
         scored.edit(&mut event).set_value(h.score, score).ok()?;

@@ -2,7 +2,7 @@
 
 use aether_arena_rules::{Blob, Label, Pellet, Steer};
 use aether_arena_server::{Arena, settings};
-use aether_bits::{Basis, BitReader, BitWriter, Component, StateHasher};
+use aether_bits::{BitReader, BitWriter, Component, DeltaBasis, StateHasher};
 use aether_engine::Room;
 use aether_replication::Link;
 use aether_testkit::{ClientNumber, Conditions, Harness};
@@ -45,7 +45,7 @@ pub fn all_seen<C: Component>(stage: &Stage, client: ClientNumber) -> Vec<C> {
     let values = mirror.entities().filter_map(|entity| mirror.value(entity, index));
     let typed = values.map(|(kind, value)| {
         let mut writer = BitWriter::new();
-        kind.write_delta(Basis::held(&kind.initial()), value, &mut writer).expect("it was read");
+        kind.write_delta(DeltaBasis::held(&kind.initial()), value, &mut writer).expect("it was read");
         C::read_full(&mut BitReader::new(&writer.to_bytes())).expect("it was written")
     });
     typed.collect()

@@ -1,6 +1,6 @@
 //! Rooms of Outpost, and what their clients see.
 
-use aether_bits::{Basis, BitReader, BitWriter, Component, StateHasher};
+use aether_bits::{BitReader, BitWriter, Component, DeltaBasis, StateHasher};
 use aether_engine::{Room, RoomSettings};
 use aether_outpost_rules::{Body, Cell, Controls, Kind, Place, Player, Presence, Structure};
 use aether_outpost_server::{Outpost, settings};
@@ -39,7 +39,7 @@ pub fn seen<C: Component>(stage: &Stage, client: ClientNumber, entity: EntityId)
     let index = stage.room().schema().components.iter().position(|component| component.name == C::NAME)?;
     let (kind, value) = stage.client(client).mirror().value(entity, index)?;
     let mut writer = BitWriter::new();
-    kind.write_delta(Basis::held(&kind.initial()), value, &mut writer).expect("it was read");
+    kind.write_delta(DeltaBasis::held(&kind.initial()), value, &mut writer).expect("it was read");
     C::read_full(&mut BitReader::new(&writer.to_bytes())).ok()
 }
 
