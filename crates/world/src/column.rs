@@ -1,8 +1,8 @@
 //! One component's values, by slot.
 
-use crate::packing::{Described, Packing, Typed};
-use crate::places::Places;
-use crate::versions::Versions;
+use crate::packing::{DescribedPacking, RowPacking, TypedPacking};
+use crate::places::Positions;
+use crate::versions::VersionRing;
 use aether_bits::runtime::{RecordMut, RecordType};
 use aether_bits::{BasisAges, BitWriter, DeltaBasis, RecordSchema};
 use aether_space::SlotSet;
@@ -10,20 +10,20 @@ use aether_wire::Tick;
 use std::any::Any;
 
 /// The values of one component.
-pub struct Rows<P: Packing> {
+pub struct ComponentRows<P: RowPacking> {
     packing: P,
     present: SlotSet,
     /// Slots that were written since the last settling.
     written: SlotSet,
     values: Vec<P::Row>,
-    versions: Versions<P::Row>,
+    versions: VersionRing<P::Row>,
 }
 
 /// The values of one component type.
-pub type Column<C> = Rows<Typed<C>>;
+pub type Column<C> = ComponentRows<TypedPacking<C>>;
 
 /// The values of a component that was declared at run time.
-pub type DescribedColumn = Rows<Described>;
+pub type DescribedColumn = ComponentRows<DescribedPacking>;
 
 /// A column whose type is not known here.
 pub trait AnyColumn: Any + Send + Sync {
@@ -31,7 +31,7 @@ pub trait AnyColumn: Any + Send + Sync {
     fn schema(&self) -> RecordSchema;
 
     /// Snaps what was written, and adds the slots whose value really changed to `changed`.
-    fn settle(&mut self, tick: Tick, changed: &mut SlotSet, places: &mut Places);
+    fn settle(&mut self, tick: Tick, changed: &mut SlotSet, places: &mut Positions);
 
     /// Takes the component off a slot.
     fn remove(&mut self, slot: u32);
@@ -62,14 +62,14 @@ pub trait AnyColumn: Any + Send + Sync {
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
-impl<P: Packing> Rows<P> {
+impl<P: RowPacking> ComponentRows<P> {
     pub(crate) fn new(packing: P, versions: u8) -> Self {
-        Rows {
+        ComponentRows {
             packing,
             present: SlotSet::new(),
             written: SlotSet::new(),
             values: Vec::new(),
-            versions: Versions::new(versions),
+            versions: VersionRing::new(versions),
         }
     }
 
@@ -149,12 +149,12 @@ impl DescribedColumn {
     }
 }
 
-impl<P: Packing> AnyColumn for Rows<P> {
+impl<P: RowPacking> AnyColumn for ComponentRows<P> {
     fn schema(&self) -> RecordSchema {
         self.packing.schema()
     }
 
-    fn settle(&mut self, tick: Tick, changed: &mut SlotSet, places: &mut Places) {
+    fn settle(&mut self, tick: Tick, changed: &mut SlotSet, places: &mut Positions) {
         for slot in self.written.iter() {
             let value = &mut self.values[slot as usize];
             self.packing.snap(value);

@@ -5,7 +5,7 @@
 //! follows what was touched, not how much there is.
 //!
 //! A component is a Rust type with the derive, or a [`RecordType`](aether_bits::runtime::RecordType) that was declared
-//! at run time. Both live in the same [`Rows`], and their bytes and hashes are the same.
+//! at run time. Both live in the same [`ComponentRows`], and their bytes and hashes are the same.
 
 mod changes;
 mod column;
@@ -17,9 +17,9 @@ mod versions;
 mod world;
 
 pub use changes::LastChanges;
-pub use column::{AnyColumn, Column, DescribedColumn, Rows};
+pub use column::{AnyColumn, Column, ComponentRows, DescribedColumn};
 pub use entities::Visibility;
-pub use packing::{Described, Packing, Typed};
-pub use places::Places;
+pub use packing::{DescribedPacking, RowPacking, TypedPacking};
+pub use places::Positions;
 pub use rewind::Rewind;
 pub use world::{ENTITY_BITS_MAX, SpawnError, VERSIONS_DEFAULT, World, WorldBuilder, bits_of, hash_entity};

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// Packs the rows of one component. A column holds one of these and leaves to it all that depends on the component.
-pub trait Packing: Send + Sync + 'static {
+pub trait RowPacking: Send + Sync + 'static {
     /// A value of the component.
     type Row: Clone + Send + Sync + 'static;
 
@@ -44,18 +44,18 @@ pub trait Packing: Send + Sync + 'static {
 }
 
 /// Rows are values of a type with the derive. It takes no memory, and every call is the type's own.
-pub struct Typed<C>(PhantomData<fn() -> C>);
+pub struct TypedPacking<C>(PhantomData<fn() -> C>);
 
 /// Rows are records of a type that was declared at run time.
-pub struct Described(pub(crate) Arc<RecordType>);
+pub struct DescribedPacking(pub(crate) Arc<RecordType>);
 
-impl<C> Typed<C> {
+impl<C> TypedPacking<C> {
     pub(crate) fn new() -> Self {
-        Typed(PhantomData)
+        TypedPacking(PhantomData)
     }
 }
 
-impl<C: Component> Packing for Typed<C> {
+impl<C: Component> RowPacking for TypedPacking<C> {
     type Row = C;
 
     fn schema(&self) -> RecordSchema {
@@ -103,7 +103,7 @@ impl<C: Component> Packing for Typed<C> {
     }
 }
 
-impl Packing for Described {
+impl RowPacking for DescribedPacking {
     type Row = Record;
 
     fn schema(&self) -> RecordSchema {

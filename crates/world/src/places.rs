@@ -6,13 +6,13 @@ const NOWHERE: u32 = u32::MAX;
 
 /// The places of all entities that have one, packed.
 #[derive(Debug, Default)]
-pub struct Places {
+pub struct Positions {
     points: Vec<Point>,
     /// Per slot: its position in `points`, or [`NOWHERE`].
     position: Vec<u32>,
 }
 
-impl Places {
+impl Positions {
     /// All places, in no particular order.
     pub fn points(&self) -> &[Point] {
         &self.points

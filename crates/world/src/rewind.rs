@@ -1,6 +1,6 @@
 //! Where entities were, for lag compensation.
 
-use crate::places::Places;
+use crate::places::Positions;
 use aether_wire::{EntityId, Tick};
 
 /// The places of all entities over the last ticks.
@@ -49,7 +49,7 @@ impl Rewind {
         }
     }
 
-    pub(crate) fn record(&mut self, tick: Tick, places: &Places, generation: impl Fn(u32) -> Option<u16>) {
+    pub(crate) fn record(&mut self, tick: Tick, places: &Positions, generation: impl Fn(u32) -> Option<u16>) {
         if self.frames.is_empty() {
             return;
         }

@@ -1,27 +1,27 @@
 //! The recent values of a component, per slot.
 
-use crate::packing::Packing;
+use crate::packing::RowPacking;
 use aether_wire::Tick;
 
 /// The last few versions of every slot's value, each with the tick at which it began.
 ///
 /// Versions of one slot lie side by side, newest at `newest[slot]`, older ones before it, going round.
 #[derive(Debug)]
-pub struct Versions<R> {
+pub struct VersionRing<R> {
     depth: usize,
     newest: Vec<u8>,
     ticks: Vec<Tick>,
     values: Vec<R>,
 }
 
-impl<R: Clone> Versions<R> {
+impl<R: Clone> VersionRing<R> {
     pub fn new(depth: u8) -> Self {
         assert!(depth >= 2, "a change needs the value before it");
-        Versions { depth: usize::from(depth), newest: Vec::new(), ticks: Vec::new(), values: Vec::new() }
+        VersionRing { depth: usize::from(depth), newest: Vec::new(), ticks: Vec::new(), values: Vec::new() }
     }
 
     /// Makes room for all slots below `slots`.
-    pub fn grow(&mut self, slots: usize, packing: &impl Packing<Row = R>) {
+    pub fn grow(&mut self, slots: usize, packing: &impl RowPacking<Row = R>) {
         if slots > self.newest.len() {
             self.newest.resize(slots, 0);
             self.ticks.resize(slots * self.depth, Tick::ZERO);

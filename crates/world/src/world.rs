@@ -9,7 +9,7 @@ use crate::Rewind;
 use crate::changes::LastChanges;
 use crate::column::{AnyColumn, Column};
 use crate::entities::{Entities, Visibility};
-use crate::places::Places;
+use crate::places::Positions;
 use aether_bits::{BitWriter, Component, RecordSchema, StateHasher};
 use aether_space::{Point, SlotSet};
 use aether_wire::{EntityId, PlayerId, Tick};
@@ -31,7 +31,7 @@ pub struct World {
     columns: Vec<Box<dyn AnyColumn>>,
     types: Vec<TypeId>,
     bits_max: Vec<u32>,
-    places: Places,
+    places: Positions,
     rewind: Rewind,
     changed: SlotSet,
     despawned: Vec<EntityId>,

@@ -2,10 +2,10 @@
 
 use super::{VERSIONS_DEFAULT, World};
 use crate::Rewind;
-use crate::column::{AnyColumn, DescribedColumn, Rows};
+use crate::column::{AnyColumn, ComponentRows, DescribedColumn};
 use crate::entities::Entities;
-use crate::packing::{Described, Typed};
-use crate::places::Places;
+use crate::packing::{DescribedPacking, TypedPacking};
+use crate::places::Positions;
 use aether_bits::Component;
 use aether_bits::runtime::RecordType;
 use aether_bits::schema::COMPONENTS_MAX;
@@ -39,7 +39,7 @@ impl WorldBuilder {
     #[must_use]
     pub fn component<C: Component>(mut self) -> Self {
         if !self.columns.iter().any(|(known, _)| *known == TypeId::of::<C>()) {
-            self.add(TypeId::of::<C>(), |versions| Box::new(Rows::new(Typed::<C>::new(), versions)));
+            self.add(TypeId::of::<C>(), |versions| Box::new(ComponentRows::new(TypedPacking::<C>::new(), versions)));
         }
         self
     }
@@ -50,9 +50,9 @@ impl WorldBuilder {
     /// With more than [`COMPONENTS_MAX`] components; one schema has no more.
     #[must_use]
     pub fn described(mut self, record_type: &Arc<RecordType>) -> Self {
-        let packing = Described(Arc::clone(record_type));
+        let packing = DescribedPacking(Arc::clone(record_type));
         // No component type can ask for this column: the marker is not one.
-        self.add(TypeId::of::<DescribedColumn>(), |versions| Box::new(Rows::new(packing, versions)));
+        self.add(TypeId::of::<DescribedColumn>(), |versions| Box::new(ComponentRows::new(packing, versions)));
         self
     }
 
@@ -94,7 +94,7 @@ impl WorldBuilder {
             bits_max: columns.iter().map(|column| column.schema().kind.bits_max()).collect(),
             columns,
             types,
-            places: Places::default(),
+            places: Positions::default(),
             rewind: Rewind::new(self.rewind_ticks),
             changed: SlotSet::new(),
             despawned: Vec::new(),
