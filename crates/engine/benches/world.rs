@@ -4,7 +4,7 @@ mod support;
 
 use aether_engine::{Context, Counts, Declaration, Game, Joiner, LinkEnd, Observer, Random, Room, RoomSettings, Stage};
 use aether_replication::Link;
-use aether_space::{Bounds, InterestSettings};
+use aether_space::{InterestSettings, WorldBounds};
 use aether_wire::{PlayerId, Tick};
 use std::time::{Duration, Instant};
 use support::{Body, Turn, input};
@@ -106,7 +106,7 @@ fn main() {
         snapshot_hz: 20,
         entities_max: ENTITIES,
         players_max: CLIENTS,
-        bounds: Bounds { min: [-EDGE; 2], max: [EDGE; 2] },
+        bounds: WorldBounds { min: [-EDGE; 2], max: [EDGE; 2] },
         interest: Some(InterestSettings { radius: 100.0, ..InterestSettings::default() }),
         rings: Vec::new(),
         ..RoomSettings::default()

@@ -3,7 +3,7 @@
 //! Most games do not need this: their clients send inputs, and the server moves the player. Where a client says how far
 //! it moved, a [`Mover`] judges that. What is too much is cut down or refused, and the client is corrected.
 
-use aether_space::Bounds;
+use aether_space::WorldBounds;
 use aether_wire::InputSeq;
 
 /// What movement is allowed.
@@ -16,14 +16,20 @@ pub struct MovementRules {
     /// Beyond this many units at once it is no movement at all. Default 50.
     pub teleport_min: f32,
     /// Where one may be. Default -1000 to 1000.
-    pub bounds: Bounds,
+    pub bounds: WorldBounds,
     /// How many movements may come at once after a pause; on average one a tick may. Default 4.
     pub burst: u32,
 }
 
 impl Default for MovementRules {
     fn default() -> Self {
-        MovementRules { speed_max: 5.0, acceleration_max: 2.0, teleport_min: 50.0, bounds: Bounds::default(), burst: 4 }
+        MovementRules {
+            speed_max: 5.0,
+            acceleration_max: 2.0,
+            teleport_min: 50.0,
+            bounds: WorldBounds::default(),
+            burst: 4,
+        }
     }
 }
 

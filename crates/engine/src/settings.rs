@@ -1,7 +1,7 @@
 //! What a room type sets.
 
 use aether_replication::{Ring, SendSettings};
-use aether_space::{Bounds, InterestSettings};
+use aether_space::{InterestSettings, WorldBounds};
 use std::fmt;
 
 /// The settings of a room type. The defaults are those of the plain spatial room.
@@ -19,7 +19,7 @@ pub struct RoomSettings {
     /// The most players. Default 300.
     pub players_max: usize,
     /// The world's corners. Default -1000 to 1000.
-    pub bounds: Bounds,
+    pub bounds: WorldBounds,
     /// How far a player sees; `None` shows everyone everything. Default a radius of 200.
     pub interest: Option<InterestSettings>,
     /// The most bytes of state per client and snapshot. Default 4,000.
@@ -60,7 +60,7 @@ impl Default for RoomSettings {
             catch_up_max: 8,
             entities_max: 300,
             players_max: 300,
-            bounds: Bounds::default(),
+            bounds: WorldBounds::default(),
             interest: Some(InterestSettings::default()),
             snapshot_bytes_max: 4_000,
             rings: vec![Ring { distance: 100.0, interval: 1 }, Ring { distance: 200.0, interval: 2 }],

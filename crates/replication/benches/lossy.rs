@@ -2,7 +2,7 @@
 
 use crate::support::Random;
 use aether_replication::{Deltas, Frame, Gathered, Ledger, Link, Mirror, PacketSink, SendSettings, View};
-use aether_space::{Changes, SlotSet};
+use aether_space::{InterestChanges, SlotSet};
 use aether_wire::{InputSeq, PacketSeq, StateAck};
 use aether_world::World;
 use std::collections::VecDeque;
@@ -50,7 +50,7 @@ impl Line {
     /// A line to a client that sees the whole world.
     pub fn new(world: &World, mirror: Mirror, conditions: Conditions, settings: SendSettings, seed: u64) -> Line {
         let mut view = View::new(conditions.link);
-        view.look(world.tick(), &[], |visible: &mut SlotSet, changes: &mut Changes| {
+        view.look(world.tick(), &[], |visible: &mut SlotSet, changes: &mut InterestChanges| {
             changes.clear();
             changes.entered.extend(world.alive().iter().filter(|&slot| visible.insert(slot)));
         });

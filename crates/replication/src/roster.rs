@@ -1,7 +1,7 @@
 //! The entities a client sees, and which version of each it has.
 
 use crate::packet::SPACING_MAX;
-use aether_space::{Changes, SlotSet};
+use aether_space::{InterestChanges, SlotSet};
 use aether_wire::Tick;
 
 /// One client's entities. The arrays run parallel to the members of `visible`, in ascending order of slots.
@@ -48,14 +48,14 @@ impl Roster {
     }
 
     /// Brings the arrays in step after the set was changed; `departed` gets the slots that the client may still know.
-    pub fn adjust(&mut self, changes: &Changes, tick: Tick, departed: impl FnMut(u32)) {
+    pub fn adjust(&mut self, changes: &InterestChanges, tick: Tick, departed: impl FnMut(u32)) {
         self.visible.index();
         self.forget(changes, departed);
         self.admit(&changes.entered, tick);
         debug_assert_eq!(self.base.len(), self.visible.len());
     }
 
-    fn forget(&mut self, changes: &Changes, mut departed: impl FnMut(u32)) {
+    fn forget(&mut self, changes: &InterestChanges, mut departed: impl FnMut(u32)) {
         let mut entered = 0;
         let mut kept = None;
         let mut next = 0;

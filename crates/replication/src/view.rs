@@ -3,7 +3,7 @@
 use crate::flight::{Cargo, Fate, Flight};
 use crate::roster::Roster;
 use crate::{BASELINE_AGE_MAX, Link, SendSettings};
-use aether_space::{Changes, SlotSet};
+use aether_space::{InterestChanges, SlotSet};
 use aether_wire::{EntityId, InputSeq, PacketSeq, StateAck, Tick};
 use aether_world::World;
 
@@ -43,7 +43,7 @@ pub struct View {
     pub(crate) snapshots: u32,
     /// Whether anything was left waiting for lack of budget, so that urgencies are kept.
     pub(crate) pressed: bool,
-    changes: Changes,
+    changes: InterestChanges,
 }
 
 impl View {
@@ -64,7 +64,7 @@ impl View {
             silent_snapshots: u32::MAX,
             snapshots: 0,
             pressed: false,
-            changes: Changes::new(),
+            changes: InterestChanges::new(),
         }
     }
 
@@ -76,7 +76,7 @@ impl View {
 
     /// Updates what is seen: `ended` are the slots whose entity ended since the last snapshot, ascending; `update`
     /// changes the set and notes the difference.
-    pub fn look(&mut self, tick: Tick, ended: &[u32], update: impl FnOnce(&mut SlotSet, &mut Changes)) {
+    pub fn look(&mut self, tick: Tick, ended: &[u32], update: impl FnOnce(&mut SlotSet, &mut InterestChanges)) {
         if !ended.is_empty() {
             // A slot may be in use again: the client has to learn of the new entity as one that came into view.
             self.changes.clear();

@@ -6,7 +6,8 @@
 use std::time::{Duration, Instant};
 
 use aether_space::{
-    Bounds, Changes, Grid, Index, Interest, InterestSettings, Point, Quadtree, Run, SlotSet, Viewer, distance_squared,
+    Grid, IndexedPoint, InterestChanges, InterestManager, InterestSettings, PointRun, Quadtree, SlotSet, SpatialIndex,
+    Viewer, WorldBounds, distance_squared,
 };
 
 const ENTITIES: u32 = 10_000;
@@ -23,7 +24,7 @@ const AIM: Duration = Duration::from_millis(1);
 
 fn main() {
     let settings = InterestSettings::default();
-    let bounds = Bounds { min: [-HALF_SIDE; 2], max: [HALF_SIDE; 2] };
+    let bounds = WorldBounds { min: [-HALF_SIDE; 2], max: [HALF_SIDE; 2] };
     println!(
         "{ENTITIES} entities, all moving up to {SPEED_MAX} units a step per axis; {VIEWERS} viewers; \
          radius {}, hysteresis {:.0} %; median of {STEPS} steps, one thread",
@@ -77,11 +78,11 @@ impl Figures {
     }
 }
 
-fn measure(mut index: impl Index, settings: InterestSettings) -> Figures {
+fn measure(mut index: impl SpatialIndex, settings: InterestSettings) -> Figures {
     let mut world = World::new();
-    let mut interest = Interest::new(settings).expect("the settings are the defaults");
+    let mut interest = InterestManager::new(settings).expect("the settings are the defaults");
     let mut sets = vec![SlotSet::new(); VIEWERS];
-    let mut changes = Changes::new();
+    let mut changes = InterestChanges::new();
     let nobody = SlotSet::new();
     let (mut steps, mut rebuilds) = (Vec::new(), Vec::new());
     let mut totals = Totals::default();
@@ -121,7 +122,7 @@ fn milliseconds(duration: Duration) -> f64 {
 
 /// Entities that move straight on and bounce off the world's border.
 struct World {
-    points: Vec<Point>,
+    points: Vec<IndexedPoint>,
     velocities: Vec<[f32; 2]>,
 }
 
@@ -132,7 +133,7 @@ impl World {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             ((state >> 40) as f32 / (1u32 << 23) as f32 - 1.0) * limit
         };
-        let points = (0..ENTITIES).map(|slot| Point { slot, x: random(HALF_SIDE), y: random(HALF_SIDE) });
+        let points = (0..ENTITIES).map(|slot| IndexedPoint { slot, x: random(HALF_SIDE), y: random(HALF_SIDE) });
         Self {
             points: points.collect(),
             velocities: (0..ENTITIES).map(|_| [random(SPEED_MAX), random(SPEED_MAX)]).collect(),
@@ -159,8 +160,8 @@ struct Everything {
     slot: Vec<u32>,
 }
 
-impl Index for Everything {
-    fn rebuild(&mut self, points: &[Point]) {
+impl SpatialIndex for Everything {
+    fn rebuild(&mut self, points: &[IndexedPoint]) {
         self.x.clear();
         self.x.extend(points.iter().map(|point| point.x));
         self.y.clear();
@@ -181,7 +182,7 @@ impl Index for Everything {
         0.0
     }
 
-    fn visit_runs(&self, center: [f32; 2], radius: f32, mut visit: impl FnMut(Run<'_>)) {
+    fn visit_runs(&self, center: [f32; 2], radius: f32, mut visit: impl FnMut(PointRun<'_>)) {
         const LANES: usize = 16;
         let radius_squared = radius * radius;
         let runs = (self.x.chunks(LANES)).zip(self.y.chunks(LANES)).zip(self.slot.chunks(LANES));
@@ -189,7 +190,7 @@ impl Index for Everything {
             let inside: u32 =
                 (x.iter().zip(y)).map(|(&x, &y)| u32::from(distance_squared(center, x, y) <= radius_squared)).sum();
             if inside != 0 {
-                visit(Run { x, y, slot });
+                visit(PointRun { x, y, slot });
             }
         }
     }

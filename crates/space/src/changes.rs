@@ -4,14 +4,14 @@
 ///
 /// The lists are reused from update to update: each update clears them first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct InterestChanges {
     /// The slots that came into view, in ascending order.
     pub entered: Vec<u32>,
     /// The slots that went out of view, in ascending order.
     pub left: Vec<u32>,
 }
 
-impl Changes {
+impl InterestChanges {
     /// No changes.
     pub fn new() -> Self {
         Self::default()

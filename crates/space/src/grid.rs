@@ -1,7 +1,7 @@
 //! A uniform grid, sorted by counting.
 
-use crate::index::{Index, Point, Run, is_query, least, most};
-use crate::settings::{Bounds, SettingsError, is_length};
+use crate::index::{IndexedPoint, PointRun, SpatialIndex, is_query, least, most};
+use crate::settings::{InterestSettingsError, WorldBounds, is_length};
 
 /// Rows are this many to a radius. More rows follow the circle more closely but make shorter runs.
 /// Measured: from 1.5 to 2.5 it makes no difference, outside of that it gets slower.
@@ -45,7 +45,7 @@ const EDGE_ERROR: f32 = 1e-6;
 /// memory, so a query reads one run of points per row.
 #[derive(Clone, Debug)]
 pub struct Grid {
-    bounds: Bounds,
+    bounds: WorldBounds,
     /// Rows and columns of the last rebuild: fine ones, or one each for a few points.
     rows: Axis,
     columns: Axis,
@@ -64,10 +64,10 @@ pub struct Grid {
 
 impl Grid {
     /// An empty grid. The cells suit queries with this `radius`; other radii work too.
-    pub fn new(bounds: Bounds, radius: f32) -> Result<Self, SettingsError> {
+    pub fn new(bounds: WorldBounds, radius: f32) -> Result<Self, InterestSettingsError> {
         bounds.validate()?;
         if !is_length(radius) {
-            return Err(SettingsError::Radius);
+            return Err(InterestSettingsError::Radius);
         }
         let fine = [
             Axis::new(&bounds, 1, radius / ROWS_PER_RADIUS, ROWS_MAX),
@@ -96,13 +96,13 @@ impl Grid {
     }
 
     #[inline]
-    fn run(&self, start: usize, end: usize) -> Run<'_> {
-        Run { x: &self.x[start..end], y: &self.y[start..end], slot: &self.slot[start..end] }
+    fn run(&self, start: usize, end: usize) -> PointRun<'_> {
+        PointRun { x: &self.x[start..end], y: &self.y[start..end], slot: &self.slot[start..end] }
     }
 }
 
-impl Index for Grid {
-    fn rebuild(&mut self, points: &[Point]) {
+impl SpatialIndex for Grid {
+    fn rebuild(&mut self, points: &[IndexedPoint]) {
         let [rows, columns] = if points.len() > FEW_POINTS { self.fine } else { self.whole };
         (self.rows, self.columns) = (rows, columns);
         let cell_count = self.cell_count();
@@ -156,7 +156,7 @@ impl Index for Grid {
     }
 
     #[inline]
-    fn visit_runs(&self, center: [f32; 2], radius: f32, mut visit: impl FnMut(Run<'_>)) {
+    fn visit_runs(&self, center: [f32; 2], radius: f32, mut visit: impl FnMut(PointRun<'_>)) {
         if self.len == 0 || !is_query(center, radius) {
             return;
         }
@@ -205,7 +205,7 @@ struct Axis {
 }
 
 impl Axis {
-    fn new(bounds: &Bounds, axis: usize, cell_length: f32, cells_max: f32) -> Self {
+    fn new(bounds: &WorldBounds, axis: usize, cell_length: f32, cells_max: f32) -> Self {
         let (min, max) = (bounds.min[axis], bounds.max[axis]);
         let cells = ((max - min) / cell_length).ceil().clamp(1.0, cells_max);
         let cell_length = (max - min) / cells;

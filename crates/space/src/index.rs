@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// An entity's place, as an index takes it in.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Point {
+pub struct IndexedPoint {
     /// The entity's slot. An index expects each slot once, and slots to be small, dense numbers.
     pub slot: u32,
     /// The first coordinate.
@@ -15,14 +15,14 @@ pub struct Point {
 
 /// An entity that a query found.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Near {
+pub struct NearbyEntity {
     /// The entity's slot.
     pub slot: u32,
     /// The square of its distance from the center of the query.
     pub distance_squared: f32,
 }
 
-impl Near {
+impl NearbyEntity {
     /// Orders by distance, and by slot where the distance is the same.
     pub fn compare(&self, other: &Self) -> Ordering {
         (self.distance_squared.total_cmp(&other.distance_squared)).then(self.slot.cmp(&other.slot))
@@ -31,7 +31,7 @@ impl Near {
 
 /// Points that lie side by side in an index, as three slices of the same length.
 #[derive(Clone, Copy, Debug)]
-pub struct Run<'a> {
+pub struct PointRun<'a> {
     /// The first coordinates.
     pub x: &'a [f32],
     /// The second coordinates.
@@ -47,9 +47,9 @@ pub struct Run<'a> {
 ///
 /// A point with a coordinate that is not finite is left out. A query whose center is not finite, or
 /// whose radius is negative or not a number, finds nothing. An infinite radius finds everything.
-pub trait Index {
+pub trait SpatialIndex {
     /// Forgets all points and takes in these.
-    fn rebuild(&mut self, points: &[Point]);
+    fn rebuild(&mut self, points: &[IndexedPoint]);
 
     /// How many points are in the index, without those left out.
     fn len(&self) -> usize;
@@ -68,18 +68,18 @@ pub trait Index {
     /// Visits runs of points that together hold every point within `radius` of `center`, each once.
     /// They may hold others too: the visitor compares distances itself, which it can do many at a
     /// time because a run is contiguous.
-    fn visit_runs(&self, center: [f32; 2], radius: f32, visit: impl FnMut(Run<'_>));
+    fn visit_runs(&self, center: [f32; 2], radius: f32, visit: impl FnMut(PointRun<'_>));
 
     /// Fills `found` with all points within `radius` of `center`, the border included, in no
     /// particular order. `found` is cleared first.
-    fn within(&self, center: [f32; 2], radius: f32, found: &mut Vec<Near>) {
+    fn within(&self, center: [f32; 2], radius: f32, found: &mut Vec<NearbyEntity>) {
         found.clear();
         let radius_squared = radius * radius;
         self.visit_runs(center, radius, |run| {
             for ((&x, &y), &slot) in run.x.iter().zip(run.y).zip(run.slot) {
                 let distance_squared = distance_squared(center, x, y);
                 if distance_squared <= radius_squared {
-                    found.push(Near { slot, distance_squared });
+                    found.push(NearbyEntity { slot, distance_squared });
                 }
             }
         });
@@ -87,7 +87,7 @@ pub trait Index {
 
     /// Fills `found` with the `count` nearest points within `radius` of `center`, nearest first;
     /// of points at the same distance the lower slot comes first. `found` is cleared first.
-    fn nearest(&self, center: [f32; 2], radius: f32, count: usize, found: &mut Vec<Near>) {
+    fn nearest(&self, center: [f32; 2], radius: f32, count: usize, found: &mut Vec<NearbyEntity>) {
         found.clear();
         if count == 0 {
             return;
@@ -136,10 +136,10 @@ pub(crate) fn most(a: f32, b: f32) -> f32 {
 }
 
 /// Sorts the `count` nearest to the front and drops the others.
-fn keep_nearest(found: &mut Vec<Near>, count: usize) {
+fn keep_nearest(found: &mut Vec<NearbyEntity>, count: usize) {
     if count < found.len() {
-        found.select_nth_unstable_by(count, Near::compare);
+        found.select_nth_unstable_by(count, NearbyEntity::compare);
         found.truncate(count);
     }
-    found.sort_unstable_by(Near::compare);
+    found.sort_unstable_by(NearbyEntity::compare);
 }

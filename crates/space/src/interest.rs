@@ -1,8 +1,8 @@
 //! What a viewer sees, from tick to tick.
 
-use crate::Changes;
-use crate::index::{Index, Run, distance_squared};
-use crate::settings::{InterestSettings, SettingsError};
+use crate::InterestChanges;
+use crate::index::{PointRun, SpatialIndex, distance_squared};
+use crate::settings::{InterestSettings, InterestSettingsError};
 use crate::slot_set::{SlotSet, occupied_words, place, words_for_slots};
 
 /// One viewer, for one update.
@@ -30,7 +30,7 @@ pub struct Viewer<'a> {
 /// A slot whose entity was replaced by another since the last update is, to this struct, the same
 /// slot: the caller takes it out of `visible` first if the viewer has to learn about it.
 #[derive(Clone, Debug)]
-pub struct Interest {
+pub struct InterestManager {
     settings: InterestSettings,
     reach: Reach,
     /// The bits of the next visible set; all zero between updates.
@@ -39,9 +39,9 @@ pub struct Interest {
     candidates: Vec<u64>,
 }
 
-impl Interest {
+impl InterestManager {
     /// Checks the settings and starts without scratch memory.
-    pub fn new(settings: InterestSettings) -> Result<Self, SettingsError> {
+    pub fn new(settings: InterestSettings) -> Result<Self, InterestSettingsError> {
         settings.validate()?;
         let outer = settings.outer_radius();
         Ok(Self {
@@ -63,7 +63,13 @@ impl Interest {
     }
 
     /// Brings `visible` up to date with the index, and tells in `changes` what entered and left.
-    pub fn update(&mut self, index: &impl Index, viewer: &Viewer<'_>, visible: &mut SlotSet, changes: &mut Changes) {
+    pub fn update(
+        &mut self,
+        index: &impl SpatialIndex,
+        viewer: &Viewer<'_>,
+        visible: &mut SlotSet,
+        changes: &mut InterestChanges,
+    ) {
         let words = words_for_slots(index.slot_end()).max(viewer.always.words().len());
         self.make_room(words, visible);
         if let Some(center) = viewer.center {
@@ -85,7 +91,7 @@ impl Interest {
         everyone: &SlotSet,
         hidden: &SlotSet,
         visible: &mut SlotSet,
-        changes: &mut Changes,
+        changes: &mut InterestChanges,
     ) {
         self.make_room(everyone.words().len(), visible);
         self.next[..everyone.words().len()].copy_from_slice(everyone.words());
@@ -110,7 +116,7 @@ impl Interest {
     /// Marks everything in view. It stays a function of its own, so that its loop has all registers
     /// to itself.
     #[inline(never)]
-    fn mark_all(&mut self, index: &impl Index, center: [f32; 2], visible: &SlotSet) {
+    fn mark_all(&mut self, index: &impl SpatialIndex, center: [f32; 2], visible: &SlotSet) {
         let reach = self.reach;
         let previous = visible.words();
         let next = &mut self.next[..];
@@ -123,7 +129,7 @@ impl Interest {
     #[inline(never)]
     fn mark_nearest(
         &mut self,
-        index: &impl Index,
+        index: &impl SpatialIndex,
         center: [f32; 2],
         viewer: &Viewer<'_>,
         visible: &SlotSet,
@@ -184,7 +190,7 @@ impl Reach {
     /// There is no branch on the distance: about half of the points of a run near the border are
     /// inside, so a branch would often be guessed wrongly, and that costs more than the work.
     #[inline]
-    fn mark(&self, center: [f32; 2], run: Run<'_>, previous: &[u64], next: &mut [u64]) {
+    fn mark(&self, center: [f32; 2], run: PointRun<'_>, previous: &[u64], next: &mut [u64]) {
         for ((&x, &y), &slot) in run.x.iter().zip(run.y).zip(run.slot) {
             let distance_squared = distance_squared(center, x, y);
             let (word, shift) = (slot as usize / 64, slot % 64);

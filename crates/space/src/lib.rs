@@ -1,9 +1,9 @@
 //! Who is where, and who sees whom.
 //!
 //! - [`SlotSet`] is a set of entities by their slots: small, dense numbers.
-//! - [`Index`] finds entities by place. It is rebuilt every tick, and there are two: [`Grid`] and
+//! - [`SpatialIndex`] finds entities by place. It is rebuilt every tick, and there are two: [`Grid`] and
 //!   [`Quadtree`].
-//! - [`Interest`] keeps, for each viewer, the set of entities in view, and tells what entered and
+//! - [`InterestManager`] keeps, for each viewer, the set of entities in view, and tells what entered and
 //!   what left.
 //!
 //! # Which index
@@ -18,19 +18,19 @@
 //!
 //! ```
 //! use aether_space::{
-//!     Bounds, Changes, Grid, Index, Interest, InterestSettings, Point, SlotSet, Viewer,
+//!     WorldBounds, InterestChanges, Grid, SpatialIndex, InterestManager, InterestSettings, IndexedPoint, SlotSet, Viewer,
 //! };
 //!
 //! let settings = InterestSettings::default();
-//! let mut grid = Grid::new(Bounds::default(), settings.outer_radius())?;
-//! let mut interest = Interest::new(settings)?;
-//! let (nobody, mut visible, mut changes) = (SlotSet::new(), SlotSet::new(), Changes::new());
+//! let mut grid = Grid::new(WorldBounds::default(), settings.outer_radius())?;
+//! let mut interest = InterestManager::new(settings)?;
+//! let (nobody, mut visible, mut changes) = (SlotSet::new(), SlotSet::new(), InterestChanges::new());
 //!
-//! grid.rebuild(&[Point { slot: 0, x: 0.0, y: 0.0 }, Point { slot: 1, x: 150.0, y: 0.0 }]);
+//! grid.rebuild(&[IndexedPoint { slot: 0, x: 0.0, y: 0.0 }, IndexedPoint { slot: 1, x: 150.0, y: 0.0 }]);
 //! let viewer = Viewer { center: Some([0.0, 0.0]), always: &nobody, hidden: &nobody };
 //! interest.update(&grid, &viewer, &mut visible, &mut changes);
 //! assert_eq!(changes.entered, [0, 1]);
-//! # Ok::<(), aether_space::SettingsError>(())
+//! # Ok::<(), aether_space::InterestSettingsError>(())
 //! ```
 
 mod changes;
@@ -41,10 +41,10 @@ mod quadtree;
 mod settings;
 mod slot_set;
 
-pub use changes::Changes;
+pub use changes::InterestChanges;
 pub use grid::Grid;
-pub use index::{Index, Near, Point, Run, distance_squared};
-pub use interest::{Interest, Viewer};
+pub use index::{IndexedPoint, NearbyEntity, PointRun, SpatialIndex, distance_squared};
+pub use interest::{InterestManager, Viewer};
 pub use quadtree::Quadtree;
-pub use settings::{Bounds, InterestSettings, SettingsError};
-pub use slot_set::{Intersection, Members, SlotSet};
+pub use settings::{InterestSettings, InterestSettingsError, WorldBounds};
+pub use slot_set::{SlotSet, SlotSetIntersection, SlotSetIter};

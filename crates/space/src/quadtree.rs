@@ -1,6 +1,6 @@
 //! A quadtree whose nodes fit their points tightly.
 
-use crate::index::{Index, Point, Run, is_query, least, most};
+use crate::index::{IndexedPoint, PointRun, SpatialIndex, is_query, least, most};
 
 /// A node with this many points or fewer is not split. Comparing a few points is cheaper than
 /// walking over more nodes.
@@ -20,7 +20,7 @@ const DEPTH_MAX: u32 = 16;
 pub struct Quadtree {
     nodes: Vec<Node>,
     /// The points in the order of the leaves; a rebuild sorts them here.
-    points: Vec<Point>,
+    points: Vec<IndexedPoint>,
     x: Vec<f32>,
     y: Vec<f32>,
     slot: Vec<u32>,
@@ -55,16 +55,16 @@ impl Quadtree {
         self.nodes[node].after = self.nodes.len() as u32;
     }
 
-    fn run(&self, start: u32, end: u32) -> Run<'_> {
+    fn run(&self, start: u32, end: u32) -> PointRun<'_> {
         let span = start as usize..end as usize;
-        Run { x: &self.x[span.clone()], y: &self.y[span.clone()], slot: &self.slot[span] }
+        PointRun { x: &self.x[span.clone()], y: &self.y[span.clone()], slot: &self.slot[span] }
     }
 }
 
-impl Index for Quadtree {
-    fn rebuild(&mut self, points: &[Point]) {
+impl SpatialIndex for Quadtree {
+    fn rebuild(&mut self, points: &[IndexedPoint]) {
         self.slot_end = (points.iter().map(|point| point.slot as usize + 1)).max().unwrap_or(0);
-        let is_placed = |point: &&Point| point.x.is_finite() && point.y.is_finite();
+        let is_placed = |point: &&IndexedPoint| point.x.is_finite() && point.y.is_finite();
         self.points.clear();
         self.points.extend(points.iter().filter(is_placed));
         self.nodes.clear();
@@ -96,7 +96,7 @@ impl Index for Quadtree {
     }
 
     #[inline]
-    fn visit_runs(&self, center: [f32; 2], radius: f32, mut visit: impl FnMut(Run<'_>)) {
+    fn visit_runs(&self, center: [f32; 2], radius: f32, mut visit: impl FnMut(PointRun<'_>)) {
         if !is_query(center, radius) {
             return;
         }
@@ -142,7 +142,7 @@ struct Area {
 }
 
 impl Area {
-    fn around(points: &[Point]) -> Self {
+    fn around(points: &[IndexedPoint]) -> Self {
         let nothing = Self { min: [f32::INFINITY; 2], max: [f32::NEG_INFINITY; 2] };
         points.iter().fold(nothing, |area, point| Self {
             min: [least(area.min[0], point.x), least(area.min[1], point.y)],
@@ -181,7 +181,7 @@ impl Area {
 ///
 /// It swaps whether or not it has to: the points' sides are as good as random, and a branch that
 /// is guessed wrongly half of the time costs more than a swap.
-fn partition(points: &mut [Point], first: impl Fn(&Point) -> bool) -> usize {
+fn partition(points: &mut [IndexedPoint], first: impl Fn(&IndexedPoint) -> bool) -> usize {
     let mut count = 0;
     for index in 0..points.len() {
         let is_first = first(&points[index]);

@@ -25,12 +25,12 @@ impl Default for InterestSettings {
 impl InterestSettings {
     /// Tells what is wrong, if something is: the radius must be finite and positive, the hysteresis
     /// finite and not negative, and the outer radius that follows from them finite when squared.
-    pub fn validate(&self) -> Result<(), SettingsError> {
+    pub fn validate(&self) -> Result<(), InterestSettingsError> {
         if !is_length(self.radius) {
-            return Err(SettingsError::Radius);
+            return Err(InterestSettingsError::Radius);
         }
         if !(self.hysteresis >= 0.0 && is_length(self.outer_radius())) {
-            return Err(SettingsError::Hysteresis);
+            return Err(InterestSettingsError::Hysteresis);
         }
         Ok(())
     }
@@ -43,31 +43,31 @@ impl InterestSettings {
 
 /// The part of the plane where a world's entities usually are.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bounds {
+pub struct WorldBounds {
     /// The lower corner.
     pub min: [f32; 2],
     /// The upper corner.
     pub max: [f32; 2],
 }
 
-impl Default for Bounds {
+impl Default for WorldBounds {
     /// The square from -1000 to 1000.
     fn default() -> Self {
         Self { min: [-1000.0; 2], max: [1000.0; 2] }
     }
 }
 
-impl Bounds {
+impl WorldBounds {
     /// Tells whether the corners are finite and in order, with some length between them.
-    pub fn validate(&self) -> Result<(), SettingsError> {
+    pub fn validate(&self) -> Result<(), InterestSettingsError> {
         let is_ordered = |axis: usize| is_length(self.max[axis] - self.min[axis]);
-        if is_ordered(0) && is_ordered(1) { Ok(()) } else { Err(SettingsError::Bounds) }
+        if is_ordered(0) && is_ordered(1) { Ok(()) } else { Err(InterestSettingsError::Bounds) }
     }
 }
 
 /// Why settings were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SettingsError {
+pub enum InterestSettingsError {
     /// The radius is not finite and positive.
     Radius,
     /// The hysteresis is negative or not finite.
@@ -76,7 +76,7 @@ pub enum SettingsError {
     Bounds,
 }
 
-impl fmt::Display for SettingsError {
+impl fmt::Display for InterestSettingsError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Radius => "the radius must be finite and greater than zero",
@@ -86,7 +86,7 @@ impl fmt::Display for SettingsError {
     }
 }
 
-impl std::error::Error for SettingsError {}
+impl std::error::Error for InterestSettingsError {}
 
 /// A length is usable when it is positive and its square neither overflows nor vanishes, because
 /// queries compare squares.

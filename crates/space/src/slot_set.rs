@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Changes;
+use crate::InterestChanges;
 
 /// Slots in one word of the set.
 const SLOTS_PER_WORD: usize = u64::BITS as usize;
@@ -180,14 +180,14 @@ impl SlotSet {
 
     /// The members in ascending order.
     #[inline]
-    pub fn iter(&self) -> Members<'_> {
-        Members(Walk::new(self))
+    pub fn iter(&self) -> SlotSetIter<'_> {
+        SlotSetIter(Walk::new(self))
     }
 
     /// The slots that are members of both sets, in ascending order, without building a third set.
     #[inline]
-    pub fn intersection<'a>(&'a self, other: &'a Self) -> Intersection<'a> {
-        Intersection(Walk::new(Both(self, other)))
+    pub fn intersection<'a>(&'a self, other: &'a Self) -> SlotSetIntersection<'a> {
+        SlotSetIntersection(Walk::new(Both(self, other)))
     }
 
     /// The words that are not empty, each with its number, ascending.
@@ -256,7 +256,7 @@ impl SlotSet {
     /// `next` all zero for its next use. The set is indexed afterwards.
     ///
     /// `next` must be as long as [`words`](Self::words).
-    pub(crate) fn replace(&mut self, next: &mut [u64], changes: &mut Changes) {
+    pub(crate) fn replace(&mut self, next: &mut [u64], changes: &mut InterestChanges) {
         assert_eq!(next.len(), self.words.len(), "both have the same words");
         changes.clear();
         self.index();
@@ -333,7 +333,7 @@ impl Block<'_> {
     ///
     /// Which words of a block changed, and whether a slot entered or left, is as good as random, so
     /// there are no branches on it.
-    fn change(self, differences: &mut [u64; WORDS_PER_BLOCK], changes: &mut Changes) -> u32 {
+    fn change(self, differences: &mut [u64; WORDS_PER_BLOCK], changes: &mut InterestChanges) -> u32 {
         let mut changed = 0u32;
         for (lane, difference) in differences.iter().enumerate() {
             changed |= u32::from(*difference != 0) << lane;
@@ -427,22 +427,22 @@ impl FromIterator<u32> for SlotSet {
 
 impl<'a> IntoIterator for &'a SlotSet {
     type Item = u32;
-    type IntoIter = Members<'a>;
+    type IntoIter = SlotSetIter<'a>;
 
-    fn into_iter(self) -> Members<'a> {
+    fn into_iter(self) -> SlotSetIter<'a> {
         self.iter()
     }
 }
 
 /// The members of a [`SlotSet`] in ascending order.
 #[derive(Clone)]
-pub struct Members<'a>(Walk<&'a SlotSet>);
+pub struct SlotSetIter<'a>(Walk<&'a SlotSet>);
 
 /// The slots that two [`SlotSet`]s share, in ascending order.
 #[derive(Clone)]
-pub struct Intersection<'a>(Walk<Both<'a>>);
+pub struct SlotSetIntersection<'a>(Walk<Both<'a>>);
 
-impl Iterator for Members<'_> {
+impl Iterator for SlotSetIter<'_> {
     type Item = u32;
 
     #[inline]
@@ -451,7 +451,7 @@ impl Iterator for Members<'_> {
     }
 }
 
-impl Iterator for Intersection<'_> {
+impl Iterator for SlotSetIntersection<'_> {
     type Item = u32;
 
     #[inline]

@@ -1,20 +1,20 @@
 //! Where entities are, in the form that spatial indexes take in.
 
-use aether_space::Point;
+use aether_space::IndexedPoint;
 
 const NOWHERE: u32 = u32::MAX;
 
 /// The places of all entities that have one, packed.
 #[derive(Debug, Default)]
 pub struct Positions {
-    points: Vec<Point>,
+    points: Vec<IndexedPoint>,
     /// Per slot: its position in `points`, or [`NOWHERE`].
     position: Vec<u32>,
 }
 
 impl Positions {
     /// All places, in no particular order.
-    pub fn points(&self) -> &[Point] {
+    pub fn points(&self) -> &[IndexedPoint] {
         &self.points
     }
 
@@ -31,7 +31,7 @@ impl Positions {
         if slot as usize >= self.position.len() {
             self.position.resize(slot as usize + 1, NOWHERE);
         }
-        let point = Point { slot, x, y };
+        let point = IndexedPoint { slot, x, y };
         match self.points.get_mut(self.position[slot as usize] as usize) {
             Some(known) => *known = point,
             None => {

@@ -11,7 +11,7 @@ use crate::column::{AnyColumn, Column};
 use crate::entities::{Entities, Visibility};
 use crate::places::Positions;
 use aether_bits::{BitWriter, Component, RecordSchema, StateHasher};
-use aether_space::{Point, SlotSet};
+use aether_space::{IndexedPoint, SlotSet};
 use aether_wire::{EntityId, PlayerId, Tick};
 use std::any::TypeId;
 use std::fmt;
@@ -390,7 +390,7 @@ impl World {
 
     /// All places, for a spatial index.
     #[must_use]
-    pub fn points(&self) -> &[Point] {
+    pub fn points(&self) -> &[IndexedPoint] {
         self.places.points()
     }
 

@@ -4,7 +4,7 @@ use crate::context::Sight;
 use crate::game::Game;
 use crate::seat::{Seat, Seats};
 use crate::settings::RoomSettings;
-use aether_space::{Grid, Index, Interest, InterestSettings, SlotSet, Viewer};
+use aether_space::{Grid, InterestManager, InterestSettings, SlotSet, SpatialIndex, Viewer};
 use aether_world::{Visibility, World};
 
 /// What is gathered between snapshots, and scratch memory.
@@ -13,15 +13,15 @@ pub(crate) struct Extraction {
     pub changed: SlotSet,
     /// The slots whose entity ended since the last snapshot.
     ended: Vec<u32>,
-    sight: Option<(Grid, Interest)>,
-    everything: Interest,
+    sight: Option<(Grid, InterestManager)>,
+    everything: InterestManager,
     hidden: SlotSet,
     nobody: SlotSet,
 }
 
 impl Extraction {
     pub fn new(settings: &RoomSettings) -> Self {
-        let everything = Interest::new(InterestSettings::default()).expect("the defaults are valid");
+        let everything = InterestManager::new(InterestSettings::default()).expect("the defaults are valid");
         let mut extraction = Extraction {
             changed: SlotSet::new(),
             ended: Vec::new(),
@@ -38,7 +38,7 @@ impl Extraction {
     pub fn set_nearest_max(&mut self, settings: &RoomSettings, nearest_max: Option<usize>) {
         self.sight = settings.interest.map(|interest| {
             let grid = Grid::new(settings.bounds, interest.outer_radius());
-            let interest = Interest::new(InterestSettings { nearest_max, ..interest });
+            let interest = InterestManager::new(InterestSettings { nearest_max, ..interest });
             (grid.expect("the settings were validated"), interest.expect("the settings were validated"))
         });
     }

@@ -1,7 +1,7 @@
 //! What the replication benches share: a moving world, clients with and without delay, and the report.
 
 use aether_replication::{Deltas, Frame, Gathered, Link, PacketSink, SendSettings, View};
-use aether_space::{Changes, SlotSet};
+use aether_space::{InterestChanges, SlotSet};
 pub use aether_testkit::moving::{Body, Random, SECONDS_PER_TICK};
 use aether_wire::{EntityId, InputSeq, PacketSeq, StateAck};
 use aether_world::World;
@@ -123,7 +123,7 @@ impl Sender {
 /// Lets every client see everything.
 pub fn show_all(world: &World, clients: &mut [Client]) {
     for client in clients {
-        client.view.look(world.tick(), &[], |visible: &mut SlotSet, changes: &mut Changes| {
+        client.view.look(world.tick(), &[], |visible: &mut SlotSet, changes: &mut InterestChanges| {
             changes.clear();
             changes.entered.extend(world.alive().iter().filter(|&slot| visible.insert(slot)));
         });

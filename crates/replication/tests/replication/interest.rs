@@ -3,7 +3,9 @@
 use crate::common::{Body, Random, Tag, body, stir};
 use crate::support::{Room, counts_of, line, nudge_all};
 use aether_replication::Link;
-use aether_space::{Bounds, Changes, Grid, Index, Interest, InterestSettings, SlotSet, Viewer};
+use aether_space::{
+    Grid, InterestChanges, InterestManager, InterestSettings, SlotSet, SpatialIndex, Viewer, WorldBounds,
+};
 use aether_wire::EntityId;
 use std::collections::BTreeSet;
 
@@ -150,9 +152,9 @@ fn a_walk_through_a_crowd_shows_who_is_near() {
         let mut room = Room::new(link);
         let mut random = Random(14);
         let settings = InterestSettings { radius: 500.0, ..InterestSettings::default() };
-        let mut grid = Grid::new(Bounds::default(), settings.outer_radius()).unwrap();
-        let mut interest = Interest::new(settings).unwrap();
-        let (nobody, mut visible, mut changes) = (SlotSet::new(), SlotSet::new(), Changes::new());
+        let mut grid = Grid::new(WorldBounds::default(), settings.outer_radius()).unwrap();
+        let mut interest = InterestManager::new(settings).unwrap();
+        let (nobody, mut visible, mut changes) = (SlotSet::new(), SlotSet::new(), InterestChanges::new());
         let (mut came, mut went) = (0, 0);
         for step in 0..200u32 {
             let center = [step as f32 * 8.0 - 800.0, 0.0];

@@ -1,13 +1,15 @@
 //! Both indexes find what comparing with every point finds.
 
-use aether_space::{Bounds, Grid, Index, Near, Point, Quadtree, SettingsError, distance_squared};
+use aether_space::{
+    Grid, IndexedPoint, InterestSettingsError, NearbyEntity, Quadtree, SpatialIndex, WorldBounds, distance_squared,
+};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 const RADIUS: f32 = 20.0;
 
-fn bounds() -> Bounds {
-    Bounds { min: [-100.0, -60.0], max: [100.0, 80.0] }
+fn bounds() -> WorldBounds {
+    WorldBounds { min: [-100.0, -60.0], max: [100.0, 80.0] }
 }
 
 fn grid() -> Grid {
@@ -42,11 +44,11 @@ fn radius() -> impl Strategy<Value = f32> {
     ]
 }
 
-fn points() -> impl Strategy<Value = Vec<Point>> {
+fn points() -> impl Strategy<Value = Vec<IndexedPoint>> {
     let places = prop::collection::vec((any_coordinate(), any_coordinate()), 0..150);
     places.prop_map(|places| {
         let numbered = (0..).zip(places);
-        numbered.map(|(slot, (x, y))| Point { slot, x, y }).collect()
+        numbered.map(|(slot, (x, y))| IndexedPoint { slot, x, y }).collect()
     })
 }
 
@@ -55,27 +57,33 @@ fn center() -> impl Strategy<Value = [f32; 2]> {
 }
 
 /// Every point within the radius, nearest first.
-fn compare_all(points: &[Point], center: [f32; 2], radius: f32) -> Vec<Near> {
+fn compare_all(points: &[IndexedPoint], center: [f32; 2], radius: f32) -> Vec<NearbyEntity> {
     let placed = points.iter().filter(|point| point.x.is_finite() && point.y.is_finite());
-    let measured =
-        placed.map(|point| Near { slot: point.slot, distance_squared: distance_squared(center, point.x, point.y) });
-    let mut found: Vec<Near> = measured.filter(|near| near.distance_squared <= radius * radius).collect();
-    found.sort_by(Near::compare);
+    let measured = placed
+        .map(|point| NearbyEntity { slot: point.slot, distance_squared: distance_squared(center, point.x, point.y) });
+    let mut found: Vec<NearbyEntity> = measured.filter(|near| near.distance_squared <= radius * radius).collect();
+    found.sort_by(NearbyEntity::compare);
     found
 }
 
-fn assert_finds_all(index: &mut impl Index, points: &[Point], center: [f32; 2], radius: f32) {
+fn assert_finds_all(index: &mut impl SpatialIndex, points: &[IndexedPoint], center: [f32; 2], radius: f32) {
     index.rebuild(points);
     // What was found before must not remain.
-    let mut found = vec![Near { slot: 9_999, distance_squared: 0.0 }];
+    let mut found = vec![NearbyEntity { slot: 9_999, distance_squared: 0.0 }];
     index.within(center, radius, &mut found);
-    found.sort_by(Near::compare);
+    found.sort_by(NearbyEntity::compare);
     assert_eq!(found, compare_all(points, center, radius));
 }
 
-fn assert_finds_nearest(index: &mut impl Index, points: &[Point], center: [f32; 2], radius: f32, count: usize) {
+fn assert_finds_nearest(
+    index: &mut impl SpatialIndex,
+    points: &[IndexedPoint],
+    center: [f32; 2],
+    radius: f32,
+    count: usize,
+) {
     index.rebuild(points);
-    let mut found = vec![Near { slot: 9_999, distance_squared: 0.0 }];
+    let mut found = vec![NearbyEntity { slot: 9_999, distance_squared: 0.0 }];
     index.nearest(center, radius, count, &mut found);
     let mut nearest = compare_all(points, center, radius);
     nearest.truncate(count);
@@ -119,9 +127,9 @@ proptest! {
         center in [-300.0..300.0f32, -300.0..300.0f32], radius in 0.1..90.0f32, turns in 1..200u16,
     ) {
         // Points all around the circle, each as near to the border as floats allow.
-        let points: Vec<Point> = (0..turns).map(|turn| {
+        let points: Vec<IndexedPoint> = (0..turns).map(|turn| {
             let angle = f32::from(turn) / f32::from(turns) * std::f32::consts::TAU;
-            Point {
+            IndexedPoint {
                 slot: u32::from(turn),
                 x: center[0] + radius * angle.cos(),
                 y: center[1] + radius * angle.sin(),
@@ -152,8 +160,8 @@ proptest! {
 }
 
 /// Runs a check on both indexes.
-fn on_both(check: impl Fn(&mut dyn FnMut(&[Point], [f32; 2], f32) -> usize)) {
-    fn count(index: &mut impl Index, points: &[Point], center: [f32; 2], radius: f32) -> usize {
+fn on_both(check: impl Fn(&mut dyn FnMut(&[IndexedPoint], [f32; 2], f32) -> usize)) {
+    fn count(index: &mut impl SpatialIndex, points: &[IndexedPoint], center: [f32; 2], radius: f32) -> usize {
         assert_finds_nearest(index, points, center, radius, 7);
         let mut found = Vec::new();
         index.rebuild(points);
@@ -171,7 +179,7 @@ fn an_empty_index_finds_nothing() {
 
 #[test]
 fn one_point_is_found_at_its_own_place_with_radius_zero() {
-    let point = Point { slot: 3, x: -0.0, y: 7.0 };
+    let point = IndexedPoint { slot: 3, x: -0.0, y: 7.0 };
     on_both(|count| {
         assert_eq!(count(&[point], [0.0, 7.0], 0.0), 1);
         assert_eq!(count(&[point], [0.0, 7.0], -0.0), 1);
@@ -181,7 +189,7 @@ fn one_point_is_found_at_its_own_place_with_radius_zero() {
 
 #[test]
 fn many_points_at_one_place_are_all_found() {
-    let points: Vec<Point> = (0..5_000).map(|slot| Point { slot, x: 12.5, y: -3.25 }).collect();
+    let points: Vec<IndexedPoint> = (0..5_000).map(|slot| IndexedPoint { slot, x: 12.5, y: -3.25 }).collect();
     on_both(|count| {
         assert_eq!(count(&points, [12.5, -3.25], 0.0), 5_000);
         assert_eq!(count(&points, [12.5, -2.25], 1.0), 5_000);
@@ -191,14 +199,15 @@ fn many_points_at_one_place_are_all_found() {
 
 #[test]
 fn points_that_differ_by_the_least_a_float_can_say_are_all_found() {
-    let points: Vec<Point> =
-        (0..2_000).map(|slot| Point { slot, x: f32::from_bits(slot), y: 1.0f32.next_up() }).collect();
+    let points: Vec<IndexedPoint> =
+        (0..2_000).map(|slot| IndexedPoint { slot, x: f32::from_bits(slot), y: 1.0f32.next_up() }).collect();
     on_both(|count| assert_eq!(count(&points, [0.0, 1.0], 0.5), 2_000));
 }
 
 #[test]
 fn points_far_outside_of_the_bounds_are_found_where_they_are() {
-    let points: Vec<Point> = (0..1_000).map(|slot| Point { slot, x: 1e5 + slot as f32, y: -1e5 }).collect();
+    let points: Vec<IndexedPoint> =
+        (0..1_000).map(|slot| IndexedPoint { slot, x: 1e5 + slot as f32, y: -1e5 }).collect();
     on_both(|count| {
         assert_eq!(count(&points, [1e5 + 500.0, -1e5], 10.0), 21);
         assert_eq!(count(&points, [0.0, 0.0], 1_000.0), 0);
@@ -207,7 +216,7 @@ fn points_far_outside_of_the_bounds_are_found_where_they_are() {
 
 #[test]
 fn a_query_without_a_place_or_with_a_bad_radius_finds_nothing() {
-    let points = [Point { slot: 0, x: 0.0, y: 0.0 }];
+    let points = [IndexedPoint { slot: 0, x: 0.0, y: 0.0 }];
     on_both(|count| {
         assert_eq!(count(&points, [f32::NAN, 0.0], 10.0), 0);
         assert_eq!(count(&points, [0.0, f32::NAN], 10.0), 0);
@@ -226,10 +235,10 @@ fn a_query_without_a_place_or_with_a_bad_radius_finds_nothing() {
 
 #[test]
 fn a_grid_works_with_any_bounds_and_radius_that_pass_the_check() {
-    let points: Vec<Point> =
-        (0..500).map(|slot| Point { slot, x: (slot * 37 % 101) as f32, y: (slot * 53 % 97) as f32 }).collect();
-    let wide = Bounds { min: [-1e18; 2], max: [1e18; 2] };
-    let narrow = Bounds { min: [50.0; 2], max: [50.5, 51.0] };
+    let points: Vec<IndexedPoint> =
+        (0..500).map(|slot| IndexedPoint { slot, x: (slot * 37 % 101) as f32, y: (slot * 53 % 97) as f32 }).collect();
+    let wide = WorldBounds { min: [-1e18; 2], max: [1e18; 2] };
+    let narrow = WorldBounds { min: [50.0; 2], max: [50.5, 51.0] };
     for (bounds, radius) in [(wide, 1e-15), (wide, 1e18), (narrow, 1e-15), (narrow, 1e15)] {
         let mut grid = Grid::new(bounds, radius).unwrap();
         assert_finds_all(&mut grid, &points, [40.0, 40.0], 25.0);
@@ -239,11 +248,11 @@ fn a_grid_works_with_any_bounds_and_radius_that_pass_the_check() {
 #[test]
 fn bad_grid_settings_are_refused() {
     for radius in [0.0, -0.0, -1.0, f32::NAN, f32::INFINITY] {
-        assert_eq!(Grid::new(bounds(), radius).err(), Some(SettingsError::Radius));
+        assert_eq!(Grid::new(bounds(), radius).err(), Some(InterestSettingsError::Radius));
     }
     for max in [f32::NAN, f32::INFINITY, -100.0, -101.0] {
-        let bounds = Bounds { min: [-100.0; 2], max: [100.0, max] };
-        assert_eq!(Grid::new(bounds, 1.0).err(), Some(SettingsError::Bounds));
+        let bounds = WorldBounds { min: [-100.0; 2], max: [100.0, max] };
+        assert_eq!(Grid::new(bounds, 1.0).err(), Some(InterestSettingsError::Bounds));
     }
 }
 
@@ -252,7 +261,8 @@ fn points_on_the_corners_of_cells_and_on_the_circle_are_found() {
     // Offsets such as (15, 20) lie exactly on a circle of radius 25, and the points lie exactly on
     // the edges of the grid's rows and columns.
     let side = |number: u32| number as f32 * 5.0 - 60.0;
-    let points: Vec<Point> = (0..625).map(|slot| Point { slot, x: side(slot % 25), y: side(slot / 25) }).collect();
+    let points: Vec<IndexedPoint> =
+        (0..625).map(|slot| IndexedPoint { slot, x: side(slot % 25), y: side(slot / 25) }).collect();
     let (mut grid, mut quadtree) = (grid(), Quadtree::new());
     for center in (0..625).map(|number| [side(number % 25), side(number / 25)]) {
         for radius in [25.0, 50.0] {

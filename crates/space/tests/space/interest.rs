@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use aether_space::{
-    Bounds, Changes, Grid, Index, Interest, InterestSettings, Point, Quadtree, SettingsError, SlotSet, Viewer,
-    distance_squared,
+    Grid, IndexedPoint, InterestChanges, InterestManager, InterestSettings, InterestSettingsError, Quadtree, SlotSet,
+    SpatialIndex, Viewer, WorldBounds, distance_squared,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -14,7 +14,7 @@ static NOBODY: SlotSet = SlotSet::new();
 /// One tick of a scene: who is where, and how the viewer looks at it.
 #[derive(Clone, Debug)]
 struct Scene {
-    points: Vec<Point>,
+    points: Vec<IndexedPoint>,
     center: Option<[f32; 2]>,
     always: BTreeSet<u32>,
     hidden: BTreeSet<u32>,
@@ -35,7 +35,7 @@ fn scene() -> impl Strategy<Value = Scene> {
     let center = prop::option::weighted(0.95, [-20.0..20.0f32, -20.0..20.0f32]);
     (places, center, some_slots(), some_slots()).prop_map(|(places, center, always, hidden)| {
         let places = (0..).zip(places);
-        let points = places.filter_map(|(slot, place)| place.map(|(x, y)| Point { slot, x, y })).collect();
+        let points = places.filter_map(|(slot, place)| place.map(|(x, y)| IndexedPoint { slot, x, y })).collect();
         Scene { points, center, always, hidden }
     })
 }
@@ -83,11 +83,11 @@ fn expected(settings: &InterestSettings, scene: &Scene, before: &BTreeSet<u32>) 
     placed.chain(scene.always.difference(&scene.hidden).copied()).collect()
 }
 
-fn assert_follows_rules(index: &mut impl Index, settings: InterestSettings, scenes: &[Scene]) {
-    let mut interest = Interest::new(settings).expect("the settings are valid");
+fn assert_follows_rules(index: &mut impl SpatialIndex, settings: InterestSettings, scenes: &[Scene]) {
+    let mut interest = InterestManager::new(settings).expect("the settings are valid");
     let mut visible = SlotSet::new();
     let mut before = BTreeSet::new();
-    let mut changes = Changes::new();
+    let mut changes = InterestChanges::new();
     for scene in scenes {
         index.rebuild(&scene.points);
         let viewer = Viewer {
@@ -109,7 +109,7 @@ fn assert_follows_rules(index: &mut impl Index, settings: InterestSettings, scen
 }
 
 fn grid() -> Grid {
-    let bounds = Bounds { min: [-50.0; 2], max: [50.0; 2] };
+    let bounds = WorldBounds { min: [-50.0; 2], max: [50.0; 2] };
     Grid::new(bounds, 30.0).expect("the bounds are in order")
 }
 
@@ -146,8 +146,8 @@ proptest! {
             1..6,
         ),
     ) {
-        let mut interest = Interest::new(InterestSettings::default()).unwrap();
-        let (mut visible, mut changes) = (SlotSet::new(), Changes::new());
+        let mut interest = InterestManager::new(InterestSettings::default()).unwrap();
+        let (mut visible, mut changes) = (SlotSet::new(), InterestChanges::new());
         let mut before = BTreeSet::new();
         for (everyone, hidden) in &steps {
             let hidden_set = hidden.iter().copied().collect();
@@ -169,25 +169,25 @@ proptest! {
 /// One entity at a distance, and one viewer.
 struct Approach {
     index: Quadtree,
-    interest: Interest,
+    interest: InterestManager,
     visible: SlotSet,
-    changes: Changes,
+    changes: InterestChanges,
 }
 
 impl Approach {
     fn new(settings: InterestSettings) -> Self {
         Self {
             index: Quadtree::new(),
-            interest: Interest::new(settings).expect("the settings are valid"),
+            interest: InterestManager::new(settings).expect("the settings are valid"),
             visible: SlotSet::new(),
-            changes: Changes::new(),
+            changes: InterestChanges::new(),
         }
     }
 
     /// The slots in view when the entities 0, 1, … are at these distances.
     fn see(&mut self, distances: &[f32]) -> Vec<u32> {
         let placed = (0..).zip(distances);
-        let points: Vec<Point> = placed.map(|(slot, &x)| Point { slot, x, y: 0.0 }).collect();
+        let points: Vec<IndexedPoint> = placed.map(|(slot, &x)| IndexedPoint { slot, x, y: 0.0 }).collect();
         self.index.rebuild(&points);
         let viewer = Viewer { center: Some([0.0; 2]), always: &NOBODY, hidden: &NOBODY };
         self.interest.update(&self.index, &viewer, &mut self.visible, &mut self.changes);
@@ -200,11 +200,11 @@ fn with_the_defaults_an_entity_enters_at_200_and_leaves_beyond_220() {
     let mut approach = Approach::new(InterestSettings::default());
     assert_eq!(approach.see(&[200.1]), []);
     assert_eq!(approach.see(&[200.0]), [0]);
-    assert_eq!(approach.changes, Changes { entered: vec![0], left: vec![] });
+    assert_eq!(approach.changes, InterestChanges { entered: vec![0], left: vec![] });
     assert_eq!(approach.see(&[219.9]), [0]);
     assert!(approach.changes.is_empty());
     assert_eq!(approach.see(&[220.1]), []);
-    assert_eq!(approach.changes, Changes { entered: vec![], left: vec![0] });
+    assert_eq!(approach.changes, InterestChanges { entered: vec![], left: vec![0] });
     assert_eq!(approach.see(&[210.0]), []);
 }
 
@@ -224,7 +224,7 @@ fn under_the_cap_a_newcomer_must_be_clearly_nearer_to_take_a_place() {
     assert_eq!(approach.see(&[101.0, 100.0]), [0]);
     assert_eq!(approach.see(&[109.0, 100.0]), [0]);
     assert_eq!(approach.see(&[111.0, 100.0]), [1]);
-    assert_eq!(approach.changes, Changes { entered: vec![1], left: vec![0] });
+    assert_eq!(approach.changes, InterestChanges { entered: vec![1], left: vec![0] });
 }
 
 #[test]
@@ -235,10 +235,10 @@ fn a_cap_of_zero_shows_nobody_by_place() {
 
 #[test]
 fn a_viewer_without_a_place_sees_what_is_always_in_view_but_not_what_is_hidden() {
-    let mut interest = Interest::new(InterestSettings::default()).unwrap();
-    let (mut visible, mut changes) = (SlotSet::new(), Changes::new());
+    let mut interest = InterestManager::new(InterestSettings::default()).unwrap();
+    let (mut visible, mut changes) = (SlotSet::new(), InterestChanges::new());
     let mut index = grid();
-    index.rebuild(&[Point { slot: 0, x: 0.0, y: 0.0 }]);
+    index.rebuild(&[IndexedPoint { slot: 0, x: 0.0, y: 0.0 }]);
     for center in [None, Some([f32::NAN; 2])] {
         let viewer =
             Viewer { center, always: &[1, 5_000].into_iter().collect(), hidden: &[1, 70_000].into_iter().collect() };
@@ -249,10 +249,11 @@ fn a_viewer_without_a_place_sees_what_is_always_in_view_but_not_what_is_hidden()
 
 #[test]
 fn one_interest_serves_many_viewers_without_mixing_them_up() {
-    let mut interest = Interest::new(InterestSettings::default()).unwrap();
-    let mut changes = Changes::new();
+    let mut interest = InterestManager::new(InterestSettings::default()).unwrap();
+    let mut changes = InterestChanges::new();
     let mut index = grid();
-    let points: Vec<Point> = (0..300).map(|slot| Point { slot, x: slot as f32 * 1_000.0, y: 0.0 }).collect();
+    let points: Vec<IndexedPoint> =
+        (0..300).map(|slot| IndexedPoint { slot, x: slot as f32 * 1_000.0, y: 0.0 }).collect();
     index.rebuild(&points);
     let mut sets = vec![SlotSet::new(); points.len()];
     for _ in 0..2 {
@@ -268,13 +269,13 @@ fn one_interest_serves_many_viewers_without_mixing_them_up() {
 fn bad_interest_settings_are_refused() {
     let with = |radius, hysteresis| {
         let settings = InterestSettings { radius, hysteresis, nearest_max: None };
-        Interest::new(settings).err()
+        InterestManager::new(settings).err()
     };
     for radius in [0.0, -1.0, f32::NAN, f32::INFINITY, 1e30] {
-        assert_eq!(with(radius, 0.1), Some(SettingsError::Radius));
+        assert_eq!(with(radius, 0.1), Some(InterestSettingsError::Radius));
     }
     for hysteresis in [-0.1, f32::NAN, f32::INFINITY, 1e30] {
-        assert_eq!(with(200.0, hysteresis), Some(SettingsError::Hysteresis));
+        assert_eq!(with(200.0, hysteresis), Some(InterestSettingsError::Hysteresis));
     }
     assert_eq!(with(200.0, 0.0), None);
 }

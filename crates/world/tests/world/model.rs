@@ -1,7 +1,7 @@
 //! Many random operations, against a model that is too simple to be wrong.
 
 use crate::support::{Body, Label, begun, body, builder, label};
-use aether_space::Point;
+use aether_space::IndexedPoint;
 use aether_wire::EntityId;
 use aether_world::{Visibility, World};
 use proptest::prelude::*;
@@ -162,9 +162,9 @@ impl Pair {
         points.sort_unstable_by_key(|point| point.slot);
         let expected = model.iter().filter_map(|(id, model)| {
             let [x, y] = model.body.as_ref()?.position;
-            Some(Point { slot: id.slot, x, y })
+            Some(IndexedPoint { slot: id.slot, x, y })
         });
-        let mut expected: Vec<Point> = expected.collect();
+        let mut expected: Vec<IndexedPoint> = expected.collect();
         expected.sort_unstable_by_key(|point| point.slot);
         assert_eq!(points, expected);
     }

@@ -3,7 +3,7 @@
 use crate::blob::{Blob, can_devour, can_merge, drive, heading, radius, split};
 use crate::{BLOBS_MAX, EDGE, MASS_MAX, PELLET_MASS, STEER_FULL, STEER_REACH, decay};
 use aether_bits::Replicate;
-use aether_space::{Bounds, Grid, Index, Near, Point};
+use aether_space::{Grid, IndexedPoint, NearbyEntity, SpatialIndex, WorldBounds};
 use std::collections::BTreeMap;
 
 /// About how far queries reach; it only decides how fast they are.
@@ -35,13 +35,13 @@ pub struct Dish {
     /// The blobs. New ones are added at the end.
     pub pieces: Vec<Piece>,
     index: Grid,
-    points: Vec<Point>,
-    found: Vec<Near>,
+    points: Vec<IndexedPoint>,
+    found: Vec<NearbyEntity>,
 }
 
 impl Default for Dish {
     fn default() -> Self {
-        let bounds = Bounds { min: [-EDGE; 2], max: [EDGE; 2] };
+        let bounds = WorldBounds { min: [-EDGE; 2], max: [EDGE; 2] };
         let index = Grid::new(bounds, REACH).expect("these bounds and this radius are valid");
         Dish { pieces: Vec::new(), index, points: Vec::new(), found: Vec::new() }
     }
@@ -120,7 +120,7 @@ impl Dish {
         eaten.clear();
         let places = pellets.iter().enumerate();
         self.points.clear();
-        self.points.extend(places.map(|(index, &[x, y])| Point { slot: index as u32, x, y }));
+        self.points.extend(places.map(|(index, &[x, y])| IndexedPoint { slot: index as u32, x, y }));
         self.index.rebuild(&self.points);
         let mut is_eaten = vec![false; pellets.len()];
         for piece in self.pieces.iter_mut().filter(|piece| !piece.is_gone) {
@@ -143,7 +143,7 @@ impl Dish {
         let pieces = self.pieces.iter().enumerate().filter(|(_, piece)| !piece.is_gone);
         self.points.extend(pieces.map(|(index, piece)| {
             let [x, y] = piece.blob.position;
-            Point { slot: index as u32, x, y }
+            IndexedPoint { slot: index as u32, x, y }
         }));
         self.index.rebuild(&self.points);
         let mut order: Vec<usize> = self.points.iter().map(|point| point.slot as usize).collect();
@@ -155,7 +155,7 @@ impl Dish {
             }
             let Blob { position, mass, .. } = self.pieces[eater].blob;
             self.index.within(position, radius(mass), &mut self.found);
-            self.found.sort_unstable_by(Near::compare);
+            self.found.sort_unstable_by(NearbyEntity::compare);
             let found = std::mem::take(&mut self.found);
             for near in &found {
                 if self.swallow(eater, near.slot as usize) {

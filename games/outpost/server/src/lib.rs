@@ -11,7 +11,7 @@ pub use game::Outpost;
 
 use aether_engine::RoomSettings;
 use aether_outpost_rules::{EDGE, TICK_HZ};
-use aether_space::{Bounds, InterestSettings};
+use aether_space::{InterestSettings, WorldBounds};
 
 /// The name of the game, in configurations and recordings.
 pub const NAME: &str = "outpost";
@@ -29,7 +29,7 @@ pub fn settings() -> RoomSettings {
         snapshot_hz: 10,
         entities_max: 4_000,
         players_max: 100,
-        bounds: Bounds { min: [-EDGE; 2], max: [EDGE; 2] },
+        bounds: WorldBounds { min: [-EDGE; 2], max: [EDGE; 2] },
         interest: Some(InterestSettings { radius: 80.0, ..InterestSettings::default() }),
         rings: Vec::new(),
         rewind_ticks: REWIND_TICKS,

@@ -2,7 +2,7 @@
 
 use aether_bits::Schema;
 use aether_replication::{Deltas, Frame, Gathered, Link, Mirror, PacketSink, SendSettings, View};
-use aether_space::{Changes, SlotSet};
+use aether_space::{InterestChanges, SlotSet};
 pub use aether_testkit::moving::{Body, Random, SECONDS_PER_TICK, Tag};
 use aether_wire::{EntityId, InputSeq, PacketSeq, StateAck};
 use aether_world::World;
@@ -153,7 +153,7 @@ impl PacketSink for Sent {
 }
 
 /// Sets what is visible to what `sees` says.
-pub fn choose(world: &World, visible: &mut SlotSet, changes: &mut Changes, sees: impl Fn(u32) -> bool) {
+pub fn choose(world: &World, visible: &mut SlotSet, changes: &mut InterestChanges, sees: impl Fn(u32) -> bool) {
     changes.clear();
     let left: Vec<u32> = visible.iter().filter(|&slot| !world.alive().contains(slot) || !sees(slot)).collect();
     for slot in left {
