@@ -4,7 +4,7 @@
 #![no_main]
 
 use aether_bits::{RecordSchema, Replicate, Schema};
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Clone, Replicate)]
@@ -27,7 +27,7 @@ struct Badge {
 
 fuzz_target!(|input: (bool, Vec<&[u8]>)| {
     let (ordered, packets) = input;
-    let link = if ordered { Link::Ordered } else { Link::Unordered };
+    let link = if ordered { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
     let schema =
         Schema { components: vec![RecordSchema::of::<Body>(), RecordSchema::of::<Badge>()], ..Schema::default() };
     let typed = Mirror::builder().component::<Body>().component::<Badge>();

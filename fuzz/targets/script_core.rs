@@ -5,7 +5,7 @@
 use aether_bits::Schema;
 use aether_client::Login;
 use aether_client_web::{Core, Rules, description};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{EntityId, Possession, SchemaHash, ServerMessage, Snapshot, Tick, Welcome};
 use libfuzzer_sys::fuzz_target;
 use std::time::Duration;
@@ -33,7 +33,7 @@ fuzz_target!(|input: (bool, &[u8], Vec<&[u8]>)| {
     let Ok(schema) = Schema::from_bytes(schema) else { return };
     let _ = description(&schema);
     let mut core = Core::new(Some(Reverse), Login::default(), 1);
-    core.client.connected(if ordered { Link::Ordered } else { Link::Unordered }, Duration::ZERO);
+    core.client.connected(if ordered { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered }, Duration::ZERO);
     let schema_hash = SchemaHash(schema.hash());
     let welcome = Welcome { tick_hz: 20, snapshot_hz: 20, schema_hash, ..Welcome::default() };
     let possession = Possession { tick: Tick(1), entity: EntityId::default() };

@@ -1,7 +1,7 @@
 //! What a connection may be carried by. One more transport is one more value of [`Transport`], one more implementation of
 //! [`Carrier`], and a line wherever the compiler then asks for one.
 
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::DeliveryPath;
 
 use crate::error::ConnectionError;
@@ -32,10 +32,10 @@ impl Transport {
 
     /// In which order state arrives over it.
     #[must_use]
-    pub fn link(self) -> Link {
+    pub fn link(self) -> DeliveryOrder {
         match self {
-            Self::WebSocket => Link::Ordered,
-            Self::WebTransport => Link::Unordered,
+            Self::WebSocket => DeliveryOrder::Ordered,
+            Self::WebTransport => DeliveryOrder::Unordered,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{Rules, View, description};
 use aether_client::{Login, Phase};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{
     ClientMessage, CommandSeq, EntityId, GameBody, GameMessage, InputSeq, MovementDelta, PlaygroundClear,
     PlaygroundSpawn, PlaygroundStress, RoomId, RoomSelector, SpawnRequest, Token, Vector2,
@@ -144,7 +144,7 @@ impl Core {
 
     /// There is a connection.
     pub fn connected(&mut self, is_ordered: bool, now_ms: f64) {
-        let link = if is_ordered { Link::Ordered } else { Link::Unordered };
+        let link = if is_ordered { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
         self.core.client.connected(link, time(now_ms));
     }
 

@@ -6,7 +6,7 @@ use crate::play::Play;
 use crate::session::Session;
 use crate::{ClientEvent, Declaration, Ended, Game, Login, Phase, Settings, Stats};
 use aether_bits::{BitReader, BitWriter, Component};
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::{
     ClientMessage, CommandSeq, EntityId, Event, GameBody, GameMessage, InputSeq, Reassembler, ServerMessage, Snapshot,
     Tick, Token, Welcome,
@@ -21,7 +21,7 @@ use std::time::Duration;
 /// ```
 /// use aether_bits::{BitWriter, Replicate};
 /// use aether_client::{Client, Declaration, Game, Interpolate, Login, Phase, Predict, Settings};
-/// use aether_replication::{Link, Mirror};
+/// use aether_replication::{DeliveryOrder, Mirror};
 /// use aether_wire::{ClientMessage, EntityId, RoomSelector, ServerMessage, Welcome};
 /// use std::time::Duration;
 ///
@@ -84,7 +84,7 @@ use std::time::Duration;
 /// let mut client = Client::new(Race, Settings::default(), Login { room: Some(room), token: None });
 ///
 /// // The transport is open: the client says hello with the next frame.
-/// client.connected(Link::Ordered, Duration::ZERO);
+/// client.connected(DeliveryOrder::Ordered, Duration::ZERO);
 /// let hello = client.advance(Duration::ZERO).next().expect("it says hello");
 /// assert!(matches!(hello.message, ClientMessage::Hello(_)));
 ///
@@ -108,7 +108,7 @@ pub struct Client<G: Game> {
     game: G,
     settings: Settings,
     session: Session,
-    link: Link,
+    link: DeliveryOrder,
     play: Option<Play<G>>,
     welcome: Option<Welcome>,
     input: Option<G::Input>,
@@ -130,7 +130,7 @@ impl<G: Game> Client<G> {
             session: Session::new(login, schema, settings.seed),
             game,
             settings,
-            link: Link::Ordered,
+            link: DeliveryOrder::Ordered,
             play: None,
             welcome: None,
             input: None,
@@ -158,7 +158,7 @@ impl<G: Game> Client<G> {
     }
 
     /// There is a connection. The hello goes out with the next [`Client::advance`].
-    pub fn connected(&mut self, link: Link, now: Duration) {
+    pub fn connected(&mut self, link: DeliveryOrder, now: Duration) {
         if self.session.is_joined() {
             // One connection follows another, as when the transport is changed: the first is over.
             self.disconnected(now);

@@ -1,7 +1,7 @@
 //! What a game replicates, as its client declares it.
 
 use aether_bits::{Component, RecordSchema, Schema};
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::SchemaHash;
 
 /// Collects a game's components, input and events. The order is that of the server's declaration.
@@ -48,7 +48,7 @@ impl Declaration {
         SchemaHash(self.schema.hash())
     }
 
-    pub(crate) fn build(self, link: Link, seconds_per_tick: f32) -> (Mirror, Schema) {
+    pub(crate) fn build(self, link: DeliveryOrder, seconds_per_tick: f32) -> (Mirror, Schema) {
         (self.mirror.build(link, seconds_per_tick), self.schema)
     }
 }

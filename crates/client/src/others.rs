@@ -2,7 +2,7 @@
 
 use crate::slots::Slots;
 use crate::{Game, Sampling, Settings, Track};
-use aether_replication::{Applied, Mirror};
+use aether_replication::{AppliedPacket, Mirror};
 use aether_wire::{EntityId, PacketSeq, Tick};
 use std::collections::BTreeMap;
 
@@ -24,7 +24,13 @@ impl<G: Game> Others<G> {
     }
 
     /// Takes in what a packet brought. False if the server shows more than the client follows.
-    pub fn take(&mut self, (game, settings): (&G, &Settings), mirror: &Mirror, applied: &Applied, known: Tick) -> bool {
+    pub fn take(
+        &mut self,
+        (game, settings): (&G, &Settings),
+        mirror: &Mirror,
+        applied: &AppliedPacket,
+        known: Tick,
+    ) -> bool {
         for &entity in mirror.left() {
             let too_many = self.followed.len() > settings.entities_max;
             if too_many {

@@ -3,7 +3,7 @@
 use crate::timing::Timing;
 use crate::{Game, InputHistory, Interpolate, Prediction, Settings, Smoothing, Stats, Track};
 use aether_bits::BitWriter;
-use aether_replication::{Applied, Mirror};
+use aether_replication::{AppliedPacket, Mirror};
 use aether_wire::limits::ACK_WINDOW_PACKETS;
 use aether_wire::{EntityId, InputBytes, InputSeq, PacketSeq, Possession, Tick};
 use std::time::Duration;
@@ -86,7 +86,7 @@ impl<G: Game> Own<G> {
         &mut self,
         (game, settings): (&G, &Settings),
         mirror: &Mirror,
-        applied: &Applied,
+        applied: &AppliedPacket,
         timing: &Timing,
         stats: &mut Stats,
     ) {
@@ -184,7 +184,7 @@ impl<G: Game> Own<G> {
 
 /// Whether an entity that a packet does not speak of is known to be as it was: the packet is the last of the newest
 /// snapshot, and all packets have arrived since the one that spoke of it.
-fn has_rested(sequence: Option<PacketSeq>, mirror: &Mirror, applied: &Applied) -> bool {
+fn has_rested(sequence: Option<PacketSeq>, mirror: &Mirror, applied: &AppliedPacket) -> bool {
     let Some(PacketSeq(from)) = sequence else { return false };
     let (PacketSeq(to), received) = (applied.sequence, mirror.acknowledgement());
     applied.last

@@ -5,7 +5,7 @@ use crate::own::Own;
 use crate::timing::Timing;
 use crate::{Declaration, Ended, Game, Outgoing, Settings, Stats};
 use aether_bits::{ReadError, Schema};
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::{ClientMessage, Inputs, Ping, Possession, SchemaHash, StateAck, Tick, Welcome};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const ACK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A room as its client knows it.
 pub(crate) struct Play<G: Game> {
-    link: Link,
+    link: DeliveryOrder,
     /// Whether the room ticks. A relay room does not.
     ticks: bool,
     seconds_per_tick: f32,
@@ -37,7 +37,12 @@ pub(crate) struct Play<G: Game> {
 
 impl<G: Game> Play<G> {
     /// Begins with what the server says of the room.
-    pub fn new(welcome: &Welcome, link: Link, (game, settings): (&G, &Settings), now: Duration) -> Result<Self, Ended> {
+    pub fn new(
+        welcome: &Welcome,
+        link: DeliveryOrder,
+        (game, settings): (&G, &Settings),
+        now: Duration,
+    ) -> Result<Self, Ended> {
         if welcome.tick_hz > TICK_HZ_MAX || welcome.snapshot_hz > welcome.tick_hz {
             return Err(Ended::AbsurdRates);
         }
@@ -99,7 +104,7 @@ impl<G: Game> Play<G> {
         let applied = match mirror.apply(packet) {
             Ok(applied) if !applied.stale => applied,
             // Where packets overtake each other, what one is made from may be gone when it comes.
-            Err(ReadError::NoBaseline) if self.link == Link::Unordered => {
+            Err(ReadError::NoBaseline) if self.link == DeliveryOrder::Unordered => {
                 stats.packets_late += 1;
                 return Ok(());
             }
@@ -173,7 +178,7 @@ impl<G: Game> Play<G> {
     /// Sends the inputs that were made, or the acknowledgement alone.
     fn send(&mut self, made: usize, settings: &Settings, now: Duration, outbox: &mut Vec<Outgoing>) {
         let Some(mirror) = &self.mirror else { return };
-        let is_ordered = self.link == Link::Ordered;
+        let is_ordered = self.link == DeliveryOrder::Ordered;
         let ack = if is_ordered { StateAck::NONE } else { mirror.acknowledgement() };
         // On an ordered link everything arrives, so nothing is repeated.
         let acknowledged = if is_ordered { self.own.history.last() } else { mirror.input_ack() };

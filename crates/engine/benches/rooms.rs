@@ -5,7 +5,7 @@ mod support;
 use aether_engine::{
     Context, Declaration, Game, Joiner, LinkEnd, MonotonicClock, Observer, Room, RoomSettings, Scheduler,
 };
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::PlayerId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -137,7 +137,7 @@ fn start(number: u64, scheduler: &Scheduler, lateness: &Arc<Lateness>) -> Vec<Li
     };
     let room = Room::builder(Match, settings).seed(number).build().expect("the settings are valid");
     let handle = room.handle();
-    let join = |player| handle.join(Joiner { user: format!("{player}"), ..Joiner::default() }, Link::Ordered);
+    let join = |player| handle.join(Joiner { user: format!("{player}"), ..Joiner::default() }, DeliveryOrder::Ordered);
     let links = (0..PER_ROOM).map(|player| join(player).expect("the mailbox has room")).collect();
     scheduler.add(room, Watch(Arc::clone(lateness)));
     links

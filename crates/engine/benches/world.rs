@@ -3,7 +3,7 @@
 mod support;
 
 use aether_engine::{Context, Counts, Declaration, Game, Joiner, LinkEnd, Observer, Random, Room, RoomSettings, Stage};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_space::{InterestSettings, WorldBounds};
 use aether_wire::{PlayerId, Tick};
 use std::time::{Duration, Instant};
@@ -112,7 +112,8 @@ fn main() {
         ..RoomSettings::default()
     };
     let mut room = Room::builder(Crowd, settings).seed(1).build().expect("the settings are valid");
-    let join = |number| room.handle().join(Joiner { user: format!("{number}"), ..Joiner::default() }, Link::Ordered);
+    let join =
+        |number| room.handle().join(Joiner { user: format!("{number}"), ..Joiner::default() }, DeliveryOrder::Ordered);
     let links: Vec<LinkEnd> = (0..CLIENTS).map(|number| join(number).expect("the mailbox has room")).collect();
     let mut times = Vec::new();
     let mut stages = [Duration::ZERO; 5];

@@ -2,7 +2,7 @@
 
 use aether_bits::{BitReader, BitWriter, Replicate};
 use aether_engine::{Context, Declaration, Game, Joiner, Room, RoomSettings, Unobserved};
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::{
     ClientMessage, EntityId, Event, GameBody, InputBytes, InputPayload, InputSeq, Inputs, PlayerId, ServerMessage,
     StateAck, ViewTick,
@@ -84,8 +84,9 @@ fn distance(a: [f32; 2], b: [f32; 2]) -> f32 {
 fn main() -> Result<(), Box<dyn Error>> {
     let mut room = Room::builder(Tag::default(), RoomSettings::default()).seed(1).build()?;
     let ann = Joiner { name: "Ann".to_owned(), ..Joiner::default() };
-    let link = room.handle().join(ann, Link::Ordered).expect("the mailbox is empty");
-    let mut mirror = Mirror::builder().component::<Runner>().build(Link::Ordered, room.settings().seconds_per_tick());
+    let link = room.handle().join(ann, DeliveryOrder::Ordered).expect("the mailbox is empty");
+    let mut mirror =
+        Mirror::builder().component::<Runner>().build(DeliveryOrder::Ordered, room.settings().seconds_per_tick());
     let mut own = EntityId::default();
     for number in 1..=1_200 {
         room.tick(&mut Unobserved);

@@ -4,7 +4,7 @@ use aether_bits::runtime::{
     ComponentHandle, EventHandle, FieldBuilder, FieldHandle, Record, RecordBuilder, RuntimeSchema, SchemaBuilder,
 };
 use aether_engine::{Context, Joiner, Room, RoomSettings, RuntimeGame, Unobserved};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{EntityId, PlayerId};
 use std::error::Error;
 
@@ -109,7 +109,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let game: Box<dyn RuntimeGame> = Box::new(Tag::new()?);
     let mut room = Room::builder(game, RoomSettings::default()).seed(1).build()?;
     let ann = Joiner { name: "Ann".to_owned(), ..Joiner::default() };
-    let link = room.handle().join(ann, Link::Ordered).expect("the mailbox is empty");
+    let link = room.handle().join(ann, DeliveryOrder::Ordered).expect("the mailbox is empty");
     let mut bytes = 0;
     for _ in 0..40 {
         room.tick(&mut Unobserved);

@@ -8,7 +8,7 @@ use crate::game::Joiner;
 use crate::request::{Answer, Request};
 use crate::settings::RoomSettings;
 use aether_bits::Schema;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{CloseReason, PlayerId, RequestId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,8 +67,8 @@ impl Mailbox {
 }
 
 pub(crate) enum Letter {
-    Join(Joiner, Link, RoomEnd),
-    Resume(PlayerId, Link, RoomEnd),
+    Join(Joiner, DeliveryOrder, RoomEnd),
+    Resume(PlayerId, DeliveryOrder, RoomEnd),
     Answer(RequestId, Answer),
     /// The outcome of an entry: stored, or why not.
     Committed(EntryNumber, Result<(), String>),
@@ -84,14 +84,14 @@ impl RoomHandle {
     }
 
     /// Lets someone in at the next tick, if the game agrees; the link learns of it by [`LinkEnd::admission`].
-    pub fn join(&self, joiner: Joiner, link: Link) -> Result<LinkEnd, MailboxFull> {
+    pub fn join(&self, joiner: Joiner, link: DeliveryOrder) -> Result<LinkEnd, MailboxFull> {
         let (room_end, link_end) = connect(self.board.settings.state_packets_max());
         self.post(Letter::Join(joiner, link, room_end))?;
         Ok(link_end)
     }
 
     /// Gives a player who lost the connection a new one.
-    pub fn resume(&self, player: PlayerId, link: Link) -> Result<LinkEnd, MailboxFull> {
+    pub fn resume(&self, player: PlayerId, link: DeliveryOrder) -> Result<LinkEnd, MailboxFull> {
         let (room_end, link_end) = connect(self.board.settings.state_packets_max());
         self.post(Letter::Resume(player, link, room_end))?;
         Ok(link_end)

@@ -15,7 +15,7 @@ use crate::seat::{Seats, closing};
 use crate::settings::RoomSettings;
 use crate::stages::{ApplyStage, ExtractStage, Extraction, ReceiveStage, SendStage, Sending, simulate};
 use aether_bits::{Random, Schema, StateHasher};
-use aether_replication::{Ledger, Link, SendSettings};
+use aether_replication::{ComponentBits, DeliveryOrder, SendSettings};
 use aether_wire::{CloseReason, Closing, PlayerId, RequestId, Tick};
 use aether_world::World;
 use rayon::ThreadPool;
@@ -33,7 +33,7 @@ pub struct Room<G: Game> {
     /// What takes effect this tick, in order.
     pub(crate) agenda: Vec<Happening>,
     /// The connections of those who are about to join.
-    pub(crate) arrivals: VecDeque<(PlayerId, Link, RoomEnd)>,
+    pub(crate) arrivals: VecDeque<(PlayerId, DeliveryOrder, RoomEnd)>,
     /// Who waits for the answer to a signal, in the agenda's order.
     pub(crate) replies: VecDeque<SyncSender<Vec<u8>>>,
     pub(crate) next_player: PlayerId,
@@ -244,7 +244,7 @@ impl<G: Game> Room<G> {
 
     /// What each component cost in the last snapshot, over all clients.
     #[must_use]
-    pub fn ledger(&self) -> &Ledger {
+    pub fn ledger(&self) -> &ComponentBits {
         self.sending.ledger()
     }
 

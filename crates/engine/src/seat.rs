@@ -3,7 +3,7 @@
 use crate::connection::RoomEnd;
 use crate::context::Sight;
 use crate::game::Joiner;
-use aether_replication::{Gathered, Link, View};
+use aether_replication::{ClientView, DeliveryOrder, GatherBuffer};
 use aether_wire::{CloseReason, Closing, EntityId, InputBytes, InputSeq, PlayerId, ServerMessage, Tick, ViewTick};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct Seat {
     pub id: PlayerId,
     pub joiner: Joiner,
     pub connection: Option<RoomEnd>,
-    pub view: View,
+    pub view: ClientView,
     pub inputs: InputQueue,
     /// The last input that was applied.
     pub input_ack: InputSeq,
@@ -37,7 +37,7 @@ pub struct Seat {
     pub detached_at: Option<Tick>,
     /// Whether a snapshot is built for this player now.
     pub served: bool,
-    pub gathered: Gathered,
+    pub gathered: GatherBuffer,
 }
 
 /// All players, in the order in which they came.
@@ -125,13 +125,13 @@ impl InputQueue {
 }
 
 impl Seat {
-    pub fn new(id: PlayerId, joiner: Joiner, connection: Option<(Link, RoomEnd)>) -> Seat {
-        let link = connection.as_ref().map_or(Link::Ordered, |(link, _)| *link);
+    pub fn new(id: PlayerId, joiner: Joiner, connection: Option<(DeliveryOrder, RoomEnd)>) -> Seat {
+        let link = connection.as_ref().map_or(DeliveryOrder::Ordered, |(link, _)| *link);
         Seat {
             id,
             joiner,
             connection: connection.map(|(_, end)| end),
-            view: View::new(link),
+            view: ClientView::new(link),
             inputs: InputQueue::default(),
             input_ack: InputSeq(0),
             seen: ViewTick::default(),
@@ -141,7 +141,7 @@ impl Seat {
             leaving: None,
             detached_at: None,
             served: false,
-            gathered: Gathered::default(),
+            gathered: GatherBuffer::default(),
         }
     }
 

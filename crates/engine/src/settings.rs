@@ -1,6 +1,6 @@
 //! What a room type sets.
 
-use aether_replication::{Ring, SendSettings};
+use aether_replication::{SendSettings, UpdateRing};
 use aether_space::{InterestSettings, WorldBounds};
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub struct RoomSettings {
     /// The most bytes of state per client and snapshot. Default 4,000.
     pub snapshot_bytes_max: usize,
     /// Rings of falling update rate by distance. Default: every snapshot up to half the radius, then every second.
-    pub rings: Vec<Ring>,
+    pub rings: Vec<UpdateRing>,
     /// How many ticks of places are kept for lag compensation. Default 0: none.
     pub rewind_ticks: u16,
     /// How many inputs of a player are applied per tick on average. Default 1.
@@ -63,7 +63,7 @@ impl Default for RoomSettings {
             bounds: WorldBounds::default(),
             interest: Some(InterestSettings::default()),
             snapshot_bytes_max: 4_000,
-            rings: vec![Ring { distance: 100.0, interval: 1 }, Ring { distance: 200.0, interval: 2 }],
+            rings: vec![UpdateRing { distance: 100.0, interval: 1 }, UpdateRing { distance: 200.0, interval: 2 }],
             rewind_ticks: 0,
             inputs_per_tick: 1,
             inputs_burst: 4,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use aether_bits::{ReadError, Schema};
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::{InputSeq, PacketSeq, StateAck, Tick};
 
 /// Inputs whose time of sending is remembered: more than are under way at once.
@@ -35,7 +35,7 @@ pub(crate) struct State {
 
 impl State {
     /// A view without anything in it. Without a schema only the heads of packets are read.
-    pub(crate) fn new(schema: Option<&Schema>, link: Link, tick_hz: u32) -> Self {
+    pub(crate) fn new(schema: Option<&Schema>, link: DeliveryOrder, tick_hz: u32) -> Self {
         let seconds_per_tick = 1.0 / f64::from(tick_hz.max(1));
         let mirror = schema.map(|schema| Mirror::builder().described(schema).build(link, seconds_per_tick as f32));
         Self {
@@ -134,7 +134,7 @@ mod tests {
         let start = Instant::now();
         let at = |ms: u64| start + Duration::from_millis(ms);
         for schema in [None, Some(Schema::default())] {
-            let mut state = State::new(schema.as_ref(), Link::Unordered, 20);
+            let mut state = State::new(schema.as_ref(), DeliveryOrder::Unordered, 20);
             assert_eq!(state.age(at(0)), None);
             assert_eq!(state.apply(&packet(10, 1, 0), at(0)), Ok(Freshness::default()));
             state.input_sent(InputSeq(1), at(10));
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn inputs_that_are_never_acknowledged_are_forgotten() {
         let now = Instant::now();
-        let mut state = State::new(None, Link::Ordered, 20);
+        let mut state = State::new(None, DeliveryOrder::Ordered, 20);
         for seq in 1..=1_000 {
             state.input_sent(InputSeq(seq), now);
         }

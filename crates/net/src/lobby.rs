@@ -3,7 +3,7 @@
 mod place;
 
 use aether_engine::Refusal;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{Hello, Manifest, Permissions, PlayerId, RoomId, RoomSelector, SessionId, Token};
 pub(crate) use place::Passed;
 pub use place::Place;
@@ -65,7 +65,7 @@ pub struct Entry {
     /// True if they surely are on this machine; only then a development token counts.
     pub is_local: bool,
     /// Kind of their link.
-    pub link: Link,
+    pub link: DeliveryOrder,
 }
 
 /// A way in.

@@ -2,7 +2,7 @@
 
 use crate::transport::{Ended, Goodbye, Received, Take, Transport};
 use aether_framing::Violation;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::limits::HELLO_BYTES_MAX;
 use aether_wire::{ClientMessage, DecodeError, DeliveryPath, EncodeError, Encoding, ServerMessage};
 use std::task::{Context, Poll, ready};
@@ -15,7 +15,7 @@ type Parcel = (DeliveryPath, Vec<u8>);
 
 /// The server's end.
 pub struct Memory {
-    link: Link,
+    link: DeliveryOrder,
     encoding: Encoding,
     incoming: Receiver<Parcel>,
     outgoing: Sender<Parcel>,
@@ -33,7 +33,7 @@ pub struct MemoryClient {
 
 /// Two ends of a link.
 #[must_use]
-pub fn pair(link: Link, encoding: Encoding) -> (Memory, MemoryClient) {
+pub fn pair(link: DeliveryOrder, encoding: Encoding) -> (Memory, MemoryClient) {
     let (to_server, from_client) = channel(QUEUE_MAX);
     let (to_client, from_server) = channel(QUEUE_MAX);
     let server = Memory {
@@ -48,7 +48,7 @@ pub fn pair(link: Link, encoding: Encoding) -> (Memory, MemoryClient) {
 }
 
 impl Transport for Memory {
-    fn link(&self) -> Link {
+    fn link(&self) -> DeliveryOrder {
         self.link
     }
 

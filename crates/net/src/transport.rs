@@ -1,7 +1,7 @@
 //! Interface of transports.
 
 use aether_framing::{Framing, Violation};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{Closing, DeliveryPath, Encoding};
 use std::fmt;
 use std::task::{Context, Poll};
@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 /// whole thread shares, and what goes out is written at once, as many messages in one system call as are ready.
 pub trait Transport: Send + 'static {
     /// Kind of link: ordered if state packets arrive in order and for sure.
-    fn link(&self) -> Link;
+    fn link(&self) -> DeliveryOrder;
 
     /// Encoding of the messages.
     fn encoding(&self) -> Encoding;

@@ -4,7 +4,7 @@ mod lossy;
 #[expect(dead_code, reason = "this bench needs a part of what the benches share")]
 mod support;
 
-use aether_replication::{Link, Mirror, SendSettings};
+use aether_replication::{DeliveryOrder, Mirror, SendSettings};
 use aether_wire::EntityId;
 use aether_world::World;
 use lossy::{Conditions, Line};
@@ -13,10 +13,10 @@ use support::{Body, Random, SECONDS_PER_TICK, report};
 
 const TICKS_PER_SECOND: f32 = 1.0 / SECONDS_PER_TICK;
 const LINKS: [(&str, Conditions); 4] = [
-    ("ordered", conditions(Link::Ordered, 0)),
-    ("unordered, 1 tick old", conditions(Link::Unordered, 1)),
-    ("unordered, 2 ticks old", conditions(Link::Unordered, 2)),
-    ("unordered, 4 ticks old", conditions(Link::Unordered, 4)),
+    ("ordered", conditions(DeliveryOrder::Ordered, 0)),
+    ("unordered, 1 tick old", conditions(DeliveryOrder::Unordered, 1)),
+    ("unordered, 2 ticks old", conditions(DeliveryOrder::Unordered, 2)),
+    ("unordered, 4 ticks old", conditions(DeliveryOrder::Unordered, 4)),
 ];
 /// The cases that the figure is the mean of: agents that move as agents do, in large and small numbers.
 const PLAUSIBLE: [Crowd; 6] = [
@@ -48,7 +48,7 @@ fn main() {
     report("bytes", figure, "B", "6 B or less", figure <= 6.0);
 }
 
-const fn conditions(link: Link, lag_ticks: usize) -> Conditions {
+const fn conditions(link: DeliveryOrder, lag_ticks: usize) -> Conditions {
     Conditions { link, lag_ticks, loss_percent: 0 }
 }
 

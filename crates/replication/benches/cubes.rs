@@ -12,7 +12,7 @@ mod rigid_body;
 mod support;
 
 use aether_bits::Replicate;
-use aether_replication::{BASELINE_AGE_MAX, Link, Mirror, SendSettings};
+use aether_replication::{BASELINE_AGE_MAX, DeliveryOrder, Mirror, SendSettings};
 use aether_space::SlotSet;
 use aether_wire::{EntityId, Tick};
 use aether_world::World;
@@ -22,7 +22,7 @@ use fiedler::{ChangedCube, QuantizedCube, article_bits, reference_bits};
 use lossy::{Conditions, Line, Sent};
 use support::report;
 
-const CONDITIONS: Conditions = Conditions { link: Link::Unordered, lag_ticks: 6, loss_percent: 2 };
+const CONDITIONS: Conditions = Conditions { link: DeliveryOrder::Unordered, lag_ticks: 6, loss_percent: 2 };
 const SEEDS: [u64; 3] = [1, 2, 3];
 
 fn main() {

@@ -1,6 +1,6 @@
 //! Takes state packets apart, to see what they carry and what each part of them costs.
 
-use crate::packet::{Header, Source, read_slot};
+use crate::packet::{DeltaSource, PacketHeader, read_slot};
 use aether_bits::{BasisAges, BitReader, Component, DeltaBasis, ReadError};
 use aether_wire::Tick;
 use std::ops::AddAssign;
@@ -60,7 +60,7 @@ pub fn dissect<C: Component>(
     let mut reader = BitReader::new(bytes);
     let mut costs = Costs::default();
     let mut entries = Vec::new();
-    let header = counted(&mut reader, &mut costs.frame, Header::read)?;
+    let header = counted(&mut reader, &mut costs.frame, PacketHeader::read)?;
     let [_, wholes, updates] = header.counts;
     let mut next = 0;
     for _ in 0..wholes {
@@ -71,11 +71,11 @@ pub fn dissect<C: Component>(
         next = slot + 1;
     }
     next = 0;
-    let mut source = Source::default();
+    let mut source = DeltaSource::default();
     for _ in 0..updates {
         let slot = counted(&mut reader, &mut costs.slots, |reader| read_slot(next, header.gap_order, reader))?;
-        source = counted(&mut reader, &mut costs.sources, |reader| Source::read(source, reader))?;
-        let Source { age, spacing } = source;
+        source = counted(&mut reader, &mut costs.sources, |reader| DeltaSource::read(source, reader))?;
+        let DeltaSource { age, spacing } = source;
         let base = Tick(header.tick.0 - age);
         let basis = DeltaBasis {
             value: past.at(base, slot),

@@ -1,7 +1,10 @@
 //! One client behind a link that delays its acknowledgements and may lose packets.
 
 use crate::support::Random;
-use aether_replication::{Deltas, Frame, Gathered, Ledger, Link, Mirror, PacketSink, SendSettings, View};
+use aether_replication::{
+    ClientView, ComponentBits, DeliveryOrder, DeltaCache, GatherBuffer, Mirror, PacketSink, SendSettings,
+    SnapshotContext,
+};
 use aether_space::{InterestChanges, SlotSet};
 use aether_wire::{InputSeq, PacketSeq, StateAck};
 use aether_world::World;
@@ -10,7 +13,7 @@ use std::collections::VecDeque;
 /// How a link behaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions {
-    pub link: Link,
+    pub link: DeliveryOrder,
     /// How old the state is that the server knows to have arrived; of no matter on an ordered link.
     pub lag_ticks: usize,
     /// How much is lost, each way.
@@ -22,14 +25,14 @@ pub struct Conditions {
 /// Packets reach the mirror in the tick that sent them, and only the acknowledgements take their time: what the server
 /// knows, and so what it sends, is the same as if both ways took half of it.
 pub struct Line {
-    view: View,
+    view: ClientView,
     pub mirror: Mirror,
     conditions: Conditions,
     random: Random,
     /// Under way, the oldest first; `None` where one was lost.
     acknowledgements: VecDeque<Option<StateAck>>,
-    deltas: Deltas,
-    gathered: Gathered,
+    deltas: DeltaCache,
+    gathered: GatherBuffer,
     settings: SendSettings,
 }
 
@@ -49,7 +52,7 @@ pub struct Packet {
 impl Line {
     /// A line to a client that sees the whole world.
     pub fn new(world: &World, mirror: Mirror, conditions: Conditions, settings: SendSettings, seed: u64) -> Line {
-        let mut view = View::new(conditions.link);
+        let mut view = ClientView::new(conditions.link);
         view.look(world.tick(), &[], |visible: &mut SlotSet, changes: &mut InterestChanges| {
             changes.clear();
             changes.entered.extend(world.alive().iter().filter(|&slot| visible.insert(slot)));
@@ -60,8 +63,8 @@ impl Line {
             conditions,
             random: Random(seed),
             acknowledgements: VecDeque::new(),
-            deltas: Deltas::default(),
-            gathered: Gathered::default(),
+            deltas: DeltaCache::default(),
+            gathered: GatherBuffer::default(),
             settings,
         }
     }
@@ -87,18 +90,18 @@ impl Line {
     }
 
     fn send(&mut self, world: &World) -> Sent {
-        let frame = Frame { world, changed: world.changed(), settings: &self.settings, ring_stretch: 1 };
+        let frame = SnapshotContext { world, changed: world.changed(), settings: &self.settings, ring_stretch: 1 };
         let mut sent = Sent::default();
         self.deltas.begin(world, self.settings.seconds_per_tick);
         self.gathered.begin();
         self.view.gather(&frame, &mut self.deltas, &mut self.gathered);
         self.view.assemble(&frame, &self.deltas, &mut self.gathered, InputSeq(0), &mut sent);
-        sent.updates = self.deltas.charge(&mut self.gathered, &mut Ledger::default()) as usize;
+        sent.updates = self.deltas.charge(&mut self.gathered, &mut ComponentBits::default()) as usize;
         sent
     }
 
     fn is_lost(&mut self) -> bool {
-        self.conditions.link == Link::Unordered && self.random.next() % 100 < self.conditions.loss_percent
+        self.conditions.link == DeliveryOrder::Unordered && self.random.next() % 100 < self.conditions.loss_percent
     }
 }
 

@@ -4,9 +4,9 @@
 //! first one that needs a stretch leaves its bits here; the others take them as one run instead of entity by entity. The
 //! bytes are the same either way.
 
-use crate::deltas::Deltas;
-use crate::gather::Due;
-use crate::packet::{self, Source};
+use crate::deltas::DeltaCache;
+use crate::gather::DueEntity;
+use crate::packet::{self, DeltaSource};
 use aether_bits::BitWriter;
 use aether_wire::Tick;
 
@@ -39,7 +39,7 @@ pub(crate) struct Block {
     len: u32,
     run_word: u32,
     run_bits: u32,
-    pub source: Source,
+    pub source: DeltaSource,
     /// What it takes in a packet, but for the lead of its first entity.
     pub bits: usize,
     /// What its entities count against the budget.
@@ -50,7 +50,7 @@ pub(crate) struct Block {
 /// One entity of a form, with the state that the client had: who has the same needs the same.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
-    pub due: Due,
+    pub due: DueEntity,
     base: Tick,
     spacing: u8,
 }
@@ -109,7 +109,7 @@ impl Blocks {
     }
 
     /// Keeps what a client was found to need, if it can be shared: differences only, all from one source.
-    pub fn keep(&mut self, want: &Want<'_>, due: &[Due], deltas: &Deltas) {
+    pub fn keep(&mut self, want: &Want<'_>, due: &[DueEntity], deltas: &DeltaCache) {
         let word = want.word as usize;
         if word >= self.heads.len() {
             self.heads.resize(word + 1, (0, NONE, 0));
@@ -143,7 +143,7 @@ impl Blocks {
             run_bits,
             source,
             bits: run_bits as usize + usize::from(due[0].found.bits),
-            cost: due.iter().map(Due::cost).sum(),
+            cost: due.iter().map(DueEntity::cost).sum(),
             next,
         });
     }

@@ -1,7 +1,7 @@
 //! Differences, each encoded once and shared by all clients that have the same baseline.
 
 use crate::blocks::Blocks;
-use crate::gather::Gathered;
+use crate::gather::GatherBuffer;
 use aether_bits::{BasisAges, BitWriter};
 use aether_space::SlotSet;
 use aether_wire::Tick;
@@ -9,7 +9,7 @@ use aether_world::{World, bits_of};
 
 /// The encoded differences of one snapshot.
 #[derive(Debug, Default)]
-pub struct Deltas {
+pub struct DeltaCache {
     tick: Tick,
     /// Raised with every snapshot; what bears an older number is of no use any more.
     round: u32,
@@ -24,28 +24,28 @@ pub struct Deltas {
     components: usize,
     /// Stretches that several clients need in the same form.
     pub(crate) blocks: Blocks,
-    /// Scratch memory of [`Deltas::foresee`].
+    /// Scratch memory of [`DeltaCache::foresee`].
     pub(crate) wanted: SlotSet,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Head {
     round: u32,
-    key: Key,
-    found: Found,
+    key: DeltaKey,
+    found: FoundDelta,
 }
 
 /// From which states a difference is made: the baseline, zero for none, and how many ticks before it the state lies that
 /// tells of its motion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct DeltaKey {
     pub base: Tick,
     pub spacing: u8,
 }
 
 /// An encoded difference, as gathering needs to know it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct FoundDelta {
     /// Its number.
     pub range: u32,
     /// Zero when there is nothing to send.
@@ -61,8 +61,8 @@ pub(crate) struct Found {
 /// Where an encoded difference lies.
 #[derive(Clone, Copy, Debug)]
 struct Range {
-    key: Key,
-    found: Found,
+    key: DeltaKey,
+    found: FoundDelta,
     word: u32,
     /// The next difference of the same slot.
     next: u32,
@@ -70,14 +70,14 @@ struct Range {
 
 /// How many bits each component cost, over all clients of a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ledger {
+pub struct ComponentBits {
     /// By component number.
     pub component_bits: Vec<u64>,
 }
 
 const NONE: u32 = u32::MAX;
 
-impl Deltas {
+impl DeltaCache {
     /// Forgets the last snapshot's ranges and begins those of the world's current tick.
     pub fn begin(&mut self, world: &World, seconds_per_tick: f32) {
         self.tick = world.tick();
@@ -96,7 +96,7 @@ impl Deltas {
     /// The difference of a slot's entity from a state before (everything, if that is none): encoded now, unless it was
     /// asked for before.
     #[inline(always)]
-    pub(crate) fn find(&mut self, world: &World, slot: u32, key: Key) -> Found {
+    pub(crate) fn find(&mut self, world: &World, slot: u32, key: DeltaKey) -> FoundDelta {
         match self.heads.get(slot as usize) {
             Some(head) if head.round == self.round && head.key == key => head.found,
             _ => self.find_other(world, slot, key),
@@ -117,7 +117,7 @@ impl Deltas {
 
     /// Appends `bits` bits of `lead` and then an encoded difference.
     #[inline(always)]
-    pub(crate) fn append(&self, lead: u64, lead_bits: u32, found: Found, writer: &mut BitWriter) {
+    pub(crate) fn append(&self, lead: u64, lead_bits: u32, found: FoundDelta, writer: &mut BitWriter) {
         let bits = u32::from(found.bits);
         if lead_bits + bits <= 64 {
             writer.write(lead | found.start << lead_bits, lead_bits + bits);
@@ -128,8 +128,8 @@ impl Deltas {
         }
     }
 
-    /// Adds to `ledger` what was sent since [`Gathered::begin`], and tells how many updates that were.
-    pub fn charge(&self, gathered: &mut Gathered, ledger: &mut Ledger) -> u64 {
+    /// Adds to `ledger` what was sent since [`GatherBuffer::begin`], and tells how many updates that were.
+    pub fn charge(&self, gathered: &mut GatherBuffer, ledger: &mut ComponentBits) -> u64 {
         for (number, &uses) in gathered.block_uses.iter().enumerate() {
             for member in self.blocks.members(self.blocks.at(number as u32)) {
                 gathered.uses[member.due.found.range as usize] += uses;
@@ -148,7 +148,7 @@ impl Deltas {
         updates
     }
 
-    fn find_other(&mut self, world: &World, slot: u32, key: Key) -> Found {
+    fn find_other(&mut self, world: &World, slot: u32, key: DeltaKey) -> FoundDelta {
         if slot as usize >= self.heads.len() {
             self.heads.resize(slot as usize + 1, Head::default());
         }
@@ -174,7 +174,7 @@ impl Deltas {
         found
     }
 
-    fn add(&mut self, world: &World, slot: u32, key: Key) -> Found {
+    fn add(&mut self, world: &World, slot: u32, key: DeltaKey) -> FoundDelta {
         let word = self.arena.words().len();
         let share = self.shares.len();
         self.shares.resize(share + self.components, 0);
@@ -183,7 +183,7 @@ impl Deltas {
         if !full && !self.write_delta(world, slot, key, share) {
             self.take_back(word, share);
             spacing = 0;
-            if key.spacing == 0 || !self.write_delta(world, slot, Key { spacing, ..key }, share) {
+            if key.spacing == 0 || !self.write_delta(world, slot, DeltaKey { spacing, ..key }, share) {
                 self.take_back(word, share);
                 full = true;
             }
@@ -194,7 +194,7 @@ impl Deltas {
         let bits = (self.arena.bits() - word * 64) as u16;
         self.arena.align();
         let start = self.arena.words().get(word).copied().unwrap_or(0);
-        let found = Found { range: self.ranges.len() as u32, bits, full, spacing, start };
+        let found = FoundDelta { range: self.ranges.len() as u32, bits, full, spacing, start };
         self.ranges.push(Range { key, found, word: word as u32, next: NONE });
         found
     }
@@ -205,7 +205,7 @@ impl Deltas {
     }
 
     /// Appends the components that changed after the baseline; false if a state it is made from is no longer known.
-    fn write_delta(&mut self, world: &World, slot: u32, Key { base, spacing }: Key, share: usize) -> bool {
+    fn write_delta(&mut self, world: &World, slot: u32, DeltaKey { base, spacing }: DeltaKey, share: usize) -> bool {
         if world.changed_at(slot) <= base {
             return true;
         }

@@ -10,7 +10,7 @@ const PACKETS_MAX: usize = 512;
 
 /// What a packet carried.
 #[derive(Debug, Default)]
-pub struct Cargo {
+pub struct PacketContents {
     pub tick: Tick,
     /// The slots whose state it carried: stretches of 64, each with the bits of its slots.
     pub states: Vec<(u32, u64)>,
@@ -18,7 +18,7 @@ pub struct Cargo {
     pub removals: Vec<u32>,
 }
 
-impl Cargo {
+impl PacketContents {
     /// Adds the state of some slots of a stretch. Stretches come in ascending order.
     #[inline]
     pub fn add(&mut self, word: u32, slots: u64) {
@@ -31,30 +31,30 @@ impl Cargo {
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum PacketFate {
     Received,
     Lost,
 }
 
 /// The log of packets in flight, oldest first.
 #[derive(Debug, Default)]
-pub struct Flight {
+pub struct PacketsInFlight {
     packets: VecDeque<Packet>,
     /// The cargo of settled packets, for its memory.
-    spare: Vec<Cargo>,
+    spare: Vec<PacketContents>,
 }
 
 #[derive(Debug)]
 struct Packet {
     sequence: PacketSeq,
-    cargo: Cargo,
+    cargo: PacketContents,
     /// What is known to have become of it. One that counts as lost may still turn out to have arrived.
-    fate: Option<Fate>,
+    fate: Option<PacketFate>,
 }
 
-impl Flight {
+impl PacketsInFlight {
     /// An empty cargo for the next packet.
-    pub fn cargo(&mut self, tick: Tick) -> Cargo {
+    pub fn cargo(&mut self, tick: Tick) -> PacketContents {
         let mut cargo = self.spare.pop().unwrap_or_default();
         cargo.tick = tick;
         cargo.states.clear();
@@ -63,41 +63,41 @@ impl Flight {
     }
 
     /// Notes that a packet was sent.
-    pub fn depart(&mut self, sequence: PacketSeq, cargo: Cargo) {
+    pub fn depart(&mut self, sequence: PacketSeq, cargo: PacketContents) {
         self.packets.push_back(Packet { sequence, cargo, fate: None });
     }
 
     /// Takes in an acknowledgement.
-    pub fn acknowledge(&mut self, ack: StateAck, mut settle: impl FnMut(&Cargo, Fate)) {
+    pub fn acknowledge(&mut self, ack: StateAck, mut settle: impl FnMut(&PacketContents, PacketFate)) {
         let latest = ack.latest();
         // What names a packet that was never sent is no acknowledgement.
         if self.packets.back().is_none_or(|newest| latest > newest.sequence) {
             return;
         }
         for packet in self.packets.iter_mut().take_while(|packet| packet.sequence <= latest) {
-            if packet.fate == Some(Fate::Received) {
+            if packet.fate == Some(PacketFate::Received) {
                 continue;
             }
             if ack.contains(packet.sequence) {
-                packet.fate = Some(Fate::Received);
-                settle(&packet.cargo, Fate::Received);
+                packet.fate = Some(PacketFate::Received);
+                settle(&packet.cargo, PacketFate::Received);
             } else if packet.fate.is_none() && latest.0 - packet.sequence.0 > OVERTAKEN_MAX {
-                packet.fate = Some(Fate::Lost);
-                settle(&packet.cargo, Fate::Lost);
+                packet.fate = Some(PacketFate::Lost);
+                settle(&packet.cargo, PacketFate::Lost);
             }
         }
-        while self.packets.front().is_some_and(|packet| packet.fate == Some(Fate::Received)) {
+        while self.packets.front().is_some_and(|packet| packet.fate == Some(PacketFate::Received)) {
             self.retire();
         }
     }
 
     /// Gives up packets of before `late`, so that what they carried is sent again, and forgets those of before `oldest`,
     /// whose state would be of no more use, or beyond the most that are followed.
-    pub fn expire(&mut self, late: Tick, oldest: Tick, mut settle: impl FnMut(&Cargo, Fate)) {
+    pub fn expire(&mut self, late: Tick, oldest: Tick, mut settle: impl FnMut(&PacketContents, PacketFate)) {
         for packet in self.packets.iter_mut().take_while(|packet| packet.cargo.tick < late) {
             if packet.fate.is_none() {
-                packet.fate = Some(Fate::Lost);
-                settle(&packet.cargo, Fate::Lost);
+                packet.fate = Some(PacketFate::Lost);
+                settle(&packet.cargo, PacketFate::Lost);
             }
         }
         while let Some(packet) = self.packets.front() {
@@ -105,7 +105,7 @@ impl Flight {
                 break;
             }
             if packet.fate.is_none() {
-                settle(&packet.cargo, Fate::Lost);
+                settle(&packet.cargo, PacketFate::Lost);
             }
             self.retire();
         }

@@ -1,10 +1,10 @@
 //! What is due for a client in a snapshot.
 
 use crate::blocks::{DUE_MIN, Want};
-use crate::deltas::{Found, Key};
-use crate::packet::{self, GAP_ORDER_MAX, SPACING_MAX, Source};
-use crate::view::{Frame, View};
-use crate::{BASELINE_AGE_MAX, Deltas, Link, SendSettings};
+use crate::deltas::{DeltaKey, FoundDelta};
+use crate::packet::{self, DeltaSource, GAP_ORDER_MAX, SPACING_MAX};
+use crate::view::{ClientView, SnapshotContext};
+use crate::{BASELINE_AGE_MAX, DeliveryOrder, DeltaCache, SendSettings};
 use aether_bits::BitWriter;
 use aether_space::SlotSet;
 use aether_wire::Tick;
@@ -14,16 +14,16 @@ use std::cmp::Ordering;
 
 /// What is due for one client, and scratch memory. One can serve many views, one after the other.
 #[derive(Debug, Default)]
-pub struct Gathered {
+pub struct GatherBuffer {
     /// In ascending order of slots.
-    pub(crate) due: Vec<Due>,
+    pub(crate) due: Vec<DueEntity>,
     pub(crate) writer: BitWriter,
     /// How often each range was sent by itself, and each block.
     pub(crate) uses: Vec<u32>,
     pub(crate) block_uses: Vec<u32>,
     urgency: Vec<(f32, u32)>,
     /// Scratch memory: what was due before blocks were listed one by one.
-    folded: Vec<Due>,
+    folded: Vec<DueEntity>,
     /// The stretches of 64 slots in which something is due.
     stretches: Vec<Stretch>,
     /// Scratch memory: one bit per slot.
@@ -50,15 +50,15 @@ struct Stretch {
 
 /// One entity that is due; or a block of them, and then `found.range` is its number and `found.bits` is zero.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Due {
+pub(crate) struct DueEntity {
     pub slot: u32,
     /// Its position in the roster; of a block, that of the first slot of its stretch.
     pub at: u32,
     pub base: Tick,
-    pub found: Found,
+    pub found: FoundDelta,
 }
 
-impl Due {
+impl DueEntity {
     pub fn is_block(&self) -> bool {
         self.found.bits == 0
     }
@@ -70,8 +70,8 @@ impl Due {
     }
 
     /// From which states the update is made.
-    pub fn source(&self, now: Tick) -> Source {
-        Source { age: now.0 - self.base.0, spacing: u32::from(self.found.spacing) }
+    pub fn source(&self, now: Tick) -> DeltaSource {
+        DeltaSource { age: now.0 - self.base.0, spacing: u32::from(self.found.spacing) }
     }
 }
 
@@ -82,9 +82,9 @@ const URGENCY_NEW: f32 = 4.0;
 /// The player's own entity goes before everything.
 const URGENCY_FOCUS: f32 = 1e9;
 
-impl Gathered {
+impl GatherBuffer {
     /// How many of the most urgent fit the budget; at least one, so that the largest entity arrives some day too.
-    fn fitting(&mut self, frame: &Frame<'_>) -> usize {
+    fn fitting(&mut self, frame: &SnapshotContext<'_>) -> usize {
         let budget_bits = frame.settings.bytes_max * 8;
         let mut count = self.urgency.len();
         loop {
@@ -105,7 +105,7 @@ impl Gathered {
             let slot = self.due[index as usize].slot as usize;
             self.words[slot / 64] |= 1 << (slot % 64);
         }
-        let (mut bits, mut next, mut source) = (0, 0, Source::default());
+        let (mut bits, mut next, mut source) = (0, 0, DeltaSource::default());
         for due in &self.due {
             if self.words[due.slot as usize / 64] >> (due.slot % 64) & 1 == 1 {
                 bits += packet::gap_code(due.slot - next, self.gap_order).1 as usize + usize::from(due.found.bits);
@@ -123,8 +123,8 @@ impl Gathered {
     }
 
     /// Lists the entities of blocks one by one, so that some can be left out.
-    fn unfold(&mut self, deltas: &Deltas, visible: &SlotSet) {
-        if !self.due.iter().any(Due::is_block) {
+    fn unfold(&mut self, deltas: &DeltaCache, visible: &SlotSet) {
+        if !self.due.iter().any(DueEntity::is_block) {
             return;
         }
         std::mem::swap(&mut self.due, &mut self.folded);
@@ -134,7 +134,7 @@ impl Gathered {
                 let block = deltas.blocks.at(due.found.range);
                 let members = deltas.blocks.members(block).iter();
                 self.due.extend(
-                    members.map(|member| Due { at: visible.count_below(member.due.slot) as u32, ..member.due }),
+                    members.map(|member| DueEntity { at: visible.count_below(member.due.slot) as u32, ..member.due }),
                 );
             } else {
                 self.due.push(*due);
@@ -149,10 +149,10 @@ impl Gathered {
     }
 }
 
-impl Deltas {
+impl DeltaCache {
     /// Encodes beforehand, in the order of their slots, what most of these clients will need. Memory is then read in one
     /// sweep, instead of here and there as one client after the other asks for it.
-    pub fn foresee<'v>(&mut self, frame: &Frame<'_>, views: impl Iterator<Item = &'v View> + Clone) {
+    pub fn foresee<'v>(&mut self, frame: &SnapshotContext<'_>, views: impl Iterator<Item = &'v ClientView> + Clone) {
         let now = frame.world.tick();
         let Some(received) = views.clone().map(|view| view.received).max() else { return };
         // Too early, nobody has two states yet.
@@ -185,9 +185,9 @@ impl Deltas {
     }
 }
 
-impl View {
+impl ClientView {
     /// Lists the entities whose state the client lacks and whose turn it is, and finds or encodes their differences.
-    pub fn gather(&mut self, frame: &Frame<'_>, deltas: &mut Deltas, gathered: &mut Gathered) {
+    pub fn gather(&mut self, frame: &SnapshotContext<'_>, deltas: &mut DeltaCache, gathered: &mut GatherBuffer) {
         self.prepare(frame, gathered);
         let rings = Rings::new(frame, self.center, self.snapshots);
         for index in 0..gathered.stretches.len() {
@@ -204,22 +204,22 @@ impl View {
         }
     }
 
-    /// The first half of [`View::gather`], which views can do side by side: lists what is due.
-    pub fn survey(&mut self, frame: &Frame<'_>, gathered: &mut Gathered) {
+    /// The first half of [`ClientView::gather`], which views can do side by side: lists what is due.
+    pub fn survey(&mut self, frame: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
         self.prepare(frame, gathered);
         let rings = Rings::new(frame, self.center, self.snapshots);
         for index in 0..gathered.stretches.len() {
-            let find = |_, Key { spacing, .. }| Found { bits: 1, spacing, ..Found::default() };
+            let find = |_, DeltaKey { spacing, .. }| FoundDelta { bits: 1, spacing, ..FoundDelta::default() };
             self.list(gathered.stretches[index], frame, (rings.as_ref(), gathered), find);
         }
     }
 
-    /// The second half of [`View::gather`], one view after the other: finds or encodes the differences.
-    pub fn resolve(&mut self, frame: &Frame<'_>, deltas: &mut Deltas, gathered: &mut Gathered) {
-        let Gathered { due, bits, any_full, .. } = gathered;
+    /// The second half of [`ClientView::gather`], one view after the other: finds or encodes the differences.
+    pub fn resolve(&mut self, frame: &SnapshotContext<'_>, deltas: &mut DeltaCache, gathered: &mut GatherBuffer) {
+        let GatherBuffer { due, bits, any_full, .. } = gathered;
         (*bits, *any_full) = (0, false);
         due.retain_mut(|due| {
-            due.found = deltas.find(frame.world, due.slot, Key { base: due.base, spacing: due.found.spacing });
+            due.found = deltas.find(frame.world, due.slot, DeltaKey { base: due.base, spacing: due.found.spacing });
             if due.found.bits == 0 {
                 self.waiting.remove(due.slot);
                 return false;
@@ -231,8 +231,8 @@ impl View {
     }
 
     /// Finds which visible slots changed or wait.
-    fn prepare(&mut self, frame: &Frame<'_>, gathered: &mut Gathered) {
-        if self.link == Link::Unordered {
+    fn prepare(&mut self, frame: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
+        if self.link == DeliveryOrder::Unordered {
             self.expire(frame.world.tick(), frame.settings.resend_ticks);
         }
         self.snapshots = self.snapshots.wrapping_add(1);
@@ -263,7 +263,13 @@ impl View {
     }
 
     /// Takes what is due of a stretch from another client that needed the same, or leaves it for the next one.
-    fn list_block(&mut self, stretch: Stretch, frame: &Frame<'_>, deltas: &mut Deltas, gathered: &mut Gathered) {
+    fn list_block(
+        &mut self,
+        stretch: Stretch,
+        frame: &SnapshotContext<'_>,
+        deltas: &mut DeltaCache,
+        gathered: &mut GatherBuffer,
+    ) {
         let Stretch { word, before, seen, due } = stretch;
         let (received, gap_order) = (self.received, gathered.gap_order);
         let (bases, spacings) = (self.roster.base.as_slice(), self.roster.spacing.as_slice());
@@ -273,8 +279,8 @@ impl View {
             gathered.bits += block.cost;
             let base = Tick(frame.world.tick().0 - block.source.age);
             let spacing = block.source.spacing as u8;
-            let found = Found { range: number, spacing, ..Found::default() };
-            gathered.due.push(Due { slot: word * 64 + due.trailing_zeros(), at: before, base, found });
+            let found = FoundDelta { range: number, spacing, ..FoundDelta::default() };
+            gathered.due.push(DueEntity { slot: word * 64 + due.trailing_zeros(), at: before, base, found });
             return;
         }
         let first = gathered.due.len();
@@ -292,11 +298,11 @@ impl View {
     fn list(
         &mut self,
         Stretch { word, before, seen, due: mut bits }: Stretch,
-        frame: &Frame<'_>,
-        (rings, gathered): (Option<&Rings<'_>>, &mut Gathered),
-        mut find: impl FnMut(u32, Key) -> Found,
+        frame: &SnapshotContext<'_>,
+        (rings, gathered): (Option<&Rings<'_>>, &mut GatherBuffer),
+        mut find: impl FnMut(u32, DeltaKey) -> FoundDelta,
     ) {
-        let View { roster, waiting, received, .. } = self;
+        let ClientView { roster, waiting, received, .. } = self;
         let now = frame.world.tick();
         while bits != 0 {
             let bit = bits & bits.wrapping_neg();
@@ -306,7 +312,9 @@ impl View {
             let known = (roster.base[at as usize], roster.spacing[at as usize]);
             // What changes all the time was in the last packet: there is nothing to look up.
             let key = match known {
-                (base, spacing) if base == *received && now.0 - base.0 <= RECENT_TICKS_MAX => Key { base, spacing },
+                (base, spacing) if base == *received && now.0 - base.0 <= RECENT_TICKS_MAX => {
+                    DeltaKey { base, spacing }
+                }
                 known => source(known, frame.world.last_changes(slot), now, *received),
             };
             if key.base != Tick::ZERO && rings.is_some_and(|rings| !rings.is_turn(slot)) {
@@ -319,7 +327,7 @@ impl View {
                 waiting.remove(slot);
                 continue;
             }
-            let due = Due { slot, at, base: key.base, found };
+            let due = DueEntity { slot, at, base: key.base, found };
             gathered.bits += due.cost();
             gathered.any_full |= found.full;
             gathered.due.push(due);
@@ -327,7 +335,7 @@ impl View {
     }
 
     /// Keeps what is most urgent within the byte budget; the rest waits, and grows more urgent.
-    pub(crate) fn choose(&mut self, frame: &Frame<'_>, gathered: &mut Gathered) {
+    pub(crate) fn choose(&mut self, frame: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
         if gathered.bits <= frame.settings.bytes_max * 8 {
             return;
         }
@@ -348,7 +356,7 @@ impl View {
         gathered.due.retain(|due| due.found.bits > 0);
     }
 
-    fn urgency(&self, frame: &Frame<'_>, due: &Due) -> f32 {
+    fn urgency(&self, frame: &SnapshotContext<'_>, due: &DueEntity) -> f32 {
         if self.focus.is_some() && self.focus == frame.world.entity_at(due.slot) {
             return URGENCY_FOCUS;
         }
@@ -378,18 +386,18 @@ const STEP_TICKS_MAX: u32 = 16;
 /// before it. Where nothing changed since, that is the state of later ticks too, up to the newest of which the client is
 /// known to have anything: naming that one tells that the entity rested, and most entities and clients share it.
 #[inline]
-fn source((base, spacing): (Tick, u8), changes: LastChanges, now: Tick, received: Tick) -> Key {
+fn source((base, spacing): (Tick, u8), changes: LastChanges, now: Tick, received: Tick) -> DeltaKey {
     let rested = received.min(changes.steady_until(base));
     let aligned = base != Tick::ZERO && rested > base && (now.0 - base.0 > STEP_TICKS_MAX || rested.0 - base.0 == 1);
-    let key = if aligned { Key { base: rested, spacing: 1 } } else { Key { base, spacing } };
+    let key = if aligned { DeltaKey { base: rested, spacing: 1 } } else { DeltaKey { base, spacing } };
     // The client keeps states only for so long.
     let age = now.0 - key.base.0;
     if age + u32::from(key.spacing) <= BASELINE_AGE_MAX {
         key
     } else if age <= BASELINE_AGE_MAX {
-        Key { spacing: 0, ..key }
+        DeltaKey { spacing: 0, ..key }
     } else {
-        Key::default()
+        DeltaKey::default()
     }
 }
 
@@ -399,7 +407,7 @@ fn most_urgent_first(a: &(f32, u32), b: &(f32, u32)) -> Ordering {
 
 /// Tells whose turn it is by distance.
 struct Rings<'a> {
-    frame: &'a Frame<'a>,
+    frame: &'a SnapshotContext<'a>,
     settings: &'a SendSettings,
     center: [f32; 2],
     /// The number of this snapshot for this client.
@@ -407,7 +415,7 @@ struct Rings<'a> {
 }
 
 impl<'a> Rings<'a> {
-    fn new(frame: &'a Frame<'a>, center: Option<[f32; 2]>, snapshot: u32) -> Option<Self> {
+    fn new(frame: &'a SnapshotContext<'a>, center: Option<[f32; 2]>, snapshot: u32) -> Option<Self> {
         let settings = frame.settings;
         let throttled = settings.rings.iter().any(|ring| ring.interval > 1) || frame.ring_stretch > 1;
         if settings.rings.is_empty() || !throttled {

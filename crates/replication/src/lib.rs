@@ -1,7 +1,7 @@
 //! Sending and receiving world state.
 //!
-//! Sending: a [`View`] knows, per client, what that client sees and which version of it the client has. Per snapshot it
-//! gathers what is due, [`Deltas`] encodes each difference once for all clients that share it, and the view picks the
+//! Sending: a [`ClientView`] knows, per client, what that client sees and which version of it the client has. Per snapshot it
+//! gathers what is due, [`DeltaCache`] encodes each difference once for all clients that share it, and the view picks the
 //! encoded ranges into packets. Receiving: a [`Mirror`] is the client's copy.
 
 mod assemble;
@@ -17,9 +17,9 @@ mod settings;
 mod view;
 
 pub use assemble::PacketSink;
-pub use deltas::{Deltas, Ledger};
-pub use gather::Gathered;
-pub use mirror::{Applied, Mirror, MirrorBuilder};
+pub use deltas::{ComponentBits, DeltaCache};
+pub use gather::GatherBuffer;
+pub use mirror::{AppliedPacket, Mirror, MirrorBuilder};
 pub use packet::BASELINE_AGE_MAX;
-pub use settings::{Link, Ring, SendSettings};
-pub use view::{Frame, View};
+pub use settings::{DeliveryOrder, SendSettings, UpdateRing};
+pub use view::{ClientView, SnapshotContext};

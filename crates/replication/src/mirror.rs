@@ -1,8 +1,8 @@
 //! The client's copy of what it sees.
 
-use crate::Link;
-use crate::packet::{self, BASELINE_AGE_MAX, Header, SPACING_MAX, Source};
-use crate::replica::{Cells, Described, ReplicaColumn, Typed};
+use crate::DeliveryOrder;
+use crate::packet::{self, BASELINE_AGE_MAX, DeltaSource, PacketHeader, SPACING_MAX};
+use crate::replica::{DescribedReplica, ReplicaCells, ReplicaColumn, TypedReplica};
 use aether_bits::{BasisAges, BitReader, BitWriter, Component, FieldKind, ReadError, Schema, SchemaValue};
 use aether_wire::{EntityId, InputSeq, PacketSeq, StateAck, Tick};
 use aether_world::{bits_of, hash_entity};
@@ -37,7 +37,7 @@ pub struct MirrorBuilder {
 
 /// What a packet brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedPacket {
     /// The tick of the state.
     pub tick: Tick,
     /// The packet's number, to be acknowledged.
@@ -67,7 +67,7 @@ impl MirrorBuilder {
     /// Adds a component type; the order is that of the server's world.
     #[must_use]
     pub fn component<C: Component>(mut self) -> Self {
-        self.columns.push(Box::new(Typed::<C> { values: Vec::new() }));
+        self.columns.push(Box::new(TypedReplica::<C> { values: Vec::new() }));
         self
     }
 
@@ -75,18 +75,22 @@ impl MirrorBuilder {
     #[must_use]
     pub fn described(mut self, schema: &Schema) -> Self {
         for component in &schema.components {
-            self.columns.push(Box::new(Described { kind: component.kind.clone(), values: Vec::new() }));
+            self.columns.push(Box::new(DescribedReplica { kind: component.kind.clone(), values: Vec::new() }));
         }
         self
     }
 
     /// A mirror that has seen nothing yet.
     #[must_use]
-    pub fn build(self, link: Link, seconds_per_tick: f32) -> Mirror {
+    pub fn build(self, link: DeliveryOrder, seconds_per_tick: f32) -> Mirror {
         Mirror {
             columns: self.columns,
             seconds_per_tick,
-            depth: if link == Link::Ordered { SPACING_MAX as usize + 1 } else { BASELINE_AGE_MAX as usize + 1 },
+            depth: if link == DeliveryOrder::Ordered {
+                SPACING_MAX as usize + 1
+            } else {
+                BASELINE_AGE_MAX as usize + 1
+            },
             replica_of: Vec::new(),
             replicas: Vec::new(),
             ticks: Vec::new(),
@@ -110,16 +114,16 @@ impl Mirror {
 
     /// Takes in a state packet. One that cannot be read is not acknowledged. On an unordered link a packet that comes very
     /// late may be made from a state that is no longer kept ([`ReadError::NoBaseline`]): drop it and go on.
-    pub fn apply(&mut self, bytes: &[u8]) -> Result<Applied, ReadError> {
+    pub fn apply(&mut self, bytes: &[u8]) -> Result<AppliedPacket, ReadError> {
         self.entered.clear();
         self.updated.clear();
         self.left.clear();
         let mut reader = BitReader::new(bytes);
-        let header = Header::read(&mut reader)?;
+        let header = PacketHeader::read(&mut reader)?;
         let sequence = PacketSeq(packet::expand(header.sequence, self.received.latest().0));
         let input_ack = InputSeq(packet::expand(header.input_ack, self.input_ack.0));
         let stale = self.tick.since(header.tick) > BASELINE_AGE_MAX || header.tick == Tick::ZERO;
-        let applied = Applied { tick: header.tick, sequence, input_ack, last: header.last, stale };
+        let applied = AppliedPacket { tick: header.tick, sequence, input_ack, last: header.last, stale };
         if applied.stale {
             return Ok(applied);
         }
@@ -188,7 +192,7 @@ impl Mirror {
         let replica = self.find(id)?;
         let cell = replica.cell;
         bits_of(replica.shape).find_map(|index| {
-            let column = self.columns[index].as_any().downcast_ref::<Typed<C>>()?;
+            let column = self.columns[index].as_any().downcast_ref::<TypedReplica<C>>()?;
             column.values.get(cell)
         })
     }
@@ -197,7 +201,7 @@ impl Mirror {
     #[must_use]
     pub fn value(&self, id: EntityId, component: usize) -> Option<(&FieldKind, &SchemaValue)> {
         let replica = self.find(id)?;
-        let column = self.columns.get(component)?.as_any().downcast_ref::<Described>()?;
+        let column = self.columns.get(component)?.as_any().downcast_ref::<DescribedReplica>()?;
         if replica.shape >> component & 1 == 0 {
             return None;
         }
@@ -214,7 +218,7 @@ impl Mirror {
         })
     }
 
-    fn read_removed(&mut self, header: &Header, count: u32, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
+    fn read_removed(&mut self, header: &PacketHeader, count: u32, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
         let mut next = 0;
         for _ in 0..count {
             let slot = packet::read_slot(next, header.gap_order, reader)?;
@@ -231,7 +235,7 @@ impl Mirror {
         Ok(())
     }
 
-    fn read_full(&mut self, header: &Header, count: u32, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
+    fn read_full(&mut self, header: &PacketHeader, count: u32, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
         let mut next = 0;
         for _ in 0..count {
             let slot = packet::read_slot(next, header.gap_order, reader)?;
@@ -264,13 +268,13 @@ impl Mirror {
         Ok(())
     }
 
-    fn read_updates(&mut self, header: &Header, count: u32, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
+    fn read_updates(&mut self, header: &PacketHeader, count: u32, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
         let mut next = 0;
-        let mut source = Source::default();
+        let mut source = DeltaSource::default();
         for _ in 0..count {
             let slot = packet::read_slot(next, header.gap_order, reader)?;
             next = slot + 1;
-            source = Source::read(source, reader)?;
+            source = DeltaSource::read(source, reader)?;
             let number = self.number(slot);
             let cells = self.cells(number, source, header.tick)?;
             self.read_update(number, cells, header.tick, reader)?;
@@ -279,7 +283,12 @@ impl Mirror {
     }
 
     /// The cells of the states that an update is made from, if they are there.
-    fn cells(&self, number: usize, Source { age, spacing }: Source, tick: Tick) -> Result<Cells, ReadError> {
+    fn cells(
+        &self,
+        number: usize,
+        DeltaSource { age, spacing }: DeltaSource,
+        tick: Tick,
+    ) -> Result<ReplicaCells, ReadError> {
         let at = |age: u32| {
             let tick = Tick(tick.0.checked_sub(age)?);
             self.newest_at(number, tick)
@@ -292,13 +301,17 @@ impl Mirror {
         if spacing > 0 {
             earlier = Some(at(age + spacing).ok_or(ReadError::NoBaseline)?);
         }
-        Ok(Cells { base, earlier, ages: BasisAges { elapsed: age, spacing, seconds_per_tick: self.seconds_per_tick } })
+        Ok(ReplicaCells {
+            base,
+            earlier,
+            ages: BasisAges { elapsed: age, spacing, seconds_per_tick: self.seconds_per_tick },
+        })
     }
 
     fn read_update(
         &mut self,
         number: usize,
-        cells: Cells,
+        cells: ReplicaCells,
         tick: Tick,
         reader: &mut BitReader<'_>,
     ) -> Result<(), ReadError> {

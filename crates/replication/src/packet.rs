@@ -45,7 +45,7 @@ const _: () = assert!(1 << AGE_BITS == BASELINE_AGE_MAX + 1, "every age can be w
 
 /// The parts of a packet, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum PacketPart {
     Removed,
     Full,
     Update,
@@ -53,7 +53,7 @@ pub enum Part {
 
 /// The fixed part of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct PacketHeader {
     pub tick: Tick,
     /// The lowest 16 bits.
     pub sequence: u16,
@@ -65,7 +65,7 @@ pub struct Header {
     pub counts: [u32; 3],
 }
 
-impl Header {
+impl PacketHeader {
     /// Appends the header for the parts that are `present`; the counts and the last flag are filled in by [`finish`].
     pub fn write(&self, present: [bool; 3], writer: &mut BitWriter) {
         writer.write(u64::from(self.tick.0), 32);
@@ -79,7 +79,7 @@ impl Header {
         }
     }
 
-    pub fn read(reader: &mut BitReader<'_>) -> Result<Header, ReadError> {
+    pub fn read(reader: &mut BitReader<'_>) -> Result<PacketHeader, ReadError> {
         let tick = Tick(reader.read(32)? as u32);
         let (sequence, input_ack) = (reader.read(16)? as u16, reader.read(16)? as u16);
         let last = reader.read_bool()?;
@@ -90,7 +90,7 @@ impl Header {
                 *count = reader.read(COUNT_BITS)? as u32;
             }
         }
-        Ok(Header { tick, sequence, input_ack, last, gap_order, counts })
+        Ok(PacketHeader { tick, sequence, input_ack, last, gap_order, counts })
     }
 }
 
@@ -135,14 +135,14 @@ pub fn read_slot(next: u32, order: u32, reader: &mut BitReader<'_>) -> Result<u3
 
 /// From which states an update is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Source {
+pub struct DeltaSource {
     /// How many ticks back the state lies.
     pub age: u32,
     /// How many ticks before that the state lies that tells of its motion; zero if none.
     pub spacing: u32,
 }
 
-impl Source {
+impl DeltaSource {
     /// The code of a source that differs from the one before, and its length.
     #[inline]
     pub fn code(self) -> (u64, u32) {
@@ -151,11 +151,11 @@ impl Source {
 
     /// Reads a source.
     #[inline]
-    pub fn read(before: Source, reader: &mut BitReader<'_>) -> Result<Source, ReadError> {
+    pub fn read(before: DeltaSource, reader: &mut BitReader<'_>) -> Result<DeltaSource, ReadError> {
         if !reader.read_bool()? {
             return Ok(before);
         }
-        Ok(Source { age: reader.read(AGE_BITS)? as u32, spacing: reader.read(SPACING_BITS)? as u32 })
+        Ok(DeltaSource { age: reader.read(AGE_BITS)? as u32, spacing: reader.read(SPACING_BITS)? as u32 })
     }
 }
 
@@ -190,13 +190,13 @@ mod tests {
     #[test]
     fn a_header_survives() {
         let counts = [1, 0, 1023];
-        let header = Header { tick: Tick(7), sequence: u16::MAX, input_ack: 3, last: true, gap_order: 5, counts };
+        let header = PacketHeader { tick: Tick(7), sequence: u16::MAX, input_ack: 3, last: true, gap_order: 5, counts };
         let mut writer = BitWriter::new();
         let present = counts.map(|count| count > 0);
         header.write(present, &mut writer);
         assert_eq!(writer.bits(), 91);
         finish(present, counts, true, &mut writer);
-        assert_eq!(Header::read(&mut BitReader::new(&writer.to_bytes())), Ok(header));
+        assert_eq!(PacketHeader::read(&mut BitReader::new(&writer.to_bytes())), Ok(header));
     }
 
     #[test]

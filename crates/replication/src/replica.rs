@@ -7,13 +7,13 @@ use std::any::Any;
 
 /// The cells that hold what a difference is made from.
 #[derive(Clone, Copy, Debug)]
-pub struct Cells {
+pub struct ReplicaCells {
     pub base: usize,
     pub earlier: Option<usize>,
     pub ages: BasisAges,
 }
 
-impl Cells {
+impl ReplicaCells {
     fn basis<T>(self, values: &[T]) -> DeltaBasis<'_, T> {
         DeltaBasis { value: &values[self.base], earlier: self.earlier.map(|cell| &values[cell]), ages: self.ages }
     }
@@ -31,7 +31,7 @@ pub trait ReplicaColumn: Any + Send {
     fn read_full(&mut self, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError>;
 
     /// Reads the difference from the values in the cells of `source` into `to`.
-    fn read_delta(&mut self, source: Cells, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError>;
+    fn read_delta(&mut self, source: ReplicaCells, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError>;
 
     /// The hash of a value, as the server computes it.
     fn digest(&self, cell: usize, scratch: &mut BitWriter) -> u64;
@@ -41,11 +41,11 @@ pub trait ReplicaColumn: Any + Send {
 }
 
 /// A column of a known type.
-pub struct Typed<C> {
+pub struct TypedReplica<C> {
     pub values: Vec<C>,
 }
 
-impl<C: Component> ReplicaColumn for Typed<C> {
+impl<C: Component> ReplicaColumn for TypedReplica<C> {
     fn grow(&mut self, cells: usize) {
         if cells > self.values.len() {
             self.values.resize(cells, C::initial());
@@ -63,7 +63,7 @@ impl<C: Component> ReplicaColumn for Typed<C> {
         Ok(())
     }
 
-    fn read_delta(&mut self, source: Cells, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
+    fn read_delta(&mut self, source: ReplicaCells, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
         self.values[to] = C::read_delta(source.basis(&self.values), reader)?;
         Ok(())
     }
@@ -78,12 +78,12 @@ impl<C: Component> ReplicaColumn for Typed<C> {
 }
 
 /// A column of which only the descriptor is known.
-pub struct Described {
+pub struct DescribedReplica {
     pub kind: FieldKind,
     pub values: Vec<SchemaValue>,
 }
 
-impl ReplicaColumn for Described {
+impl ReplicaColumn for DescribedReplica {
     fn grow(&mut self, cells: usize) {
         if cells > self.values.len() {
             self.values.resize(cells, self.kind.initial());
@@ -101,7 +101,7 @@ impl ReplicaColumn for Described {
         Ok(())
     }
 
-    fn read_delta(&mut self, source: Cells, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
+    fn read_delta(&mut self, source: ReplicaCells, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
         self.values[to] = self.kind.read_delta(source.basis(&self.values), reader)?;
         Ok(())
     }

@@ -6,7 +6,7 @@ use aether_wire::Tick;
 
 /// One client's entities. The arrays run parallel to the members of `visible`, in ascending order of slots.
 #[derive(Debug, Default)]
-pub struct Roster {
+pub struct ViewEntities {
     pub visible: SlotSet,
     /// The tick whose state the client is known to have; zero if none.
     pub base: Vec<Tick>,
@@ -21,7 +21,7 @@ pub struct Roster {
     pub told: SlotSet,
 }
 
-impl Roster {
+impl ViewEntities {
     /// Notes that the client has the state of `tick` of some slots of a stretch, but for those that came into view later.
     pub fn acknowledge(&mut self, word: usize, slots: u64, tick: Tick) {
         let seen = self.visible.words().get(word).copied().unwrap_or(0);

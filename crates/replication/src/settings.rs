@@ -2,7 +2,7 @@
 
 /// What a connection promises about the packets it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
+pub enum DeliveryOrder {
     /// Everything arrives, in order: what was handed over counts as received.
     Ordered,
     /// Packets may be lost, doubled or overtaken: what was acknowledged counts as received.
@@ -11,7 +11,7 @@ pub enum Link {
 
 /// Entities up to a distance are updated every so many snapshots.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ring {
+pub struct UpdateRing {
     /// The distance up to which this ring reaches.
     pub distance: f32,
     /// Every how many snapshots a change is sent. 1 is every snapshot.
@@ -26,7 +26,7 @@ pub struct SendSettings {
     pub bytes_max: usize,
     /// Rings of falling update rate, nearest first; what lies beyond the last is updated as that one is. Default none:
     /// every change is sent in the next snapshot.
-    pub rings: Vec<Ring>,
+    pub rings: Vec<UpdateRing>,
     /// After how many ticks without an acknowledgement a packet on an unordered link counts as lost. Default 20.
     pub resend_ticks: u32,
     /// The length of a tick.

@@ -1,15 +1,15 @@
 //! One client's view of a room: what it sees, and what of that it has.
 
-use crate::flight::{Cargo, Fate, Flight};
-use crate::roster::Roster;
-use crate::{BASELINE_AGE_MAX, Link, SendSettings};
+use crate::flight::{PacketContents, PacketFate, PacketsInFlight};
+use crate::roster::ViewEntities;
+use crate::{BASELINE_AGE_MAX, DeliveryOrder, SendSettings};
 use aether_space::{InterestChanges, SlotSet};
 use aether_wire::{EntityId, InputSeq, PacketSeq, StateAck, Tick};
 use aether_world::World;
 
 /// What all views of a room share in one snapshot.
 #[derive(Clone, Copy)]
-pub struct Frame<'a> {
+pub struct SnapshotContext<'a> {
     /// The world, settled.
     pub world: &'a World,
     /// The slots that changed since the last snapshot.
@@ -22,18 +22,18 @@ pub struct Frame<'a> {
 
 /// What one client sees, which version of it the client has, and what is under way.
 #[derive(Debug)]
-pub struct View {
+pub struct ClientView {
     /// The entity that is never left waiting: the player's own.
     pub focus: Option<EntityId>,
     /// Where the player looks from, for rings and priorities.
     pub center: Option<[f32; 2]>,
-    pub(crate) link: Link,
-    pub(crate) roster: Roster,
+    pub(crate) link: DeliveryOrder,
+    pub(crate) roster: ViewEntities,
     /// Slots with something from earlier snapshots that the client was not sent yet, or that was lost.
     pub(crate) waiting: SlotSet,
     /// Slots the client must be told are gone, each with the tick at which that was sent; zero if it was not.
     pub(crate) departed: Vec<(u32, Tick)>,
-    pub(crate) flight: Flight,
+    pub(crate) flight: PacketsInFlight,
     pub(crate) next_sequence: PacketSeq,
     /// The newest tick of which the client is known to have received anything.
     pub(crate) received: Tick,
@@ -46,18 +46,18 @@ pub struct View {
     changes: InterestChanges,
 }
 
-impl View {
+impl ClientView {
     /// A view that sees nothing yet.
     #[must_use]
-    pub fn new(link: Link) -> Self {
-        View {
+    pub fn new(link: DeliveryOrder) -> Self {
+        ClientView {
             focus: None,
             center: None,
             link,
-            roster: Roster::default(),
+            roster: ViewEntities::default(),
             waiting: SlotSet::new(),
             departed: Vec::new(),
-            flight: Flight::default(),
+            flight: PacketsInFlight::default(),
             next_sequence: PacketSeq(1),
             received: Tick::ZERO,
             input_ack_sent: InputSeq(0),
@@ -97,9 +97,9 @@ impl View {
     /// Takes in an acknowledgement of state packets.
     /// What was never sent cannot be acknowledged.
     pub fn acknowledge(&mut self, ack: StateAck) {
-        let View { flight, roster, waiting, departed, received, .. } = self;
+        let ClientView { flight, roster, waiting, departed, received, .. } = self;
         flight.acknowledge(ack, |cargo, fate| {
-            if fate == Fate::Received {
+            if fate == PacketFate::Received {
                 *received = (*received).max(cargo.tick);
             }
             settle(roster, waiting, departed, (cargo, fate));
@@ -108,13 +108,13 @@ impl View {
 
     /// Gives up packets that were not acknowledged in time, so that what they carried is sent again.
     pub(crate) fn expire(&mut self, now: Tick, resend_ticks: u32) {
-        let View { flight, roster, waiting, departed, .. } = self;
+        let ClientView { flight, roster, waiting, departed, .. } = self;
         let [late, oldest] = [resend_ticks, BASELINE_AGE_MAX].map(|age| Tick(now.0.saturating_sub(age)));
         flight.expire(late, oldest, |cargo, fate| settle(roster, waiting, departed, (cargo, fate)));
     }
 
     fn adjust(&mut self, tick: Tick) {
-        let View { roster, waiting, departed, changes, .. } = self;
+        let ClientView { roster, waiting, departed, changes, .. } = self;
         if changes.is_empty() {
             return;
         }
@@ -140,17 +140,22 @@ impl View {
 }
 
 /// Books what became of a packet's cargo.
-fn settle(roster: &mut Roster, waiting: &mut SlotSet, departed: &mut Vec<(u32, Tick)>, (cargo, fate): (&Cargo, Fate)) {
+fn settle(
+    roster: &mut ViewEntities,
+    waiting: &mut SlotSet,
+    departed: &mut Vec<(u32, Tick)>,
+    (cargo, fate): (&PacketContents, PacketFate),
+) {
     let tick = cargo.tick;
     match fate {
-        Fate::Received => {
+        PacketFate::Received => {
             for &(word, slots) in &cargo.states {
                 roster.acknowledge(word as usize, slots, tick);
             }
             // The same slot may have come and gone again since: only the removal that this packet carried is meant.
             departed.retain(|(slot, sent)| *sent != tick || cargo.removals.binary_search(slot).is_err());
         }
-        Fate::Lost => {
+        PacketFate::Lost => {
             // What was sent again since is cleared by that; what nobody asks for any more is found to be empty.
             for &(word, slots) in &cargo.states {
                 let seen = roster.visible.words().get(word as usize).copied().unwrap_or(0);

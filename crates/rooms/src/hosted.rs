@@ -3,7 +3,7 @@
 use aether_engine::{Joiner, Refusal, RoomFigures, RoomHandle, RoomNumber, closing};
 use aether_net::lobby::Place;
 use aether_net::relay::Relay;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{CloseReason, ErrorCode, PlayerId};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -34,10 +34,10 @@ pub(crate) trait HostedRoom: Send + Sync {
     fn queue_depth(&self) -> usize;
 
     /// Lets a player in.
-    fn join(&self, joiner: Joiner, link: Link) -> Result<Place, Refusal>;
+    fn join(&self, joiner: Joiner, link: DeliveryOrder) -> Result<Place, Refusal>;
 
     /// Gives a player who lost the connection a new one; none if the room has no such players.
-    fn resume(&self, player: PlayerId, link: Link) -> Option<Result<Place, Refusal>>;
+    fn resume(&self, player: PlayerId, link: DeliveryOrder) -> Option<Result<Place, Refusal>>;
 
     /// Returns true if the room reports by itself which players left. Otherwise a player leaves with the connection.
     fn reports_departures(&self) -> bool;
@@ -91,12 +91,12 @@ impl HostedRoom for GameRoom {
         self.handle.letters()
     }
 
-    fn join(&self, joiner: Joiner, link: Link) -> Result<Place, Refusal> {
+    fn join(&self, joiner: Joiner, link: DeliveryOrder) -> Result<Place, Refusal> {
         let link = self.handle.join(joiner, link).map_err(|_| busy())?;
         Ok(Place::Room { room: self.handle.clone(), link })
     }
 
-    fn resume(&self, player: PlayerId, link: Link) -> Option<Result<Place, Refusal>> {
+    fn resume(&self, player: PlayerId, link: DeliveryOrder) -> Option<Result<Place, Refusal>> {
         let link = self.handle.resume(player, link).map_err(|_| busy());
         Some(link.map(|link| Place::Room { room: self.handle.clone(), link }))
     }
@@ -153,11 +153,11 @@ impl HostedRoom for RelayRoom {
         0
     }
 
-    fn join(&self, joiner: Joiner, _link: Link) -> Result<Place, Refusal> {
+    fn join(&self, joiner: Joiner, _link: DeliveryOrder) -> Result<Place, Refusal> {
         Ok(Place::Relay(self.relay.join(&joiner.name)?))
     }
 
-    fn resume(&self, _player: PlayerId, _link: Link) -> Option<Result<Place, Refusal>> {
+    fn resume(&self, _player: PlayerId, _link: DeliveryOrder) -> Option<Result<Place, Refusal>> {
         None
     }
 

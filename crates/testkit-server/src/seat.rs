@@ -3,7 +3,7 @@
 use crate::{ApiClient, Connector, DEADLINE, PROTOBUF, Player, Transport};
 use aether_bits::{BitWriter, Component, Replicate};
 use aether_outpost_rules::{Body, Place, Player as Walker, Presence, Shot, Structure};
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::{
     ClientMessage, CommandError, CommandSeq, EntityId, ErrorNotice, GameBody, GameMessage, Hello, InputBytes,
     InputPayload, InputSeq, Inputs, RoomSelector, ServerMessage, Snapshot, StateAck, Token, ViewTick,
@@ -57,7 +57,7 @@ pub struct Seat {
 #[must_use]
 pub fn outpost() -> Mirror {
     let builder = Mirror::builder().component::<Walker>().component::<Body>().component::<Structure>();
-    builder.component::<Shot>().component::<Presence>().build(Link::Ordered, 1.0 / 30.0)
+    builder.component::<Shot>().component::<Presence>().build(DeliveryOrder::Ordered, 1.0 / 30.0)
 }
 
 impl Seat {

@@ -3,7 +3,7 @@
 use crate::conditioner::{Conditioner, Conditions, Delivery, Traffic};
 use aether_bits::{ReadError, Schema};
 use aether_engine::{LinkEnd, Refusal};
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::{
     Ack, ClientMessage, Closing, CommandSeq, Correction, EntityId, Event, InputBytes, InputPayload, InputSeq, Inputs,
     PlayerId, Possession, ServerMessage, Snapshot, StateAck, Tick, ViewTick, encode_state_packet,
@@ -53,7 +53,7 @@ pub struct Sighting {
 /// One client.
 pub struct Client {
     name: String,
-    link: Link,
+    link: DeliveryOrder,
     conditions: Conditions,
     end: Option<LinkEnd>,
     player: Option<PlayerId>,
@@ -81,10 +81,10 @@ struct Network {
 }
 
 impl Network {
-    fn new(link: Link, conditions: Conditions, seed: u64) -> Self {
+    fn new(link: DeliveryOrder, conditions: Conditions, seed: u64) -> Self {
         let datagrams = match link {
-            Link::Ordered => Delivery::Stream,
-            Link::Unordered => Delivery::Datagrams,
+            DeliveryOrder::Ordered => Delivery::Stream,
+            DeliveryOrder::Unordered => Delivery::Datagrams,
         };
         Network {
             state_down: Conditioner::new(conditions, datagrams, seed),
@@ -108,7 +108,7 @@ impl Client {
 
     /// What its connection promises.
     #[must_use]
-    pub fn link(&self) -> Link {
+    pub fn link(&self) -> DeliveryOrder {
         self.link
     }
 
@@ -182,7 +182,7 @@ impl Client {
         })
     }
 
-    pub(crate) fn new(name: String, link: Link, conditions: Conditions, mirror: Mirror) -> Self {
+    pub(crate) fn new(name: String, link: DeliveryOrder, conditions: Conditions, mirror: Mirror) -> Self {
         Client {
             name,
             link,
@@ -245,8 +245,8 @@ impl Client {
     /// Sends a reliable message.
     pub(crate) fn send(&mut self, now: Duration, message: &ClientMessage) {
         let stream = match self.link {
-            Link::Ordered => &mut self.network.inputs_up,
-            Link::Unordered => &mut self.network.stream_up,
+            DeliveryOrder::Ordered => &mut self.network.inputs_up,
+            DeliveryOrder::Unordered => &mut self.network.stream_up,
         };
         send(stream, now, message);
     }
@@ -262,11 +262,11 @@ impl Client {
             return;
         }
         let ack = match self.link {
-            Link::Ordered => StateAck::NONE,
-            Link::Unordered => self.mirror.acknowledgement(),
+            DeliveryOrder::Ordered => StateAck::NONE,
+            DeliveryOrder::Unordered => self.mirror.acknowledgement(),
         };
         let Some(input) = input else {
-            if self.link == Link::Unordered {
+            if self.link == DeliveryOrder::Unordered {
                 send(&mut self.network.inputs_up, now, &ClientMessage::Ack(ack));
             }
             return;
@@ -289,7 +289,7 @@ impl Client {
         if let Some(message) = self.held_up.take() {
             self.held_up = end.push(message.clone()).is_err().then_some(message);
         }
-        let inputs_are_a_stream = self.link == Link::Ordered;
+        let inputs_are_a_stream = self.link == DeliveryOrder::Ordered;
         for (network, is_stream) in [(stream_up, true), (inputs_up, inputs_are_a_stream)] {
             while self.held_up.is_none()
                 && let Some(frame) = network.pop(now)
@@ -314,7 +314,7 @@ impl Client {
             None => {}
         }
         let Network { state_down, stream_down, .. } = &mut self.network;
-        let ordered = self.link == Link::Ordered;
+        let ordered = self.link == DeliveryOrder::Ordered;
         let reliable = if ordered { &mut *state_down } else { stream_down };
         while reliable.under_way() < STREAM_FRAMES_MAX
             && let Some(message) = end.next_reliable()
@@ -350,7 +350,7 @@ impl Client {
             self.take_in(&frame);
         }
         let Network { stream_down, state_down, .. } = &self.network;
-        let ordered_is_done = self.link == Link::Unordered || state_down.under_way() == 0;
+        let ordered_is_done = self.link == DeliveryOrder::Unordered || state_down.under_way() == 0;
         if (self.closing.is_some() || self.refusal.is_some()) && stream_down.under_way() == 0 && ordered_is_done {
             self.end = None;
         }
@@ -378,14 +378,16 @@ impl Client {
                 self.received.sightings.extend(seen);
             }
             // On a stream nothing comes late, so there it is a fault.
-            Err(ReadError::NoBaseline) if self.link == Link::Unordered => self.received.packets_without_baseline += 1,
+            Err(ReadError::NoBaseline) if self.link == DeliveryOrder::Unordered => {
+                self.received.packets_without_baseline += 1
+            }
             Err(error) => self.received.faults.push(format!("the client cannot read a state packet: {error}")),
         }
     }
 }
 
 /// A mirror of whatever a schema describes.
-pub(crate) fn mirror_of(schema: &Schema, link: Link, seconds_per_tick: f32) -> Mirror {
+pub(crate) fn mirror_of(schema: &Schema, link: DeliveryOrder, seconds_per_tick: f32) -> Mirror {
     Mirror::builder().described(schema).build(link, seconds_per_tick)
 }
 

@@ -4,7 +4,7 @@ use crate::client::{Client, mirror_of};
 use crate::conditioner::Conditions;
 use aether_bits::{BitWriter, Component, Replicate};
 use aether_engine::{Game, Joiner, Permissions, Random, Room, RoomHandle, Unobserved};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{
     ClientMessage, CommandSeq, GameBody, GameMessage, InputBytes, PlaygroundClear, PlaygroundSpawn, PlaygroundStress,
 };
@@ -19,12 +19,12 @@ pub struct ClientNumber(pub usize);
 ///
 /// ```
 /// use aether_engine::{Room, RoomSettings};
-/// use aether_replication::Link;
+/// use aether_replication::DeliveryOrder;
 /// use aether_testkit::{Conditions, Harness, games::Drift};
 ///
 /// let room = Room::builder(Drift::default(), RoomSettings::default()).seed(1).build()?;
 /// let mut harness = Harness::new(room, 1);
-/// let ann = harness.join("ann", Link::Unordered, Conditions::STORM);
+/// let ann = harness.join("ann", DeliveryOrder::Unordered, Conditions::STORM);
 /// harness.tick(100);
 /// harness.signal(b"rest");
 /// harness.heal();
@@ -75,14 +75,14 @@ impl<G: Game> Harness<G> {
     }
 
     /// Lets a client join under a name at the next tick. It may give playground commands.
-    pub fn join(&mut self, name: &str, link: Link, conditions: Conditions) -> ClientNumber {
+    pub fn join(&mut self, name: &str, link: DeliveryOrder, conditions: Conditions) -> ClientNumber {
         let permissions = Permissions { playground: true, inspect: false };
         let joiner = Joiner { user: name.to_owned(), name: name.to_owned(), permissions, metadata: Vec::new() };
         self.join_as(joiner, link, conditions)
     }
 
     /// Lets a client join at the next tick.
-    pub fn join_as(&mut self, joiner: Joiner, link: Link, conditions: Conditions) -> ClientNumber {
+    pub fn join_as(&mut self, joiner: Joiner, link: DeliveryOrder, conditions: Conditions) -> ClientNumber {
         let conditions = if self.healed { Conditions::PERFECT } else { conditions };
         let mut client = Client::new(joiner.name.clone(), link, conditions, self.mirror(link));
         let end = self.handle.join(joiner, link).expect("a test stays within the mailbox");
@@ -208,7 +208,7 @@ impl<G: Game> Harness<G> {
         shown == Some(client.mirror().hash())
     }
 
-    fn mirror(&self, link: Link) -> aether_replication::Mirror {
+    fn mirror(&self, link: DeliveryOrder) -> aether_replication::Mirror {
         mirror_of(self.room.schema(), link, self.room.settings().seconds_per_tick())
     }
 }

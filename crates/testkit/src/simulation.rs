@@ -7,7 +7,7 @@ use crate::harness::{ClientNumber, Harness};
 use aether_bits::{BitReader, Replicate};
 use aether_engine::recording::Replay;
 use aether_engine::{Random, Room, RoomSettings};
-use aether_replication::{Link, Ring};
+use aether_replication::{DeliveryOrder, UpdateRing};
 use aether_space::InterestSettings;
 use aether_wire::{CommandSeq, EntityId, GameBody, PlayerId, Tick};
 use std::collections::{BTreeMap, BTreeSet};
@@ -360,7 +360,7 @@ impl Simulation {
     }
 
     fn join(&mut self) {
-        let link = if self.random.chance(65) { Link::Unordered } else { Link::Ordered };
+        let link = if self.random.chance(65) { DeliveryOrder::Unordered } else { DeliveryOrder::Ordered };
         let conditions = any_conditions(&mut self.random);
         let number = self.scripts.len();
         self.note(self.harness.room().now().0, number, &format!("joins, {link:?}, {conditions:?}"));
@@ -387,7 +387,7 @@ impl Simulation {
 fn any_settings(random: &mut Random) -> RoomSettings {
     let radius = random.between(80.0, 300.0);
     let nearest_max = random.chance(20).then(|| 5 + random.below(20) as usize);
-    let rings = vec![Ring { distance: radius / 2.0, interval: 1 }, Ring { distance: radius, interval: 3 }];
+    let rings = vec![UpdateRing { distance: radius / 2.0, interval: 1 }, UpdateRing { distance: radius, interval: 3 }];
     RoomSettings {
         snapshot_hz: [10, 20, 40][random.below(3) as usize],
         entities_max: 250,

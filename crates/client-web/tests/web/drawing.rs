@@ -2,7 +2,7 @@
 
 use crate::support::{Sandbox, Scene, row_of, ship_of};
 use aether_client::ClientEvent;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit_client::{network, serpentine, zigzag};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const SHIP: usize = 7;
 
 #[test]
 fn the_own_ship_is_drawn_where_it_is_predicted_and_others_as_they_are() {
-    let mut scene = Scene::new(Some(Sandbox), Link::Ordered, network(100, 0.0), 3);
+    let mut scene = Scene::new(Some(Sandbox), DeliveryOrder::Ordered, network(100, 0.0), 3);
     let _other = scene.watch();
     scene.run(Duration::from_secs(3), zigzag);
     let own = scene.core.client.own_entity().expect("it has a ship");
@@ -31,7 +31,7 @@ fn the_own_ship_is_drawn_where_it_is_predicted_and_others_as_they_are() {
 
 #[test]
 fn what_is_seen_between_two_states_moves_evenly_and_keeps_what_does_not_lie_between() {
-    let mut scene = Scene::new(None, Link::Ordered, network(0, 0.0), 3);
+    let mut scene = Scene::new(None, DeliveryOrder::Ordered, network(0, 0.0), 3);
     scene.run(Duration::from_secs(3), serpentine);
     let mut places = Vec::new();
     for _ in 0..60 {
@@ -50,7 +50,7 @@ fn what_is_seen_between_two_states_moves_evenly_and_keeps_what_does_not_lie_betw
 
 #[test]
 fn the_surroundings_are_the_newest_and_their_version_tells_of_every_change() {
-    let mut scene = Scene::new(Some(Sandbox), Link::Ordered, network(0, 0.0), 3);
+    let mut scene = Scene::new(Some(Sandbox), DeliveryOrder::Ordered, network(0, 0.0), 3);
     scene.run(Duration::from_secs(1), zigzag);
     let view = scene.core.client.game().view().clone();
     let (before, shots) = (view.borrow().version(0), view.borrow().version(2));
@@ -70,7 +70,7 @@ fn the_surroundings_are_the_newest_and_their_version_tells_of_every_change() {
 
 #[test]
 fn one_is_in_only_once_the_schema_is_known() {
-    let mut scene = Scene::new(None, Link::Ordered, network(200, 0.0), 3);
+    let mut scene = Scene::new(None, DeliveryOrder::Ordered, network(200, 0.0), 3);
     scene.run(Duration::from_millis(700), zigzag);
     assert!(scene.core.client.welcome().is_some() && scene.core.client.mirror().is_none(), "the schema is under way");
     assert_eq!(scene.core.next_event(), None);

@@ -3,7 +3,7 @@
 use crate::support::{Sandbox, Scene};
 use aether_client::Login;
 use aether_client_web::{Core, Rules};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit_client::{network, zigzag};
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl Rules for Broken {
 
 #[test]
 fn inputs_and_messages_that_are_none_are_refused() {
-    let mut scene = Scene::new(Some(Sandbox), Link::Ordered, network(0, 0.0), 1);
+    let mut scene = Scene::new(Some(Sandbox), DeliveryOrder::Ordered, network(0, 0.0), 1);
     assert!(!scene.core.set_input(&[1.0; 4]), "nothing is known yet");
     scene.run(Duration::from_secs(1), zigzag);
     assert!(scene.core.set_input(&[1.0; 4]));
@@ -41,7 +41,7 @@ fn inputs_and_messages_that_are_none_are_refused() {
 #[test]
 fn rules_that_leave_no_state_change_nothing_that_could_panic() {
     let mut core = Core::new(Some(Broken), Login::default(), 1);
-    core.client.connected(Link::Ordered, Duration::ZERO);
+    core.client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     // Without a room there is nothing to step; frames that are noise change nothing either.
     for byte in 0..=255_u8 {
         core.receive(&[byte; 40], Duration::from_millis(u64::from(byte)));

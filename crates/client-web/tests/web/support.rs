@@ -3,7 +3,7 @@
 use aether_bits::Replicate;
 use aether_client::Login;
 use aether_client_web::{Core, Rules};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit::{Conditioner, Conditions, Delivery};
 use aether_testkit_client::engine::{Joiner, LinkEnd, Room, RoomHandle, Unobserved};
 use aether_testkit_client::rules::{Controls, Ship, step};
@@ -64,7 +64,7 @@ pub struct Scene {
     pub now: Duration,
     handle: RoomHandle,
     end: LinkEnd,
-    link: Link,
+    link: DeliveryOrder,
     is_welcomed: bool,
     has_said_hello: bool,
     frames: u32,
@@ -75,13 +75,13 @@ pub struct Scene {
 }
 
 impl Scene {
-    pub fn new(rules: Option<Sandbox>, link: Link, conditions: Conditions, seed: u64) -> Self {
+    pub fn new(rules: Option<Sandbox>, link: DeliveryOrder, conditions: Conditions, seed: u64) -> Self {
         let room = Room::builder(Flight::default(), settings()).seed(seed).build().expect("the settings are valid");
         let handle = room.handle();
         let end = handle.join(Joiner::default(), link).expect("the mailbox has place");
         let mut core = Core::new(rules, Login::default(), seed);
         core.client.connected(link, Duration::ZERO);
-        let datagrams = if link == Link::Ordered { Delivery::Stream } else { Delivery::Datagrams };
+        let datagrams = if link == DeliveryOrder::Ordered { Delivery::Stream } else { Delivery::Datagrams };
         let ways = |seed| {
             [Conditioner::new(conditions, Delivery::Stream, seed), Conditioner::new(conditions, datagrams, seed ^ 1)]
         };
@@ -106,7 +106,7 @@ impl Scene {
 
     /// Lets someone else join, who does nothing.
     pub fn watch(&self) -> LinkEnd {
-        self.handle.join(Joiner::default(), Link::Ordered).expect("the mailbox has place")
+        self.handle.join(Joiner::default(), DeliveryOrder::Ordered).expect("the mailbox has place")
     }
 
     /// Tells the game something from outside.
@@ -157,7 +157,7 @@ impl Scene {
                     ClientMessage::Hello(_) => self.has_said_hello = true,
                     ClientMessage::SchemaRequest => {
                         let schema = ServerMessage::Schema(self.room.schema().to_bytes());
-                        send(&mut self.down[usize::from(self.link == Link::Ordered)], self.now, &schema);
+                        send(&mut self.down[usize::from(self.link == DeliveryOrder::Ordered)], self.now, &schema);
                     }
                     ClientMessage::Ping(ping) => {
                         let (client_time, tick) = (ping.client_time, ping.tick);
@@ -173,7 +173,7 @@ impl Scene {
     fn collect(&mut self) {
         let Some(Ok(player)) = self.end.admission() else { return };
         self.player = Some(*player);
-        let reliable = usize::from(self.link == Link::Ordered);
+        let reliable = usize::from(self.link == DeliveryOrder::Ordered);
         if !self.is_welcomed && self.has_said_hello {
             self.is_welcomed = true;
             let welcome = Welcome {

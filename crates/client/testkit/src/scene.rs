@@ -3,7 +3,7 @@
 use crate::{Drawn, Flight, Sandbox, settings, zigzag};
 use aether_client::{Client, Login, Settings};
 use aether_engine::{Game, Joiner, LinkEnd, Permissions, Room, RoomHandle, RoomSettings, Unobserved};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_sandbox_rules::{Controls, Ship};
 use aether_testkit::{Conditioner, Conditions, Delivery};
 use aether_wire::{
@@ -46,7 +46,7 @@ pub struct Pilot {
     pub hellos: Vec<Hello>,
     /// How many frames it has drawn.
     pub frames: u32,
-    link: Link,
+    link: DeliveryOrder,
     end: Option<LinkEnd>,
     is_welcomed: bool,
     framed_at: Duration,
@@ -78,7 +78,7 @@ impl<G: Game> Scene<G> {
     }
 
     /// Lets a client join; tells its number.
-    pub fn join(&mut self, link: Link, conditions: Conditions) -> usize {
+    pub fn join(&mut self, link: DeliveryOrder, conditions: Conditions) -> usize {
         let name = format!("pilot {}", self.pilots.len());
         let joiner = Joiner { user: name.clone(), name, permissions: Permissions::default(), metadata: Vec::new() };
         let end = self.handle.join(joiner, link).expect("the mailbox has place");
@@ -105,7 +105,7 @@ impl<G: Game> Scene<G> {
 
     /// Lets someone join whose connection the test reads by itself.
     pub fn watch(&mut self) -> LinkEnd {
-        self.handle.join(Joiner::default(), Link::Unordered).expect("the mailbox has place")
+        self.handle.join(Joiner::default(), DeliveryOrder::Unordered).expect("the mailbox has place")
     }
 
     /// Takes a client's connection away.
@@ -116,7 +116,7 @@ impl<G: Game> Scene<G> {
     }
 
     /// Gives a client a new connection to its player.
-    pub fn resume(&mut self, pilot: usize, link: Link, conditions: Conditions) {
+    pub fn resume(&mut self, pilot: usize, link: DeliveryOrder, conditions: Conditions) {
         let [up, down] = self.network(link, conditions);
         let player = self.pilots[pilot].player.expect("it was in");
         let end = self.handle.resume(player, link).expect("the mailbox has place");
@@ -178,9 +178,9 @@ impl<G: Game> Scene<G> {
         }
     }
 
-    fn network(&mut self, link: Link, conditions: Conditions) -> [Ways; 2] {
+    fn network(&mut self, link: DeliveryOrder, conditions: Conditions) -> [Ways; 2] {
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let datagrams = if link == Link::Ordered { Delivery::Stream } else { Delivery::Datagrams };
+        let datagrams = if link == DeliveryOrder::Ordered { Delivery::Stream } else { Delivery::Datagrams };
         let of = |delivery, seed| Conditioner::new(conditions, delivery, seed);
         let up = [of(Delivery::Stream, self.seed), of(datagrams, self.seed ^ 1)];
         [up, [of(Delivery::Stream, self.seed ^ 2), of(datagrams, self.seed ^ 3)]]
@@ -211,7 +211,7 @@ impl Pilot {
         let Some(end) = &self.end else { return };
         let Some(Ok(player)) = end.admission() else { return };
         self.player = Some(*player);
-        let reliable = usize::from(self.link == Link::Ordered);
+        let reliable = usize::from(self.link == DeliveryOrder::Ordered);
         if !self.is_welcomed && !self.hellos.is_empty() {
             self.is_welcomed = true;
             let welcome = Welcome { player: *player, ..welcome.clone() };

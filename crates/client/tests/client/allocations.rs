@@ -1,15 +1,15 @@
 //! A frame takes no memory of its own.
 
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit_client::{Scene, network, serpentine};
 use std::time::Duration;
 
 #[test]
 fn frames_allocate_nothing_once_everything_has_grown() {
     let mut scene = Scene::new(1);
-    let pilot = scene.join(Link::Ordered, network(20, 0.0));
+    let pilot = scene.join(DeliveryOrder::Ordered, network(20, 0.0));
     for _ in 0..5 {
-        let other = scene.join(Link::Ordered, network(20, 0.0));
+        let other = scene.join(DeliveryOrder::Ordered, network(20, 0.0));
         scene.pilots[other].steering = serpentine;
     }
     scene.run(Duration::from_secs(10));

@@ -2,7 +2,7 @@
 
 use aether_bits::{BitWriter, FieldKind, Schema, SchemaValue};
 use aether_client::{Client, Declaration, Ended, Game, Interpolate, Login, Phase, Predict, Settings};
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_testkit_client::engine::{Joiner, Room, Unobserved};
 use aether_wire::{ClientMessage, EntityId, SchemaHash, ServerMessage, Snapshot, Welcome};
 use std::time::Duration;
@@ -73,9 +73,9 @@ impl Game for Anything {
 /// Runs a room with one player for a while; tells what became of a client that watches over its shoulder.
 fn watch(learns: bool) -> Client<Anything> {
     let mut room = Room::builder(Flight::default(), settings()).build().expect("the settings are valid");
-    let end = room.handle().join(Joiner::default(), Link::Ordered).expect("the mailbox has place");
+    let end = room.handle().join(Joiner::default(), DeliveryOrder::Ordered).expect("the mailbox has place");
     let mut client = Client::new(Anything { schema: None, learns }, Settings::default(), Login::default());
-    client.connected(Link::Ordered, Duration::ZERO);
+    client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     let schema_hash = SchemaHash(room.schema().hash());
     let welcome = Welcome { tick_hz: 40, snapshot_hz: 20, schema_hash, ..Welcome::default() };
     client.receive(ServerMessage::Welcome(welcome), Duration::ZERO);

@@ -2,7 +2,7 @@
 
 use aether_bits::BitWriter;
 use aether_client::{Client, ClientEvent, Ended, Login, Phase, Settings};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit_client::engine::Random;
 use aether_testkit_client::rules::{Controls, Ship};
 use aether_testkit_client::{Sandbox, Scene, network};
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 fn joined(settings: Settings) -> Client<Sandbox> {
     let mut client = Client::new(Sandbox, settings, Login::default());
-    client.connected(Link::Unordered, Duration::ZERO);
+    client.connected(DeliveryOrder::Unordered, Duration::ZERO);
     client.receive(ServerMessage::Welcome(welcome(&client)), Duration::ZERO);
     client.set_input(Controls::default());
     client.advance(Duration::ZERO).for_each(drop);
@@ -125,7 +125,7 @@ fn a_flood_of_entities_ends_the_connection() {
 fn absurd_rates_are_refused() {
     for (tick_hz, snapshot_hz) in [(u32::MAX, 20), (20, 40), (0, 1), (1_001, 1)] {
         let mut client = Client::new(Sandbox, Settings::default(), Login::default());
-        client.connected(Link::Ordered, Duration::ZERO);
+        client.connected(DeliveryOrder::Ordered, Duration::ZERO);
         let welcome = Welcome { tick_hz, snapshot_hz, server_tick: Tick(u32::MAX), ..welcome(&client) };
         client.receive(ServerMessage::Welcome(welcome), Duration::ZERO);
         assert_eq!(*client.phase(), Phase::Closed(Ended::AbsurdRates), "{tick_hz}, {snapshot_hz}");
@@ -135,7 +135,7 @@ fn absurd_rates_are_refused() {
 #[test]
 fn the_last_tick_of_all_is_borne() {
     let mut client = Client::new(Sandbox, Settings::default(), Login::default());
-    client.connected(Link::Unordered, Duration::ZERO);
+    client.connected(DeliveryOrder::Unordered, Duration::ZERO);
     client.receive(ServerMessage::Welcome(Welcome { server_tick: Tick(u32::MAX), ..welcome(&client) }), Duration::ZERO);
     client.set_input(Controls::default());
     for number in 1..=100_u16 {
@@ -184,7 +184,7 @@ fn messages_out_of_place_change_nothing_and_events_do_not_pile_up() {
 fn damaged_frames_of_a_real_room_are_borne() {
     for seed in 0..6 {
         let mut scene = Scene::new(seed);
-        let pilot = scene.join(Link::Unordered, network(30, 0.1));
+        let pilot = scene.join(DeliveryOrder::Unordered, network(30, 0.1));
         scene.run(Duration::from_secs(2));
         let mut random = Random::new(seed);
         for _ in 0..2_000 {
@@ -216,7 +216,7 @@ fn a_clock_that_goes_back_or_leaps_is_borne() {
         client.receive(packet(2, 1, 0, (0, 2)), now);
         use_it(&mut client, now);
         client.disconnected(now);
-        client.connected(Link::Ordered, now);
+        client.connected(DeliveryOrder::Ordered, now);
         client.receive(ServerMessage::Welcome(welcome(&client)), now);
     }
     use_it(&mut client, Duration::MAX);

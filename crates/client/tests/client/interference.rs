@@ -1,7 +1,7 @@
 //! What the server knows better is taken over without a jump.
 
 use aether_client::Interpolate;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit_client::{PUSH, SINK, Scene, network, networks};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const JUMP_MAX: f32 = 6.0;
 fn after_a_push_the_error_that_is_seen_soon_is_gone() {
     for (latency_ms, loss) in networks() {
         let mut scene = Scene::new(latency_ms + 11);
-        let pilot = scene.join(Link::Unordered, network(latency_ms, loss));
+        let pilot = scene.join(DeliveryOrder::Unordered, network(latency_ms, loss));
         scene.run(Duration::from_secs(6));
         assert_eq!(scene.pilots[pilot].client.stats().corrections, 0);
         scene.signal(PUSH);
@@ -54,7 +54,7 @@ fn after_a_push_the_error_that_is_seen_soon_is_gone() {
 #[test]
 fn without_reconciliation_the_error_stays_until_it_is_switched_on() {
     let mut scene = Scene::new(5);
-    let pilot = scene.join(Link::Unordered, network(50, 0.0));
+    let pilot = scene.join(DeliveryOrder::Unordered, network(50, 0.0));
     scene.pilots[pilot].client.settings_mut().reconciliation = false;
     scene.run(Duration::from_secs(4));
     scene.signal(PUSH);
@@ -74,7 +74,7 @@ fn without_reconciliation_the_error_stays_until_it_is_switched_on() {
 #[test]
 fn a_push_that_is_far_is_not_glided_over() {
     let mut scene = Scene::new(5);
-    let pilot = scene.join(Link::Unordered, network(50, 0.0));
+    let pilot = scene.join(DeliveryOrder::Unordered, network(50, 0.0));
     scene.pilots[pilot].client.settings_mut().snap_distance = 5.0;
     scene.run(Duration::from_secs(4));
     scene.signal(PUSH);
@@ -86,7 +86,7 @@ fn a_push_that_is_far_is_not_glided_over() {
 
 #[test]
 fn a_ship_that_is_gone_is_neither_predicted_nor_shown() {
-    for link in [Link::Ordered, Link::Unordered] {
+    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         let mut scene = Scene::new(6);
         let pilot = scene.join(link, network(50, 0.0));
         let other = scene.join(link, network(50, 0.0));

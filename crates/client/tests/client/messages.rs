@@ -1,7 +1,7 @@
 //! What a game and its client say to each other.
 
 use aether_client::{Client, ClientEvent, Login, Settings};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit_client::rules::{Controls, Hit};
 use aether_testkit_client::{Sandbox, Scene, network};
 use aether_wire::{
@@ -13,7 +13,7 @@ use std::time::Duration;
 fn joined() -> Client<Sandbox> {
     let mut client = Client::new(Sandbox, Settings::default(), Login::default());
     assert_eq!(client.say(&HIT), None, "nobody listens yet");
-    client.connected(Link::Ordered, ZERO);
+    client.connected(DeliveryOrder::Ordered, ZERO);
     let schema_hash = client.schema_hash();
     let welcome = Welcome { tick_hz: 40, snapshot_hz: 20, schema_hash, ..Welcome::default() };
     client.receive(ServerMessage::Welcome(welcome), ZERO);
@@ -65,7 +65,7 @@ fn what_is_longer_than_a_frame_goes_in_parts_both_ways() {
 #[test]
 fn silence_and_traffic_are_told() {
     let mut scene = Scene::new(8);
-    let pilot = scene.join(Link::Unordered, network(20, 0.05));
+    let pilot = scene.join(DeliveryOrder::Unordered, network(20, 0.05));
     scene.run(Duration::from_secs(5));
     let client = &scene.pilots[pilot].client;
     assert!(client.silence(scene.now) < Duration::from_millis(300));
@@ -77,10 +77,10 @@ fn silence_and_traffic_are_told() {
 #[test]
 fn who_sets_no_input_only_watches_and_acknowledges() {
     let mut scene = Scene::new(8);
-    let pilot = scene.join(Link::Unordered, network(20, 0.05));
+    let pilot = scene.join(DeliveryOrder::Unordered, network(20, 0.05));
     scene.run(Duration::from_secs(5));
     let mut watcher = Client::new(Sandbox, Settings::default(), Login::default());
-    watcher.connected(Link::Unordered, ZERO);
+    watcher.connected(DeliveryOrder::Unordered, ZERO);
     watcher.advance(ZERO).for_each(drop);
     watcher.receive(ServerMessage::Welcome(scene.pilots[pilot].client.welcome().expect("it is in").clone()), ZERO);
     let mut said = Vec::new();

@@ -2,13 +2,13 @@
 
 use aether_bits::Replicate;
 use aether_client::Stats;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit_client::engine::RoomSettings;
 use aether_testkit_client::{Flight, Scene, network, networks, settings};
 use std::time::Duration;
 
 /// Flies for a while, and holds every prediction against what the server made of the same input.
-fn fly(mut scene: Scene<Flight>, link: Link, (latency_ms, loss): (u64, f32)) -> Stats {
+fn fly(mut scene: Scene<Flight>, link: DeliveryOrder, (latency_ms, loss): (u64, f32)) -> Stats {
     let pilot = scene.join(link, network(latency_ms, loss));
     scene.run(Duration::from_secs(15));
     let network = format!("{link:?}, {latency_ms} ms, {loss} lost");
@@ -31,7 +31,7 @@ fn fly(mut scene: Scene<Flight>, link: Link, (latency_ms, loss): (u64, f32)) -> 
 fn without_interference_nothing_is_ever_corrected() {
     for seed in 1..=4 {
         for network in networks() {
-            fly(Scene::new(seed), Link::Unordered, network);
+            fly(Scene::new(seed), DeliveryOrder::Unordered, network);
         }
     }
 }
@@ -39,7 +39,7 @@ fn without_interference_nothing_is_ever_corrected() {
 #[test]
 fn on_an_ordered_link_neither() {
     for latency_ms in [0, 50, 100, 200, 300] {
-        fly(Scene::new(latency_ms), Link::Ordered, (latency_ms, 0.0));
+        fly(Scene::new(latency_ms), DeliveryOrder::Ordered, (latency_ms, 0.0));
     }
 }
 
@@ -49,7 +49,7 @@ fn nor_at_other_rates() {
     for (tick_hz, snapshot_hz, inputs_burst) in [(30, 10, 4), (60, 60, 4), (128, 32, 12)] {
         for network in [(0, 0.0), (50, 0.05), (100, 0.2)] {
             let settings = RoomSettings { tick_hz, snapshot_hz, inputs_burst, ..settings() };
-            fly(Scene::of(Flight::default(), settings, 3), Link::Unordered, network);
+            fly(Scene::of(Flight::default(), settings, 3), DeliveryOrder::Unordered, network);
         }
     }
 }
@@ -58,7 +58,7 @@ fn nor_at_other_rates() {
 fn nor_where_a_snapshot_takes_several_packets_of_which_some_are_lost() {
     for network in [(0, 0.0), (50, 0.05), (100, 0.2), (300, 0.2)] {
         let flight = Flight { crowd: 1_200, ..Flight::default() };
-        let stats = fly(Scene::of(flight, settings(), 5), Link::Unordered, network);
+        let stats = fly(Scene::of(flight, settings(), 5), DeliveryOrder::Unordered, network);
         assert!(stats.packets > 400, "{} packets are several for each snapshot", stats.packets);
     }
 }
@@ -67,7 +67,7 @@ fn nor_where_a_snapshot_takes_several_packets_of_which_some_are_lost() {
 fn the_client_runs_as_far_ahead_as_the_way_takes() {
     for (latency_ms, loss) in networks() {
         let mut scene = Scene::new(7);
-        let pilot = scene.join(Link::Unordered, network(latency_ms, loss));
+        let pilot = scene.join(DeliveryOrder::Unordered, network(latency_ms, loss));
         scene.run(Duration::from_secs(15));
         let stats = scene.pilots[pilot].client.stats();
         let ahead = f64::from(scene.pilots[pilot].client.tick().0) - f64::from(scene.room.now().0);
@@ -82,7 +82,7 @@ fn the_client_runs_as_far_ahead_as_the_way_takes() {
 fn with_prediction_the_own_ship_answers_at_once_and_without_it_a_round_trip_later() {
     let answer_after = |prediction: bool| {
         let mut scene = Scene::new(3);
-        let pilot = scene.join(Link::Unordered, network(100, 0.0));
+        let pilot = scene.join(DeliveryOrder::Unordered, network(100, 0.0));
         scene.pilots[pilot].client.settings_mut().prediction = prediction;
         scene.pilots[pilot].steering = |_| Default::default();
         scene.run(Duration::from_secs(4));

@@ -1,7 +1,7 @@
 //! Others move evenly, however unevenly their states arrive.
 
 use aether_client::Interpolate;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit::Conditions;
 use aether_testkit_client::{Drawn, Scene, network, networks, serpentine};
 use std::time::Duration;
@@ -12,8 +12,8 @@ const JUMP_MAX: f32 = 4.0;
 /// Watches another ship for a while: the largest way between two frames, how often it stood still, and the client's delay.
 fn watch(latency_ms: u64, loss: f32, interpolation: bool) -> (f32, u32, Duration) {
     let mut scene = Scene::new(latency_ms + 21);
-    let watcher = scene.join(Link::Unordered, network(latency_ms, loss));
-    let other = scene.join(Link::Unordered, Conditions::PERFECT);
+    let watcher = scene.join(DeliveryOrder::Unordered, network(latency_ms, loss));
+    let other = scene.join(DeliveryOrder::Unordered, Conditions::PERFECT);
     scene.pilots[other].steering = serpentine;
     scene.pilots[watcher].client.settings_mut().interpolation = interpolation;
     scene.run(Duration::from_secs(5));
@@ -56,7 +56,7 @@ fn the_delay_begins_at_110_ms_and_follows_the_network() {
     let delays_over = |conditions| {
         let mut scene = Scene::new(2);
         scene.run(Duration::from_secs(1));
-        let pilot = scene.join(Link::Unordered, conditions);
+        let pilot = scene.join(DeliveryOrder::Unordered, conditions);
         scene.run(Duration::from_millis(700));
         let first = scene.pilots[pilot].client.stats().delay;
         scene.run(Duration::from_secs(14));

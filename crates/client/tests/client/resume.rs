@@ -2,7 +2,7 @@
 
 use aether_bits::Replicate;
 use aether_client::{Client, ClientEvent, Ended, Login, Phase, Settings};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit_client::{Sandbox, Scene, network};
 use aether_wire::{
     ClientMessage, CloseReason, Closing, ErrorCode, ErrorNotice, Hello, RoomId, RoomSelector, ServerMessage, Token,
@@ -13,7 +13,7 @@ use std::time::Duration;
 #[test]
 fn a_client_that_was_cut_off_comes_back_to_its_ship_and_predicts_on() {
     let mut scene = Scene::new(9);
-    let pilot = scene.join(Link::Unordered, network(50, 0.05));
+    let pilot = scene.join(DeliveryOrder::Unordered, network(50, 0.05));
     scene.run(Duration::from_secs(5));
     let (entity, player) = (scene.pilots[pilot].client.own_entity(), scene.pilots[pilot].player);
     let token = scene.pilots[pilot].client.welcome().expect("it is in").resume_token.clone();
@@ -24,7 +24,7 @@ fn a_client_that_was_cut_off_comes_back_to_its_ship_and_predicts_on() {
     assert!(scene.pilots[pilot].client.own().is_some(), "what was last known is still shown");
     scene.run(retry_at - scene.now);
     // Over the other kind of link, as when datagrams do not get through.
-    scene.resume(pilot, Link::Ordered, network(50, 0.0));
+    scene.resume(pilot, DeliveryOrder::Ordered, network(50, 0.0));
     scene.run(Duration::from_secs(8));
     let client = &mut scene.pilots[pilot].client;
     assert_eq!((client.phase(), client.own_entity()), (&Phase::Joined, entity));
@@ -85,7 +85,7 @@ fn refusal(code: ErrorCode) -> ServerMessage {
 /// A client that is in, with a resume token.
 fn joined() -> Client<Sandbox> {
     let mut client = client();
-    client.connected(Link::Ordered, Duration::ZERO);
+    client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     hello(&mut client);
     client.receive(welcome(&client, Some("first")), Duration::ZERO);
     assert_eq!(*client.phase(), Phase::Joined);
@@ -100,7 +100,7 @@ fn a_resume_token_is_shown_until_it_is_answered() {
     // Once the answer never comes, once the server cannot tell for now, and once the token is too old.
     for answer in [None, Some(ErrorCode::Unavailable), Some(ErrorCode::ResumeRefused)] {
         assert_eq!(*client.phase(), Phase::Resuming);
-        client.connected(Link::Ordered, Duration::ZERO);
+        client.connected(DeliveryOrder::Ordered, Duration::ZERO);
         assert_eq!(hello(&mut client).resume_token, Some(Token::new("first")));
         match answer {
             Some(code) => client.receive(refusal(code), Duration::ZERO),
@@ -115,7 +115,7 @@ fn a_resume_token_is_shown_until_it_is_answered() {
 #[test]
 fn a_connection_that_follows_another_resumes_it() {
     let mut client = joined();
-    client.connected(Link::Unordered, Duration::ZERO);
+    client.connected(DeliveryOrder::Unordered, Duration::ZERO);
     assert_eq!(hello(&mut client).resume_token, Some(Token::new("first")));
     client.receive(welcome(&client, Some("second")), Duration::ZERO);
     assert_eq!(*client.phase(), Phase::Joined);
@@ -129,7 +129,7 @@ fn a_connection_that_could_not_be_opened_costs_no_token() {
         assert_eq!(*client.phase(), Phase::Resuming);
     }
     assert_eq!(client.attempts(), 5);
-    client.connected(Link::Ordered, Duration::ZERO);
+    client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     assert_eq!(hello(&mut client).resume_token, Some(Token::new("first")));
 }
 
@@ -137,7 +137,7 @@ fn a_connection_that_could_not_be_opened_costs_no_token() {
 fn who_comes_too_late_to_resume_logs_in_again_on_the_same_connection() {
     let mut client = joined();
     client.disconnected(Duration::ZERO);
-    client.connected(Link::Ordered, Duration::ZERO);
+    client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     hello(&mut client);
     client.receive(refusal(ErrorCode::ResumeRefused), Duration::ZERO);
     assert_eq!(hello(&mut client).token, login().token);
@@ -154,15 +154,15 @@ fn who_comes_too_late_to_resume_logs_in_again_on_the_same_connection() {
 fn refusals_at_the_door_end_it_or_are_waited_out() {
     for code in [ErrorCode::Unauthenticated, ErrorCode::RoomFull, ErrorCode::JoinRefused, ErrorCode::VersionMismatch] {
         let mut client = client();
-        client.connected(Link::Ordered, Duration::ZERO);
+        client.connected(DeliveryOrder::Ordered, Duration::ZERO);
         client.receive(refusal(code), Duration::ZERO);
         assert!(matches!(client.phase(), Phase::Closed(Ended::AtTheDoor(notice)) if notice.code == code));
         assert_eq!(client.retry_at(), None);
-        client.connected(Link::Ordered, Duration::ZERO);
+        client.connected(DeliveryOrder::Ordered, Duration::ZERO);
         assert_eq!(client.advance(Duration::ZERO).count(), 0, "it does not come back");
     }
     let mut client = client();
-    client.connected(Link::Ordered, Duration::ZERO);
+    client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     client.receive(refusal(ErrorCode::Unavailable), Duration::from_secs(1));
     assert_eq!(*client.phase(), Phase::Connecting);
     assert!(client.retry_at().is_some_and(|at| at > Duration::from_secs(1)));
@@ -209,11 +209,11 @@ fn who_leaves_says_so_and_is_gone_for_good() {
 #[test]
 fn the_same_room_is_asked_for_first_and_then_what_the_login_names() {
     let mut client = client();
-    client.connected(Link::Ordered, Duration::ZERO);
+    client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     hello(&mut client);
     client.receive(welcome(&client, None), Duration::ZERO);
     client.disconnected(Duration::ZERO);
-    client.connected(Link::Ordered, Duration::ZERO);
+    client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     assert_eq!(hello(&mut client).room, Some(RoomSelector::Id(room())));
     client.receive(refusal(ErrorCode::RoomNotFound), Duration::ZERO);
     assert_eq!(hello(&mut client).room, login().room);

@@ -2,7 +2,7 @@
 //! then depends on when it arrived, which nobody can predict: the client is corrected, but by little and not visibly.
 
 use aether_client::Interpolate;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit_client::server::Sandbox;
 use aether_testkit_client::{Scene, network, networks, settings};
 use std::time::Duration;
@@ -16,7 +16,7 @@ const JUMP_MAX: f32 = 4.0;
 fn a_server_that_steps_by_ticks_leads_to_small_corrections_that_are_not_seen_as_jumps() {
     for (latency_ms, loss) in networks() {
         let mut scene = Scene::of(Sandbox::default(), settings(), latency_ms + 31);
-        let pilot = scene.join(Link::Unordered, network(latency_ms, loss));
+        let pilot = scene.join(DeliveryOrder::Unordered, network(latency_ms, loss));
         scene.run(Duration::from_secs(3));
         let mut before = scene.pilots[pilot].client.own().expect("it has a ship");
         let mut largest = 0.0_f32;

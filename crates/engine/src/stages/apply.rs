@@ -9,7 +9,7 @@ use crate::observer::{Audit, Observer};
 use crate::recording::Happening;
 use crate::room::State;
 use crate::seat::{Seat, closing};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::limits::STRESS_ENTITIES_MAX;
 use aether_wire::{
     Ack, Cleared, CloseReason, CommandError, CommandSeq, ErrorCode, InputBytes, InputSeq, PlayerId, ServerMessage,
@@ -25,7 +25,7 @@ pub(crate) struct ApplyStage<'a, G> {
     /// Written: all that the game can reach.
     pub state: &'a mut State,
     /// Taken: the connections of those who join.
-    pub arrivals: &'a mut VecDeque<(PlayerId, Link, RoomEnd)>,
+    pub arrivals: &'a mut VecDeque<(PlayerId, DeliveryOrder, RoomEnd)>,
     /// Taken: who waits for the answer to a signal.
     pub replies: &'a mut VecDeque<SyncSender<Vec<u8>>>,
 }

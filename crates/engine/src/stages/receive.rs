@@ -9,7 +9,7 @@ use crate::request::Answer;
 use crate::room::Desk;
 use crate::seat::{InputQueue, PendingInput, Queued, Seat, Seats, closing};
 use crate::settings::RoomSettings;
-use aether_replication::{Link, View};
+use aether_replication::{ClientView, DeliveryOrder};
 use aether_wire::{
     ClientMessage, CloseReason, CommandSeq, ErrorCode, GameBody, InputPayload, Inputs, PlayerId, Possession,
     ServerMessage, StateAck, Tick,
@@ -35,7 +35,7 @@ pub(crate) struct ReceiveStage<'a> {
     /// Written: what takes effect this tick, in order.
     pub agenda: &'a mut Vec<Happening>,
     /// Written: the connections of those who are about to join.
-    pub arrivals: &'a mut VecDeque<(PlayerId, Link, RoomEnd)>,
+    pub arrivals: &'a mut VecDeque<(PlayerId, DeliveryOrder, RoomEnd)>,
     /// Written: who waits for the answer to a signal.
     pub replies: &'a mut VecDeque<SyncSender<Vec<u8>>>,
     /// Written: the number of the player who came last.
@@ -120,7 +120,7 @@ impl ReceiveStage<'_> {
     }
 
     /// A new connection for a player who is still in.
-    fn resume(&mut self, player: PlayerId, link: Link, end: RoomEnd) {
+    fn resume(&mut self, player: PlayerId, link: DeliveryOrder, end: RoomEnd) {
         let Some(seat) = self.seats.get_mut(player).filter(|seat| seat.leaving.is_none()) else {
             end.refuse(Refusal::new(ErrorCode::ResumeRefused, "the player is no longer in the room"));
             return;
@@ -133,7 +133,7 @@ impl ReceiveStage<'_> {
         seat.connection = Some(end);
         seat.detached_at = None;
         seat.inputs = InputQueue::default();
-        seat.view = View::new(link);
+        seat.view = ClientView::new(link);
         seat.view.focus = focus;
         self.agenda.push(Happening::Resume { player });
         if let Some(entity) = seat.possession {

@@ -3,7 +3,7 @@
 use crate::observer::Counts;
 use crate::seat::{Seat, Seats};
 use crate::settings::RoomSettings;
-use aether_replication::{Deltas, Frame, Gathered, Ledger, SendSettings};
+use aether_replication::{ComponentBits, DeltaCache, GatherBuffer, SendSettings, SnapshotContext};
 use aether_space::SlotSet;
 use aether_world::World;
 use rayon::ThreadPool;
@@ -11,24 +11,29 @@ use rayon::prelude::*;
 
 /// What is shared by all clients of a snapshot, and scratch memory.
 pub(crate) struct Sending {
-    deltas: Deltas,
-    gathered: Gathered,
-    ledger: Ledger,
+    deltas: DeltaCache,
+    gathered: GatherBuffer,
+    ledger: ComponentBits,
     /// Updates sent in this snapshot, over all clients.
     updates: u64,
 }
 
 impl Sending {
     pub fn new() -> Self {
-        Sending { deltas: Deltas::default(), gathered: Gathered::default(), ledger: Ledger::default(), updates: 0 }
+        Sending {
+            deltas: DeltaCache::default(),
+            gathered: GatherBuffer::default(),
+            ledger: ComponentBits::default(),
+            updates: 0,
+        }
     }
 
-    pub fn ledger(&self) -> &Ledger {
+    pub fn ledger(&self) -> &ComponentBits {
         &self.ledger
     }
 
     /// One client after the other; what one needed encoded is there for the next.
-    fn serve(&mut self, frame: &Frame<'_>, seats: &mut [Seat]) {
+    fn serve(&mut self, frame: &SnapshotContext<'_>, seats: &mut [Seat]) {
         self.gathered.begin();
         self.deltas.foresee(frame, seats.iter().filter(|seat| seat.served).map(|seat| &seat.view));
         for seat in seats.iter_mut().filter(|seat| seat.served) {
@@ -39,7 +44,7 @@ impl Sending {
     }
 
     /// Many clients at a time; between two such passes everything is encoded, so the packets are the same.
-    fn serve_in_parallel(&mut self, frame: &Frame<'_>, seats: &mut [Seat], pool: &ThreadPool) {
+    fn serve_in_parallel(&mut self, frame: &SnapshotContext<'_>, seats: &mut [Seat], pool: &ThreadPool) {
         pool.install(|| {
             seats.par_iter_mut().filter(|seat| seat.served).for_each(|seat| {
                 seat.gathered.begin();
@@ -63,7 +68,7 @@ impl Sending {
     }
 }
 
-fn assemble(seat: &mut Seat, frame: &Frame<'_>, deltas: &Deltas, gathered: &mut Gathered) {
+fn assemble(seat: &mut Seat, frame: &SnapshotContext<'_>, deltas: &DeltaCache, gathered: &mut GatherBuffer) {
     if let Some(connection) = &seat.connection {
         seat.view.assemble(frame, deltas, gathered, seat.input_ack, &mut &*connection);
     }
@@ -103,7 +108,8 @@ impl SendStage<'_> {
             }
             served += usize::from(seat.served);
         }
-        let frame = Frame { world: self.world, changed, settings: self.send, ring_stretch: self.ring_stretch };
+        let frame =
+            SnapshotContext { world: self.world, changed, settings: self.send, ring_stretch: self.ring_stretch };
         match self.pool {
             Some(pool) if served >= self.settings.parallel_clients_min => {
                 sending.serve_in_parallel(&frame, seats.as_mut_slice(), pool);

@@ -6,7 +6,7 @@ use aether_engine::authority::{MovementRules, Mover};
 use aether_engine::{
     Context, Counts, Declaration, Game, LinkEnd, Permissions, Refusal, Room, RoomHandle, RoomSettings, Unobserved,
 };
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{
     ClientMessage, Correction, EntityId, ErrorCode, InputSeq, MovementDelta, PlayerId, ServerMessage, Vector2,
 };
@@ -118,7 +118,7 @@ impl Walk {
 
 fn join(room: &mut Room<Walkers>) -> (LinkEnd, EntityId) {
     let handle: RoomHandle = room.handle();
-    let link = handle.join(joiner("ann"), Link::Ordered).unwrap();
+    let link = handle.join(joiner("ann"), DeliveryOrder::Ordered).unwrap();
     room.tick(&mut Unobserved);
     let message = link.next_reliable().unwrap();
     let ServerMessage::Possession(possession) = &*message else { panic!("{message:?}") };
@@ -260,7 +260,7 @@ fn who_comes_back_counts_movements_from_one_again() {
     let mut walk = Walk { room, link, entity };
     walk.room.tick(&mut Unobserved);
     assert_eq!(walk.go(900, [1.0, 0.0]), None);
-    walk.link = walk.room.handle().resume(player, Link::Ordered).unwrap();
+    walk.link = walk.room.handle().resume(player, DeliveryOrder::Ordered).unwrap();
     walk.room.tick(&mut Unobserved);
     assert_eq!(walk.go(1, [1.0, 0.0]), None);
     assert_eq!(walk.position(), [2.0, 0.0]);

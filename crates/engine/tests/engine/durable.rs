@@ -6,7 +6,7 @@ use aether_engine::{
     BuildError, Context, Declaration, ENTRIES_MAX, ENTRY_BYTES_MAX, EntryNumber, Game, Joiner, Kept, LinkEnd, Message,
     Refusal, Restore, Room, RoomHandle, RoomSettings, RoomStatus, Unobserved,
 };
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{
     Ack, ClientMessage, CloseReason, CommandSeq, ErrorCode, GameBody, GameMessage, PlayerId, ServerMessage,
 };
@@ -140,7 +140,7 @@ impl Scene {
     }
 
     fn join(&mut self, name: &str) -> LinkEnd {
-        let link = self.handle.join(joiner(name), Link::Ordered).unwrap();
+        let link = self.handle.join(joiner(name), DeliveryOrder::Ordered).unwrap();
         self.ticks(1);
         link
     }
@@ -315,7 +315,7 @@ fn a_room_is_rebuilt_with_its_players_and_what_was_stored_since_and_numbers_go_o
     let mut scene = Scene::new(Some(restore()));
     assert_eq!(scene.room.game().coins, [1, 2, 4], "an entry that the state has is not done twice");
     assert_eq!(scene.room.game().rejoined, [PlayerId(3), PlayerId(4)]);
-    let ann = scene.handle.resume(PlayerId(3), Link::Ordered).unwrap();
+    let ann = scene.handle.resume(PlayerId(3), DeliveryOrder::Ordered).unwrap();
     scene.ticks(1);
     assert_eq!(ann.admission(), Some(&Ok(PlayerId(3))));
     put(&ann, 1, 9);
@@ -325,7 +325,7 @@ fn a_room_is_rebuilt_with_its_players_and_what_was_stored_since_and_numbers_go_o
     assert_eq!(eve.admission(), Some(&Ok(PlayerId(6))), "no number is given twice");
     scene.ticks(RESUME_TICKS + 1);
     assert_eq!(scene.room.game().left, [(PlayerId(4), CloseReason::TimedOut)], "the others have the grace and no more");
-    let ben = scene.handle.resume(PlayerId(4), Link::Ordered).unwrap();
+    let ben = scene.handle.resume(PlayerId(4), DeliveryOrder::Ordered).unwrap();
     scene.ticks(1);
     assert!(matches!(ben.admission(), Some(Err(refusal)) if refusal.code == ErrorCode::ResumeRefused));
 }
@@ -383,7 +383,7 @@ fn a_game_without_checkpoints_cannot_be_durable() {
 #[test]
 fn a_recording_of_a_rebuilt_room_replays_to_the_same_hash() {
     let mut scene = Scene::new(Some(restore()));
-    let ann = scene.handle.resume(PlayerId(3), Link::Ordered).unwrap();
+    let ann = scene.handle.resume(PlayerId(3), DeliveryOrder::Ordered).unwrap();
     for coin in 20..30 {
         put(&ann, u32::from(coin), coin);
         scene.ticks(3);

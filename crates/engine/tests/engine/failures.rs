@@ -6,7 +6,7 @@ use aether_engine::{
     Context, Counts, Declaration, Ending, Game, Joiner, LinkEnd, Message, MonotonicClock, Observer, Refusal, Room,
     RoomHandle, RoomNumber, RoomSettings, Scheduler,
 };
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{
     ClientMessage, CloseReason, CommandSeq, GameBody, GameMessage, InputBytes, InputPayload, InputSeq, Inputs,
     PlayerId, StateAck, Tick, ViewTick,
@@ -184,7 +184,7 @@ fn start(scheduler: &Scheduler, weakness: Weakness) -> Running {
 }
 
 fn enter(room: &Running, name: &str) -> LinkEnd {
-    let link = room.handle.join(joiner(name), Link::Ordered).unwrap();
+    let link = room.handle.join(joiner(name), DeliveryOrder::Ordered).unwrap();
     wait_until("an admission", || link.admission().is_some());
     link
 }
@@ -199,7 +199,7 @@ fn provoke(weakness: Weakness, room: &Running, client: &LinkEnd) -> Option<LinkE
     match weakness {
         Weakness::None => {}
         Weakness::JoinAttempt | Weakness::Join => {
-            return Some(room.handle.join(joiner("trigger"), Link::Ordered).unwrap());
+            return Some(room.handle.join(joiner("trigger"), DeliveryOrder::Ordered).unwrap());
         }
         Weakness::Input => client.push(input()).unwrap(),
         Weakness::Message => {
@@ -246,7 +246,8 @@ fn who_is_at_the_door_when_a_room_fails_is_told_too() {
     let scheduler = scheduler(1);
     let fragile = start(&scheduler, Weakness::JoinAttempt);
     // All three come with one tick: the first is in, the second breaks the room, the third was never looked at.
-    let links = ["ann", "trigger", "cleo"].map(|name| fragile.handle.join(joiner(name), Link::Ordered).unwrap());
+    let links =
+        ["ann", "trigger", "cleo"].map(|name| fragile.handle.join(joiner(name), DeliveryOrder::Ordered).unwrap());
     scheduler.next_ended(PATIENCE).unwrap();
     let told = links.map(|link| link.closing().is_some() || link.admission().is_some_and(Result::is_err));
     assert_eq!(told, [true; 3], "who is neither refused nor closed would wait for ever");

@@ -3,7 +3,7 @@
 use crate::cases;
 use crate::support::{Client, Scene, Secret, joiner, read_all, settings};
 use aether_engine::{Joiner, Permissions, RoomSettings};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{
     ClientMessage, ClientTime, CommandSeq, EntityId, Fields, Fragment, GameBody, GameMessage, Hello, InputBytes,
     InputPayload, InputSeq, Inputs, MessageId, MovementDelta, PacketSeq, Ping, PlaygroundClear, PlaygroundSpawn,
@@ -117,12 +117,12 @@ fn any_message() -> impl Strategy<Value = ClientMessage> {
 /// A hostile client that comes back whenever it is thrown out.
 struct Attacker {
     joiner: Joiner,
-    link: Link,
+    link: DeliveryOrder,
     client: Option<Client>,
 }
 
 impl Attacker {
-    fn new(name: &str, link: Link, playground: bool) -> Self {
+    fn new(name: &str, link: DeliveryOrder, playground: bool) -> Self {
         let permissions = Permissions { playground, inspect: false };
         Attacker { joiner: Joiner { permissions, ..joiner(name) }, link, client: None }
     }
@@ -154,9 +154,9 @@ proptest! {
         ticks in vec((vec(any_message(), 0..5), vec(any_message(), 0..5), any::<bool>()), TICKS),
     ) {
         let mut scene = Scene::new(crowded());
-        let mut honest = [scene.join("ann"), scene.join_as(joiner("ben"), Link::Unordered)];
+        let mut honest = [scene.join("ann"), scene.join_as(joiner("ben"), DeliveryOrder::Unordered)];
         let mut attackers =
-            [Attacker::new("mallory", Link::Ordered, false), Attacker::new("trudy", Link::Unordered, false)];
+            [Attacker::new("mallory", DeliveryOrder::Ordered, false), Attacker::new("trudy", DeliveryOrder::Unordered, false)];
         for (round, (first, second, reads)) in ticks.iter().enumerate() {
             attackers[0].send(&mut scene, first, *reads);
             attackers[1].send(&mut scene, second, !*reads);
@@ -186,7 +186,7 @@ proptest! {
     #[test]
     fn whatever_developers_send_the_limits_hold(ticks in vec(vec(any_message(), 0..8), 50)) {
         let mut scene = Scene::new(crowded());
-        let mut developer = Attacker::new("dev", Link::Ordered, true);
+        let mut developer = Attacker::new("dev", DeliveryOrder::Ordered, true);
         let mut ann = scene.join("ann");
         for messages in &ticks {
             developer.send(&mut scene, messages, true);
@@ -205,7 +205,7 @@ fn there_is_no_message_by_which_a_client_says_how_far_it_sees() {
     let mut scene = Scene::new(settings());
     let far = scene.spawn_at([700.0, 0.0]);
     let metadata = br#"{"viewRadius":100000}"#.to_vec();
-    let mut eve = scene.join_as(Joiner { metadata, ..joiner("eve") }, Link::Ordered);
+    let mut eve = scene.join_as(Joiner { metadata, ..joiner("eve") }, DeliveryOrder::Ordered);
     eve.push_seeing(1, 0.0, ViewTick { tick: Tick(u32::MAX), fraction: 255 });
     scene.play(5, &mut [&mut eve]);
     assert!(!eve.ever.contains(&far));
@@ -238,7 +238,7 @@ fn what_belongs_to_the_connection_is_counted_and_does_nothing() {
 #[test]
 fn an_acknowledgement_of_what_was_never_sent_changes_nothing() {
     let mut scene = Scene::new(settings());
-    let mut eve = scene.join_as(joiner("eve"), Link::Unordered);
+    let mut eve = scene.join_as(joiner("eve"), DeliveryOrder::Unordered);
     let entity = scene.spawn_at([12.0, 0.0]);
     for latest in [1_000, u32::MAX] {
         eve.send(ClientMessage::Ack(StateAck::new(PacketSeq(latest), u64::MAX)));

@@ -3,14 +3,14 @@
 use crate::support::{Call, Scene, Scoreboard, Yard, joiner, settings};
 use aether_engine::authority::MovementRules;
 use aether_engine::{BuildError, MAILBOX_MAX, Room, RoomSettings, RoomStatus, Unobserved};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{ClientMessage, CloseReason, ErrorCode, PlayerId, ServerMessage, Tick};
 use std::sync::mpsc;
 
 #[test]
 fn a_joiner_whom_the_game_refuses_learns_why() {
     let mut scene = Scene::new(settings());
-    let link = scene.handle.join(joiner("stranger"), Link::Ordered).unwrap();
+    let link = scene.handle.join(joiner("stranger"), DeliveryOrder::Ordered).unwrap();
     assert_eq!(link.admission(), None, "nothing is decided before the tick");
     scene.tick();
     let refusal = link.admission().unwrap().as_ref().unwrap_err();
@@ -24,7 +24,7 @@ fn a_joiner_whom_the_game_refuses_learns_why() {
 #[test]
 fn a_full_room_refuses_and_has_a_place_again_when_someone_leaves() {
     let mut scene = Scene::new(RoomSettings { players_max: 2, ..settings() });
-    let links: Vec<_> = (0..3).map(|_| scene.handle.join(joiner("player"), Link::Ordered).unwrap()).collect();
+    let links: Vec<_> = (0..3).map(|_| scene.handle.join(joiner("player"), DeliveryOrder::Ordered).unwrap()).collect();
     scene.tick();
     let codes: Vec<_> =
         links.iter().map(|link| link.admission().unwrap().as_ref().err().map(|refusal| refusal.code)).collect();
@@ -160,7 +160,7 @@ fn who_comes_after_the_end_is_not_left_waiting() {
     let mut scene = Scene::new(settings());
     scene.handle.end().unwrap();
     scene.tick();
-    let late = scene.handle.join(joiner("late"), Link::Ordered);
+    let late = scene.handle.join(joiner("late"), DeliveryOrder::Ordered);
     scene.tick();
     let told = late.map_or(true, |link| link.admission().is_some() || link.closing().is_some());
     assert!(told, "the link is neither refused nor closed, and would wait for ever");
@@ -208,9 +208,9 @@ fn a_mailbox_that_is_full_says_so_and_empties_with_the_next_tick() {
         scene.handle.signal(Vec::new(), sender.clone()).unwrap();
     }
     assert!(scene.handle.signal(Vec::new(), sender.clone()).is_err());
-    assert!(scene.handle.join(joiner("ann"), Link::Ordered).is_err());
+    assert!(scene.handle.join(joiner("ann"), DeliveryOrder::Ordered).is_err());
     scene.tick();
-    assert!(scene.handle.join(joiner("ann"), Link::Ordered).is_ok());
+    assert!(scene.handle.join(joiner("ann"), DeliveryOrder::Ordered).is_ok());
 }
 
 #[test]

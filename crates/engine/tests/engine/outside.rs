@@ -3,7 +3,7 @@
 use crate::support::{Scene, joiner, settings};
 use aether_engine::RoomSettings;
 use aether_engine::recording::Recording;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{CloseReason, Tick};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ impl Bell {
 fn a_link_is_woken_after_the_tick_that_has_something_for_it() {
     let mut scene = Scene::new(settings());
     let bell = Arc::new(Bell::default());
-    let link = scene.handle.join(joiner("ann"), Link::Ordered).unwrap();
+    let link = scene.handle.join(joiner("ann"), DeliveryOrder::Ordered).unwrap();
     link.wake_by(&Waker::from(Arc::clone(&bell)));
     scene.tick();
     assert_eq!(bell.rings(), 0, "a tick makes no system calls");
@@ -59,7 +59,7 @@ fn who_is_refused_is_woken_too() {
     let mut scene = Scene::new(RoomSettings { players_max: 1, ..settings() });
     let _ann = scene.join("ann");
     let bell = Arc::new(Bell::default());
-    let late = scene.handle.join(joiner("late"), Link::Ordered).unwrap();
+    let late = scene.handle.join(joiner("late"), DeliveryOrder::Ordered).unwrap();
     late.wake_by(&Waker::from(Arc::clone(&bell)));
     scene.tick();
     assert_eq!(bell.rings(), 1);
@@ -88,7 +88,7 @@ fn a_room_that_ended_takes_no_letters() {
     scene.handle.end().unwrap();
     scene.tick();
     assert!(!scene.handle.is_open());
-    let link = scene.handle.join(joiner("late"), Link::Ordered).unwrap();
+    let link = scene.handle.join(joiner("late"), DeliveryOrder::Ordered).unwrap();
     assert_eq!(link.closing().map(|closing| closing.reason), Some(CloseReason::RoomFailed));
 }
 
@@ -109,7 +109,7 @@ fn a_recording_is_handed_over_when_the_room_is_gone() {
 #[test]
 fn who_is_gone_before_the_tick_takes_no_place() {
     let mut scene = Scene::new(RoomSettings { resume_ticks: 100, ..settings() });
-    drop(scene.handle.join(joiner("hasty"), Link::Ordered).unwrap());
+    drop(scene.handle.join(joiner("hasty"), DeliveryOrder::Ordered).unwrap());
     scene.ticks(2);
     assert_eq!(scene.room.players(), 0);
     assert_eq!(scene.totals().joins, 0);

@@ -2,7 +2,7 @@
 
 use crate::support::{Crate, Scene, Scoreboard, settings};
 use aether_engine::{Overload, RoomSettings};
-use aether_replication::Ring;
+use aether_replication::UpdateRing;
 use aether_space::InterestSettings;
 
 const BUSY: f32 = 0.95;
@@ -10,7 +10,7 @@ const CALM: f32 = 0.1;
 
 fn ringed() -> RoomSettings {
     RoomSettings {
-        rings: vec![Ring { distance: 50.0, interval: 1 }, Ring { distance: 200.0, interval: 1 }],
+        rings: vec![UpdateRing { distance: 50.0, interval: 1 }, UpdateRing { distance: 200.0, interval: 1 }],
         ..settings()
     }
 }

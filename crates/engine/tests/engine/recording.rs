@@ -5,7 +5,7 @@ use crate::support::{Scene, Yard, joiner, settings};
 use aether_bits::Replicate;
 use aether_engine::recording::{Recording, RecordingError, Replay, ReplayError};
 use aether_engine::{Answer, Context, Declaration, Game, Room, RoomSettings, Unobserved};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{
     ClientMessage, CommandSeq, EntityId, InputSeq, MovementDelta, PlayerId, PlaygroundClear, PlaygroundSpawn,
     PlaygroundStress, SpawnRequest, Tick, Vector2, ViewTick,
@@ -33,7 +33,7 @@ fn eventful() -> (Recording, Vec<u64>) {
     hashes.push(scene.room.hash());
     dev.read();
     let body = dev.possession().unwrap();
-    let _refused = scene.handle.join(joiner("stranger"), Link::Ordered).unwrap();
+    let _refused = scene.handle.join(joiner("stranger"), DeliveryOrder::Ordered).unwrap();
     for seq in 1..=10 {
         dev.push(seq, &[1.0, 2.0]);
         ann.push_seeing(seq, 0.5, ViewTick { tick: Tick(seq), fraction: 9 });
@@ -140,7 +140,7 @@ fn a_replay_that_strays_names_the_tick() {
 fn a_replay_of_a_room_from_a_checkpoint_starts_from_it() {
     let build = || Room::builder(Yard::default(), settings()).checkpoint(vec![9, 0]).record("yard").build().unwrap();
     let mut room = build();
-    let _ann = room.handle().join(joiner("ann"), Link::Ordered).unwrap();
+    let _ann = room.handle().join(joiner("ann"), DeliveryOrder::Ordered).unwrap();
     for _ in 0..5 {
         room.tick(&mut Unobserved);
     }

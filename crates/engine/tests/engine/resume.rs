@@ -2,7 +2,7 @@
 
 use crate::support::{Call, Scene, settings};
 use aether_engine::RoomSettings;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{ClientMessage, CloseReason, ErrorCode, InputSeq, PlayerId};
 
 const RESUME_TICKS: u32 = 10;
@@ -48,7 +48,7 @@ fn who_stays_away_too_long_leaves_as_timed_out() {
     scene.tick();
     assert_eq!(scene.room.game().calls.last(), Some(&Call::Leave(player, CloseReason::TimedOut)));
     assert!(!scene.room.world().contains(body));
-    let late = scene.handle.resume(player, Link::Ordered).unwrap();
+    let late = scene.handle.resume(player, DeliveryOrder::Ordered).unwrap();
     scene.tick();
     assert_eq!(late.admission().unwrap().as_ref().unwrap_err().code, ErrorCode::ResumeRefused);
 }
@@ -76,7 +76,7 @@ fn a_resume_of_an_unknown_player_is_refused() {
     let mut scene = Scene::new(patient());
     let ann = scene.join("ann");
     for unknown in [PlayerId(0), PlayerId(2), PlayerId(u32::MAX)] {
-        let link = scene.handle.resume(unknown, Link::Ordered).unwrap();
+        let link = scene.handle.resume(unknown, DeliveryOrder::Ordered).unwrap();
         scene.tick();
         assert_eq!(link.admission().unwrap().as_ref().unwrap_err().code, ErrorCode::ResumeRefused);
     }
@@ -91,7 +91,7 @@ fn a_resume_of_a_player_who_is_being_kicked_is_refused() {
     let player = ann.player;
     scene.next(move |room| room.kick(player));
     scene.tick();
-    let link = scene.handle.resume(player, Link::Ordered).unwrap();
+    let link = scene.handle.resume(player, DeliveryOrder::Ordered).unwrap();
     scene.tick();
     assert_eq!(link.admission().unwrap().as_ref().unwrap_err().code, ErrorCode::ResumeRefused);
     assert_eq!(ann.closed(), Some(CloseReason::Kicked));

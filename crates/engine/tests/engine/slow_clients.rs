@@ -3,7 +3,7 @@
 use crate::support::{Call, Chat, Client, Crate, Scene, joiner, settings};
 use aether_engine::RoomSettings;
 use aether_engine::connection::{INBOX_MAX, RELIABLE_MAX, STATE_PACKETS_MAX};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{ClientMessage, CloseReason};
 
 fn bustle(scene: &mut Scene, ticks: u32, clients: &mut [&mut Client]) {
@@ -34,7 +34,7 @@ fn busy_scene() -> Scene {
 
 #[test]
 fn state_is_not_queued_for_who_does_not_read_and_comes_fresh_afterwards() {
-    for link in [Link::Ordered, Link::Unordered] {
+    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         let mut scene = busy_scene();
         let mut slow = scene.join_as(joiner("slow"), link);
         let mut ann = scene.join("ann");
@@ -68,7 +68,7 @@ fn a_client_that_reads_now_and_then_always_gets_the_newest() {
 
 #[test]
 fn what_changed_once_while_nobody_read_is_not_forgotten() {
-    for link in [Link::Ordered, Link::Unordered] {
+    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         let mut scene = Scene::new(settings());
         let mut slow = scene.join_as(joiner("slow"), link);
         let [moved, ended] = [1.0, 2.0].map(|y| scene.spawn_at([10.0, y]));
@@ -158,7 +158,7 @@ fn an_inbox_that_is_full_says_so_and_a_tick_empties_it() {
 #[test]
 fn silent_clients_on_an_unordered_link_cost_no_growing_memory_and_heal() {
     let mut scene = busy_scene();
-    let mut deaf = scene.join_as(joiner("deaf"), Link::Unordered);
+    let mut deaf = scene.join_as(joiner("deaf"), DeliveryOrder::Unordered);
     // It takes packets off the queue, but they are lost and never acknowledged.
     for _ in 0..600 {
         bustle(&mut scene, 1, &mut []);

@@ -2,7 +2,7 @@
 
 use crate::support::{Client, Crate, Scene, joiner, read_all, settings};
 use aether_engine::{LinkEnd, RoomSettings, Stage};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::Tick;
 
 #[test]
@@ -122,11 +122,12 @@ fn what_all_clients_share_is_encoded_once() {
     const CLIENTS: u64 = 50;
     let mut scene = Scene::new(settings());
     // They come together, so that one difference fits all.
-    let links: Vec<_> = (0..CLIENTS).map(|_| scene.handle.join(joiner("player"), Link::Ordered).unwrap()).collect();
+    let links: Vec<_> =
+        (0..CLIENTS).map(|_| scene.handle.join(joiner("player"), DeliveryOrder::Ordered).unwrap()).collect();
     scene.tick();
     let client = |link: LinkEnd| {
         let player = *link.admission().unwrap().as_ref().unwrap();
-        Client::new(link, player, Link::Ordered, scene.room.settings().seconds_per_tick())
+        Client::new(link, player, DeliveryOrder::Ordered, scene.room.settings().seconds_per_tick())
     };
     let mut clients: Vec<_> = links.into_iter().map(client).collect();
     for _ in 0..10 {
@@ -209,7 +210,8 @@ fn several_threads_encode_the_same_bytes_as_one() {
             builder = builder.pool(std::sync::Arc::new(pool));
         }
         let mut room = builder.build().unwrap();
-        let links: Vec<_> = (0..20).map(|_| room.handle().join(joiner("player"), Link::Ordered).unwrap()).collect();
+        let links: Vec<_> =
+            (0..20).map(|_| room.handle().join(joiner("player"), DeliveryOrder::Ordered).unwrap()).collect();
         let mut packets = Vec::new();
         for _ in 0..20 {
             room.tick(&mut aether_engine::Unobserved);

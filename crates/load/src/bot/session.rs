@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use aether_bits::Random;
 use aether_bits::Schema;
 use aether_client_native::{Connection, ConnectionError, Transport};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{
     ClientMessage, ClientTime, Closing, DeliveryPath, Event, Ping, Pong, ServerMessage, Snapshot, StateAck, Tick,
     Welcome,
@@ -133,7 +133,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn link(&self) -> Link {
+    fn link(&self) -> DeliveryOrder {
         self.transport.link()
     }
 
@@ -166,7 +166,7 @@ impl<'a> Session<'a> {
 
     fn acknowledgement(&self) -> StateAck {
         match (&self.state, self.link()) {
-            (Some(state), Link::Unordered) => state.acknowledgement(),
+            (Some(state), DeliveryOrder::Unordered) => state.acknowledgement(),
             _ => StateAck::NONE,
         }
     }
@@ -338,7 +338,7 @@ impl<'a> Session<'a> {
         let Some(schema) = &self.schema else { return };
         let followed = (!self.shared.arguments.light).then_some(&**schema);
         self.state = Some(State::new(followed, self.link(), self.welcome.tick_hz));
-        self.inputs = InputMaker::new(schema, self.link() == Link::Ordered);
+        self.inputs = InputMaker::new(schema, self.link() == DeliveryOrder::Ordered);
     }
 
     async fn leave(mut self, mut connection: Connection) {

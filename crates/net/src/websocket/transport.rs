@@ -4,7 +4,7 @@ use crate::buffers;
 use crate::transport::{Ended, Goodbye, Received, Take, Transport};
 use aether_framing::websocket::codec::{self, Decoder, Incoming, Opcode, Role};
 use aether_framing::{Framing, Violation};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::limits::HELLO_BYTES_MAX;
 use aether_wire::{CloseReason, DeliveryPath, Encoding};
 use std::io;
@@ -83,8 +83,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket<S> {
-    fn link(&self) -> Link {
-        Link::Ordered
+    fn link(&self) -> DeliveryOrder {
+        DeliveryOrder::Ordered
     }
 
     fn encoding(&self) -> Encoding {

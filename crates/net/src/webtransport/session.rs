@@ -8,7 +8,7 @@ use aether_framing::Framing;
 use aether_framing::http3::goodbye;
 use aether_framing::stream::{self, Decoder};
 use aether_framing::websocket::codec::violation_code;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::limits::HELLO_BYTES_MAX;
 use aether_wire::{DeliveryPath, Encoding};
 use bytes::Bytes;
@@ -193,10 +193,10 @@ impl WebTransport {
 }
 
 impl Transport for WebTransport {
-    fn link(&self) -> Link {
+    fn link(&self) -> DeliveryOrder {
         match self.encoding {
-            Encoding::Protobuf => Link::Unordered,
-            Encoding::Json => Link::Ordered,
+            Encoding::Protobuf => DeliveryOrder::Unordered,
+            Encoding::Json => DeliveryOrder::Ordered,
         }
     }
 

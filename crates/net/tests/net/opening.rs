@@ -6,7 +6,7 @@ use aether_net::lobby::{Entrance, Entry, Lobby, Place, SessionCheck, Standing};
 use aether_net::memory::{MemoryClient, pair};
 use aether_net::relay::{Relay, RelaySettings};
 use aether_net::{ConnectionSettings, Counters, Gateway, Visitor};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{
     ClientMessage, ClientTime, CloseReason, Closing, Encoding, ErrorCode, ErrorNotice, Hello, Manifest, Permissions,
     Ping, PlayerId, RoomId, ServerMessage, SessionId, Tick, Token,
@@ -93,7 +93,7 @@ fn connect(answer: Answer) -> MemoryClient {
     let lobby = Arc::new(TestLobby { answer, relay: Relay::new(RelaySettings::default()) });
     let settings = ConnectionSettings { handshake: HANDSHAKE, ..ConnectionSettings::default() };
     let gateway = Gateway::new(lobby, settings, Counters::new(&Registry::new()));
-    let (server, client) = pair(Link::Ordered, Encoding::Protobuf);
+    let (server, client) = pair(DeliveryOrder::Ordered, Encoding::Protobuf);
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let ticket = gateway.ticket(address).expect("nobody else is connected");
     tokio::spawn(gateway.serve(server, Visitor { address, is_local: true, room: None, ticket }));
@@ -202,7 +202,7 @@ async fn a_client_that_says_hello_and_hangs_up_was_in_the_room() {
     let watcher = relay.join("watcher").expect("the room is empty");
     let lobby = Arc::new(TestLobby { answer: Answer::AfterSeconds(1), relay: Arc::clone(&relay) });
     let gateway = Gateway::new(lobby, ConnectionSettings::default(), Counters::new(&Registry::new()));
-    let (server, client) = pair(Link::Ordered, Encoding::Protobuf);
+    let (server, client) = pair(DeliveryOrder::Ordered, Encoding::Protobuf);
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let ticket = gateway.ticket(address).expect("nobody else is connected");
     let serving = tokio::spawn(gateway.serve(server, Visitor { address, is_local: true, room: None, ticket }));

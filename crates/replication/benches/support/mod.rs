@@ -1,6 +1,8 @@
 //! What the replication benches share: a moving world, clients with and without delay, and the report.
 
-use aether_replication::{Deltas, Frame, Gathered, Link, PacketSink, SendSettings, View};
+use aether_replication::{
+    ClientView, DeliveryOrder, DeltaCache, GatherBuffer, PacketSink, SendSettings, SnapshotContext,
+};
 use aether_space::{InterestChanges, SlotSet};
 pub use aether_testkit::moving::{Body, Random, SECONDS_PER_TICK};
 use aether_wire::{EntityId, InputSeq, PacketSeq, StateAck};
@@ -38,7 +40,7 @@ pub fn drive(body: &mut Body, random: &mut Random) {
 
 /// A client whose acknowledgements come so many ticks late, or that is on an ordered link.
 pub struct Client {
-    pub view: View,
+    pub view: ClientView,
     lag: Option<usize>,
     acks: VecDeque<PacketSeq>,
     pub outbox: Outbox,
@@ -69,8 +71,8 @@ impl PacketSink for Outbox {
 
 impl Client {
     pub fn new(lag: Option<usize>) -> Client {
-        let link = if lag.is_some() { Link::Unordered } else { Link::Ordered };
-        Client { view: View::new(link), lag, acks: VecDeque::new(), outbox: Outbox::default() }
+        let link = if lag.is_some() { DeliveryOrder::Unordered } else { DeliveryOrder::Ordered };
+        Client { view: ClientView::new(link), lag, acks: VecDeque::new(), outbox: Outbox::default() }
     }
 
     /// Part of the measured time: taking in the acknowledgement that is due.
@@ -91,8 +93,8 @@ impl Client {
 }
 
 pub struct Sender {
-    deltas: Deltas,
-    gathered: Gathered,
+    deltas: DeltaCache,
+    gathered: GatherBuffer,
     settings: SendSettings,
 }
 
@@ -100,14 +102,14 @@ impl Sender {
     pub fn new() -> Sender {
         let settings =
             SendSettings { bytes_max: usize::MAX / 16, seconds_per_tick: SECONDS_PER_TICK, ..SendSettings::default() };
-        Sender { deltas: Deltas::default(), gathered: Gathered::default(), settings }
+        Sender { deltas: DeltaCache::default(), gathered: GatherBuffer::default(), settings }
     }
 
     /// Sends one snapshot to all clients; gives the time that took: acknowledgements, encoding and packets.
     pub fn send(&mut self, world: &World, clients: &mut [Client]) -> Duration {
         let start = Instant::now();
         self.deltas.begin(world, SECONDS_PER_TICK);
-        let frame = Frame { world, changed: world.changed(), settings: &self.settings, ring_stretch: 1 };
+        let frame = SnapshotContext { world, changed: world.changed(), settings: &self.settings, ring_stretch: 1 };
         self.gathered.begin();
         for client in clients.iter_mut() {
             client.receive();

@@ -2,13 +2,13 @@
 
 use crate::common::{Body, Random, Tag, stir};
 use crate::support::{Room, bytes_of, counts_of, line, mirror, nudge_all, typeless_mirror};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{PacketSeq, StateAck};
 use aether_world::World;
 
 #[test]
 fn without_an_acknowledgement_whole_entities_are_sent() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     let mut random = Random(1);
     room.tick(|world| drop(line(world, 5, 1.0)));
     for _ in 0..5 {
@@ -28,7 +28,7 @@ fn without_an_acknowledgement_whole_entities_are_sent() {
 #[test]
 fn acknowledging_what_was_never_sent_changes_nothing() {
     let mut random = Random(1);
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     room.view.acknowledge(StateAck::new(PacketSeq(1), u64::MAX));
     room.tick(|world| drop(line(world, 5, 1.0)));
     assert_eq!(room.packets().len(), 1);
@@ -43,7 +43,7 @@ fn acknowledging_what_was_never_sent_changes_nothing() {
 
 #[test]
 fn old_acknowledgements_that_come_again_change_nothing() {
-    let (mut first, mut second) = (Room::new(Link::Unordered), Room::new(Link::Unordered));
+    let (mut first, mut second) = (Room::new(DeliveryOrder::Unordered), Room::new(DeliveryOrder::Unordered));
     let (mut one, mut other) = (Random(7), Random(7));
     let mut old = Vec::new();
     for step in 0..120 {
@@ -61,7 +61,7 @@ fn old_acknowledgements_that_come_again_change_nothing() {
 
 #[test]
 fn a_packet_that_was_skipped_long_enough_is_lost_and_its_content_sent_again() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     let mut ids = Vec::new();
     room.round(|world| ids = line(world, 2, 1.0));
     room.tick(|world| world.get_mut::<Body>(ids[0]).unwrap().heading = 1.0);
@@ -80,7 +80,7 @@ fn a_packet_that_was_skipped_long_enough_is_lost_and_its_content_sent_again() {
 
 #[test]
 fn a_packet_whose_state_is_of_no_more_use_is_lost_however_patient_the_settings() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     room.settings.resend_ticks = 1_000_000;
     let mut ids = Vec::new();
     room.round(|world| ids = line(world, 2, 1.0));
@@ -100,7 +100,7 @@ fn a_packet_whose_state_is_of_no_more_use_is_lost_however_patient_the_settings()
 
 #[test]
 fn a_lost_removal_is_sent_again() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     let mut ids = Vec::new();
     room.round(|world| ids = line(world, 3, 1.0));
     room.tick(|world| assert!(world.despawn(ids[1])));
@@ -112,7 +112,7 @@ fn a_lost_removal_is_sent_again() {
 
 #[test]
 fn what_was_sent_before_an_entity_left_does_not_count_after_its_return() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     let mut ids = Vec::new();
     room.round(|world| ids = line(world, 2, 1.0));
     room.tick(|world| nudge_all(world, &mut Random(1)));
@@ -136,7 +136,7 @@ fn what_was_sent_before_an_entity_left_does_not_count_after_its_return() {
 
 #[test]
 fn false_acknowledgements_hurt_only_who_sends_them() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     let mut random = Random(3);
     for step in 1..200 {
         room.tick(|world| stir(world, &mut random));
@@ -148,9 +148,9 @@ fn false_acknowledgements_hurt_only_who_sends_them() {
 
 #[test]
 fn a_client_that_never_acknowledges_keeps_getting_right_and_bounded_state() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     let mut random = Random(11);
-    let mut typeless = typeless_mirror(Link::Unordered, &room.world);
+    let mut typeless = typeless_mirror(DeliveryOrder::Unordered, &room.world);
     let mut most = 0;
     for step in 0..5_000 {
         room.tick(|world| {
@@ -173,7 +173,7 @@ fn a_client_that_never_acknowledges_keeps_getting_right_and_bounded_state() {
 
 #[test]
 fn where_older_values_are_forgotten_whole_entities_are_sent() {
-    for link in [Link::Ordered, Link::Unordered] {
+    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         let mut room = Room::new(link);
         room.world = World::builder().component::<Body>().component::<Tag>().versions(2).build();
         let mut random = Random(6);
@@ -196,13 +196,13 @@ fn where_older_values_are_forgotten_whole_entities_are_sent() {
 
 #[test]
 fn who_joins_late_needs_nothing_from_before() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     let mut random = Random(12);
     for _ in 0..300 {
         room.tick(|world| stir(world, &mut random));
         drop(room.packets());
     }
-    room.mirror = mirror(Link::Unordered);
+    room.mirror = mirror(DeliveryOrder::Unordered);
     for _ in 0..room.settings.resend_ticks + 2 {
         room.tick(|world| nudge_all(world, &mut random));
         for packet in room.packets() {
@@ -214,7 +214,7 @@ fn who_joins_late_needs_nothing_from_before() {
 
 #[test]
 fn an_acknowledgement_that_comes_after_its_packet_was_given_up_still_counts() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     room.settings.resend_ticks = 5;
     let mut ids = Vec::new();
     room.round(|world| ids = line(world, 50, 1.0));

@@ -2,13 +2,13 @@
 
 use crate::common::{Body, Random, Tag, body};
 use crate::support::{HEADER_BYTES, Room, body_at, bytes_of, counts_of, line, nudge_all};
-use aether_replication::{Link, SendSettings};
+use aether_replication::{DeliveryOrder, SendSettings};
 use aether_wire::EntityId;
 
-const LINKS: [Link; 2] = [Link::Ordered, Link::Unordered];
+const LINKS: [DeliveryOrder; 2] = [DeliveryOrder::Ordered, DeliveryOrder::Unordered];
 
 /// Runs 80 snapshots of a world in which everything changes; `sees` is what the client sees.
-fn hold_to_budget(link: Link, bytes_max: usize, entities: usize, sees: fn(u32) -> bool) {
+fn hold_to_budget(link: DeliveryOrder, bytes_max: usize, entities: usize, sees: fn(u32) -> bool) {
     let mut room = Room::new(link);
     room.settings = SendSettings { bytes_max, ..room.settings };
     room.view.center = Some([0.0, 0.0]);
@@ -52,7 +52,7 @@ fn a_snapshot_of_few_among_many_stays_within_its_bytes() {
 
 #[test]
 fn within_the_budget_everything_is_sent_at_once() {
-    let mut room = Room::new(Link::Ordered);
+    let mut room = Room::new(DeliveryOrder::Ordered);
     let mut random = Random(1);
     room.round(|world| drop(line(world, 100, 1.0)));
     for _ in 0..20 {
@@ -63,7 +63,7 @@ fn within_the_budget_everything_is_sent_at_once() {
 
 /// A hundred bodies on a line that the client has, all of which then change once under a budget for about twenty.
 fn squeezed(focus: Option<usize>) -> (Room, Vec<EntityId>) {
-    let mut room = Room::new(Link::Ordered);
+    let mut room = Room::new(DeliveryOrder::Ordered);
     room.view.center = Some([0.0, 0.0]);
     let mut ids = Vec::new();
     room.round(|world| ids = line(world, 100, 9.0));
@@ -128,7 +128,7 @@ fn with_a_tiny_budget_everything_is_sent_within_the_bound() {
     /// The most bits that an update of a body takes, with its slot and source.
     const UPDATE_BITS_MAX: usize = 2 * (2 * 18 + 2 * 14 + 8) + 3 * 5 + 42;
     for bytes_max in [60, 150] {
-        let mut room = Room::new(Link::Ordered);
+        let mut room = Room::new(DeliveryOrder::Ordered);
         room.view.center = Some([0.0, 0.0]);
         let mut random = Random(bytes_max as u64);
         let mut ids = Vec::new();
@@ -153,7 +153,7 @@ fn with_a_tiny_budget_everything_is_sent_within_the_bound() {
 
 #[test]
 fn on_a_lossy_link_a_tiny_budget_starves_nobody_either() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     room.view.center = Some([0.0, 0.0]);
     room.settings.bytes_max = 100;
     let mut random = Random(8);
@@ -190,7 +190,7 @@ fn an_entity_larger_than_the_budget_is_sent_all_the_same() {
 
 #[test]
 fn a_change_of_one_component_costs_less_than_the_entity() {
-    let mut room = Room::new(Link::Ordered);
+    let mut room = Room::new(DeliveryOrder::Ordered);
     let mut ids = Vec::new();
     room.round(|world| {
         ids = line(world, 50, 3.0);

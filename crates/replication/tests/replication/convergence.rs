@@ -1,13 +1,13 @@
 //! Whatever the network does, a client ends up with exactly what the server shows it.
 
 use crate::common::{Client, Random, Weather, ended, settings, stir, world};
-use aether_replication::{Frame, Link, Ring, SendSettings};
+use aether_replication::{DeliveryOrder, SendSettings, SnapshotContext, UpdateRing};
 
 const STORM: Weather = Weather { loss: 30, delay: 6, doubles: 5 };
 const CALM: Weather = Weather { loss: 0, delay: 0, doubles: 0 };
 
 /// Runs 150 stormy ticks and then calm ones without changes until client and server agree; gives how many that took.
-fn calm_ticks_to_agreement(seed: u64, link: Link, settings: &SendSettings) -> u32 {
+fn calm_ticks_to_agreement(seed: u64, link: DeliveryOrder, settings: &SendSettings) -> u32 {
     let mut random = Random(seed);
     let mut world = world();
     let mut client = Client::new(&world, link);
@@ -20,7 +20,7 @@ fn calm_ticks_to_agreement(seed: u64, link: Link, settings: &SendSettings) -> u3
             net.0 = CALM;
         }
         world.settle();
-        let frame = Frame { world: &world, changed: world.changed(), settings, ring_stretch: 1 };
+        let frame = SnapshotContext { world: &world, changed: world.changed(), settings, ring_stretch: 1 };
         // Sight changes over time, so that entities come and go.
         let era = if step < 150 { u64::from(step / 10) } else { 99 };
         client.view.center = Some([0.0, 0.0]);
@@ -35,7 +35,7 @@ fn calm_ticks_to_agreement(seed: u64, link: Link, settings: &SendSettings) -> u3
 #[test]
 fn unordered_links_converge() {
     for seed in 0..60 {
-        let ticks = calm_ticks_to_agreement(seed, Link::Unordered, &settings());
+        let ticks = calm_ticks_to_agreement(seed, DeliveryOrder::Unordered, &settings());
         assert!(ticks <= 40, "seed {seed} took {ticks} ticks");
     }
 }
@@ -43,16 +43,16 @@ fn unordered_links_converge() {
 #[test]
 fn ordered_links_agree_at_once() {
     for seed in 0..30 {
-        assert_eq!(calm_ticks_to_agreement(seed, Link::Ordered, &settings()), 0, "seed {seed}");
+        assert_eq!(calm_ticks_to_agreement(seed, DeliveryOrder::Ordered, &settings()), 0, "seed {seed}");
     }
 }
 
 #[test]
 fn a_small_budget_and_rings_only_delay() {
-    let rings = vec![Ring { distance: 300.0, interval: 1 }, Ring { distance: 600.0, interval: 4 }];
+    let rings = vec![UpdateRing { distance: 300.0, interval: 1 }, UpdateRing { distance: 600.0, interval: 4 }];
     let settings = SendSettings { bytes_max: 120, rings, ..settings() };
     for seed in 0..30 {
-        for link in [Link::Ordered, Link::Unordered] {
+        for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
             calm_ticks_to_agreement(seed, link, &settings);
         }
     }

@@ -3,7 +3,7 @@
 use crate::common::{Body, Random, Tag, stir};
 use crate::support::{Room, line, typeless_mirror};
 use aether_bits::{FieldKind, SchemaValue};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 
 fn expected_body(body: &Body) -> SchemaValue {
     let numbers = |values: &[f32]| SchemaValue::Numbers(values.to_vec());
@@ -16,7 +16,7 @@ fn expected_tag(tag: &Tag) -> SchemaValue {
 
 #[test]
 fn every_value_is_the_same_with_and_without_its_type() {
-    for link in [Link::Ordered, Link::Unordered] {
+    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         let mut room = Room::new(link);
         let mut random = Random(31);
         let mut typeless = typeless_mirror(link, &room.world);
@@ -45,8 +45,8 @@ fn every_value_is_the_same_with_and_without_its_type() {
 
 #[test]
 fn a_value_comes_with_its_kind() {
-    let mut room = Room::new(Link::Ordered);
-    let mut typeless = typeless_mirror(Link::Ordered, &room.world);
+    let mut room = Room::new(DeliveryOrder::Ordered);
+    let mut typeless = typeless_mirror(DeliveryOrder::Ordered, &room.world);
     for packet in room.round(|world| drop(line(world, 1, 1.0))) {
         typeless.apply(&packet).unwrap();
     }
@@ -59,8 +59,8 @@ fn a_value_comes_with_its_kind() {
 
 #[test]
 fn each_kind_of_mirror_answers_in_its_own_way_only() {
-    let mut room = Room::new(Link::Ordered);
-    let mut typeless = typeless_mirror(Link::Ordered, &room.world);
+    let mut room = Room::new(DeliveryOrder::Ordered);
+    let mut typeless = typeless_mirror(DeliveryOrder::Ordered, &room.world);
     for packet in room.round(|world| drop(line(world, 1, 1.0))) {
         typeless.apply(&packet).unwrap();
     }

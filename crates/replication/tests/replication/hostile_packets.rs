@@ -3,17 +3,17 @@
 use crate::common::{Random, stir};
 use crate::support::{Room, mirror, typeless_mirror};
 use aether_bits::{BitWriter, ReadError};
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::StateAck;
 use aether_wire::limits::SLOTS_MAX;
 
-const LINKS: [Link; 2] = [Link::Ordered, Link::Unordered];
+const LINKS: [DeliveryOrder; 2] = [DeliveryOrder::Ordered, DeliveryOrder::Unordered];
 
 /// The most entries that a packet of a thousand bytes can name: a bit for the slot, and the rest of a removal is nothing.
 const ENTRIES_MAX: usize = 3 * 1_023;
 
 /// A short history of packets, and the last of them apart.
-fn history(link: Link, seed: u64) -> (Room, Vec<Vec<u8>>, Vec<u8>) {
+fn history(link: DeliveryOrder, seed: u64) -> (Room, Vec<Vec<u8>>, Vec<u8>) {
     let mut room = Room::new(link);
     let mut random = Random(seed);
     let mut packets = Vec::new();
@@ -91,9 +91,9 @@ fn a_packet_cut_anywhere_is_refused() {
 
 #[test]
 fn after_a_packet_cut_anywhere_the_whole_one_is_still_good() {
-    let (room, packets, last) = history(Link::Unordered, 4);
+    let (room, packets, last) = history(DeliveryOrder::Unordered, 4);
     for cut in 0..last.len() {
-        let mut client = replay(mirror(Link::Unordered), &packets);
+        let mut client = replay(mirror(DeliveryOrder::Unordered), &packets);
         assert!(client.apply(&last[..cut]).is_err());
         client.apply(&last).unwrap();
         assert_eq!(client.hash(), room.mirror.hash(), "cut at {cut}");
@@ -144,10 +144,10 @@ fn naming(first: u32, second: u32, kind: usize) -> Vec<u8> {
 #[test]
 fn a_slot_beyond_the_limit_is_refused() {
     for kind in 0..2 {
-        let mut client = mirror(Link::Unordered);
+        let mut client = mirror(DeliveryOrder::Unordered);
         assert!(client.apply(&naming(SLOTS_MAX - 2, 0, kind)).is_ok(), "the last slot is good");
         for (first, second) in [(SLOTS_MAX - 1, 0), (0, SLOTS_MAX - 1), (SLOTS_MAX / 2, SLOTS_MAX / 2)] {
-            let mut client = mirror(Link::Unordered);
+            let mut client = mirror(DeliveryOrder::Unordered);
             assert_eq!(client.apply(&naming(first, second, kind)), Err(ReadError::OutOfRange));
             assert_eq!(client.acknowledgement(), StateAck::NONE);
         }

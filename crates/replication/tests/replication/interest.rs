@@ -2,14 +2,14 @@
 
 use crate::common::{Body, Random, Tag, body, stir};
 use crate::support::{Room, counts_of, line, nudge_all};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_space::{
     Grid, InterestChanges, InterestManager, InterestSettings, SlotSet, SpatialIndex, Viewer, WorldBounds,
 };
 use aether_wire::EntityId;
 use std::collections::BTreeSet;
 
-const LINKS: [Link; 2] = [Link::Ordered, Link::Unordered];
+const LINKS: [DeliveryOrder; 2] = [DeliveryOrder::Ordered, DeliveryOrder::Unordered];
 
 #[test]
 fn what_leaves_is_removed_and_what_comes_back_is_whole() {
@@ -66,7 +66,7 @@ fn coming_and_going_every_snapshot_stays_right() {
 
 #[test]
 fn an_entity_that_was_never_sent_needs_no_removal() {
-    let mut room = Room::new(Link::Ordered);
+    let mut room = Room::new(DeliveryOrder::Ordered);
     room.view.center = Some([0.0, 0.0]);
     room.settings.bytes_max = 100;
     room.round(|world| drop(line(world, 100, 5.0)));

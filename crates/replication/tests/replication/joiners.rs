@@ -2,7 +2,7 @@
 
 use crate::common::{Body, Random, body};
 use crate::support::{HEADER_BYTES, Room, bytes_of, counts_of};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_world::World;
 
 const ENTITIES: usize = 2_000;
@@ -16,7 +16,7 @@ fn populate(world: &mut World) {
 
 #[test]
 fn a_full_state_is_paced_and_complete_afterwards() {
-    for link in [Link::Ordered, Link::Unordered] {
+    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         let mut room = Room::new(link);
         room.view.center = Some([0.0, 0.0]);
         room.tick(populate);
@@ -41,7 +41,7 @@ fn a_full_state_is_paced_and_complete_afterwards() {
 
 #[test]
 fn the_nearest_of_a_full_state_come_first() {
-    let mut room = Room::new(Link::Ordered);
+    let mut room = Room::new(DeliveryOrder::Ordered);
     room.view.center = Some([0.0, 0.0]);
     room.round(populate);
     let distance = |id| room.world.place(id).map_or(0.0, |[x, y]| x.hypot(y));
@@ -52,7 +52,7 @@ fn the_nearest_of_a_full_state_come_first() {
 
 #[test]
 fn a_joiner_catches_up_while_the_room_goes_on() {
-    for link in [Link::Ordered, Link::Unordered] {
+    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         let mut room = Room::new(link);
         room.view.center = Some([0.0, 0.0]);
         room.tick(populate);

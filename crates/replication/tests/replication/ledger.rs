@@ -3,24 +3,24 @@
 use crate::common::{Body, SECONDS_PER_TICK, Sent, Tag, choose, settings, world};
 use crate::support::{header_bits, line};
 use aether_bits::{BasisAges, BitWriter, DeltaBasis, Replicate};
-use aether_replication::{Deltas, Frame, Gathered, Ledger, Link, View};
+use aether_replication::{ClientView, ComponentBits, DeliveryOrder, DeltaCache, GatherBuffer, SnapshotContext};
 use aether_wire::{EntityId, InputSeq};
 use aether_world::World;
 
 /// A room with two clients that see everything, and the bill of its last snapshot.
 struct Billed {
     world: World,
-    views: [View; 2],
+    views: [ClientView; 2],
     /// All bits beside the headers, with the padding of the last byte of each packet.
     bits_max: usize,
-    ledger: Ledger,
+    ledger: ComponentBits,
     packets: Vec<Vec<u8>>,
 }
 
 impl Billed {
     fn new() -> Billed {
-        let views = [View::new(Link::Ordered), View::new(Link::Ordered)];
-        Billed { world: world(), views, bits_max: 0, ledger: Ledger::default(), packets: Vec::new() }
+        let views = [ClientView::new(DeliveryOrder::Ordered), ClientView::new(DeliveryOrder::Ordered)];
+        Billed { world: world(), views, bits_max: 0, ledger: ComponentBits::default(), packets: Vec::new() }
     }
 
     fn round(&mut self, act: impl FnOnce(&mut World)) {
@@ -28,8 +28,8 @@ impl Billed {
         act(&mut self.world);
         self.world.settle();
         let (world, settings) = (&self.world, settings());
-        let frame = Frame { world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
-        let (mut deltas, mut gathered, mut sent) = (Deltas::default(), Gathered::default(), Sent::default());
+        let frame = SnapshotContext { world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
+        let (mut deltas, mut gathered, mut sent) = (DeltaCache::default(), GatherBuffer::default(), Sent::default());
         deltas.begin(world, SECONDS_PER_TICK);
         gathered.begin();
         for view in &mut self.views {
@@ -37,7 +37,7 @@ impl Billed {
             view.gather(&frame, &mut deltas, &mut gathered);
             view.assemble(&frame, &deltas, &mut gathered, InputSeq(0), &mut sent);
         }
-        self.ledger = Ledger::default();
+        self.ledger = ComponentBits::default();
         deltas.charge(&mut gathered, &mut self.ledger);
         self.packets = sent.0;
         self.bits_max = self.packets.iter().map(|packet| packet.len() * 8 - header_bits(packet)).sum();
@@ -125,14 +125,14 @@ fn what_the_budget_held_back_is_not_charged() {
     world.settle();
     let mut settings = settings();
     settings.bytes_max = 100;
-    let frame = Frame { world: &world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
-    let (mut deltas, mut gathered, mut sent) = (Deltas::default(), Gathered::default(), Sent::default());
-    let mut view = View::new(Link::Ordered);
+    let frame = SnapshotContext { world: &world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
+    let (mut deltas, mut gathered, mut sent) = (DeltaCache::default(), GatherBuffer::default(), Sent::default());
+    let mut view = ClientView::new(DeliveryOrder::Ordered);
     deltas.begin(&world, SECONDS_PER_TICK);
     view.look(world.tick(), &[], |visible, changes| choose(&world, visible, changes, |_| true));
     view.gather(&frame, &mut deltas, &mut gathered);
     view.assemble(&frame, &deltas, &mut gathered, InputSeq(0), &mut sent);
-    let mut ledger = Ledger::default();
+    let mut ledger = ComponentBits::default();
     let updates = deltas.charge(&mut gathered, &mut ledger);
     assert_eq!(deltas.len(), 100);
     assert!(updates < 20);

@@ -2,12 +2,12 @@
 
 use crate::common::{Body, Client, Random, Weather, ended, settings, stir, world};
 use crate::support::{Room, line, mirror, nudge_all};
-use aether_replication::{BASELINE_AGE_MAX, Frame, Link};
+use aether_replication::{BASELINE_AGE_MAX, DeliveryOrder, SnapshotContext};
 use aether_wire::{PacketSeq, StateAck};
 
 #[test]
 fn a_packet_that_comes_twice_changes_nothing() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     let mut random = Random(1);
     for _ in 0..60 {
         let packets = room.round(|world| stir(world, &mut random));
@@ -22,7 +22,7 @@ fn a_packet_that_comes_twice_changes_nothing() {
 
 #[test]
 fn an_overtaken_packet_does_not_turn_time_back() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     let mut random = Random(1);
     room.round(|world| drop(line(world, 10, 1.0)));
     room.tick(|world| nudge_all(world, &mut random));
@@ -41,7 +41,7 @@ fn an_overtaken_packet_does_not_turn_time_back() {
 
 #[test]
 fn a_removal_and_what_was_sent_before_it_may_change_places() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     room.round(|world| drop(line(world, 3, 1.0)));
     room.tick(|world| drop(line(world, 1, 1.0)));
     let full = room.packets();
@@ -56,7 +56,7 @@ fn a_removal_and_what_was_sent_before_it_may_change_places() {
 
 #[test]
 fn a_removal_that_comes_after_the_return_is_void() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     let mut ids = Vec::new();
     room.round(|world| ids = line(world, 3, 1.0));
     room.tick(|_| {});
@@ -69,7 +69,7 @@ fn a_removal_that_comes_after_the_return_is_void() {
 
 #[test]
 fn a_packet_that_is_too_old_is_stale_and_not_acknowledged() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     let mut random = Random(1);
     room.round(|world| drop(line(world, 10, 1.0)));
     room.tick(|world| nudge_all(world, &mut random));
@@ -85,11 +85,11 @@ fn a_packet_that_is_too_old_is_stale_and_not_acknowledged() {
 
 #[test]
 fn the_last_packet_of_a_snapshot_says_so() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     room.tick(|world| drop(line(world, 300, 1.0)));
     let packets = room.packets();
     assert!(packets.len() > 2);
-    let mut client = mirror(Link::Unordered);
+    let mut client = mirror(DeliveryOrder::Unordered);
     let last: Vec<bool> = packets.iter().map(|packet| client.apply(packet).unwrap().last).collect();
     assert!(last[packets.len() - 1]);
     assert!(last[..packets.len() - 1].iter().all(|last| !last));
@@ -97,7 +97,7 @@ fn the_last_packet_of_a_snapshot_says_so() {
 
 #[test]
 fn the_packets_of_a_snapshot_stand_alone() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     let mut random = Random(1);
     room.round(|world| drop(line(world, 700, 1.0)));
     room.rounds_to_agreement(5);
@@ -113,7 +113,7 @@ fn the_packets_of_a_snapshot_stand_alone() {
 /// A state that is too old for the server to name from now on may still be what a slower packet is made from.
 #[test]
 fn a_packet_from_an_old_baseline_may_be_overtaken() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     let mut ids = Vec::new();
     room.round(|world| ids = line(world, 1, 1.0));
     for _ in 2..BASELINE_AGE_MAX - 2 {
@@ -138,7 +138,7 @@ fn a_packet_from_an_old_baseline_may_be_overtaken() {
 
 #[test]
 fn the_input_acknowledgement_travels_with_the_state_and_never_falls_back() {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     let mut random = Random(1);
     room.round(|world| drop(line(world, 2, 1.0)));
     room.input_ack.0 = 7;
@@ -154,7 +154,7 @@ fn the_input_acknowledgement_travels_with_the_state_and_never_falls_back() {
 
 #[test]
 fn silence_is_broken_now_and_then_so_that_the_clock_goes_on() {
-    let mut room = Room::new(Link::Ordered);
+    let mut room = Room::new(DeliveryOrder::Ordered);
     room.round(|world| drop(line(world, 2, 1.0)));
     let sent: Vec<usize> = (0..100).map(|_| room.round(|_| {}).len()).collect();
     let count: usize = sent.iter().sum();
@@ -166,7 +166,7 @@ fn silence_is_broken_now_and_then_so_that_the_clock_goes_on() {
 fn a_link_that_loses_most_and_delays_the_rest_is_survived() {
     for seed in 0..20 {
         let (mut world, mut random) = (world(), Random(seed));
-        let mut client = Client::new(&world, Link::Unordered);
+        let mut client = Client::new(&world, DeliveryOrder::Unordered);
         let mut net = (Weather { loss: 70, delay: 15, doubles: 20 }, Random(!seed));
         for step in 0..300 {
             world.advance();
@@ -176,7 +176,8 @@ fn a_link_that_loses_most_and_delays_the_rest_is_survived() {
                 net.0 = Weather { loss: 0, delay: 0, doubles: 0 };
             }
             world.settle();
-            let frame = Frame { world: &world, changed: world.changed(), settings: &settings(), ring_stretch: 1 };
+            let frame =
+                SnapshotContext { world: &world, changed: world.changed(), settings: &settings(), ring_stretch: 1 };
             client.exchange(&frame, &ended(&world), step, &mut net, |_| true);
         }
         assert!(client.agrees(&world), "seed {seed}");

@@ -2,9 +2,9 @@
 
 use crate::common::{Random, stir};
 use crate::support::{HEADER_BYTES, Room, bytes_of, line, nudge_all};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 
-const LINKS: [Link; 2] = [Link::Ordered, Link::Unordered];
+const LINKS: [DeliveryOrder; 2] = [DeliveryOrder::Ordered, DeliveryOrder::Unordered];
 
 #[test]
 fn after_a_hundred_missed_ticks_one_snapshot_is_enough() {
@@ -83,7 +83,7 @@ fn a_view_keeps_what_its_client_missed() {
 
 #[test]
 fn changes_that_no_frame_and_no_view_was_told_of_are_not_sent() {
-    let mut room = Room::new(Link::Ordered);
+    let mut room = Room::new(DeliveryOrder::Ordered);
     let mut ids = Vec::new();
     room.round(|world| ids = line(world, 5, 3.0));
     room.tick(|world| nudge_all(world, &mut Random(1)));

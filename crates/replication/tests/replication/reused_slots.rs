@@ -2,7 +2,7 @@
 
 use crate::common::{Body, Random, Tag, body, ended};
 use crate::support::Room;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{EntityId, StateAck};
 use aether_world::World;
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ impl Storm {
 }
 
 fn survive(seed: u64, bytes_max: usize) {
-    let mut room = Room::new(Link::Unordered);
+    let mut room = Room::new(DeliveryOrder::Unordered);
     room.settings.bytes_max = bytes_max;
     let mut random = Random(seed);
     let mut story = Story::default();
@@ -117,7 +117,7 @@ fn so_it_does_with_a_small_budget() {
 
 #[test]
 fn a_slot_that_changes_hands_brings_the_end_of_one_and_the_start_of_the_other() {
-    for link in [Link::Ordered, Link::Unordered] {
+    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         let mut room = Room::new(link);
         let mut random = Random(1);
         let mut old = EntityId::default();

@@ -2,16 +2,17 @@
 
 use crate::common::{Body, Random, Tag};
 use crate::support::{Room, body_at, counts_of, nudge_all};
-use aether_replication::{Link, Ring};
+use aether_replication::{DeliveryOrder, UpdateRing};
 use aether_wire::EntityId;
 
 const NEAR: usize = 20;
 const FAR: usize = 40;
 
 /// Twenty bodies nearby and forty far away; the far ring is updated every fourth snapshot.
-fn ringed(link: Link) -> (Room, Vec<EntityId>) {
+fn ringed(link: DeliveryOrder) -> (Room, Vec<EntityId>) {
     let mut room = Room::new(link);
-    room.settings.rings = vec![Ring { distance: 100.0, interval: 1 }, Ring { distance: 500.0, interval: 4 }];
+    room.settings.rings =
+        vec![UpdateRing { distance: 100.0, interval: 1 }, UpdateRing { distance: 500.0, interval: 4 }];
     room.view.center = Some([0.0, 0.0]);
     let mut ids = Vec::new();
     room.round(|world| {
@@ -40,7 +41,7 @@ fn arrivals(room: &mut Room, ids: &[EntityId], snapshots: u32) -> Vec<u32> {
 
 #[test]
 fn the_far_ring_is_updated_every_fourth_snapshot() {
-    for link in [Link::Ordered, Link::Unordered] {
+    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         let (mut room, ids) = ringed(link);
         let arrivals = arrivals(&mut room, &ids, 40);
         assert!(arrivals[..NEAR].iter().all(|&count| count == 40), "{arrivals:?}");
@@ -50,7 +51,7 @@ fn the_far_ring_is_updated_every_fourth_snapshot() {
 
 #[test]
 fn the_turns_of_a_ring_are_spread_over_the_snapshots() {
-    let (mut room, _) = ringed(Link::Ordered);
+    let (mut room, _) = ringed(DeliveryOrder::Ordered);
     let mut random = Random(2);
     for _ in 0..12 {
         let packets = room.round(|world| nudge_all(world, &mut random));
@@ -60,7 +61,7 @@ fn the_turns_of_a_ring_are_spread_over_the_snapshots() {
 
 #[test]
 fn overload_stretches_all_rings_but_the_nearest() {
-    let (mut room, ids) = ringed(Link::Ordered);
+    let (mut room, ids) = ringed(DeliveryOrder::Ordered);
     room.ring_stretch = 2;
     let arrivals = arrivals(&mut room, &ids, 40);
     assert!(arrivals[..NEAR].iter().all(|&count| count == 40), "{arrivals:?}");
@@ -69,7 +70,7 @@ fn overload_stretches_all_rings_but_the_nearest() {
 
 #[test]
 fn a_single_change_far_away_arrives_within_a_turn() {
-    for link in [Link::Ordered, Link::Unordered] {
+    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         let (mut room, ids) = ringed(link);
         for &id in &ids[NEAR..] {
             room.round(|world| world.get_mut::<Body>(id).unwrap().heading += 1.0);
@@ -81,7 +82,7 @@ fn a_single_change_far_away_arrives_within_a_turn() {
 
 #[test]
 fn a_change_far_away_that_was_lost_is_sent_again() {
-    let (mut room, ids) = ringed(Link::Unordered);
+    let (mut room, ids) = ringed(DeliveryOrder::Unordered);
     for &id in &ids[NEAR..NEAR + 4] {
         room.tick(|world| world.get_mut::<Body>(id).unwrap().heading += 1.0);
         for _ in 0..4 {
@@ -95,7 +96,7 @@ fn a_change_far_away_that_was_lost_is_sent_again() {
 
 #[test]
 fn what_has_no_place_is_sent_with_every_snapshot() {
-    let (mut room, _) = ringed(Link::Ordered);
+    let (mut room, _) = ringed(DeliveryOrder::Ordered);
     let mut id = EntityId::default();
     room.round(|world| id = world.spawn(Tag { name: "score".to_owned(), score: 0 }).unwrap());
     for _ in 0..8 {
@@ -106,7 +107,7 @@ fn what_has_no_place_is_sent_with_every_snapshot() {
 
 #[test]
 fn who_takes_every_second_snapshot_gets_its_turns_too() {
-    let (mut room, ids) = ringed(Link::Ordered);
+    let (mut room, ids) = ringed(DeliveryOrder::Ordered);
     let mut random = Random(2);
     let mut seen = vec![false; ids.len()];
     for _ in 0..12 {

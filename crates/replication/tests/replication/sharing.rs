@@ -2,21 +2,23 @@
 
 use crate::common::{Random, SECONDS_PER_TICK, Sent, choose, ended, settings, stir, world};
 use crate::support::mirror;
-use aether_replication::{Deltas, Frame, Gathered, Link, Mirror, Ring, SendSettings, View};
+use aether_replication::{
+    ClientView, DeliveryOrder, DeltaCache, GatherBuffer, Mirror, SendSettings, SnapshotContext, UpdateRing,
+};
 use aether_wire::InputSeq;
 use aether_world::World;
 
 /// Clients of both kinds with sights and speeds of their own.
-struct Crew(Vec<(View, Mirror)>);
+struct Crew(Vec<(ClientView, Mirror)>);
 
 /// Clients with an even number are on ordered links.
-fn link(index: usize) -> Link {
-    if index.is_multiple_of(2) { Link::Ordered } else { Link::Unordered }
+fn link(index: usize) -> DeliveryOrder {
+    if index.is_multiple_of(2) { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered }
 }
 
 impl Crew {
     fn new() -> Crew {
-        Crew((0..6).map(|index| (View::new(link(index)), mirror(link(index)))).collect())
+        Crew((0..6).map(|index| (ClientView::new(link(index)), mirror(link(index)))).collect())
     }
 
     fn look(&mut self, world: &World, step: u32) {
@@ -33,7 +35,7 @@ impl Crew {
     fn deliver(&mut self, sent: &[Vec<Vec<u8>>], random: &mut Random) {
         for (index, ((view, mirror), packets)) in self.0.iter_mut().zip(sent).enumerate() {
             for packet in packets {
-                if link(index) == Link::Ordered || !random.chance(20) {
+                if link(index) == DeliveryOrder::Ordered || !random.chance(20) {
                     mirror.apply(packet).unwrap();
                 }
             }
@@ -42,17 +44,22 @@ impl Crew {
     }
 }
 
-fn send(view: &mut View, frame: &Frame<'_>, deltas: &Deltas, gathered: &mut Gathered) -> Vec<Vec<u8>> {
+fn send(
+    view: &mut ClientView,
+    frame: &SnapshotContext<'_>,
+    deltas: &DeltaCache,
+    gathered: &mut GatherBuffer,
+) -> Vec<Vec<u8>> {
     let mut sent = Sent::default();
     view.assemble(frame, deltas, gathered, InputSeq(3), &mut sent);
     sent.0
 }
 
 /// One pass: each client gathers and assembles with the shared differences.
-fn in_one_pass(crew: &mut Crew, frame: &Frame<'_>, deltas: &mut Deltas) -> Vec<Vec<Vec<u8>>> {
+fn in_one_pass(crew: &mut Crew, frame: &SnapshotContext<'_>, deltas: &mut DeltaCache) -> Vec<Vec<Vec<u8>>> {
     deltas.begin(frame.world, SECONDS_PER_TICK);
-    let mut gathered = Gathered::default();
-    let one = |(view, _): &mut (View, Mirror)| {
+    let mut gathered = GatherBuffer::default();
+    let one = |(view, _): &mut (ClientView, Mirror)| {
         view.gather(frame, deltas, &mut gathered);
         send(view, frame, deltas, &mut gathered)
     };
@@ -60,9 +67,9 @@ fn in_one_pass(crew: &mut Crew, frame: &Frame<'_>, deltas: &mut Deltas) -> Vec<V
 }
 
 /// Three passes, of which the first and the last could run side by side.
-fn in_three_passes(crew: &mut Crew, frame: &Frame<'_>, deltas: &mut Deltas) -> Vec<Vec<Vec<u8>>> {
+fn in_three_passes(crew: &mut Crew, frame: &SnapshotContext<'_>, deltas: &mut DeltaCache) -> Vec<Vec<Vec<u8>>> {
     deltas.begin(frame.world, SECONDS_PER_TICK);
-    let mut gathered: Vec<Gathered> = crew.0.iter().map(|_| Gathered::default()).collect();
+    let mut gathered: Vec<GatherBuffer> = crew.0.iter().map(|_| GatherBuffer::default()).collect();
     for ((view, _), gathered) in crew.0.iter_mut().zip(&mut gathered) {
         view.survey(frame, gathered);
     }
@@ -73,9 +80,9 @@ fn in_three_passes(crew: &mut Crew, frame: &Frame<'_>, deltas: &mut Deltas) -> V
 }
 
 /// Each client with differences of its own.
-fn unshared(crew: &mut Crew, frame: &Frame<'_>, _: &mut Deltas) -> Vec<Vec<Vec<u8>>> {
-    let one = |(view, _): &mut (View, Mirror)| {
-        let (mut deltas, mut gathered) = (Deltas::default(), Gathered::default());
+fn unshared(crew: &mut Crew, frame: &SnapshotContext<'_>, _: &mut DeltaCache) -> Vec<Vec<Vec<u8>>> {
+    let one = |(view, _): &mut (ClientView, Mirror)| {
+        let (mut deltas, mut gathered) = (DeltaCache::default(), GatherBuffer::default());
         deltas.begin(frame.world, SECONDS_PER_TICK);
         view.gather(frame, &mut deltas, &mut gathered);
         send(view, frame, &deltas, &mut gathered)
@@ -83,19 +90,19 @@ fn unshared(crew: &mut Crew, frame: &Frame<'_>, _: &mut Deltas) -> Vec<Vec<Vec<u
     crew.0.iter_mut().map(one).collect()
 }
 
-type Way = fn(&mut Crew, &Frame<'_>, &mut Deltas) -> Vec<Vec<Vec<u8>>>;
+type Way = fn(&mut Crew, &SnapshotContext<'_>, &mut DeltaCache) -> Vec<Vec<Vec<u8>>>;
 
 /// Runs a room and gives all its packets.
 fn run(seed: u64, settings: &SendSettings, way: Way) -> Vec<Vec<Vec<Vec<u8>>>> {
     let (mut world, mut random, mut loss) = (world(), Random(seed), Random(!seed));
     let mut crew = Crew::new();
-    let mut deltas = Deltas::default();
+    let mut deltas = DeltaCache::default();
     let run = (0..80).map(|step| {
         world.advance();
         stir(&mut world, &mut random);
         world.settle();
         crew.look(&world, step);
-        let frame = Frame { world: &world, changed: world.changed(), settings, ring_stretch: 1 };
+        let frame = SnapshotContext { world: &world, changed: world.changed(), settings, ring_stretch: 1 };
         let sent = way(&mut crew, &frame, &mut deltas);
         crew.deliver(&sent, &mut loss);
         sent
@@ -104,7 +111,7 @@ fn run(seed: u64, settings: &SendSettings, way: Way) -> Vec<Vec<Vec<Vec<u8>>>> {
 }
 
 fn all_settings() -> [SendSettings; 2] {
-    let rings = vec![Ring { distance: 300.0, interval: 1 }, Ring { distance: 600.0, interval: 4 }];
+    let rings = vec![UpdateRing { distance: 300.0, interval: 1 }, UpdateRing { distance: 600.0, interval: 4 }];
     [settings(), SendSettings { bytes_max: 120, rings, ..settings() }]
 }
 
@@ -139,8 +146,9 @@ fn at_the_edge_of_the_budget_every_way_gives_the_same_bytes() {
 #[test]
 fn clients_with_the_same_baseline_share_one_difference() {
     let (mut world, settings) = (world(), settings());
-    let mut crew = Crew((0..4).map(|_| (View::new(Link::Ordered), mirror(Link::Ordered))).collect());
-    let mut deltas = Deltas::default();
+    let mut crew =
+        Crew((0..4).map(|_| (ClientView::new(DeliveryOrder::Ordered), mirror(DeliveryOrder::Ordered))).collect());
+    let mut deltas = DeltaCache::default();
     for step in 0..3 {
         world.advance();
         if step == 0 {
@@ -151,7 +159,7 @@ fn clients_with_the_same_baseline_share_one_difference() {
         for (view, _) in &mut crew.0 {
             view.look(world.tick(), &[], |visible, changes| choose(&world, visible, changes, |_| true));
         }
-        let frame = Frame { world: &world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
+        let frame = SnapshotContext { world: &world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
         let sent = in_one_pass(&mut crew, &frame, &mut deltas);
         assert!(sent.windows(2).all(|pair| pair[0] == pair[1]));
         assert_eq!(deltas.len(), 10, "step {step}");
@@ -168,12 +176,12 @@ fn one_scratch_memory_serves_several_worlds() {
         crate::support::line(world, 20 - 10 * index, 3.0 + index as f32);
         world.settle();
     }
-    let mut shared = Deltas::default();
+    let mut shared = DeltaCache::default();
     for world in &worlds {
-        let frame = Frame { world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
+        let frame = SnapshotContext { world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
         let mut crews = [Crew::new(), Crew::new()];
         crews.iter_mut().for_each(|crew| crew.look(world, 0));
-        let expected = in_one_pass(&mut crews[0], &frame, &mut Deltas::default());
+        let expected = in_one_pass(&mut crews[0], &frame, &mut DeltaCache::default());
         assert!(in_one_pass(&mut crews[1], &frame, &mut shared) == expected);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{Body, Random, SECONDS_PER_TICK, Sent, Tag, choose, settings, world};
 use aether_bits::{BitReader, Schema};
-use aether_replication::{Deltas, Frame, Gathered, Link, Mirror, SendSettings, View};
+use aether_replication::{ClientView, DeliveryOrder, DeltaCache, GatherBuffer, Mirror, SendSettings, SnapshotContext};
 use aether_space::SlotSet;
 use aether_wire::{EntityId, InputSeq};
 use aether_world::World;
@@ -14,29 +14,29 @@ pub const HEADER_BYTES: usize = 13;
 pub struct Room {
     pub world: World,
     pub settings: SendSettings,
-    pub view: View,
+    pub view: ClientView,
     pub mirror: Mirror,
     pub ring_stretch: u32,
     pub input_ack: InputSeq,
     pub changed: SlotSet,
     pub ended: Vec<u32>,
-    deltas: Deltas,
-    gathered: Gathered,
+    deltas: DeltaCache,
+    gathered: GatherBuffer,
 }
 
 impl Room {
-    pub fn new(link: Link) -> Room {
+    pub fn new(link: DeliveryOrder) -> Room {
         Room {
             world: world(),
             settings: settings(),
-            view: View::new(link),
+            view: ClientView::new(link),
             mirror: mirror(link),
             ring_stretch: 1,
             input_ack: InputSeq(0),
             changed: SlotSet::new(),
             ended: Vec::new(),
-            deltas: Deltas::default(),
-            gathered: Gathered::default(),
+            deltas: DeltaCache::default(),
+            gathered: GatherBuffer::default(),
         }
     }
 
@@ -54,7 +54,7 @@ impl Room {
         let Room { world, settings, view, deltas, gathered, .. } = self;
         self.ended.sort_unstable();
         view.look(world.tick(), &self.ended, |visible, changes| choose(world, visible, changes, sees));
-        let frame = Frame { world, changed: &self.changed, settings, ring_stretch: self.ring_stretch };
+        let frame = SnapshotContext { world, changed: &self.changed, settings, ring_stretch: self.ring_stretch };
         deltas.begin(world, SECONDS_PER_TICK);
         view.gather(&frame, deltas, gathered);
         let mut sent = Sent::default();
@@ -118,11 +118,11 @@ impl Room {
     }
 }
 
-pub fn mirror(link: Link) -> Mirror {
+pub fn mirror(link: DeliveryOrder) -> Mirror {
     Mirror::builder().component::<Body>().component::<Tag>().build(link, SECONDS_PER_TICK)
 }
 
-pub fn typeless_mirror(link: Link, world: &World) -> Mirror {
+pub fn typeless_mirror(link: DeliveryOrder, world: &World) -> Mirror {
     let schema = Schema { components: world.schema(), ..Schema::default() };
     Mirror::builder().described(&schema).build(link, SECONDS_PER_TICK)
 }

@@ -1,7 +1,7 @@
 //! Clients against a room, scene by scene.
 
 use aether_engine::{Room, RoomSettings};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit::games::{Drift, Steering};
 use aether_testkit::{ClientNumber, Conditions, Harness};
 use aether_wire::{CloseReason, ErrorCode};
@@ -23,7 +23,7 @@ fn converged(harness: &Harness<Drift>, clients: &[ClientNumber]) -> bool {
 #[test]
 fn on_a_perfect_network_everyone_agrees_on_every_tick() {
     let mut harness = harness(prompt());
-    let clients: Vec<_> = [Link::Ordered, Link::Unordered]
+    let clients: Vec<_> = [DeliveryOrder::Ordered, DeliveryOrder::Unordered]
         .into_iter()
         .map(|link| harness.join(&format!("{link:?}"), link, Conditions::PERFECT))
         .collect();
@@ -38,7 +38,7 @@ fn on_a_perfect_network_everyone_agrees_on_every_tick() {
 fn a_storm_delays_and_three_calm_seconds_mend_it() {
     let mut harness = harness(prompt());
     let clients: Vec<_> =
-        (0..8).map(|n| harness.join(&format!("sailor {n}"), Link::Unordered, Conditions::STORM)).collect();
+        (0..8).map(|n| harness.join(&format!("sailor {n}"), DeliveryOrder::Unordered, Conditions::STORM)).collect();
     harness.tick(300);
     assert!(!converged(&harness, &clients), "a storm that nobody notices proves nothing");
     let lost: u64 = clients.iter().map(|client| harness.client(*client).traffic().lost).sum();
@@ -51,7 +51,7 @@ fn a_storm_delays_and_three_calm_seconds_mend_it() {
 #[test]
 fn inputs_survive_two_lost_messages_in_a_row() {
     let mut harness = harness(prompt());
-    let ann = harness.join("ann", Link::Unordered, Conditions { loss: 0.2, ..Conditions::PERFECT });
+    let ann = harness.join("ann", DeliveryOrder::Unordered, Conditions { loss: 0.2, ..Conditions::PERFECT });
     harness.tick(2);
     harness.set_input(ann, Some(&Steering { push: [1.0, 0.0] }));
     harness.tick(500);
@@ -64,7 +64,7 @@ fn inputs_survive_two_lost_messages_in_a_row() {
 
 #[test]
 fn a_client_that_comes_back_sees_the_same_world() {
-    for link in [Link::Ordered, Link::Unordered] {
+    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         let mut harness = harness(prompt());
         let ann = harness.join("ann", link, Conditions::PERFECT);
         harness.tick(50);
@@ -83,7 +83,7 @@ fn a_client_that_comes_back_sees_the_same_world() {
 #[test]
 fn who_comes_back_too_late_is_refused() {
     let mut harness = harness(prompt());
-    let ann = harness.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = harness.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     harness.tick(2);
     harness.disconnect(ann);
     harness.tick(60);
@@ -97,7 +97,7 @@ fn who_comes_back_too_late_is_refused() {
 #[test]
 fn who_leaves_is_told_and_gone() {
     let mut harness = harness(RoomSettings::default());
-    let ann = harness.join("ann", Link::Unordered, Conditions::PERFECT);
+    let ann = harness.join("ann", DeliveryOrder::Unordered, Conditions::PERFECT);
     harness.tick(5);
     harness.leave(ann);
     harness.tick(3);
@@ -109,8 +109,8 @@ fn who_leaves_is_told_and_gone() {
 #[test]
 fn a_reader_that_never_reads_is_closed_and_the_others_do_not_notice() {
     let mut harness = harness(prompt());
-    let deaf = harness.join("deaf", Link::Ordered, Conditions::PERFECT);
-    let ann = harness.join("ann", Link::Unordered, Conditions::PERFECT);
+    let deaf = harness.join("deaf", DeliveryOrder::Ordered, Conditions::PERFECT);
+    let ann = harness.join("ann", DeliveryOrder::Unordered, Conditions::PERFECT);
     harness.tick(2);
     harness.stall(deaf, true);
     for _ in 0..1_200 {
@@ -127,7 +127,7 @@ fn a_reader_that_never_reads_is_closed_and_the_others_do_not_notice() {
 #[test]
 fn a_stalled_reader_gets_the_newest_state_and_not_a_queue() {
     let mut harness = harness(prompt());
-    let ann = harness.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = harness.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     harness.tick(10);
     harness.stall(ann, true);
     harness.tick(100);
@@ -144,7 +144,7 @@ fn a_stalled_reader_gets_the_newest_state_and_not_a_queue() {
 fn clearing_the_world_lets_everyone_join_anew() {
     let mut harness = harness(prompt());
     let clients: Vec<_> =
-        (0..4).map(|n| harness.join(&format!("sailor {n}"), Link::Unordered, Conditions::MOBILE)).collect();
+        (0..4).map(|n| harness.join(&format!("sailor {n}"), DeliveryOrder::Unordered, Conditions::MOBILE)).collect();
     harness.tick(40);
     harness.clear(clients[0]);
     harness.tick(40);
@@ -160,7 +160,7 @@ fn clearing_the_world_lets_everyone_join_anew() {
 #[test]
 fn inputs_are_no_longer_late_once_the_network_has_healed() {
     for conditions in [Conditions::BROADBAND, Conditions::MOBILE, Conditions::STORM] {
-        for link in [Link::Ordered, Link::Unordered] {
+        for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
             let mut harness = harness(prompt());
             let ann = harness.join("ann", link, conditions);
             harness.tick(10);
@@ -178,7 +178,7 @@ fn inputs_are_no_longer_late_once_the_network_has_healed() {
 
 #[test]
 fn who_comes_back_steers_again_at_once() {
-    for link in [Link::Ordered, Link::Unordered] {
+    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         let mut harness = harness(prompt());
         let ann = harness.join("ann", link, Conditions::PERFECT);
         harness.tick(2);

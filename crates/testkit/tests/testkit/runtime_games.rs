@@ -7,7 +7,7 @@ use aether_engine::{
     Answer, Counts, EntryNumber, Game, Joiner, LinkEnd, Random, Request, Restore, Room, RoomHandle, RoomSettings,
     Unobserved,
 };
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_space::InterestSettings;
 use aether_testkit::games::depot::{
     Board, CHAT, Cart, Chat, Crane, Depot, Drive, LIFT, Lift, Mode, RuntimeDepot, SCORED, Score, Scored,
@@ -50,7 +50,7 @@ struct Trace {
 /// A client in memory.
 struct Client {
     end: Option<LinkEnd>,
-    link: Link,
+    link: DeliveryOrder,
     player: Option<PlayerId>,
     mirror: Mirror,
     inputs: u32,
@@ -67,7 +67,7 @@ struct Play<G: Game> {
     trace: Trace,
 }
 
-fn mirror(link: Link) -> Mirror {
+fn mirror(link: DeliveryOrder) -> Mirror {
     let builder = Mirror::builder().component::<Cart>().component::<Crane>().component::<Board>();
     builder.build(link, settings().seconds_per_tick())
 }
@@ -105,7 +105,7 @@ impl<G: Game> Play<G> {
 
     fn act(&mut self) {
         if self.clients.len() < 20 && self.random.chance(15) {
-            let link = if self.random.chance(50) { Link::Ordered } else { Link::Unordered };
+            let link = if self.random.chance(50) { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
             let name = if self.random.chance(20) { "stranger" } else { "driver" };
             let end = self.handle.join(Joiner { name: name.to_owned(), ..Joiner::default() }, link);
             let end = Some(end.expect("the mailbox has place"));
@@ -148,7 +148,7 @@ impl<G: Game> Play<G> {
                 end.recycle(packet);
                 received = true;
             }
-            if received && client.link == Link::Unordered && self.random.chance(70) {
+            if received && client.link == DeliveryOrder::Unordered && self.random.chance(70) {
                 let _ = end.push(ClientMessage::Ack(client.mirror.acknowledgement()));
             }
         }
@@ -317,7 +317,7 @@ fn a_runtime_game_is_played_through_a_storm() {
     let room = Room::builder(RuntimeDepot::boxed(), settings()).seed(3).build().expect("the settings are valid");
     let mut harness = Harness::new(room, 4);
     let clients: Vec<_> =
-        (0..6).map(|n| harness.join(&format!("driver {n}"), Link::Unordered, Conditions::STORM)).collect();
+        (0..6).map(|n| harness.join(&format!("driver {n}"), DeliveryOrder::Unordered, Conditions::STORM)).collect();
     harness.tick(5);
     for (number, client) in clients.iter().enumerate() {
         let push = [number as f32 * 0.3 - 0.8, 0.5];

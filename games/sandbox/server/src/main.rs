@@ -3,7 +3,7 @@
 use aether_bits::{BitWriter, Replicate};
 use aether_engine::recording::{Recording, Replay};
 use aether_engine::{Counts, Joiner, LinkEnd, Observer, Pacer, Permissions, Random, Room, Stage};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_sandbox_rules::Controls;
 use aether_sandbox_server::{NAME, Sandbox, settings};
 use aether_wire::{
@@ -159,7 +159,7 @@ impl Pilots {
                 permissions,
                 metadata: Vec::new(),
             };
-            room.handle().join(joiner, Link::Ordered).ok()
+            room.handle().join(joiner, DeliveryOrder::Ordered).ok()
         };
         let links: Vec<LinkEnd> = (0..count).filter_map(join).collect();
         if let Some(first) = links.first() {

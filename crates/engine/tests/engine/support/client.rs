@@ -4,7 +4,7 @@ use super::yard::{Chat, Crate, Poke, Push, Scoreboard, Secret};
 use aether_bits::{BitReader, BitWriter, Component, Replicate};
 use aether_engine::LinkEnd;
 use aether_engine::connection::InboxFull;
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::{
     Ack, ClientMessage, CloseReason, CommandSeq, EntityId, GameBody, GameMessage, InputBytes, InputPayload, InputSeq,
     Inputs, PlayerId, ServerMessage, StateAck, Tick, ViewTick,
@@ -24,11 +24,11 @@ pub struct Client {
     /// The ticks of all state packets that came.
     pub packet_ticks: Vec<Tick>,
     pub state_bytes: usize,
-    kind: Link,
+    kind: DeliveryOrder,
 }
 
 impl Client {
-    pub fn new(link: LinkEnd, player: PlayerId, kind: Link, seconds_per_tick: f32) -> Self {
+    pub fn new(link: LinkEnd, player: PlayerId, kind: DeliveryOrder, seconds_per_tick: f32) -> Self {
         let mirror = Mirror::builder().component::<Crate>().component::<Secret>().component::<Scoreboard>();
         Client {
             link,
@@ -55,7 +55,7 @@ impl Client {
             self.link.recycle(packet);
             packets += 1;
         }
-        if packets > 0 && self.kind == Link::Unordered {
+        if packets > 0 && self.kind == DeliveryOrder::Unordered {
             self.send(ClientMessage::Ack(self.mirror.acknowledgement()));
         }
         packets

@@ -5,7 +5,7 @@ use super::yard::{Crate, Yard};
 use aether_engine::{
     Audit, Context, Counts, Joiner, Observer, Permissions, Room, RoomHandle, RoomSettings, RoomStatus, Stage,
 };
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::{EntityId, PlayerId, Tick};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, mpsc};
@@ -107,16 +107,16 @@ impl Scene {
     }
 
     pub fn join(&mut self, name: &str) -> Client {
-        self.join_as(joiner(name), Link::Ordered)
+        self.join_as(joiner(name), DeliveryOrder::Ordered)
     }
 
     /// Someone with the permission for playground commands.
     pub fn join_developer(&mut self, name: &str) -> Client {
         let permissions = Permissions { playground: true, inspect: false };
-        self.join_as(Joiner { permissions, ..joiner(name) }, Link::Ordered)
+        self.join_as(Joiner { permissions, ..joiner(name) }, DeliveryOrder::Ordered)
     }
 
-    pub fn join_as(&mut self, joiner: Joiner, link: Link) -> Client {
+    pub fn join_as(&mut self, joiner: Joiner, link: DeliveryOrder) -> Client {
         let end = self.handle.join(joiner, link).unwrap();
         self.tick();
         let player = *end.admission().unwrap().as_ref().unwrap();
@@ -125,10 +125,10 @@ impl Scene {
 
     /// A new connection for a player, in a tick of its own.
     pub fn resume(&mut self, player: PlayerId) -> Client {
-        let end = self.handle.resume(player, Link::Ordered).unwrap();
+        let end = self.handle.resume(player, DeliveryOrder::Ordered).unwrap();
         self.tick();
         assert_eq!(end.admission(), Some(&Ok(player)));
-        Client::new(end, player, Link::Ordered, self.room.settings().seconds_per_tick())
+        Client::new(end, player, DeliveryOrder::Ordered, self.room.settings().seconds_per_tick())
     }
 
     pub fn totals(&self) -> &Counts {

@@ -7,7 +7,7 @@ use crate::swarm::{Beat, Newcomer, Swarm, encoded};
 use crate::{Length, Outcome};
 use aether_bits::Random;
 use aether_bits::{BitWriter, Replicate};
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::{
     ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, ServerMessage, Snapshot, StateAck, ViewTick,
 };
@@ -138,9 +138,9 @@ impl Sight {
             return;
         }
         let Ok(ServerMessage::Snapshot(Snapshot::Packed(packet))) = ServerMessage::decode(message) else { return };
-        let mirror = self
-            .mirror
-            .get_or_insert_with(|| Mirror::builder().component::<Walker>().build(Link::Ordered, 1.0 / CROWD_HZ as f32));
+        let mirror = self.mirror.get_or_insert_with(|| {
+            Mirror::builder().component::<Walker>().build(DeliveryOrder::Ordered, 1.0 / CROWD_HZ as f32)
+        });
         match mirror.apply(&packet) {
             Ok(applied) => {
                 self.snapshots += u64::from(applied.last);

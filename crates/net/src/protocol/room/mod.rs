@@ -15,7 +15,7 @@ use crate::gateway::Gateway;
 use crate::transport::Transport;
 use aether_engine::closing;
 use aether_limits::Rate;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::limits::{FRAGMENTS_PER_MESSAGE_MAX, HELLO_BYTES_MAX};
 use aether_wire::{
     ClientMessage, CloseReason, Closing, ConnectionId, DecodeError, DeliveryPath, Encoding, RoomSelector, ServerMessage,
@@ -53,7 +53,7 @@ struct Newcomer {
     /// The room that the address named, if it did.
     room: Option<RoomSelector>,
     encoding: Encoding,
-    link: Link,
+    link: DeliveryOrder,
     transport: &'static str,
 }
 

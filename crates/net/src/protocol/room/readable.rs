@@ -3,7 +3,7 @@
 use aether_bits::{
     BitReader, BitWriter, DeltaBasis, FieldKind, FieldSchema, ReadError, RecordSchema, Schema, SchemaValue,
 };
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::limits::NUMBER_SIZE_MAX;
 use aether_wire::{
     EntityFields, EntityId, Event, Fields, GameBody, InputBytes, InputPayload, Inputs, JsonSnapshot, SnapshotMode,
@@ -32,7 +32,7 @@ impl Readable {
     pub fn new(schema: &Arc<Schema>, seconds_per_tick: f32) -> Readable {
         Readable {
             schema: Arc::clone(schema),
-            mirror: Mirror::builder().described(schema).build(Link::Ordered, seconds_per_tick),
+            mirror: Mirror::builder().described(schema).build(DeliveryOrder::Ordered, seconds_per_tick),
             changed: Vec::new(),
             removed: Vec::new(),
             mode: SnapshotMode::Full,

@@ -3,7 +3,7 @@
 use super::echo::{BURST, MESSAGE_BYTES_MAX, Server, WORK, WORK_MAX};
 use aether_net::ConnectionSettings;
 use aether_net::memory::{MemoryClient, pair};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::Encoding;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const SETTINGS: fn() -> ConnectionSettings = ConnectionSettings::default;
 
 fn link() -> (aether_net::memory::Memory, MemoryClient) {
-    pair(Link::Ordered, Encoding::Json)
+    pair(DeliveryOrder::Ordered, Encoding::Json)
 }
 
 async fn say(client: &MemoryClient, text: &str) {

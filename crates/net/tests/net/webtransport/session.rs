@@ -6,7 +6,7 @@ use super::table::{
 use aether_framing::Violation;
 use aether_net::webtransport::{CODE_VIOLATION_FIRST, WebTransportSettings};
 use aether_net::{Ended, Goodbye, Transport};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_wire::limits::{DATAGRAM_BYTES_MAX, HELLO_BYTES_MAX};
 use aether_wire::{CloseReason, Closing, DeliveryPath, Encoding};
 use std::future::poll_fn;
@@ -45,12 +45,15 @@ async fn the_session_tells_who_came_and_where_to() {
     assert_eq!(session.peer.ip(), served.address.ip());
     assert_eq!((session.room_code, session.origin.as_deref()), (None, Some("https://example.org")));
     assert_eq!(session.authority, format!("localhost:{}", served.address.port()));
-    assert_eq!((session.transport.link(), session.transport.encoding()), (Link::Unordered, Encoding::Protobuf));
+    assert_eq!(
+        (session.transport.link(), session.transport.encoding()),
+        (DeliveryOrder::Unordered, Encoding::Protobuf)
+    );
     drop(client);
 
     let (session, _client) = served.pair("/api/rooms/KX7Q/rt?encoding=json").await;
     assert_eq!(session.room_code.as_deref(), Some("KX7Q"));
-    assert_eq!((session.transport.link(), session.transport.encoding()), (Link::Ordered, Encoding::Json));
+    assert_eq!((session.transport.link(), session.transport.encoding()), (DeliveryOrder::Ordered, Encoding::Json));
     assert_eq!(session.transport.name(), "webtransport");
 }
 

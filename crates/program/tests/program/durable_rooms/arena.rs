@@ -2,7 +2,7 @@
 
 use crate::support::Site;
 use aether_arena_rules::{Blob, Label, Leaderboard, MASS_START, Paint, Pellet, Records, Steer};
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_testkit_server::seat::{Seat, account, hello, of_type};
 use aether_testkit_server::{ApiClient, DEADLINE};
 use aether_testkit_store::{TestDatabase, file, postgres};
@@ -24,7 +24,7 @@ async fn on_postgresql_colour_and_best_are_kept_and_the_board_shows_them() {
 
 fn arena() -> Mirror {
     let builder = Mirror::builder().component::<Blob>().component::<Label>().component::<Pellet>();
-    builder.component::<Leaderboard>().component::<Records>().build(Link::Ordered, 1.0 / 20.0)
+    builder.component::<Leaderboard>().component::<Records>().build(DeliveryOrder::Ordered, 1.0 / 20.0)
 }
 
 /// The colour of a player's blobs.

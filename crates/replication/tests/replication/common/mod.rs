@@ -1,7 +1,9 @@
 //! A world that changes at random, and clients that receive it over a lossy link.
 
 use aether_bits::Schema;
-use aether_replication::{Deltas, Frame, Gathered, Link, Mirror, PacketSink, SendSettings, View};
+use aether_replication::{
+    ClientView, DeliveryOrder, DeltaCache, GatherBuffer, Mirror, PacketSink, SendSettings, SnapshotContext,
+};
 use aether_space::{InterestChanges, SlotSet};
 pub use aether_testkit::moving::{Body, Random, SECONDS_PER_TICK, Tag};
 use aether_wire::{EntityId, InputSeq, PacketSeq, StateAck};
@@ -56,10 +58,10 @@ pub fn stir(world: &mut World, random: &mut Random) {
 
 /// A link that loses, doubles and reorders, and the client behind it.
 pub struct Client {
-    pub view: View,
+    pub view: ClientView,
     pub mirror: Mirror,
     pub typeless: Mirror,
-    pub link: Link,
+    pub link: DeliveryOrder,
     /// Packets under way, each with the step at which it arrives.
     packets: Vec<(u32, Vec<u8>)>,
     acks: Vec<(u32, StateAck)>,
@@ -73,10 +75,10 @@ pub struct Weather {
 }
 
 impl Client {
-    pub fn new(world: &World, link: Link) -> Client {
+    pub fn new(world: &World, link: DeliveryOrder) -> Client {
         let schema = Schema { components: world.schema(), ..Schema::default() };
         Client {
-            view: View::new(link),
+            view: ClientView::new(link),
             mirror: Mirror::builder().component::<Body>().component::<Tag>().build(link, SECONDS_PER_TICK),
             typeless: Mirror::builder().described(&schema).build(link, SECONDS_PER_TICK),
             link,
@@ -88,7 +90,7 @@ impl Client {
     /// Sends a snapshot and delivers what is due at this step.
     pub fn exchange(
         &mut self,
-        frame: &Frame<'_>,
+        frame: &SnapshotContext<'_>,
         ended: &[u32],
         step: u32,
         net: &mut (Weather, Random),
@@ -97,7 +99,7 @@ impl Client {
         self.view.look(frame.world.tick(), ended, |visible, changes| {
             choose(frame.world, visible, changes, sees);
         });
-        let (mut deltas, mut gathered) = (Deltas::default(), Gathered::default());
+        let (mut deltas, mut gathered) = (DeltaCache::default(), GatherBuffer::default());
         deltas.begin(frame.world, SECONDS_PER_TICK);
         self.view.gather(frame, &mut deltas, &mut gathered);
         let mut sent = Sent::default();
@@ -105,10 +107,11 @@ impl Client {
         let (weather, random) = net;
         for packet in sent.0 {
             assert!(packet.len() <= 1000, "a packet of {} bytes", packet.len());
-            let copies = if self.link == Link::Ordered { 1 } else { 1 + u32::from(random.chance(weather.doubles)) };
+            let copies =
+                if self.link == DeliveryOrder::Ordered { 1 } else { 1 + u32::from(random.chance(weather.doubles)) };
             for _ in 0..copies {
-                if self.link == Link::Ordered || !random.chance(weather.loss) {
-                    let delay = if self.link == Link::Ordered { 0 } else { random.below(weather.delay + 1) };
+                if self.link == DeliveryOrder::Ordered || !random.chance(weather.loss) {
+                    let delay = if self.link == DeliveryOrder::Ordered { 0 } else { random.below(weather.delay + 1) };
                     self.packets.push((step + delay as u32, packet.clone()));
                 }
             }

@@ -1,7 +1,7 @@
 //! What players say and see.
 
 use aether_bits::{BitWriter, Replicate};
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_sandbox_rules::Controls;
 use aether_server::tokens::Role;
 use aether_testkit_server::workshop::{Say, Stick, Tool};
@@ -371,7 +371,7 @@ async fn both_encodings_show_the_same_world_at_the_same_tick() {
     for transport in TRANSPORTS {
         let mut words = server.join(transport, JSON, &server.hello("workshop")).await;
         let mut bits = server.join(transport, PROTOBUF, &server.hello("workshop")).await;
-        let link = if transport == Transport::WebSocket { Link::Ordered } else { Link::Unordered };
+        let link = if transport == Transport::WebSocket { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
         let mut mirror = Mirror::builder().component::<Tool>().build(link, 1.0 / 40.0);
         let (mut shown, mut in_words, mut in_bits) = (Places::new(), BTreeMap::new(), BTreeMap::new());
         for round in 1..=60_u32 {

@@ -2,7 +2,7 @@
 
 use aether_bits::{BitReader, Replicate};
 use aether_engine::{Answer, Context, Declaration, Game, Message, Refusal, Request, RoomSettings};
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_server::Server;
 use aether_server::config::{Config, Secret};
 use aether_server::services::leaderboard::Definition;
@@ -94,7 +94,7 @@ async fn ask(seat: &mut Seat, words: &str) -> String {
 }
 
 async fn take(http: SocketAddr, token: aether_wire::Token) -> Seat {
-    let mirror = Mirror::builder().build(Link::Ordered, 1.0 / 40.0);
+    let mirror = Mirror::builder().build(DeliveryOrder::Ordered, 1.0 / 40.0);
     Seat::take(http, &hello(token, of_type("asker")), mirror).await.expect("it is let in")
 }
 

@@ -6,7 +6,7 @@ use aether_client::{Client, ClientEvent, Declaration, Game, Interpolate, Login, 
 use aether_client_native::{Connection, Connector, Shell, ShellSettings, Wish};
 use aether_client_web::{Core, Rules};
 use aether_engine::RoomSettings;
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_server::Server;
 use aether_server::config::{Config, Secret};
 use aether_testkit::games::depot::{Board, CHAT, Cart, Chat, Crane, Drive, Lift, Mode, RuntimeDepot, Scored};
@@ -246,7 +246,7 @@ impl Page {
         let mut core = Core::new(None, login, 7);
         let connector = connector(server).encoding(PROTOBUF);
         let connection = connector.open(Transport::WebSocket).await.expect("the server opens the connection");
-        core.client.connected(Link::Ordered, Duration::ZERO);
+        core.client.connected(DeliveryOrder::Ordered, Duration::ZERO);
         Page { core, connection, began: Instant::now(), seen: History::new(), heard: Vec::new() }
     }
 

@@ -5,7 +5,7 @@ use aether_arena_rules::MASS_START;
 use aether_arena_server::{Arena, NAME, settings};
 use aether_engine::Room;
 use aether_engine::recording::{Recording, Replay};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit::{Conditions, Harness};
 use std::time::Instant;
 
@@ -25,8 +25,9 @@ fn bots_make_place_for_players() {
     let mut stage = stage(6);
     stage.tick(100);
     assert_eq!(stage.room().game().bots(), 6);
-    let clients: Vec<_> =
-        (0..4).map(|number| stage.join(&format!("eater {number}"), Link::Ordered, Conditions::PERFECT)).collect();
+    let clients: Vec<_> = (0..4)
+        .map(|number| stage.join(&format!("eater {number}"), DeliveryOrder::Ordered, Conditions::PERFECT))
+        .collect();
     for tick in 0..3_000 {
         for (number, client) in clients.iter().enumerate() {
             stage.set_input(*client, Some(&steer(tick, number as u32)));
@@ -58,7 +59,7 @@ fn bots_find_food_and_eat_each_other() {
 fn the_same_seed_gives_the_same_bots_and_a_recording_replays() {
     let room = Room::builder(Arena::default(), settings()).seed(3).record(NAME).build().expect("it is valid");
     let mut stage = Harness::new(room, 4);
-    let ann = stage.join("ann", Link::Unordered, Conditions::MOBILE);
+    let ann = stage.join("ann", DeliveryOrder::Unordered, Conditions::MOBILE);
     for tick in 0..600 {
         stage.set_input(ann, Some(&steer(tick, 1)));
         stage.tick(1);
@@ -74,7 +75,7 @@ fn the_same_seed_gives_the_same_bots_and_a_recording_replays() {
 #[test]
 fn two_hundred_bots_and_a_player_run_smoothly() {
     let mut stage = stage(201);
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(2_100);
     assert!(stage.room().game().bots() >= 195, "{} bots", stage.room().game().bots());
     let before = stage.client(ann).traffic().bytes;

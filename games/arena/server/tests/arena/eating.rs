@@ -2,13 +2,13 @@
 
 use crate::support::{all_seen, blobs, events, grow, join, number, stage, steer, towards};
 use aether_arena_rules::{Blob, EDGE, Eaten, Leaderboard, MASS_START, Pellet, Steer};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit::Conditions;
 
 #[test]
 fn a_player_begins_small_and_moves_where_it_steers() {
     let mut stage = stage(0);
-    let ann = join(&mut stage, "ann", Link::Ordered, Conditions::PERFECT);
+    let ann = join(&mut stage, "ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(2);
     let own = number(&stage, ann);
     let before = blobs(&stage, own);
@@ -25,7 +25,7 @@ fn a_player_begins_small_and_moves_where_it_steers() {
 fn a_player_watches_until_it_steers() {
     let mut stage = stage(4);
     stage.tick(200);
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.set_input(ann, Some(&Steer::default()));
     stage.tick(100);
     let own = number(&stage, ann);
@@ -41,7 +41,7 @@ fn a_player_watches_until_it_steers() {
 #[test]
 fn hundreds_of_pellets_lie_about_and_only_the_near_ones_are_sent() {
     let mut stage = stage(0);
-    let ann = join(&mut stage, "ann", Link::Unordered, Conditions::PERFECT);
+    let ann = join(&mut stage, "ann", DeliveryOrder::Unordered, Conditions::PERFECT);
     stage.tick(20);
     let all = stage.room().world().each::<Pellet>().count();
     let seen = all_seen::<Pellet>(&stage, ann).len();
@@ -52,7 +52,7 @@ fn hundreds_of_pellets_lie_about_and_only_the_near_ones_are_sent() {
 #[test]
 fn pellets_make_heavier_and_grow_back() {
     let mut stage = stage(0);
-    let ann = join(&mut stage, "ann", Link::Ordered, Conditions::PERFECT);
+    let ann = join(&mut stage, "ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
     grow(&mut stage, ann, MASS_START + 10);
     stage.tick(1);
@@ -63,7 +63,7 @@ fn pellets_make_heavier_and_grow_back() {
 #[test]
 fn a_split_makes_two_that_grow_together_again() {
     let mut stage = stage(0);
-    let ann = join(&mut stage, "ann", Link::Ordered, Conditions::PERFECT);
+    let ann = join(&mut stage, "ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
     grow(&mut stage, ann, 60);
     let own = number(&stage, ann);
@@ -86,8 +86,8 @@ fn a_split_makes_two_that_grow_together_again() {
 #[test]
 fn the_heavier_eats_the_lighter_who_begins_anew() {
     let mut stage = stage(0);
-    let ann = join(&mut stage, "ann", Link::Unordered, Conditions::BROADBAND);
-    let ben = join(&mut stage, "ben", Link::Ordered, Conditions::BROADBAND);
+    let ann = join(&mut stage, "ann", DeliveryOrder::Unordered, Conditions::BROADBAND);
+    let ben = join(&mut stage, "ben", DeliveryOrder::Ordered, Conditions::BROADBAND);
     stage.tick(10);
     grow(&mut stage, ann, 40);
     let [own, prey] = [number(&stage, ann), number(&stage, ben)];
@@ -122,7 +122,7 @@ fn the_heavier_eats_the_lighter_who_begins_anew() {
 #[test]
 fn the_board_of_the_room_shows_the_heaviest_first() {
     let mut stage = stage(14);
-    let ann = join(&mut stage, "ann", Link::Ordered, Conditions::PERFECT);
+    let ann = join(&mut stage, "ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(600);
     let boards = all_seen::<Leaderboard>(&stage, ann);
     assert_eq!(boards.len(), 1);
@@ -136,7 +136,7 @@ fn everyone_agrees_after_a_storm_and_nothing_leaves_the_world() {
     let mut stage = stage(20);
     let clients: Vec<_> = (0..8)
         .map(|number| {
-            let link = if number % 2 == 0 { Link::Ordered } else { Link::Unordered };
+            let link = if number % 2 == 0 { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
             stage.join(&format!("eater {number}"), link, Conditions::STORM)
         })
         .collect();

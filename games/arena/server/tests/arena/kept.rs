@@ -4,7 +4,7 @@ use crate::support::{all_seen, blobs, grow, join, number, stage};
 use aether_arena_rules::{Label, Paint, Records};
 use aether_arena_server::{BOARD, COLLECTION, Profile, TOP, records_of};
 use aether_engine::{Answer, Request};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit::Conditions;
 use aether_wire::RequestId;
 
@@ -24,7 +24,7 @@ fn bytes_of(profile: Profile) -> Vec<u8> {
 #[test]
 fn a_profile_is_read_on_joining_and_written_on_leaving() {
     let mut stage = stage(0);
-    let ann = join(&mut stage, "ann", Link::Ordered, Conditions::PERFECT);
+    let ann = join(&mut stage, "ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(3);
     let asked = requests(&stage);
     let read = asked.iter().find(|(_, request)| *request == Profile::load("ann")).expect("it is asked for").0;
@@ -63,7 +63,7 @@ fn written_profiles(made: &[Request]) -> Vec<Profile> {
 #[test]
 fn a_chosen_colour_is_written_at_once() {
     let mut stage = stage(0);
-    let ann = join(&mut stage, "ann", Link::Ordered, Conditions::PERFECT);
+    let ann = join(&mut stage, "ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(3);
     let read = requests(&stage).iter().find(|(_, request)| *request == Profile::load("ann")).expect("it is read").0;
     stage.room().handle().answer(read, Answer::Value(None)).expect("the mailbox has place");
@@ -77,7 +77,7 @@ fn a_chosen_colour_is_written_at_once() {
 #[test]
 fn a_colour_chosen_before_the_stored_one_was_read_counts_and_is_written() {
     let mut stage = stage(0);
-    let ann = join(&mut stage, "ann", Link::Ordered, Conditions::PERFECT);
+    let ann = join(&mut stage, "ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(3);
     let read = requests(&stage).iter().find(|(_, request)| *request == Profile::load("ann")).expect("it is read").0;
     stage.say(ann, &Paint { hue: 42 });
@@ -94,7 +94,7 @@ fn a_colour_chosen_before_the_stored_one_was_read_counts_and_is_written() {
 #[test]
 fn what_could_not_be_read_is_not_written_over() {
     let mut stage = stage(0);
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(3);
     let asked = requests(&stage);
     let read = asked.iter().find(|(_, request)| *request == Profile::load("ann")).expect("it is asked for").0;
@@ -119,7 +119,7 @@ fn a_damaged_profile_is_none() {
 #[test]
 fn the_records_of_all_time_are_asked_for_and_shown() {
     let mut stage = stage(0);
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(3);
     let top = |asked: &[(RequestId, Request)]| {
         asked.iter().find(|(_, request)| matches!(request, Request::Call { name, .. } if name == TOP)).map(|it| it.0)

@@ -4,7 +4,7 @@ use aether_arena_rules::{Blob, Label, Pellet, Steer};
 use aether_arena_server::{Arena, settings};
 use aether_bits::{BitReader, BitWriter, Component, DeltaBasis, StateHasher};
 use aether_engine::Room;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit::{ClientNumber, Conditions, Harness};
 use aether_wire::GameBody;
 
@@ -17,7 +17,7 @@ pub fn stage(eaters_min: u32) -> Stage {
 }
 
 /// Lets a client in who plays at once: a player begins by steering.
-pub fn join(stage: &mut Stage, name: &str, link: Link, conditions: Conditions) -> ClientNumber {
+pub fn join(stage: &mut Stage, name: &str, link: DeliveryOrder, conditions: Conditions) -> ClientNumber {
     let client = stage.join(name, link, conditions);
     stage.set_input(client, Some(&Steer { aim: [0.0078125, 0.0], split: false }));
     client

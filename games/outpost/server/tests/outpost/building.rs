@@ -3,15 +3,15 @@
 use crate::support::{all_seen, answer, body, build, outwards, stage, structure};
 use aether_outpost_rules::{Cell, Kind, MATERIAL_MAX, Remove, Structure};
 use aether_outpost_server::settings;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit::Conditions;
 use aether_wire::ErrorCode;
 
 #[test]
 fn what_is_built_costs_material_and_everyone_near_sees_it() {
     let mut stage = stage(settings());
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
-    let ben = stage.join("ben", Link::Unordered, Conditions::BROADBAND);
+    let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
+    let ben = stage.join("ben", DeliveryOrder::Unordered, Conditions::BROADBAND);
     stage.tick(10);
     let cell = outwards(&stage, ann, 9.0);
     assert_eq!(build(&mut stage, ann, cell, Kind::Turret), Ok(()));
@@ -28,8 +28,8 @@ fn what_is_built_costs_material_and_everyone_near_sees_it() {
 #[test]
 fn every_refusal_says_why() {
     let mut stage = stage(settings());
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
-    let ben = stage.join("ben", Link::Ordered, Conditions::PERFECT);
+    let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
+    let ben = stage.join("ben", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
     let cell = outwards(&stage, ann, 9.0);
     let refused = |answer: Result<(), (ErrorCode, String)>| answer.expect_err("it is not allowed");
@@ -58,7 +58,7 @@ fn every_refusal_says_why() {
 #[test]
 fn taking_down_gives_half_of_the_material_back() {
     let mut stage = stage(settings());
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
     let cell = outwards(&stage, ann, 9.0);
     assert_eq!(build(&mut stage, ann, cell, Kind::Turret), Ok(()));

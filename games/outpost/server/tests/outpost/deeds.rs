@@ -6,7 +6,7 @@ use aether_engine::recording::{Recording, Replay};
 use aether_engine::{EntryNumber, Joiner, Kept, Restore, Room};
 use aether_outpost_rules::{Cell, Kind, Place, Remove, Structure};
 use aether_outpost_server::{NAME, Outpost, settings};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit::{ClientNumber, Conditions, Harness};
 use aether_wire::{ErrorCode, PlayerId};
 
@@ -21,7 +21,7 @@ fn durable(restore: Option<Restore>) -> Stage {
 /// A room with Ann in it, who may build on a cell.
 fn ann() -> (Stage, ClientNumber, Cell) {
     let mut stage = durable(None);
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
     let cell = outwards(&stage, ann, 9.0);
     (stage, ann, cell)
@@ -94,7 +94,7 @@ fn material_that_is_set_aside_cannot_be_spent_twice() {
 #[test]
 fn a_room_is_rebuilt_with_what_was_stored_and_the_same_players_where_they_were() {
     let (mut stage, ann, cell) = ann();
-    let ben = stage.join("ben", Link::Ordered, Conditions::PERFECT);
+    let ben = stage.join("ben", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(40);
     let kept: Kept = stage.room().handle().take_kept().expect("it is handed out");
     let seq = stage.say(ann, &Place::on(cell, Kind::Fence));
@@ -112,8 +112,8 @@ fn a_room_is_rebuilt_with_what_was_stored_and_the_same_players_where_they_were()
         journal,
     };
     let mut after = durable(Some(restore));
-    let links =
-        [1, 2].map(|number| after.room().handle().resume(PlayerId(number), Link::Ordered).expect("it has place"));
+    let links = [1, 2]
+        .map(|number| after.room().handle().resume(PlayerId(number), DeliveryOrder::Ordered).expect("it has place"));
     after.tick(2);
     for (link, (number, place)) in links.iter().zip([1, 2].into_iter().zip(places)) {
         assert_eq!(link.admission(), Some(&Ok(PlayerId(number))));

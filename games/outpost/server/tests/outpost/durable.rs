@@ -5,7 +5,7 @@ use aether_engine::recording::{Recording, Replay};
 use aether_engine::{BuildError, Room};
 use aether_outpost_rules::{Cell, Controls, Kind, Place, Remove, Structure};
 use aether_outpost_server::{NAME, Outpost, settings};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit::{Conditions, Harness};
 use aether_wire::ErrorCode;
 
@@ -17,8 +17,8 @@ fn restored(checkpoint: Vec<u8>) -> Result<Stage, BuildError> {
 /// A room in which Ann built two things and walked away a bit, and Ben came and left.
 fn before() -> (Stage, Cell) {
     let mut stage = stage(settings());
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
-    let ben = stage.join("ben", Link::Ordered, Conditions::PERFECT);
+    let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
+    let ben = stage.join("ben", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
     let cell = outwards(&stage, ann, 9.0);
     assert_eq!(build(&mut stage, ann, cell, Kind::Fence), Ok(()));
@@ -40,8 +40,8 @@ fn a_room_goes_on_where_it_was_kept() {
     let mut after = restored(checkpoint).expect("it is a checkpoint");
     assert_eq!(after.room().world().each::<Structure>().count(), 2);
     assert_eq!(after.room().world().len(), 2, "no shots, and nobody is in yet");
-    let ann = after.join("ann", Link::Ordered, Conditions::PERFECT);
-    let eve = after.join("eve", Link::Ordered, Conditions::PERFECT);
+    let ann = after.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
+    let eve = after.join("eve", DeliveryOrder::Ordered, Conditions::PERFECT);
     after.tick(4);
     assert_eq!((player(&after, ann).position, body(&after, ann).material), (place, material));
     assert_eq!(structure(&after, cell).map(|fence| fence.kind), Some(Kind::Fence));
@@ -75,7 +75,7 @@ fn a_damaged_checkpoint_is_refused_and_breaks_nothing() {
         damaged[at] ^= 0x55;
         // Whatever it says now, a room comes of it or a refusal.
         if let Ok(mut stage) = restored(damaged) {
-            stage.join("ann", Link::Ordered, Conditions::PERFECT);
+            stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
             stage.tick(3);
         }
     }
@@ -85,8 +85,9 @@ fn a_damaged_checkpoint_is_refused_and_breaks_nothing() {
 fn a_recording_replays_to_the_same_hash() {
     let room = Room::builder(Outpost::default(), settings()).seed(3).record(NAME).build().expect("it is valid");
     let mut stage = Harness::new(room, 4);
-    let clients: Vec<_> =
-        (0..4).map(|number| stage.join(&format!("settler {number}"), Link::Unordered, Conditions::MOBILE)).collect();
+    let clients: Vec<_> = (0..4)
+        .map(|number| stage.join(&format!("settler {number}"), DeliveryOrder::Unordered, Conditions::MOBILE))
+        .collect();
     for tick in 0..600 {
         for (number, client) in clients.iter().enumerate() {
             stage.set_input(*client, Some(&controls(tick, number as u32)));

@@ -4,7 +4,7 @@ use crate::scene::Scene;
 use crate::support::controls;
 use aether_outpost_client::Drawn;
 use aether_outpost_rules::{Cell, Controls, Kind, Place, Structure};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit::Conditions;
 use std::time::Duration;
 
@@ -38,10 +38,10 @@ fn build_walls(scene: &mut Scene, walker: usize) {
 #[test]
 fn nothing_is_corrected_where_nobody_interferes() {
     for (latency_ms, loss) in [(0, 0.0), (50, 0.05), (100, 0.2), (300, 0.0), (300, 0.2)] {
-        for link in [Link::Unordered, Link::Ordered] {
+        for link in [DeliveryOrder::Unordered, DeliveryOrder::Ordered] {
             // What a stream loses it sends again after a round trip, and all that follows waits. A room saves up for half a
             // second of that; what is beyond is dropped, and no fault of the prediction.
-            let loss = if link == Link::Ordered { 0.0 } else { loss };
+            let loss = if link == DeliveryOrder::Ordered { 0.0 } else { loss };
             let mut scene = Scene::new();
             let ann = scene.join(link, network(latency_ms, loss));
             scene.run(seconds(3));
@@ -64,8 +64,8 @@ fn nothing_is_corrected_where_nobody_interferes() {
 #[test]
 fn who_falls_is_soon_where_the_server_has_it() {
     let mut scene = Scene::new();
-    let ann = scene.join(Link::Unordered, network(60, 0.02));
-    let ben = scene.join(Link::Ordered, network(20, 0.0));
+    let ann = scene.join(DeliveryOrder::Unordered, network(60, 0.02));
+    let ben = scene.join(DeliveryOrder::Ordered, network(20, 0.0));
     scene.run(seconds(1));
     let [x, y] = scene.player(ben).position;
     let cell = Cell::at([x * 1.75, y * 1.75]).expect("it is inside");

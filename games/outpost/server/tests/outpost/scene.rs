@@ -5,7 +5,7 @@ use aether_engine::{Joiner, LinkEnd, Permissions, Room, Unobserved};
 use aether_outpost_client as outpost_client;
 use aether_outpost_rules::{Controls, Player};
 use aether_outpost_server::{Outpost, settings};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit::{Conditioner, Conditions, Delivery};
 use aether_wire::{ClientMessage, PlayerId, Pong, SchemaHash, ServerMessage, Token, Welcome, encode_state_packet};
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub struct Walker {
     /// How it steers, by the number of the frame.
     pub steering: fn(u32) -> Controls,
     pub player: Option<PlayerId>,
-    link: Link,
+    link: DeliveryOrder,
     end: LinkEnd,
     is_welcomed: bool,
     has_said_hello: bool,
@@ -46,14 +46,14 @@ impl Scene {
     }
 
     /// Lets a client join; tells its number.
-    pub fn join(&mut self, link: Link, conditions: Conditions) -> usize {
+    pub fn join(&mut self, link: DeliveryOrder, conditions: Conditions) -> usize {
         let name = format!("settler {}", self.walkers.len());
         let joiner = Joiner { user: name.clone(), name, permissions: Permissions::default(), metadata: Vec::new() };
         let end = self.room.handle().join(joiner, link).expect("the mailbox has place");
         let login = Login { token: Some(Token::new("login")), room: None };
         let mut client = Client::new(outpost_client::Outpost::default(), Settings::default(), login);
         client.connected(link, self.now);
-        let datagrams = if link == Link::Ordered { Delivery::Stream } else { Delivery::Datagrams };
+        let datagrams = if link == DeliveryOrder::Ordered { Delivery::Stream } else { Delivery::Datagrams };
         let seed = self.walkers.len() as u64 * 4;
         let ways = |seed| [Delivery::Stream, datagrams].map(|delivery| Conditioner::new(conditions, delivery, seed));
         self.walkers.push(Walker {
@@ -136,7 +136,7 @@ impl Walker {
     fn collect(&mut self, now: Duration, welcome: &Welcome) {
         let Some(Ok(player)) = self.end.admission() else { return };
         self.player = Some(*player);
-        let reliable = usize::from(self.link == Link::Ordered);
+        let reliable = usize::from(self.link == DeliveryOrder::Ordered);
         if !self.is_welcomed {
             if !self.has_said_hello {
                 return;

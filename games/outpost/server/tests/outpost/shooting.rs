@@ -4,7 +4,7 @@ use crate::support::{Stage, all_seen, body, build, entity, events, outwards, pla
 use aether_engine::RoomSettings;
 use aether_outpost_rules::{Controls, Destroyed, Fallen, HEALTH_MAX, Hit, Kind, Player, SHOT_SPEED, aim_at};
 use aether_outpost_server::settings;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit::{ClientNumber, Conditions};
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ fn lead(from: [f32; 2], target: &Player) -> f32 {
 fn duel(settings: RoomSettings) -> (Stage, ClientNumber, usize) {
     let mut stage = stage(settings);
     let slow = Conditions { latency: Duration::from_millis(100), ..Conditions::PERFECT };
-    let ann = stage.join("ann", Link::Unordered, slow);
-    let ben = stage.join("ben", Link::Ordered, slow);
+    let ann = stage.join("ann", DeliveryOrder::Unordered, slow);
+    let ben = stage.join("ben", DeliveryOrder::Ordered, slow);
     // Those who have just come are spared.
     stage.tick(80);
     let mut shots = 0;
@@ -67,7 +67,7 @@ fn who_has_nothing_left_begins_anew_and_is_spared_for_a_while() {
 #[test]
 fn a_wall_takes_so_many_shots_and_falls() {
     let mut stage = stage(settings());
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
     let cell = outwards(&stage, ann, 9.0);
     assert_eq!(build(&mut stage, ann, cell, Kind::Wall), Ok(()));
@@ -85,8 +85,8 @@ fn a_wall_takes_so_many_shots_and_falls() {
 #[test]
 fn a_turret_shoots_at_others_and_not_at_its_builder() {
     let mut stage = stage(settings());
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
-    let ben = stage.join("ben", Link::Ordered, Conditions::PERFECT);
+    let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
+    let ben = stage.join("ben", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
     let cell = outwards(&stage, ann, 9.0);
     assert_eq!(build(&mut stage, ann, cell, Kind::Turret), Ok(()));
@@ -101,7 +101,7 @@ fn a_turret_shoots_at_others_and_not_at_its_builder() {
 #[test]
 fn shots_come_to_an_end() {
     let mut stage = stage(settings());
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
     stage.set_input(ann, Some(&Controls { fire: true, ..Controls::default() }));
     stage.tick(300);

@@ -3,7 +3,7 @@
 use crate::support::{controls, player, prompt, stage};
 use aether_engine::Random;
 use aether_outpost_rules::{Cell, Kind, Place};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit::Conditions;
 use aether_wire::{ClientMessage, GameBody, GameMessage};
 
@@ -12,7 +12,7 @@ fn everyone_agrees_after_a_storm() {
     let mut stage = stage(prompt());
     let clients: Vec<_> = (0..8)
         .map(|number| {
-            let link = if number % 2 == 0 { Link::Ordered } else { Link::Unordered };
+            let link = if number % 2 == 0 { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
             stage.join(&format!("settler {number}"), link, Conditions::STORM)
         })
         .collect();
@@ -40,7 +40,7 @@ fn everyone_agrees_after_a_storm() {
 #[test]
 fn a_message_of_any_bytes_is_answered_and_breaks_nothing() {
     let mut stage = stage(prompt());
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(3);
     let mut random = Random::new(1);
     for _ in 0..2_000 {

@@ -6,14 +6,14 @@ use aether_outpost_rules::{
     APPEARANCES, Cell, Controls, Dress, Grid, Kind, Player, STEP_SECONDS, Structure, Surroundings, walk,
 };
 use aether_outpost_server::settings;
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_testkit::Conditions;
 use std::time::Duration;
 
 #[test]
 fn a_player_walks_where_it_steers_and_comes_to_rest() {
     let mut stage = stage(settings());
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(2);
     let from = player(&stage, ann).position;
     stage.set_input(ann, Some(&Controls { push: [1.0, 0.0], ..Controls::default() }));
@@ -29,8 +29,8 @@ fn a_player_walks_where_it_steers_and_comes_to_rest() {
 #[test]
 fn everyone_is_in_everyones_list_and_out_of_it_when_gone() {
     let mut stage = stage(settings());
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
-    let ben = stage.join("ben", Link::Unordered, Conditions::BROADBAND);
+    let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
+    let ben = stage.join("ben", DeliveryOrder::Unordered, Conditions::BROADBAND);
     stage.tick(30);
     for client in [ann, ben] {
         assert_eq!(names(&stage, client), ["ann", "ben"]);
@@ -50,8 +50,8 @@ fn a_character_is_chosen_when_joining_and_changed_by_a_message() {
         permissions: Permissions::default(),
         metadata,
     };
-    let ann = stage.join_as(joiner("ann", vec![5]), Link::Ordered, Conditions::PERFECT);
-    let ben = stage.join_as(joiner("ben", vec![255]), Link::Ordered, Conditions::PERFECT);
+    let ann = stage.join_as(joiner("ann", vec![5]), DeliveryOrder::Ordered, Conditions::PERFECT);
+    let ben = stage.join_as(joiner("ben", vec![255]), DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
     assert_eq!(body(&stage, ann).appearance, 5);
     assert!(body(&stage, ben).appearance < APPEARANCES);
@@ -60,7 +60,7 @@ fn a_character_is_chosen_when_joining_and_changed_by_a_message() {
     assert_eq!(body(&stage, ann).appearance, 2);
     stage.leave(ann);
     stage.tick(5);
-    let ann = stage.join("ann", Link::Ordered, Conditions::PERFECT);
+    let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
     assert_eq!(body(&stage, ann).appearance, 2, "it is kept");
 }
@@ -68,7 +68,7 @@ fn a_character_is_chosen_when_joining_and_changed_by_a_message() {
 #[test]
 fn a_name_that_is_too_long_is_refused() {
     let mut stage = stage(settings());
-    let long = stage.join(&"x".repeat(25), Link::Ordered, Conditions::PERFECT);
+    let long = stage.join(&"x".repeat(25), DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(3);
     assert!(stage.client(long).refusal().is_some_and(|refusal| refusal.message.contains("24 bytes")));
 }
@@ -76,7 +76,7 @@ fn a_name_that_is_too_long_is_refused() {
 #[test]
 fn who_comes_back_is_where_it_was() {
     let mut stage = stage(settings());
-    let ann = stage.join("ann", Link::Unordered, Conditions::PERFECT);
+    let ann = stage.join("ann", DeliveryOrder::Unordered, Conditions::PERFECT);
     stage.tick(2);
     stage.set_input(ann, Some(&Controls { push: [0.0, 1.0], ..Controls::default() }));
     stage.tick(40);
@@ -90,7 +90,7 @@ fn who_comes_back_is_where_it_was() {
     assert_eq!((player(&stage, ann).position, entity(&stage, ann)), (before.position, own), "by resuming");
     stage.leave(ann);
     stage.tick(3);
-    let ann = stage.join("ann", Link::Unordered, Conditions::PERFECT);
+    let ann = stage.join("ann", DeliveryOrder::Unordered, Conditions::PERFECT);
     stage.tick(3);
     assert_eq!(player(&stage, ann).position, before.position, "and by joining anew");
 }
@@ -101,8 +101,11 @@ fn what_a_client_predicts_is_what_the_server_sends() {
     let jittery =
         Conditions { latency: Duration::from_millis(80), jitter: Duration::from_millis(60), ..Conditions::PERFECT };
     let lossy = Conditions { loss: 0.02, ..jittery };
-    for (link, conditions) in [(Link::Unordered, jittery), (Link::Ordered, lossy), (Link::Ordered, Conditions::PERFECT)]
-    {
+    for (link, conditions) in [
+        (DeliveryOrder::Unordered, jittery),
+        (DeliveryOrder::Ordered, lossy),
+        (DeliveryOrder::Ordered, Conditions::PERFECT),
+    ] {
         let mut stage = stage(settings());
         let ann = stage.join("ann", link, conditions);
         stage.tick(60);

@@ -2,7 +2,7 @@
 
 use crate::support::Pilot;
 use aether_engine::{Room, Unobserved};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_sandbox_rules::Controls;
 use aether_sandbox_server::{Sandbox, settings};
 
@@ -16,7 +16,7 @@ fn a_steady_tick_allocates_nothing() {
     let handle = room.handle();
     let mut pilots: Vec<Pilot> = (0..CLIENTS)
         .map(|n| {
-            let link = if n % 2 == 0 { Link::Ordered } else { Link::Unordered };
+            let link = if n % 2 == 0 { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
             Pilot::join(&handle, &format!("pilot {n}"), link)
         })
         .collect();

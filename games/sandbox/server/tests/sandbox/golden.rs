@@ -3,7 +3,7 @@
 use crate::support::{Pilot, controls};
 use aether_engine::recording::Recording;
 use aether_engine::{Answer, Room, Unobserved};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_sandbox_server::{NAME, Sandbox, settings};
 use aether_wire::ClientMessage;
 use std::fmt::Write;
@@ -22,15 +22,15 @@ const HEADER: &str = "\
 pub fn play() -> (Vec<u64>, Recording) {
     let mut room = Room::builder(Sandbox::default(), settings()).seed(SEED).record(NAME).build().expect("it is valid");
     let handle = room.handle();
-    let mut ann = Pilot::join(&handle, "ann", Link::Ordered);
-    let mut ben = Some(Pilot::join(&handle, "ben", Link::Unordered));
+    let mut ann = Pilot::join(&handle, "ann", DeliveryOrder::Ordered);
+    let mut ben = Some(Pilot::join(&handle, "ben", DeliveryOrder::Unordered));
     ann.stress(100);
     let mut hashes = Vec::new();
     for tick in 0..TICKS {
         ann.steer(controls(tick, 1));
         match (tick, &mut ben) {
             (400, Some(ben)) => ben.end.push(ClientMessage::Leave).expect("the inbox has place"),
-            (450, _) => ben = Some(Pilot::join(&handle, "ben", Link::Ordered)),
+            (450, _) => ben = Some(Pilot::join(&handle, "ben", DeliveryOrder::Ordered)),
             (_, Some(ben)) if ben.end.closing().is_none() => ben.steer(controls(tick, 2)),
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use crate::support::{Gallery, Pilot, SPECTATOR, controls};
 use aether_engine::{Room, RoomSettings, Unobserved};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_sandbox_server::settings;
 
 /// Every change in the next snapshot, so that a client agrees with a world in motion.
@@ -24,7 +24,7 @@ fn tick(room: &mut Room<Gallery>, pilots: &mut [Pilot]) {
 fn late_joiners_agree_from_their_first_tick_on() {
     let mut room = room();
     let handle = room.handle();
-    let mut pilots = vec![Pilot::join(&handle, "first", Link::Ordered)];
+    let mut pilots = vec![Pilot::join(&handle, "first", DeliveryOrder::Ordered)];
     pilots[0].stress(500);
     for number in 0..12 {
         for _ in 0..20 {
@@ -33,7 +33,7 @@ fn late_joiners_agree_from_their_first_tick_on() {
                 assert!(pilot.agrees(&room), "player {} at tick {}", pilot.player(), room.now());
             }
         }
-        let link = if number % 2 == 0 { Link::Unordered } else { Link::Ordered };
+        let link = if number % 2 == 0 { DeliveryOrder::Unordered } else { DeliveryOrder::Ordered };
         pilots.push(Pilot::join(&handle, &format!("late {number}"), link));
     }
 }
@@ -42,12 +42,13 @@ fn late_joiners_agree_from_their_first_tick_on() {
 fn a_spectator_sees_the_whole_room() {
     let mut room = room();
     let handle = room.handle();
-    let mut pilots: Vec<Pilot> = (0..6).map(|n| Pilot::join(&handle, &format!("pilot {n}"), Link::Unordered)).collect();
+    let mut pilots: Vec<Pilot> =
+        (0..6).map(|n| Pilot::join(&handle, &format!("pilot {n}"), DeliveryOrder::Unordered)).collect();
     pilots[0].stress(300);
     for _ in 0..50 {
         tick(&mut room, &mut pilots);
     }
-    for link in [Link::Ordered, Link::Unordered] {
+    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         pilots.push(Pilot::join(&handle, SPECTATOR, link));
     }
     for _ in 0..100 {
@@ -66,11 +67,11 @@ fn a_large_world_reaches_a_joiner_in_pieces() {
     let settings = RoomSettings { snapshot_hz: 40, rings: Vec::new(), snapshot_bytes_max: 1_000, ..settings() };
     let mut room = Room::builder(Gallery::default(), settings).seed(3).build().expect("the settings are valid");
     let handle = room.handle();
-    let mut pilots = vec![Pilot::join(&handle, "first", Link::Ordered)];
+    let mut pilots = vec![Pilot::join(&handle, "first", DeliveryOrder::Ordered)];
     let stress = aether_wire::PlaygroundStress { seq: aether_wire::CommandSeq(1), count: 1_000, rotate: false };
     pilots[0].end.push(aether_wire::ClientMessage::PlaygroundStress(stress)).expect("the inbox has place");
     tick(&mut room, &mut pilots);
-    pilots.push(Pilot::join(&handle, SPECTATOR, Link::Unordered));
+    pilots.push(Pilot::join(&handle, SPECTATOR, DeliveryOrder::Unordered));
     tick(&mut room, &mut pilots);
     assert!(!pilots[1].agrees(&room), "it does not fit one snapshot");
     for _ in 0..40 {

@@ -2,7 +2,7 @@
 
 use crate::support::controls;
 use aether_engine::{Room, RoomSettings};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_sandbox_server::{Sandbox, settings};
 use aether_testkit::{Conditions, Harness};
 use aether_wire::CommandSeq;
@@ -14,7 +14,7 @@ fn everyone_agrees_within_three_seconds_after_a_storm() {
     let mut harness = Harness::new(room, 7);
     let clients: Vec<_> = (0..12)
         .map(|number| {
-            let link = if number % 3 == 0 { Link::Ordered } else { Link::Unordered };
+            let link = if number % 3 == 0 { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
             harness.join(&format!("pilot {number}"), link, Conditions::STORM)
         })
         .collect();

@@ -4,7 +4,7 @@ use aether_bits::{BitWriter, Replicate, StateHasher};
 use aether_engine::{
     Context, Declaration, Game, Joiner, LinkEnd, Permissions, PlaygroundCommand, Refusal, Room, RoomHandle, Sight,
 };
-use aether_replication::{Link, Mirror};
+use aether_replication::{DeliveryOrder, Mirror};
 use aether_sandbox_rules::{Controls, Scoreboard, Ship, Shot, Thing};
 use aether_sandbox_server::Sandbox;
 use aether_wire::{
@@ -77,14 +77,14 @@ impl Game for Gallery {
 /// A client that talks to the room without a network between.
 pub struct Pilot {
     pub end: LinkEnd,
-    pub link: Link,
+    pub link: DeliveryOrder,
     pub mirror: Mirror,
     last_input: InputSeq,
 }
 
 impl Pilot {
     /// Asks a room to be let in at its next tick.
-    pub fn join(handle: &RoomHandle, name: &str, link: Link) -> Pilot {
+    pub fn join(handle: &RoomHandle, name: &str, link: DeliveryOrder) -> Pilot {
         let permissions = Permissions { playground: true, inspect: false };
         let joiner = Joiner { user: name.to_owned(), name: name.to_owned(), permissions, metadata: Vec::new() };
         let end = handle.join(joiner, link).expect("the mailbox has place");
@@ -107,7 +107,7 @@ impl Pilot {
             first_seq: self.last_input,
             payloads: vec![InputPayload::Packed(InputBytes::new(&writer.to_bytes()).expect("controls are small"))]
                 .into(),
-            ack: if self.link == Link::Ordered { StateAck::NONE } else { self.mirror.acknowledgement() },
+            ack: if self.link == DeliveryOrder::Ordered { StateAck::NONE } else { self.mirror.acknowledgement() },
             view: ViewTick { tick: self.mirror.tick(), fraction: 0 },
         };
         self.end.push(ClientMessage::Inputs(inputs)).expect("the inbox has place");

@@ -2,7 +2,7 @@
 
 use crate::support::{Pilot, controls};
 use aether_engine::{Counts, Room, RoomSettings, Unobserved};
-use aether_replication::Link;
+use aether_replication::DeliveryOrder;
 use aether_sandbox_server::{Sandbox, settings};
 use aether_space::InterestSettings;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -26,7 +26,7 @@ impl Stage {
         let handle = room.handle();
         let pilots: Vec<Pilot> = (0..CLIENTS)
             .map(|n| {
-                let link = if n % 3 == 0 { Link::Ordered } else { Link::Unordered };
+                let link = if n % 3 == 0 { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
                 Pilot::join(&handle, &format!("pilot {n}"), link)
             })
             .collect();
@@ -45,7 +45,7 @@ impl Stage {
             let packets: Vec<Vec<u8>> = std::iter::from_fn(|| pilot.end.next_state()).collect();
             for (at, packet) in packets.iter().enumerate() {
                 let is_lost = (tick as usize * 7 + number * 3 + at).is_multiple_of(5);
-                if pilot.link == Link::Ordered || !is_lost {
+                if pilot.link == DeliveryOrder::Ordered || !is_lost {
                     pilot.mirror.apply(packet).expect("the room's packets can be read");
                 }
             }
