@@ -3,7 +3,8 @@
 mod support;
 
 use aether_engine::{
-    Context, Declaration, Game, Joiner, LinkEnd, MonotonicClock, Observer, Room, RoomSettings, Scheduler,
+    ConnectionEndpoint, Context, Game, GameSchemaBuilder, JoinRequest, MonotonicClock, Observer, Room, RoomSettings,
+    Scheduler,
 };
 use aether_replication::DeliveryOrder;
 use aether_wire::PlayerId;
@@ -28,7 +29,7 @@ struct Match;
 impl Game for Match {
     type Input = Turn;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         declaration.component::<Body>()
     }
 
@@ -102,7 +103,8 @@ fn main() {
     let buckets = std::iter::repeat_with(AtomicU64::default).take(BUCKETS).collect();
     let lateness = Arc::new(Lateness { measuring: AtomicBool::new(false), buckets, dropped: AtomicU64::new(0) });
     let scheduler = Scheduler::new(threads, Arc::new(SystemClock(Instant::now())));
-    let links: Vec<LinkEnd> = (0..rooms).flat_map(|number| start(number as u64, &scheduler, &lateness)).collect();
+    let links: Vec<ConnectionEndpoint> =
+        (0..rooms).flat_map(|number| start(number as u64, &scheduler, &lateness)).collect();
     let over = Arc::new(AtomicBool::new(false));
     let clients = {
         let over = Arc::clone(&over);
@@ -127,7 +129,7 @@ fn main() {
 }
 
 /// A room with its clients.
-fn start(number: u64, scheduler: &Scheduler, lateness: &Arc<Lateness>) -> Vec<LinkEnd> {
+fn start(number: u64, scheduler: &Scheduler, lateness: &Arc<Lateness>) -> Vec<ConnectionEndpoint> {
     let settings = RoomSettings {
         tick_hz: HERTZ,
         snapshot_hz: HERTZ,
@@ -137,14 +139,16 @@ fn start(number: u64, scheduler: &Scheduler, lateness: &Arc<Lateness>) -> Vec<Li
     };
     let room = Room::builder(Match, settings).seed(number).build().expect("the settings are valid");
     let handle = room.handle();
-    let join = |player| handle.join(Joiner { user: format!("{player}"), ..Joiner::default() }, DeliveryOrder::Ordered);
+    let join = |player| {
+        handle.join(JoinRequest { user: format!("{player}"), ..JoinRequest::default() }, DeliveryOrder::Ordered)
+    };
     let links = (0..PER_ROOM).map(|player| join(player).expect("the mailbox has room")).collect();
     scheduler.add(room, Watch(Arc::clone(lateness)));
     links
 }
 
 /// Every client sends an input each step and takes what the room has for it; returns how many packets of state came.
-fn play(links: &[LinkEnd], over: &AtomicBool) -> u64 {
+fn play(links: &[ConnectionEndpoint], over: &AtomicBool) -> u64 {
     let start = Instant::now();
     let mut packets = 0;
     for turn in 0_u32.. {

@@ -2,7 +2,10 @@
 
 mod support;
 
-use aether_engine::{Context, Counts, Declaration, Game, Joiner, LinkEnd, Observer, Random, Room, RoomSettings, Stage};
+use aether_engine::{
+    ConnectionEndpoint, Context, Game, GameSchemaBuilder, JoinRequest, Observer, Random, Room, RoomCounts,
+    RoomSettings, TickStage,
+};
 use aether_replication::DeliveryOrder;
 use aether_space::{InterestSettings, WorldBounds};
 use aether_wire::{PlayerId, Tick};
@@ -18,7 +21,7 @@ struct Crowd;
 impl Game for Crowd {
     type Input = Turn;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         declaration.component::<Body>()
     }
 
@@ -70,18 +73,18 @@ fn somewhere(random: &mut Random) -> Body {
 
 #[derive(Default)]
 struct Watch {
-    at: Option<(Stage, Instant)>,
+    at: Option<(TickStage, Instant)>,
     stages: [Duration; 5],
     updates: u64,
 }
 
 impl Observer for Watch {
-    fn stage(&mut self, _tick: Tick, stage: Stage) {
+    fn stage(&mut self, _tick: Tick, stage: TickStage) {
         self.close();
         self.at = Some((stage, Instant::now()));
     }
 
-    fn ticked(&mut self, _tick: Tick, counts: &Counts) {
+    fn ticked(&mut self, _tick: Tick, counts: &RoomCounts) {
         self.close();
         self.updates = counts.updates;
     }
@@ -112,9 +115,11 @@ fn main() {
         ..RoomSettings::default()
     };
     let mut room = Room::builder(Crowd, settings).seed(1).build().expect("the settings are valid");
-    let join =
-        |number| room.handle().join(Joiner { user: format!("{number}"), ..Joiner::default() }, DeliveryOrder::Ordered);
-    let links: Vec<LinkEnd> = (0..CLIENTS).map(|number| join(number).expect("the mailbox has room")).collect();
+    let join = |number| {
+        room.handle().join(JoinRequest { user: format!("{number}"), ..JoinRequest::default() }, DeliveryOrder::Ordered)
+    };
+    let links: Vec<ConnectionEndpoint> =
+        (0..CLIENTS).map(|number| join(number).expect("the mailbox has room")).collect();
     let mut times = Vec::new();
     let mut stages = [Duration::ZERO; 5];
     let (mut bytes, mut updates) = (0, 0);
@@ -133,7 +138,7 @@ fn main() {
         }
     }
     times.sort_unstable();
-    for (stage, time) in Stage::ALL.iter().zip(stages) {
+    for (stage, time) in TickStage::ALL.iter().zip(stages) {
         println!("{:>9}: {:.3} ms on average", stage.label(), time.as_secs_f64() * 1e3 / times.len() as f64);
     }
     println!(
@@ -148,14 +153,14 @@ fn main() {
 }
 
 /// Every client sends an input.
-fn steer(links: &[LinkEnd], seq: u32) {
+fn steer(links: &[ConnectionEndpoint], seq: u32) {
     for link in links {
         link.push(input(seq, seq as i32 % 3 - 1)).expect("the inbox has room");
     }
 }
 
 /// Every client takes its packets.
-fn read(links: &[LinkEnd]) -> usize {
+fn read(links: &[ConnectionEndpoint]) -> usize {
     let mut bytes = 0;
     for link in links {
         while link.next_reliable().is_some() {}

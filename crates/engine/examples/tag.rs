@@ -1,7 +1,7 @@
 //! Tag: everyone runs after the hare. Whoever touches it scores, and it turns up somewhere else.
 
 use aether_bits::{BitReader, BitWriter, Replicate};
-use aether_engine::{Context, Declaration, Game, Joiner, Room, RoomSettings, Unobserved};
+use aether_engine::{Context, Game, GameSchemaBuilder, JoinRequest, NoObserver, Room, RoomSettings};
 use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::{
     ClientMessage, EntityId, Event, GameBody, InputBytes, InputPayload, InputSeq, Inputs, PlayerId, ServerMessage,
@@ -39,7 +39,7 @@ struct Tag {
 impl Game for Tag {
     type Input = Steer;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         declaration.component::<Runner>().event::<Tagged>()
     }
 
@@ -83,13 +83,13 @@ fn distance(a: [f32; 2], b: [f32; 2]) -> f32 {
 /// Half a minute of a room with one player in memory, who runs to where its own copy of the world shows the hare.
 fn main() -> Result<(), Box<dyn Error>> {
     let mut room = Room::builder(Tag::default(), RoomSettings::default()).seed(1).build()?;
-    let ann = Joiner { name: "Ann".to_owned(), ..Joiner::default() };
+    let ann = JoinRequest { name: "Ann".to_owned(), ..JoinRequest::default() };
     let link = room.handle().join(ann, DeliveryOrder::Ordered).expect("the mailbox is empty");
     let mut mirror =
         Mirror::builder().component::<Runner>().build(DeliveryOrder::Ordered, room.settings().seconds_per_tick());
     let mut own = EntityId::default();
     for number in 1..=1_200 {
-        room.tick(&mut Unobserved);
+        room.tick(&mut NoObserver);
         while let Some(message) = link.next_reliable() {
             match &*message {
                 ServerMessage::Possession(possession) => own = possession.entity,

@@ -3,7 +3,7 @@
 use aether_bits::runtime::{
     ComponentHandle, EventHandle, FieldBuilder, FieldHandle, Record, RecordBuilder, RuntimeSchema, SchemaBuilder,
 };
-use aether_engine::{Context, Joiner, Room, RoomSettings, RuntimeGame, Unobserved};
+use aether_engine::{Context, JoinRequest, NoObserver, Room, RoomSettings, RuntimeGame};
 use aether_replication::DeliveryOrder;
 use aether_wire::{EntityId, PlayerId};
 use std::error::Error;
@@ -108,11 +108,11 @@ fn distance(a: [f32; 2], b: [f32; 2]) -> f32 {
 fn main() -> Result<(), Box<dyn Error>> {
     let game: Box<dyn RuntimeGame> = Box::new(Tag::new()?);
     let mut room = Room::builder(game, RoomSettings::default()).seed(1).build()?;
-    let ann = Joiner { name: "Ann".to_owned(), ..Joiner::default() };
+    let ann = JoinRequest { name: "Ann".to_owned(), ..JoinRequest::default() };
     let link = room.handle().join(ann, DeliveryOrder::Ordered).expect("the mailbox is empty");
     let mut bytes = 0;
     for _ in 0..40 {
-        room.tick(&mut Unobserved);
+        room.tick(&mut NoObserver);
         while let Some(packet) = link.next_state() {
             bytes += packet.len();
         }

@@ -1,14 +1,14 @@
 //! How a room comes to be.
 
-use crate::durable::{Keeping, Outlet, Restore};
-use crate::figures::Board;
-use crate::game::{Game, Refusal};
+use crate::durable::{CheckpointTimer, RestoreData, RoomOutput};
+use crate::figures::SharedStats;
+use crate::game::{Game, Rejection};
 use crate::handle::Mailbox;
-use crate::observer::Counts;
-use crate::overload::Overload;
+use crate::observer::RoomCounts;
+use crate::overload::OverloadLadder;
 use crate::recording::Recorder;
-use crate::room::{Desk, RecordingSink, Room, RoomStatus, State};
-use crate::seat::{Seat, Seats};
+use crate::room::{RecordingSink, Room, RoomState, RoomStatus, TickOutput};
+use crate::seat::{RoomPlayer, RoomPlayers};
 use crate::settings::{RoomSettings, SettingsError};
 use crate::stages::{Extraction, Sending};
 use aether_bits::Random;
@@ -23,7 +23,7 @@ pub struct RoomBuilder<G> {
     settings: RoomSettings,
     seed: u64,
     pool: Option<Arc<ThreadPool>>,
-    restore: Option<Restore>,
+    restore: Option<RestoreData>,
     keep_ticks: Option<u32>,
     record_as: Option<String>,
     recording_sink: Option<RecordingSink>,
@@ -62,12 +62,12 @@ impl<G: Game> RoomBuilder<G> {
     /// Starts from what [`Game::checkpoint`] gave instead of afresh.
     #[must_use]
     pub fn checkpoint(self, checkpoint: Vec<u8>) -> Self {
-        self.restore(Restore { state: Some(checkpoint), ..Restore::default() })
+        self.restore(RestoreData { state: Some(checkpoint), ..RestoreData::default() })
     }
 
     /// Rebuilds a durable room: its game's state, those who were in it, and what was committed since.
     #[must_use]
-    pub fn restore(mut self, restore: Restore) -> Self {
+    pub fn restore(mut self, restore: RestoreData) -> Self {
         self.restore = Some(restore);
         self
     }
@@ -115,7 +115,7 @@ impl<G: Game> RoomBuilder<G> {
         let recorder = self
             .record_as
             .map(|game| Recorder::new(game, self.seed, self.settings.tick_hz, schema.hash(), self.restore.clone()));
-        let outlet = Arc::new(Outlet::new());
+        let outlet = Arc::new(RoomOutput::new());
         let mut room = Room {
             game: self.game,
             mailbox: Arc::new(Mailbox::new(Arc::clone(&outlet))),
@@ -125,19 +125,19 @@ impl<G: Game> RoomBuilder<G> {
             next_player: PlayerId(0),
             extraction: Extraction::new(&self.settings),
             sending: Sending::new(),
-            overload: Overload::default(),
+            overload: OverloadLadder::default(),
             pool: self.pool,
             recorder,
             recording_sink: self.recording_sink,
-            keeping: self.keep_ticks.map(Keeping::new),
-            board: Arc::new(Board::new(self.settings.clone(), schema)),
-            totals: Counts::default(),
+            keeping: self.keep_ticks.map(CheckpointTimer::new),
+            board: Arc::new(SharedStats::new(self.settings.clone(), schema)),
+            totals: RoomCounts::default(),
             status: RoomStatus::Running,
-            state: State {
+            state: RoomState {
                 world,
                 random: Random::new(self.seed),
-                seats: Seats::default(),
-                desk: Desk::new(outlet, self.label, self.keep_ticks.is_some()),
+                seats: RoomPlayers::default(),
+                desk: TickOutput::new(outlet, self.label, self.keep_ticks.is_some()),
                 events,
                 send: self.settings.send_settings(),
                 settings: self.settings,
@@ -154,8 +154,8 @@ impl<G: Game> RoomBuilder<G> {
 
 impl<G: Game> Room<G> {
     /// Begins afresh, or from what was kept: the state, then those who were in, then what was committed since.
-    fn begin(&mut self, restore: Option<Restore>) -> Result<(), BuildError> {
-        let Restore { state, applied, last_player, players, journal } = restore.unwrap_or_default();
+    fn begin(&mut self, restore: Option<RestoreData>) -> Result<(), BuildError> {
+        let RestoreData { state, applied, last_player, players, journal } = restore.unwrap_or_default();
         match state {
             Some(state) => {
                 self.game.restore(&mut self.state.context(), &state).map_err(BuildError::Checkpoint)?;
@@ -170,7 +170,9 @@ impl<G: Game> Room<G> {
                 continue;
             }
             self.next_player = self.next_player.max(player);
-            self.state.seats.push(Seat { detached_at: Some(self.now()), ..Seat::new(player, joiner, None) });
+            self.state
+                .seats
+                .push(RoomPlayer { detached_at: Some(self.now()), ..RoomPlayer::new(player, joiner, None) });
             self.game.rejoin(&mut self.state.context(), player);
         }
         let entries = &mut self.state.desk.entries;
@@ -194,7 +196,7 @@ pub enum BuildError {
     /// The game's input can take more bytes than a packet has for one.
     InputTooLarge,
     /// The game did not accept the checkpoint.
-    Checkpoint(Refusal),
+    Checkpoint(Rejection),
     /// The room is to be durable, and its game keeps no checkpoints.
     NoCheckpoint,
 }

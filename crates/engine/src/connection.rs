@@ -1,8 +1,8 @@
 //! Where a connection and a room meet: bounded queues, and no lock.
 
 use crate::bounded::BoundedQueue;
-use crate::game::Refusal;
-use crate::inbox::{Inbox, Waiting};
+use crate::game::Rejection;
+use crate::inbox::{Inbox, QueueLength};
 use crate::seat::closing;
 use aether_replication::PacketSink;
 use aether_wire::{ClientMessage, CloseReason, Closing, PacketSeq, PlayerId, ServerMessage};
@@ -21,8 +21,8 @@ pub const RELIABLE_MAX: usize = 256;
 pub const STATE_PACKETS_MAX: usize = 128;
 
 /// Joins a room and a connection; a snapshot of the room has at most so many packets.
-pub(crate) fn connect(state_packets_max: usize) -> (RoomEnd, LinkEnd) {
-    let pipe = Arc::new(Pipe {
+pub(crate) fn connect(state_packets_max: usize) -> (RoomEndpoint, ConnectionEndpoint) {
+    let pipe = Arc::new(SharedQueues {
         inbox: Inbox::new(),
         reliable: BoundedQueue::new(RELIABLE_MAX),
         state: ArrayQueue::new(state_packets_max.clamp(1, STATE_PACKETS_MAX)),
@@ -33,11 +33,11 @@ pub(crate) fn connect(state_packets_max: usize) -> (RoomEnd, LinkEnd) {
         closing: OnceLock::new(),
         link_gone: AtomicBool::new(false),
     });
-    (RoomEnd { pipe: Arc::clone(&pipe) }, LinkEnd { pipe })
+    (RoomEndpoint { pipe: Arc::clone(&pipe) }, ConnectionEndpoint { pipe })
 }
 
 #[derive(Debug)]
-struct Pipe {
+struct SharedQueues {
     inbox: Inbox,
     reliable: BoundedQueue<Arc<ServerMessage>>,
     state: ArrayQueue<Vec<u8>>,
@@ -46,21 +46,21 @@ struct Pipe {
     /// Whether there is something that the link was not woken for yet.
     news: AtomicBool,
     waker: AtomicWaker,
-    admission: OnceLock<Result<PlayerId, Refusal>>,
+    admission: OnceLock<Result<PlayerId, Rejection>>,
     closing: OnceLock<Closing>,
     link_gone: AtomicBool,
 }
 
 /// The room's end.
 #[derive(Debug)]
-pub struct RoomEnd {
-    pipe: Arc<Pipe>,
+pub struct RoomEndpoint {
+    pipe: Arc<SharedQueues>,
 }
 
 /// The connection's end. Dropping it tells the room that the client is gone.
 #[derive(Debug)]
-pub struct LinkEnd {
-    pipe: Arc<Pipe>,
+pub struct ConnectionEndpoint {
+    pipe: Arc<SharedQueues>,
 }
 
 /// The inbox is full: the client sends faster than the room ticks.
@@ -75,14 +75,14 @@ impl fmt::Display for InboxFull {
 
 impl std::error::Error for InboxFull {}
 
-impl RoomEnd {
+impl RoomEndpoint {
     /// How many messages of the client wait.
-    pub(crate) fn waiting(&self) -> Waiting {
+    pub(crate) fn waiting(&self) -> QueueLength {
         self.pipe.inbox.waiting()
     }
 
     /// The next message of the client, of those that were counted.
-    pub(crate) fn receive(&self, waiting: &mut Waiting) -> Option<ClientMessage> {
+    pub(crate) fn receive(&self, waiting: &mut QueueLength) -> Option<ClientMessage> {
         self.pipe.inbox.pop(waiting)
     }
 
@@ -104,7 +104,7 @@ impl RoomEnd {
     }
 
     /// Tells the link that its player is not let in.
-    pub(crate) fn refuse(&self, refusal: Refusal) {
+    pub(crate) fn refuse(&self, refusal: Rejection) {
         let _ = self.pipe.admission.set(Err(refusal));
         self.pipe.news.store(true, Ordering::Relaxed);
     }
@@ -134,7 +134,7 @@ impl RoomEnd {
     }
 }
 
-impl Drop for RoomEnd {
+impl Drop for RoomEndpoint {
     /// A link is never left waiting: whoever was neither refused nor told why is told that the room failed.
     fn drop(&mut self) {
         if !matches!(self.pipe.admission.get(), Some(Err(_))) {
@@ -144,7 +144,7 @@ impl Drop for RoomEnd {
     }
 }
 
-impl PacketSink for &RoomEnd {
+impl PacketSink for &RoomEndpoint {
     fn buffer(&mut self) -> Vec<u8> {
         self.pipe.spare.pop().unwrap_or_default()
     }
@@ -159,7 +159,7 @@ impl PacketSink for &RoomEnd {
     }
 }
 
-impl LinkEnd {
+impl ConnectionEndpoint {
     /// Hands a message to the room.
     pub fn push(&self, message: ClientMessage) -> Result<(), InboxFull> {
         self.pipe.inbox.push(message).map_err(|_| InboxFull)
@@ -167,7 +167,7 @@ impl LinkEnd {
 
     /// Whether the player was let in; nothing until the room's next tick.
     #[must_use]
-    pub fn admission(&self) -> Option<&Result<PlayerId, Refusal>> {
+    pub fn admission(&self) -> Option<&Result<PlayerId, Rejection>> {
         self.pipe.admission.get()
     }
 
@@ -206,7 +206,7 @@ impl LinkEnd {
     }
 }
 
-impl Drop for LinkEnd {
+impl Drop for ConnectionEndpoint {
     fn drop(&mut self) {
         self.pipe.link_gone.store(true, Ordering::Release);
     }

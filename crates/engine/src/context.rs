@@ -1,12 +1,12 @@
 //! What a game can do to its room.
 
 use crate::authority::{Mover, Violation};
-use crate::declaration::Events;
-use crate::durable::{ENTRIES_MAX, ENTRY_BYTES_MAX, EntryNumber, Pending};
-use crate::game::Refusal;
+use crate::declaration::EventRegistry;
+use crate::durable::{ENTRIES_MAX, ENTRY_BYTES_MAX, EntryNumber, PendingEntry};
+use crate::game::Rejection;
 use crate::request::{REQUESTS_MAX, Request};
-use crate::room::Desk;
-use crate::seat::Seats;
+use crate::room::TickOutput;
+use crate::seat::RoomPlayers;
 use crate::settings::RoomSettings;
 use aether_bits::runtime::{EventHandle, Record, ValueError};
 use aether_bits::{BitWriter, Component, Random};
@@ -23,15 +23,15 @@ pub struct Context<'a> {
     pub world: &'a mut World,
     /// The room's own random numbers.
     pub random: &'a mut Random,
-    pub(crate) seats: &'a mut Seats,
-    pub(crate) desk: &'a mut Desk,
-    pub(crate) events: &'a Events,
+    pub(crate) seats: &'a mut RoomPlayers,
+    pub(crate) desk: &'a mut TickOutput,
+    pub(crate) events: &'a EventRegistry,
     pub(crate) settings: &'a RoomSettings,
 }
 
 /// From where a player looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Sight {
+pub enum Viewpoint {
     /// From the entity it possesses.
     #[default]
     Possession,
@@ -93,7 +93,7 @@ impl Context<'_> {
     }
 
     /// Says from where a player looks.
-    pub fn set_sight(&mut self, player: PlayerId, sight: Sight) {
+    pub fn set_sight(&mut self, player: PlayerId, sight: Viewpoint) {
         if let Some(seat) = self.seats.get_mut(player) {
             seat.sight = sight;
         }
@@ -170,14 +170,14 @@ impl Context<'_> {
     /// [`crate::Game::uncommitted`] if it cannot be; until then the game only sets aside what the entry needs. The command
     /// that is being handled is answered then, and not before. In a room that is not durable it counts as stored at the
     /// next tick.
-    pub fn commit(&mut self, entry: Vec<u8>) -> Result<(), Refusal> {
+    pub fn commit(&mut self, entry: Vec<u8>) -> Result<(), Rejection> {
         if entry.len() > ENTRY_BYTES_MAX {
-            return Err(Refusal::new(ErrorCode::Internal, "the game wanted to store more at once than may be"));
+            return Err(Rejection::new(ErrorCode::Internal, "the game wanted to store more at once than may be"));
         }
         let entries = &mut self.desk.entries;
         if entries.pending.len() >= ENTRIES_MAX {
             let sentence = "too much waits to be stored; try again in a moment";
-            return Err(Refusal::new(ErrorCode::Unavailable, sentence));
+            return Err(Rejection::new(ErrorCode::Unavailable, sentence));
         }
         let number = EntryNumber(entries.last.0 + 1);
         entries.last = number;
@@ -186,7 +186,7 @@ impl Context<'_> {
             true => self.desk.news = true,
             false => entries.due.push(number),
         }
-        entries.pending.push_back(Pending { number, entry, command: entries.command });
+        entries.pending.push_back(PendingEntry { number, entry, command: entries.command });
         self.desk.counts.entries += 1;
         Ok(())
     }

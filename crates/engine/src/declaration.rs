@@ -8,22 +8,22 @@ use std::sync::Arc;
 
 /// Collects a game's components and events.
 #[derive(Default)]
-pub struct Declaration {
+pub struct GameSchemaBuilder {
     world: WorldBuilder,
     input: Option<RecordSchema>,
-    events: Events,
+    events: EventRegistry,
 }
 
 /// The records that a game and its clients send each other, by code.
 #[derive(Clone, Debug, Default)]
-pub struct Events {
+pub struct EventRegistry {
     types: Vec<TypeId>,
     schemas: Vec<RecordSchema>,
     /// The types of those that were declared at run time.
     records: Vec<Option<Arc<RecordType>>>,
 }
 
-impl Declaration {
+impl GameSchemaBuilder {
     /// Adds a component.
     #[must_use]
     pub fn component<C: Component>(mut self) -> Self {
@@ -61,7 +61,7 @@ impl Declaration {
         self
     }
 
-    pub(crate) fn build(self, finish: impl FnOnce(WorldBuilder) -> WorldBuilder) -> (World, Events, Schema) {
+    pub(crate) fn build(self, finish: impl FnOnce(WorldBuilder) -> WorldBuilder) -> (World, EventRegistry, Schema) {
         let world = finish(self.world).build();
         let schema = Schema {
             components: world.schema(),
@@ -72,7 +72,7 @@ impl Declaration {
     }
 }
 
-impl Events {
+impl EventRegistry {
     fn add(&mut self, id: TypeId, schema: RecordSchema, record: Option<Arc<RecordType>>) {
         assert!(self.types.len() < aether_bits::schema::EVENTS_MAX, "a game declares at most 64 events");
         self.types.push(id);
@@ -93,13 +93,13 @@ impl Events {
 
 /// A message of a player.
 #[derive(Clone, Copy, Debug)]
-pub struct Message<'a> {
+pub struct PlayerMessage<'a> {
     pub(crate) code: u16,
     pub(crate) payload: &'a [u8],
-    pub(crate) events: &'a Events,
+    pub(crate) events: &'a EventRegistry,
 }
 
-impl Message<'_> {
+impl PlayerMessage<'_> {
     /// The message, if it is of this type.
     #[must_use]
     pub fn read<E: Component>(&self) -> Option<Result<E, ReadError>> {

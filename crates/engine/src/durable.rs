@@ -5,7 +5,7 @@
 //! from the last state and the entries that came after it.
 
 use crate::bounded::BoundedQueue;
-use crate::game::Joiner;
+use crate::game::JoinRequest;
 use crate::request::{REQUESTS_MAX, Request};
 use aether_wire::{CloseReason, CommandSeq, PlayerId, RequestId};
 use atomic_waker::AtomicWaker;
@@ -28,7 +28,7 @@ pub struct EntryNumber(pub u64);
 
 /// What a durable room hands out to be stored. A later one replaces an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct RoomCheckpoint {
     /// What [`crate::Game::checkpoint`] gave.
     pub state: Arc<Vec<u8>>,
     /// Entries up to this one are in the state.
@@ -45,7 +45,7 @@ pub struct Kept {
 
 /// What a durable room is rebuilt from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Restore {
+pub struct RestoreData {
     /// The state that was stored last; nothing if none was.
     pub state: Option<Vec<u8>>,
     /// Entries up to this one are in the state.
@@ -53,14 +53,14 @@ pub struct Restore {
     /// The number of the player who came last.
     pub last_player: PlayerId,
     /// Those who were in, in the order of their numbers. They have a place, and time to come back to it.
-    pub players: Vec<(PlayerId, Joiner)>,
+    pub players: Vec<(PlayerId, JoinRequest)>,
     /// Entries that were committed after the state, in order.
     pub journal: Vec<(EntryNumber, Vec<u8>)>,
 }
 
 /// An entry that waits for its commit.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct PendingEntry {
     pub number: EntryNumber,
     pub entry: Vec<u8>,
     /// The command that is answered when the entry is committed.
@@ -69,9 +69,9 @@ pub(crate) struct Pending {
 
 /// The entries of a room.
 #[derive(Debug, Default)]
-pub(crate) struct Entries {
+pub(crate) struct JournalEntries {
     /// In the order of their numbers.
-    pub pending: VecDeque<Pending>,
+    pub pending: VecDeque<PendingEntry>,
     pub last: EntryNumber,
     /// Entries up to this one are done or refused.
     pub applied: EntryNumber,
@@ -81,9 +81,9 @@ pub(crate) struct Entries {
     pub command: Option<(PlayerId, CommandSeq)>,
 }
 
-impl Entries {
+impl JournalEntries {
     /// Takes out an entry whose outcome is known.
-    pub fn resolve(&mut self, number: EntryNumber) -> Option<Pending> {
+    pub fn resolve(&mut self, number: EntryNumber) -> Option<PendingEntry> {
         let at = self.pending.iter().position(|pending| pending.number == number)?;
         self.applied = self.applied.max(number);
         self.pending.remove(at)
@@ -113,11 +113,11 @@ impl Entries {
 
 /// What a room has for those outside who are no clients: requests, entries, states and departures.
 #[derive(Debug)]
-pub(crate) struct Outlet {
+pub(crate) struct RoomOutput {
     pub requests: BoundedQueue<(RequestId, Request)>,
     pub entries: BoundedQueue<(EntryNumber, Vec<u8>)>,
     /// The newest state only.
-    pub kept: ArrayQueue<Kept>,
+    pub kept: ArrayQueue<RoomCheckpoint>,
     pub departures: BoundedQueue<(PlayerId, CloseReason)>,
     /// Set when the room is over for good, and nothing of it is to be kept.
     pub over: AtomicBool,
@@ -126,9 +126,9 @@ pub(crate) struct Outlet {
     waker: AtomicWaker,
 }
 
-impl Outlet {
+impl RoomOutput {
     pub fn new() -> Self {
-        Outlet {
+        RoomOutput {
             requests: BoundedQueue::new(REQUESTS_MAX),
             entries: BoundedQueue::new(ENTRIES_MAX),
             kept: ArrayQueue::new(1),
@@ -158,18 +158,18 @@ impl Outlet {
 
 /// When a durable room hands its state out.
 #[derive(Debug)]
-pub(crate) struct Keeping {
+pub(crate) struct CheckpointTimer {
     every_ticks: u32,
     /// Ticks since the last time.
     since: u32,
     /// Someone came or went.
     wanted: bool,
-    last: Option<Kept>,
+    last: Option<RoomCheckpoint>,
 }
 
-impl Keeping {
+impl CheckpointTimer {
     pub fn new(every_ticks: u32) -> Self {
-        Keeping { every_ticks: every_ticks.max(1), since: 0, wanted: true, last: None }
+        CheckpointTimer { every_ticks: every_ticks.max(1), since: 0, wanted: true, last: None }
     }
 
     /// Whether the state is to be handed out after this tick. Comings and goings bring it forward, but a crowd that comes
@@ -186,7 +186,7 @@ impl Keeping {
     }
 
     /// The state, if it is not the one that was handed out last.
-    pub fn changed(&mut self, kept: Kept) -> Option<Kept> {
+    pub fn changed(&mut self, kept: RoomCheckpoint) -> Option<RoomCheckpoint> {
         if self.last.as_ref() == Some(&kept) {
             return None;
         }

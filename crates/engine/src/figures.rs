@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// What a room shows of itself; each tick writes it anew.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RoomFigures {
+pub struct RoomStats {
     /// The current tick.
     pub tick: Tick,
     /// Players who are in, those with a lost connection included.
@@ -26,7 +26,7 @@ pub struct RoomFigures {
 
 /// The place where a room writes its figures and others read them.
 #[derive(Debug)]
-pub(crate) struct Board {
+pub(crate) struct SharedStats {
     pub settings: RoomSettings,
     pub schema: Arc<Schema>,
     tick: AtomicU32,
@@ -39,9 +39,9 @@ pub(crate) struct Board {
     label: Mutex<Arc<str>>,
 }
 
-impl Board {
+impl SharedStats {
     pub fn new(settings: RoomSettings, schema: Schema) -> Self {
-        Board {
+        SharedStats {
             settings,
             schema: Arc::new(schema),
             tick: AtomicU32::new(0),
@@ -54,7 +54,7 @@ impl Board {
         }
     }
 
-    pub fn write(&self, figures: &RoomFigures) {
+    pub fn write(&self, figures: &RoomStats) {
         self.tick.store(figures.tick.0, Ordering::Relaxed);
         self.players.store(figures.players, Ordering::Relaxed);
         self.entities.store(figures.entities, Ordering::Relaxed);
@@ -70,8 +70,8 @@ impl Board {
         self.is_ticking.store(is_ticking, Ordering::Relaxed);
     }
 
-    pub fn read(&self) -> RoomFigures {
-        RoomFigures {
+    pub fn read(&self) -> RoomStats {
+        RoomStats {
             tick: Tick(self.tick.load(Ordering::Relaxed)),
             players: self.players.load(Ordering::Relaxed),
             entities: self.entities.load(Ordering::Relaxed),

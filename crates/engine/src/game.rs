@@ -1,7 +1,7 @@
 //! What a game is to the engine.
 
 use crate::context::Context;
-use crate::declaration::{Declaration, Message};
+use crate::declaration::{GameSchemaBuilder, PlayerMessage};
 use crate::request::Answer;
 use aether_bits::{BitReader, Component, ReadError, Replicate, StateHasher};
 use aether_wire::limits::TEXT_BYTES_MAX;
@@ -16,19 +16,19 @@ pub trait Game: Send + Sized + 'static {
     type Input: Component;
 
     /// Declares components and events.
-    fn declare(declaration: Declaration) -> Declaration;
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder;
 
     /// Declares all of this game: what [`Game::declare`] says, and the input. Only a game whose types are made at run time
     /// has its own; see [`crate::RuntimeGame`].
-    fn declaration(&self) -> Declaration {
-        Self::declare(Declaration::default()).input::<Self::Input>()
+    fn declaration(&self) -> GameSchemaBuilder {
+        Self::declare(GameSchemaBuilder::default()).input::<Self::Input>()
     }
 
     /// The room begins.
     fn init(&mut self, _room: &mut Context<'_>) {}
 
     /// Someone wants to come in.
-    fn join_attempt(&mut self, _room: &mut Context<'_>, _joiner: &Joiner) -> Result<(), Refusal> {
+    fn join_attempt(&mut self, _room: &mut Context<'_>, _joiner: &JoinRequest) -> Result<(), Rejection> {
         Ok(())
     }
 
@@ -59,8 +59,13 @@ pub trait Game: Send + Sized + 'static {
     }
 
     /// A player's reliable message.
-    fn message(&mut self, _room: &mut Context<'_>, _player: PlayerId, _message: &Message<'_>) -> Result<(), Refusal> {
-        Err(Refusal::new(ErrorCode::UnknownCommand, "this game takes no messages"))
+    fn message(
+        &mut self,
+        _room: &mut Context<'_>,
+        _player: PlayerId,
+        _message: &PlayerMessage<'_>,
+    ) -> Result<(), Rejection> {
+        Err(Rejection::new(ErrorCode::UnknownCommand, "this game takes no messages"))
     }
 
     /// A player says how far an entity moved, where the game lets clients say so; see [`crate::authority`].
@@ -69,8 +74,8 @@ pub trait Game: Send + Sized + 'static {
         _room: &mut Context<'_>,
         _player: PlayerId,
         _movement: &MovementDelta,
-    ) -> Result<(), Refusal> {
-        Err(Refusal::new(ErrorCode::UnknownCommand, "this game moves players by their inputs"))
+    ) -> Result<(), Rejection> {
+        Err(Rejection::new(ErrorCode::UnknownCommand, "this game moves players by their inputs"))
     }
 
     /// A player asks to be spawned.
@@ -79,8 +84,8 @@ pub trait Game: Send + Sized + 'static {
         _room: &mut Context<'_>,
         _player: PlayerId,
         _request: &SpawnRequest,
-    ) -> Result<(), Refusal> {
-        Err(Refusal::new(ErrorCode::UnknownCommand, "this game spawns players when they join"))
+    ) -> Result<(), Rejection> {
+        Err(Rejection::new(ErrorCode::UnknownCommand, "this game spawns players when they join"))
     }
 
     /// A playground command of a player who may give it.
@@ -89,8 +94,8 @@ pub trait Game: Send + Sized + 'static {
         _room: &mut Context<'_>,
         _player: PlayerId,
         _command: &PlaygroundCommand,
-    ) -> Result<(), Refusal> {
-        Err(Refusal::new(ErrorCode::UnknownCommand, "this game has no playground"))
+    ) -> Result<(), Rejection> {
+        Err(Rejection::new(ErrorCode::UnknownCommand, "this game has no playground"))
     }
 
     /// One step of the game, after the tick's inputs.
@@ -126,8 +131,8 @@ pub trait Game: Send + Sized + 'static {
     }
 
     /// Puts the game in a state that [`Game::checkpoint`] gave; called instead of [`Game::init`].
-    fn restore(&mut self, _room: &mut Context<'_>, _checkpoint: &[u8]) -> Result<(), Refusal> {
-        Err(Refusal::new(ErrorCode::Internal, "this game keeps no checkpoints"))
+    fn restore(&mut self, _room: &mut Context<'_>, _checkpoint: &[u8]) -> Result<(), Rejection> {
+        Err(Rejection::new(ErrorCode::Internal, "this game keeps no checkpoints"))
     }
 
     /// Mixes in what is not replicated but decides the future, so that a replay that strays is noticed.
@@ -136,7 +141,7 @@ pub trait Game: Send + Sized + 'static {
 
 /// Someone who wants to come in.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Joiner {
+pub struct JoinRequest {
     /// The account.
     pub user: String,
     /// The name to show.
@@ -177,20 +182,20 @@ impl PlaygroundCommand {
 
 /// Why something is not done: a code for programs and a sentence for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct Rejection {
     /// For programs.
     pub code: ErrorCode,
     /// For people.
     pub message: String,
 }
 
-impl Refusal {
+impl Rejection {
     /// A refusal with a sentence that says what to do.
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         let mut message = message.into();
         // A longer one would not fit the message that carries it.
         message.truncate(message.floor_char_boundary(TEXT_BYTES_MAX));
-        Refusal { code, message }
+        Rejection { code, message }
     }
 }

@@ -1,10 +1,10 @@
 //! Reaching a room from outside.
 
 use crate::bounded::BoundedQueue;
-use crate::connection::{LinkEnd, RoomEnd, connect};
-use crate::durable::{EntryNumber, Kept, Outlet};
-use crate::figures::{Board, RoomFigures};
-use crate::game::Joiner;
+use crate::connection::{ConnectionEndpoint, RoomEndpoint, connect};
+use crate::durable::{EntryNumber, RoomCheckpoint, RoomOutput};
+use crate::figures::{RoomStats, SharedStats};
+use crate::game::JoinRequest;
 use crate::request::{Answer, Request};
 use crate::settings::RoomSettings;
 use aether_bits::Schema;
@@ -22,7 +22,7 @@ pub const MAILBOX_MAX: usize = 1_024;
 #[derive(Clone)]
 pub struct RoomHandle {
     mailbox: Arc<Mailbox>,
-    board: Arc<Board>,
+    board: Arc<SharedStats>,
 }
 
 /// The room's mailbox is full: it does not keep up.
@@ -39,14 +39,14 @@ impl std::error::Error for MailboxFull {}
 
 /// What others hand to a room.
 pub(crate) struct Mailbox {
-    pub letters: BoundedQueue<Letter>,
-    outlet: Arc<Outlet>,
+    pub letters: BoundedQueue<MailboxMessage>,
+    outlet: Arc<RoomOutput>,
     /// Set when nobody opens letters any more.
     closed: AtomicBool,
 }
 
 impl Mailbox {
-    pub fn new(outlet: Arc<Outlet>) -> Self {
+    pub fn new(outlet: Arc<RoomOutput>) -> Self {
         Mailbox { letters: BoundedQueue::new(MAILBOX_MAX), outlet, closed: AtomicBool::new(false) }
     }
 
@@ -66,9 +66,9 @@ impl Mailbox {
     }
 }
 
-pub(crate) enum Letter {
-    Join(Joiner, DeliveryOrder, RoomEnd),
-    Resume(PlayerId, DeliveryOrder, RoomEnd),
+pub(crate) enum MailboxMessage {
+    Join(JoinRequest, DeliveryOrder, RoomEndpoint),
+    Resume(PlayerId, DeliveryOrder, RoomEndpoint),
     Answer(RequestId, Answer),
     /// The outcome of an entry: stored, or why not.
     Committed(EntryNumber, Result<(), String>),
@@ -79,47 +79,47 @@ pub(crate) enum Letter {
 }
 
 impl RoomHandle {
-    pub(crate) fn new(mailbox: &Arc<Mailbox>, board: &Arc<Board>) -> Self {
+    pub(crate) fn new(mailbox: &Arc<Mailbox>, board: &Arc<SharedStats>) -> Self {
         RoomHandle { mailbox: Arc::clone(mailbox), board: Arc::clone(board) }
     }
 
-    /// Lets someone in at the next tick, if the game agrees; the link learns of it by [`LinkEnd::admission`].
-    pub fn join(&self, joiner: Joiner, link: DeliveryOrder) -> Result<LinkEnd, MailboxFull> {
+    /// Lets someone in at the next tick, if the game agrees; the link learns of it by [`ConnectionEndpoint::admission`].
+    pub fn join(&self, joiner: JoinRequest, link: DeliveryOrder) -> Result<ConnectionEndpoint, MailboxFull> {
         let (room_end, link_end) = connect(self.board.settings.state_packets_max());
-        self.post(Letter::Join(joiner, link, room_end))?;
+        self.post(MailboxMessage::Join(joiner, link, room_end))?;
         Ok(link_end)
     }
 
     /// Gives a player who lost the connection a new one.
-    pub fn resume(&self, player: PlayerId, link: DeliveryOrder) -> Result<LinkEnd, MailboxFull> {
+    pub fn resume(&self, player: PlayerId, link: DeliveryOrder) -> Result<ConnectionEndpoint, MailboxFull> {
         let (room_end, link_end) = connect(self.board.settings.state_packets_max());
-        self.post(Letter::Resume(player, link, room_end))?;
+        self.post(MailboxMessage::Resume(player, link, room_end))?;
         Ok(link_end)
     }
 
     /// Hands in a service's answer.
     pub fn answer(&self, id: RequestId, answer: Answer) -> Result<(), MailboxFull> {
-        self.post(Letter::Answer(id, answer))
+        self.post(MailboxMessage::Answer(id, answer))
     }
 
     /// Tells the game something; what it says goes to `reply`.
     pub fn signal(&self, data: Vec<u8>, reply: SyncSender<Vec<u8>>) -> Result<(), MailboxFull> {
-        self.post(Letter::Signal(data, reply))
+        self.post(MailboxMessage::Signal(data, reply))
     }
 
     /// Tells what became of an entry; outcomes are told in the order of the entries.
     pub fn committed(&self, number: EntryNumber, outcome: Result<(), String>) -> Result<(), MailboxFull> {
-        self.post(Letter::Committed(number, outcome))
+        self.post(MailboxMessage::Committed(number, outcome))
     }
 
     /// Ends the room at its next tick; a durable one hands its state out before.
     pub fn end(&self) -> Result<(), MailboxFull> {
-        self.post(Letter::End)
+        self.post(MailboxMessage::End)
     }
 
     /// Ends the room at its next tick because another server has it now: nothing more of it is stored.
     pub fn lose(&self) -> Result<(), MailboxFull> {
-        self.post(Letter::Lost)
+        self.post(MailboxMessage::Lost)
     }
 
     /// Whether the room still takes letters; one that has ended does not.
@@ -136,7 +136,7 @@ impl RoomHandle {
 
     /// What the room shows of itself, as of its last tick.
     #[must_use]
-    pub fn figures(&self) -> RoomFigures {
+    pub fn figures(&self) -> RoomStats {
         self.board.read()
     }
 
@@ -172,7 +172,7 @@ impl RoomHandle {
 
     /// The newest state that is to be stored, if there is one that was not taken yet.
     #[must_use]
-    pub fn take_kept(&self) -> Option<Kept> {
+    pub fn take_kept(&self) -> Option<RoomCheckpoint> {
         self.mailbox.outlet.kept.pop()
     }
 
@@ -199,7 +199,7 @@ impl RoomHandle {
         self.mailbox.outlet.has_news()
     }
 
-    fn post(&self, letter: Letter) -> Result<(), MailboxFull> {
+    fn post(&self, letter: MailboxMessage) -> Result<(), MailboxFull> {
         self.mailbox.letters.push(letter).map_err(|_| MailboxFull)?;
         self.mailbox.empty_if_closed();
         Ok(())

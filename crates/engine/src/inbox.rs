@@ -20,7 +20,7 @@ pub(crate) struct Inbox {
 
 /// How many messages are to be taken.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Waiting {
+pub(crate) struct QueueLength {
     first: usize,
     burst: usize,
 }
@@ -39,14 +39,14 @@ impl Inbox {
     }
 
     /// What waits. More may come while it is taken; that has its turn later.
-    pub fn waiting(&self) -> Waiting {
+    pub fn waiting(&self) -> QueueLength {
         // The burst is counted first: as long as there is one, nothing is added to what comes before it.
         let burst = self.burst.len();
-        Waiting { first: self.first.len(), burst }
+        QueueLength { first: self.first.len(), burst }
     }
 
     /// Takes the next of those that were counted.
-    pub fn pop(&self, waiting: &mut Waiting) -> Option<ClientMessage> {
+    pub fn pop(&self, waiting: &mut QueueLength) -> Option<ClientMessage> {
         if let Some(left) = waiting.first.checked_sub(1) {
             waiting.first = left;
             return self.first.pop();

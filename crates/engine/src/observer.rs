@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// The five stages of a tick, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stage {
+pub enum TickStage {
     /// Messages are taken from the connections.
     Receive,
     /// Joins, leaves, inputs, answers and commands take effect.
@@ -18,19 +18,20 @@ pub enum Stage {
     Send,
 }
 
-impl Stage {
+impl TickStage {
     /// All stages, in order.
-    pub const ALL: [Stage; 5] = [Stage::Receive, Stage::Apply, Stage::Simulate, Stage::Extract, Stage::Send];
+    pub const ALL: [TickStage; 5] =
+        [TickStage::Receive, TickStage::Apply, TickStage::Simulate, TickStage::Extract, TickStage::Send];
 
     /// A short name for a metric's label.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
-            Stage::Receive => "receive",
-            Stage::Apply => "apply",
-            Stage::Simulate => "simulate",
-            Stage::Extract => "extract",
-            Stage::Send => "send",
+            TickStage::Receive => "receive",
+            TickStage::Apply => "apply",
+            TickStage::Simulate => "simulate",
+            TickStage::Extract => "extract",
+            TickStage::Send => "send",
         }
     }
 }
@@ -38,7 +39,7 @@ impl Stage {
 /// Watches a room: it owns clocks, metrics and logs.
 pub trait Observer {
     /// A stage begins; the one before it has ended.
-    fn stage(&mut self, _tick: Tick, _stage: Stage) {}
+    fn stage(&mut self, _tick: Tick, _stage: TickStage) {}
 
     /// A tick is about to begin, so late.
     fn begins(&mut self, _late: Duration) {}
@@ -50,24 +51,24 @@ pub trait Observer {
     fn kept(&mut self) {}
 
     /// The tick has ended.
-    fn ticked(&mut self, _tick: Tick, _counts: &Counts) {}
+    fn ticked(&mut self, _tick: Tick, _counts: &RoomCounts) {}
 
     /// So many ticks were given up, because the room was too late to make up for them.
     fn dropped(&mut self, _ticks: u32) {}
 
     /// Something happened that belongs in an audit log.
-    fn audit(&mut self, _audit: &Audit<'_>) {}
+    fn audit(&mut self, _audit: &AuditEvent<'_>) {}
 }
 
 /// Watches nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unobserved;
+pub struct NoObserver;
 
-impl Observer for Unobserved {}
+impl Observer for NoObserver {}
 
 /// Something for the audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Audit<'a> {
+pub struct AuditEvent<'a> {
     /// Who.
     pub player: PlayerId,
     /// Their account.
@@ -83,13 +84,13 @@ macro_rules! counts {
     ($($(#[$meta:meta])* $name:ident,)*) => {
         /// What happened in a tick, or in all of them.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct Counts {
+        pub struct RoomCounts {
             $($(#[$meta])* pub $name: u64,)*
         }
 
-        impl Counts {
+        impl RoomCounts {
             /// Adds what happened in another tick.
-            pub fn add(&mut self, other: &Counts) {
+            pub fn add(&mut self, other: &RoomCounts) {
                 $(self.$name += other.$name;)*
             }
 

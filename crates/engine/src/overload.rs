@@ -18,13 +18,13 @@ const NEAREST_START: usize = 128;
 
 /// The ladder of overload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Overload {
+pub struct OverloadLadder {
     rung: u8,
     busy: u32,
     calm: u32,
 }
 
-impl Overload {
+impl OverloadLadder {
     /// The highest rung.
     pub const RUNGS: u8 = 6;
 
@@ -33,11 +33,11 @@ impl Overload {
         self.busy = if share > BUSY_SHARE { self.busy + 1 } else { 0 };
         self.calm = if share < CALM_SHARE { self.calm + 1 } else { 0 };
         if self.busy >= BUSY_TICKS && self.rung < Self::RUNGS {
-            *self = Overload { rung: self.rung + 1, busy: 0, calm: 0 };
+            *self = OverloadLadder { rung: self.rung + 1, busy: 0, calm: 0 };
             return true;
         }
         if self.calm >= CALM_TICKS && self.rung > 0 {
-            *self = Overload { rung: self.rung - 1, busy: 0, calm: 0 };
+            *self = OverloadLadder { rung: self.rung - 1, busy: 0, calm: 0 };
             return true;
         }
         false
@@ -83,8 +83,8 @@ impl Overload {
 mod tests {
     use super::*;
 
-    fn after(shares: impl Iterator<Item = f32>) -> Overload {
-        let mut overload = Overload::default();
+    fn after(shares: impl Iterator<Item = f32>) -> OverloadLadder {
+        let mut overload = OverloadLadder::default();
         shares.for_each(|share| {
             overload.update(share);
         });
@@ -95,9 +95,9 @@ mod tests {
     fn load_is_shed_in_order_rings_then_sight_then_time() {
         let settings = RoomSettings::default();
         let rungs: Vec<_> = (0..=6).map(|rung| after(std::iter::repeat_n(0.9, rung * 10))).collect();
-        let stretches: Vec<_> = rungs.iter().map(Overload::ring_stretch).collect();
+        let stretches: Vec<_> = rungs.iter().map(OverloadLadder::ring_stretch).collect();
         let caps: Vec<_> = rungs.iter().map(|rung| rung.nearest_max(&settings)).collect();
-        let rates: Vec<_> = rungs.iter().map(Overload::time_rate).collect();
+        let rates: Vec<_> = rungs.iter().map(OverloadLadder::time_rate).collect();
         assert_eq!(stretches, [1, 2, 4, 4, 4, 4, 4]);
         assert_eq!(caps, [None, None, None, Some(64), Some(32), Some(32), Some(32)]);
         assert_eq!(rates, [1.0, 1.0, 1.0, 1.0, 1.0, 0.75, 0.5]);
@@ -114,6 +114,6 @@ mod tests {
             overload.update(0.1);
         }
         assert_eq!(overload.rung(), 0);
-        assert_eq!(after(std::iter::repeat_n(9.0, 10_000)).rung(), Overload::RUNGS);
+        assert_eq!(after(std::iter::repeat_n(9.0, 10_000)).rung(), OverloadLadder::RUNGS);
     }
 }

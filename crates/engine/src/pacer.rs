@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Turns time into ticks: an accumulator with a bounded catch-up.
 #[derive(Clone, Debug)]
-pub struct Pacer {
+pub struct TickPacer {
     step: Duration,
     catch_up_max: u32,
     next: Duration,
@@ -13,18 +13,18 @@ pub struct Pacer {
 
 /// What is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Steps {
+pub struct DueTicks {
     /// Ticks to run now.
     pub run: u32,
     /// Ticks that are given up for good, because too many were missed.
     pub dropped: u32,
 }
 
-impl Pacer {
+impl TickPacer {
     /// A pacer whose first tick is due at `start`. With a `catch_up_max` of zero a late tick is simply late.
     #[must_use]
     pub fn new(tick_hz: u32, catch_up_max: u32, start: Duration) -> Self {
-        Pacer { step: Duration::from_secs(1) / tick_hz.max(1), catch_up_max, next: start, rate: 1.0 }
+        TickPacer { step: Duration::from_secs(1) / tick_hz.max(1), catch_up_max, next: start, rate: 1.0 }
     }
 
     /// When the next tick is due.
@@ -45,17 +45,17 @@ impl Pacer {
     }
 
     /// What is due at `now`.
-    pub fn due(&mut self, now: Duration) -> Steps {
-        let Some(late) = now.checked_sub(self.next) else { return Steps::default() };
+    pub fn due(&mut self, now: Duration) -> DueTicks {
+        let Some(late) = now.checked_sub(self.next) else { return DueTicks::default() };
         let step = self.step();
         if self.catch_up_max == 0 {
             self.next = (self.next + step).max(now);
-            return Steps { run: 1, dropped: 0 };
+            return DueTicks { run: 1, dropped: 0 };
         }
         let due = u32::try_from(late.as_nanos() / step.as_nanos().max(1)).unwrap_or(u32::MAX - 1) + 1;
         self.next += step * due;
         let run = due.min(self.catch_up_max);
-        Steps { run, dropped: due - run }
+        DueTicks { run, dropped: due - run }
     }
 }
 
@@ -69,31 +69,31 @@ mod tests {
 
     #[test]
     fn on_time_every_step_runs_once() {
-        let mut pacer = Pacer::new(50, 8, ms(0));
+        let mut pacer = TickPacer::new(50, 8, ms(0));
         let steps: Vec<u32> = (0..10).map(|i| pacer.due(ms(i * 10)).run).collect();
         assert_eq!(steps, [1, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
     }
 
     #[test]
     fn what_is_missed_is_made_up_for_within_the_bound_and_the_rest_counted() {
-        let mut pacer = Pacer::new(50, 8, ms(0));
-        assert_eq!(pacer.due(ms(0)), Steps { run: 1, dropped: 0 });
-        assert_eq!(pacer.due(ms(105)), Steps { run: 5, dropped: 0 });
-        assert_eq!(pacer.due(ms(1_105)), Steps { run: 8, dropped: 42 });
-        assert_eq!(pacer.due(ms(1_120)), Steps { run: 1, dropped: 0 });
+        let mut pacer = TickPacer::new(50, 8, ms(0));
+        assert_eq!(pacer.due(ms(0)), DueTicks { run: 1, dropped: 0 });
+        assert_eq!(pacer.due(ms(105)), DueTicks { run: 5, dropped: 0 });
+        assert_eq!(pacer.due(ms(1_105)), DueTicks { run: 8, dropped: 42 });
+        assert_eq!(pacer.due(ms(1_120)), DueTicks { run: 1, dropped: 0 });
     }
 
     #[test]
     fn without_catch_up_late_is_late() {
-        let mut pacer = Pacer::new(50, 0, ms(0));
-        assert_eq!(pacer.due(ms(500)), Steps { run: 1, dropped: 0 });
-        assert_eq!(pacer.due(ms(501)), Steps { run: 1, dropped: 0 });
-        assert_eq!(pacer.due(ms(502)), Steps { run: 0, dropped: 0 });
+        let mut pacer = TickPacer::new(50, 0, ms(0));
+        assert_eq!(pacer.due(ms(500)), DueTicks { run: 1, dropped: 0 });
+        assert_eq!(pacer.due(ms(501)), DueTicks { run: 1, dropped: 0 });
+        assert_eq!(pacer.due(ms(502)), DueTicks { run: 0, dropped: 0 });
     }
 
     #[test]
     fn slow_time_spreads_the_ticks() {
-        let mut pacer = Pacer::new(50, 8, ms(0));
+        let mut pacer = TickPacer::new(50, 8, ms(0));
         pacer.set_rate(0.5);
         let run: u32 = (0..100).map(|i| pacer.due(ms(i * 10)).run).sum();
         assert_eq!(run, 25);
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_jumps_far_ahead_does_not_overflow() {
-        let mut pacer = Pacer::new(128, 8, ms(0));
+        let mut pacer = TickPacer::new(128, 8, ms(0));
         let steps = pacer.due(Duration::from_secs(3_000_000));
         assert_eq!((steps.run, steps.dropped), (8, 384_000_001 - 8));
     }

@@ -1,17 +1,17 @@
 //! A room: one world, one game, and the players in it.
 
 use crate::builder::RoomBuilder;
-use crate::connection::RoomEnd;
+use crate::connection::RoomEndpoint;
 use crate::context::Context;
-use crate::declaration::Events;
-use crate::durable::{Entries, Keeping, Kept, Outlet};
-use crate::figures::{Board, RoomFigures};
+use crate::declaration::EventRegistry;
+use crate::durable::{CheckpointTimer, JournalEntries, RoomCheckpoint, RoomOutput};
+use crate::figures::{RoomStats, SharedStats};
 use crate::game::Game;
 use crate::handle::{Mailbox, RoomHandle};
-use crate::observer::{Counts, Observer, Stage};
-use crate::overload::Overload;
-use crate::recording::{Happening, Recorder, Recording};
-use crate::seat::{Seats, closing};
+use crate::observer::{Observer, RoomCounts, TickStage};
+use crate::overload::OverloadLadder;
+use crate::recording::{Recorder, Recording, TickInput};
+use crate::seat::{RoomPlayers, closing};
 use crate::settings::RoomSettings;
 use crate::stages::{ApplyStage, ExtractStage, Extraction, ReceiveStage, SendStage, Sending, simulate};
 use aether_bits::{Random, Schema, StateHasher};
@@ -28,51 +28,51 @@ use std::time::Duration;
 /// A room.
 pub struct Room<G: Game> {
     pub(crate) game: G,
-    pub(crate) state: State,
+    pub(crate) state: RoomState,
     pub(crate) mailbox: Arc<Mailbox>,
     /// What takes effect this tick, in order.
-    pub(crate) agenda: Vec<Happening>,
+    pub(crate) agenda: Vec<TickInput>,
     /// The connections of those who are about to join.
-    pub(crate) arrivals: VecDeque<(PlayerId, DeliveryOrder, RoomEnd)>,
+    pub(crate) arrivals: VecDeque<(PlayerId, DeliveryOrder, RoomEndpoint)>,
     /// Who waits for the answer to a signal, in the agenda's order.
     pub(crate) replies: VecDeque<SyncSender<Vec<u8>>>,
     pub(crate) next_player: PlayerId,
     pub(crate) extraction: Extraction,
     pub(crate) sending: Sending,
-    pub(crate) overload: Overload,
+    pub(crate) overload: OverloadLadder,
     pub(crate) pool: Option<Arc<ThreadPool>>,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) recording_sink: Option<RecordingSink>,
     /// Set if the room is durable.
-    pub(crate) keeping: Option<Keeping>,
-    pub(crate) board: Arc<Board>,
-    pub(crate) totals: Counts,
+    pub(crate) keeping: Option<CheckpointTimer>,
+    pub(crate) board: Arc<SharedStats>,
+    pub(crate) totals: RoomCounts,
     pub(crate) status: RoomStatus,
 }
 
 /// What a game can reach.
-pub(crate) struct State {
+pub(crate) struct RoomState {
     pub world: World,
     pub random: Random,
-    pub seats: Seats,
-    pub desk: Desk,
-    pub events: Events,
+    pub seats: RoomPlayers,
+    pub desk: TickOutput,
+    pub events: EventRegistry,
     pub settings: RoomSettings,
     pub send: SendSettings,
 }
 
 /// What a tick leaves behind for the outside.
-pub(crate) struct Desk {
-    pub outlet: Arc<Outlet>,
+pub(crate) struct TickOutput {
+    pub outlet: Arc<RoomOutput>,
     /// Whether something was put there in this tick.
     pub news: bool,
-    pub entries: Entries,
+    pub entries: JournalEntries,
     pub is_durable: bool,
     pub next_request: RequestId,
     pub requests_waiting: usize,
     /// Requests that failed at once; they are answered at the next tick.
     pub requests_refused: Vec<RequestId>,
-    pub counts: Counts,
+    pub counts: RoomCounts,
     pub label: String,
     pub label_changed: bool,
     pub ending: bool,
@@ -135,7 +135,7 @@ impl<G: Game> Room<G> {
 
     /// Stage one: fills the agenda.
     fn receive(&mut self, observer: &mut impl Observer) {
-        observer.stage(self.now().next(), Stage::Receive);
+        observer.stage(self.now().next(), TickStage::Receive);
         let stage = ReceiveStage {
             mailbox: &self.mailbox,
             settings: &self.state.settings,
@@ -153,28 +153,28 @@ impl<G: Game> Room<G> {
 
     /// Stage two: works the agenda off.
     fn apply(&mut self, observer: &mut impl Observer) {
-        observer.stage(self.now(), Stage::Apply);
+        observer.stage(self.now(), TickStage::Apply);
         let Room { game, state, arrivals, replies, .. } = self;
         ApplyStage { game, state, arrivals, replies }.run(&self.agenda, observer);
     }
 
     /// Stage three: one step of the game.
     fn simulate(&mut self, observer: &mut impl Observer) {
-        observer.stage(self.now(), Stage::Simulate);
+        observer.stage(self.now(), TickStage::Simulate);
         simulate(&mut self.game, &mut self.state);
     }
 
     /// Stage four: notes what changed, and who sees it.
     fn extract(&mut self, observer: &mut impl Observer) {
-        observer.stage(self.now(), Stage::Extract);
-        let State { world, settings, seats, .. } = &mut self.state;
+        observer.stage(self.now(), TickStage::Extract);
+        let RoomState { world, settings, seats, .. } = &mut self.state;
         ExtractStage { game: &self.game, world, settings }.run(&mut self.extraction, seats);
     }
 
     /// Stage five: builds the packets.
     fn send(&mut self, observer: &mut impl Observer) {
-        observer.stage(self.now(), Stage::Send);
-        let State { world, settings, send, seats, desk, .. } = &mut self.state;
+        observer.stage(self.now(), TickStage::Send);
+        let RoomState { world, settings, send, seats, desk, .. } = &mut self.state;
         let (ring_stretch, pool) = (self.overload.ring_stretch(), self.pool.as_deref());
         let stage = SendStage { world, settings, send, ring_stretch, pool };
         stage.run(&mut self.sending, &mut self.extraction.changed, seats, &mut desk.counts);
@@ -238,7 +238,7 @@ impl<G: Game> Room<G> {
 
     /// What happened since the room began.
     #[must_use]
-    pub fn totals(&self) -> &Counts {
+    pub fn totals(&self) -> &RoomCounts {
         &self.totals
     }
 
@@ -282,7 +282,7 @@ impl<G: Game> Room<G> {
 
     /// The rungs of the overload ladder that this room is on.
     #[must_use]
-    pub fn overload(&self) -> &Overload {
+    pub fn overload(&self) -> &OverloadLadder {
         &self.overload
     }
 
@@ -315,7 +315,7 @@ impl<G: Game> Room<G> {
         let Some(state) = self.game.checkpoint(&self.state.world) else { return };
         let Some(keeping) = &mut self.keeping else { return };
         let desk = &mut self.state.desk;
-        let kept = Kept {
+        let kept = RoomCheckpoint {
             state: Arc::new(state),
             applied: desk.entries.applied,
             last_player: self.next_player,
@@ -331,12 +331,12 @@ impl<G: Game> Room<G> {
 
     /// Writes the room's figures where everyone can read them.
     pub(crate) fn show(&mut self) {
-        self.board.write(&RoomFigures {
+        self.board.write(&RoomStats {
             tick: self.now(),
             players: self.state.seats.len() as u32,
             entities: self.state.world.len() as u32,
             overload: u32::from(self.overload.rung()),
-            ..RoomFigures::default()
+            ..RoomStats::default()
         });
         if std::mem::take(&mut self.state.desk.label_changed) {
             self.board.set_label(&self.state.desk.label);
@@ -388,7 +388,7 @@ impl<G: Game> Room<G> {
     }
 }
 
-impl State {
+impl RoomState {
     pub fn context(&mut self) -> Context<'_> {
         Context {
             world: &mut self.world,
@@ -401,17 +401,17 @@ impl State {
     }
 }
 
-impl Desk {
-    pub fn new(outlet: Arc<Outlet>, label: String, is_durable: bool) -> Self {
-        Desk {
+impl TickOutput {
+    pub fn new(outlet: Arc<RoomOutput>, label: String, is_durable: bool) -> Self {
+        TickOutput {
             outlet,
             news: false,
-            entries: Entries::default(),
+            entries: JournalEntries::default(),
             is_durable,
             next_request: RequestId(0),
             requests_waiting: 0,
             requests_refused: Vec::new(),
-            counts: Counts::default(),
+            counts: RoomCounts::default(),
             label,
             label_changed: true,
             ending: false,
@@ -421,7 +421,7 @@ impl Desk {
     }
 }
 
-fn state_hash<G: Game>(game: &G, state: &State) -> u64 {
+fn state_hash<G: Game>(game: &G, state: &RoomState) -> u64 {
     let mut hasher = StateHasher::new(u64::from(state.world.tick().0));
     hasher.word(state.world.hash());
     hasher.word(state.random.state());

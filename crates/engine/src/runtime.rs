@@ -1,8 +1,8 @@
 //! Games that are defined at run time: by a script, or by anything else that is known only when the program runs.
 
 use crate::context::Context;
-use crate::declaration::{Declaration, Message};
-use crate::game::{Game, Joiner, PlaygroundCommand, Refusal};
+use crate::declaration::{GameSchemaBuilder, PlayerMessage};
+use crate::game::{Game, JoinRequest, PlaygroundCommand, Rejection};
 use crate::request::Answer;
 use aether_bits::runtime::{EventHandle, Record, RuntimeSchema};
 use aether_bits::{BitReader, ReadError, Replicate, StateHasher};
@@ -22,7 +22,7 @@ pub trait RuntimeGame: Send {
     fn init(&mut self, _room: &mut Context<'_>) {}
 
     /// Someone wants to join.
-    fn join_attempt(&mut self, _room: &mut Context<'_>, _joiner: &Joiner) -> Result<(), Refusal> {
+    fn join_attempt(&mut self, _room: &mut Context<'_>, _joiner: &JoinRequest) -> Result<(), Rejection> {
         Ok(())
     }
 
@@ -50,8 +50,8 @@ pub trait RuntimeGame: Send {
         _player: PlayerId,
         _message: EventHandle,
         _record: &Record,
-    ) -> Result<(), Refusal> {
-        Err(Refusal::new(ErrorCode::UnknownCommand, "this game takes no messages"))
+    ) -> Result<(), Rejection> {
+        Err(Rejection::new(ErrorCode::UnknownCommand, "this game takes no messages"))
     }
 
     /// A player says how far an entity moved.
@@ -60,8 +60,8 @@ pub trait RuntimeGame: Send {
         _room: &mut Context<'_>,
         _player: PlayerId,
         _movement: &MovementDelta,
-    ) -> Result<(), Refusal> {
-        Err(Refusal::new(ErrorCode::UnknownCommand, "this game moves players by their inputs"))
+    ) -> Result<(), Rejection> {
+        Err(Rejection::new(ErrorCode::UnknownCommand, "this game moves players by their inputs"))
     }
 
     /// A player asks to be spawned.
@@ -70,8 +70,8 @@ pub trait RuntimeGame: Send {
         _room: &mut Context<'_>,
         _player: PlayerId,
         _request: &SpawnRequest,
-    ) -> Result<(), Refusal> {
-        Err(Refusal::new(ErrorCode::UnknownCommand, "this game spawns players when they join"))
+    ) -> Result<(), Rejection> {
+        Err(Rejection::new(ErrorCode::UnknownCommand, "this game spawns players when they join"))
     }
 
     /// A playground command of a player who may give it.
@@ -80,8 +80,8 @@ pub trait RuntimeGame: Send {
         _room: &mut Context<'_>,
         _player: PlayerId,
         _command: &PlaygroundCommand,
-    ) -> Result<(), Refusal> {
-        Err(Refusal::new(ErrorCode::UnknownCommand, "this game has no playground"))
+    ) -> Result<(), Rejection> {
+        Err(Rejection::new(ErrorCode::UnknownCommand, "this game has no playground"))
     }
 
     /// One step of the game, after the tick's inputs.
@@ -115,8 +115,8 @@ pub trait RuntimeGame: Send {
     }
 
     /// Puts the game in a state that [`RuntimeGame::checkpoint`] gave.
-    fn restore(&mut self, _room: &mut Context<'_>, _checkpoint: &[u8]) -> Result<(), Refusal> {
-        Err(Refusal::new(ErrorCode::Internal, "this game keeps no checkpoints"))
+    fn restore(&mut self, _room: &mut Context<'_>, _checkpoint: &[u8]) -> Result<(), Rejection> {
+        Err(Rejection::new(ErrorCode::Internal, "this game keeps no checkpoints"))
     }
 
     /// Mixes in what is not replicated but decides the future.
@@ -131,19 +131,19 @@ impl Game for Box<dyn RuntimeGame> {
     type Input = RuntimeInput;
 
     /// Adds nothing: what a runtime game declares depends on its value.
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         declaration
     }
 
-    fn declaration(&self) -> Declaration {
-        Declaration::default().described((**self).schema())
+    fn declaration(&self) -> GameSchemaBuilder {
+        GameSchemaBuilder::default().described((**self).schema())
     }
 
     fn init(&mut self, room: &mut Context<'_>) {
         (**self).init(room);
     }
 
-    fn join_attempt(&mut self, room: &mut Context<'_>, joiner: &Joiner) -> Result<(), Refusal> {
+    fn join_attempt(&mut self, room: &mut Context<'_>, joiner: &JoinRequest) -> Result<(), Rejection> {
         (**self).join_attempt(room, joiner)
     }
 
@@ -173,20 +173,30 @@ impl Game for Box<dyn RuntimeGame> {
         Ok(())
     }
 
-    fn message(&mut self, room: &mut Context<'_>, player: PlayerId, message: &Message<'_>) -> Result<(), Refusal> {
+    fn message(
+        &mut self,
+        room: &mut Context<'_>,
+        player: PlayerId,
+        message: &PlayerMessage<'_>,
+    ) -> Result<(), Rejection> {
         let schema = (**self).schema();
         let event = schema.event_of(message.code);
         let Some((event, record_type)) = event.and_then(|event| Some((event, schema.event(event)?))) else {
-            return Err(Refusal::new(ErrorCode::UnknownCommand, "this game does not know that message"));
+            return Err(Rejection::new(ErrorCode::UnknownCommand, "this game does not know that message"));
         };
         let Ok(record) = record_type.read_full(&mut BitReader::new(message.payload)) else {
             let sentence = format!("the message `{}` cannot be read", record_type.name());
-            return Err(Refusal::new(ErrorCode::BadMessage, sentence));
+            return Err(Rejection::new(ErrorCode::BadMessage, sentence));
         };
         (**self).message(room, player, event, &record)
     }
 
-    fn movement(&mut self, room: &mut Context<'_>, player: PlayerId, movement: &MovementDelta) -> Result<(), Refusal> {
+    fn movement(
+        &mut self,
+        room: &mut Context<'_>,
+        player: PlayerId,
+        movement: &MovementDelta,
+    ) -> Result<(), Rejection> {
         (**self).movement(room, player, movement)
     }
 
@@ -195,7 +205,7 @@ impl Game for Box<dyn RuntimeGame> {
         room: &mut Context<'_>,
         player: PlayerId,
         request: &SpawnRequest,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         (**self).spawn_request(room, player, request)
     }
 
@@ -204,7 +214,7 @@ impl Game for Box<dyn RuntimeGame> {
         room: &mut Context<'_>,
         player: PlayerId,
         command: &PlaygroundCommand,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         (**self).playground(room, player, command)
     }
 
@@ -240,7 +250,7 @@ impl Game for Box<dyn RuntimeGame> {
         (**self).checkpoint(world)
     }
 
-    fn restore(&mut self, room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Refusal> {
+    fn restore(&mut self, room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Rejection> {
         (**self).restore(room, checkpoint)
     }
 

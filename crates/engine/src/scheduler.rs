@@ -2,7 +2,7 @@
 
 use crate::game::Game;
 use crate::observer::Observer;
-use crate::pacer::Pacer;
+use crate::pacer::TickPacer;
 use crate::room::{Room, RoomStatus};
 use aether_wire::CloseReason;
 use std::cmp::Reverse;
@@ -26,7 +26,7 @@ pub struct RoomNumber(pub u64);
 
 /// How a room ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum RoomExit {
     /// It was done.
     Finished,
     /// Its game panicked, and with what words.
@@ -37,9 +37,9 @@ pub enum Ending {
 pub struct Scheduler {
     lanes: Vec<LaneHandle>,
     clock: Arc<dyn MonotonicClock>,
-    endings: Mutex<Receiver<(RoomNumber, Ending)>>,
+    endings: Mutex<Receiver<(RoomNumber, RoomExit)>>,
     /// Held so that who waits for an ending waits, also after the threads are gone.
-    _ended: Sender<(RoomNumber, Ending)>,
+    _ended: Sender<(RoomNumber, RoomExit)>,
     next_room: AtomicU64,
 }
 
@@ -67,7 +67,7 @@ impl Scheduler {
             .map(|number| {
                 let (commands, inbox) = channel();
                 let load_us = Arc::new(AtomicU64::new(0));
-                let lane = Lane::new(Arc::clone(&clock), ended.clone(), Arc::clone(&load_us));
+                let lane = TickThread::new(Arc::clone(&clock), ended.clone(), Arc::clone(&load_us));
                 let thread = std::thread::Builder::new().name(format!("tick-{number}"));
                 let thread = thread.spawn(move || lane.run(&inbox)).expect("the system can start a thread");
                 LaneHandle { commands, load_us, thread: Mutex::new(Some(thread)) }
@@ -83,7 +83,7 @@ impl Scheduler {
         let step = Duration::from_secs(1) / settings.tick_hz;
         // Rooms begin at different moments, so that their ticks spread over the step.
         let phase = step.mul_f64((number.0 as f64 * 0.618_033_988_749_895).fract());
-        let pacer = Pacer::new(settings.tick_hz, settings.catch_up_max, self.clock.now() + phase);
+        let pacer = TickPacer::new(settings.tick_hz, settings.catch_up_max, self.clock.now() + phase);
         let runner = Runner { room, observer, pacer, load: 0.0 };
         let lane = self.lanes.iter().min_by_key(|lane| lane.load_us.load(Ordering::Relaxed));
         if let Some(lane) = lane {
@@ -110,7 +110,7 @@ impl Scheduler {
 
     /// The next room that ended, and how, if one did.
     #[must_use]
-    pub fn next_ended(&self, wait: Duration) -> Option<(RoomNumber, Ending)> {
+    pub fn next_ended(&self, wait: Duration) -> Option<(RoomNumber, RoomExit)> {
         let endings = self.endings.lock().unwrap_or_else(PoisonError::into_inner);
         endings.recv_timeout(wait).ok()
     }
@@ -139,7 +139,7 @@ trait Ticking: Send {
 struct Runner<G: Game, O> {
     room: Room<G>,
     observer: O,
-    pacer: Pacer,
+    pacer: TickPacer,
     /// What a tick takes of its step, smoothed.
     load: f32,
 }
@@ -187,14 +187,14 @@ impl<G: Game, O: Observer + Send> Ticking for Runner<G, O> {
 }
 
 /// The rooms of one thread.
-struct Lane {
+struct TickThread {
     /// By place; a place that is free is used again.
     rooms: Vec<Option<(RoomNumber, Box<dyn Ticking>)>>,
     free: Vec<usize>,
     /// When each room is due, and its place; the earliest is on top.
     agenda: BinaryHeap<Reverse<(Duration, usize)>>,
     clock: Arc<dyn MonotonicClock>,
-    ended: Sender<(RoomNumber, Ending)>,
+    ended: Sender<(RoomNumber, RoomExit)>,
     load_us: Arc<AtomicU64>,
     /// What the rooms take of a second.
     load: f32,
@@ -203,10 +203,10 @@ struct Lane {
 /// How long a lane without rooms sleeps; a command wakes it at once.
 const IDLE: Duration = Duration::from_secs(60);
 
-impl Lane {
-    fn new(clock: Arc<dyn MonotonicClock>, ended: Sender<(RoomNumber, Ending)>, load_us: Arc<AtomicU64>) -> Self {
+impl TickThread {
+    fn new(clock: Arc<dyn MonotonicClock>, ended: Sender<(RoomNumber, RoomExit)>, load_us: Arc<AtomicU64>) -> Self {
         let (rooms, free, agenda) = (Vec::new(), Vec::new(), BinaryHeap::new());
-        Lane { rooms, free, agenda, clock, ended, load_us, load: 0.0 }
+        TickThread { rooms, free, agenda, clock, ended, load_us, load: 0.0 }
     }
 
     fn run(mut self, inbox: &Receiver<Command>) {
@@ -273,10 +273,10 @@ impl Lane {
                 self.agenda.push(Reverse((room.due_at(), place)));
                 return;
             }
-            Ok(RoomStatus::Ended) => Ending::Finished,
+            Ok(RoomStatus::Ended) => RoomExit::Finished,
             Err(panic) => {
                 let _ = catch_unwind(AssertUnwindSafe(|| room.fail()));
-                Ending::Panicked(words_of(&*panic))
+                RoomExit::Panicked(words_of(&*panic))
             }
         };
         self.load -= load_before;

@@ -1,8 +1,8 @@
 //! The players of a room.
 
-use crate::connection::RoomEnd;
-use crate::context::Sight;
-use crate::game::Joiner;
+use crate::connection::RoomEndpoint;
+use crate::context::Viewpoint;
+use crate::game::JoinRequest;
 use aether_replication::{ClientView, DeliveryOrder, GatherBuffer};
 use aether_wire::{CloseReason, Closing, EntityId, InputBytes, InputSeq, PlayerId, ServerMessage, Tick, ViewTick};
 use std::collections::VecDeque;
@@ -18,10 +18,10 @@ pub const INPUT_DROPS_MAX: u32 = 256;
 
 /// One player.
 #[derive(Debug)]
-pub struct Seat {
+pub struct RoomPlayer {
     pub id: PlayerId,
-    pub joiner: Joiner,
-    pub connection: Option<RoomEnd>,
+    pub joiner: JoinRequest,
+    pub connection: Option<RoomEndpoint>,
     pub view: ClientView,
     pub inputs: InputQueue,
     /// The last input that was applied.
@@ -29,7 +29,7 @@ pub struct Seat {
     /// What the player was seeing when it made that input.
     pub seen: ViewTick,
     pub possession: Option<EntityId>,
-    pub sight: Sight,
+    pub sight: Viewpoint,
     pub team: Option<u8>,
     /// Set when the player is to leave at the next tick.
     pub leaving: Option<CloseReason>,
@@ -42,8 +42,8 @@ pub struct Seat {
 
 /// All players, in the order in which they came.
 #[derive(Debug, Default)]
-pub struct Seats {
-    seats: Vec<Seat>,
+pub struct RoomPlayers {
+    seats: Vec<RoomPlayer>,
 }
 
 /// One input as it waits.
@@ -68,7 +68,7 @@ pub struct InputQueue {
 
 /// What became of an input that came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Queued {
+pub enum QueueOutcome {
     Yes,
     Repeated,
     /// It waits, but the oldest one had to go.
@@ -77,9 +77,9 @@ pub enum Queued {
 
 impl InputQueue {
     /// Takes in an input.
-    pub fn push(&mut self, input: PendingInput) -> Queued {
+    pub fn push(&mut self, input: PendingInput) -> QueueOutcome {
         if input.seq <= self.newest {
-            return Queued::Repeated;
+            return QueueOutcome::Repeated;
         }
         self.newest = input.seq;
         let full = self.pending.len() >= INPUT_QUEUE_MAX;
@@ -88,7 +88,7 @@ impl InputQueue {
             self.drops += 1;
         }
         self.pending.push_back(input);
-        if full { Queued::OldestDropped } else { Queued::Yes }
+        if full { QueueOutcome::OldestDropped } else { QueueOutcome::Yes }
     }
 
     /// Grants a tick's credit.
@@ -124,10 +124,10 @@ impl InputQueue {
     }
 }
 
-impl Seat {
-    pub fn new(id: PlayerId, joiner: Joiner, connection: Option<(DeliveryOrder, RoomEnd)>) -> Seat {
+impl RoomPlayer {
+    pub fn new(id: PlayerId, joiner: JoinRequest, connection: Option<(DeliveryOrder, RoomEndpoint)>) -> RoomPlayer {
         let link = connection.as_ref().map_or(DeliveryOrder::Ordered, |(link, _)| *link);
-        Seat {
+        RoomPlayer {
             id,
             joiner,
             connection: connection.map(|(_, end)| end),
@@ -136,7 +136,7 @@ impl Seat {
             input_ack: InputSeq(0),
             seen: ViewTick::default(),
             possession: None,
-            sight: Sight::Possession,
+            sight: Viewpoint::Possession,
             team: None,
             leaving: None,
             detached_at: None,
@@ -181,24 +181,24 @@ fn sentence(reason: CloseReason) -> &'static str {
     }
 }
 
-impl Seats {
-    pub fn get(&self, id: PlayerId) -> Option<&Seat> {
+impl RoomPlayers {
+    pub fn get(&self, id: PlayerId) -> Option<&RoomPlayer> {
         let at = self.seats.binary_search_by_key(&id, |seat| seat.id).ok()?;
         self.seats.get(at)
     }
 
-    pub fn get_mut(&mut self, id: PlayerId) -> Option<&mut Seat> {
+    pub fn get_mut(&mut self, id: PlayerId) -> Option<&mut RoomPlayer> {
         let at = self.seats.binary_search_by_key(&id, |seat| seat.id).ok()?;
         self.seats.get_mut(at)
     }
 
     /// Adds a player, whose number is above all others.
-    pub fn push(&mut self, seat: Seat) {
+    pub fn push(&mut self, seat: RoomPlayer) {
         debug_assert!(self.seats.last().is_none_or(|last| last.id < seat.id));
         self.seats.push(seat);
     }
 
-    pub fn remove(&mut self, id: PlayerId) -> Option<Seat> {
+    pub fn remove(&mut self, id: PlayerId) -> Option<RoomPlayer> {
         let at = self.seats.binary_search_by_key(&id, |seat| seat.id).ok()?;
         Some(self.seats.remove(at))
     }
@@ -207,15 +207,15 @@ impl Seats {
         self.seats.len()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Seat> {
+    pub fn iter(&self) -> impl Iterator<Item = &RoomPlayer> {
         self.seats.iter()
     }
 
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Seat> {
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut RoomPlayer> {
         self.seats.iter_mut()
     }
 
-    pub fn as_mut_slice(&mut self) -> &mut [Seat] {
+    pub fn as_mut_slice(&mut self) -> &mut [RoomPlayer] {
         &mut self.seats
     }
 }

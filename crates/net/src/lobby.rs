@@ -2,7 +2,7 @@
 
 mod place;
 
-use aether_engine::Refusal;
+use aether_engine::Rejection;
 use aether_replication::DeliveryOrder;
 use aether_wire::{Hello, Manifest, Permissions, PlayerId, RoomId, RoomSelector, SessionId, Token};
 pub(crate) use place::Passed;
@@ -14,7 +14,7 @@ use std::pin::Pin;
 /// Decides who comes in, and where to.
 pub trait Lobby: Send + Sync + 'static {
     /// Checks who is there and finds the room that is meant.
-    fn enter<'a>(&'a self, entry: Entry) -> Pin<Box<dyn Future<Output = Result<Entrance, Refusal>> + Send + 'a>>;
+    fn enter<'a>(&'a self, entry: Entry) -> Pin<Box<dyn Future<Output = Result<Entrance, Rejection>> + Send + 'a>>;
 
     /// The room has let the player in. The answer is a fresh token by which they can come back once; `None` where rooms do
     /// not allow it. Where it outlasts the server, it is stored before this returns.

@@ -4,7 +4,7 @@
 //! and handed to all others together: each of them then writes it in one system call, which is what a small message costs
 //! most.
 
-use aether_engine::Refusal;
+use aether_engine::Rejection;
 use aether_framing::Framing;
 use aether_wire::limits::LABEL_BYTES_MAX;
 use aether_wire::{CloseReason, Closing, ErrorCode, Event, GameBody, PlayerId, ServerMessage, Tick};
@@ -115,14 +115,14 @@ impl Relay {
     }
 
     /// Lets someone in.
-    pub fn join(&self, name: &str) -> Result<RelaySeat, Refusal> {
+    pub fn join(&self, name: &str) -> Result<RelaySeat, Rejection> {
         let relay = self.me.upgrade().ok_or_else(ended)?;
         let mut state = self.state();
         if state.closed {
             return Err(ended());
         }
         if state.members.len() >= self.settings.members_max {
-            return Err(Refusal::new(ErrorCode::RoomFull, "the room has no place left"));
+            return Err(Rejection::new(ErrorCode::RoomFull, "the room has no place left"));
         }
         state.next_player += 1;
         let player = PlayerId(state.next_player);
@@ -281,9 +281,9 @@ impl RelaySeat {
     }
 
     /// Says something to all others. The codes of the room itself are taken.
-    pub fn say(&self, code: u16, payload: &[u8]) -> Result<(), Refusal> {
+    pub fn say(&self, code: u16, payload: &[u8]) -> Result<(), Rejection> {
         if code >= RELAY_JOINED {
-            return Err(Refusal::new(ErrorCode::BadValue, "the codes 65534 and 65535 belong to the room"));
+            return Err(Rejection::new(ErrorCode::BadValue, "the codes 65534 and 65535 belong to the room"));
         }
         let mut state = self.relay.state();
         state.batch.say(self.player, code, payload);
@@ -319,8 +319,8 @@ impl Drop for RelaySeat {
     }
 }
 
-fn ended() -> Refusal {
-    Refusal::new(ErrorCode::RoomNotFound, "the room has ended")
+fn ended() -> Rejection {
+    Rejection::new(ErrorCode::RoomNotFound, "the room has ended")
 }
 
 #[cfg(test)]

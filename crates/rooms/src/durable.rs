@@ -7,7 +7,7 @@ use crate::host::{RoomHost, RoomNames, not_found};
 use crate::room_type::{RoomStart, RoomType, StartedRoom};
 use crate::supervisor::Supervisor;
 use crate::writer::{RoomWriter, WriteQueue};
-use aether_engine::{EntryNumber, Joiner, Refusal, Restore};
+use aether_engine::{EntryNumber, JoinRequest, Rejection, RestoreData};
 use aether_limits::Share;
 use aether_services::Code;
 use aether_services::room::{self, HELD, Opened, Which};
@@ -40,7 +40,7 @@ pub struct DurableSettings {
 
 impl RoomHost {
     /// Looks a room up in the store; none if it was never stored.
-    pub(crate) async fn find_stored(&self, selector: &RoomSelector) -> Result<Option<RoomId>, Refusal> {
+    pub(crate) async fn find_stored(&self, selector: &RoomSelector) -> Result<Option<RoomId>, Rejection> {
         if !self.types.has_durable() {
             return Ok(None);
         }
@@ -57,7 +57,7 @@ impl RoomHost {
         &self,
         room_type: &RoomType,
         wanted: &TypeLabel,
-    ) -> Result<Option<RoomId>, Refusal> {
+    ) -> Result<Option<RoomId>, Rejection> {
         if !self.directory.wait_until_all_unloaded(wanted, UNLOAD_TIME_MAX).await {
             return Err(being_unloaded());
         }
@@ -68,7 +68,7 @@ impl RoomHost {
     }
 
     /// Opens a stored room, unless it runs already.
-    pub(crate) async fn open_stored(self: Arc<Self>, id: RoomId, address: IpAddr) -> Result<RoomRef, Refusal> {
+    pub(crate) async fn open_stored(self: Arc<Self>, id: RoomId, address: IpAddr) -> Result<RoomRef, Rejection> {
         let _turn = self.opening.wait(id.clone()).await;
         if let Some(room) = self.directory.local(&RoomSelector::Id(id.clone())) {
             return Ok(room);
@@ -94,7 +94,7 @@ impl RoomHost {
         room_type: Arc<RoomType>,
         label: String,
         share: Share<IpAddr>,
-    ) -> Result<RoomRef, Refusal> {
+    ) -> Result<RoomRef, Rejection> {
         let id = self.directory.new_id();
         // Whoever reads its code in the store before it runs waits for it here.
         let _turn = self.opening.wait(id.clone()).await;
@@ -114,7 +114,12 @@ impl RoomHost {
     }
 
     /// Stores a new room under a code that no other has.
-    async fn store_new(&self, room_type: &RoomType, id: &RoomId, label: &str) -> Result<(room::Hold, String), Refusal> {
+    async fn store_new(
+        &self,
+        room_type: &RoomType,
+        id: &RoomId,
+        label: &str,
+    ) -> Result<(room::Hold, String), Rejection> {
         for _ in 0..CODES_TRIED_MAX {
             let code = new_code();
             let room = room::NewRoom {
@@ -134,7 +139,7 @@ impl RoomHost {
         Err(unavailable("no free room code was found; try again"))
     }
 
-    async fn rebuild(&self, opened: Opened, share: Share<IpAddr>) -> Result<RoomRef, Refusal> {
+    async fn rebuild(&self, opened: Opened, share: Share<IpAddr>) -> Result<RoomRef, Rejection> {
         let Opened { hold, room, state, applied, last_player, holders, journal } = opened;
         let room_type = self.types.find(&room.room_type).filter(|room_type| room_type.is_durable());
         let room_type = room_type.ok_or_else(|| {
@@ -143,12 +148,13 @@ impl RoomHost {
         })?;
         let joiner = |holder: room::Holder| {
             let permissions = holder.role.permissions();
-            let joiner = Joiner { user: holder.user.to_string(), name: holder.name, permissions, metadata: Vec::new() };
+            let joiner =
+                JoinRequest { user: holder.user.to_string(), name: holder.name, permissions, metadata: Vec::new() };
             (PlayerId(holder.player), joiner)
         };
         let players: Vec<_> = holders.into_iter().map(joiner).collect();
         info!(room = room.id, players = players.len(), entries = journal.len(), "room rebuilt");
-        let restore = Restore {
+        let restore = RestoreData {
             state,
             applied: EntryNumber(applied),
             last_player: PlayerId(last_player),
@@ -213,7 +219,7 @@ impl RoomHost {
 /// Waits for the database, at most for [`STORE_TIME_MAX`].
 pub(crate) async fn within_time<T>(
     work: impl Future<Output = Result<T, aether_services::Refusal>>,
-) -> Result<T, Refusal> {
+) -> Result<T, Rejection> {
     match timeout(STORE_TIME_MAX, work).await {
         Ok(done) => done.map_err(to_room_error),
         Err(_) => Err(database_silent()),
@@ -221,23 +227,23 @@ pub(crate) async fn within_time<T>(
 }
 
 /// Turns a refusal of the services into that of a join.
-pub(crate) fn to_room_error(refusal: aether_services::Refusal) -> Refusal {
+pub(crate) fn to_room_error(refusal: aether_services::Refusal) -> Rejection {
     match refusal.code {
         Code::NotFound => not_found(),
         _ if refusal == HELD => unavailable(refusal.message),
         Code::Unavailable | Code::DeadlineExceeded | Code::Aborted | Code::ResourceExhausted => database_silent(),
-        _ => Refusal::new(ErrorCode::Internal, "the room could not be opened"),
+        _ => Rejection::new(ErrorCode::Internal, "the room could not be opened"),
     }
 }
 
-fn database_silent() -> Refusal {
+fn database_silent() -> Rejection {
     unavailable("the database does not answer, so stored rooms cannot be opened; try again in a moment")
 }
 
-fn being_unloaded() -> Refusal {
+fn being_unloaded() -> Rejection {
     unavailable("the room is being unloaded; try again in a moment")
 }
 
-fn unavailable(sentence: impl Into<String>) -> Refusal {
-    Refusal::new(ErrorCode::Unavailable, sentence)
+fn unavailable(sentence: impl Into<String>) -> Rejection {
+    Rejection::new(ErrorCode::Unavailable, sentence)
 }

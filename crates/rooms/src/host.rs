@@ -10,7 +10,7 @@ use crate::supervisor::Supervisor;
 use crate::turns::Turns;
 use crate::writer::WriteQueue;
 use aether_engine::recording::Recording;
-use aether_engine::{RecordingSink, Refusal, Scheduler};
+use aether_engine::{RecordingSink, Rejection, Scheduler};
 use aether_limits::{Share, Shares, network_of};
 use aether_wire::{ErrorCode, RoomId, RoomSelector};
 use std::net::{IpAddr, Ipv6Addr};
@@ -92,7 +92,7 @@ impl RoomHost {
 
     /// Returns the room that is asked for: one that runs, a stored one that is opened, or a new one if any of its type will
     /// do and none has a free place.
-    pub(crate) async fn find(&self, selector: &RoomSelector, address: IpAddr) -> Result<RoomRef, Refusal> {
+    pub(crate) async fn find(&self, selector: &RoomSelector, address: IpAddr) -> Result<RoomRef, Rejection> {
         let located = self.directory.locate(selector);
         if let Some(Location::Local(room)) = located {
             return Ok(room);
@@ -108,7 +108,7 @@ impl RoomHost {
             None => Err(match located {
                 Some(Location::Elsewhere(node)) => {
                     let sentence = format!("the room belongs to node `{node}`, which this server cannot reach");
-                    Refusal::new(ErrorCode::RoomNotFound, sentence)
+                    Rejection::new(ErrorCode::RoomNotFound, sentence)
                 }
                 _ => not_found(),
             }),
@@ -116,20 +116,20 @@ impl RoomHost {
     }
 
     /// Creates a room of a type.
-    pub(crate) async fn create(&self, room_type: &str, label: &str, address: IpAddr) -> Result<RoomRef, Refusal> {
+    pub(crate) async fn create(&self, room_type: &str, label: &str, address: IpAddr) -> Result<RoomRef, Rejection> {
         let (room_type, label) = (self.room_type(room_type)?, label.to_owned());
         self.run_to_end(move |host| host.create_of_type(room_type, label, address)).await
     }
 
     /// Runs something in a task of its own: a room that is half built when its client goes away is still registered.
-    async fn run_to_end<T, F>(&self, work: impl FnOnce(Arc<RoomHost>) -> F) -> Result<T, Refusal>
+    async fn run_to_end<T, F>(&self, work: impl FnOnce(Arc<RoomHost>) -> F) -> Result<T, Rejection>
     where
         T: Send + 'static,
-        F: Future<Output = Result<T, Refusal>> + Send + 'static,
+        F: Future<Output = Result<T, Rejection>> + Send + 'static,
     {
         let Some(host) = self.this.upgrade() else { return Err(stopping()) };
         let done = tokio::spawn(work(host)).await;
-        done.unwrap_or_else(|_| Err(Refusal::new(ErrorCode::Internal, "the room could not be opened")))
+        done.unwrap_or_else(|_| Err(Rejection::new(ErrorCode::Internal, "the room could not be opened")))
     }
 
     async fn any_of_type(
@@ -137,7 +137,7 @@ impl RoomHost {
         room_type: Arc<RoomType>,
         wanted: TypeLabel,
         address: IpAddr,
-    ) -> Result<RoomRef, Refusal> {
+    ) -> Result<RoomRef, Rejection> {
         let _turn = self.creating.wait(wanted.clone()).await;
         let selector = RoomSelector::Type { name: wanted.room_type.clone(), label: Some(wanted.label.clone()) };
         if let Some(room) = self.directory.local(&selector) {
@@ -156,7 +156,7 @@ impl RoomHost {
         room_type: Arc<RoomType>,
         label: String,
         address: IpAddr,
-    ) -> Result<RoomRef, Refusal> {
+    ) -> Result<RoomRef, Rejection> {
         let share = self.share(address, self.settings.per_address_max)?;
         if room_type.is_durable() {
             return self.create_durable(room_type, label, share).await;
@@ -173,23 +173,26 @@ impl RoomHost {
         Ok(self.register(room_type, names, started, (share, None)))
     }
 
-    pub(crate) fn room_type(&self, name: &str) -> Result<Arc<RoomType>, Refusal> {
+    pub(crate) fn room_type(&self, name: &str) -> Result<Arc<RoomType>, Rejection> {
         self.types.find(name).ok_or_else(|| {
             let known: Vec<String> = self.types.all().keys().cloned().collect();
             let sentence = format!("there is no room type of this name; there is {}", known.join(", "));
-            Refusal::new(ErrorCode::RoomNotFound, sentence)
+            Rejection::new(ErrorCode::RoomNotFound, sentence)
         })
     }
 
     /// Takes a share of the limits on rooms for a network.
-    pub(crate) fn share(&self, address: IpAddr, per_address_max: u32) -> Result<Share<IpAddr>, Refusal> {
+    pub(crate) fn share(&self, address: IpAddr, per_address_max: u32) -> Result<Share<IpAddr>, Rejection> {
         if self.is_closed.load(Ordering::Relaxed) {
             return Err(stopping());
         }
         let rooms_max = u32::try_from(self.settings.rooms_max).unwrap_or(u32::MAX);
         let per_address_max = if address == OWN_NETWORK { u32::MAX } else { per_address_max };
         self.creators.take(network_of(address), per_address_max, rooms_max).ok_or_else(|| {
-            Refusal::new(ErrorCode::LimitReached, "the server, or someone at your address, has as many rooms as may be")
+            Rejection::new(
+                ErrorCode::LimitReached,
+                "the server, or someone at your address, has as many rooms as may be",
+            )
         })
     }
 
@@ -205,10 +208,10 @@ impl RoomHost {
     }
 
     /// Builds and starts a room on the blocking pool: `Game::init` may take long, and I/O threads serve everybody.
-    pub(crate) async fn start(&self, room_type: &Arc<RoomType>, start: RoomStart) -> Result<StartedRoom, Refusal> {
+    pub(crate) async fn start(&self, room_type: &Arc<RoomType>, start: RoomStart) -> Result<StartedRoom, Rejection> {
         let failed = |why: &dyn std::fmt::Display| {
             error!(room_type = room_type.name(), %why, "a room could not be started");
-            Refusal::new(ErrorCode::Internal, "the room could not be made")
+            Rejection::new(ErrorCode::Internal, "the room could not be made")
         };
         let _permit = room_type.builds.acquire().await.map_err(|error| failed(&error))?;
         let (building, scheduler) = (Arc::clone(room_type), Arc::clone(&self.scheduler));
@@ -295,10 +298,10 @@ fn random_seed() -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-pub(crate) fn not_found() -> Refusal {
-    Refusal::new(ErrorCode::RoomNotFound, "there is no such room")
+pub(crate) fn not_found() -> Rejection {
+    Rejection::new(ErrorCode::RoomNotFound, "there is no such room")
 }
 
-fn stopping() -> Refusal {
-    Refusal::new(ErrorCode::Unavailable, "the server stops; no new rooms are made")
+fn stopping() -> Rejection {
+    Rejection::new(ErrorCode::Unavailable, "the server stops; no new rooms are made")
 }

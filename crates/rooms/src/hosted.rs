@@ -1,6 +1,6 @@
 //! The interface that every hosted room has, whether it ticks or passes messages on.
 
-use aether_engine::{Joiner, Refusal, RoomFigures, RoomHandle, RoomNumber, closing};
+use aether_engine::{JoinRequest, Rejection, RoomHandle, RoomNumber, RoomStats, closing};
 use aether_net::lobby::Place;
 use aether_net::relay::Relay;
 use aether_replication::DeliveryOrder;
@@ -28,16 +28,16 @@ pub(crate) trait HostedRoom: Send + Sync {
     fn label(&self) -> Arc<str>;
 
     /// Figures of the last tick; none if it does not tick.
-    fn figures(&self) -> Option<RoomFigures>;
+    fn figures(&self) -> Option<RoomStats>;
 
     /// Joins, answers and signals that wait for the next tick.
     fn queue_depth(&self) -> usize;
 
     /// Lets a player in.
-    fn join(&self, joiner: Joiner, link: DeliveryOrder) -> Result<Place, Refusal>;
+    fn join(&self, joiner: JoinRequest, link: DeliveryOrder) -> Result<Place, Rejection>;
 
     /// Gives a player who lost the connection a new one; none if the room has no such players.
-    fn resume(&self, player: PlayerId, link: DeliveryOrder) -> Option<Result<Place, Refusal>>;
+    fn resume(&self, player: PlayerId, link: DeliveryOrder) -> Option<Result<Place, Rejection>>;
 
     /// Returns true if the room reports by itself which players left. Otherwise a player leaves with the connection.
     fn reports_departures(&self) -> bool;
@@ -83,7 +83,7 @@ impl HostedRoom for GameRoom {
         self.handle.label()
     }
 
-    fn figures(&self) -> Option<RoomFigures> {
+    fn figures(&self) -> Option<RoomStats> {
         Some(self.handle.figures())
     }
 
@@ -91,12 +91,12 @@ impl HostedRoom for GameRoom {
         self.handle.letters()
     }
 
-    fn join(&self, joiner: Joiner, link: DeliveryOrder) -> Result<Place, Refusal> {
+    fn join(&self, joiner: JoinRequest, link: DeliveryOrder) -> Result<Place, Rejection> {
         let link = self.handle.join(joiner, link).map_err(|_| busy())?;
         Ok(Place::Room { room: self.handle.clone(), link })
     }
 
-    fn resume(&self, player: PlayerId, link: DeliveryOrder) -> Option<Result<Place, Refusal>> {
+    fn resume(&self, player: PlayerId, link: DeliveryOrder) -> Option<Result<Place, Rejection>> {
         let link = self.handle.resume(player, link).map_err(|_| busy());
         Some(link.map(|link| Place::Room { room: self.handle.clone(), link }))
     }
@@ -145,7 +145,7 @@ impl HostedRoom for RelayRoom {
         Arc::clone(&self.label)
     }
 
-    fn figures(&self) -> Option<RoomFigures> {
+    fn figures(&self) -> Option<RoomStats> {
         None
     }
 
@@ -153,11 +153,11 @@ impl HostedRoom for RelayRoom {
         0
     }
 
-    fn join(&self, joiner: Joiner, _link: DeliveryOrder) -> Result<Place, Refusal> {
+    fn join(&self, joiner: JoinRequest, _link: DeliveryOrder) -> Result<Place, Rejection> {
         Ok(Place::Relay(self.relay.join(&joiner.name)?))
     }
 
-    fn resume(&self, _player: PlayerId, _link: DeliveryOrder) -> Option<Result<Place, Refusal>> {
+    fn resume(&self, _player: PlayerId, _link: DeliveryOrder) -> Option<Result<Place, Rejection>> {
         None
     }
 
@@ -176,17 +176,17 @@ impl HostedRoom for RelayRoom {
 }
 
 /// Sends a signal to a game and waits for its reply, at most for [`SIGNAL_TIME_MAX`].
-pub(crate) async fn signal(handle: RoomHandle, data: Vec<u8>) -> Result<Vec<u8>, Refusal> {
+pub(crate) async fn signal(handle: RoomHandle, data: Vec<u8>) -> Result<Vec<u8>, Rejection> {
     let (sender, reply) = sync_channel(1);
     handle.signal(data, sender).map_err(|_| busy())?;
     let received = spawn_blocking(move || reply.recv_timeout(SIGNAL_TIME_MAX)).await;
     match received {
         Ok(Ok(reply)) => Ok(reply),
-        Ok(Err(RecvTimeoutError::Disconnected)) => Err(Refusal::new(ErrorCode::RoomNotFound, "the room has ended")),
+        Ok(Err(RecvTimeoutError::Disconnected)) => Err(Rejection::new(ErrorCode::RoomNotFound, "the room has ended")),
         Ok(Err(RecvTimeoutError::Timeout)) | Err(_) => Err(busy()),
     }
 }
 
-fn busy() -> Refusal {
-    Refusal::new(ErrorCode::Unavailable, "the room does not keep up; try again in a moment")
+fn busy() -> Rejection {
+    Rejection::new(ErrorCode::Unavailable, "the room does not keep up; try again in a moment")
 }

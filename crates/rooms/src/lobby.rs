@@ -5,7 +5,7 @@ use crate::entry::RoomRef;
 use crate::host::RoomHost;
 use crate::resume::{Lookup, ResumeRecord, ResumeRecords, hash};
 use crate::sessions::LiveSessions;
-use aether_engine::{Joiner, Refusal};
+use aether_engine::{JoinRequest, Rejection};
 use aether_limits::{Share, Shares};
 use aether_metrics::{Counter, Registry};
 use aether_net::lobby::{Entrance, Entry, Lobby, Place, SessionCheck, Standing};
@@ -121,15 +121,15 @@ impl RoomLobby {
         self.sessions.sweep();
     }
 
-    async fn join(&self, entry: &Entry) -> Result<Entrance, Refusal> {
+    async fn join(&self, entry: &Entry) -> Result<Entrance, Rejection> {
         let identity = self.identify(&entry.hello, entry.is_local)?;
         let selector = entry.room.as_ref().or(entry.hello.room.as_ref());
         let selector = selector.cloned().or_else(|| self.only_type()).ok_or_else(|| {
-            Refusal::new(ErrorCode::RoomNotFound, "say which room you mean: by id, by code or by type")
+            Rejection::new(ErrorCode::RoomNotFound, "say which room you mean: by id, by code or by type")
         })?;
         let account = self.account_share(&identity.user)?;
         let room = self.host.find(&selector, entry.address).await?;
-        let joiner = Joiner {
+        let joiner = JoinRequest {
             user: identity.user.clone(),
             name: identity.name.clone(),
             permissions: identity.role.permissions(),
@@ -148,10 +148,10 @@ impl RoomLobby {
         Ok(entrance(place, self.membership(room, account, record)))
     }
 
-    async fn resume(&self, token: &Token, entry: &Entry) -> Result<Entrance, Refusal> {
+    async fn resume(&self, token: &Token, entry: &Entry) -> Result<Entrance, Rejection> {
         let refused = || {
             self.resumes_refused.inc();
-            Refusal::new(
+            Rejection::new(
                 ErrorCode::ResumeRefused,
                 "the resume token was not accepted: join anew with your access token",
             )
@@ -193,7 +193,7 @@ impl RoomLobby {
     }
 
     /// Looks a resume token up. One that this process does not know may be from before a restart.
-    async fn look_up(&self, token: &Token) -> Result<Lookup, Refusal> {
+    async fn look_up(&self, token: &Token) -> Result<Lookup, Rejection> {
         let known = self.resumes.find(token);
         if known != Lookup::Unknown || !self.host.types.has_durable() || token.reveal().len() != TOKEN_CHARACTERS {
             return Ok(known);
@@ -248,19 +248,19 @@ impl RoomLobby {
         });
     }
 
-    fn account_share(&self, user: &str) -> Result<Share<String>, Refusal> {
+    fn account_share(&self, user: &str) -> Result<Share<String>, Rejection> {
         self.accounts
             .take(user.to_owned(), self.settings.per_account_max, u32::MAX)
-            .ok_or_else(|| Refusal::new(ErrorCode::LimitReached, "your account has as many connections as it may"))
+            .ok_or_else(|| Rejection::new(ErrorCode::LimitReached, "your account has as many connections as it may"))
     }
 
-    fn identify(&self, hello: &Hello, is_local: bool) -> Result<VerifiedToken, Refusal> {
+    fn identify(&self, hello: &Hello, is_local: bool) -> Result<VerifiedToken, Rejection> {
         let refused = |reason: &'static str| {
             let labels = [("reason", reason)];
             self.registry
                 .counter("aether_logins_refused_total", "Access tokens that were not accepted.", &labels)
                 .inc();
-            Refusal::new(ErrorCode::Unauthenticated, "the access token was not accepted: sign in and use a fresh one")
+            Rejection::new(ErrorCode::Unauthenticated, "the access token was not accepted: sign in and use a fresh one")
         };
         let token = hello.token.as_ref().ok_or_else(|| refused("missing"))?;
         let allowed = self.settings.accepts_development && is_local;
@@ -284,7 +284,7 @@ impl RoomLobby {
 }
 
 impl Lobby for RoomLobby {
-    fn enter<'a>(&'a self, entry: Entry) -> Pin<Box<dyn Future<Output = Result<Entrance, Refusal>> + Send + 'a>> {
+    fn enter<'a>(&'a self, entry: Entry) -> Pin<Box<dyn Future<Output = Result<Entrance, Rejection>> + Send + 'a>> {
         Box::pin(async move {
             match &entry.hello.resume_token {
                 Some(token) => self.resume(token, &entry).await,

@@ -70,7 +70,7 @@ fn info(room: &RoomEntry) -> MatchInfo {
 }
 
 /// Turns a refusal of a room into that of a service.
-fn to_service_error(refusal: aether_engine::Refusal) -> Refusal {
+fn to_service_error(refusal: aether_engine::Rejection) -> Refusal {
     let code = match refusal.code {
         ErrorCode::RoomNotFound => Code::NotFound,
         ErrorCode::LimitReached => Code::ResourceExhausted,

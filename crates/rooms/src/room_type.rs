@@ -3,7 +3,7 @@
 use crate::hosted::{GameRoom, HostedRoom, RelayRoom};
 use crate::telemetry::{DurableMetrics, RoomMetrics, RoomObserver};
 use aether_engine::recording::{Recording, Replay, ReplayError};
-use aether_engine::{BuildError, Game, RecordingSink, Restore, Room, RoomHandle, RoomSettings, Scheduler};
+use aether_engine::{BuildError, Game, RecordingSink, RestoreData, Room, RoomHandle, RoomSettings, Scheduler};
 use aether_metrics::Registry;
 use aether_net::relay::{Relay, RelaySettings};
 use aether_wire::Tick;
@@ -45,7 +45,7 @@ pub(crate) struct RoomStart {
     /// Interval between two checkpoints of a durable room.
     pub checkpoint_interval: Option<Duration>,
     /// Stored state of a room that is rebuilt.
-    pub restore: Option<Restore>,
+    pub restore: Option<RestoreData>,
 }
 
 /// A room that was started.

@@ -1,7 +1,7 @@
 //! Metrics of rooms, and the observer that measures their ticks.
 
 use crate::hosted::HostedRoom;
-use aether_engine::{Audit, Counts, Observer, Stage};
+use aether_engine::{AuditEvent, Observer, RoomCounts, TickStage};
 use aether_metrics::{Counter, Gauge, Histogram, Registry};
 use aether_wire::Tick;
 use std::time::{Duration, Instant};
@@ -77,7 +77,7 @@ impl RoomMetrics {
         RoomMetrics {
             name: name.to_owned(),
             step,
-            stages: Stage::ALL.map(|stage| {
+            stages: TickStage::ALL.map(|stage| {
                 let labels = [("room_type", name), ("stage", stage.label())];
                 registry.histogram("aether_stage_seconds", "What the stages of a tick take.", &labels, &seconds)
             }),
@@ -90,7 +90,7 @@ impl RoomMetrics {
             overruns: counter("aether_tick_overruns_total", "Ticks that took longer than their step."),
             dropped: counter("aether_ticks_dropped_total", "Ticks that were given up."),
             ticks: counter("aether_ticks_total", "Ticks."),
-            counts: Counts::default()
+            counts: RoomCounts::default()
                 .each()
                 .map(|(kind, _)| {
                     let labels = [("room_type", name), ("kind", kind)];
@@ -158,7 +158,7 @@ pub(crate) struct RoomObserver {
     metrics: RoomMetrics,
     began: Instant,
     stage_began: Instant,
-    stage: Option<Stage>,
+    stage: Option<TickStage>,
 }
 
 impl RoomObserver {
@@ -179,9 +179,9 @@ impl Observer for RoomObserver {
         self.metrics.late.observe(late.as_secs_f64());
     }
 
-    fn stage(&mut self, _tick: Tick, stage: Stage) {
+    fn stage(&mut self, _tick: Tick, stage: TickStage) {
         let now = Instant::now();
-        if stage == Stage::Receive {
+        if stage == TickStage::Receive {
             self.began = now;
         }
         self.end_stage(now);
@@ -199,7 +199,7 @@ impl Observer for RoomObserver {
         self.metrics.checkpoint.observe(self.stage_began.elapsed().as_secs_f64());
     }
 
-    fn ticked(&mut self, _tick: Tick, counts: &Counts) {
+    fn ticked(&mut self, _tick: Tick, counts: &RoomCounts) {
         let now = Instant::now();
         self.end_stage(now);
         let took = (now - self.began).as_secs_f64();
@@ -221,8 +221,8 @@ impl Observer for RoomObserver {
         }
     }
 
-    fn audit(&mut self, audit: &Audit<'_>) {
-        let Audit { player, user, action, allowed } = audit;
+    fn audit(&mut self, audit: &AuditEvent<'_>) {
+        let AuditEvent { player, user, action, allowed } = audit;
         let room_type = self.metrics.name.as_str();
         if *allowed {
             info!(target: "aether_audit", room_type, player = player.0, user, action, "done");

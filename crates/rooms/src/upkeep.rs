@@ -3,7 +3,7 @@
 use crate::entry::RoomEntry;
 use crate::host::RoomHost;
 use crate::telemetry::TypeFigures;
-use aether_engine::Ending;
+use aether_engine::RoomExit;
 use aether_wire::{CloseReason, RoomId, Tick};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -50,8 +50,8 @@ impl RoomHost {
         let Some((number, ending)) = self.scheduler.next_ended(wait) else { return };
         let Some(room) = self.directory.by_number(number) else { return };
         match ending {
-            Ending::Finished => self.remove(&room, "finished"),
-            Ending::Panicked(message) => {
+            RoomExit::Finished => self.remove(&room, "finished"),
+            RoomExit::Panicked(message) => {
                 let room_type = room.room_type.name();
                 error!(room = room.id.0, room_type, panic = message, "a room failed; it ended alone");
                 room.room_type.metrics.failures.inc();

@@ -6,7 +6,7 @@
 
 use crate::durable::DurableSettings;
 use crate::telemetry::DurableMetrics;
-use aether_engine::{EntryNumber, Kept, RoomHandle};
+use aether_engine::{EntryNumber, RoomCheckpoint, RoomHandle};
 use aether_services::Services;
 use aether_services::room::{Batch, Hold, LOST, Place, Rooms, State};
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ pub(crate) struct WriteQueue {
 #[derive(Default)]
 struct Inbox {
     entries: Vec<(EntryNumber, Vec<u8>)>,
-    kept: Option<Kept>,
+    kept: Option<RoomCheckpoint>,
     places: BTreeMap<u32, (Place, Vec<oneshot::Sender<bool>>)>,
     heard: Vec<u32>,
     left: Vec<u32>,
@@ -58,7 +58,7 @@ impl WriteQueue {
     }
 
     /// Queues a state, which replaces one that waits.
-    pub fn push_state(&self, kept: Kept) {
+    pub fn push_state(&self, kept: RoomCheckpoint) {
         self.inbox().kept = Some(kept);
         self.news.notify_one();
     }

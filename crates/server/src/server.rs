@@ -24,7 +24,7 @@ use std::time::Duration;
 /// # struct Tag;
 /// # impl Game for Tag {
 /// #     type Input = Nothing;
-/// #     fn declare(declaration: Declaration) -> Declaration { declaration }
+/// #     fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder { declaration }
 /// #     fn init(&mut self, _: &mut Context<'_>) {}
 /// #     fn join(&mut self, _: &mut Context<'_>, _: PlayerId) {}
 /// #     fn input(&mut self, _: &mut Context<'_>, _: PlayerId, _: &Nothing) {}

@@ -1,7 +1,7 @@
 //! A game whose rooms take long to build.
 
 use aether_bits::Replicate;
-use aether_engine::{Context, Declaration, Game};
+use aether_engine::{Context, Game, GameSchemaBuilder};
 use aether_wire::PlayerId;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub struct SlowStart;
 impl Game for SlowStart {
     type Input = Nothing;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         declaration
     }
 

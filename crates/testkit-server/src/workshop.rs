@@ -1,7 +1,7 @@
 //! A game that does what tests need: it repeats what it hears, panics, or never returns.
 
 use aether_bits::Replicate;
-use aether_engine::{Context, Declaration, Game, Message, Refusal};
+use aether_engine::{Context, Game, GameSchemaBuilder, PlayerMessage, Rejection};
 use aether_wire::{ErrorCode, PlayerId};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -67,7 +67,7 @@ pub struct Workshop {
 impl Game for Workshop {
     type Input = Stick;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         declaration.component::<Tool>().event::<Say>().event::<Crash>().event::<Hang>()
     }
 
@@ -83,14 +83,19 @@ impl Game for Workshop {
         }
     }
 
-    fn message(&mut self, room: &mut Context<'_>, _player: PlayerId, message: &Message<'_>) -> Result<(), Refusal> {
+    fn message(
+        &mut self,
+        room: &mut Context<'_>,
+        _player: PlayerId,
+        message: &PlayerMessage<'_>,
+    ) -> Result<(), Rejection> {
         if let Some(Ok(say)) = message.read::<Say>() {
             room.broadcast(&say);
             return Ok(());
         }
         assert!(message.code() != CRASH, "a player asked for it");
         self.hangs |= message.code() == HANG;
-        if self.hangs { Ok(()) } else { Err(Refusal::new(ErrorCode::BadValue, "that cannot be read")) }
+        if self.hangs { Ok(()) } else { Err(Rejection::new(ErrorCode::BadValue, "that cannot be read")) }
     }
 
     fn signal(&mut self, room: &mut Context<'_>, data: &[u8]) -> Vec<u8> {

@@ -2,7 +2,7 @@
 
 use crate::conditioner::{Conditioner, Conditions, Delivery, Traffic};
 use aether_bits::{ReadError, Schema};
-use aether_engine::{LinkEnd, Refusal};
+use aether_engine::{ConnectionEndpoint, Rejection};
 use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::{
     Ack, ClientMessage, Closing, CommandSeq, Correction, EntityId, Event, InputBytes, InputPayload, InputSeq, Inputs,
@@ -55,9 +55,9 @@ pub struct Client {
     name: String,
     link: DeliveryOrder,
     conditions: Conditions,
-    end: Option<LinkEnd>,
+    end: Option<ConnectionEndpoint>,
     player: Option<PlayerId>,
-    refusal: Option<Refusal>,
+    refusal: Option<Rejection>,
     closing: Option<Closing>,
     mirror: Mirror,
     received: Received,
@@ -120,7 +120,7 @@ impl Client {
 
     /// Why it was not let in, if it was not.
     #[must_use]
-    pub fn refusal(&self) -> Option<&Refusal> {
+    pub fn refusal(&self) -> Option<&Rejection> {
         self.refusal.as_ref()
     }
 
@@ -204,7 +204,7 @@ impl Client {
     }
 
     /// Begins a connection: nothing of the one before is left, and inputs count from one again.
-    pub(crate) fn connect(&mut self, end: LinkEnd, mirror: Mirror, seed: u64) {
+    pub(crate) fn connect(&mut self, end: ConnectionEndpoint, mirror: Mirror, seed: u64) {
         self.traffic_before = self.traffic();
         self.network = Network::new(self.link, self.conditions, seed);
         self.end = Some(end);

@@ -3,7 +3,7 @@
 use crate::client::{Client, mirror_of};
 use crate::conditioner::Conditions;
 use aether_bits::{BitWriter, Component, Replicate};
-use aether_engine::{Game, Joiner, Permissions, Random, Room, RoomHandle, Unobserved};
+use aether_engine::{Game, JoinRequest, NoObserver, Permissions, Random, Room, RoomHandle};
 use aether_replication::DeliveryOrder;
 use aether_wire::{
     ClientMessage, CommandSeq, GameBody, GameMessage, InputBytes, PlaygroundClear, PlaygroundSpawn, PlaygroundStress,
@@ -77,12 +77,12 @@ impl<G: Game> Harness<G> {
     /// Lets a client join under a name at the next tick. It may give playground commands.
     pub fn join(&mut self, name: &str, link: DeliveryOrder, conditions: Conditions) -> ClientNumber {
         let permissions = Permissions { playground: true, inspect: false };
-        let joiner = Joiner { user: name.to_owned(), name: name.to_owned(), permissions, metadata: Vec::new() };
+        let joiner = JoinRequest { user: name.to_owned(), name: name.to_owned(), permissions, metadata: Vec::new() };
         self.join_as(joiner, link, conditions)
     }
 
     /// Lets a client join at the next tick.
-    pub fn join_as(&mut self, joiner: Joiner, link: DeliveryOrder, conditions: Conditions) -> ClientNumber {
+    pub fn join_as(&mut self, joiner: JoinRequest, link: DeliveryOrder, conditions: Conditions) -> ClientNumber {
         let conditions = if self.healed { Conditions::PERFECT } else { conditions };
         let mut client = Client::new(joiner.name.clone(), link, conditions, self.mirror(link));
         let end = self.handle.join(joiner, link).expect("a test stays within the mailbox");
@@ -191,7 +191,7 @@ impl<G: Game> Harness<G> {
             for client in &mut self.clients {
                 client.deliver(self.now);
             }
-            self.room.tick(&mut Unobserved);
+            self.room.tick(&mut NoObserver);
             for (client, input) in self.clients.iter_mut().zip(&self.inputs) {
                 client.collect(self.now);
                 client.receive(self.now);

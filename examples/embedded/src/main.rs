@@ -1,7 +1,7 @@
 //! Coins: walk over a coin and it is yours, and another one turns up.
 
 use aether_bits::Replicate;
-use aether_engine::{Context, Declaration, Game, RoomSettings};
+use aether_engine::{Context, GameSchemaBuilder, Game, RoomSettings};
 use aether_server::Server;
 use aether_wire::PlayerId;
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ struct Coins;
 impl Game for Coins {
     type Input = Steer;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         declaration.component::<Walker>().component::<Coin>()
     }
 

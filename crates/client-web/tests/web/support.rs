@@ -5,7 +5,7 @@ use aether_client::Login;
 use aether_client_web::{Core, Rules};
 use aether_replication::DeliveryOrder;
 use aether_testkit::{Conditioner, Conditions, Delivery};
-use aether_testkit_client::engine::{Joiner, LinkEnd, Room, RoomHandle, Unobserved};
+use aether_testkit_client::engine::{ConnectionEndpoint, JoinRequest, NoObserver, Room, RoomHandle};
 use aether_testkit_client::rules::{Controls, Ship, step};
 use aether_testkit_client::{Flight, settings};
 use aether_wire::{ClientMessage, PlayerId, Pong, SchemaHash, ServerMessage, Welcome, encode_state_packet};
@@ -63,7 +63,7 @@ pub struct Scene {
     pub predicted: Vec<(u32, Ship)>,
     pub now: Duration,
     handle: RoomHandle,
-    end: LinkEnd,
+    end: ConnectionEndpoint,
     link: DeliveryOrder,
     is_welcomed: bool,
     has_said_hello: bool,
@@ -78,7 +78,7 @@ impl Scene {
     pub fn new(rules: Option<Sandbox>, link: DeliveryOrder, conditions: Conditions, seed: u64) -> Self {
         let room = Room::builder(Flight::default(), settings()).seed(seed).build().expect("the settings are valid");
         let handle = room.handle();
-        let end = handle.join(Joiner::default(), link).expect("the mailbox has place");
+        let end = handle.join(JoinRequest::default(), link).expect("the mailbox has place");
         let mut core = Core::new(rules, Login::default(), seed);
         core.client.connected(link, Duration::ZERO);
         let datagrams = if link == DeliveryOrder::Ordered { Delivery::Stream } else { Delivery::Datagrams };
@@ -105,8 +105,8 @@ impl Scene {
     }
 
     /// Lets someone else join, who does nothing.
-    pub fn watch(&self) -> LinkEnd {
-        self.handle.join(Joiner::default(), DeliveryOrder::Ordered).expect("the mailbox has place")
+    pub fn watch(&self) -> ConnectionEndpoint {
+        self.handle.join(JoinRequest::default(), DeliveryOrder::Ordered).expect("the mailbox has place")
     }
 
     /// Tells the game something from outside.
@@ -123,7 +123,7 @@ impl Scene {
             self.deliver();
             if self.now >= self.ticked_at + Duration::from_secs(1) / settings().tick_hz {
                 self.ticked_at += Duration::from_secs(1) / settings().tick_hz;
-                self.room.tick(&mut Unobserved);
+                self.room.tick(&mut NoObserver);
                 self.collect();
             }
             for way in &mut self.down {

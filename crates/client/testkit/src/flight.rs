@@ -23,7 +23,7 @@ pub struct Flight {
 impl Game for Flight {
     type Input = Controls;
 
-    fn declare(declaration: aether_engine::Declaration) -> aether_engine::Declaration {
+    fn declare(declaration: aether_engine::GameSchemaBuilder) -> aether_engine::GameSchemaBuilder {
         declaration
             .component::<Ship>()
             .component::<Thing>()

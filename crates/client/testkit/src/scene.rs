@@ -2,7 +2,7 @@
 
 use crate::{Drawn, Flight, Sandbox, settings, zigzag};
 use aether_client::{Client, Login, Settings};
-use aether_engine::{Game, Joiner, LinkEnd, Permissions, Room, RoomHandle, RoomSettings, Unobserved};
+use aether_engine::{ConnectionEndpoint, Game, JoinRequest, NoObserver, Permissions, Room, RoomHandle, RoomSettings};
 use aether_replication::DeliveryOrder;
 use aether_sandbox_rules::{Controls, Ship};
 use aether_testkit::{Conditioner, Conditions, Delivery};
@@ -47,7 +47,7 @@ pub struct Pilot {
     /// How many frames it has drawn.
     pub frames: u32,
     link: DeliveryOrder,
-    end: Option<LinkEnd>,
+    end: Option<ConnectionEndpoint>,
     is_welcomed: bool,
     framed_at: Duration,
     up: Ways,
@@ -80,7 +80,8 @@ impl<G: Game> Scene<G> {
     /// Lets a client join; tells its number.
     pub fn join(&mut self, link: DeliveryOrder, conditions: Conditions) -> usize {
         let name = format!("pilot {}", self.pilots.len());
-        let joiner = Joiner { user: name.clone(), name, permissions: Permissions::default(), metadata: Vec::new() };
+        let joiner =
+            JoinRequest { user: name.clone(), name, permissions: Permissions::default(), metadata: Vec::new() };
         let end = self.handle.join(joiner, link).expect("the mailbox has place");
         let token = Some(Token::new("login"));
         let mut client = Client::new(Sandbox, Settings::default(), Login { token, room: None });
@@ -104,8 +105,8 @@ impl<G: Game> Scene<G> {
     }
 
     /// Lets someone join whose connection the test reads by itself.
-    pub fn watch(&mut self) -> LinkEnd {
-        self.handle.join(Joiner::default(), DeliveryOrder::Unordered).expect("the mailbox has place")
+    pub fn watch(&mut self) -> ConnectionEndpoint {
+        self.handle.join(JoinRequest::default(), DeliveryOrder::Unordered).expect("the mailbox has place")
     }
 
     /// Takes a client's connection away.
@@ -145,7 +146,7 @@ impl<G: Game> Scene<G> {
         let interval = Duration::from_secs(1) / self.room.settings().tick_hz;
         if self.now >= self.ticked_at + interval {
             self.ticked_at += interval;
-            self.room.tick(&mut Unobserved);
+            self.room.tick(&mut NoObserver);
             let welcome = self.welcome();
             for pilot in &mut self.pilots {
                 pilot.collect(now, &welcome);

@@ -3,7 +3,7 @@
 use aether_bits::{BitWriter, FieldKind, Schema, SchemaValue};
 use aether_client::{Client, Declaration, Ended, Game, Interpolate, Login, Phase, Predict, Settings};
 use aether_replication::{DeliveryOrder, Mirror};
-use aether_testkit_client::engine::{Joiner, Room, Unobserved};
+use aether_testkit_client::engine::{JoinRequest, NoObserver, Room};
 use aether_wire::{ClientMessage, EntityId, SchemaHash, ServerMessage, Snapshot, Welcome};
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ impl Game for Anything {
 /// Runs a room with one player for a while; tells what became of a client that watches over its shoulder.
 fn watch(learns: bool) -> Client<Anything> {
     let mut room = Room::builder(Flight::default(), settings()).build().expect("the settings are valid");
-    let end = room.handle().join(Joiner::default(), DeliveryOrder::Ordered).expect("the mailbox has place");
+    let end = room.handle().join(JoinRequest::default(), DeliveryOrder::Ordered).expect("the mailbox has place");
     let mut client = Client::new(Anything { schema: None, learns }, Settings::default(), Login::default());
     client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     let schema_hash = SchemaHash(room.schema().hash());
@@ -83,7 +83,7 @@ fn watch(learns: bool) -> Client<Anything> {
     assert!(asked, "it does not know the schema");
     for tick in 1..=80_u32 {
         let now = Duration::from_millis(25) * tick;
-        room.tick(&mut Unobserved);
+        room.tick(&mut NoObserver);
         while let Some(message) = end.next_reliable() {
             client.receive((*message).clone(), now);
         }

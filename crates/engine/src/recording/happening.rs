@@ -3,7 +3,7 @@
 use super::RecordingError;
 use super::bytes::{Reader, Writer};
 use crate::durable::EntryNumber;
-use crate::game::{Joiner, PlaygroundCommand};
+use crate::game::{JoinRequest, PlaygroundCommand};
 use crate::request::Answer;
 use aether_wire::{
     ClientTime, CloseReason, CommandSeq, EntityId, InputBytes, InputSeq, MovementDelta, Permissions, PlayerId,
@@ -12,13 +12,13 @@ use aether_wire::{
 
 /// Something that reaches a game from outside its own step.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Happening {
+pub enum TickInput {
     /// Someone wants to come in.
     Join {
         /// The number they get.
         player: PlayerId,
         /// Who they are.
-        joiner: Joiner,
+        joiner: JoinRequest,
     },
     /// A player goes.
     Leave {
@@ -98,30 +98,30 @@ pub enum Happening {
     },
 }
 
-impl Happening {
+impl TickInput {
     pub(super) fn write(&self, writer: &mut Writer) {
         match self {
-            Happening::Join { player, joiner } => {
+            TickInput::Join { player, joiner } => {
                 write_player(0, *player, writer);
                 write_joiner(joiner, writer);
             }
-            Happening::Leave { player, reason } => {
+            TickInput::Leave { player, reason } => {
                 write_player(1, *player, writer);
                 writer.text(reason.name());
             }
-            Happening::Input { player, seq, view, bytes } => {
+            TickInput::Input { player, seq, view, bytes } => {
                 write_player(2, *player, writer);
                 writer.number(u64::from(seq.0));
                 writer.number(view.to_bits());
                 writer.bytes(bytes.as_slice());
             }
-            Happening::Message { player, seq, code, payload } => {
+            TickInput::Message { player, seq, code, payload } => {
                 write_player(3, *player, writer);
                 writer.number(u64::from(seq.0));
                 writer.number(u64::from(*code));
                 writer.bytes(payload);
             }
-            Happening::Movement { player, movement } => {
+            TickInput::Movement { player, movement } => {
                 write_player(4, *player, writer);
                 writer.number(movement.entity.to_bits());
                 writer.number(u64::from(movement.seq.0));
@@ -129,7 +129,7 @@ impl Happening {
                 writer.float(movement.dy);
                 writer.number(movement.client_time.0);
             }
-            Happening::SpawnRequest { player, request } => {
+            TickInput::SpawnRequest { player, request } => {
                 write_player(5, *player, writer);
                 writer.number(u64::from(request.seq.0));
                 writer.raw(&[u8::from(request.position.is_some())]);
@@ -138,75 +138,75 @@ impl Happening {
                     writer.float(y);
                 }
             }
-            Happening::Playground { player, seq, command } => {
+            TickInput::Playground { player, seq, command } => {
                 write_player(6, *player, writer);
                 writer.number(u64::from(seq.0));
                 write_command(command, writer);
             }
-            Happening::Resume { player } => {
+            TickInput::Resume { player } => {
                 writer.raw(&[9]);
                 writer.number(u64::from(player.0));
             }
-            Happening::Answer { id, answer } => {
+            TickInput::Answer { id, answer } => {
                 writer.raw(&[7]);
                 writer.number(u64::from(id.0));
                 write_answer(answer, writer);
             }
-            Happening::Committed { number, refused } => {
+            TickInput::Committed { number, refused } => {
                 writer.raw(&[10, u8::from(refused.is_some())]);
                 writer.number(number.0);
                 if let Some(why) = refused {
                     writer.text(why);
                 }
             }
-            Happening::Signal { data } => {
+            TickInput::Signal { data } => {
                 writer.raw(&[8]);
                 writer.bytes(data);
             }
         }
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Happening, RecordingError> {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<TickInput, RecordingError> {
         let tag = reader.byte()?;
         if tag < 7 {
             let player = PlayerId(reader.small()?);
             return Self::read_of(tag, player, reader);
         }
         match tag {
-            7 => Ok(Happening::Answer { id: RequestId(reader.small()?), answer: read_answer(reader)? }),
-            8 => Ok(Happening::Signal { data: reader.bytes()? }),
-            9 => Ok(Happening::Resume { player: PlayerId(reader.small()?) }),
+            7 => Ok(TickInput::Answer { id: RequestId(reader.small()?), answer: read_answer(reader)? }),
+            8 => Ok(TickInput::Signal { data: reader.bytes()? }),
+            9 => Ok(TickInput::Resume { player: PlayerId(reader.small()?) }),
             10 => {
                 let is_refused = reader.byte()? != 0;
                 let number = EntryNumber(reader.number()?);
                 let refused = if is_refused { Some(reader.text()?) } else { None };
-                Ok(Happening::Committed { number, refused })
+                Ok(TickInput::Committed { number, refused })
             }
             _ => Err(RecordingError::Damaged),
         }
     }
 
-    fn read_of(tag: u8, player: PlayerId, reader: &mut Reader<'_>) -> Result<Happening, RecordingError> {
+    fn read_of(tag: u8, player: PlayerId, reader: &mut Reader<'_>) -> Result<TickInput, RecordingError> {
         let damaged = RecordingError::Damaged;
         Ok(match tag {
-            0 => Happening::Join { player, joiner: read_joiner(reader)? },
-            1 => Happening::Leave { player, reason: CloseReason::from_name(&reader.text()?) },
+            0 => TickInput::Join { player, joiner: read_joiner(reader)? },
+            1 => TickInput::Leave { player, reason: CloseReason::from_name(&reader.text()?) },
             2 => {
                 let seq = InputSeq(reader.small()?);
                 let view = ViewTick::from_bits(reader.number()?).ok_or(damaged)?;
                 let bytes = InputBytes::new(&reader.bytes()?).ok_or(damaged)?;
-                Happening::Input { player, seq, view, bytes }
+                TickInput::Input { player, seq, view, bytes }
             }
             3 => {
                 let (seq, code) = (CommandSeq(reader.small()?), reader.number_up_to(u64::from(u16::MAX))? as u16);
-                Happening::Message { player, seq, code, payload: reader.bytes()? }
+                TickInput::Message { player, seq, code, payload: reader.bytes()? }
             }
             4 => {
                 let entity = EntityId::from_bits(reader.number()?).ok_or(damaged)?;
                 let seq = InputSeq(reader.small()?);
                 let (dx, dy) = (reader.float()?, reader.float()?);
                 let movement = MovementDelta { entity, seq, dx, dy, client_time: ClientTime(reader.number()?) };
-                Happening::Movement { player, movement }
+                TickInput::Movement { player, movement }
             }
             5 => {
                 let seq = CommandSeq(reader.small()?);
@@ -214,17 +214,17 @@ impl Happening {
                     0 => None,
                     _ => Some(Vector2 { x: reader.float()?, y: reader.float()? }),
                 };
-                Happening::SpawnRequest { player, request: SpawnRequest { seq, position } }
+                TickInput::SpawnRequest { player, request: SpawnRequest { seq, position } }
             }
             _ => {
                 let seq = CommandSeq(reader.small()?);
-                Happening::Playground { player, seq, command: read_command(seq, reader)? }
+                TickInput::Playground { player, seq, command: read_command(seq, reader)? }
             }
         })
     }
 }
 
-pub(super) fn write_joiner(joiner: &Joiner, writer: &mut Writer) {
+pub(super) fn write_joiner(joiner: &JoinRequest, writer: &mut Writer) {
     writer.text(&joiner.user);
     writer.text(&joiner.name);
     let Permissions { playground, inspect } = joiner.permissions;
@@ -232,11 +232,11 @@ pub(super) fn write_joiner(joiner: &Joiner, writer: &mut Writer) {
     writer.bytes(&joiner.metadata);
 }
 
-pub(super) fn read_joiner(reader: &mut Reader<'_>) -> Result<Joiner, RecordingError> {
+pub(super) fn read_joiner(reader: &mut Reader<'_>) -> Result<JoinRequest, RecordingError> {
     let (user, name) = (reader.text()?, reader.text()?);
     let bits = reader.byte()?;
     let permissions = Permissions { playground: bits & 1 == 1, inspect: bits & 2 == 2 };
-    Ok(Joiner { user, name, permissions, metadata: reader.bytes()? })
+    Ok(JoinRequest { user, name, permissions, metadata: reader.bytes()? })
 }
 
 fn write_player(tag: u8, player: PlayerId, writer: &mut Writer) {

@@ -19,10 +19,10 @@ mod happening;
 mod replay;
 mod restore;
 
-pub use happening::Happening;
+pub use happening::TickInput;
 pub use replay::{Replay, ReplayError};
 
-use crate::durable::Restore;
+use crate::durable::RestoreData;
 use aether_wire::Tick;
 use bytes::{Reader, Writer};
 use std::fmt;
@@ -48,7 +48,7 @@ pub struct Recording {
     /// The hash of the schema: a game that replicates something else cannot be compared.
     pub schema_hash: u64,
     /// What the room started from, if not afresh.
-    pub restore: Option<Restore>,
+    pub restore: Option<RestoreData>,
     body: Vec<u8>,
     ticks: u32,
 }
@@ -136,13 +136,13 @@ pub(crate) struct Ticks<'a> {
 
 impl Ticks<'_> {
     /// Fills `happenings` with those of the next tick, and gives its number and hash; nothing at the end.
-    pub fn next(&mut self, happenings: &mut Vec<Happening>) -> Result<Option<(Tick, u64)>, RecordingError> {
+    pub fn next(&mut self, happenings: &mut Vec<TickInput>) -> Result<Option<(Tick, u64)>, RecordingError> {
         happenings.clear();
         if self.reader.rest().is_empty() {
             return Ok(None);
         }
         for _ in 0..self.reader.number_up_to(HAPPENINGS_MAX)? {
-            happenings.push(Happening::read(&mut self.reader)?);
+            happenings.push(TickInput::read(&mut self.reader)?);
         }
         self.tick = self.tick.next();
         Ok(Some((self.tick, self.reader.fixed()?)))
@@ -156,11 +156,11 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub fn new(game: String, seed: u64, tick_hz: u32, schema_hash: u64, restore: Option<Restore>) -> Self {
+    pub fn new(game: String, seed: u64, tick_hz: u32, schema_hash: u64, restore: Option<RestoreData>) -> Self {
         Recorder { recording: Recording { game, seed, tick_hz, schema_hash, restore, body: Vec::new(), ticks: 0 } }
     }
 
-    pub fn tick(&mut self, tick: Tick, agenda: &[Happening], hash: u64) {
+    pub fn tick(&mut self, tick: Tick, agenda: &[TickInput], hash: u64) {
         if self.recording.body.len() >= RECORDING_BYTES_MAX {
             return;
         }

@@ -3,7 +3,7 @@
 use super::{Recording, RecordingError, Ticks};
 use crate::builder::BuildError;
 use crate::game::Game;
-use crate::observer::Unobserved;
+use crate::observer::NoObserver;
 use crate::room::Room;
 use crate::settings::RoomSettings;
 use aether_wire::Tick;
@@ -74,7 +74,7 @@ impl<'a, G: Game> Replay<'a, G> {
     pub fn step(&mut self) -> Result<Option<(Tick, u64)>, ReplayError> {
         let next = self.ticks.next(&mut self.room.agenda).map_err(ReplayError::Recording)?;
         let Some((tick, recorded)) = next else { return Ok(None) };
-        self.room.step(&mut Unobserved);
+        self.room.step(&mut NoObserver);
         self.room.drop_requests();
         let found = self.room.hash();
         if found != recorded {

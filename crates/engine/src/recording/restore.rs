@@ -3,14 +3,14 @@
 use super::RecordingError;
 use super::bytes::{Reader, Writer};
 use super::happening::{read_joiner, write_joiner};
-use crate::durable::{ENTRY_BYTES_MAX, EntryNumber, Restore};
+use crate::durable::{ENTRY_BYTES_MAX, EntryNumber, RestoreData};
 use aether_wire::PlayerId;
 
 /// The most players or entries that are read: more than a room can have.
 const LIST_MAX: u64 = 1 << 20;
 
-pub(super) fn write(restore: Option<&Restore>, writer: &mut Writer) {
-    let Some(Restore { state, applied, last_player, players, journal }) = restore else {
+pub(super) fn write(restore: Option<&RestoreData>, writer: &mut Writer) {
+    let Some(RestoreData { state, applied, last_player, players, journal }) = restore else {
         return writer.number(0);
     };
     writer.number(1);
@@ -35,7 +35,7 @@ pub(super) fn write(restore: Option<&Restore>, writer: &mut Writer) {
     }
 }
 
-pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<Restore>, RecordingError> {
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<RestoreData>, RecordingError> {
     if reader.number_up_to(1)? == 0 {
         return Ok(None);
     }
@@ -58,5 +58,5 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<Restore>, Recording
         }
         journal.push((number, entry));
     }
-    Ok(Some(Restore { state, applied, last_player, players, journal }))
+    Ok(Some(RestoreData { state, applied, last_player, players, journal }))
 }

@@ -1,14 +1,14 @@
 //! Stage two: what is on the agenda takes effect.
 
-use crate::connection::RoomEnd;
+use crate::connection::RoomEndpoint;
 use crate::context::Context;
-use crate::declaration::Message;
-use crate::durable::{EntryNumber, Pending};
-use crate::game::{Game, Joiner, PlaygroundCommand, Refusal};
-use crate::observer::{Audit, Observer};
-use crate::recording::Happening;
-use crate::room::State;
-use crate::seat::{Seat, closing};
+use crate::declaration::PlayerMessage;
+use crate::durable::{EntryNumber, PendingEntry};
+use crate::game::{Game, JoinRequest, PlaygroundCommand, Rejection};
+use crate::observer::{AuditEvent, Observer};
+use crate::recording::TickInput;
+use crate::room::RoomState;
+use crate::seat::{RoomPlayer, closing};
 use aether_replication::DeliveryOrder;
 use aether_wire::limits::STRESS_ENTITIES_MAX;
 use aether_wire::{
@@ -23,26 +23,26 @@ pub(crate) struct ApplyStage<'a, G> {
     /// Written: the game, which is told what happens.
     pub game: &'a mut G,
     /// Written: all that the game can reach.
-    pub state: &'a mut State,
+    pub state: &'a mut RoomState,
     /// Taken: the connections of those who join.
-    pub arrivals: &'a mut VecDeque<(PlayerId, DeliveryOrder, RoomEnd)>,
+    pub arrivals: &'a mut VecDeque<(PlayerId, DeliveryOrder, RoomEndpoint)>,
     /// Taken: who waits for the answer to a signal.
     pub replies: &'a mut VecDeque<SyncSender<Vec<u8>>>,
 }
 
 impl<G: Game> ApplyStage<'_, G> {
     /// Works the agenda off.
-    pub fn run(mut self, agenda: &[Happening], observer: &mut impl Observer) {
+    pub fn run(mut self, agenda: &[TickInput], observer: &mut impl Observer) {
         for happening in agenda {
             self.happen(happening, observer);
         }
     }
 
-    fn happen(&mut self, happening: &Happening, observer: &mut impl Observer) {
+    fn happen(&mut self, happening: &TickInput, observer: &mut impl Observer) {
         match happening {
-            Happening::Join { player, joiner } => self.join(*player, joiner),
-            Happening::Leave { player, reason } => self.leave(*player, *reason),
-            Happening::Resume { player } => {
+            TickInput::Join { player, joiner } => self.join(*player, joiner),
+            TickInput::Leave { player, reason } => self.leave(*player, *reason),
+            TickInput::Resume { player } => {
                 if let Some(seat) = self.state.seats.get_mut(*player) {
                     // Inputs are numbered per connection, as packets are.
                     seat.input_ack = InputSeq(0);
@@ -50,15 +50,15 @@ impl<G: Game> ApplyStage<'_, G> {
                     self.game.resumed(&mut self.state.context(), *player);
                 }
             }
-            Happening::Input { player, seq, view, bytes } => {
+            TickInput::Input { player, seq, view, bytes } => {
                 if let Some(seat) = self.state.seats.get_mut(*player) {
                     seat.input_ack = seat.input_ack.max(*seq);
                     seat.seen = *view;
                     self.input(*player, bytes);
                 }
             }
-            Happening::Message { player, seq, code, payload } => self.message(*player, *seq, (*code, payload)),
-            Happening::Movement { player, movement } => {
+            TickInput::Message { player, seq, code, payload } => self.message(*player, *seq, (*code, payload)),
+            TickInput::Movement { player, movement } => {
                 if let Some(seat) = self.state.seats.get_mut(*player) {
                     // Movements are numbered with the inputs, so a correction names the last of either.
                     seat.input_ack = seat.input_ack.max(movement.seq);
@@ -66,17 +66,17 @@ impl<G: Game> ApplyStage<'_, G> {
                     self.state.desk.counts.refused += u64::from(result.is_err());
                 }
             }
-            Happening::SpawnRequest { player, request } => {
+            TickInput::SpawnRequest { player, request } => {
                 if self.state.seats.get(*player).is_some() {
                     self.begin_command(*player, request.seq);
                     let result = self.game.spawn_request(&mut self.state.context(), *player, request);
                     self.end_command(*player, request.seq, result);
                 }
             }
-            Happening::Playground { player, seq, command } => self.playground(*player, *seq, command, observer),
-            Happening::Answer { id, answer } => self.game.answer(&mut self.state.context(), *id, answer),
-            Happening::Committed { number, refused } => self.committed(*number, refused.as_deref()),
-            Happening::Signal { data } => {
+            TickInput::Playground { player, seq, command } => self.playground(*player, *seq, command, observer),
+            TickInput::Answer { id, answer } => self.game.answer(&mut self.state.context(), *id, answer),
+            TickInput::Committed { number, refused } => self.committed(*number, refused.as_deref()),
+            TickInput::Signal { data } => {
                 let reply = self.game.signal(&mut self.state.context(), data);
                 if let Some(sender) = self.replies.pop_front() {
                     // Whoever asked may have stopped waiting.
@@ -86,7 +86,7 @@ impl<G: Game> ApplyStage<'_, G> {
         }
     }
 
-    fn join(&mut self, player: PlayerId, joiner: &Joiner) {
+    fn join(&mut self, player: PlayerId, joiner: &JoinRequest) {
         if self.state.seats.iter().last().is_some_and(|last| last.id >= player) {
             // Numbers only grow; a recording that says otherwise is damaged.
             return;
@@ -94,7 +94,7 @@ impl<G: Game> ApplyStage<'_, G> {
         let arrival = self.arrivals.pop_front_if(|(waiting, _, _)| *waiting == player);
         let full = self.state.seats.len() >= self.state.settings.players_max;
         let result = match full {
-            true => Err(Refusal::new(ErrorCode::RoomFull, "the room has no place left")),
+            true => Err(Rejection::new(ErrorCode::RoomFull, "the room has no place left")),
             false => self.game.join_attempt(&mut self.state.context(), joiner),
         };
         if let Err(refusal) = result {
@@ -108,7 +108,7 @@ impl<G: Game> ApplyStage<'_, G> {
         if let Some((_, _, end)) = &arrival {
             end.admit(player);
         }
-        self.state.seats.push(Seat::new(player, joiner.clone(), arrival.map(|(_, link, end)| (link, end))));
+        self.state.seats.push(RoomPlayer::new(player, joiner.clone(), arrival.map(|(_, link, end)| (link, end))));
         self.game.join(&mut self.state.context(), player);
     }
 
@@ -144,8 +144,8 @@ impl<G: Game> ApplyStage<'_, G> {
             return;
         }
         self.begin_command(player, seq);
-        let State { world, random, seats, desk, events, settings, .. } = &mut *self.state;
-        let message = Message { code, payload, events };
+        let RoomState { world, random, seats, desk, events, settings, .. } = &mut *self.state;
+        let message = PlayerMessage { code, payload, events };
         let result = self.game.message(&mut Context { world, random, seats, desk, events, settings }, player, &message);
         self.end_command(player, seq, result);
     }
@@ -159,15 +159,15 @@ impl<G: Game> ApplyStage<'_, G> {
     ) {
         let Some(seat) = self.state.seats.get(player) else { return };
         let allowed = seat.joiner.permissions.playground;
-        observer.audit(&Audit { player, user: &seat.joiner.user, action: command.name(), allowed });
+        observer.audit(&AuditEvent { player, user: &seat.joiner.user, action: command.name(), allowed });
         self.begin_command(player, seq);
         let result = match (allowed, command) {
             (false, _) => {
                 self.state.desk.counts.unprivileged += 1;
-                Err(Refusal::new(ErrorCode::Forbidden, "playground commands need a role that has the permission"))
+                Err(Rejection::new(ErrorCode::Forbidden, "playground commands need a role that has the permission"))
             }
             (true, PlaygroundCommand::Stress { count, .. }) if *count > STRESS_ENTITIES_MAX => {
-                Err(Refusal::new(ErrorCode::BadValue, "a stress test spawns at most 1000 entities"))
+                Err(Rejection::new(ErrorCode::BadValue, "a stress test spawns at most 1000 entities"))
             }
             (true, _) => self.game.playground(&mut self.state.context(), player, command),
         };
@@ -198,7 +198,7 @@ impl<G: Game> ApplyStage<'_, G> {
 
     /// What became of an entry. The command that caused it has its answer when all of its entries are stored, or one is not.
     fn committed(&mut self, number: EntryNumber, refused: Option<&str>) {
-        let Some(Pending { entry, command, .. }) = self.state.desk.entries.resolve(number) else { return };
+        let Some(PendingEntry { entry, command, .. }) = self.state.desk.entries.resolve(number) else { return };
         let result = match refused {
             None => {
                 self.game.committed(&mut self.state.context(), &entry);
@@ -207,7 +207,7 @@ impl<G: Game> ApplyStage<'_, G> {
             Some(why) => {
                 self.state.desk.counts.entries_refused += 1;
                 self.game.uncommitted(&mut self.state.context(), &entry);
-                Err(Refusal::new(ErrorCode::Unavailable, format!("it could not be stored, so it is not done: {why}")))
+                Err(Rejection::new(ErrorCode::Unavailable, format!("it could not be stored, so it is not done: {why}")))
             }
         };
         let Some((player, seq)) = command else { return };
@@ -224,7 +224,7 @@ impl<G: Game> ApplyStage<'_, G> {
     }
 
     /// Answers a command, unless it waits for entries to be stored.
-    fn end_command(&mut self, player: PlayerId, seq: CommandSeq, result: Result<(), Refusal>) {
+    fn end_command(&mut self, player: PlayerId, seq: CommandSeq, result: Result<(), Rejection>) {
         let entries = &mut self.state.desk.entries;
         entries.command = None;
         if result.is_err() {
@@ -235,13 +235,13 @@ impl<G: Game> ApplyStage<'_, G> {
         }
     }
 
-    fn acknowledge_command(&mut self, player: PlayerId, seq: CommandSeq, result: Result<(), Refusal>) {
+    fn acknowledge_command(&mut self, player: PlayerId, seq: CommandSeq, result: Result<(), Rejection>) {
         self.state.desk.counts.refused += u64::from(result.is_err());
         if seq == CommandSeq(0) {
             // Zero asks for no answer.
             return;
         }
-        let error = result.err().map(|Refusal { code, message }| CommandError { code, message });
+        let error = result.err().map(|Rejection { code, message }| CommandError { code, message });
         self.state.context().deliver(player, ServerMessage::Ack(Ack { seq, error }));
     }
 }

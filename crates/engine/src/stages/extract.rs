@@ -1,8 +1,8 @@
 //! Stage four: what changed, and who sees it.
 
-use crate::context::Sight;
+use crate::context::Viewpoint;
 use crate::game::Game;
-use crate::seat::{Seat, Seats};
+use crate::seat::{RoomPlayer, RoomPlayers};
 use crate::settings::RoomSettings;
 use aether_space::{Grid, InterestManager, InterestSettings, SlotSet, SpatialIndex, Viewer};
 use aether_world::{Visibility, World};
@@ -64,7 +64,7 @@ pub(crate) struct ExtractStage<'a, G> {
 
 impl<G: Game> ExtractStage<'_, G> {
     /// Notes what changed in `extraction`; before a snapshot, updates what every player sees.
-    pub fn run(self, extraction: &mut Extraction, seats: &mut Seats) {
+    pub fn run(self, extraction: &mut Extraction, seats: &mut RoomPlayers) {
         extraction.note(self.world);
         if !self.world.tick().0.is_multiple_of(self.settings.ticks_per_snapshot()) {
             return;
@@ -83,7 +83,7 @@ impl<G: Game> ExtractStage<'_, G> {
     }
 }
 
-fn look<G: Game>(seat: &mut Seat, world: &World, game: &G, extraction: &mut Extraction) {
+fn look<G: Game>(seat: &mut RoomPlayer, world: &World, game: &G, extraction: &mut Extraction) {
     let Extraction { sight, everything, hidden, nobody, ended, .. } = extraction;
     let hidden = match world.restricted().is_empty() {
         true => &*nobody,
@@ -94,13 +94,13 @@ fn look<G: Game>(seat: &mut Seat, world: &World, game: &G, extraction: &mut Extr
         }
     };
     let center = match seat.sight {
-        Sight::Possession => seat.possession.and_then(|entity| world.place(entity)),
-        Sight::At(place) => Some(place),
-        Sight::Everything => None,
+        Viewpoint::Possession => seat.possession.and_then(|entity| world.place(entity)),
+        Viewpoint::At(place) => Some(place),
+        Viewpoint::Everything => None,
     };
     seat.view.center = center;
     seat.view.look(world.tick(), ended, |visible, changes| match sight {
-        Some((grid, interest)) if seat.sight != Sight::Everything => {
+        Some((grid, interest)) if seat.sight != Viewpoint::Everything => {
             let viewer = Viewer { center, always: world.placeless(), hidden };
             interest.update(grid, &viewer, visible, changes);
         }
@@ -108,7 +108,7 @@ fn look<G: Game>(seat: &mut Seat, world: &World, game: &G, extraction: &mut Extr
     });
 }
 
-fn may_see<G: Game>(seat: &Seat, slot: u32, world: &World, game: &G) -> bool {
+fn may_see<G: Game>(seat: &RoomPlayer, slot: u32, world: &World, game: &G) -> bool {
     match world.visibility_at(slot) {
         Visibility::Everyone => true,
         Visibility::Owner => world.owner_at(slot) == Some(seat.id),

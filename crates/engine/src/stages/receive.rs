@@ -1,13 +1,13 @@
 //! Stage one: what came in since the last tick becomes the agenda.
 
-use crate::connection::RoomEnd;
-use crate::game::{PlaygroundCommand, Refusal};
-use crate::handle::{Letter, MAILBOX_MAX, Mailbox};
-use crate::observer::Counts;
-use crate::recording::Happening;
+use crate::connection::RoomEndpoint;
+use crate::game::{PlaygroundCommand, Rejection};
+use crate::handle::{MAILBOX_MAX, Mailbox, MailboxMessage};
+use crate::observer::RoomCounts;
+use crate::recording::TickInput;
 use crate::request::Answer;
-use crate::room::Desk;
-use crate::seat::{InputQueue, PendingInput, Queued, Seat, Seats, closing};
+use crate::room::TickOutput;
+use crate::seat::{InputQueue, PendingInput, QueueOutcome, RoomPlayer, RoomPlayers, closing};
 use crate::settings::RoomSettings;
 use aether_replication::{ClientView, DeliveryOrder};
 use aether_wire::{
@@ -29,13 +29,13 @@ pub(crate) struct ReceiveStage<'a> {
     /// Read: true if the room can be there again after it ended.
     pub is_durable: bool,
     /// Written: every player's queues, views and connection.
-    pub seats: &'a mut Seats,
+    pub seats: &'a mut RoomPlayers,
     /// Written: what failed at once is taken out, and counts are added.
-    pub desk: &'a mut Desk,
+    pub desk: &'a mut TickOutput,
     /// Written: what takes effect this tick, in order.
-    pub agenda: &'a mut Vec<Happening>,
+    pub agenda: &'a mut Vec<TickInput>,
     /// Written: the connections of those who are about to join.
-    pub arrivals: &'a mut VecDeque<(PlayerId, DeliveryOrder, RoomEnd)>,
+    pub arrivals: &'a mut VecDeque<(PlayerId, DeliveryOrder, RoomEndpoint)>,
     /// Written: who waits for the answer to a signal.
     pub replies: &'a mut VecDeque<SyncSender<Vec<u8>>>,
     /// Written: the number of the player who came last.
@@ -54,7 +54,7 @@ impl ReceiveStage<'_> {
         let now = self.tick;
         for seat in self.seats.iter_mut() {
             // Asked before the messages are read: whoever says goodbye and goes at once is still heard.
-            let lost = seat.connection.as_ref().and_then(RoomEnd::lost);
+            let lost = seat.connection.as_ref().and_then(RoomEndpoint::lost);
             let mut intake = Intake { seat, agenda: self.agenda, counts: &mut self.desk.counts };
             intake.messages();
             if lost.is_some() {
@@ -67,14 +67,14 @@ impl ReceiveStage<'_> {
             }
             seat.inputs.refill(per_tick, burst);
             while let Some(PendingInput { seq, view, bytes }) = seat.inputs.pop() {
-                self.agenda.push(Happening::Input { player: seat.id, seq, view, bytes });
+                self.agenda.push(TickInput::Input { player: seat.id, seq, view, bytes });
             }
             self.desk.counts.inputs_dropped += u64::from(seat.inputs.trim(burst));
             if seat.inputs.is_flooding() {
                 seat.leaving.get_or_insert(CloseReason::Flooded);
             }
             if let Some(reason) = seat.leaving {
-                self.agenda.push(Happening::Leave { player: seat.id, reason });
+                self.agenda.push(TickInput::Leave { player: seat.id, reason });
             }
         }
     }
@@ -82,47 +82,47 @@ impl ReceiveStage<'_> {
     fn open_letters(&mut self) {
         for id in self.desk.requests_refused.drain(..) {
             let text = "too many requests of this room wait for an answer";
-            self.agenda.push(Happening::Answer { id, answer: Answer::Failed(text.to_owned()) });
+            self.agenda.push(TickInput::Answer { id, answer: Answer::Failed(text.to_owned()) });
         }
         for number in self.desk.entries.due.drain(..) {
-            self.agenda.push(Happening::Committed { number, refused: None });
+            self.agenda.push(TickInput::Committed { number, refused: None });
         }
         // The mailbox is bounded, but others may fill it while this room empties it.
         for _ in 0..MAILBOX_MAX {
             let Some(letter) = self.mailbox.letters.pop() else { return };
             match letter {
                 // Whoever is gone already would only take a place that nobody can come back to.
-                Letter::Join(_, _, end) if end.lost().is_some() => {}
-                Letter::Join(joiner, link, end) => {
+                MailboxMessage::Join(_, _, end) if end.lost().is_some() => {}
+                MailboxMessage::Join(joiner, link, end) => {
                     self.next_player.0 += 1;
                     self.arrivals.push_back((*self.next_player, link, end));
-                    self.agenda.push(Happening::Join { player: *self.next_player, joiner });
+                    self.agenda.push(TickInput::Join { player: *self.next_player, joiner });
                 }
-                Letter::Resume(player, link, end) => self.resume(player, link, end),
-                Letter::Answer(id, answer) => {
+                MailboxMessage::Resume(player, link, end) => self.resume(player, link, end),
+                MailboxMessage::Answer(id, answer) => {
                     self.desk.requests_waiting = self.desk.requests_waiting.saturating_sub(1);
-                    self.agenda.push(Happening::Answer { id, answer });
+                    self.agenda.push(TickInput::Answer { id, answer });
                 }
-                Letter::Committed(number, outcome) => {
-                    self.agenda.push(Happening::Committed { number, refused: outcome.err() });
+                MailboxMessage::Committed(number, outcome) => {
+                    self.agenda.push(TickInput::Committed { number, refused: outcome.err() });
                 }
-                Letter::Signal(data, reply) => {
+                MailboxMessage::Signal(data, reply) => {
                     self.replies.push_back(reply);
-                    self.agenda.push(Happening::Signal { data });
+                    self.agenda.push(TickInput::Signal { data });
                 }
-                Letter::End => {
+                MailboxMessage::End => {
                     self.desk.ending = true;
                     self.desk.parks = self.is_durable;
                 }
-                Letter::Lost => self.desk.lost = true,
+                MailboxMessage::Lost => self.desk.lost = true,
             }
         }
     }
 
     /// A new connection for a player who is still in.
-    fn resume(&mut self, player: PlayerId, link: DeliveryOrder, end: RoomEnd) {
+    fn resume(&mut self, player: PlayerId, link: DeliveryOrder, end: RoomEndpoint) {
         let Some(seat) = self.seats.get_mut(player).filter(|seat| seat.leaving.is_none()) else {
-            end.refuse(Refusal::new(ErrorCode::ResumeRefused, "the player is no longer in the room"));
+            end.refuse(Rejection::new(ErrorCode::ResumeRefused, "the player is no longer in the room"));
             return;
         };
         if let Some(before) = seat.connection.take() {
@@ -135,7 +135,7 @@ impl ReceiveStage<'_> {
         seat.inputs = InputQueue::default();
         seat.view = ClientView::new(link);
         seat.view.focus = focus;
-        self.agenda.push(Happening::Resume { player });
+        self.agenda.push(TickInput::Resume { player });
         if let Some(entity) = seat.possession {
             let possession = ServerMessage::Possession(Possession { tick: self.tick, entity });
             seat.send(&Arc::new(possession));
@@ -145,16 +145,16 @@ impl ReceiveStage<'_> {
 
 /// Sorts one player's messages.
 struct Intake<'a> {
-    seat: &'a mut Seat,
-    agenda: &'a mut Vec<Happening>,
-    counts: &'a mut Counts,
+    seat: &'a mut RoomPlayer,
+    agenda: &'a mut Vec<TickInput>,
+    counts: &'a mut RoomCounts,
 }
 
 impl Intake<'_> {
     fn messages(&mut self) {
         // Counted first: the inbox's other end may fill it while this one empties it, and to look whether there is one
         // more would touch memory that has nothing to say.
-        let Some(mut waiting) = self.seat.connection.as_ref().map(RoomEnd::waiting) else { return };
+        let Some(mut waiting) = self.seat.connection.as_ref().map(RoomEndpoint::waiting) else { return };
         while let Some(message) = self.seat.connection.as_ref().and_then(|link| link.receive(&mut waiting)) {
             self.message(message);
         }
@@ -168,12 +168,12 @@ impl Intake<'_> {
             ClientMessage::Game(message) => match message.body {
                 GameBody::Packed { code, payload } => {
                     self.counts.messages += 1;
-                    self.agenda.push(Happening::Message { player, seq: message.seq, code, payload });
+                    self.agenda.push(TickInput::Message { player, seq: message.seq, code, payload });
                 }
                 GameBody::Named { .. } => self.counts.unexpected += 1,
             },
-            ClientMessage::MovementDelta(movement) => self.agenda.push(Happening::Movement { player, movement }),
-            ClientMessage::SpawnRequest(request) => self.agenda.push(Happening::SpawnRequest { player, request }),
+            ClientMessage::MovementDelta(movement) => self.agenda.push(TickInput::Movement { player, movement }),
+            ClientMessage::SpawnRequest(request) => self.agenda.push(TickInput::SpawnRequest { player, request }),
             ClientMessage::PlaygroundSpawn(spawn) => self.playground(spawn.seq, PlaygroundCommand::Spawn(spawn)),
             ClientMessage::PlaygroundClear(clear) => self.playground(clear.seq, PlaygroundCommand::Clear),
             ClientMessage::PlaygroundStress(stress) => {
@@ -193,7 +193,7 @@ impl Intake<'_> {
     }
 
     fn playground(&mut self, seq: CommandSeq, command: PlaygroundCommand) {
-        self.agenda.push(Happening::Playground { player: self.seat.id, seq, command });
+        self.agenda.push(TickInput::Playground { player: self.seat.id, seq, command });
     }
 
     fn inputs(&mut self, inputs: &Inputs) {
@@ -205,9 +205,9 @@ impl Intake<'_> {
                 continue;
             };
             match self.seat.inputs.push(PendingInput { seq, view: inputs.view, bytes: *bytes }) {
-                Queued::Yes => {}
-                Queued::Repeated => self.counts.inputs_repeated += 1,
-                Queued::OldestDropped => self.counts.inputs_dropped += 1,
+                QueueOutcome::Yes => {}
+                QueueOutcome::Repeated => self.counts.inputs_repeated += 1,
+                QueueOutcome::OldestDropped => self.counts.inputs_dropped += 1,
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Stage five: packets.
 
-use crate::observer::Counts;
-use crate::seat::{Seat, Seats};
+use crate::observer::RoomCounts;
+use crate::seat::{RoomPlayer, RoomPlayers};
 use crate::settings::RoomSettings;
 use aether_replication::{ComponentBits, DeltaCache, GatherBuffer, SendSettings, SnapshotContext};
 use aether_space::SlotSet;
@@ -33,7 +33,7 @@ impl Sending {
     }
 
     /// One client after the other; what one needed encoded is there for the next.
-    fn serve(&mut self, frame: &SnapshotContext<'_>, seats: &mut [Seat]) {
+    fn serve(&mut self, frame: &SnapshotContext<'_>, seats: &mut [RoomPlayer]) {
         self.gathered.begin();
         self.deltas.foresee(frame, seats.iter().filter(|seat| seat.served).map(|seat| &seat.view));
         for seat in seats.iter_mut().filter(|seat| seat.served) {
@@ -44,7 +44,7 @@ impl Sending {
     }
 
     /// Many clients at a time; between two such passes everything is encoded, so the packets are the same.
-    fn serve_in_parallel(&mut self, frame: &SnapshotContext<'_>, seats: &mut [Seat], pool: &ThreadPool) {
+    fn serve_in_parallel(&mut self, frame: &SnapshotContext<'_>, seats: &mut [RoomPlayer], pool: &ThreadPool) {
         pool.install(|| {
             seats.par_iter_mut().filter(|seat| seat.served).for_each(|seat| {
                 seat.gathered.begin();
@@ -68,7 +68,7 @@ impl Sending {
     }
 }
 
-fn assemble(seat: &mut Seat, frame: &SnapshotContext<'_>, deltas: &DeltaCache, gathered: &mut GatherBuffer) {
+fn assemble(seat: &mut RoomPlayer, frame: &SnapshotContext<'_>, deltas: &DeltaCache, gathered: &mut GatherBuffer) {
     if let Some(connection) = &seat.connection {
         seat.view.assemble(frame, deltas, gathered, seat.input_ack, &mut &*connection);
     }
@@ -91,7 +91,7 @@ pub(crate) struct SendStage<'a> {
 impl SendStage<'_> {
     /// Builds a snapshot for every client whose link is free, and clears what had changed. A slow client gets the newest
     /// state later, and never a queue.
-    pub fn run(self, sending: &mut Sending, changed: &mut SlotSet, seats: &mut Seats, counts: &mut Counts) {
+    pub fn run(self, sending: &mut Sending, changed: &mut SlotSet, seats: &mut RoomPlayers, counts: &mut RoomCounts) {
         if !self.world.tick().0.is_multiple_of(self.settings.ticks_per_snapshot()) {
             return;
         }

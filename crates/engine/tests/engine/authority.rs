@@ -4,7 +4,8 @@ use crate::support::{joiner, settings};
 use aether_bits::Replicate;
 use aether_engine::authority::{MovementRules, Mover};
 use aether_engine::{
-    Context, Counts, Declaration, Game, LinkEnd, Permissions, Refusal, Room, RoomHandle, RoomSettings, Unobserved,
+    ConnectionEndpoint, Context, Game, GameSchemaBuilder, NoObserver, Permissions, Rejection, Room, RoomCounts,
+    RoomHandle, RoomSettings,
 };
 use aether_replication::DeliveryOrder;
 use aether_wire::{
@@ -28,13 +29,13 @@ struct Nothing {
 #[derive(Default)]
 struct Walkers {
     movers: BTreeMap<PlayerId, Mover>,
-    refusals: Vec<Refusal>,
+    refusals: Vec<Rejection>,
 }
 
 impl Game for Walkers {
     type Input = Nothing;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         declaration.component::<Walker>()
     }
 
@@ -46,10 +47,15 @@ impl Game for Walkers {
 
     fn input(&mut self, _room: &mut Context<'_>, _player: PlayerId, _input: &Nothing) {}
 
-    fn movement(&mut self, room: &mut Context<'_>, player: PlayerId, movement: &MovementDelta) -> Result<(), Refusal> {
+    fn movement(
+        &mut self,
+        room: &mut Context<'_>,
+        player: PlayerId,
+        movement: &MovementDelta,
+    ) -> Result<(), Rejection> {
         let own = room.possession(player) == Some(movement.entity);
         let Some(mover) = self.movers.get_mut(&player).filter(|_| own) else {
-            let refusal = Refusal::new(ErrorCode::NotFound, "you have no such entity");
+            let refusal = Rejection::new(ErrorCode::NotFound, "you have no such entity");
             self.refusals.push(refusal.clone());
             return Err(refusal);
         };
@@ -73,7 +79,7 @@ impl Game for Walkers {
 
 struct Walk {
     room: Room<Walkers>,
-    link: LinkEnd,
+    link: ConnectionEndpoint,
     entity: EntityId,
 }
 
@@ -83,7 +89,7 @@ impl Walk {
         let mut room = Room::builder(Walkers::default(), settings()).build().unwrap();
         let (link, entity) = join(&mut room);
         for _ in 0..8 {
-            room.tick(&mut Unobserved);
+            room.tick(&mut NoObserver);
         }
         Walk { room, link, entity }
     }
@@ -91,7 +97,7 @@ impl Walk {
     /// Says that the entity moved, and ticks; gives the correction, if one came.
     fn go(&mut self, seq: u32, delta: [f32; 2]) -> Option<Correction> {
         self.propose(self.entity, seq, delta);
-        self.room.tick(&mut Unobserved);
+        self.room.tick(&mut NoObserver);
         self.corrections().pop()
     }
 
@@ -111,15 +117,15 @@ impl Walk {
 
     /// The counts of movement that are not zero.
     fn violations(&self) -> Vec<(&'static str, u64)> {
-        let counts: &Counts = self.room.totals();
+        let counts: &RoomCounts = self.room.totals();
         counts.each().filter(|(name, count)| name.starts_with("movement_") && *count > 0).collect()
     }
 }
 
-fn join(room: &mut Room<Walkers>) -> (LinkEnd, EntityId) {
+fn join(room: &mut Room<Walkers>) -> (ConnectionEndpoint, EntityId) {
     let handle: RoomHandle = room.handle();
     let link = handle.join(joiner("ann"), DeliveryOrder::Ordered).unwrap();
-    room.tick(&mut Unobserved);
+    room.tick(&mut NoObserver);
     let message = link.next_reliable().unwrap();
     let ServerMessage::Possession(possession) = &*message else { panic!("{message:?}") };
     let entity = possession.entity;
@@ -199,7 +205,7 @@ fn more_movements_than_ticks_do_not_move_faster() {
             seq += 1;
             walk.propose(walk.entity, seq, [1.0, 0.0]);
         }
-        walk.room.tick(&mut Unobserved);
+        walk.room.tick(&mut NoObserver);
     }
     assert!(walk.position()[0] <= 10.0 + 4.0, "{:?}", walk.position());
     let rate = walk.room.totals().movement_rate;
@@ -226,7 +232,7 @@ fn moving_what_is_not_ones_own_is_answered_as_if_it_did_not_exist() {
     walk.propose(others, 1, [1.0, 0.0]);
     walk.propose(EntityId { slot: u32::MAX, generation: u16::MAX }, 2, [1.0, 0.0]);
     walk.propose(EntityId { generation: walk.entity.generation + 1, ..walk.entity }, 3, [1.0, 0.0]);
-    walk.room.tick(&mut Unobserved);
+    walk.room.tick(&mut NoObserver);
     assert_eq!((place(&walk), walk.position()), (before, [0.0, 0.0]));
     let refusals = &walk.room.game().refusals;
     assert_eq!(refusals.len(), 3);
@@ -258,10 +264,10 @@ fn who_comes_back_counts_movements_from_one_again() {
     let (link, entity) = join(&mut room);
     let player = *link.admission().unwrap().as_ref().unwrap();
     let mut walk = Walk { room, link, entity };
-    walk.room.tick(&mut Unobserved);
+    walk.room.tick(&mut NoObserver);
     assert_eq!(walk.go(900, [1.0, 0.0]), None);
     walk.link = walk.room.handle().resume(player, DeliveryOrder::Ordered).unwrap();
-    walk.room.tick(&mut Unobserved);
+    walk.room.tick(&mut NoObserver);
     assert_eq!(walk.go(1, [1.0, 0.0]), None);
     assert_eq!(walk.position(), [2.0, 0.0]);
     assert_eq!(walk.violations(), []);

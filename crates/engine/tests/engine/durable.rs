@@ -3,8 +3,9 @@
 use aether_bits::{BitWriter, Replicate, StateHasher};
 use aether_engine::recording::{Recording, Replay};
 use aether_engine::{
-    BuildError, Context, Declaration, ENTRIES_MAX, ENTRY_BYTES_MAX, EntryNumber, Game, Joiner, Kept, LinkEnd, Message,
-    Refusal, Restore, Room, RoomHandle, RoomSettings, RoomStatus, Unobserved,
+    BuildError, ConnectionEndpoint, Context, ENTRIES_MAX, ENTRY_BYTES_MAX, EntryNumber, Game, GameSchemaBuilder,
+    JoinRequest, NoObserver, PlayerMessage, Rejection, RestoreData, Room, RoomCheckpoint, RoomHandle, RoomSettings,
+    RoomStatus,
 };
 use aether_replication::DeliveryOrder;
 use aether_wire::{
@@ -34,7 +35,7 @@ struct Vault {
 impl Game for Vault {
     type Input = Put;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         declaration.event::<Put>()
     }
 
@@ -52,9 +53,14 @@ impl Game for Vault {
 
     fn input(&mut self, _room: &mut Context<'_>, _player: PlayerId, _input: &Put) {}
 
-    fn message(&mut self, room: &mut Context<'_>, _player: PlayerId, message: &Message<'_>) -> Result<(), Refusal> {
+    fn message(
+        &mut self,
+        room: &mut Context<'_>,
+        _player: PlayerId,
+        message: &PlayerMessage<'_>,
+    ) -> Result<(), Rejection> {
         let Some(Ok(Put { coin })) = message.read::<Put>() else {
-            return Err(Refusal::new(ErrorCode::BadValue, "put a coin"));
+            return Err(Rejection::new(ErrorCode::BadValue, "put a coin"));
         };
         match coin {
             0 => {}
@@ -89,7 +95,7 @@ impl Game for Vault {
         Some(self.coins.clone())
     }
 
-    fn restore(&mut self, _room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Refusal> {
+    fn restore(&mut self, _room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Rejection> {
         self.coins = checkpoint.to_vec();
         Ok(())
     }
@@ -114,8 +120,8 @@ fn settings() -> RoomSettings {
     }
 }
 
-fn joiner(name: &str) -> Joiner {
-    Joiner { user: format!("user-{name}"), name: name.to_owned(), ..Joiner::default() }
+fn joiner(name: &str) -> JoinRequest {
+    JoinRequest { user: format!("user-{name}"), name: name.to_owned(), ..JoinRequest::default() }
 }
 
 struct Scene {
@@ -124,7 +130,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(restore: Option<Restore>) -> Scene {
+    fn new(restore: Option<RestoreData>) -> Scene {
         let mut builder = Room::builder(Vault::default(), settings()).keep_every(KEEP_TICKS).record("vault");
         if let Some(restore) = restore {
             builder = builder.restore(restore);
@@ -135,11 +141,11 @@ impl Scene {
 
     fn ticks(&mut self, count: u32) {
         for _ in 0..count {
-            self.room.tick(&mut Unobserved);
+            self.room.tick(&mut NoObserver);
         }
     }
 
-    fn join(&mut self, name: &str) -> LinkEnd {
+    fn join(&mut self, name: &str) -> ConnectionEndpoint {
         let link = self.handle.join(joiner(name), DeliveryOrder::Ordered).unwrap();
         self.ticks(1);
         link
@@ -158,7 +164,7 @@ impl Scene {
     }
 }
 
-fn put(link: &LinkEnd, seq: u32, coin: u8) {
+fn put(link: &ConnectionEndpoint, seq: u32, coin: u8) {
     let mut writer = BitWriter::new();
     Put { coin }.write_full(&mut writer);
     let body = GameBody::Packed { code: 0, payload: writer.to_bytes() };
@@ -166,7 +172,7 @@ fn put(link: &LinkEnd, seq: u32, coin: u8) {
 }
 
 /// The answers that came: nothing for done, or the code of the refusal.
-fn answers(link: &LinkEnd) -> Vec<(u32, Option<ErrorCode>)> {
+fn answers(link: &ConnectionEndpoint) -> Vec<(u32, Option<ErrorCode>)> {
     std::iter::from_fn(|| link.next_reliable())
         .filter_map(|message| match &*message {
             ServerMessage::Ack(Ack { seq, error }) => Some((seq.0, error.as_ref().map(|error| error.code))),
@@ -300,8 +306,8 @@ fn only_the_newest_state_waits() {
     assert_eq!(scene.handle.take_kept(), None);
 }
 
-fn restore() -> Restore {
-    Restore {
+fn restore() -> RestoreData {
+    RestoreData {
         state: Some(vec![1, 2]),
         applied: EntryNumber(2),
         last_player: PlayerId(5),
@@ -340,7 +346,7 @@ fn a_room_that_is_put_away_or_stopped_is_kept_and_one_that_its_game_ended_is_ove
     drop(scene.handle.take_kept());
     scene.handle.end().unwrap();
     scene.ticks(1);
-    assert_eq!(scene.handle.take_kept().map(|kept: Kept| kept.state.to_vec()), Some(vec![7]));
+    assert_eq!(scene.handle.take_kept().map(|kept: RoomCheckpoint| kept.state.to_vec()), Some(vec![7]));
     assert!(!scene.handle.is_open() && !scene.handle.is_over());
 
     let mut scene = Scene::new(None);
@@ -358,7 +364,7 @@ fn a_room_that_another_server_has_ends_and_hands_out_nothing() {
     drop(scene.handle.take_kept());
     put(&ann, 1, 7);
     scene.handle.lose().unwrap();
-    assert_eq!(scene.room.tick(&mut Unobserved), RoomStatus::Ended);
+    assert_eq!(scene.room.tick(&mut NoObserver), RoomStatus::Ended);
     assert_eq!(ann.closing().map(|closing| closing.reason), Some(CloseReason::Moved));
     assert_eq!(scene.handle.take_kept(), None);
     assert!(!scene.handle.is_over());
@@ -369,7 +375,7 @@ fn a_game_without_checkpoints_cannot_be_durable() {
     struct Forgetful;
     impl Game for Forgetful {
         type Input = Put;
-        fn declare(declaration: Declaration) -> Declaration {
+        fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
             declaration
         }
         fn join(&mut self, _room: &mut Context<'_>, _player: PlayerId) {}

@@ -3,8 +3,8 @@
 use crate::support::{joiner, settings};
 use aether_bits::Replicate;
 use aether_engine::{
-    Context, Counts, Declaration, Ending, Game, Joiner, LinkEnd, Message, MonotonicClock, Observer, Refusal, Room,
-    RoomHandle, RoomNumber, RoomSettings, Scheduler,
+    ConnectionEndpoint, Context, Game, GameSchemaBuilder, JoinRequest, MonotonicClock, Observer, PlayerMessage,
+    Rejection, Room, RoomCounts, RoomExit, RoomHandle, RoomNumber, RoomSettings, Scheduler,
 };
 use aether_replication::DeliveryOrder;
 use aether_wire::{
@@ -59,11 +59,11 @@ impl Fragile {
 impl Game for Fragile {
     type Input = Nothing;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         declaration.component::<Nothing>()
     }
 
-    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &Joiner) -> Result<(), Refusal> {
+    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &JoinRequest) -> Result<(), Rejection> {
         if joiner.name == "trigger" {
             self.break_if(Weakness::JoinAttempt);
         }
@@ -84,7 +84,12 @@ impl Game for Fragile {
         self.break_if(Weakness::Input);
     }
 
-    fn message(&mut self, _room: &mut Context<'_>, _player: PlayerId, _message: &Message<'_>) -> Result<(), Refusal> {
+    fn message(
+        &mut self,
+        _room: &mut Context<'_>,
+        _player: PlayerId,
+        _message: &PlayerMessage<'_>,
+    ) -> Result<(), Rejection> {
         self.break_if(Weakness::Message);
         Ok(())
     }
@@ -139,7 +144,7 @@ impl Tally {
 }
 
 impl Observer for Tally {
-    fn ticked(&mut self, _tick: Tick, _counts: &Counts) {
+    fn ticked(&mut self, _tick: Tick, _counts: &RoomCounts) {
         self.ticks.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -183,7 +188,7 @@ fn start(scheduler: &Scheduler, weakness: Weakness) -> Running {
     Running { number: scheduler.add(room, tally.clone()), handle, tally }
 }
 
-fn enter(room: &Running, name: &str) -> LinkEnd {
+fn enter(room: &Running, name: &str) -> ConnectionEndpoint {
     let link = room.handle.join(joiner(name), DeliveryOrder::Ordered).unwrap();
     wait_until("an admission", || link.admission().is_some());
     link
@@ -195,7 +200,7 @@ fn input() -> ClientMessage {
 }
 
 /// Does what makes a game of that weakness break. Whoever joins for that is there as long as the link is kept.
-fn provoke(weakness: Weakness, room: &Running, client: &LinkEnd) -> Option<LinkEnd> {
+fn provoke(weakness: Weakness, room: &Running, client: &ConnectionEndpoint) -> Option<ConnectionEndpoint> {
     match weakness {
         Weakness::None => {}
         Weakness::JoinAttempt | Weakness::Join => {
@@ -228,7 +233,7 @@ fn a_room_whose_game_panics_ends_alone_and_its_players_are_told() {
         let [ann, ben] = ["ann", "ben"].map(|name| enter(&fragile, name));
         let _trigger = provoke(weakness, &fragile, &ann);
         let ending = scheduler.next_ended(PATIENCE).unwrap();
-        assert_eq!(ending, (fragile.number, Ending::Panicked(format!("broke in {weakness:?}"))));
+        assert_eq!(ending, (fragile.number, RoomExit::Panicked(format!("broke in {weakness:?}"))));
         for link in [&ann, &ben] {
             assert_eq!(link.closing().unwrap().reason, CloseReason::RoomFailed, "in {weakness:?}");
         }
@@ -271,7 +276,7 @@ fn a_room_that_is_done_is_reported_as_finished() {
     let rooms = [(); 3].map(|()| start(&scheduler, Weakness::None));
     let ann = enter(&rooms[1], "ann");
     rooms[1].handle.end().unwrap();
-    assert_eq!(scheduler.next_ended(PATIENCE), Some((rooms[1].number, Ending::Finished)));
+    assert_eq!(scheduler.next_ended(PATIENCE), Some((rooms[1].number, RoomExit::Finished)));
     assert_eq!(ann.closing().unwrap().reason, CloseReason::RoomEnded);
     assert_eq!(scheduler.next_ended(Duration::ZERO), None);
 }

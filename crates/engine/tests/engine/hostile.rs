@@ -2,7 +2,7 @@
 
 use crate::cases;
 use crate::support::{Client, Scene, Secret, joiner, read_all, settings};
-use aether_engine::{Joiner, Permissions, RoomSettings};
+use aether_engine::{JoinRequest, Permissions, RoomSettings};
 use aether_replication::DeliveryOrder;
 use aether_wire::{
     ClientMessage, ClientTime, CommandSeq, EntityId, Fields, Fragment, GameBody, GameMessage, Hello, InputBytes,
@@ -116,7 +116,7 @@ fn any_message() -> impl Strategy<Value = ClientMessage> {
 
 /// A hostile client that comes back whenever it is thrown out.
 struct Attacker {
-    joiner: Joiner,
+    joiner: JoinRequest,
     link: DeliveryOrder,
     client: Option<Client>,
 }
@@ -124,7 +124,7 @@ struct Attacker {
 impl Attacker {
     fn new(name: &str, link: DeliveryOrder, playground: bool) -> Self {
         let permissions = Permissions { playground, inspect: false };
-        Attacker { joiner: Joiner { permissions, ..joiner(name) }, link, client: None }
+        Attacker { joiner: JoinRequest { permissions, ..joiner(name) }, link, client: None }
     }
 
     fn send(&mut self, scene: &mut Scene, messages: &[ClientMessage], reads: bool) {
@@ -205,7 +205,7 @@ fn there_is_no_message_by_which_a_client_says_how_far_it_sees() {
     let mut scene = Scene::new(settings());
     let far = scene.spawn_at([700.0, 0.0]);
     let metadata = br#"{"viewRadius":100000}"#.to_vec();
-    let mut eve = scene.join_as(Joiner { metadata, ..joiner("eve") }, DeliveryOrder::Ordered);
+    let mut eve = scene.join_as(JoinRequest { metadata, ..joiner("eve") }, DeliveryOrder::Ordered);
     eve.push_seeing(1, 0.0, ViewTick { tick: Tick(u32::MAX), fraction: 255 });
     scene.play(5, &mut [&mut eve]);
     assert!(!eve.ever.contains(&far));

@@ -2,7 +2,7 @@
 
 use crate::support::{Call, Scene, Scoreboard, Yard, joiner, settings};
 use aether_engine::authority::MovementRules;
-use aether_engine::{BuildError, MAILBOX_MAX, Room, RoomSettings, RoomStatus, Unobserved};
+use aether_engine::{BuildError, MAILBOX_MAX, NoObserver, Room, RoomSettings, RoomStatus};
 use aether_replication::DeliveryOrder;
 use aether_wire::{ClientMessage, CloseReason, ErrorCode, PlayerId, ServerMessage, Tick};
 use std::sync::mpsc;
@@ -220,7 +220,7 @@ fn a_room_starts_again_from_its_checkpoint() {
     scene.tick();
     let checkpoint = scene.room.checkpoint().unwrap();
     let mut room = Room::builder(Yard::default(), settings()).checkpoint(checkpoint).build().unwrap();
-    room.tick(&mut Unobserved);
+    room.tick(&mut NoObserver);
     let rounds: Vec<_> = room.world().each::<Scoreboard>().map(|(_, board)| board.round).collect();
     assert_eq!(rounds, [7], "restore stands in for init");
     assert_eq!(room.label(), "round 7");

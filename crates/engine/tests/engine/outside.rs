@@ -94,13 +94,13 @@ fn a_room_that_ended_takes_no_letters() {
 
 #[test]
 fn a_recording_is_handed_over_when_the_room_is_gone() {
-    use aether_engine::{Room, Unobserved};
+    use aether_engine::{NoObserver, Room};
     let (sender, receiver) = std::sync::mpsc::channel();
     let game = crate::support::Yard::default();
     let sink = Box::new(move |recording: Recording| sender.send(recording).unwrap());
     let mut room = Room::builder(game, settings()).record("yard").recording_sink(sink).build().unwrap();
     for _ in 0..5 {
-        room.tick(&mut Unobserved);
+        room.tick(&mut NoObserver);
     }
     drop(room);
     assert_eq!(receiver.recv().unwrap().ticks(), 5);

@@ -1,7 +1,7 @@
 //! What a room gives up when it does not keep up.
 
 use crate::support::{Crate, Scene, Scoreboard, settings};
-use aether_engine::{Overload, RoomSettings};
+use aether_engine::{OverloadLadder, RoomSettings};
 use aether_replication::UpdateRing;
 use aether_space::InterestSettings;
 
@@ -29,12 +29,12 @@ fn climb(scene: &mut Scene, rung: u8) {
 #[test]
 fn load_leads_up_the_ladder_and_calm_leads_down_again() {
     let mut scene = Scene::new(settings());
-    for rung in 1..=Overload::RUNGS {
+    for rung in 1..=OverloadLadder::RUNGS {
         climb(&mut scene, rung);
     }
     assert_eq!(scene.room.overload().time_rate(), 0.5, "at the top time runs slower");
     (0..10_000).for_each(|_| scene.room.set_load(BUSY));
-    assert_eq!(scene.room.overload().rung(), Overload::RUNGS);
+    assert_eq!(scene.room.overload().rung(), OverloadLadder::RUNGS);
     (0..10_000).for_each(|_| scene.room.set_load(CALM));
     assert_eq!((scene.room.overload().rung(), scene.room.overload().time_rate()), (0, 1.0));
 }
@@ -114,7 +114,7 @@ fn then_fewer_entities_are_shown_the_nearest_ones() {
 #[test]
 fn time_slows_down_last() {
     let mut scene = Scene::new(settings());
-    let rates: Vec<_> = (0..=Overload::RUNGS)
+    let rates: Vec<_> = (0..=OverloadLadder::RUNGS)
         .map(|rung| {
             climb(&mut scene, rung);
             scene.room.overload().time_rate()

@@ -4,7 +4,7 @@ use crate::cases;
 use crate::support::{Scene, Yard, joiner, settings};
 use aether_bits::Replicate;
 use aether_engine::recording::{Recording, RecordingError, Replay, ReplayError};
-use aether_engine::{Answer, Context, Declaration, Game, Room, RoomSettings, Unobserved};
+use aether_engine::{Answer, Context, Game, GameSchemaBuilder, NoObserver, Room, RoomSettings};
 use aether_replication::DeliveryOrder;
 use aether_wire::{
     ClientMessage, CommandSeq, EntityId, InputSeq, MovementDelta, PlayerId, PlaygroundClear, PlaygroundSpawn,
@@ -142,7 +142,7 @@ fn a_replay_of_a_room_from_a_checkpoint_starts_from_it() {
     let mut room = build();
     let _ann = room.handle().join(joiner("ann"), DeliveryOrder::Ordered).unwrap();
     for _ in 0..5 {
-        room.tick(&mut Unobserved);
+        room.tick(&mut NoObserver);
     }
     let recording = Recording::from_bytes(&room.recording().unwrap().to_bytes()).unwrap();
     assert_eq!(recording.restore.as_ref().and_then(|restore| restore.state.clone()), Some(vec![9, 0]));
@@ -160,7 +160,7 @@ struct OtherGame;
 impl Game for OtherGame {
     type Input = Other;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         declaration.component::<Other>()
     }
 

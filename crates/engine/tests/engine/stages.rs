@@ -1,7 +1,7 @@
 //! The five stages of a tick, and what a snapshot holds.
 
 use crate::support::{Client, Crate, Scene, joiner, read_all, settings};
-use aether_engine::{LinkEnd, RoomSettings, Stage};
+use aether_engine::{ConnectionEndpoint, RoomSettings, TickStage};
 use aether_replication::DeliveryOrder;
 use aether_wire::Tick;
 
@@ -11,7 +11,7 @@ fn every_tick_runs_the_five_stages_in_order_and_reports_its_counts() {
     let ann = scene.join("ann");
     ann.push(1, &[1.0]);
     scene.ticks(2);
-    let expected: Vec<_> = (1..=3).flat_map(|tick| Stage::ALL.map(|stage| (Tick(tick), stage))).collect();
+    let expected: Vec<_> = (1..=3).flat_map(|tick| TickStage::ALL.map(|stage| (Tick(tick), stage))).collect();
     assert_eq!(scene.watch.stages, expected);
     let inputs: Vec<_> =
         scene.watch.ticked.iter().map(|(tick, counts)| (tick.0, counts.joins, counts.inputs)).collect();
@@ -26,7 +26,7 @@ fn the_counts_of_the_ticks_add_up_to_the_totals() {
         ann.push(seq, &[1.0]);
         scene.play(1, &mut [&mut ann]);
     }
-    let mut sum = aether_engine::Counts::default();
+    let mut sum = aether_engine::RoomCounts::default();
     scene.watch.ticked.iter().for_each(|(_, counts)| sum.add(counts));
     assert_eq!(sum, *scene.totals());
     let names: Vec<_> = sum.each().filter(|(_, count)| *count > 0).map(|(name, _)| name).collect();
@@ -125,7 +125,7 @@ fn what_all_clients_share_is_encoded_once() {
     let links: Vec<_> =
         (0..CLIENTS).map(|_| scene.handle.join(joiner("player"), DeliveryOrder::Ordered).unwrap()).collect();
     scene.tick();
-    let client = |link: LinkEnd| {
+    let client = |link: ConnectionEndpoint| {
         let player = *link.admission().unwrap().as_ref().unwrap();
         Client::new(link, player, DeliveryOrder::Ordered, scene.room.settings().seconds_per_tick())
     };
@@ -214,7 +214,7 @@ fn several_threads_encode_the_same_bytes_as_one() {
             (0..20).map(|_| room.handle().join(joiner("player"), DeliveryOrder::Ordered).unwrap()).collect();
         let mut packets = Vec::new();
         for _ in 0..20 {
-            room.tick(&mut aether_engine::Unobserved);
+            room.tick(&mut aether_engine::NoObserver);
             packets.extend(links.iter().flat_map(|link| std::iter::from_fn(|| link.next_state())));
         }
         (packets, *room.totals())

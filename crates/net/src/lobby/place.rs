@@ -4,7 +4,7 @@ use crate::connection::{End, Outgoing};
 use crate::protocol::room::{Readable, Writer};
 use crate::relay::RelaySeat;
 use crate::transport::Transport;
-use aether_engine::{LinkEnd, Refusal, RoomHandle};
+use aether_engine::{ConnectionEndpoint, Rejection, RoomHandle};
 use aether_wire::{
     Ack, ClientMessage, Closing, CommandError, CommandSeq, Encoding, ErrorCode, GameBody, GameMessage, PlayerId,
     SchemaHash, ServerMessage, Tick, Vector2, Welcome, WorldParameters,
@@ -21,7 +21,7 @@ pub enum Place {
         /// The room.
         room: RoomHandle,
         /// The connection's end of the two queues.
-        link: LinkEnd,
+        link: ConnectionEndpoint,
     },
     /// In a room that only passes messages on.
     Relay(RelaySeat),
@@ -44,7 +44,7 @@ pub(crate) enum Passed {
 /// Everything that depends on the kind of room; nothing else in this crate asks for the kind.
 impl Place {
     /// Waits until the room lets the player in, or does not.
-    pub(crate) fn poll_admission(&self, cx: &mut Context<'_>) -> Poll<Result<PlayerId, Refusal>> {
+    pub(crate) fn poll_admission(&self, cx: &mut Context<'_>) -> Poll<Result<PlayerId, Rejection>> {
         let link = match self {
             Place::Room { link, .. } => link,
             Place::Relay(seat) => return Poll::Ready(Ok(seat.player())),
@@ -53,7 +53,7 @@ impl Place {
         match link.admission() {
             Some(admission) => Poll::Ready(admission.clone()),
             None if link.closing().is_some() => {
-                Poll::Ready(Err(Refusal::new(ErrorCode::RoomNotFound, "the room has ended")))
+                Poll::Ready(Err(Rejection::new(ErrorCode::RoomNotFound, "the room has ended")))
             }
             None => Poll::Pending,
         }

@@ -1,6 +1,6 @@
 //! The time between connecting and the welcome, with a lobby that answers as a test says.
 
-use aether_engine::Refusal;
+use aether_engine::Rejection;
 use aether_metrics::Registry;
 use aether_net::lobby::{Entrance, Entry, Lobby, Place, SessionCheck, Standing};
 use aether_net::memory::{MemoryClient, pair};
@@ -40,13 +40,13 @@ struct TestLobby {
 }
 
 impl Lobby for TestLobby {
-    fn enter<'a>(&'a self, _: Entry) -> Pin<Box<dyn Future<Output = Result<Entrance, Refusal>> + Send + 'a>> {
+    fn enter<'a>(&'a self, _: Entry) -> Pin<Box<dyn Future<Output = Result<Entrance, Rejection>> + Send + 'a>> {
         Box::pin(async move {
             match self.answer {
                 Answer::Never => std::future::pending().await,
                 Answer::AfterSeconds(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
                 Answer::AtOnce | Answer::NeverStored => {}
-                Answer::Refusal => return Err(Refusal::new(ErrorCode::Unauthenticated, "no")),
+                Answer::Refusal => return Err(Rejection::new(ErrorCode::Unauthenticated, "no")),
             }
             Ok(Entrance {
                 session: SessionId(1),

@@ -2,7 +2,9 @@
 //! owner, for a team and for whom the game says; they come, go, change their components and who may see them.
 
 use aether_bits::Replicate;
-use aether_engine::{Context, Declaration, Game, Joiner, PlaygroundCommand, Refusal, RoomSettings, Sight};
+use aether_engine::{
+    Context, Game, GameSchemaBuilder, JoinRequest, PlaygroundCommand, Rejection, RoomSettings, Viewpoint,
+};
 use aether_wire::{CloseReason, EntityId, ErrorCode, PlayerId};
 use aether_world::{Visibility, World};
 use std::collections::BTreeMap;
@@ -86,7 +88,7 @@ struct Sailor {
     /// What only this player sees.
     secret: Option<EntityId>,
     team: Option<u8>,
-    sight: Sight,
+    sight: Viewpoint,
     chimes: u32,
 }
 
@@ -109,9 +111,9 @@ impl Drift {
         };
         let (Some(interest), Some(place)) = (settings.interest, world.place(entity)) else { return allowed };
         let center = match sailor.sight {
-            Sight::Everything => return allowed,
-            Sight::At(center) => Some(center),
-            Sight::Possession => sailor.own.and_then(|own| world.place(own)),
+            Viewpoint::Everything => return allowed,
+            Viewpoint::At(center) => Some(center),
+            Viewpoint::Possession => sailor.own.and_then(|own| world.place(own)),
         };
         let Some([x, y]) = center else { return false };
         let distance = (place[0] - x).hypot(place[1] - y);
@@ -202,9 +204,9 @@ impl Drift {
                 }
                 1 => {
                     sailor.sight = match room.random.below(4) {
-                        0 => Sight::Everything,
-                        1 => Sight::At([room.random.between(-EDGE, EDGE), room.random.between(-EDGE, EDGE)]),
-                        _ => Sight::Possession,
+                        0 => Viewpoint::Everything,
+                        1 => Viewpoint::At([room.random.between(-EDGE, EDGE), room.random.between(-EDGE, EDGE)]),
+                        _ => Viewpoint::Possession,
                     };
                     room.set_sight(player, sailor.sight);
                 }
@@ -229,7 +231,7 @@ impl Drift {
 impl Game for Drift {
     type Input = Steering;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         declaration.component::<Body>().component::<Pennant>().component::<Tally>().event::<Chime>()
     }
 
@@ -240,9 +242,9 @@ impl Game for Drift {
         }
     }
 
-    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &Joiner) -> Result<(), Refusal> {
+    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &JoinRequest) -> Result<(), Rejection> {
         match joiner.name.is_empty() {
-            true => Err(Refusal::new(ErrorCode::JoinRefused, "say who you are")),
+            true => Err(Rejection::new(ErrorCode::JoinRefused, "say who you are")),
             false => Ok(()),
         }
     }
@@ -284,8 +286,8 @@ impl Game for Drift {
         room: &mut Context<'_>,
         player: PlayerId,
         command: &PlaygroundCommand,
-    ) -> Result<(), Refusal> {
-        let full = || Refusal::new(ErrorCode::LimitReached, "the room's limit of entities is reached");
+    ) -> Result<(), Rejection> {
+        let full = || Rejection::new(ErrorCode::LimitReached, "the room's limit of entities is reached");
         match command {
             PlaygroundCommand::Spawn(spawn) => {
                 let body = Body { position: [spawn.x, spawn.y], velocity: [0.0; 2], heading: spawn.rotation };

@@ -4,8 +4,8 @@
 use aether_bits::{BitWriter, Component};
 use aether_engine::recording::{Recording, Replay};
 use aether_engine::{
-    Answer, Counts, EntryNumber, Game, Joiner, LinkEnd, Random, Request, Restore, Room, RoomHandle, RoomSettings,
-    Unobserved,
+    Answer, ConnectionEndpoint, EntryNumber, Game, JoinRequest, NoObserver, Random, Request, RestoreData, Room,
+    RoomCounts, RoomHandle, RoomSettings,
 };
 use aether_replication::{DeliveryOrder, Mirror};
 use aether_space::InterestSettings;
@@ -44,12 +44,12 @@ struct Trace {
     told: Vec<String>,
     /// A hash of what every client sees at the end.
     seen: Vec<Option<u64>>,
-    counts: Counts,
+    counts: RoomCounts,
 }
 
 /// A client in memory.
 struct Client {
-    end: Option<LinkEnd>,
+    end: Option<ConnectionEndpoint>,
     link: DeliveryOrder,
     player: Option<PlayerId>,
     mirror: Mirror,
@@ -79,7 +79,7 @@ fn packed(record: &impl Component) -> Vec<u8> {
 }
 
 impl<G: Game> Play<G> {
-    fn new(game: G, seed: u64, restore: Option<Restore>) -> Self {
+    fn new(game: G, seed: u64, restore: Option<RestoreData>) -> Self {
         let mut builder = Room::builder(game, settings()).seed(seed).keep_every(20).record("depot");
         if let Some(restore) = restore {
             builder = builder.restore(restore);
@@ -94,7 +94,7 @@ impl<G: Game> Play<G> {
     fn run(mut self, ticks: u32) -> (Room<G>, Trace) {
         for _ in 0..ticks {
             self.act();
-            self.room.tick(&mut Unobserved);
+            self.room.tick(&mut NoObserver);
             self.collect();
         }
         let seen = |client: &Client| self.room.hash_seen_by(client.player?);
@@ -107,7 +107,7 @@ impl<G: Game> Play<G> {
         if self.clients.len() < 20 && self.random.chance(15) {
             let link = if self.random.chance(50) { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
             let name = if self.random.chance(20) { "stranger" } else { "driver" };
-            let end = self.handle.join(Joiner { name: name.to_owned(), ..Joiner::default() }, link);
+            let end = self.handle.join(JoinRequest { name: name.to_owned(), ..JoinRequest::default() }, link);
             let end = Some(end.expect("the mailbox has place"));
             self.clients.push(Client { end, link, player: None, mirror: mirror(link), inputs: 0, commands: 0 });
         }
@@ -224,12 +224,12 @@ fn act(client: &mut Client, handle: &RoomHandle, random: &mut Random) {
     send(ClientMessage::Game(GameMessage { seq: CommandSeq(client.commands), body }));
 }
 
-fn typed(seed: u64, restore: Option<Restore>, ticks: u32) -> (Recording, Option<Vec<u8>>, Trace) {
+fn typed(seed: u64, restore: Option<RestoreData>, ticks: u32) -> (Recording, Option<Vec<u8>>, Trace) {
     let (room, trace) = Play::new(Depot::default(), seed, restore).run(ticks);
     (room.recording().expect("it is recorded").clone(), room.checkpoint(), trace)
 }
 
-fn runtime(seed: u64, restore: Option<Restore>, ticks: u32) -> (Recording, Option<Vec<u8>>, Trace) {
+fn runtime(seed: u64, restore: Option<RestoreData>, ticks: u32) -> (Recording, Option<Vec<u8>>, Trace) {
     let (room, trace) = Play::new(RuntimeDepot::boxed(), seed, restore).run(ticks);
     (room.recording().expect("it is recorded").clone(), room.checkpoint(), trace)
 }
@@ -251,7 +251,7 @@ fn assert_same(a: &Trace, b: &Trace) {
 
 #[test]
 fn both_forms_of_a_game_send_the_same_bytes() {
-    let mut all = Counts::default();
+    let mut all = RoomCounts::default();
     for seed in 1..=4 {
         let (recording, checkpoint, trace) = typed(seed, None, TICKS);
         let twin = runtime(seed, None, TICKS);
@@ -297,8 +297,8 @@ fn a_checkpoint_of_either_form_is_restored_by_the_other() {
     let (_, from_runtime, _) = runtime(12, None, 150);
     for state in [from_typed, from_runtime] {
         assert!(state.as_ref().is_some_and(|state| state.len() > 20), "there is something to restore");
-        let joiner = Joiner { name: "driver".to_owned(), ..Joiner::default() };
-        let restore = Restore {
+        let joiner = JoinRequest { name: "driver".to_owned(), ..JoinRequest::default() };
+        let restore = RestoreData {
             state,
             applied: EntryNumber(3),
             last_player: PlayerId(9),

@@ -9,7 +9,7 @@ use aether_arena_rules::{
     Steer,
 };
 use aether_bits::{Replicate, StateHasher};
-use aether_engine::{Answer, Context, Declaration, Game, Joiner, Message, Refusal, Sight};
+use aether_engine::{Answer, Context, Game, GameSchemaBuilder, JoinRequest, PlayerMessage, Rejection, Viewpoint};
 use aether_wire::{CloseReason, EntityId, ErrorCode, PlayerId, RequestId, Tick};
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ impl Default for Arena {
 impl Game for Arena {
     type Input = Steer;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         declaration
             .component::<Blob>()
             .component::<Label>()
@@ -70,9 +70,9 @@ impl Game for Arena {
         self.boards.ask(room);
     }
 
-    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &Joiner) -> Result<(), Refusal> {
+    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &JoinRequest) -> Result<(), Rejection> {
         if joiner.name.len() > NAME_BYTES_MAX {
-            return Err(Refusal::new(ErrorCode::BadValue, "a name has at most 16 bytes"));
+            return Err(Rejection::new(ErrorCode::BadValue, "a name has at most 16 bytes"));
         }
         Ok(())
     }
@@ -110,10 +110,15 @@ impl Game for Arena {
         }
     }
 
-    fn message(&mut self, room: &mut Context<'_>, player: PlayerId, message: &Message<'_>) -> Result<(), Refusal> {
-        let unknown = || Refusal::new(ErrorCode::UnknownCommand, "players paint themselves, and that is all");
+    fn message(
+        &mut self,
+        room: &mut Context<'_>,
+        player: PlayerId,
+        message: &PlayerMessage<'_>,
+    ) -> Result<(), Rejection> {
+        let unknown = || Rejection::new(ErrorCode::UnknownCommand, "players paint themselves, and that is all");
         let paint = message.read::<Paint>().ok_or_else(unknown)?;
-        let unreadable = |error| Refusal::new(ErrorCode::BadValue, format!("the message cannot be read: {error}"));
+        let unreadable = |error| Rejection::new(ErrorCode::BadValue, format!("the message cannot be read: {error}"));
         self.paint(room, player.0, paint.map_err(unreadable)?.hue);
         if let Some(eater) = self.eaters.get_mut(&player.0) {
             eater.is_painted = true;
@@ -350,7 +355,7 @@ impl Arena {
             room.broadcast(&Eaten { eater: number, by, best });
             if let Some(player) = player_of(number) {
                 // It goes on to see where it was eaten.
-                room.set_sight(player, Sight::At(place));
+                room.set_sight(player, Viewpoint::At(place));
             }
             self.submit(room, number);
         }
@@ -380,7 +385,7 @@ impl Arena {
         eater.blobs = vec![entity];
         (eater.place, eater.mass, eater.begins_at) = (blob.position, blob.mass, None);
         if let Some(player) = player_of(number) {
-            room.set_sight(player, Sight::Possession);
+            room.set_sight(player, Viewpoint::Possession);
             room.possess(player, entity);
         }
     }
@@ -400,7 +405,7 @@ impl Arena {
     /// Lets a player without blobs look at the heaviest; in an empty room, at the middle.
     fn watch(&self, room: &mut Context<'_>, player: PlayerId) {
         let heaviest = self.eaters.values().filter(|eater| eater.mass > 0).max_by_key(|eater| eater.mass);
-        room.set_sight(player, Sight::At(heaviest.map_or([0.0; 2], |eater| eater.place)));
+        room.set_sight(player, Viewpoint::At(heaviest.map_or([0.0; 2], |eater| eater.place)));
     }
 
     /// Puts pellets where some are missing.

@@ -2,7 +2,7 @@
 
 use crate::game::Outpost;
 use crate::settler::Settler;
-use aether_engine::{Context, Refusal};
+use aether_engine::{Context, Rejection};
 use aether_outpost_rules::{Body, Builder, Cell, Destroyed, Grid, Kind, Obstacle, Player, Structure};
 use aether_wire::{EntityId, ErrorCode, PlayerId};
 
@@ -105,16 +105,16 @@ pub(crate) fn builder<'a>(
     Some(Builder { surroundings: grid, place, material, structures: settler.structures, people })
 }
 
-pub(crate) fn refused(obstacle: Obstacle) -> Refusal {
+pub(crate) fn refused(obstacle: Obstacle) -> Rejection {
     let code = match obstacle {
         Obstacle::Nothing => ErrorCode::NotFound,
         Obstacle::NotYours => ErrorCode::Forbidden,
         Obstacle::TooMany | Obstacle::TooExpensive => ErrorCode::LimitReached,
         _ => ErrorCode::BadValue,
     };
-    Refusal::new(code, obstacle.sentence())
+    Rejection::new(code, obstacle.sentence())
 }
 
-pub(crate) fn nobody() -> Refusal {
-    Refusal::new(ErrorCode::NotFound, "you have no character in this world")
+pub(crate) fn nobody() -> Rejection {
+    Rejection::new(ErrorCode::NotFound, "you have no character in this world")
 }

@@ -6,7 +6,7 @@
 use crate::building::{builder, nobody, refused};
 use crate::game::Outpost;
 use aether_bits::{BitReader, BitWriter, Replicate};
-use aether_engine::{Context, Refusal};
+use aether_engine::{Context, Rejection};
 use aether_outpost_rules::{
     Body, Cell, Kind, MATERIAL_MAX, Obstacle, Place, Player, Remove, Shot, Structure, can_place, can_remove, is_free,
     spawn_point,
@@ -59,7 +59,7 @@ impl Deed {
 
 impl Outpost {
     /// A player wants to build.
-    pub(crate) fn place(&mut self, room: &mut Context<'_>, player: PlayerId, place: &Place) -> Result<(), Refusal> {
+    pub(crate) fn place(&mut self, room: &mut Context<'_>, player: PlayerId, place: &Place) -> Result<(), Rejection> {
         let cell = Cell::new(place.column, place.row).ok_or_else(|| refused(Obstacle::Outside))?;
         self.refuse_reserved(cell)?;
         let people: Vec<[f32; 2]> = room.world.each::<Player>().map(|(_, player)| player.position).collect();
@@ -72,13 +72,18 @@ impl Outpost {
         }
         can_place(&builder, cell, place.kind).map_err(refused)?;
         if !self.has_place(room, 1) {
-            return Err(Refusal::new(ErrorCode::LimitReached, "the world has no place for more"));
+            return Err(Rejection::new(ErrorCode::LimitReached, "the world has no place for more"));
         }
         self.promise(room, player, cell, (true, place.kind))
     }
 
     /// A player wants to take down what it built. Half of the material comes back.
-    pub(crate) fn remove(&mut self, room: &mut Context<'_>, player: PlayerId, remove: &Remove) -> Result<(), Refusal> {
+    pub(crate) fn remove(
+        &mut self,
+        room: &mut Context<'_>,
+        player: PlayerId,
+        remove: &Remove,
+    ) -> Result<(), Rejection> {
         let cell = Cell::new(remove.column, remove.row).ok_or_else(|| refused(Obstacle::Outside))?;
         self.refuse_reserved(cell)?;
         let settler = self.settlers.get(&player).ok_or_else(nobody)?;
@@ -129,7 +134,7 @@ impl Outpost {
         player: PlayerId,
         cell: Cell,
         (builds, kind): (bool, Kind),
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         let account = self.settlers.get(&player).ok_or_else(nobody)?.account.clone();
         let deed = Deed { builds, column: cell.column, row: cell.row, kind, player: player.0, account };
         room.commit(deed.to_bytes())?;
@@ -137,9 +142,9 @@ impl Outpost {
         Ok(())
     }
 
-    fn refuse_reserved(&self, cell: Cell) -> Result<(), Refusal> {
+    fn refuse_reserved(&self, cell: Cell) -> Result<(), Rejection> {
         match self.deeds.contains_key(&cell) {
-            true => Err(Refusal::new(ErrorCode::BadValue, "something is being done there: try again in a moment")),
+            true => Err(Rejection::new(ErrorCode::BadValue, "something is being done there: try again in a moment")),
             false => Ok(()),
         }
     }

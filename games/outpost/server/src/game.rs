@@ -5,7 +5,7 @@ use crate::deed::Deed;
 use crate::save::{CHARACTERS_MAX, Saved};
 use crate::settler::{Character, Settler};
 use aether_bits::{ReadError, StateHasher};
-use aether_engine::{Context, Declaration, Game, Joiner, Message, Refusal};
+use aether_engine::{Context, Game, GameSchemaBuilder, JoinRequest, PlayerMessage, Rejection};
 use aether_outpost_rules::{
     APPEARANCES, Body, Cell, Controls, Destroyed, Dress, Fallen, Grid, Hit, MATERIAL_MAX, Place, Player, Presence,
     Remove, Shot, Structure, is_free, spawn_point, walk,
@@ -44,7 +44,7 @@ pub struct Outpost {
 impl Game for Outpost {
     type Input = Controls;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         declaration
             .component::<Player>()
             .component::<Body>()
@@ -63,12 +63,12 @@ impl Game for Outpost {
         room.set_label(crate::NAME);
     }
 
-    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &Joiner) -> Result<(), Refusal> {
+    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &JoinRequest) -> Result<(), Rejection> {
         if joiner.name.len() > NAME_BYTES_MAX {
-            return Err(Refusal::new(ErrorCode::BadValue, "a name has at most 24 bytes"));
+            return Err(Rejection::new(ErrorCode::BadValue, "a name has at most 24 bytes"));
         }
         if joiner.user.len() > ACCOUNT_BYTES_MAX {
-            return Err(Refusal::new(ErrorCode::BadValue, "an account's id has at most 128 bytes"));
+            return Err(Rejection::new(ErrorCode::BadValue, "an account's id has at most 128 bytes"));
         }
         // The first byte of what a client says of itself is the character it wants to be.
         self.wanted = joiner.metadata.first().map(|wanted| (joiner.user.clone(), wanted % APPEARANCES));
@@ -116,7 +116,12 @@ impl Game for Outpost {
         }
     }
 
-    fn message(&mut self, room: &mut Context<'_>, player: PlayerId, message: &Message<'_>) -> Result<(), Refusal> {
+    fn message(
+        &mut self,
+        room: &mut Context<'_>,
+        player: PlayerId,
+        message: &PlayerMessage<'_>,
+    ) -> Result<(), Rejection> {
         if let Some(place) = message.read::<Place>() {
             return self.place(room, player, &place.map_err(unreadable)?);
         }
@@ -126,7 +131,7 @@ impl Game for Outpost {
         if let Some(dress) = message.read::<Dress>() {
             return self.dress(room, player, &dress.map_err(unreadable)?);
         }
-        Err(Refusal::new(ErrorCode::UnknownCommand, "players place, remove and dress"))
+        Err(Rejection::new(ErrorCode::UnknownCommand, "players place, remove and dress"))
     }
 
     fn tick(&mut self, room: &mut Context<'_>) {
@@ -164,9 +169,9 @@ impl Game for Outpost {
         Some(Saved::new(structures, characters).to_bytes())
     }
 
-    fn restore(&mut self, room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Refusal> {
+    fn restore(&mut self, room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Rejection> {
         let saved = Saved::from_bytes(checkpoint)
-            .map_err(|error| Refusal::new(ErrorCode::BadValue, format!("the checkpoint of Outpost: {error}")))?;
+            .map_err(|error| Rejection::new(ErrorCode::BadValue, format!("the checkpoint of Outpost: {error}")))?;
         for (structure, builder) in saved.structures() {
             self.raise(room, structure, builder.to_owned());
         }
@@ -280,9 +285,9 @@ impl Outpost {
         }
     }
 
-    fn dress(&mut self, room: &mut Context<'_>, player: PlayerId, dress: &Dress) -> Result<(), Refusal> {
+    fn dress(&mut self, room: &mut Context<'_>, player: PlayerId, dress: &Dress) -> Result<(), Rejection> {
         let body = self.settlers.get(&player).and_then(|settler| room.world.get_mut::<Body>(settler.body));
-        let body = body.ok_or_else(|| Refusal::new(ErrorCode::NotFound, "you have no character in this world"))?;
+        let body = body.ok_or_else(|| Rejection::new(ErrorCode::NotFound, "you have no character in this world"))?;
         body.appearance = dress.appearance;
         Ok(())
     }
@@ -319,6 +324,6 @@ impl Outpost {
     }
 }
 
-fn unreadable(error: ReadError) -> Refusal {
-    Refusal::new(ErrorCode::BadValue, format!("the message cannot be read: {error}"))
+fn unreadable(error: ReadError) -> Rejection {
+    Rejection::new(ErrorCode::BadValue, format!("the message cannot be read: {error}"))
 }

@@ -2,7 +2,7 @@
 
 use crate::{REWIND_TICKS, save};
 use aether_bits::StateHasher;
-use aether_engine::{Answer, Context, Declaration, Game, Joiner, PlaygroundCommand, Refusal, Request};
+use aether_engine::{Answer, Context, Game, GameSchemaBuilder, JoinRequest, PlaygroundCommand, Rejection, Request};
 use aether_sandbox_rules::{
     Controls, EDGE, HIT_RADIUS, Hit, Look, RELOAD_SECONDS, SHOT_SECONDS, SPEED_MAX, Scoreboard, Ship, Shot, Thing,
     fire, is_near, step, wrap,
@@ -33,7 +33,7 @@ struct Pilot {
 impl Game for Sandbox {
     type Input = Controls;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         declaration
             .component::<Ship>()
             .component::<Thing>()
@@ -51,9 +51,9 @@ impl Game for Sandbox {
         }
     }
 
-    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &Joiner) -> Result<(), Refusal> {
+    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &JoinRequest) -> Result<(), Rejection> {
         if joiner.name.len() > 24 {
-            return Err(Refusal::new(ErrorCode::BadValue, "a name has at most 24 bytes"));
+            return Err(Rejection::new(ErrorCode::BadValue, "a name has at most 24 bytes"));
         }
         Ok(())
     }
@@ -114,8 +114,8 @@ impl Game for Sandbox {
         room: &mut Context<'_>,
         player: PlayerId,
         command: &PlaygroundCommand,
-    ) -> Result<(), Refusal> {
-        let full = || Refusal::new(ErrorCode::LimitReached, "the room's limit of entities is reached");
+    ) -> Result<(), Rejection> {
+        let full = || Rejection::new(ErrorCode::LimitReached, "the room's limit of entities is reached");
         match command {
             PlaygroundCommand::Spawn(spawn) => {
                 let look = look_of(&spawn.kind)?;
@@ -143,8 +143,8 @@ impl Game for Sandbox {
         Some(save::write(world))
     }
 
-    fn restore(&mut self, room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Refusal> {
-        for thing in save::read(checkpoint).map_err(|error| Refusal::new(ErrorCode::BadValue, error.to_string()))? {
+    fn restore(&mut self, room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Rejection> {
+        for thing in save::read(checkpoint).map_err(|error| Rejection::new(ErrorCode::BadValue, error.to_string()))? {
             if room.world.spawn(thing).is_err() {
                 break;
             }
@@ -277,14 +277,15 @@ impl Sandbox {
     }
 }
 
-fn look_of(kind: &str) -> Result<Look, Refusal> {
+fn look_of(kind: &str) -> Result<Look, Rejection> {
     match kind {
         "crate" => Ok(Look::Crate),
         "rock" => Ok(Look::Rock),
         "beacon" => Ok(Look::Beacon),
-        _ => {
-            Err(Refusal::new(ErrorCode::NotFound, "there are crates, rocks and beacons: kind is crate, rock or beacon"))
-        }
+        _ => Err(Rejection::new(
+            ErrorCode::NotFound,
+            "there are crates, rocks and beacons: kind is crate, rock or beacon",
+        )),
     }
 }
 

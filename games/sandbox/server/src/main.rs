@@ -2,7 +2,9 @@
 
 use aether_bits::{BitWriter, Replicate};
 use aether_engine::recording::{Recording, Replay};
-use aether_engine::{Counts, Joiner, LinkEnd, Observer, Pacer, Permissions, Random, Room, Stage};
+use aether_engine::{
+    ConnectionEndpoint, JoinRequest, Observer, Permissions, Random, Room, RoomCounts, TickPacer, TickStage,
+};
 use aether_replication::DeliveryOrder;
 use aether_sandbox_rules::Controls;
 use aether_sandbox_server::{NAME, Sandbox, settings};
@@ -76,7 +78,7 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let mut room = Room::builder(Sandbox::default(), settings()).seed(options.seed.unwrap_or(1)).build()?;
     let mut pilots = Pilots::new(&room, options.players.unwrap_or(8));
     let start = Instant::now();
-    let mut pacer = Pacer::new(settings().tick_hz, settings().catch_up_max, Duration::ZERO);
+    let mut pacer = TickPacer::new(settings().tick_hz, settings().catch_up_max, Duration::ZERO);
     let mut watch = Watch::default();
     println!("sandbox: {} pilots at {} ticks a second; press Ctrl-C to stop", pilots.links.len(), settings().tick_hz);
     let mut printed = 0;
@@ -142,7 +144,7 @@ fn replay(options: &Options) -> Result<(), Box<dyn Error>> {
 
 /// Scripted pilots, each on a link of its own.
 struct Pilots {
-    links: Vec<LinkEnd>,
+    links: Vec<ConnectionEndpoint>,
     controls: Vec<Controls>,
     random: Random,
     seq: InputSeq,
@@ -153,7 +155,7 @@ impl Pilots {
     fn new(room: &Room<Sandbox>, count: u32) -> Pilots {
         let join = |number| {
             let permissions = Permissions { playground: number == 0, inspect: false };
-            let joiner = Joiner {
+            let joiner = JoinRequest {
                 user: format!("pilot-{number}"),
                 name: format!("Pilot {number}"),
                 permissions,
@@ -161,7 +163,7 @@ impl Pilots {
             };
             room.handle().join(joiner, DeliveryOrder::Ordered).ok()
         };
-        let links: Vec<LinkEnd> = (0..count).filter_map(join).collect();
+        let links: Vec<ConnectionEndpoint> = (0..count).filter_map(join).collect();
         if let Some(first) = links.first() {
             let stress = PlaygroundStress { count: 100, rotate: true, ..PlaygroundStress::default() };
             let _ = first.push(ClientMessage::PlaygroundStress(stress));
@@ -215,13 +217,13 @@ struct Watch {
 }
 
 impl Observer for Watch {
-    fn stage(&mut self, _tick: Tick, stage: Stage) {
-        if stage == Stage::Receive {
+    fn stage(&mut self, _tick: Tick, stage: TickStage) {
+        if stage == TickStage::Receive {
             self.began = Some(Instant::now());
         }
     }
 
-    fn ticked(&mut self, _tick: Tick, _counts: &Counts) {
+    fn ticked(&mut self, _tick: Tick, _counts: &RoomCounts) {
         if let Some(began) = self.began.take() {
             let took = began.elapsed();
             self.slowest = self.slowest.max(took);

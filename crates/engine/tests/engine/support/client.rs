@@ -2,7 +2,7 @@
 
 use super::yard::{Chat, Crate, Poke, Push, Scoreboard, Secret};
 use aether_bits::{BitReader, BitWriter, Component, Replicate};
-use aether_engine::LinkEnd;
+use aether_engine::ConnectionEndpoint;
 use aether_engine::connection::InboxFull;
 use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::{
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// A connection with the client's copy of the world behind it.
 pub struct Client {
-    pub link: LinkEnd,
+    pub link: ConnectionEndpoint,
     pub player: PlayerId,
     pub mirror: Mirror,
     /// Every reliable message that came, in order.
@@ -28,7 +28,7 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn new(link: LinkEnd, player: PlayerId, kind: DeliveryOrder, seconds_per_tick: f32) -> Self {
+    pub fn new(link: ConnectionEndpoint, player: PlayerId, kind: DeliveryOrder, seconds_per_tick: f32) -> Self {
         let mirror = Mirror::builder().component::<Crate>().component::<Secret>().component::<Scoreboard>();
         Client {
             link,

@@ -3,7 +3,8 @@
 use super::client::Client;
 use super::yard::{Crate, Yard};
 use aether_engine::{
-    Audit, Context, Counts, Joiner, Observer, Permissions, Room, RoomHandle, RoomSettings, RoomStatus, Stage,
+    AuditEvent, Context, JoinRequest, Observer, Permissions, Room, RoomCounts, RoomHandle, RoomSettings, RoomStatus,
+    TickStage,
 };
 use aether_replication::DeliveryOrder;
 use aether_wire::{EntityId, PlayerId, Tick};
@@ -24,22 +25,22 @@ pub struct Scene {
 /// Keeps all that an observer is told.
 #[derive(Default)]
 pub struct Watch {
-    pub stages: Vec<(Tick, Stage)>,
-    pub ticked: Vec<(Tick, Counts)>,
+    pub stages: Vec<(Tick, TickStage)>,
+    pub ticked: Vec<(Tick, RoomCounts)>,
     /// Who, which account, what, and whether it was allowed.
     pub audits: Vec<(PlayerId, String, &'static str, bool)>,
 }
 
 impl Observer for Watch {
-    fn stage(&mut self, tick: Tick, stage: Stage) {
+    fn stage(&mut self, tick: Tick, stage: TickStage) {
         self.stages.push((tick, stage));
     }
 
-    fn ticked(&mut self, tick: Tick, counts: &Counts) {
+    fn ticked(&mut self, tick: Tick, counts: &RoomCounts) {
         self.ticked.push((tick, *counts));
     }
 
-    fn audit(&mut self, audit: &Audit<'_>) {
+    fn audit(&mut self, audit: &AuditEvent<'_>) {
         self.audits.push((audit.player, audit.user.to_owned(), audit.action, audit.allowed));
     }
 }
@@ -50,8 +51,8 @@ pub fn settings() -> RoomSettings {
 }
 
 /// Someone who may do nothing but play.
-pub fn joiner(name: &str) -> Joiner {
-    Joiner { user: format!("user-{name}"), name: name.to_owned(), ..Joiner::default() }
+pub fn joiner(name: &str) -> JoinRequest {
+    JoinRequest { user: format!("user-{name}"), name: name.to_owned(), ..JoinRequest::default() }
 }
 
 impl Scene {
@@ -113,10 +114,10 @@ impl Scene {
     /// Someone with the permission for playground commands.
     pub fn join_developer(&mut self, name: &str) -> Client {
         let permissions = Permissions { playground: true, inspect: false };
-        self.join_as(Joiner { permissions, ..joiner(name) }, DeliveryOrder::Ordered)
+        self.join_as(JoinRequest { permissions, ..joiner(name) }, DeliveryOrder::Ordered)
     }
 
-    pub fn join_as(&mut self, joiner: Joiner, link: DeliveryOrder) -> Client {
+    pub fn join_as(&mut self, joiner: JoinRequest, link: DeliveryOrder) -> Client {
         let end = self.handle.join(joiner, link).unwrap();
         self.tick();
         let player = *end.admission().unwrap().as_ref().unwrap();
@@ -131,7 +132,7 @@ impl Scene {
         Client::new(end, player, DeliveryOrder::Ordered, self.room.settings().seconds_per_tick())
     }
 
-    pub fn totals(&self) -> &Counts {
+    pub fn totals(&self) -> &RoomCounts {
         self.room.totals()
     }
 

@@ -1,7 +1,9 @@
 //! The game of these tests: players push crates around a yard.
 
 use aether_bits::{Replicate, StateHasher};
-use aether_engine::{Answer, Context, Declaration, Game, Joiner, Message, PlaygroundCommand, Refusal, Request};
+use aether_engine::{
+    Answer, Context, Game, GameSchemaBuilder, JoinRequest, PlayerMessage, PlaygroundCommand, Rejection, Request,
+};
 use aether_wire::{CloseReason, EntityId, ErrorCode, PlayerId, RequestId, SpawnRequest};
 use aether_world::{Visibility, World};
 use std::collections::BTreeSet;
@@ -101,7 +103,7 @@ impl Yard {
 impl Game for Yard {
     type Input = Push;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         let components = declaration.component::<Crate>().component::<Secret>().component::<Scoreboard>();
         components.event::<Chat>().event::<Poke>()
     }
@@ -111,9 +113,9 @@ impl Game for Yard {
         room.set_label("round 1");
     }
 
-    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &Joiner) -> Result<(), Refusal> {
+    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &JoinRequest) -> Result<(), Rejection> {
         match joiner.name.as_str() {
-            "stranger" => Err(Refusal::new(ErrorCode::JoinRefused, "no strangers in this yard")),
+            "stranger" => Err(Rejection::new(ErrorCode::JoinRefused, "no strangers in this yard")),
             _ => Ok(()),
         }
     }
@@ -140,9 +142,14 @@ impl Game for Yard {
         }
     }
 
-    fn message(&mut self, room: &mut Context<'_>, player: PlayerId, message: &Message<'_>) -> Result<(), Refusal> {
+    fn message(
+        &mut self,
+        room: &mut Context<'_>,
+        player: PlayerId,
+        message: &PlayerMessage<'_>,
+    ) -> Result<(), Rejection> {
         if let Some(chat) = message.read::<Chat>() {
-            let chat = chat.map_err(|_| Refusal::new(ErrorCode::BadMessage, "that cannot be read"))?;
+            let chat = chat.map_err(|_| Rejection::new(ErrorCode::BadMessage, "that cannot be read"))?;
             if let Some(key) = chat.text.strip_prefix("ask ") {
                 room.request(Request::Read {
                     owner: String::new(),
@@ -155,14 +162,14 @@ impl Game for Yard {
         }
         if let Some(poke) = message.read::<Poke>() {
             let Poke { slot, generation } =
-                poke.map_err(|_| Refusal::new(ErrorCode::BadMessage, "that cannot be read"))?;
+                poke.map_err(|_| Rejection::new(ErrorCode::BadMessage, "that cannot be read"))?;
             let entity = EntityId { slot, generation };
             if room.world.owner(entity) != Some(player) {
-                return Err(Refusal::new(ErrorCode::NotFound, "you have no such entity"));
+                return Err(Rejection::new(ErrorCode::NotFound, "you have no such entity"));
             }
             return Ok(());
         }
-        Err(Refusal::new(ErrorCode::UnknownCommand, "this game does not know that message"))
+        Err(Rejection::new(ErrorCode::UnknownCommand, "this game does not know that message"))
     }
 
     fn spawn_request(
@@ -170,10 +177,10 @@ impl Game for Yard {
         room: &mut Context<'_>,
         player: PlayerId,
         request: &SpawnRequest,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         let body = room.possession(player).and_then(|entity| room.world.get_mut::<Crate>(entity));
         let (Some(body), Some(place)) = (body, request.position) else {
-            return Err(Refusal::new(ErrorCode::Refused, "there is nothing to place"));
+            return Err(Rejection::new(ErrorCode::Refused, "there is nothing to place"));
         };
         body.position = [place.x, place.y];
         Ok(())
@@ -184,8 +191,8 @@ impl Game for Yard {
         room: &mut Context<'_>,
         player: PlayerId,
         command: &PlaygroundCommand,
-    ) -> Result<(), Refusal> {
-        let full = |_| Refusal::new(ErrorCode::LimitReached, "the yard is full");
+    ) -> Result<(), Rejection> {
+        let full = |_| Rejection::new(ErrorCode::LimitReached, "the yard is full");
         match command {
             PlaygroundCommand::Spawn(spawn) => {
                 let body = Crate { position: [spawn.x, spawn.y], velocity: [0.0; 2] };
@@ -251,8 +258,8 @@ impl Game for Yard {
         Some(round.to_le_bytes().to_vec())
     }
 
-    fn restore(&mut self, room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Refusal> {
-        let bytes = checkpoint.try_into().map_err(|_| Refusal::new(ErrorCode::Internal, "two bytes are expected"))?;
+    fn restore(&mut self, room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Rejection> {
+        let bytes = checkpoint.try_into().map_err(|_| Rejection::new(ErrorCode::Internal, "two bytes are expected"))?;
         let round = u16::from_le_bytes(bytes);
         room.world.spawn(Scoreboard { round }).unwrap();
         room.set_label(format!("round {round}"));

@@ -1,7 +1,7 @@
 //! The games of the benchmarks.
 
 use aether_bits::Replicate;
-use aether_engine::{Context, Declaration, Game, RoomSettings};
+use aether_engine::{Context, Game, GameSchemaBuilder, RoomSettings};
 use aether_server::Server;
 use aether_server::commands::Command;
 use aether_server::commands::serve::ServeArguments;
@@ -50,7 +50,7 @@ struct Crowd;
 impl Game for Crowd {
     type Input = Steps;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         declaration.component::<Walker>()
     }
 

@@ -5,7 +5,7 @@ use super::{Answers, Newcomer};
 use crate::connection::{End, Meter};
 use crate::gateway::Gateway;
 use crate::lobby::{Entrance, Entry};
-use aether_engine::{Refusal, closing};
+use aether_engine::{Rejection, closing};
 use aether_wire::{
     ClientMessage, CloseReason, Closing, DecodeError, DeliveryPath, ErrorCode, ErrorNotice, Hello, PlayerId,
     ServerMessage, Token, Welcome,
@@ -40,7 +40,7 @@ enum Step<'a> {
     /// A hello.
     Hello,
     /// The lobby's decision.
-    Lobby(BoxFuture<'a, Result<Entrance, Refusal>>),
+    Lobby(BoxFuture<'a, Result<Entrance, Rejection>>),
     /// The room's next tick.
     Admission(Entrance),
     /// The resume token.
@@ -141,7 +141,7 @@ impl<'a> Opening<'a> {
         None
     }
 
-    fn refuse(&mut self, refusal: Refusal, meter: &mut Meter<'_>) {
+    fn refuse(&mut self, refusal: Rejection, meter: &mut Meter<'_>) {
         self.notify(refusal.code, refusal.message, false);
         self.refused += 1;
         if self.refused == ATTEMPTS_MAX {

@@ -6,7 +6,7 @@ use crate::connection::{End, Outgoing};
 use crate::gateway::Gateway;
 use crate::relay::{Batch, RelaySeat};
 use crate::transport::Transport;
-use aether_engine::LinkEnd;
+use aether_engine::ConnectionEndpoint;
 use aether_wire::{CloseReason, DeliveryPath, Encoding, PlayerId, ServerMessage, Snapshot, encode_state_packet};
 use std::time::Duration;
 use tracing::debug;
@@ -41,7 +41,11 @@ impl<'a> Writer<'a> {
     }
 
     /// Queues what a room has. Returns why it ended the connection, if it did and all was said.
-    pub fn fill_from_room<T: Transport>(&mut self, link: &LinkEnd, out: &mut Outgoing<'_, T>) -> Option<End> {
+    pub fn fill_from_room<T: Transport>(
+        &mut self,
+        link: &ConnectionEndpoint,
+        out: &mut Outgoing<'_, T>,
+    ) -> Option<End> {
         // Asked first: what was queued before the room closed is still said.
         let closing = link.closing();
         for _ in 0..TURN_MESSAGES_MAX {
@@ -73,7 +77,7 @@ impl<'a> Writer<'a> {
 
     /// The newest snapshot, if there is one. A client that cannot be told what changed would be wrong for good, so it is
     /// closed.
-    fn fill_state<T: Transport>(&mut self, link: &LinkEnd, out: &mut Outgoing<'_, T>) -> Option<End> {
+    fn fill_state<T: Transport>(&mut self, link: &ConnectionEndpoint, out: &mut Outgoing<'_, T>) -> Option<End> {
         while let Some(packet) = link.next_state() {
             match &mut self.readable {
                 None => {

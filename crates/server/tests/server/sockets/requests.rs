@@ -1,7 +1,7 @@
 //! What rooms ask of the services, and what they are answered.
 
 use aether_bits::{BitReader, Replicate};
-use aether_engine::{Answer, Context, Declaration, Game, Message, Refusal, Request, RoomSettings};
+use aether_engine::{Answer, Context, Game, GameSchemaBuilder, PlayerMessage, Rejection, Request, RoomSettings};
 use aether_replication::{DeliveryOrder, Mirror};
 use aether_server::Server;
 use aether_server::config::{Config, Secret};
@@ -35,7 +35,7 @@ struct Asker {
 impl Game for Asker {
     type Input = Nothing;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         declaration.event::<Words>()
     }
 
@@ -43,9 +43,14 @@ impl Game for Asker {
 
     fn input(&mut self, _room: &mut Context<'_>, _player: PlayerId, _input: &Nothing) {}
 
-    fn message(&mut self, room: &mut Context<'_>, player: PlayerId, message: &Message<'_>) -> Result<(), Refusal> {
+    fn message(
+        &mut self,
+        room: &mut Context<'_>,
+        player: PlayerId,
+        message: &PlayerMessage<'_>,
+    ) -> Result<(), Rejection> {
         let Some(Ok(Words { words })) = message.read() else {
-            return Err(Refusal::new(ErrorCode::BadValue, "say what to ask"));
+            return Err(Rejection::new(ErrorCode::BadValue, "say what to ask"));
         };
         let own = room.user(player).unwrap_or_default().to_owned();
         let (collection, key) = ("asker".to_owned(), "it".to_owned());
@@ -57,7 +62,7 @@ impl Game for Asker {
                 Request::Write { owner: String::new(), collection, key, value: value.as_bytes().to_vec() }
             }
             ("score", score) => {
-                let score = score.parse().map_err(|_| Refusal::new(ErrorCode::BadValue, "that is no score"))?;
+                let score = score.parse().map_err(|_| Rejection::new(ErrorCode::BadValue, "that is no score"))?;
                 Request::SubmitScore { board: "asker".to_owned(), user: own, score }
             }
             (name, payload) => Request::Call { name: name.to_owned(), payload: payload.as_bytes().to_vec() },

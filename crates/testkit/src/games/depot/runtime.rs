@@ -6,7 +6,7 @@ use aether_bits::runtime::{
     SchemaError, ValueError,
 };
 use aether_bits::{BitReader, BitWriter, ReadError, SchemaValue, StateHasher};
-use aether_engine::{Answer, Context, Joiner, Refusal, Request, RuntimeGame};
+use aether_engine::{Answer, Context, JoinRequest, Rejection, Request, RuntimeGame};
 use aether_wire::{CloseReason, EntityId, ErrorCode, PlayerId, RequestId};
 use aether_world::{Visibility, World};
 
@@ -206,35 +206,35 @@ impl RuntimeDepot {
         room.broadcast_record(self.handles.chat, &record).expect("it is a chat");
     }
 
-    fn chat(&mut self, room: &mut Context<'_>, chat: &Record) -> Result<(), Refusal> {
+    fn chat(&mut self, room: &mut Context<'_>, chat: &Record) -> Result<(), Rejection> {
         match chat.text(self.handles.text).unwrap_or_default().split_once(' ') {
             Some(("ask", key)) => {
                 let (owner, collection) = (String::new(), "depot".to_owned());
                 self.asked = Some(room.request(Request::Read { owner, collection, key: key.to_owned() }));
             }
             Some(("save", title)) => room.commit(title.as_bytes().to_vec())?,
-            Some(("refuse", why)) => return Err(Refusal::new(ErrorCode::BadValue, why)),
+            Some(("refuse", why)) => return Err(Rejection::new(ErrorCode::BadValue, why)),
             _ => room.broadcast_record(self.handles.chat, chat).expect("it is a chat"),
         }
         Ok(())
     }
 
-    fn lift(&mut self, room: &mut Context<'_>, lift: &Record) -> Result<(), Refusal> {
+    fn lift(&mut self, room: &mut Context<'_>, lift: &Record) -> Result<(), Rejection> {
         let h = self.handles;
         let Some(mut crane) = room.world.record_mut(self.crane, h.crane) else {
-            return Err(Refusal::new(ErrorCode::NotFound, "there is no crane"));
+            return Err(Rejection::new(ErrorCode::NotFound, "there is no crane"));
         };
         let mode = lift.choice(h.lift_mode).unwrap_or(IDLE);
         if crane.choice(h.mode) == Some(BROKEN) && mode != IDLE {
-            return Err(Refusal::new(ErrorCode::Refused, "the crane is broken"));
+            return Err(Rejection::new(ErrorCode::Refused, "the crane is broken"));
         }
         let Some([SchemaValue::Whole(depth), SchemaValue::Flag(open)]) = crane.list(h.hook) else {
-            return Err(Refusal::new(ErrorCode::Internal, "the crane has no hook"));
+            return Err(Rejection::new(ErrorCode::Internal, "the crane has no hook"));
         };
         let depth = (depth + lift.whole(h.lift_by).unwrap_or(0)).clamp(0, 20);
         let hook = SchemaValue::List(vec![SchemaValue::Whole(depth), SchemaValue::Flag(!open)]);
         let changed = crane.set_choice(h.mode, mode).and_then(|()| crane.set_value(h.hook, hook));
-        changed.map_err(|error| Refusal::new(ErrorCode::Internal, error.to_string()))
+        changed.map_err(|error| Rejection::new(ErrorCode::Internal, error.to_string()))
     }
 
     fn score(&mut self, room: &mut Context<'_>, player: PlayerId, load: f32) -> Option<()> {
@@ -301,9 +301,9 @@ impl RuntimeGame for RuntimeDepot {
         room.set_label("round 0");
     }
 
-    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &Joiner) -> Result<(), Refusal> {
+    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &JoinRequest) -> Result<(), Rejection> {
         match joiner.name.as_str() {
-            "stranger" => Err(Refusal::new(ErrorCode::JoinRefused, "the depot is closed to strangers")),
+            "stranger" => Err(Rejection::new(ErrorCode::JoinRefused, "the depot is closed to strangers")),
             _ => Ok(()),
         }
     }
@@ -340,13 +340,13 @@ impl RuntimeGame for RuntimeDepot {
         _player: PlayerId,
         message: EventHandle,
         record: &Record,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         if message == self.handles.chat {
             self.chat(room, record)
         } else if message == self.handles.lift {
             self.lift(room, record)
         } else {
-            Err(Refusal::new(ErrorCode::Forbidden, "only the depot gives scores"))
+            Err(Rejection::new(ErrorCode::Forbidden, "only the depot gives scores"))
         }
     }
 
@@ -421,16 +421,16 @@ impl RuntimeGame for RuntimeDepot {
         Some(writer.to_bytes())
     }
 
-    fn restore(&mut self, room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Refusal> {
+    fn restore(&mut self, room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Rejection> {
         let h = self.handles;
-        let damaged = |_: ReadError| Refusal::new(ErrorCode::Internal, "the checkpoint is damaged");
+        let damaged = |_: ReadError| Rejection::new(ErrorCode::Internal, "the checkpoint is damaged");
         let mut reader = BitReader::new(checkpoint);
         self.horns = reader.read(64).map_err(damaged)?;
         let mut read = |component| self.schema.component(component).expect("it is declared").read_full(&mut reader);
         let board = read(h.board).map_err(damaged)?;
         let crane = read(h.crane).map_err(damaged)?;
         room.set_label(format!("round {}", board.whole(h.round).unwrap_or_default()));
-        self.begin(room, board, crane).ok_or_else(|| Refusal::new(ErrorCode::Internal, "the room is too small"))
+        self.begin(room, board, crane).ok_or_else(|| Rejection::new(ErrorCode::Internal, "the room is too small"))
     }
 
     fn hash(&self, hasher: &mut StateHasher) {

@@ -2,7 +2,7 @@
 
 use super::{CHARGE_FULL, EDGE, POINTS_MAX, READINGS_MAX, SCORES_MAX, SPEED, arm_at, gaze_at, moved};
 use aether_bits::{BitReader, BitWriter, ReadError, Replicate, StateHasher};
-use aether_engine::{Answer, Context, Declaration, Game, Joiner, Message, Refusal, Request};
+use aether_engine::{Answer, Context, Game, GameSchemaBuilder, JoinRequest, PlayerMessage, Rejection, Request};
 use aether_wire::{CloseReason, EntityId, ErrorCode, PlayerId, RequestId};
 use aether_world::{Visibility, World};
 
@@ -156,25 +156,25 @@ impl Depot {
         Some(())
     }
 
-    fn chat(&mut self, room: &mut Context<'_>, chat: &Chat) -> Result<(), Refusal> {
+    fn chat(&mut self, room: &mut Context<'_>, chat: &Chat) -> Result<(), Rejection> {
         match chat.text.split_once(' ') {
             Some(("ask", key)) => {
                 let (owner, collection) = (String::new(), "depot".to_owned());
                 self.asked = Some(room.request(Request::Read { owner, collection, key: key.to_owned() }));
             }
             Some(("save", title)) => room.commit(title.as_bytes().to_vec())?,
-            Some(("refuse", why)) => return Err(Refusal::new(ErrorCode::BadValue, why)),
+            Some(("refuse", why)) => return Err(Rejection::new(ErrorCode::BadValue, why)),
             _ => room.broadcast(chat),
         }
         Ok(())
     }
 
-    fn lift(&mut self, room: &mut Context<'_>, lift: &Lift) -> Result<(), Refusal> {
+    fn lift(&mut self, room: &mut Context<'_>, lift: &Lift) -> Result<(), Rejection> {
         let Some(crane) = room.world.get_mut::<Crane>(self.crane) else {
-            return Err(Refusal::new(ErrorCode::NotFound, "there is no crane"));
+            return Err(Rejection::new(ErrorCode::NotFound, "there is no crane"));
         };
         if crane.mode == Mode::Broken && lift.mode != Mode::Idle {
-            return Err(Refusal::new(ErrorCode::Refused, "the crane is broken"));
+            return Err(Rejection::new(ErrorCode::Refused, "the crane is broken"));
         }
         crane.mode = lift.mode;
         crane.hook.depth = (crane.hook.depth + lift.by).clamp(0, 20);
@@ -199,7 +199,7 @@ impl Depot {
 impl Game for Depot {
     type Input = Drive;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         let components = declaration.component::<Cart>().component::<Crane>().component::<Board>();
         components.event::<Chat>().event::<Lift>().event::<Scored>()
     }
@@ -210,9 +210,9 @@ impl Game for Depot {
         room.set_label("round 0");
     }
 
-    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &Joiner) -> Result<(), Refusal> {
+    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &JoinRequest) -> Result<(), Rejection> {
         match joiner.name.as_str() {
-            "stranger" => Err(Refusal::new(ErrorCode::JoinRefused, "the depot is closed to strangers")),
+            "stranger" => Err(Rejection::new(ErrorCode::JoinRefused, "the depot is closed to strangers")),
             _ => Ok(()),
         }
     }
@@ -239,7 +239,12 @@ impl Game for Depot {
         }
     }
 
-    fn message(&mut self, room: &mut Context<'_>, _player: PlayerId, message: &Message<'_>) -> Result<(), Refusal> {
+    fn message(
+        &mut self,
+        room: &mut Context<'_>,
+        _player: PlayerId,
+        message: &PlayerMessage<'_>,
+    ) -> Result<(), Rejection> {
         if let Some(chat) = message.read::<Chat>() {
             return self.chat(room, &chat.map_err(|_| unreadable("Chat"))?);
         }
@@ -248,9 +253,9 @@ impl Game for Depot {
         }
         if let Some(scored) = message.read::<Scored>() {
             scored.map_err(|_| unreadable("Scored"))?;
-            return Err(Refusal::new(ErrorCode::Forbidden, "only the depot gives scores"));
+            return Err(Rejection::new(ErrorCode::Forbidden, "only the depot gives scores"));
         }
-        Err(Refusal::new(ErrorCode::UnknownCommand, "this game does not know that message"))
+        Err(Rejection::new(ErrorCode::UnknownCommand, "this game does not know that message"))
     }
 
     fn tick(&mut self, room: &mut Context<'_>) {
@@ -321,14 +326,14 @@ impl Game for Depot {
         Some(writer.to_bytes())
     }
 
-    fn restore(&mut self, room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Refusal> {
-        let damaged = |_: ReadError| Refusal::new(ErrorCode::Internal, "the checkpoint is damaged");
+    fn restore(&mut self, room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Rejection> {
+        let damaged = |_: ReadError| Rejection::new(ErrorCode::Internal, "the checkpoint is damaged");
         let mut reader = BitReader::new(checkpoint);
         self.horns = reader.read(64).map_err(damaged)?;
         let board = Board::read_full(&mut reader).map_err(damaged)?;
         let crane = Crane::read_full(&mut reader).map_err(damaged)?;
         room.set_label(format!("round {}", board.round));
-        self.begin(room, board, crane).ok_or_else(|| Refusal::new(ErrorCode::Internal, "the room is too small"))
+        self.begin(room, board, crane).ok_or_else(|| Rejection::new(ErrorCode::Internal, "the room is too small"))
     }
 
     fn hash(&self, hasher: &mut StateHasher) {
@@ -336,6 +341,6 @@ impl Game for Depot {
     }
 }
 
-fn unreadable(name: &str) -> Refusal {
-    Refusal::new(ErrorCode::BadMessage, format!("the message `{name}` cannot be read"))
+fn unreadable(name: &str) -> Rejection {
+    Rejection::new(ErrorCode::BadMessage, format!("the message `{name}` cannot be read"))
 }

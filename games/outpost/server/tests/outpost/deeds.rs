@@ -3,14 +3,14 @@
 use crate::support::{Stage, answer, body, outwards, player, structure};
 use aether_bits::{BitWriter, Replicate};
 use aether_engine::recording::{Recording, Replay};
-use aether_engine::{EntryNumber, Joiner, Kept, Restore, Room};
+use aether_engine::{EntryNumber, JoinRequest, RestoreData, Room, RoomCheckpoint};
 use aether_outpost_rules::{Cell, Kind, Place, Remove, Structure};
 use aether_outpost_server::{NAME, Outpost, settings};
 use aether_replication::DeliveryOrder;
 use aether_testkit::{ClientNumber, Conditions, Harness};
 use aether_wire::{ErrorCode, PlayerId};
 
-fn durable(restore: Option<Restore>) -> Stage {
+fn durable(restore: Option<RestoreData>) -> Stage {
     let mut builder = Room::builder(Outpost::default(), settings()).seed(5).keep_every(30).record(NAME);
     if let Some(restore) = restore {
         builder = builder.restore(restore);
@@ -96,15 +96,15 @@ fn a_room_is_rebuilt_with_what_was_stored_and_the_same_players_where_they_were()
     let (mut stage, ann, cell) = ann();
     let ben = stage.join("ben", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(40);
-    let kept: Kept = stage.room().handle().take_kept().expect("it is handed out");
+    let kept: RoomCheckpoint = stage.room().handle().take_kept().expect("it is handed out");
     let seq = stage.say(ann, &Place::on(cell, Kind::Fence));
     stage.tick(2);
     let journal = settle(&mut stage, Ok(()));
     assert_eq!(answer(&stage, ann, seq), Some(Ok(())));
     let places = [ann, ben].map(|client| player(&stage, client).position);
     let material = body(&stage, ann).material;
-    let joiner = |name: &str| Joiner { user: name.into(), name: name.into(), ..Joiner::default() };
-    let restore = Restore {
+    let joiner = |name: &str| JoinRequest { user: name.into(), name: name.into(), ..JoinRequest::default() };
+    let restore = RestoreData {
         state: Some(kept.state.to_vec()),
         applied: kept.applied,
         last_player: kept.last_player,
@@ -150,7 +150,7 @@ fn what_was_stored_wins_over_an_older_state() {
     journal.extend(settle(&mut stage, Ok(())));
     let (applied, last_player) = (state.applied, state.last_player);
     let state = Some(state.state.to_vec());
-    let after = durable(Some(Restore { state, applied, last_player, players: Vec::new(), journal }));
+    let after = durable(Some(RestoreData { state, applied, last_player, players: Vec::new(), journal }));
     assert_eq!(structure(&after, cell).map(|door| door.kind), Some(Kind::Door));
     assert_eq!(after.room().world().each::<Structure>().count(), 1);
 }
@@ -181,10 +181,10 @@ fn a_checkpoint_of_a_full_room_is_bounded() {
     let journal = cells.enumerate().map(entry).collect();
     let joiner = |number: u32| {
         let user = format!("00000000-0000-7000-8000-{number:012}");
-        (PlayerId(number + 1), Joiner { name: format!("settler {number}"), user, ..Joiner::default() })
+        (PlayerId(number + 1), JoinRequest { name: format!("settler {number}"), user, ..JoinRequest::default() })
     };
     let players = (0..100).map(joiner).collect();
-    let stage = durable(Some(Restore { journal, players, ..Restore::default() }));
+    let stage = durable(Some(RestoreData { journal, players, ..RestoreData::default() }));
     let structures = stage.room().world().each::<Structure>().count();
     assert_eq!(structures, 3_500);
     let rounds = 50;

@@ -1,7 +1,7 @@
 //! Real clients of Outpost, with their frames and networks, in virtual time.
 
 use aether_client::{Client, Login, Settings};
-use aether_engine::{Joiner, LinkEnd, Permissions, Room, Unobserved};
+use aether_engine::{ConnectionEndpoint, JoinRequest, NoObserver, Permissions, Room};
 use aether_outpost_client as outpost_client;
 use aether_outpost_rules::{Controls, Player};
 use aether_outpost_server::{Outpost, settings};
@@ -30,7 +30,7 @@ pub struct Walker {
     pub steering: fn(u32) -> Controls,
     pub player: Option<PlayerId>,
     link: DeliveryOrder,
-    end: LinkEnd,
+    end: ConnectionEndpoint,
     is_welcomed: bool,
     has_said_hello: bool,
     frames: u32,
@@ -48,7 +48,8 @@ impl Scene {
     /// Lets a client join; tells its number.
     pub fn join(&mut self, link: DeliveryOrder, conditions: Conditions) -> usize {
         let name = format!("settler {}", self.walkers.len());
-        let joiner = Joiner { user: name.clone(), name, permissions: Permissions::default(), metadata: Vec::new() };
+        let joiner =
+            JoinRequest { user: name.clone(), name, permissions: Permissions::default(), metadata: Vec::new() };
         let end = self.room.handle().join(joiner, link).expect("the mailbox has place");
         let login = Login { token: Some(Token::new("login")), room: None };
         let mut client = Client::new(outpost_client::Outpost::default(), Settings::default(), login);
@@ -95,7 +96,7 @@ impl Scene {
         let interval = Duration::from_secs(1) / self.room.settings().tick_hz;
         if now >= self.ticked_at + interval {
             self.ticked_at += interval;
-            self.room.tick(&mut Unobserved);
+            self.room.tick(&mut NoObserver);
             let welcome = self.welcome();
             self.walkers.iter_mut().for_each(|walker| walker.collect(now, &welcome));
         }

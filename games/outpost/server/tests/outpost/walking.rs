@@ -1,7 +1,7 @@
 //! Coming, walking and going.
 
 use crate::support::{all_seen, body, build, controls, entity, names, outwards, player, seen, stage};
-use aether_engine::{Joiner, Permissions};
+use aether_engine::{JoinRequest, Permissions};
 use aether_outpost_rules::{
     APPEARANCES, Cell, Controls, Dress, Grid, Kind, Player, STEP_SECONDS, Structure, Surroundings, walk,
 };
@@ -44,7 +44,7 @@ fn everyone_is_in_everyones_list_and_out_of_it_when_gone() {
 #[test]
 fn a_character_is_chosen_when_joining_and_changed_by_a_message() {
     let mut stage = stage(settings());
-    let joiner = |name: &str, metadata| Joiner {
+    let joiner = |name: &str, metadata| JoinRequest {
         user: name.to_owned(),
         name: name.to_owned(),
         permissions: Permissions::default(),

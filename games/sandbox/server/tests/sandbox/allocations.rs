@@ -1,7 +1,7 @@
 //! A room that runs steadily asks for no memory.
 
 use crate::support::Pilot;
-use aether_engine::{Room, Unobserved};
+use aether_engine::{NoObserver, Room};
 use aether_replication::DeliveryOrder;
 use aether_sandbox_rules::Controls;
 use aether_sandbox_server::{Sandbox, settings};
@@ -29,7 +29,7 @@ fn a_steady_tick_allocates_nothing() {
             pilot.steer(Controls { thrust: true, left, right: !left, fire: false });
         }
         let measured = allocation_counter::measure(|| {
-            room.tick(&mut Unobserved);
+            room.tick(&mut NoObserver);
         });
         if tick >= TICKS_TO_WARM_UP && measured.count_total > 0 {
             allocations.push((tick, measured.count_total, measured.bytes_total));

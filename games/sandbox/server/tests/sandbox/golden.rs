@@ -2,7 +2,7 @@
 
 use crate::support::{Pilot, controls};
 use aether_engine::recording::Recording;
-use aether_engine::{Answer, Room, Unobserved};
+use aether_engine::{Answer, NoObserver, Room};
 use aether_replication::DeliveryOrder;
 use aether_sandbox_server::{NAME, Sandbox, settings};
 use aether_wire::ClientMessage;
@@ -34,7 +34,7 @@ pub fn play() -> (Vec<u64>, Recording) {
             (_, Some(ben)) if ben.end.closing().is_none() => ben.steer(controls(tick, 2)),
             _ => {}
         }
-        room.tick(&mut Unobserved);
+        room.tick(&mut NoObserver);
         ann.receive();
         ben.iter_mut().for_each(Pilot::receive);
         while let Some((id, _)) = handle.next_request() {

@@ -1,7 +1,7 @@
 //! Whenever someone joins and however far they see, they hold exactly what the room shows them.
 
 use crate::support::{Gallery, Pilot, SPECTATOR, controls};
-use aether_engine::{Room, RoomSettings, Unobserved};
+use aether_engine::{NoObserver, Room, RoomSettings};
 use aether_replication::DeliveryOrder;
 use aether_sandbox_server::settings;
 
@@ -16,7 +16,7 @@ fn tick(room: &mut Room<Gallery>, pilots: &mut [Pilot]) {
     for (number, pilot) in pilots.iter_mut().enumerate() {
         pilot.steer(controls(tick, number as u32));
     }
-    room.tick(&mut Unobserved);
+    room.tick(&mut NoObserver);
     pilots.iter_mut().for_each(Pilot::receive);
 }
 

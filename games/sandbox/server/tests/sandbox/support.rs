@@ -2,7 +2,8 @@
 
 use aether_bits::{BitWriter, Replicate, StateHasher};
 use aether_engine::{
-    Context, Declaration, Game, Joiner, LinkEnd, Permissions, PlaygroundCommand, Refusal, Room, RoomHandle, Sight,
+    ConnectionEndpoint, Context, Game, GameSchemaBuilder, JoinRequest, Permissions, PlaygroundCommand, Rejection, Room,
+    RoomHandle, Viewpoint,
 };
 use aether_replication::{DeliveryOrder, Mirror};
 use aether_sandbox_rules::{Controls, Scoreboard, Ship, Shot, Thing};
@@ -26,7 +27,7 @@ pub struct Gallery {
 impl Game for Gallery {
     type Input = Controls;
 
-    fn declare(declaration: Declaration) -> Declaration {
+    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
         Sandbox::declare(declaration)
     }
 
@@ -36,7 +37,7 @@ impl Game for Gallery {
 
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
         match room.name(player) {
-            Some(SPECTATOR) => room.set_sight(player, Sight::Everything),
+            Some(SPECTATOR) => room.set_sight(player, Viewpoint::Everything),
             _ => self.sandbox.join(room, player),
         }
     }
@@ -54,7 +55,7 @@ impl Game for Gallery {
         room: &mut Context<'_>,
         player: PlayerId,
         command: &PlaygroundCommand,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         self.sandbox.playground(room, player, command)
     }
 
@@ -76,7 +77,7 @@ impl Game for Gallery {
 
 /// A client that talks to the room without a network between.
 pub struct Pilot {
-    pub end: LinkEnd,
+    pub end: ConnectionEndpoint,
     pub link: DeliveryOrder,
     pub mirror: Mirror,
     last_input: InputSeq,
@@ -86,7 +87,7 @@ impl Pilot {
     /// Asks a room to be let in at its next tick.
     pub fn join(handle: &RoomHandle, name: &str, link: DeliveryOrder) -> Pilot {
         let permissions = Permissions { playground: true, inspect: false };
-        let joiner = Joiner { user: name.to_owned(), name: name.to_owned(), permissions, metadata: Vec::new() };
+        let joiner = JoinRequest { user: name.to_owned(), name: name.to_owned(), permissions, metadata: Vec::new() };
         let end = handle.join(joiner, link).expect("the mailbox has place");
         let mirror = Mirror::builder().component::<Ship>().component::<Thing>().component::<Shot>();
         let mirror = mirror.component::<Scoreboard>().build(link, aether_sandbox_server::settings().seconds_per_tick());

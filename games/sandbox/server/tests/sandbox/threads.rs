@@ -1,7 +1,7 @@
 //! One thread or four: the same bytes.
 
 use crate::support::{Pilot, controls};
-use aether_engine::{Counts, Room, RoomSettings, Unobserved};
+use aether_engine::{NoObserver, Room, RoomCounts, RoomSettings};
 use aether_replication::DeliveryOrder;
 use aether_sandbox_server::{Sandbox, settings};
 use aether_space::InterestSettings;
@@ -39,7 +39,7 @@ impl Stage {
         for (number, pilot) in self.pilots.iter_mut().enumerate() {
             pilot.steer(controls(tick, number as u32));
         }
-        self.room.tick(&mut Unobserved);
+        self.room.tick(&mut NoObserver);
         let packets = self.pilots.iter_mut().enumerate().map(|(number, pilot)| {
             while pilot.end.next_reliable().is_some() {}
             let packets: Vec<Vec<u8>> = std::iter::from_fn(|| pilot.end.next_state()).collect();
@@ -71,7 +71,7 @@ fn same_bytes(settings: &RoomSettings) {
     assert_eq!(alone.room.hash(), together.room.hash());
     assert_eq!(alone.room.ledger(), together.room.ledger());
     // How much is encoded beforehand may differ; what is sent may not.
-    let totals = |stage: &Stage| Counts { deltas_encoded: 0, ..*stage.room.totals() };
+    let totals = |stage: &Stage| RoomCounts { deltas_encoded: 0, ..*stage.room.totals() };
     assert_eq!(totals(&alone), totals(&together));
 }
 
