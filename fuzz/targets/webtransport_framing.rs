@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use aether_framing::Violation;
+use aether_framing::FramingError;
 use aether_framing::stream::{Decoder, append};
 use libfuzzer_sys::fuzz_target;
 
@@ -17,7 +17,7 @@ fuzz_target!(|input: (u8, &[u8])| {
     assert!(bytes.starts_with(&again), "a message has one form");
 });
 
-fn hear(bytes: &[u8], chunk_bytes: usize) -> (Vec<Vec<u8>>, Option<Violation>) {
+fn hear(bytes: &[u8], chunk_bytes: usize) -> (Vec<Vec<u8>>, Option<FramingError>) {
     let mut decoder = Decoder::new(LIMIT);
     let mut heard = Vec::new();
     for chunk in bytes.chunks(chunk_bytes.max(1)) {

@@ -10,4 +10,4 @@ mod violation;
 pub mod websocket;
 
 pub use shared::Framing;
-pub use violation::Violation;
+pub use violation::FramingError;

@@ -4,7 +4,7 @@
 //!  length of the message, unsigned LEB128, 1 to 4 bytes, shortest form | the message
 //! ```
 
-use crate::Violation;
+use crate::FramingError;
 
 /// Bytes of a length at most. It reaches 2²⁸, far beyond the longest message of either side.
 pub const LENGTH_BYTES_MAX: usize = 4;
@@ -12,9 +12,9 @@ pub const LENGTH_BYTES_MAX: usize = 4;
 /// Bytes of the longest message that has a length in this form.
 pub const MESSAGE_BYTES_MAX: usize = (1 << (7 * LENGTH_BYTES_MAX)) - 1;
 
-const BAD_LENGTH: Violation = Violation::Protocol("a length is not in its shortest form");
-const EMPTY: Violation = Violation::Protocol("a message is empty");
-const TOO_LONG: Violation = Violation::Oversized("a message is too long");
+const BAD_LENGTH: FramingError = FramingError::Protocol("a length is not in its shortest form");
+const EMPTY: FramingError = FramingError::Protocol("a message is empty");
+const TOO_LONG: FramingError = FramingError::Oversized("a message is too long");
 
 /// Appends a message after its length.
 ///
@@ -60,7 +60,7 @@ impl Decoder {
     }
 
     /// Takes in bytes and hands out each message that they complete. After an error the stream cannot be read further.
-    pub fn feed(&mut self, mut bytes: &[u8], take: &mut dyn FnMut(&[u8])) -> Result<(), Violation> {
+    pub fn feed(&mut self, mut bytes: &[u8], take: &mut dyn FnMut(&[u8])) -> Result<(), FramingError> {
         while !self.partial.is_empty() && !bytes.is_empty() {
             bytes = self.complete(bytes, take)?;
         }
@@ -74,7 +74,7 @@ impl Decoder {
     }
 
     /// Adds to the message that is half there as much as it lacks, and gives back the rest.
-    fn complete<'a>(&mut self, bytes: &'a [u8], take: &mut dyn FnMut(&[u8])) -> Result<&'a [u8], Violation> {
+    fn complete<'a>(&mut self, bytes: &'a [u8], take: &mut dyn FnMut(&[u8])) -> Result<&'a [u8], FramingError> {
         let Some((header, length)) = self.length(&self.partial)? else {
             self.partial.push(bytes[0]);
             // The length is checked as soon as it is whole, not only when more bytes come.
@@ -91,7 +91,7 @@ impl Decoder {
     }
 
     /// The bytes of the length and the length, if it is whole.
-    fn length(&self, bytes: &[u8]) -> Result<Option<(usize, usize)>, Violation> {
+    fn length(&self, bytes: &[u8]) -> Result<Option<(usize, usize)>, FramingError> {
         let mut length = 0;
         for (index, byte) in bytes.iter().take(LENGTH_BYTES_MAX).enumerate() {
             length |= usize::from(byte & 0x7f) << (7 * index);
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn decode(decoder: &mut Decoder, chunks: &[&[u8]]) -> Result<Vec<Vec<u8>>, Violation> {
+    fn decode(decoder: &mut Decoder, chunks: &[&[u8]]) -> Result<Vec<Vec<u8>>, FramingError> {
         let mut messages = Vec::new();
         for chunk in chunks {
             decoder.feed(chunk, &mut |message| messages.push(message.to_vec()))?;

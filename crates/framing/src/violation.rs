@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Bytes of a peer that are no messages, by kind, each with a sentence for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Violation {
+pub enum FramingError {
     /// Frames or lengths that break the rules of the transport.
     Protocol(&'static str),
     /// Text where bytes are agreed on, or the reverse.
@@ -17,24 +17,24 @@ pub enum Violation {
     Oversized(&'static str),
 }
 
-impl Violation {
+impl FramingError {
     /// The sentence.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
-            Violation::Protocol(text)
-            | Violation::WrongKind(text)
-            | Violation::NotText(text)
-            | Violation::Excess(text)
-            | Violation::Oversized(text) => text,
+            FramingError::Protocol(text)
+            | FramingError::WrongKind(text)
+            | FramingError::NotText(text)
+            | FramingError::Excess(text)
+            | FramingError::Oversized(text) => text,
         }
     }
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for FramingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text())
     }
 }
 
-impl std::error::Error for Violation {}
+impl std::error::Error for FramingError {}

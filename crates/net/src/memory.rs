@@ -1,7 +1,7 @@
 //! A transport in memory, for tests and for bots in the same process.
 
 use crate::transport::{Ended, Goodbye, Received, Take, Transport};
-use aether_framing::Violation;
+use aether_framing::FramingError;
 use aether_replication::DeliveryOrder;
 use aether_wire::limits::HELLO_BYTES_MAX;
 use aether_wire::{ClientMessage, DecodeError, DeliveryPath, EncodeError, Encoding, ServerMessage};
@@ -65,7 +65,7 @@ impl Transport for Memory {
             return Poll::Ready(Err(Ended::Closed));
         };
         if message.len() > self.message_bytes_max {
-            let violation = Violation::Oversized("a message is too large");
+            let violation = FramingError::Oversized("a message is too large");
             return Poll::Ready(Err(Ended::Violation(violation)));
         }
         take(path, Received::Message(&message));

@@ -1,6 +1,6 @@
 //! Interface of transports.
 
-use aether_framing::{Framing, Violation};
+use aether_framing::{Framing, FramingError};
 use aether_replication::DeliveryOrder;
 use aether_wire::{Closing, DeliveryPath, Encoding};
 use std::fmt;
@@ -79,7 +79,7 @@ pub enum Goodbye<'a> {
     /// For a reason of the protocol; the client was told by a message too.
     Closing(&'a Closing),
     /// The bytes of the client were no messages.
-    Violation(Violation),
+    Violation(FramingError),
 }
 
 /// The link has ended.
@@ -90,7 +90,7 @@ pub enum Ended {
     /// It broke.
     Lost,
     /// The other side's bytes made no sense to the transport.
-    Violation(Violation),
+    Violation(FramingError),
 }
 
 impl fmt::Display for Ended {

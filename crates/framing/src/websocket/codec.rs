@@ -14,7 +14,7 @@
 mod header;
 
 use super::deflate;
-use crate::Violation;
+use crate::FramingError;
 use header::{FIN, Header, LONG_LENGTH_BYTES, MASK, Parsed, RSV1, SHORT_HEADER_BYTES, apply_mask, write_header};
 
 /// Payload bytes of a control frame at most (RFC 6455, 5.5).
@@ -119,25 +119,25 @@ impl std::fmt::Display for ProtocolError {
 
 impl std::error::Error for ProtocolError {}
 
-impl From<ProtocolError> for Violation {
+impl From<ProtocolError> for FramingError {
     fn from(error: ProtocolError) -> Self {
         match error.code {
-            NOT_TEXT => Violation::NotText(error.reason),
-            TOO_LARGE => Violation::Oversized(error.reason),
-            _ => Violation::Protocol(error.reason),
+            NOT_TEXT => FramingError::NotText(error.reason),
+            TOO_LARGE => FramingError::Oversized(error.reason),
+            _ => FramingError::Protocol(error.reason),
         }
     }
 }
 
 /// Returns the close code that tells a peer of a violation (RFC 6455, 7.4.1).
 #[must_use]
-pub fn violation_code(violation: Violation) -> u16 {
+pub fn violation_code(violation: FramingError) -> u16 {
     match violation {
-        Violation::Protocol(_) => PROTOCOL,
-        Violation::WrongKind(_) => 1003,
-        Violation::NotText(_) => NOT_TEXT,
-        Violation::Excess(_) => 1008,
-        Violation::Oversized(_) => TOO_LARGE,
+        FramingError::Protocol(_) => PROTOCOL,
+        FramingError::WrongKind(_) => 1003,
+        FramingError::NotText(_) => NOT_TEXT,
+        FramingError::Excess(_) => 1008,
+        FramingError::Oversized(_) => TOO_LARGE,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::transport::Ended;
 use aether_engine::closing;
-use aether_framing::Violation;
+use aether_framing::FramingError;
 use aether_wire::{CloseReason, Closing};
 
 /// The label under which a peer counts that went without a word to us.
@@ -14,7 +14,7 @@ pub enum End {
     /// We close it, and the peer is told why.
     Told(Closing),
     /// The peer's bytes were no messages.
-    Violation(Violation),
+    Violation(FramingError),
     /// The peer is gone.
     Gone,
 }

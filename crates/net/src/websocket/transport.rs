@@ -3,7 +3,7 @@
 use crate::buffers;
 use crate::transport::{Ended, Goodbye, Received, Take, Transport};
 use aether_framing::websocket::codec::{self, Decoder, Incoming, Opcode, Role};
-use aether_framing::{Framing, Violation};
+use aether_framing::{Framing, FramingError};
 use aether_replication::DeliveryOrder;
 use aether_wire::limits::HELLO_BYTES_MAX;
 use aether_wire::{CloseReason, DeliveryPath, Encoding};
@@ -52,7 +52,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
                 take(DeliveryPath::Reliable, Received::Message(message.as_bytes()))
             }
             (Incoming::Binary(_) | Incoming::Text(_), _) => {
-                violation.get_or_insert(Violation::WrongKind("the subprotocol uses the other kind of message"));
+                violation.get_or_insert(FramingError::WrongKind("the subprotocol uses the other kind of message"));
             }
             (Incoming::Ping(payload), _) => {
                 // Only the last needs an answer, so a flood of pings cannot become a flood of pongs.

@@ -4,7 +4,7 @@
 //! that has to be read; they and the control stream are only kept open, as the standard demands.
 
 use crate::transport::Ended;
-use aether_framing::Violation;
+use aether_framing::FramingError;
 use aether_framing::http3::{check_settings, control_stream, session_request, session_response};
 use wtransport::VarInt;
 use wtransport::proto::error::ErrorCode;
@@ -33,8 +33,8 @@ const FRAME_SETTINGS: u64 = 0x04;
 /// What a bidirectional stream of a session begins with, followed by the session's number.
 const FRAME_WEBTRANSPORT_STREAM: u64 = 0x41;
 
-const TOO_MANY_STREAMS: Violation = Violation::Excess("too many streams");
-const TOO_MUCH_ON_CONNECT: Violation = Violation::Excess("too many bytes on the stream of the session");
+const TOO_MANY_STREAMS: FramingError = FramingError::Excess("too many streams");
+const TOO_MUCH_ON_CONNECT: FramingError = FramingError::Excess("too many bytes on the stream of the session");
 
 /// Why no session came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::table::{
     MOMENT, PATIENCE, Served, connect, flush, framed, open, receive, receive_all, receive_end, reliable,
 };
-use aether_framing::Violation;
+use aether_framing::FramingError;
 use aether_net::webtransport::{CODE_VIOLATION_FIRST, WebTransportSettings};
 use aether_net::{Ended, Goodbye, Transport};
 use aether_replication::DeliveryOrder;
@@ -159,14 +159,14 @@ async fn end_after(bytes: &[u8]) -> Ended {
 async fn a_length_beyond_the_limit_is_a_violation_before_the_message_comes() {
     let length = framed(&vec![0; HELLO_BYTES_MAX + 1]);
     let ended = end_after(&length[..2]).await;
-    assert!(matches!(ended, Ended::Violation(Violation::Oversized(_))), "{ended:?}");
+    assert!(matches!(ended, Ended::Violation(FramingError::Oversized(_))), "{ended:?}");
 }
 
 #[tokio::test]
 async fn a_length_that_is_not_in_its_shortest_form_is_a_violation() {
     for bytes in [&[0x85, 0x00][..], &[0xff, 0xff, 0xff, 0xff], &[0x00]] {
         let ended = end_after(bytes).await;
-        assert!(matches!(ended, Ended::Violation(Violation::Protocol(_))), "{bytes:?}: {ended:?}");
+        assert!(matches!(ended, Ended::Violation(FramingError::Protocol(_))), "{bytes:?}: {ended:?}");
     }
 }
 
@@ -219,7 +219,7 @@ async fn unidirectional_streams_are_refused_and_too_many_end_the_session() {
         ended
     };
     let (ended, ()) = tokio::join!(ended, opening);
-    assert!(matches!(ended, Ended::Violation(Violation::Excess(_))), "{ended:?}");
+    assert!(matches!(ended, Ended::Violation(FramingError::Excess(_))), "{ended:?}");
 }
 
 #[tokio::test]
@@ -245,7 +245,7 @@ async fn a_client_may_leave_before_it_opens_its_stream() {
     tokio::time::sleep(MOMENT).await;
     assert_eq!(receive_end(&mut session.transport).await, Ended::Closed);
     assert_eq!(receive_end(&mut session.transport).await, Ended::Closed);
-    session.transport.queue_close(&Goodbye::Violation(Violation::Excess("nobody hears it")));
+    session.transport.queue_close(&Goodbye::Violation(FramingError::Excess("nobody hears it")));
     flush(&mut session.transport).await;
     timeout(PATIENCE, poll_fn(|cx| session.transport.poll_closed(cx))).await.expect("nobody is waited for");
 }
@@ -281,7 +281,7 @@ async fn a_quiet_client_that_is_there_is_kept() {
 async fn the_last_message_the_code_and_the_reason_reach_the_client() {
     let closing =
         Closing { reason: CloseReason::Kicked, text: "be nicer".to_owned(), deadline_ms: 0, may_resume: false };
-    let violation = Violation::Oversized("a message is too long");
+    let violation = FramingError::Oversized("a message is too long");
     let violated = CODE_VIOLATION_FIRST + 1009;
     for (goodbye, code, text) in [
         (Goodbye::Closing(&closing), CloseReason::Kicked.number(), "be nicer"),
@@ -316,7 +316,7 @@ async fn the_last_message_the_code_and_the_reason_reach_the_client() {
 async fn a_session_without_a_stream_is_closed_with_its_reason_too() {
     let mut served = Served::start(WebTransportSettings::default());
     let (mut session, client) = served.pair("/rt").await;
-    let violation = Violation::Excess("no hello came");
+    let violation = FramingError::Excess("no hello came");
     session.transport.queue(DeliveryPath::Reliable, b"there is no stream for this");
     session.transport.queue_close(&Goodbye::Violation(violation));
     flush(&mut session.transport).await;
