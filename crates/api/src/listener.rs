@@ -1,7 +1,7 @@
 //! A router behind a socket, with deadlines and limits on everything a peer can drag out.
 
 use crate::peer::PeerAddress;
-use aether_limits::{Shares, network_of};
+use aether_limits::{KeyedShares, network_of};
 use axum::Router;
 use axum::body::Body;
 use http::header::HOST;
@@ -50,7 +50,7 @@ pub struct ListenerSettings {
 
 /// Accepts connections until the task is dropped.
 pub async fn serve(listener: TcpListener, router: Router, settings: ListenerSettings) {
-    let places = Shares::default();
+    let places = KeyedShares::default();
     loop {
         let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,

@@ -4,31 +4,31 @@ use std::time::Duration;
 
 /// A rate and how much may come at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
+pub struct RateLimit {
     /// So many a second on average.
     pub per_second: u32,
     /// So many at once after a pause.
     pub burst: u32,
 }
 
-impl Rate {
+impl RateLimit {
     /// For what is costly, such as a login.
-    pub const STRICT: Rate = Rate { per_second: 5, burst: 5 };
+    pub const STRICT: RateLimit = RateLimit { per_second: 5, burst: 5 };
     /// For requests.
-    pub const STANDARD: Rate = Rate { per_second: 100, burst: 20 };
+    pub const STANDARD: RateLimit = RateLimit { per_second: 100, burst: 20 };
     /// For messages of a realtime connection other than inputs.
-    pub const REALTIME: Rate = Rate { per_second: 60, burst: 30 };
+    pub const REALTIME: RateLimit = RateLimit { per_second: 60, burst: 30 };
 
     /// For inputs: twice the tick rate, and half a second's worth at once, since networks deliver in bursts.
     #[must_use]
-    pub fn inputs(tick_hz: u32) -> Rate {
-        Rate { per_second: tick_hz.saturating_mul(2), burst: tick_hz.max(8) }
+    pub fn inputs(tick_hz: u32) -> RateLimit {
+        RateLimit { per_second: tick_hz.saturating_mul(2), burst: tick_hz.max(8) }
     }
 }
 
 /// A token bucket in whole numbers: it counts in nanoseconds of credit, so it neither drifts nor allocates.
 #[derive(Clone, Copy, Debug)]
-pub struct Bucket {
+pub struct TokenBucket {
     /// Nanoseconds that one token takes to come.
     token_ns: u64,
     full_ns: u64,
@@ -36,13 +36,13 @@ pub struct Bucket {
     filled_at: Duration,
 }
 
-impl Bucket {
+impl TokenBucket {
     /// A full bucket.
     #[must_use]
-    pub fn new(rate: Rate, now: Duration) -> Bucket {
+    pub fn new(rate: RateLimit, now: Duration) -> TokenBucket {
         let token_ns = 1_000_000_000 / u64::from(rate.per_second.max(1));
         let full_ns = token_ns * u64::from(rate.burst.max(1));
-        Bucket { token_ns, full_ns, credit_ns: full_ns, filled_at: now }
+        TokenBucket { token_ns, full_ns, credit_ns: full_ns, filled_at: now }
     }
 
     /// Takes one token, if there is one.
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_burst_and_then_the_rate() {
-        let mut bucket = Bucket::new(Rate { per_second: 10, burst: 5 }, Duration::ZERO);
+        let mut bucket = TokenBucket::new(RateLimit { per_second: 10, burst: 5 }, Duration::ZERO);
         let taken = (0..100).filter(|_| bucket.take(Duration::ZERO)).count();
         assert_eq!(taken, 5);
         // A hundred attempts a second for ten seconds.
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn whoever_gets_none_is_told_how_long_to_wait() {
-        let mut bucket = Bucket::new(Rate { per_second: 4, burst: 1 }, Duration::ZERO);
+        let mut bucket = TokenBucket::new(RateLimit { per_second: 4, burst: 1 }, Duration::ZERO);
         assert!(bucket.take(Duration::ZERO));
         assert!(!bucket.take(Duration::from_millis(100)));
         assert_eq!(bucket.wait(), Duration::from_millis(150));
@@ -89,14 +89,14 @@ mod tests {
 
     #[test]
     fn credit_does_not_grow_beyond_the_burst() {
-        let mut bucket = Bucket::new(Rate { per_second: 10, burst: 5 }, Duration::ZERO);
+        let mut bucket = TokenBucket::new(RateLimit { per_second: 10, burst: 5 }, Duration::ZERO);
         let later = Duration::from_secs(3_600);
         assert_eq!((0..100).filter(|_| bucket.take(later)).count(), 5);
     }
 
     #[test]
     fn a_clock_that_steps_back_gives_nothing_away() {
-        let mut bucket = Bucket::new(Rate { per_second: 1, burst: 1 }, Duration::from_secs(10));
+        let mut bucket = TokenBucket::new(RateLimit { per_second: 1, burst: 1 }, Duration::from_secs(10));
         assert!(bucket.take(Duration::from_secs(10)));
         assert!(!bucket.take(Duration::from_secs(5)));
         assert!(!bucket.take(Duration::from_millis(10_500)));

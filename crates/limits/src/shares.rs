@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Counts what each key has; a share is given back when it is dropped.
 #[derive(Debug)]
-pub struct Shares<K> {
+pub struct KeyedShares<K> {
     held: Arc<Mutex<Held<K>>>,
 }
 
@@ -18,28 +18,28 @@ struct Held<K> {
 
 /// One of the shares of a key.
 #[derive(Debug)]
-pub struct Share<K: Ord> {
+pub struct KeyedShare<K: Ord> {
     held: Arc<Mutex<Held<K>>>,
     key: Option<K>,
 }
 
-impl<K> Default for Shares<K> {
+impl<K> Default for KeyedShares<K> {
     fn default() -> Self {
-        Shares { held: Arc::new(Mutex::new(Held { by_key: BTreeMap::new(), total: 0 })) }
+        KeyedShares { held: Arc::new(Mutex::new(Held { by_key: BTreeMap::new(), total: 0 })) }
     }
 }
 
 /// The same counts, in other hands.
-impl<K> Clone for Shares<K> {
+impl<K> Clone for KeyedShares<K> {
     fn clone(&self) -> Self {
-        Shares { held: Arc::clone(&self.held) }
+        KeyedShares { held: Arc::clone(&self.held) }
     }
 }
 
-impl<K: Ord + Clone> Shares<K> {
+impl<K: Ord + Clone> KeyedShares<K> {
     /// One more share for a key; none if the key or all together have as many as they may.
     #[must_use]
-    pub fn take(&self, key: K, per_key_max: u32, total_max: u32) -> Option<Share<K>> {
+    pub fn take(&self, key: K, per_key_max: u32, total_max: u32) -> Option<KeyedShare<K>> {
         let mut held = lock(&self.held);
         let of_key = held.by_key.get(&key).copied().unwrap_or(0);
         if of_key >= per_key_max || held.total >= total_max {
@@ -47,7 +47,7 @@ impl<K: Ord + Clone> Shares<K> {
         }
         held.by_key.insert(key.clone(), of_key + 1);
         held.total += 1;
-        Some(Share { held: Arc::clone(&self.held), key: Some(key) })
+        Some(KeyedShare { held: Arc::clone(&self.held), key: Some(key) })
     }
 
     /// Number of shares that a key holds.
@@ -63,7 +63,7 @@ impl<K: Ord + Clone> Shares<K> {
     }
 }
 
-impl<K: Ord> Drop for Share<K> {
+impl<K: Ord> Drop for KeyedShare<K> {
     fn drop(&mut self) {
         let Some(key) = self.key.take() else { return };
         let mut held = lock(&self.held);
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_key_has_so_many_and_all_together_so_many() {
-        let shares = Shares::default();
+        let shares = KeyedShares::default();
         let first = shares.take("ann", 2, 3);
         let _second = shares.take("ann", 2, 3).unwrap();
         assert!(shares.take("ann", 2, 3).is_none(), "ann has enough");

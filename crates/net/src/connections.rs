@@ -4,7 +4,7 @@ use crate::connection;
 use crate::counters::Counters;
 use crate::protocol::Protocol;
 use crate::transport::Transport;
-use aether_limits::{Rate, Share, Shares, network_of};
+use aether_limits::{KeyedShare, KeyedShares, RateLimit, network_of};
 use aether_metrics::Gauge;
 use aether_wire::ConnectionId;
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ pub struct ConnectionSettings {
     /// Bytes of one message of a client, once it is in.
     pub message_bytes_max: usize,
     /// Rate of messages other than inputs.
-    pub rate: Rate,
+    pub rate: RateLimit,
     /// A client that takes nothing for so long, although something waits, is closed.
     pub write_stall: Duration,
 }
@@ -39,7 +39,7 @@ impl Default for ConnectionSettings {
             handshake: Duration::from_secs(10),
             idle: Duration::from_secs(30),
             message_bytes_max: aether_wire::limits::CLIENT_FRAME_BYTES_DEFAULT,
-            rate: Rate::REALTIME,
+            rate: RateLimit::REALTIME,
             write_stall: Duration::from_secs(10),
         }
     }
@@ -51,7 +51,7 @@ pub struct Connections {
     pub(crate) counters: Counters,
     started: Instant,
     next_id: AtomicU64,
-    open: Shares<IpAddr>,
+    open: KeyedShares<IpAddr>,
     /// Milliseconds until the server stops, plus one; 0 while it does not.
     stopping: AtomicU32,
 }
@@ -59,7 +59,7 @@ pub struct Connections {
 /// A share of the limits on connections, given back when dropped.
 pub struct Ticket {
     address: IpAddr,
-    _share: Share<IpAddr>,
+    _share: KeyedShare<IpAddr>,
 }
 
 impl Connections {
@@ -71,7 +71,7 @@ impl Connections {
             counters,
             started: Instant::now(),
             next_id: AtomicU64::new(1),
-            open: Shares::default(),
+            open: KeyedShares::default(),
             stopping: AtomicU32::new(0),
         }
     }

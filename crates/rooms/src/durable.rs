@@ -8,7 +8,7 @@ use crate::room_type::{RoomStart, RoomType, StartedRoom};
 use crate::supervisor::Supervisor;
 use crate::writer::{RoomWriter, WriteQueue};
 use aether_engine::{EntryNumber, JoinRequest, Rejection, RestoreData};
-use aether_limits::Share;
+use aether_limits::KeyedShare;
 use aether_services::Code;
 use aether_services::room::{self, HELD, Opened, Which};
 use aether_wire::{ErrorCode, PlayerId, RoomId, RoomSelector};
@@ -93,7 +93,7 @@ impl RoomHost {
         self: Arc<Self>,
         room_type: Arc<RoomType>,
         label: String,
-        share: Share<IpAddr>,
+        share: KeyedShare<IpAddr>,
     ) -> Result<RoomRef, Rejection> {
         let id = self.directory.new_id();
         // Whoever reads its code in the store before it runs waits for it here.
@@ -139,7 +139,7 @@ impl RoomHost {
         Err(unavailable("no free room code was found; try again"))
     }
 
-    async fn rebuild(&self, opened: Opened, share: Share<IpAddr>) -> Result<RoomRef, Rejection> {
+    async fn rebuild(&self, opened: Opened, share: KeyedShare<IpAddr>) -> Result<RoomRef, Rejection> {
         let Opened { hold, room, state, applied, last_player, holders, journal } = opened;
         let room_type = self.types.find(&room.room_type).filter(|room_type| room_type.is_durable());
         let room_type = room_type.ok_or_else(|| {
@@ -175,7 +175,7 @@ impl RoomHost {
         room_type: Arc<RoomType>,
         names: RoomNames,
         started: StartedRoom,
-        (share, hold): (Share<IpAddr>, room::Hold),
+        (share, hold): (KeyedShare<IpAddr>, room::Hold),
     ) -> RoomRef {
         let queue = Arc::new(WriteQueue::default());
         if let Some(handle) = &started.handle {

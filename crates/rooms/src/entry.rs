@@ -4,7 +4,7 @@ use crate::directory::TypeLabel;
 use crate::hosted::HostedRoom;
 use crate::room_type::RoomType;
 use crate::writer::WriteQueue;
-use aether_limits::Share;
+use aether_limits::KeyedShare;
 use aether_wire::RoomId;
 use std::net::IpAddr;
 use std::ops::Deref;
@@ -24,7 +24,7 @@ pub(crate) struct RoomEntry {
     /// Set when it is about to end: it takes no more joins.
     pub ending: AtomicBool,
     /// Share of the limit on rooms, taken by whoever created it.
-    pub _share: Share<IpAddr>,
+    pub _share: KeyedShare<IpAddr>,
     /// Connections that are in it or about to join.
     pub connections: AtomicU32,
     /// Milliseconds since the start of the server at which it was last in use.

@@ -11,7 +11,7 @@ use crate::turns::Turns;
 use crate::writer::WriteQueue;
 use aether_engine::recording::Recording;
 use aether_engine::{RecordingSink, Rejection, Scheduler};
-use aether_limits::{Share, Shares, network_of};
+use aether_limits::{KeyedShare, KeyedShares, network_of};
 use aether_wire::{ErrorCode, RoomId, RoomSelector};
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub struct RoomHost {
     creating: Turns<TypeLabel>,
     supervisors: Mutex<JoinSet<()>>,
     /// Number of rooms by the network that created them.
-    creators: Shares<IpAddr>,
+    creators: KeyedShares<IpAddr>,
     pub(crate) started: Instant,
     /// Set when no new rooms are created.
     is_closed: AtomicBool,
@@ -83,7 +83,7 @@ impl RoomHost {
             opening: Turns::default(),
             creating: Turns::default(),
             supervisors: Mutex::default(),
-            creators: Shares::default(),
+            creators: KeyedShares::default(),
             started: Instant::now(),
             is_closed: AtomicBool::new(false),
             this: Weak::clone(this),
@@ -182,7 +182,7 @@ impl RoomHost {
     }
 
     /// Takes a share of the limits on rooms for a network.
-    pub(crate) fn share(&self, address: IpAddr, per_address_max: u32) -> Result<Share<IpAddr>, Rejection> {
+    pub(crate) fn share(&self, address: IpAddr, per_address_max: u32) -> Result<KeyedShare<IpAddr>, Rejection> {
         if self.is_closed.load(Ordering::Relaxed) {
             return Err(stopping());
         }
@@ -228,7 +228,7 @@ impl RoomHost {
         room_type: Arc<RoomType>,
         RoomNames { id, code, wanted_label }: RoomNames,
         started: StartedRoom,
-        (share, write_queue): (Share<IpAddr>, Option<Arc<WriteQueue>>),
+        (share, write_queue): (KeyedShare<IpAddr>, Option<Arc<WriteQueue>>),
     ) -> RoomRef {
         let room = self.directory.insert(RoomEntry {
             id,

@@ -6,7 +6,7 @@ use crate::host::RoomHost;
 use crate::resume::{Lookup, ResumeRecord, ResumeRecords, hash};
 use crate::sessions::LiveSessions;
 use aether_engine::{JoinRequest, Rejection};
-use aether_limits::{Share, Shares};
+use aether_limits::{KeyedShare, KeyedShares};
 use aether_metrics::{Counter, Registry};
 use aether_net::lobby::{Entrance, Entry, Lobby, Place, SessionCheck, Standing};
 use aether_services::Services;
@@ -39,7 +39,7 @@ pub struct RoomLobby {
     services: Arc<Services>,
     resumes: ResumeRecords,
     /// Connections of each account.
-    accounts: Shares<String>,
+    accounts: KeyedShares<String>,
     settings: LobbySettings,
     registry: Registry,
     resumed: Counter,
@@ -60,7 +60,7 @@ pub struct LobbySettings {
 /// Everything that a connection holds in the server while it lasts.
 struct Membership {
     room: RoomRef,
-    _account: Share<String>,
+    _account: KeyedShare<String>,
     /// Dropped with the connection, which starts the grace period of the resume token.
     alive: Arc<()>,
     /// Set when the client has sent something.
@@ -100,7 +100,7 @@ impl RoomLobby {
             sessions,
             tokens,
             resumes: ResumeRecords::default(),
-            accounts: Shares::default(),
+            accounts: KeyedShares::default(),
             settings,
             resumed: counter("aether_resumes_total", "Players who came back by a resume token."),
             resumes_refused: counter("aether_resumes_refused_total", "Resume tokens that were not accepted."),
@@ -111,7 +111,7 @@ impl RoomLobby {
 
     /// Connections of each account.
     #[must_use]
-    pub fn accounts(&self) -> &Shares<String> {
+    pub fn accounts(&self) -> &KeyedShares<String> {
         &self.accounts
     }
 
@@ -221,7 +221,7 @@ impl RoomLobby {
         })
     }
 
-    fn membership(&self, room: RoomRef, account: Share<String>, record: ResumeRecord) -> Membership {
+    fn membership(&self, room: RoomRef, account: KeyedShare<String>, record: ResumeRecord) -> Membership {
         Membership {
             room,
             _account: account,
@@ -248,7 +248,7 @@ impl RoomLobby {
         });
     }
 
-    fn account_share(&self, user: &str) -> Result<Share<String>, Rejection> {
+    fn account_share(&self, user: &str) -> Result<KeyedShare<String>, Rejection> {
         self.accounts
             .take(user.to_owned(), self.settings.per_account_max, u32::MAX)
             .ok_or_else(|| Rejection::new(ErrorCode::LimitReached, "your account has as many connections as it may"))

@@ -6,7 +6,7 @@ use crate::data::Health;
 use crate::tokens::{Claims, Role, Tokens};
 use aether_api::admin::Operations;
 use aether_api::{ApiError, Backend, Guest, Peer, RoomFilter, RoomInfo};
-use aether_limits::{Bucket, Rate, network_of};
+use aether_limits::{RateLimit, TokenBucket, network_of};
 use aether_metrics::{Gauge, Registry};
 use aether_net::Gateway;
 use aether_net::certificate::Certificates;
@@ -27,7 +27,7 @@ use uuid::Uuid;
 /// A room that does not tick for so long is stuck, and `/livez` says so.
 const STUCK_AFTER: Duration = Duration::from_secs(10);
 /// How often guests of this machine may come: a load test makes one of each bot.
-const LOCAL_GUESTS: Rate = Rate { per_second: 2_000, burst: 10_000 };
+const LOCAL_GUESTS: RateLimit = RateLimit { per_second: 2_000, burst: 10_000 };
 /// Networks whose guests are counted; beyond, all begin anew.
 const GUEST_NETWORKS_MAX: usize = 10_000;
 
@@ -55,7 +55,7 @@ struct Guests {
     local_role: Option<Role>,
     access_seconds: u32,
     /// By network, so that one who asks too often is the only one to wait.
-    buckets: Mutex<HashMap<IpAddr, Bucket>>,
+    buckets: Mutex<HashMap<IpAddr, TokenBucket>>,
 }
 
 impl Guests {
@@ -64,8 +64,8 @@ impl Guests {
         if buckets.len() >= GUEST_NETWORKS_MAX {
             buckets.clear();
         }
-        let rate = if peer.is_local { LOCAL_GUESTS } else { Rate::STRICT };
-        buckets.entry(network_of(peer.address)).or_insert_with(|| Bucket::new(rate, now)).take(now)
+        let rate = if peer.is_local { LOCAL_GUESTS } else { RateLimit::STRICT };
+        buckets.entry(network_of(peer.address)).or_insert_with(|| TokenBucket::new(rate, now)).take(now)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::tokens::Tokens;
 use aether_api::listener::{self, ListenerSettings};
 use aether_api::{Api, Origins, Pages, TrustedProxies};
 use aether_engine::Scheduler;
-use aether_limits::Rate;
+use aether_limits::RateLimit;
 use aether_metrics::Registry;
 use aether_net::certificate::{CertificateError, Certificates};
 use aether_net::webtransport::{WebTransportServer, WebTransportSettings};
@@ -427,7 +427,7 @@ fn connection_settings(config: &Config) -> ConnectionSettings {
         handshake: seconds(connections.handshake_seconds),
         idle: seconds(connections.idle_seconds),
         message_bytes_max: connections.message_bytes_max,
-        rate: Rate { per_second: connections.messages_per_second, burst: connections.messages_burst },
+        rate: RateLimit { per_second: connections.messages_per_second, burst: connections.messages_burst },
         write_stall: seconds(connections.write_stall_seconds),
     }
 }

@@ -1,7 +1,7 @@
 //! How often someone may ask: by account once they are signed in, by network before; of all operations together, and of
 //! each kind of them.
 
-use aether_limits::{Bucket, Rate, network_of};
+use aether_limits::{RateLimit, TokenBucket, network_of};
 use aether_services::calls::Preset;
 use aether_services::{Caller, Code, Refusal};
 use std::collections::HashMap;
@@ -20,13 +20,13 @@ const SHARD_MAX: usize = 16_384;
 #[derive(Clone, Debug, Default)]
 pub struct RateSettings {
     /// For everything together, of an account.
-    pub account: Option<Rate>,
+    pub account: Option<RateLimit>,
     /// For everything together, of a network without being signed in.
-    pub stranger: Option<Rate>,
+    pub stranger: Option<RateLimit>,
     /// For the operations of each kind together, in the order of [`Preset::ALL`].
-    pub presets: [Option<Rate>; 4],
+    pub presets: [Option<RateLimit>; 4],
     /// For single operations, by their names, in the place of their preset.
-    pub operations: HashMap<String, Option<Rate>>,
+    pub operations: HashMap<String, Option<RateLimit>>,
 }
 
 /// Counts who asks how often.
@@ -37,7 +37,7 @@ pub struct Rates {
     shards: Vec<Mutex<Table>>,
 }
 
-type Table = HashMap<(Who, What), Bucket>;
+type Table = HashMap<(Who, What), TokenBucket>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Who {
@@ -55,13 +55,13 @@ enum What {
 
 /// Rate that a public server allows for a preset if nothing else is set. Clients read much at once when they start.
 #[must_use]
-pub fn usual_rate(preset: Preset) -> Rate {
+pub fn usual_rate(preset: Preset) -> RateLimit {
     match preset {
-        Preset::Read => Rate { per_second: 100, burst: 100 },
-        Preset::Write => Rate::STANDARD,
+        Preset::Read => RateLimit { per_second: 100, burst: 100 },
+        Preset::Write => RateLimit::STANDARD,
         // Players behind one router are one network.
-        Preset::Login => Rate { per_second: 20, burst: 100 },
-        Preset::Expensive => Rate::STRICT,
+        Preset::Login => RateLimit { per_second: 20, burst: 100 },
+        Preset::Expensive => RateLimit::STRICT,
     }
 }
 
@@ -101,7 +101,7 @@ impl Rates {
         self.count((who, What::Everything), everything)
     }
 
-    fn count(&self, key: (Who, What), rate: Option<Rate>) -> Result<(), Refusal> {
+    fn count(&self, key: (Who, What), rate: Option<RateLimit>) -> Result<(), Refusal> {
         let Some(rate) = rate else { return Ok(()) };
         let now = (self.now)();
         let shard = &self.shards[self.hasher.hash_one(key.0) as usize % SHARDS];
@@ -109,7 +109,7 @@ impl Rates {
         if buckets.len() >= SHARD_MAX {
             buckets.clear();
         }
-        let bucket = buckets.entry(key).or_insert_with(|| Bucket::new(rate, now));
+        let bucket = buckets.entry(key).or_insert_with(|| TokenBucket::new(rate, now));
         if bucket.take(now) { Ok(()) } else { Err(too_often(key.1, bucket.wait())) }
     }
 }
@@ -132,7 +132,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    const SLOW: Option<Rate> = Some(Rate { per_second: 10, burst: 2 });
+    const SLOW: Option<RateLimit> = Some(RateLimit { per_second: 10, burst: 2 });
 
     /// Limits at a time in milliseconds that is set by hand.
     fn rates(settings: RateSettings) -> (Rates, Arc<AtomicU64>) {
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_refusal_says_when_to_try_again() {
         let (rates, _) = rates(RateSettings::default());
-        let slowest = Some(Rate { per_second: 1, burst: 1 });
+        let slowest = Some(RateLimit { per_second: 1, burst: 1 });
         rates.count((account(1), What::Operation("Event")), slowest).expect("it is the first");
         let refusal = rates.count((account(1), What::Operation("Event")), slowest).expect_err("it is the second");
         assert_eq!(refusal.message, "Too many requests for Event. Try again in 1 second.");
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn an_operation_of_its_own_limit_is_not_counted_with_its_preset() {
         let mut settings = RateSettings { presets: [SLOW; 4], ..RateSettings::default() };
-        settings.operations.insert("Event".to_owned(), Some(Rate { per_second: 10, burst: 3 }));
+        settings.operations.insert("Event".to_owned(), Some(RateLimit { per_second: 10, burst: 3 }));
         settings.operations.insert("GetUsers".to_owned(), None);
         let (rates, _) = rates(settings);
         let address = IpAddr::from([192, 0, 2, 1]);

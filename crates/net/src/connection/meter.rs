@@ -2,7 +2,7 @@
 
 use super::end::End;
 use crate::counters::Counters;
-use aether_limits::{Bucket, Rate};
+use aether_limits::{RateLimit, TokenBucket};
 use aether_wire::CloseReason;
 use std::time::Duration;
 
@@ -33,23 +33,23 @@ pub enum Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
     /// For [`Class::Usual`].
-    pub usual: Rate,
+    pub usual: RateLimit,
     /// For [`Class::Frequent`].
-    pub frequent: Rate,
+    pub frequent: RateLimit,
     /// For [`Class::Parts`].
-    pub parts: Rate,
+    pub parts: RateLimit,
 }
 
 impl Rates {
     /// The same rate for every class, each with a bucket of its own.
     #[must_use]
-    pub fn all(rate: Rate) -> Rates {
+    pub fn all(rate: RateLimit) -> Rates {
         Rates { usual: rate, frequent: rate, parts: rate }
     }
 
-    fn buckets(self, now: Duration) -> [Bucket; 3] {
+    fn buckets(self, now: Duration) -> [TokenBucket; 3] {
         // In the order of `Class`.
-        [self.usual, self.frequent, self.parts].map(|rate| Bucket::new(rate, now))
+        [self.usual, self.frequent, self.parts].map(|rate| TokenBucket::new(rate, now))
     }
 }
 
@@ -64,7 +64,7 @@ pub struct Meter<'a> {
     /// True if anything came since the last second.
     was_heard: bool,
     is_open: bool,
-    buckets: [Bucket; 3],
+    buckets: [TokenBucket; 3],
     strikes: u32,
     end: Option<End>,
 }
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use aether_metrics::Registry;
 
-    const RATE: Rate = Rate { per_second: 10, burst: 2 };
+    const RATE: RateLimit = RateLimit { per_second: 10, burst: 2 };
 
     fn reason(meter: &mut Meter<'_>) -> Option<&'static str> {
         meter.take_end().map(|end| end.label())

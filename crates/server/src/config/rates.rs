@@ -4,7 +4,7 @@ use super::declare::section;
 use super::problem::closest;
 use super::{Config, Problem};
 use aether_api::client::{Preset, RateSettings, operations, usual_rate};
-use aether_limits::Rate;
+use aether_limits::RateLimit;
 use aether_services::storage::Quota;
 
 /// How many requests a second an account may make on a public server, if nothing else is set.
@@ -39,9 +39,9 @@ section! {
 }
 
 impl OperationRate {
-    fn rate(&self) -> Option<Rate> {
+    fn rate(&self) -> Option<RateLimit> {
         let per_second = self.per_second.filter(|per_second| *per_second > 0)?;
-        Some(Rate { per_second, burst: self.burst.unwrap_or(per_second) })
+        Some(RateLimit { per_second, burst: self.burst.unwrap_or(per_second) })
     }
 }
 
@@ -54,11 +54,11 @@ impl Config {
     /// How often clients may ask.
     pub(crate) fn rates(&self) -> RateSettings {
         // On one's own machine everyone is one network, and a load test one account.
-        let usual = |rate: Rate| Some(rate).filter(|_| self.is_public());
+        let usual = |rate: RateLimit| Some(rate).filter(|_| self.is_public());
         let total = |set: Option<u32>, per_second: u32, burst: u32| match set {
             Some(0) => None,
-            Some(per_second) => Some(Rate { per_second, burst }),
-            None => usual(Rate { per_second, burst }),
+            Some(per_second) => Some(RateLimit { per_second, burst }),
+            None => usual(RateLimit { per_second, burst }),
         };
         let api = &self.api;
         let stranger = total(api.logins_per_second, LOGINS_PER_SECOND, api.logins_burst);
@@ -143,11 +143,11 @@ mod tests {
     #[test]
     fn a_public_server_has_limits_and_one_s_own_machine_none() {
         let rates = public().rates();
-        assert_eq!(rates.account, Some(Rate { per_second: 100, burst: 100 }));
-        assert_eq!(rates.stranger, Some(Rate { per_second: 20, burst: 100 }));
+        assert_eq!(rates.account, Some(RateLimit { per_second: 100, burst: 100 }));
+        assert_eq!(rates.stranger, Some(RateLimit { per_second: 20, burst: 100 }));
         let [read, write, login, expensive] = rates.presets;
-        assert_eq!((read, write), (Some(Rate { per_second: 100, burst: 100 }), Some(Rate::STANDARD)));
-        assert_eq!((login, expensive), (rates.stranger, Some(Rate::STRICT)));
+        assert_eq!((read, write), (Some(RateLimit { per_second: 100, burst: 100 }), Some(RateLimit::STANDARD)));
+        assert_eq!((login, expensive), (rates.stranger, Some(RateLimit::STRICT)));
         assert!(rates.operations.is_empty());
         let own = Config::default().rates();
         assert_eq!((own.account, own.stranger, own.presets), (None, None, [None; 4]));
@@ -164,9 +164,9 @@ mod tests {
         config.storage = Storage { objects_per_user_max: Some(0), bytes_per_user_max: Some(5) };
         for config in [config.clone(), Config { http: Config::default().http, ..config }] {
             let rates = config.rates();
-            assert_eq!(rates.presets[0], Some(Rate { per_second: 7, burst: 7 }));
+            assert_eq!(rates.presets[0], Some(RateLimit { per_second: 7, burst: 7 }));
             assert_eq!(rates.presets[3], None);
-            assert_eq!(rates.operations["WriteStorageObjects"], Some(Rate { per_second: 3, burst: 9 }));
+            assert_eq!(rates.operations["WriteStorageObjects"], Some(RateLimit { per_second: 3, burst: 9 }));
             assert_eq!(config.storage_quota(), Quota { objects_max: None, bytes_max: Some(5) });
         }
     }

@@ -1,6 +1,6 @@
 use crate::desk::{Furnishing, Player, World};
 use aether_api::client::{Preset, RateSettings, Rates, operations};
-use aether_limits::Rate;
+use aether_limits::RateLimit;
 use aether_metrics::Registry;
 use axum::response::Response;
 use http::{Method, Request, header};
@@ -43,12 +43,12 @@ impl Timed {
     }
 }
 
-fn rate(per_second: u32, burst: u32) -> Option<Rate> {
-    Some(Rate { per_second, burst })
+fn rate(per_second: u32, burst: u32) -> Option<RateLimit> {
+    Some(RateLimit { per_second, burst })
 }
 
 /// Limits of the presets, in their order: read, write, login, expensive.
-fn presets(presets: [Option<Rate>; 4]) -> RateSettings {
+fn presets(presets: [Option<RateLimit>; 4]) -> RateSettings {
     RateSettings { presets, ..RateSettings::default() }
 }
 

@@ -14,7 +14,7 @@ use crate::connection::{Class, End, Meter, Outgoing, Rates};
 use crate::gateway::Gateway;
 use crate::transport::Transport;
 use aether_engine::closing;
-use aether_limits::Rate;
+use aether_limits::RateLimit;
 use aether_replication::DeliveryOrder;
 use aether_wire::limits::{FRAGMENTS_PER_MESSAGE_MAX, HELLO_BYTES_MAX};
 use aether_wire::{
@@ -35,8 +35,8 @@ use writer::write;
 const LOG: &str = "aether_net::connection";
 
 /// Rate of parts of messages: a whole message at once, and one each two seconds.
-const FRAGMENTS: Rate =
-    Rate { per_second: FRAGMENTS_PER_MESSAGE_MAX as u32 / 2, burst: FRAGMENTS_PER_MESSAGE_MAX as u32 };
+const FRAGMENTS: RateLimit =
+    RateLimit { per_second: FRAGMENTS_PER_MESSAGE_MAX as u32 / 2, burst: FRAGMENTS_PER_MESSAGE_MAX as u32 };
 
 /// A client of a room.
 pub(crate) struct RoomProtocol<'a> {
@@ -122,7 +122,7 @@ impl Protocol for RoomProtocol<'_> {
         let usual = self.gateway.connections.settings.rate;
         let frequent = match &self.stage {
             Stage::Opening(_) => usual,
-            Stage::Open(session) => Rate::inputs(session.entrance.place.tick_hz()),
+            Stage::Open(session) => RateLimit::inputs(session.entrance.place.tick_hz()),
         };
         Rates { usual, frequent, parts: FRAGMENTS }
     }

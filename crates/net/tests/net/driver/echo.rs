@@ -1,6 +1,6 @@
 //! A small protocol: it repeats what it is told, at once or later, and passes on what others send.
 
-use aether_limits::Rate;
+use aether_limits::RateLimit;
 use aether_metrics::Registry;
 use aether_net::{Class, ConnectionSettings, Connections, Counters, End, Meter, Outgoing, Protocol, Rates, Transport};
 use aether_wire::{CloseReason, DeliveryPath};
@@ -66,7 +66,7 @@ impl Protocol for Echo {
     }
 
     fn rates(&self) -> Rates {
-        Rates::all(Rate { per_second: BURST, burst: BURST })
+        Rates::all(RateLimit { per_second: BURST, burst: BURST })
     }
 
     fn can_receive(&self) -> bool {
