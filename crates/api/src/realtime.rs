@@ -4,7 +4,7 @@ use crate::peer::PeerAddress;
 use crate::public::Api;
 use crate::routing::ApiError;
 use aether_framing::websocket::handshake::{DEFLATE_ACCEPTED, HandshakeError, Upgrade, WEBSOCKET_VERSION};
-use aether_net::Visitor;
+use aether_net::PendingClient;
 use aether_net::websocket::WebSocket;
 use aether_wire::limits::ROOM_CODE_BYTES_MAX;
 use aether_wire::{Encoding, RoomSelector};
@@ -67,7 +67,7 @@ fn begin(
     let compressed = api.compression && upgrade.deflate;
     let on_upgrade = hyper::upgrade::on(&mut request);
     let gateway = api.gateway.clone();
-    let visitor = Visitor { address: peer.address, is_local: peer.is_local, room, ticket };
+    let visitor = PendingClient { address: peer.address, is_local: peer.is_local, room, ticket };
     tokio::spawn(async move {
         let stream = match on_upgrade.await {
             Ok(stream) => stream,

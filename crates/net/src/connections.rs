@@ -1,7 +1,7 @@
 //! All connections of a server: their limits, their clock and the stop notice.
 
 use crate::connection;
-use crate::counters::Counters;
+use crate::counters::ConnectionMetrics;
 use crate::protocol::Protocol;
 use crate::transport::Transport;
 use aether_limits::{KeyedShare, KeyedShares, RateLimit, network_of};
@@ -48,7 +48,7 @@ impl Default for ConnectionSettings {
 /// The connections of a server, whatever their transport and their protocol.
 pub struct Connections {
     pub(crate) settings: ConnectionSettings,
-    pub(crate) counters: Counters,
+    pub(crate) counters: ConnectionMetrics,
     started: Instant,
     next_id: AtomicU64,
     open: KeyedShares<IpAddr>,
@@ -57,7 +57,7 @@ pub struct Connections {
 }
 
 /// A share of the limits on connections, given back when dropped.
-pub struct Ticket {
+pub struct ConnectionPermit {
     address: IpAddr,
     _share: KeyedShare<IpAddr>,
 }
@@ -65,7 +65,7 @@ pub struct Ticket {
 impl Connections {
     /// No connections yet.
     #[must_use]
-    pub fn new(settings: ConnectionSettings, counters: Counters) -> Connections {
+    pub fn new(settings: ConnectionSettings, counters: ConnectionMetrics) -> Connections {
         Connections {
             settings,
             counters,
@@ -79,7 +79,7 @@ impl Connections {
     /// A share of the limits for a new connection; none if the server or the address has as many as it may, or the server
     /// stops.
     #[must_use]
-    pub fn ticket(&self, address: IpAddr) -> Option<Ticket> {
+    pub fn ticket(&self, address: IpAddr) -> Option<ConnectionPermit> {
         let ConnectionSettings { connections_max, per_address_max, .. } = self.settings;
         let share = match self.stopping() {
             Some(_) => None,
@@ -88,7 +88,7 @@ impl Connections {
         if share.is_none() {
             self.counters.refused.inc();
         }
-        share.map(|share| Ticket { address, _share: share })
+        share.map(|share| ConnectionPermit { address, _share: share })
     }
 
     /// A number for a new connection.
@@ -98,7 +98,13 @@ impl Connections {
     }
 
     /// Serves a connection until it ends.
-    pub async fn serve(&self, id: ConnectionId, transport: impl Transport, ticket: Ticket, protocol: impl Protocol) {
+    pub async fn serve(
+        &self,
+        id: ConnectionId,
+        transport: impl Transport,
+        ticket: ConnectionPermit,
+        protocol: impl Protocol,
+    ) {
         let open = self.counters.open(transport.name());
         open.inc();
         // Also when the task is dropped or fails.

@@ -1,7 +1,7 @@
 //! Metrics of connections.
 
 use crate::connection::GONE;
-use crate::protocol::room::RoomCounters;
+use crate::protocol::room::RoomProtocolMetrics;
 use aether_metrics::{Counter, Gauge, Histogram, Registry};
 use aether_wire::CloseReason;
 
@@ -11,7 +11,7 @@ pub(crate) const SECONDS: &[f64] =
 
 /// All figures of connections, resolved once so that nothing is looked up by name later.
 #[derive(Clone, Debug)]
-pub struct Counters {
+pub struct ConnectionMetrics {
     registry: Registry,
     pub(crate) bytes_in: Counter,
     pub(crate) bytes_out: Counter,
@@ -24,19 +24,19 @@ pub struct Counters {
     /// From an answer's making until it is written.
     pub(crate) answer_dispatch: Histogram,
     /// Those of the room protocol.
-    pub(crate) room: RoomCounters,
+    pub(crate) room: RoomProtocolMetrics,
 }
 
-impl Counters {
+impl ConnectionMetrics {
     /// Declares all of them.
     #[must_use]
-    pub fn new(registry: &Registry) -> Counters {
+    pub fn new(registry: &Registry) -> ConnectionMetrics {
         let counter = |name: &str, help: &str, labels: &[(&str, &str)]| registry.counter(name, help, labels);
         let bytes = |direction: &'static str| {
             counter("aether_bytes_total", "Bytes of realtime messages, without framing.", &[("direction", direction)])
         };
         let dispatch = "From a pong's making until it is written.";
-        Counters {
+        ConnectionMetrics {
             bytes_in: bytes("in"),
             bytes_out: bytes("out"),
             decode_errors: counter("aether_decode_errors_total", "Messages that could not be read.", &[]),
@@ -45,14 +45,14 @@ impl Counters {
             refused: counter("aether_connections_refused_total", "Connections beyond a limit.", &[]),
             drops_rate: dropped(registry, "rate"),
             answer_dispatch: registry.histogram("aether_pong_dispatch_seconds", dispatch, &[], SECONDS),
-            room: RoomCounters::new(registry),
+            room: RoomProtocolMetrics::new(registry),
             registry: registry.clone(),
         }
         .with_close_reasons()
     }
 
     /// Every reason is shown from the start, so that a rate can be told from the first one on.
-    fn with_close_reasons(self) -> Counters {
+    fn with_close_reasons(self) -> ConnectionMetrics {
         for reason in CloseReason::ALL.iter().map(|reason| reason.name()).chain([GONE]) {
             self.closed(reason);
         }

@@ -1,7 +1,7 @@
 //! Entry of all connections of a server to its rooms.
 
-use crate::connections::{ConnectionSettings, Connections, Ticket};
-use crate::counters::Counters;
+use crate::connections::{ConnectionPermit, ConnectionSettings, Connections};
+use crate::counters::ConnectionMetrics;
 use crate::lobby::Lobby;
 use crate::protocol::Protocol;
 use crate::protocol::room::RoomProtocol;
@@ -18,7 +18,7 @@ pub struct Gateway {
 }
 
 /// A client that has a connection but has not said hello yet.
-pub struct Visitor {
+pub struct PendingClient {
     /// Address of the client, past any trusted proxy.
     pub address: IpAddr,
     /// True if they surely are on this machine.
@@ -26,32 +26,37 @@ pub struct Visitor {
     /// The room that the address named, if it did.
     pub room: Option<RoomSelector>,
     /// Their share of the limits.
-    pub ticket: Ticket,
+    pub ticket: ConnectionPermit,
 }
 
 impl Gateway {
     /// A gateway to what the lobby knows.
     #[must_use]
-    pub fn new(lobby: Arc<dyn Lobby>, settings: ConnectionSettings, counters: Counters) -> Arc<Gateway> {
+    pub fn new(lobby: Arc<dyn Lobby>, settings: ConnectionSettings, counters: ConnectionMetrics) -> Arc<Gateway> {
         Arc::new(Gateway { lobby, connections: Connections::new(settings, counters) })
     }
 
     /// A share of the limits for a new connection; none if the server or the address has as many as it may.
     #[must_use]
-    pub fn ticket(&self, address: IpAddr) -> Option<Ticket> {
+    pub fn ticket(&self, address: IpAddr) -> Option<ConnectionPermit> {
         self.connections.ticket(address)
     }
 
     /// Serves a connection to a room until it ends.
-    pub async fn serve(self: Arc<Self>, transport: impl Transport, visitor: Visitor) {
+    pub async fn serve(self: Arc<Self>, transport: impl Transport, visitor: PendingClient) {
         let id = self.connections.next_id();
-        let Visitor { address, is_local, room, ticket } = visitor;
+        let PendingClient { address, is_local, room, ticket } = visitor;
         let protocol = RoomProtocol::new(&self, &transport, (id, address, is_local), room);
         self.connections.serve(id, transport, ticket, protocol).await;
     }
 
     /// Serves a connection that speaks another protocol, under the same limits, until it ends.
-    pub async fn serve_protocol(self: Arc<Self>, transport: impl Transport, ticket: Ticket, protocol: impl Protocol) {
+    pub async fn serve_protocol(
+        self: Arc<Self>,
+        transport: impl Transport,
+        ticket: ConnectionPermit,
+        protocol: impl Protocol,
+    ) {
         self.connections.serve(self.connections.next_id(), transport, ticket, protocol).await;
     }
 

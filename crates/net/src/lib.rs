@@ -21,9 +21,9 @@ mod transport;
 pub mod websocket;
 pub mod webtransport;
 
-pub use connection::{Class, End, Meter, Outgoing, Rates};
-pub use connections::{ConnectionSettings, Connections, Ticket};
-pub use counters::Counters;
-pub use gateway::{Gateway, Visitor};
+pub use connection::{ConnectionEnd, MessageClass, MessageRates, OutgoingMessages, RateMeter};
+pub use connections::{ConnectionPermit, ConnectionSettings, Connections};
+pub use counters::ConnectionMetrics;
+pub use gateway::{Gateway, PendingClient};
 pub use protocol::Protocol;
-pub use transport::{Ended, Goodbye, Received, Take, Transport};
+pub use transport::{CloseNotice, MessageSink, ReceiveOutcome, Transport, TransportEnded};

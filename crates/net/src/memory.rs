@@ -1,6 +1,6 @@
 //! A transport in memory, for tests and for bots in the same process.
 
-use crate::transport::{Ended, Goodbye, Received, Take, Transport};
+use crate::transport::{CloseNotice, MessageSink, ReceiveOutcome, Transport, TransportEnded};
 use aether_framing::FramingError;
 use aether_replication::DeliveryOrder;
 use aether_wire::limits::HELLO_BYTES_MAX;
@@ -14,7 +14,7 @@ const QUEUE_MAX: usize = 256;
 type Parcel = (DeliveryPath, Vec<u8>);
 
 /// The server's end.
-pub struct Memory {
+pub struct MemoryTransport {
     link: DeliveryOrder,
     encoding: Encoding,
     incoming: Receiver<Parcel>,
@@ -33,10 +33,10 @@ pub struct MemoryClient {
 
 /// Two ends of a link.
 #[must_use]
-pub fn pair(link: DeliveryOrder, encoding: Encoding) -> (Memory, MemoryClient) {
+pub fn pair(link: DeliveryOrder, encoding: Encoding) -> (MemoryTransport, MemoryClient) {
     let (to_server, from_client) = channel(QUEUE_MAX);
     let (to_client, from_server) = channel(QUEUE_MAX);
-    let server = Memory {
+    let server = MemoryTransport {
         link,
         encoding,
         incoming: from_client,
@@ -47,7 +47,7 @@ pub fn pair(link: DeliveryOrder, encoding: Encoding) -> (Memory, MemoryClient) {
     (server, MemoryClient { encoding, incoming: from_server, outgoing: to_server })
 }
 
-impl Transport for Memory {
+impl Transport for MemoryTransport {
     fn link(&self) -> DeliveryOrder {
         self.link
     }
@@ -60,15 +60,15 @@ impl Transport for Memory {
         "memory"
     }
 
-    fn poll_receive(&mut self, cx: &mut Context<'_>, take: Take<'_>) -> Poll<Result<(), Ended>> {
+    fn poll_receive(&mut self, cx: &mut Context<'_>, take: MessageSink<'_>) -> Poll<Result<(), TransportEnded>> {
         let Some((path, message)) = ready!(self.incoming.poll_recv(cx)) else {
-            return Poll::Ready(Err(Ended::Closed));
+            return Poll::Ready(Err(TransportEnded::Closed));
         };
         if message.len() > self.message_bytes_max {
             let violation = FramingError::Oversized("a message is too large");
-            return Poll::Ready(Err(Ended::Violation(violation)));
+            return Poll::Ready(Err(TransportEnded::Violation(violation)));
         }
-        take(path, Received::Message(&message));
+        take(path, ReceiveOutcome::Message(&message));
         Poll::Ready(Ok(()))
     }
 
@@ -76,11 +76,13 @@ impl Transport for Memory {
         self.queued.push_back((path, message.to_vec()));
     }
 
-    fn poll_flush(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
+    fn poll_flush(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), TransportEnded>> {
         while let Some(parcel) = self.queued.pop_front() {
             match self.outgoing.try_send(parcel) {
                 Ok(()) => {}
-                Err(tokio::sync::mpsc::error::TrySendError::Closed(_)) => return Poll::Ready(Err(Ended::Lost)),
+                Err(tokio::sync::mpsc::error::TrySendError::Closed(_)) => {
+                    return Poll::Ready(Err(TransportEnded::Lost));
+                }
                 Err(tokio::sync::mpsc::error::TrySendError::Full(parcel)) => {
                     // The connection's own second brings it here again: a client in memory that does not read is a test.
                     self.queued.push_front(parcel);
@@ -101,7 +103,7 @@ impl Transport for Memory {
 
     fn queue_probe(&mut self) {}
 
-    fn queue_close(&mut self, _goodbye: &Goodbye<'_>) {}
+    fn queue_close(&mut self, _goodbye: &CloseNotice<'_>) {}
 
     fn poll_closed(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
         Poll::Ready(())

@@ -101,7 +101,7 @@ struct Outbox {
 }
 
 /// A member's place. Dropping it tells the others that the member left.
-pub struct RelaySeat {
+pub struct RelayMember {
     relay: Arc<Relay>,
     player: PlayerId,
     outbox: Arc<Outbox>,
@@ -115,7 +115,7 @@ impl Relay {
     }
 
     /// Lets someone in.
-    pub fn join(&self, name: &str) -> Result<RelaySeat, Rejection> {
+    pub fn join(&self, name: &str) -> Result<RelayMember, Rejection> {
         let relay = self.me.upgrade().ok_or_else(ended)?;
         let mut state = self.state();
         if state.closed {
@@ -137,7 +137,7 @@ impl Relay {
         state.batch.say(player, RELAY_JOINED, name.as_bytes());
         state.members.push(Member { player, name, outbox: Arc::clone(&outbox) });
         self.flush_soon(state);
-        Ok(RelaySeat { relay, player, outbox })
+        Ok(RelayMember { relay, player, outbox })
     }
 
     /// Number of members.
@@ -267,7 +267,7 @@ impl Batch {
     }
 }
 
-impl RelaySeat {
+impl RelayMember {
     /// The member's number.
     #[must_use]
     pub fn player(&self) -> PlayerId {
@@ -308,7 +308,7 @@ impl RelaySeat {
     }
 }
 
-impl Drop for RelaySeat {
+impl Drop for RelayMember {
     fn drop(&mut self) {
         let mut state = self.relay.state();
         state.members.retain(|member| member.player != self.player);

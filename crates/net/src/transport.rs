@@ -22,7 +22,7 @@ pub trait Transport: Send + 'static {
 
     /// Takes in what has come and hands each whole message to `take`; pending until something comes. It takes in a bounded
     /// amount at a time, and is to be called again until it is pending.
-    fn poll_receive(&mut self, cx: &mut Context<'_>, take: Take<'_>) -> Poll<Result<(), Ended>>;
+    fn poll_receive(&mut self, cx: &mut Context<'_>, take: MessageSink<'_>) -> Poll<Result<(), TransportEnded>>;
 
     /// Adds a message to what is to be written. An unreliable one may be dropped if the link is busy.
     fn queue(&mut self, path: DeliveryPath, message: &[u8]);
@@ -37,7 +37,7 @@ pub trait Transport: Send + 'static {
     fn queue_framed(&mut self, _frames: &[u8]) {}
 
     /// Writes what is queued; ready when the system has taken all of it.
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>>;
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), TransportEnded>>;
 
     /// Bytes that are queued and that the system has not taken yet.
     fn backlog_bytes(&self) -> usize;
@@ -54,7 +54,7 @@ pub trait Transport: Send + 'static {
     fn queue_probe(&mut self);
 
     /// Adds the transport's own goodbye after everything that is queued.
-    fn queue_close(&mut self, end: &Goodbye<'_>);
+    fn queue_close(&mut self, end: &CloseNotice<'_>);
 
     /// After the goodbye: waits until the other side has closed too. Whoever closes first and still has unread bytes would
     /// make the system throw away what was sent last.
@@ -62,11 +62,11 @@ pub trait Transport: Send + 'static {
 }
 
 /// Takes each message with the path it came by.
-pub type Take<'a> = &'a mut dyn FnMut(DeliveryPath, Received<'_>);
+pub type MessageSink<'a> = &'a mut dyn FnMut(DeliveryPath, ReceiveOutcome<'_>);
 
 /// Input from the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Received<'a> {
+pub enum ReceiveOutcome<'a> {
     /// A message.
     Message(&'a [u8]),
     /// A sign of life of the transport itself. It counts against the client's rate.
@@ -75,7 +75,7 @@ pub enum Received<'a> {
 
 /// End of a connection, as a transport tells it.
 #[derive(Clone, Copy, Debug)]
-pub enum Goodbye<'a> {
+pub enum CloseNotice<'a> {
     /// For a reason of the protocol; the client was told by a message too.
     Closing(&'a Closing),
     /// The bytes of the client were no messages.
@@ -84,7 +84,7 @@ pub enum Goodbye<'a> {
 
 /// The link has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum TransportEnded {
     /// The other side closed it.
     Closed,
     /// It broke.
@@ -93,12 +93,12 @@ pub enum Ended {
     Violation(FramingError),
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for TransportEnded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Ended::Closed => f.write_str("closed by the client"),
-            Ended::Lost => f.write_str("lost"),
-            Ended::Violation(violation) => write!(f, "violation: {violation}"),
+            TransportEnded::Closed => f.write_str("closed by the client"),
+            TransportEnded::Lost => f.write_str("lost"),
+            TransportEnded::Violation(violation) => write!(f, "violation: {violation}"),
         }
     }
 }

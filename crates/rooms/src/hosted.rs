@@ -1,7 +1,7 @@
 //! The interface that every hosted room has, whether it ticks or passes messages on.
 
 use aether_engine::{JoinRequest, Rejection, RoomHandle, RoomNumber, RoomStats, closing};
-use aether_net::lobby::Place;
+use aether_net::lobby::RoomMember;
 use aether_net::relay::Relay;
 use aether_replication::DeliveryOrder;
 use aether_wire::{CloseReason, ErrorCode, PlayerId};
@@ -34,10 +34,10 @@ pub(crate) trait HostedRoom: Send + Sync {
     fn queue_depth(&self) -> usize;
 
     /// Lets a player in.
-    fn join(&self, joiner: JoinRequest, link: DeliveryOrder) -> Result<Place, Rejection>;
+    fn join(&self, joiner: JoinRequest, link: DeliveryOrder) -> Result<RoomMember, Rejection>;
 
     /// Gives a player who lost the connection a new one; none if the room has no such players.
-    fn resume(&self, player: PlayerId, link: DeliveryOrder) -> Option<Result<Place, Rejection>>;
+    fn resume(&self, player: PlayerId, link: DeliveryOrder) -> Option<Result<RoomMember, Rejection>>;
 
     /// Returns true if the room reports by itself which players left. Otherwise a player leaves with the connection.
     fn reports_departures(&self) -> bool;
@@ -91,14 +91,14 @@ impl HostedRoom for GameRoom {
         self.handle.letters()
     }
 
-    fn join(&self, joiner: JoinRequest, link: DeliveryOrder) -> Result<Place, Rejection> {
+    fn join(&self, joiner: JoinRequest, link: DeliveryOrder) -> Result<RoomMember, Rejection> {
         let link = self.handle.join(joiner, link).map_err(|_| busy())?;
-        Ok(Place::Room { room: self.handle.clone(), link })
+        Ok(RoomMember::Room { room: self.handle.clone(), link })
     }
 
-    fn resume(&self, player: PlayerId, link: DeliveryOrder) -> Option<Result<Place, Rejection>> {
+    fn resume(&self, player: PlayerId, link: DeliveryOrder) -> Option<Result<RoomMember, Rejection>> {
         let link = self.handle.resume(player, link).map_err(|_| busy());
-        Some(link.map(|link| Place::Room { room: self.handle.clone(), link }))
+        Some(link.map(|link| RoomMember::Room { room: self.handle.clone(), link }))
     }
 
     fn reports_departures(&self) -> bool {
@@ -153,11 +153,11 @@ impl HostedRoom for RelayRoom {
         0
     }
 
-    fn join(&self, joiner: JoinRequest, _link: DeliveryOrder) -> Result<Place, Rejection> {
-        Ok(Place::Relay(self.relay.join(&joiner.name)?))
+    fn join(&self, joiner: JoinRequest, _link: DeliveryOrder) -> Result<RoomMember, Rejection> {
+        Ok(RoomMember::Relay(self.relay.join(&joiner.name)?))
     }
 
-    fn resume(&self, _player: PlayerId, _link: DeliveryOrder) -> Option<Result<Place, Rejection>> {
+    fn resume(&self, _player: PlayerId, _link: DeliveryOrder) -> Option<Result<RoomMember, Rejection>> {
         None
     }
 

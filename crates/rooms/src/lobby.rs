@@ -8,7 +8,7 @@ use crate::sessions::LiveSessions;
 use aether_engine::{JoinRequest, Rejection};
 use aether_limits::{KeyedShare, KeyedShares};
 use aether_metrics::{Counter, Registry};
-use aether_net::lobby::{Entrance, Entry, Lobby, Place, SessionCheck, Standing};
+use aether_net::lobby::{JoinAttempt, JoinGrant, Lobby, RoomMember, SessionCheck, SessionValidity};
 use aether_services::Services;
 use aether_services::room::{self, Found, Visit};
 use aether_services::session::tokens::{Tokens, VerifiedToken};
@@ -121,7 +121,7 @@ impl RoomLobby {
         self.sessions.sweep();
     }
 
-    async fn join(&self, entry: &Entry) -> Result<Entrance, Rejection> {
+    async fn join(&self, entry: &JoinAttempt) -> Result<JoinGrant, Rejection> {
         let identity = self.identify(&entry.hello, entry.is_local)?;
         let selector = entry.room.as_ref().or(entry.hello.room.as_ref());
         let selector = selector.cloned().or_else(|| self.only_type()).ok_or_else(|| {
@@ -148,7 +148,7 @@ impl RoomLobby {
         Ok(entrance(place, self.membership(room, account, record)))
     }
 
-    async fn resume(&self, token: &Token, entry: &Entry) -> Result<Entrance, Rejection> {
+    async fn resume(&self, token: &Token, entry: &JoinAttempt) -> Result<JoinGrant, Rejection> {
         let refused = || {
             self.resumes_refused.inc();
             Rejection::new(
@@ -164,7 +164,7 @@ impl RoomLobby {
                 return Err(refused());
             }
         };
-        if self.sessions.standing(record.session, true) == Standing::Ended {
+        if self.sessions.standing(record.session, true) == SessionValidity::Ended {
             return Err(refused());
         }
         let account = self.account_share(&record.user)?;
@@ -212,9 +212,9 @@ impl RoomLobby {
             issued_at: holder.issued_at,
         };
         Ok(match (standing, is_spent) {
-            (Standing::Ended, _) => Lookup::Unknown,
-            (Standing::Good, true) => Lookup::Reused(Box::new(record)),
-            (Standing::Good, false) => {
+            (SessionValidity::Ended, _) => Lookup::Unknown,
+            (SessionValidity::Good, true) => Lookup::Reused(Box::new(record)),
+            (SessionValidity::Good, false) => {
                 self.resumes.add(token, record.clone(), STORED_TOKEN_GRACE);
                 Lookup::Good(Box::new(record))
             }
@@ -267,7 +267,7 @@ impl RoomLobby {
         let mut identity =
             self.tokens.verify(token.reveal(), unix_seconds(), allowed).map_err(|error| refused(error.label()))?;
         let user = Uuid::try_parse(&identity.user).map_err(|_| refused("malformed"))?;
-        if self.sessions.enter(identity.session, user, identity.issued_at) == Standing::Ended {
+        if self.sessions.enter(identity.session, user, identity.issued_at) == SessionValidity::Ended {
             return Err(refused("revoked"));
         }
         // Names of accounts may be longer than those that travel with each message.
@@ -284,7 +284,10 @@ impl RoomLobby {
 }
 
 impl Lobby for RoomLobby {
-    fn enter<'a>(&'a self, entry: Entry) -> Pin<Box<dyn Future<Output = Result<Entrance, Rejection>> + Send + 'a>> {
+    fn enter<'a>(
+        &'a self,
+        entry: JoinAttempt,
+    ) -> Pin<Box<dyn Future<Output = Result<JoinGrant, Rejection>> + Send + 'a>> {
         Box::pin(async move {
             match &entry.hello.resume_token {
                 Some(token) => self.resume(token, &entry).await,
@@ -295,7 +298,7 @@ impl Lobby for RoomLobby {
 
     fn admitted<'a>(
         &'a self,
-        entrance: &Entrance,
+        entrance: &JoinGrant,
         player: PlayerId,
     ) -> Pin<Box<dyn Future<Output = Option<Token>> + Send + 'a>> {
         let Some(membership) = entrance.hold.downcast_ref::<Membership>() else { return Box::pin(async { None }) };
@@ -320,7 +323,7 @@ impl Lobby for RoomLobby {
         })
     }
 
-    fn heard(&self, entrance: &Entrance) {
+    fn heard(&self, entrance: &JoinGrant) {
         let Some(membership) = entrance.hold.downcast_ref::<Membership>() else { return };
         // Only a player who resumed has a token that is spent now.
         if !membership.heard.swap(true, Ordering::Relaxed)
@@ -331,7 +334,7 @@ impl Lobby for RoomLobby {
         }
     }
 
-    fn manifest(&self, entrance: &Entrance) -> Manifest {
+    fn manifest(&self, entrance: &JoinGrant) -> Manifest {
         let manifest = Manifest {
             version_server: self.settings.version.to_owned(),
             version_protocol: PROTOCOL_VERSION,
@@ -364,8 +367,8 @@ impl Lobby for RoomLobby {
     }
 }
 
-fn entrance(place: Place, membership: Membership) -> Entrance {
-    Entrance {
+fn entrance(place: RoomMember, membership: Membership) -> JoinGrant {
+    JoinGrant {
         session: membership.record.session,
         user: membership.record.user.clone(),
         permissions: membership.record.role.permissions(),

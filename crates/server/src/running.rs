@@ -15,7 +15,7 @@ use aether_limits::RateLimit;
 use aether_metrics::Registry;
 use aether_net::certificate::{CertificateError, Certificates};
 use aether_net::webtransport::{WebTransportServer, WebTransportSettings};
-use aether_net::{ConnectionSettings, Counters, Gateway, Visitor};
+use aether_net::{ConnectionMetrics, ConnectionSettings, Gateway, PendingClient};
 use aether_rooms::{DurableSettings, LiveSessions, LobbySettings, RoomHost, RoomHostSettings, RoomLobby, RoomRequests};
 use aether_services::Services;
 use aether_store::StoreError;
@@ -153,7 +153,8 @@ impl Running {
         };
         let lobby = RoomLobby::new(Arc::clone(&rooms), Arc::clone(&sessions), Arc::clone(&tokens), settings, &registry);
         let lobby = Arc::new(lobby);
-        let gateway = Gateway::new(Arc::clone(&lobby) as _, connection_settings(&config), Counters::new(&registry));
+        let gateway =
+            Gateway::new(Arc::clone(&lobby) as _, connection_settings(&config), ConnectionMetrics::new(&registry));
         let (http_listener, http) = listen(config.http.address, "http.address").await?;
         let (admin_listener, admin) = listen(config.http.admin_address, "http.admin_address").await?;
         let transport = open_webtransport(&config, http, &registry)?;
@@ -261,7 +262,7 @@ impl Running {
                 let Some(ticket) = gateway.ticket(address) else { continue };
                 let room = session.room_code.map(RoomSelector::Code);
                 let is_local = address.is_loopback() && aether_api::is_local_name(&session.authority);
-                let visitor = Visitor { address, is_local, room, ticket };
+                let visitor = PendingClient { address, is_local, room, ticket };
                 tokio::spawn(Arc::clone(&gateway).serve(session.transport, visitor));
             }
         }));

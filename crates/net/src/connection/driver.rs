@@ -1,12 +1,12 @@
 //! Drives a connection: reads, writes and watches the time, whatever the transport and the protocol.
 
 use super::GOODBYE;
-use super::end::End;
-use super::meter::Meter;
-use super::outgoing::Outgoing;
+use super::end::ConnectionEnd;
+use super::meter::RateMeter;
+use super::outgoing::OutgoingMessages;
 use crate::connections::Connections;
 use crate::protocol::Protocol;
-use crate::transport::{Ended, Received, Transport};
+use crate::transport::{ReceiveOutcome, Transport, TransportEnded};
 use aether_wire::{CloseReason, DeliveryPath};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -32,9 +32,9 @@ pub(super) struct Driver<'a, T, P> {
     connections: &'a Connections,
     transport: &'a mut T,
     protocol: P,
-    meter: Meter<'a>,
+    meter: RateMeter<'a>,
     /// End of the transport, while the protocol still works on what came before.
-    ended: Option<Ended>,
+    ended: Option<TransportEnded>,
     /// Time since which the peer takes nothing although something waits.
     stalled_since: Option<Duration>,
     told_of_stop: bool,
@@ -43,12 +43,12 @@ pub(super) struct Driver<'a, T, P> {
 impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
     pub fn new(connections: &'a Connections, transport: &'a mut T, protocol: P) -> Driver<'a, T, P> {
         transport.set_message_bytes_max(protocol.message_bytes_max());
-        let meter = Meter::new(&connections.counters, protocol.rates(), connections.now());
+        let meter = RateMeter::new(&connections.counters, protocol.rates(), connections.now());
         Driver { connections, transport, protocol, meter, ended: None, stalled_since: None, told_of_stop: false }
     }
 
     /// Reads, works, watches the time and writes, as far as that goes without waiting.
-    pub fn turn(&mut self, mut timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<End> {
+    pub fn turn(&mut self, mut timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
         self.open(timer.as_mut());
         // A transport wakes the task for what comes after it was read to its end, and not for what was left in it.
         let mut has_unread = true;
@@ -74,8 +74,8 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
     }
 
     /// Has the protocol say its last words. The protocol is over, and gives back what it holds.
-    pub fn finish(mut self, mut end: End) -> End {
-        let mut out = Outgoing::new(&self.connections.counters, self.transport);
+    pub fn finish(mut self, mut end: ConnectionEnd) -> ConnectionEnd {
+        let mut out = OutgoingMessages::new(&self.connections.counters, self.transport);
         self.protocol.handle_end(&mut end, &mut out);
         end
     }
@@ -96,7 +96,7 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
         self.protocol.can_receive() && self.transport.backlog_bytes() < BACKLOG_BYTES_MAX
     }
 
-    fn receive(&mut self, cx: &mut Context<'_>, has_unread: &mut bool) -> Poll<End> {
+    fn receive(&mut self, cx: &mut Context<'_>, has_unread: &mut bool) -> Poll<ConnectionEnd> {
         for _ in 0..READS_PER_TURN {
             if let Some(ended) = self.ended {
                 return Poll::Ready(self.meter.take_end().unwrap_or_else(|| ended.into()));
@@ -110,8 +110,8 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
                 }
                 meter.note_received(now);
                 match received {
-                    Received::Probe => meter.count_probe(),
-                    Received::Message(bytes) => {
+                    ReceiveOutcome::Probe => meter.count_probe(),
+                    ReceiveOutcome::Message(bytes) => {
                         counters.bytes_in.add(bytes.len() as u64);
                         if !handle(protocol, path, bytes, meter) {
                             counters.decode_errors.inc();
@@ -137,9 +137,9 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
 
     /// Writes what is queued, and takes more only when the link is free: a slow peer gets the newest state, and never a
     /// queue of old ones.
-    fn send(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+    fn send(&mut self, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
         let counters = &self.connections.counters;
-        let answered = self.protocol.answer(&mut Outgoing::new(counters, self.transport));
+        let answered = self.protocol.answer(&mut OutgoingMessages::new(counters, self.transport));
         let mut answered_at = answered.then(|| self.connections.now());
         for _ in 0..WRITES_PER_TURN {
             let backlog = self.transport.backlog_bytes();
@@ -155,7 +155,7 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
             if !self.protocol.has_output() {
                 return Poll::Pending;
             }
-            if let Some(end) = self.protocol.fill(&mut Outgoing::new(counters, self.transport)) {
+            if let Some(end) = self.protocol.fill(&mut OutgoingMessages::new(counters, self.transport)) {
                 return Poll::Ready(end);
             }
         }
@@ -164,13 +164,13 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
     }
 
     /// Notes that the peer takes no more for now. It is slow only if nothing moves for long.
-    fn stall(&mut self, moved: bool) -> Poll<End> {
+    fn stall(&mut self, moved: bool) -> Poll<ConnectionEnd> {
         let now = self.connections.now();
         let since = if moved { now } else { self.stalled_since.unwrap_or(now) };
         self.stalled_since = Some(since);
         // The protocol may have closed meanwhile; what it said last has a moment to get out.
         match self.protocol.closing() {
-            Some(closing) if now.saturating_sub(since) > GOODBYE => Poll::Ready(End::Told(closing.clone())),
+            Some(closing) if now.saturating_sub(since) > GOODBYE => Poll::Ready(ConnectionEnd::Told(closing.clone())),
             _ => Poll::Pending,
         }
     }
@@ -180,7 +180,7 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
             timer.as_mut().reset(Instant::now() + SECOND);
             if !self.meter.is_open() {
                 let late = self.protocol.handle_deadline();
-                self.meter.end(End::Told(late));
+                self.meter.end(ConnectionEnd::Told(late));
                 continue;
             }
             let now = self.connections.now();
@@ -211,12 +211,12 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
     fn tell_of_stop(&mut self) {
         let Some(deadline_ms) = self.connections.stopping().filter(|_| !self.told_of_stop) else { return };
         self.told_of_stop = true;
-        self.protocol.handle_stop(deadline_ms, &mut Outgoing::new(&self.connections.counters, self.transport));
+        self.protocol.handle_stop(deadline_ms, &mut OutgoingMessages::new(&self.connections.counters, self.transport));
     }
 }
 
 /// Handles one message; false if it cannot be read.
-fn handle<P: Protocol>(protocol: &mut P, path: DeliveryPath, bytes: &[u8], meter: &mut Meter<'_>) -> bool {
+fn handle<P: Protocol>(protocol: &mut P, path: DeliveryPath, bytes: &[u8], meter: &mut RateMeter<'_>) -> bool {
     match protocol.decode(bytes) {
         Ok(message) => {
             // Before the peer is in, strikes and the deadline bound what it sends.

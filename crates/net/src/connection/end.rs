@@ -1,6 +1,6 @@
 //! Ends of connections.
 
-use crate::transport::Ended;
+use crate::transport::TransportEnded;
 use aether_engine::closing;
 use aether_framing::FramingError;
 use aether_wire::{CloseReason, Closing};
@@ -10,7 +10,7 @@ pub(crate) const GONE: &str = "gone";
 
 /// End of a connection.
 #[derive(Clone, Debug, PartialEq)]
-pub enum End {
+pub enum ConnectionEnd {
     /// We close it, and the peer is told why.
     Told(Closing),
     /// The peer's bytes were no messages.
@@ -19,29 +19,29 @@ pub enum End {
     Gone,
 }
 
-impl End {
+impl ConnectionEnd {
     /// An end for a reason, with the usual sentence.
     #[must_use]
-    pub fn told(reason: CloseReason) -> End {
-        End::Told(closing(reason))
+    pub fn told(reason: CloseReason) -> ConnectionEnd {
+        ConnectionEnd::Told(closing(reason))
     }
 
     /// A short name for logs and for a metric's label.
     #[must_use]
     pub fn label(&self) -> &'static str {
         match self {
-            End::Told(closing) => closing.reason.name(),
-            End::Violation(_) => CloseReason::ProtocolViolation.name(),
-            End::Gone => GONE,
+            ConnectionEnd::Told(closing) => closing.reason.name(),
+            ConnectionEnd::Violation(_) => CloseReason::ProtocolViolation.name(),
+            ConnectionEnd::Gone => GONE,
         }
     }
 }
 
-impl From<Ended> for End {
-    fn from(ended: Ended) -> End {
+impl From<TransportEnded> for ConnectionEnd {
+    fn from(ended: TransportEnded) -> ConnectionEnd {
         match ended {
-            Ended::Closed | Ended::Lost => End::Gone,
-            Ended::Violation(violation) => End::Violation(violation),
+            TransportEnded::Closed | TransportEnded::Lost => ConnectionEnd::Gone,
+            TransportEnded::Violation(violation) => ConnectionEnd::Violation(violation),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Measures what a peer sends, and ends the connection of one that sends too much.
 
-use super::end::End;
-use crate::counters::Counters;
+use super::end::ConnectionEnd;
+use crate::counters::ConnectionMetrics;
 use aether_limits::{RateLimit, TokenBucket};
 use aether_wire::CloseReason;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const OPENING_STRIKES_UNREADABLE: u32 = 4;
 
 /// The rate that a message counts against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum MessageClass {
     /// Requests, commands and everything else. Signs of life of the transport count with them.
     Usual,
     /// Messages that come all the time, such as inputs.
@@ -31,24 +31,24 @@ pub enum Class {
 
 /// Rates of an open connection, by class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rates {
-    /// For [`Class::Usual`].
+pub struct MessageRates {
+    /// For [`MessageClass::Usual`].
     pub usual: RateLimit,
-    /// For [`Class::Frequent`].
+    /// For [`MessageClass::Frequent`].
     pub frequent: RateLimit,
-    /// For [`Class::Parts`].
+    /// For [`MessageClass::Parts`].
     pub parts: RateLimit,
 }
 
-impl Rates {
+impl MessageRates {
     /// The same rate for every class, each with a bucket of its own.
     #[must_use]
-    pub fn all(rate: RateLimit) -> Rates {
-        Rates { usual: rate, frequent: rate, parts: rate }
+    pub fn all(rate: RateLimit) -> MessageRates {
+        MessageRates { usual: rate, frequent: rate, parts: rate }
     }
 
     fn buckets(self, now: Duration) -> [TokenBucket; 3] {
-        // In the order of `Class`.
+        // In the order of `MessageClass`.
         [self.usual, self.frequent, self.parts].map(|rate| TokenBucket::new(rate, now))
     }
 }
@@ -57,8 +57,8 @@ impl Rates {
 ///
 /// The driver asks it for every message. A protocol asks it for messages that it finds inside of others, and tells it of
 /// messages that it cannot use.
-pub struct Meter<'a> {
-    counters: &'a Counters,
+pub struct RateMeter<'a> {
+    counters: &'a ConnectionMetrics,
     now: Duration,
     heard_at: Duration,
     /// True if anything came since the last second.
@@ -66,13 +66,13 @@ pub struct Meter<'a> {
     is_open: bool,
     buckets: [TokenBucket; 3],
     strikes: u32,
-    end: Option<End>,
+    end: Option<ConnectionEnd>,
 }
 
-impl<'a> Meter<'a> {
+impl<'a> RateMeter<'a> {
     /// A meter for a peer that is not in yet.
-    pub(super) fn new(counters: &'a Counters, rates: Rates, now: Duration) -> Meter<'a> {
-        Meter {
+    pub(super) fn new(counters: &'a ConnectionMetrics, rates: MessageRates, now: Duration) -> RateMeter<'a> {
+        RateMeter {
             counters,
             now,
             heard_at: now,
@@ -91,7 +91,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Counts a message; false if it is one too many, and then it is not to be handled.
-    pub fn admits(&mut self, class: Class) -> bool {
+    pub fn admits(&mut self, class: MessageClass) -> bool {
         let admitted = self.buckets[class as usize].take(self.now);
         if !admitted {
             self.counters.drops_rate.inc();
@@ -119,11 +119,11 @@ impl<'a> Meter<'a> {
 
     /// Has the connection end for a reason. The first one counts.
     pub fn close(&mut self, reason: CloseReason) {
-        self.end(End::told(reason));
+        self.end(ConnectionEnd::told(reason));
     }
 
     /// Has the connection end. The first end counts.
-    pub fn end(&mut self, end: End) {
+    pub fn end(&mut self, end: ConnectionEnd) {
         self.end.get_or_insert(end);
     }
 
@@ -133,13 +133,13 @@ impl<'a> Meter<'a> {
         self.end.is_some()
     }
 
-    pub(super) fn take_end(&mut self) -> Option<End> {
+    pub(super) fn take_end(&mut self) -> Option<ConnectionEnd> {
         self.end.take()
     }
 
     /// Opens the connection: from now on its rates count, and what it did before does not.
-    pub(super) fn open(&mut self, rates: Rates, now: Duration) {
-        *self = Meter { is_open: true, end: self.end.take(), ..Meter::new(self.counters, rates, now) };
+    pub(super) fn open(&mut self, rates: MessageRates, now: Duration) {
+        *self = RateMeter { is_open: true, end: self.end.take(), ..RateMeter::new(self.counters, rates, now) };
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -157,7 +157,7 @@ impl<'a> Meter<'a> {
     pub(super) fn count_probe(&mut self) {
         match self.is_open {
             true => {
-                if !self.buckets[Class::Usual as usize].take(self.now) {
+                if !self.buckets[MessageClass::Usual as usize].take(self.now) {
                     self.strike(1);
                 }
             }
@@ -185,16 +185,16 @@ mod tests {
 
     const RATE: RateLimit = RateLimit { per_second: 10, burst: 2 };
 
-    fn reason(meter: &mut Meter<'_>) -> Option<&'static str> {
+    fn reason(meter: &mut RateMeter<'_>) -> Option<&'static str> {
         meter.take_end().map(|end| end.label())
     }
 
     #[test]
     fn each_class_has_a_bucket_of_its_own() {
-        let counters = Counters::new(&Registry::new());
-        let mut meter = Meter::new(&counters, Rates::all(RATE), Duration::ZERO);
-        meter.open(Rates::all(RATE), Duration::ZERO);
-        for class in [Class::Usual, Class::Frequent, Class::Parts] {
+        let counters = ConnectionMetrics::new(&Registry::new());
+        let mut meter = RateMeter::new(&counters, MessageRates::all(RATE), Duration::ZERO);
+        meter.open(MessageRates::all(RATE), Duration::ZERO);
+        for class in [MessageClass::Usual, MessageClass::Frequent, MessageClass::Parts] {
             assert_eq!([(); 3].map(|()| meter.admits(class)), [true, true, false], "{class:?}");
         }
         assert_eq!(meter.strikes, 3);
@@ -202,11 +202,11 @@ mod tests {
 
     #[test]
     fn strikes_are_forgiven_once_the_peer_is_in() {
-        let counters = Counters::new(&Registry::new());
-        let mut meter = Meter::new(&counters, Rates::all(RATE), Duration::ZERO);
+        let counters = ConnectionMetrics::new(&Registry::new());
+        let mut meter = RateMeter::new(&counters, MessageRates::all(RATE), Duration::ZERO);
         meter.strike(OPENING_STRIKES_MAX);
         assert_eq!(reason(&mut meter), None);
-        meter.open(Rates::all(RATE), Duration::ZERO);
+        meter.open(MessageRates::all(RATE), Duration::ZERO);
         meter.strike(STRIKES_MAX);
         meter.pass_second(Duration::from_secs(1));
         meter.strike(STRIKES_FORGIVEN);
@@ -217,8 +217,8 @@ mod tests {
 
     #[test]
     fn a_peer_that_is_not_in_yet_has_few_strikes() {
-        let counters = Counters::new(&Registry::new());
-        let mut meter = Meter::new(&counters, Rates::all(RATE), Duration::ZERO);
+        let counters = ConnectionMetrics::new(&Registry::new());
+        let mut meter = RateMeter::new(&counters, MessageRates::all(RATE), Duration::ZERO);
         (0..OPENING_STRIKES_MAX / OPENING_STRIKES_UNREADABLE).for_each(|_| meter.strike_unreadable());
         assert_eq!(reason(&mut meter), None);
         meter.count_probe();
@@ -227,8 +227,8 @@ mod tests {
 
     #[test]
     fn the_first_end_counts() {
-        let counters = Counters::new(&Registry::new());
-        let mut meter = Meter::new(&counters, Rates::all(RATE), Duration::ZERO);
+        let counters = ConnectionMetrics::new(&Registry::new());
+        let mut meter = RateMeter::new(&counters, MessageRates::all(RATE), Duration::ZERO);
         meter.close(CloseReason::Left);
         meter.close(CloseReason::Flooded);
         assert_eq!(reason(&mut meter), Some("left"));

@@ -10,13 +10,13 @@ mod outgoing;
 
 use crate::connections::Connections;
 use crate::protocol::Protocol;
-use crate::transport::{Goodbye, Transport};
+use crate::transport::{CloseNotice, Transport};
 use aether_wire::ConnectionId;
 use driver::Driver;
-pub use end::End;
+pub use end::ConnectionEnd;
 pub(crate) use end::GONE;
-pub use meter::{Class, Meter, Rates};
-pub use outgoing::Outgoing;
+pub use meter::{MessageClass, MessageRates, RateMeter};
+pub use outgoing::OutgoingMessages;
 use std::future::poll_fn;
 use std::net::IpAddr;
 use std::pin::pin;
@@ -48,17 +48,17 @@ pub(crate) async fn serve(
 }
 
 /// Writes what is queued and the transport's own goodbye, if the peer still listens.
-async fn say_goodbye(connections: &Connections, transport: &mut impl Transport, end: &End) {
+async fn say_goodbye(connections: &Connections, transport: &mut impl Transport, end: &ConnectionEnd) {
     match end {
         // A transport may have a last word of its own, such as the answer to a goodbye.
-        End::Gone => {
+        ConnectionEnd::Gone => {
             let _ = timeout(GOODBYE, poll_fn(|cx| transport.poll_flush(cx))).await;
             return;
         }
-        End::Told(closing) => transport.queue_close(&Goodbye::Closing(closing)),
-        End::Violation(violation) => {
+        ConnectionEnd::Told(closing) => transport.queue_close(&CloseNotice::Closing(closing)),
+        ConnectionEnd::Violation(violation) => {
             connections.counters.violations.inc();
-            transport.queue_close(&Goodbye::Violation(*violation));
+            transport.queue_close(&CloseNotice::Violation(*violation));
         }
     }
     let flushed = timeout(GOODBYE, poll_fn(|cx| transport.poll_flush(cx))).await;

@@ -1,20 +1,20 @@
 //! Output of a protocol.
 
 use crate::buffers;
-use crate::counters::Counters;
+use crate::counters::ConnectionMetrics;
 use crate::transport::Transport;
 use aether_framing::Framing;
 use aether_wire::{DeliveryPath, Encoding};
 
 /// Takes what a protocol has to say and counts it; the driver writes it.
-pub struct Outgoing<'a, T> {
-    counters: &'a Counters,
+pub struct OutgoingMessages<'a, T> {
+    counters: &'a ConnectionMetrics,
     transport: &'a mut T,
 }
 
-impl<'a, T: Transport> Outgoing<'a, T> {
-    pub(super) fn new(counters: &'a Counters, transport: &'a mut T) -> Outgoing<'a, T> {
-        Outgoing { counters, transport }
+impl<'a, T: Transport> OutgoingMessages<'a, T> {
+    pub(super) fn new(counters: &'a ConnectionMetrics, transport: &'a mut T) -> OutgoingMessages<'a, T> {
+        OutgoingMessages { counters, transport }
     }
 
     /// Encoding of the messages.
@@ -54,7 +54,7 @@ impl<'a, T: Transport> Outgoing<'a, T> {
         self.transport.shared_framing()
     }
 
-    /// Queues messages of so many bytes that are framed already, as [`Outgoing::shared_framing`] says.
+    /// Queues messages of so many bytes that are framed already, as [`OutgoingMessages::shared_framing`] says.
     pub fn queue_framed(&mut self, frames: &[u8], message_bytes: usize) {
         self.counters.bytes_out.add(message_bytes as u64);
         self.transport.queue_framed(frames);

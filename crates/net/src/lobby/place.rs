@@ -1,8 +1,8 @@
 //! Places in rooms of either kind.
 
-use crate::connection::{End, Outgoing};
-use crate::protocol::room::{Readable, Writer};
-use crate::relay::RelaySeat;
+use crate::connection::{ConnectionEnd, OutgoingMessages};
+use crate::protocol::room::{JsonTranslator, RoomOutputWriter};
+use crate::relay::RelayMember;
 use crate::transport::Transport;
 use aether_engine::{ConnectionEndpoint, Rejection, RoomHandle};
 use aether_wire::{
@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Waker};
 const RELAY_TICK_HZ: u32 = 60;
 
 /// A place in a room.
-pub enum Place {
+pub enum RoomMember {
     /// In a room that ticks; it lets the player in with its next tick.
     Room {
         /// The room.
@@ -24,11 +24,11 @@ pub enum Place {
         link: ConnectionEndpoint,
     },
     /// In a room that only passes messages on.
-    Relay(RelaySeat),
+    Relay(RelayMember),
 }
 
 /// Fate of a message that was handed to a room.
-pub(crate) enum Passed {
+pub(crate) enum PassOutcome {
     /// The room has it.
     Taken,
     /// The room has as many as it takes in one tick.
@@ -42,12 +42,12 @@ pub(crate) enum Passed {
 }
 
 /// Everything that depends on the kind of room; nothing else in this crate asks for the kind.
-impl Place {
+impl RoomMember {
     /// Waits until the room lets the player in, or does not.
     pub(crate) fn poll_admission(&self, cx: &mut Context<'_>) -> Poll<Result<PlayerId, Rejection>> {
         let link = match self {
-            Place::Room { link, .. } => link,
-            Place::Relay(seat) => return Poll::Ready(Ok(seat.player())),
+            RoomMember::Room { link, .. } => link,
+            RoomMember::Relay(seat) => return Poll::Ready(Ok(seat.player())),
         };
         link.wake_by(cx.waker());
         match link.admission() {
@@ -62,37 +62,37 @@ impl Place {
     /// Ticks a second by which the rate of inputs, or of messages to a relay, is measured.
     pub(crate) fn tick_hz(&self) -> u32 {
         match self {
-            Place::Room { room, .. } => room.settings().tick_hz,
-            Place::Relay(_) => RELAY_TICK_HZ,
+            RoomMember::Room { room, .. } => room.settings().tick_hz,
+            RoomMember::Relay(_) => RELAY_TICK_HZ,
         }
     }
 
     /// Returns true if messages to the game come as often as inputs do elsewhere.
     pub(crate) fn is_relay(&self) -> bool {
-        matches!(self, Place::Relay(_))
+        matches!(self, RoomMember::Relay(_))
     }
 
     /// The room's last tick; zero where there is none.
     pub(crate) fn tick(&self) -> Tick {
         match self {
-            Place::Room { room, .. } => room.figures().tick,
-            Place::Relay(_) => Tick::ZERO,
+            RoomMember::Room { room, .. } => room.figures().tick,
+            RoomMember::Relay(_) => Tick::ZERO,
         }
     }
 
     /// The room's schema as bytes, if it has one.
     pub(crate) fn schema_bytes(&self) -> Option<Vec<u8>> {
         match self {
-            Place::Room { room, .. } => Some(room.schema().to_bytes()),
-            Place::Relay(_) => None,
+            RoomMember::Room { room, .. } => Some(room.schema().to_bytes()),
+            RoomMember::Relay(_) => None,
         }
     }
 
     /// A translator for a client that speaks in words, where the room speaks in bits.
-    pub(crate) fn readable(&self, encoding: Encoding) -> Option<Box<Readable>> {
+    pub(crate) fn readable(&self, encoding: Encoding) -> Option<Box<JsonTranslator>> {
         match (self, encoding) {
-            (Place::Room { room, .. }, Encoding::Json) => {
-                Some(Box::new(Readable::new(room.schema(), room.settings().seconds_per_tick())))
+            (RoomMember::Room { room, .. }, Encoding::Json) => {
+                Some(Box::new(JsonTranslator::new(room.schema(), room.settings().seconds_per_tick())))
             }
             _ => None,
         }
@@ -100,7 +100,7 @@ impl Place {
 
     /// Adds to a welcome what there is to say of the room.
     pub(crate) fn complete(&self, welcome: Welcome) -> Welcome {
-        let Place::Room { room, .. } = self else { return welcome };
+        let RoomMember::Room { room, .. } = self else { return welcome };
         let settings = room.settings();
         let corner = |[x, y]: [f32; 2]| Vector2 { x, y };
         Welcome {
@@ -119,60 +119,64 @@ impl Place {
     }
 
     /// Hands a message to the room.
-    pub(crate) fn push(&self, message: ClientMessage) -> Passed {
+    pub(crate) fn push(&self, message: ClientMessage) -> PassOutcome {
         match self {
-            Place::Room { link, .. } => match link.push(message) {
-                Ok(()) => Passed::Taken,
-                Err(_) => Passed::Full,
+            RoomMember::Room { link, .. } => match link.push(message) {
+                Ok(()) => PassOutcome::Taken,
+                Err(_) => PassOutcome::Full,
             },
-            Place::Relay(seat) => say(seat, message),
+            RoomMember::Relay(seat) => say(seat, message),
         }
     }
 
     /// Has this waker called when the room has something for the client.
     pub(crate) fn wake_by(&self, waker: &Waker) {
         match self {
-            Place::Room { link, .. } => link.wake_by(waker),
-            Place::Relay(seat) => seat.wake_by(waker),
+            RoomMember::Room { link, .. } => link.wake_by(waker),
+            RoomMember::Relay(seat) => seat.wake_by(waker),
         }
     }
 
     /// Returns true if the room has something for the client.
     pub(crate) fn has_news(&self) -> bool {
         match self {
-            Place::Room { link, .. } => link.has_news(),
-            Place::Relay(seat) => seat.has_news(),
+            RoomMember::Room { link, .. } => link.has_news(),
+            RoomMember::Relay(seat) => seat.has_news(),
         }
     }
 
     /// Returns the reason for which the room ended the connection, if it did.
     pub(crate) fn closing(&self) -> Option<&Closing> {
         match self {
-            Place::Room { link, .. } => link.closing(),
-            Place::Relay(seat) => seat.closing(),
+            RoomMember::Room { link, .. } => link.closing(),
+            RoomMember::Relay(seat) => seat.closing(),
         }
     }
 
     /// Queues what the room has for the client. Returns why the room ended the connection, if it did and all was said.
-    pub(crate) fn fill<T: Transport>(&self, writer: &mut Writer<'_>, out: &mut Outgoing<'_, T>) -> Option<End> {
+    pub(crate) fn fill<T: Transport>(
+        &self,
+        writer: &mut RoomOutputWriter<'_>,
+        out: &mut OutgoingMessages<'_, T>,
+    ) -> Option<ConnectionEnd> {
         match self {
-            Place::Room { link, .. } => writer.fill_from_room(link, out),
-            Place::Relay(seat) => writer.fill_from_relay(seat, out),
+            RoomMember::Room { link, .. } => writer.fill_from_room(link, out),
+            RoomMember::Relay(seat) => writer.fill_from_relay(seat, out),
         }
     }
 }
 
-fn say(seat: &RelaySeat, message: ClientMessage) -> Passed {
+fn say(seat: &RelayMember, message: ClientMessage) -> PassOutcome {
     match message {
         ClientMessage::Game(GameMessage { seq, body: GameBody::Packed { code, payload } }) => {
             let result = seat.say(code, &payload);
             if seq == CommandSeq(0) && result.is_ok() {
-                return Passed::Taken;
+                return PassOutcome::Taken;
             }
             let error = result.err().map(|refusal| CommandError { code: refusal.code, message: refusal.message });
-            Passed::Answered(ServerMessage::Ack(Ack { seq, error }))
+            PassOutcome::Answered(ServerMessage::Ack(Ack { seq, error }))
         }
-        ClientMessage::Leave => Passed::Left,
-        _ => Passed::OutOfPlace,
+        ClientMessage::Leave => PassOutcome::Left,
+        _ => PassOutcome::OutOfPlace,
     }
 }

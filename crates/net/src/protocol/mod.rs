@@ -2,7 +2,7 @@
 
 pub(crate) mod room;
 
-use crate::connection::{Class, End, Meter, Outgoing, Rates};
+use crate::connection::{ConnectionEnd, MessageClass, MessageRates, OutgoingMessages, RateMeter};
 use crate::transport::Transport;
 use aether_engine::closing;
 use aether_wire::{CloseReason, Closing, DeliveryPath};
@@ -38,7 +38,7 @@ pub trait Protocol: Send {
     fn message_bytes_max(&self) -> usize;
 
     /// Rates of an open connection. Asked when the peer is let in.
-    fn rates(&self) -> Rates;
+    fn rates(&self) -> MessageRates;
 
     /// Returns true if more messages can be taken. While it is false, nothing is read, and the peer's link fills up; it must
     /// not stay false for as long as a peer may be silent.
@@ -50,16 +50,16 @@ pub trait Protocol: Send {
     fn decode(&mut self, bytes: &[u8]) -> Result<Self::Message, Self::Unreadable>;
 
     /// The rate that a message counts against.
-    fn class(&self, message: &Self::Message) -> Class;
+    fn class(&self, message: &Self::Message) -> MessageClass;
 
     /// Handles a message that is within its rate.
-    fn handle_message(&mut self, path: DeliveryPath, message: Self::Message, meter: &mut Meter<'_>);
+    fn handle_message(&mut self, path: DeliveryPath, message: Self::Message, meter: &mut RateMeter<'_>);
 
     /// Handles bytes that could not be read. The driver counts them against the peer.
-    fn handle_unreadable(&mut self, error: Self::Unreadable, meter: &mut Meter<'_>);
+    fn handle_unreadable(&mut self, error: Self::Unreadable, meter: &mut RateMeter<'_>);
 
     /// Does what is due each second. `was_heard` tells whether the peer sent anything since the last time.
-    fn handle_second(&mut self, _was_heard: bool, _meter: &mut Meter<'_>) {}
+    fn handle_second(&mut self, _was_heard: bool, _meter: &mut RateMeter<'_>) {}
 
     /// Ends an opening that took too long. Returns the reason; [`Protocol::answer`] is called once more before the end.
     fn handle_deadline(&mut self) -> Closing {
@@ -68,11 +68,11 @@ pub trait Protocol: Send {
 
     /// Continues the protocol's own work, such as answers that others compute, and has the task woken when there is
     /// output.
-    fn poll_work(&mut self, cx: &mut Context<'_>, meter: &mut Meter<'_>);
+    fn poll_work(&mut self, cx: &mut Context<'_>, meter: &mut RateMeter<'_>);
 
     /// Writes answers to what was just received; true if there were any. It is called also while the link is busy: what
     /// piles up then holds back reading. Answers that come later belong into [`Protocol::fill`].
-    fn answer<T: Transport>(&mut self, _out: &mut Outgoing<'_, T>) -> bool {
+    fn answer<T: Transport>(&mut self, _out: &mut OutgoingMessages<'_, T>) -> bool {
         false
     }
 
@@ -81,7 +81,7 @@ pub trait Protocol: Send {
 
     /// Writes what there is, a bounded amount of it. It is called only when all that was written before has left. Returns
     /// the end, if the protocol has one and has said everything.
-    fn fill<T: Transport>(&mut self, out: &mut Outgoing<'_, T>) -> Option<End>;
+    fn fill<T: Transport>(&mut self, out: &mut OutgoingMessages<'_, T>) -> Option<ConnectionEnd>;
 
     /// The reason for which the protocol is about to end, for a peer that does not take what is said before.
     fn closing(&self) -> Option<&Closing> {
@@ -89,9 +89,9 @@ pub trait Protocol: Send {
     }
 
     /// Tells the peer that the server stops in so many milliseconds.
-    fn handle_stop<T: Transport>(&mut self, deadline_ms: u32, out: &mut Outgoing<'_, T>);
+    fn handle_stop<T: Transport>(&mut self, deadline_ms: u32, out: &mut OutgoingMessages<'_, T>);
 
     /// Says the last words, if the peer is to hear any. The transport's own goodbye follows. It may complete what the end
     /// says.
-    fn handle_end<T: Transport>(&mut self, end: &mut End, out: &mut Outgoing<'_, T>);
+    fn handle_end<T: Transport>(&mut self, end: &mut ConnectionEnd, out: &mut OutgoingMessages<'_, T>);
 }

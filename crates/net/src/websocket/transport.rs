@@ -1,7 +1,7 @@
 //! A WebSocket as a transport.
 
 use crate::buffers;
-use crate::transport::{Ended, Goodbye, Received, Take, Transport};
+use crate::transport::{CloseNotice, MessageSink, ReceiveOutcome, Transport, TransportEnded};
 use aether_framing::websocket::codec::{self, Decoder, Incoming, Opcode, Role};
 use aether_framing::{Framing, FramingError};
 use aether_replication::DeliveryOrder;
@@ -41,15 +41,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
     }
 
     /// Decodes what was read.
-    fn decode(&mut self, bytes: &mut [u8], take: Take<'_>) -> Result<(), Ended> {
+    fn decode(&mut self, bytes: &mut [u8], take: MessageSink<'_>) -> Result<(), TransportEnded> {
         let wanted = self.encoding;
         let mut answers = Vec::new();
         let mut violation = None;
         let mut goodbye = false;
         let result = self.decoder.feed(bytes, &mut |incoming| match (incoming, wanted) {
-            (Incoming::Binary(message), Encoding::Protobuf) => take(DeliveryPath::Reliable, Received::Message(message)),
+            (Incoming::Binary(message), Encoding::Protobuf) => {
+                take(DeliveryPath::Reliable, ReceiveOutcome::Message(message))
+            }
             (Incoming::Text(message), Encoding::Json) => {
-                take(DeliveryPath::Reliable, Received::Message(message.as_bytes()))
+                take(DeliveryPath::Reliable, ReceiveOutcome::Message(message.as_bytes()))
             }
             (Incoming::Binary(_) | Incoming::Text(_), _) => {
                 violation.get_or_insert(FramingError::WrongKind("the subprotocol uses the other kind of message"));
@@ -58,9 +60,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
                 // Only the last needs an answer, so a flood of pings cannot become a flood of pongs.
                 answers.clear();
                 codec::frame_bytes(&mut answers, Opcode::Pong, payload);
-                take(DeliveryPath::Reliable, Received::Probe);
+                take(DeliveryPath::Reliable, ReceiveOutcome::Probe);
             }
-            (Incoming::Pong(_), _) => take(DeliveryPath::Reliable, Received::Probe),
+            (Incoming::Pong(_), _) => take(DeliveryPath::Reliable, ReceiveOutcome::Probe),
             (Incoming::Close { code, .. }, _) => {
                 goodbye = true;
                 let payload = code.map(|code| codec::close_payload(code, "")).unwrap_or_default();
@@ -72,11 +74,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
         }
         self.closed |= goodbye;
         if let Err(error) = result {
-            return Err(Ended::Violation(error.into()));
+            return Err(TransportEnded::Violation(error.into()));
         }
         match violation {
-            Some(violation) => Err(Ended::Violation(violation)),
-            None if self.closed => Err(Ended::Closed),
+            Some(violation) => Err(TransportEnded::Violation(violation)),
+            None if self.closed => Err(TransportEnded::Closed),
             None => Ok(()),
         }
     }
@@ -95,12 +97,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
         "websocket"
     }
 
-    fn poll_receive(&mut self, cx: &mut Context<'_>, take: Take<'_>) -> Poll<Result<(), Ended>> {
+    fn poll_receive(&mut self, cx: &mut Context<'_>, take: MessageSink<'_>) -> Poll<Result<(), TransportEnded>> {
         buffers::with_read_buffer(|buffer| {
             let mut read = ReadBuf::new(buffer);
-            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read)).map_err(|_| Ended::Lost)?;
+            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read)).map_err(|_| TransportEnded::Lost)?;
             match read.filled_mut() {
-                [] => Poll::Ready(Err(Ended::Closed)),
+                [] => Poll::Ready(Err(TransportEnded::Closed)),
                 bytes => Poll::Ready(self.decode(bytes, take)),
             }
         })
@@ -125,11 +127,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
         self.out().extend_from_slice(frames);
     }
 
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), TransportEnded>> {
         while self.written < self.out.len() {
             let written = ready!(Pin::new(&mut self.stream).poll_write(cx, &self.out[self.written..]));
             match written {
-                Ok(0) | Err(_) => return Poll::Ready(Err(Ended::Lost)),
+                Ok(0) | Err(_) => return Poll::Ready(Err(TransportEnded::Lost)),
                 Ok(bytes) => self.written += bytes,
             }
         }
@@ -138,7 +140,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
             buffers::give(std::mem::take(&mut self.out));
         }
         // A stream with a buffer of its own, such as TLS, may still hold something.
-        Pin::new(&mut self.stream).poll_flush(cx).map_err(|_: io::Error| Ended::Lost)
+        Pin::new(&mut self.stream).poll_flush(cx).map_err(|_: io::Error| TransportEnded::Lost)
     }
 
     fn backlog_bytes(&self) -> usize {
@@ -153,10 +155,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
         codec::frame_bytes(self.out(), Opcode::Ping, &[]);
     }
 
-    fn queue_close(&mut self, goodbye: &Goodbye<'_>) {
+    fn queue_close(&mut self, goodbye: &CloseNotice<'_>) {
         let payload = match goodbye {
-            Goodbye::Closing(closing) => codec::close_payload(close_code(closing.reason), &closing.text),
-            Goodbye::Violation(violation) => codec::close_payload(codec::violation_code(*violation), violation.text()),
+            CloseNotice::Closing(closing) => codec::close_payload(close_code(closing.reason), &closing.text),
+            CloseNotice::Violation(violation) => {
+                codec::close_payload(codec::violation_code(*violation), violation.text())
+            }
         };
         codec::frame_bytes(self.out(), Opcode::Close, &payload);
     }
@@ -168,7 +172,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
                 match ready!(self.poll_receive(cx, &mut |_, _| {})) {
                     Ok(()) => {}
                     // After bytes that made no sense, only the end of the stream is waited for.
-                    Err(Ended::Violation(_)) => return self.poll_drained(cx),
+                    Err(TransportEnded::Violation(_)) => return self.poll_drained(cx),
                     Err(_) => break,
                 }
             }

@@ -4,14 +4,14 @@ use aether_metrics::{Counter, Registry};
 
 /// Resolved once, shared by all sessions of a server.
 #[derive(Clone, Debug)]
-pub(super) struct Counters {
-    pub handshakes: Handshakes,
-    pub datagrams: Datagrams,
+pub(super) struct WebTransportMetrics {
+    pub handshakes: HandshakeCounters,
+    pub datagrams: DatagramCounters,
 }
 
 /// How handshakes ended.
 #[derive(Clone, Debug)]
-pub(super) struct Handshakes {
+pub(super) struct HandshakeCounters {
     pub done: Counter,
     pub retried: Counter,
     pub refused: Counter,
@@ -23,15 +23,15 @@ pub(super) struct Handshakes {
 
 /// Datagrams that were dropped, by reason.
 #[derive(Clone, Debug)]
-pub(super) struct Datagrams {
+pub(super) struct DatagramCounters {
     pub too_early: Counter,
     pub too_long: Counter,
     pub out_of_place: Counter,
     pub not_sent: Counter,
 }
 
-impl Counters {
-    pub(super) fn new(registry: &Registry) -> Counters {
+impl WebTransportMetrics {
+    pub(super) fn new(registry: &Registry) -> WebTransportMetrics {
         let handshake = |result: &'static str| {
             let help = "QUIC connections that asked for a WebTransport session.";
             registry.counter("aether_webtransport_handshakes_total", help, &[("result", result)])
@@ -39,8 +39,8 @@ impl Counters {
         let datagram = |reason: &'static str| {
             registry.counter("aether_datagrams_dropped_total", "Datagrams that were dropped.", &[("reason", reason)])
         };
-        Counters {
-            handshakes: Handshakes {
+        WebTransportMetrics {
+            handshakes: HandshakeCounters {
                 done: handshake("done"),
                 retried: handshake("retried"),
                 refused: handshake("refused"),
@@ -49,7 +49,7 @@ impl Counters {
                 bad_protocol: handshake("bad_protocol"),
                 bad_path: handshake("bad_path"),
             },
-            datagrams: Datagrams {
+            datagrams: DatagramCounters {
                 too_early: datagram("too_early"),
                 too_long: datagram("too_long"),
                 out_of_place: datagram("out_of_place"),

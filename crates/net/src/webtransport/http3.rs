@@ -3,7 +3,7 @@
 //! The dynamic table of header compression is switched off by our settings, so its two streams never carry anything
 //! that has to be read; they and the control stream are only kept open, as the standard demands.
 
-use crate::transport::Ended;
+use crate::transport::TransportEnded;
 use aether_framing::FramingError;
 use aether_framing::http3::{check_settings, control_stream, session_request, session_response};
 use wtransport::VarInt;
@@ -38,7 +38,7 @@ const TOO_MUCH_ON_CONNECT: FramingError = FramingError::Excess("too many bytes o
 
 /// Why no session came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(super) enum HandshakeFailure {
     /// The connection ended.
     Lost,
     /// The client does not speak HTTP/3 as it should.
@@ -46,32 +46,32 @@ pub(super) enum Failure {
 }
 
 /// A connection whose client has asked for a session.
-pub(super) struct Asked {
+pub(super) struct PendingSession {
     pub request: SessionRequest,
     pub session: SessionId,
     pub connect: (SendStream, RecvStream),
-    pub critical: Critical,
+    pub critical: CriticalStreams,
 }
 
 /// Streams that both sides must keep open although nothing more travels on them.
-pub(super) struct Critical {
+pub(super) struct CriticalStreams {
     _ours: SendStream,
     theirs: Vec<RecvStream>,
 }
 
 /// Exchanges settings and waits for the request.
-pub(super) async fn asked(connection: &Connection) -> Result<Asked, Failure> {
+pub(super) async fn asked(connection: &Connection) -> Result<PendingSession, HandshakeFailure> {
     let ours = send_settings(connection).await?;
     let (theirs, (request, connect)) = tokio::try_join!(settings(connection), request(connection))?;
-    let id = VarInt::try_from_u64(connect.0.id().into()).map_err(|_| Failure::Protocol(ErrorCode::Id))?;
+    let id = VarInt::try_from_u64(connect.0.id().into()).map_err(|_| HandshakeFailure::Protocol(ErrorCode::Id))?;
     let session =
-        SessionId::try_from_session_stream(StreamId::new(id)).map_err(|_| Failure::Protocol(ErrorCode::Id))?;
-    Ok(Asked { request, session, connect, critical: Critical { _ours: ours, theirs } })
+        SessionId::try_from_session_stream(StreamId::new(id)).map_err(|_| HandshakeFailure::Protocol(ErrorCode::Id))?;
+    Ok(PendingSession { request, session, connect, critical: CriticalStreams { _ours: ours, theirs } })
 }
 
 /// Answers the request.
-pub(super) async fn answer(connect: &mut SendStream, response: &SessionResponse) -> Result<(), Failure> {
-    connect.write_all(&session_response(response)).await.map_err(|_| Failure::Lost)
+pub(super) async fn answer(connect: &mut SendStream, response: &SessionResponse) -> Result<(), HandshakeFailure> {
+    connect.write_all(&session_response(response)).await.map_err(|_| HandshakeFailure::Lost)
 }
 
 /// The code with which a connection is closed.
@@ -83,7 +83,7 @@ pub(super) fn close_code(error: ErrorCode) -> quinn::VarInt {
 pub(super) async fn message_stream(
     connection: Connection,
     session: SessionId,
-) -> Result<(SendStream, RecvStream), Ended> {
+) -> Result<(SendStream, RecvStream), TransportEnded> {
     for _ in 0..STREAMS_REFUSED_MAX {
         let (mut send, mut receive) = connection.accept_bi().await.map_err(|error| ended(&error))?;
         if is_of_session(&mut receive, session).await {
@@ -92,11 +92,15 @@ pub(super) async fn message_stream(
         refuse(&mut receive);
         let _ = send.reset(close_code(ErrorCode::RequestRejected));
     }
-    Err(Ended::Violation(TOO_MANY_STREAMS))
+    Err(TransportEnded::Violation(TOO_MANY_STREAMS))
 }
 
 /// Waits until the client ends the session, and refuses every stream that has no place in it.
-pub(super) async fn watch(connection: Connection, connect: RecvStream, mut critical: Critical) -> Ended {
+pub(super) async fn watch(
+    connection: Connection,
+    connect: RecvStream,
+    mut critical: CriticalStreams,
+) -> TransportEnded {
     tokio::select! {
         ended = session_end(connect) => ended,
         ended = refuse_streams(&connection, &mut critical) => ended,
@@ -104,39 +108,39 @@ pub(super) async fn watch(connection: Connection, connect: RecvStream, mut criti
 }
 
 /// What the end of a QUIC connection means.
-pub(super) fn ended(error: &quinn::ConnectionError) -> Ended {
+pub(super) fn ended(error: &quinn::ConnectionError) -> TransportEnded {
     use quinn::ConnectionError as Error;
     match error {
-        Error::ApplicationClosed(_) | Error::ConnectionClosed(_) | Error::LocallyClosed => Ended::Closed,
-        _ => Ended::Lost,
+        Error::ApplicationClosed(_) | Error::ConnectionClosed(_) | Error::LocallyClosed => TransportEnded::Closed,
+        _ => TransportEnded::Lost,
     }
 }
 
 /// What the end of a stream means.
-pub(super) fn stream_ended(error: &ReadError) -> Ended {
+pub(super) fn stream_ended(error: &ReadError) -> TransportEnded {
     match error {
         ReadError::ConnectionLost(error) => ended(error),
-        ReadError::Reset(_) => Ended::Closed,
-        _ => Ended::Lost,
+        ReadError::Reset(_) => TransportEnded::Closed,
+        _ => TransportEnded::Lost,
     }
 }
 
-async fn send_settings(connection: &Connection) -> Result<SendStream, Failure> {
-    let mut stream = connection.open_uni().await.map_err(|_| Failure::Lost)?;
-    stream.write_all(&control_stream()).await.map_err(|_| Failure::Lost)?;
+async fn send_settings(connection: &Connection) -> Result<SendStream, HandshakeFailure> {
+    let mut stream = connection.open_uni().await.map_err(|_| HandshakeFailure::Lost)?;
+    stream.write_all(&control_stream()).await.map_err(|_| HandshakeFailure::Lost)?;
     Ok(stream)
 }
 
 /// Waits for the client's settings; gives the streams that have to be kept.
-async fn settings(connection: &Connection) -> Result<Vec<RecvStream>, Failure> {
+async fn settings(connection: &Connection) -> Result<Vec<RecvStream>, HandshakeFailure> {
     let mut kept = Vec::new();
     for _ in 0..STREAMS_REFUSED_MAX {
-        let mut stream = connection.accept_uni().await.map_err(|_| Failure::Lost)?;
+        let mut stream = connection.accept_uni().await.map_err(|_| HandshakeFailure::Lost)?;
         match varint(&mut stream).await? {
             STREAM_CONTROL => {
                 // Nothing of what the client sets concerns us, but it must make sense.
                 let payload = payload_of(&mut stream, FRAME_SETTINGS).await?;
-                check_settings(payload).map_err(Failure::Protocol)?;
+                check_settings(payload).map_err(HandshakeFailure::Protocol)?;
                 kept.push(stream);
                 return Ok(kept);
             }
@@ -144,37 +148,37 @@ async fn settings(connection: &Connection) -> Result<Vec<RecvStream>, Failure> {
             _ => refuse(&mut stream),
         }
     }
-    Err(Failure::Protocol(ErrorCode::ExcessiveLoad))
+    Err(HandshakeFailure::Protocol(ErrorCode::ExcessiveLoad))
 }
 
 /// Waits for a CONNECT to a session; other requests are refused.
-async fn request(connection: &Connection) -> Result<(SessionRequest, (SendStream, RecvStream)), Failure> {
+async fn request(connection: &Connection) -> Result<(SessionRequest, (SendStream, RecvStream)), HandshakeFailure> {
     for _ in 0..STREAMS_REFUSED_MAX {
-        let (mut send, mut receive) = connection.accept_bi().await.map_err(|_| Failure::Lost)?;
+        let (mut send, mut receive) = connection.accept_bi().await.map_err(|_| HandshakeFailure::Lost)?;
         let payload = payload_of(&mut receive, FRAME_HEADERS).await?;
-        if let Some(request) = session_request(payload).map_err(Failure::Protocol)? {
+        if let Some(request) = session_request(payload).map_err(HandshakeFailure::Protocol)? {
             return Ok((request, (send, receive)));
         }
         refuse(&mut receive);
         let _ = send.reset(close_code(ErrorCode::RequestRejected));
     }
-    Err(Failure::Protocol(ErrorCode::ExcessiveLoad))
+    Err(HandshakeFailure::Protocol(ErrorCode::ExcessiveLoad))
 }
 
-async fn session_end(mut connect: RecvStream) -> Ended {
+async fn session_end(mut connect: RecvStream) -> TransportEnded {
     let mut bytes = 0;
     // Whether it says why it leaves or not: with the end of this stream the session is over.
     while bytes <= CONNECT_BYTES_MAX {
         match connect.read_chunk(CONNECT_BYTES_MAX, true).await {
             Ok(Some(chunk)) => bytes += chunk.bytes.len(),
-            Ok(None) => return Ended::Closed,
+            Ok(None) => return TransportEnded::Closed,
             Err(error) => return stream_ended(&error),
         }
     }
-    Ended::Violation(TOO_MUCH_ON_CONNECT)
+    TransportEnded::Violation(TOO_MUCH_ON_CONNECT)
 }
 
-async fn refuse_streams(connection: &Connection, critical: &mut Critical) -> Ended {
+async fn refuse_streams(connection: &Connection, critical: &mut CriticalStreams) -> TransportEnded {
     let mut refused = 0;
     while refused < STREAMS_REFUSED_MAX {
         let mut stream = match connection.accept_uni().await {
@@ -190,7 +194,7 @@ async fn refuse_streams(connection: &Connection, critical: &mut Critical) -> End
             }
         }
     }
-    Ended::Violation(TOO_MANY_STREAMS)
+    TransportEnded::Violation(TOO_MANY_STREAMS)
 }
 
 async fn is_of_session(stream: &mut RecvStream, session: SessionId) -> bool {
@@ -203,16 +207,16 @@ fn refuse(stream: &mut RecvStream) {
 }
 
 /// The payload of the first frame, which must be of this kind, after any of unknown kinds.
-async fn payload_of(stream: &mut RecvStream, wanted: u64) -> Result<Vec<u8>, Failure> {
+async fn payload_of(stream: &mut RecvStream, wanted: u64) -> Result<Vec<u8>, HandshakeFailure> {
     for _ in 0..UNKNOWN_FRAMES_MAX {
         let kind = varint(stream).await?;
         if [FRAME_DATA, FRAME_HEADERS, FRAME_SETTINGS, FRAME_WEBTRANSPORT_STREAM].contains(&kind) && kind != wanted {
-            return Err(Failure::Protocol(ErrorCode::FrameUnexpected));
+            return Err(HandshakeFailure::Protocol(ErrorCode::FrameUnexpected));
         }
         let bytes_max = if kind == wanted { FRAME_BYTES_MAX } else { UNKNOWN_FRAME_BYTES_MAX };
         let length = varint(stream).await?;
         if length > bytes_max {
-            return Err(Failure::Protocol(ErrorCode::ExcessiveLoad));
+            return Err(HandshakeFailure::Protocol(ErrorCode::ExcessiveLoad));
         }
         let mut payload = vec![0; length as usize];
         stream.read_exact(&mut payload).await.map_err(|error| failure(&error))?;
@@ -220,11 +224,11 @@ async fn payload_of(stream: &mut RecvStream, wanted: u64) -> Result<Vec<u8>, Fai
             return Ok(payload);
         }
     }
-    Err(Failure::Protocol(ErrorCode::ExcessiveLoad))
+    Err(HandshakeFailure::Protocol(ErrorCode::ExcessiveLoad))
 }
 
 /// Reads an integer of QUIC: the first two bits tell how many bytes it has.
-async fn varint(stream: &mut RecvStream) -> Result<u64, Failure> {
+async fn varint(stream: &mut RecvStream) -> Result<u64, HandshakeFailure> {
     let mut bytes = [0; VarInt::MAX_SIZE];
     stream.read_exact(&mut bytes[..1]).await.map_err(|error| failure(&error))?;
     let size = VarInt::parse_size(bytes[0]);
@@ -233,9 +237,9 @@ async fn varint(stream: &mut RecvStream) -> Result<u64, Failure> {
     Ok(bytes[..size].iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
 }
 
-fn failure(error: &ReadExactError) -> Failure {
+fn failure(error: &ReadExactError) -> HandshakeFailure {
     match error {
-        ReadExactError::ReadError(ReadError::ConnectionLost(_)) => Failure::Lost,
-        _ => Failure::Protocol(ErrorCode::Frame),
+        ReadExactError::ReadError(ReadError::ConnectionLost(_)) => HandshakeFailure::Lost,
+        _ => HandshakeFailure::Protocol(ErrorCode::Frame),
     }
 }

@@ -1,7 +1,7 @@
 //! Where WebTransport sessions come in.
 
-use super::counters::Counters;
-use super::http3::{self, Asked, Failure};
+use super::counters::WebTransportMetrics;
+use super::http3::{self, HandshakeFailure, PendingSession};
 use super::session::WebTransport;
 use crate::certificate::{CertificateError, Certificates};
 use aether_metrics::{Counter, Registry};
@@ -121,10 +121,10 @@ impl WebTransportServer {
         let endpoint =
             Endpoint::new(EndpointConfig::default(), Some(config), socket, runtime).map_err(BindError::Socket)?;
         let (ready, sessions) = mpsc::channel(READY_MAX);
-        let door = Door {
+        let door = HandshakePermits {
             ready,
             settings,
-            counters: Counters::new(registry),
+            counters: WebTransportMetrics::new(registry),
             handshakes: JoinSet::new(),
             by_task: HashMap::new(),
         };
@@ -177,15 +177,15 @@ impl fmt::Display for BindError {
 impl std::error::Error for BindError {}
 
 /// Takes in connections and runs their handshakes, each in a task of its own, so that a slow one keeps nobody waiting.
-struct Door {
+struct HandshakePermits {
     ready: mpsc::Sender<WebTransportSession>,
     settings: WebTransportSettings,
-    counters: Counters,
+    counters: WebTransportMetrics,
     handshakes: JoinSet<()>,
     by_task: HashMap<Id, IpAddr>,
 }
 
-impl Door {
+impl HandshakePermits {
     async fn run(mut self, endpoint: Endpoint) {
         loop {
             tokio::select! {
@@ -232,7 +232,7 @@ async fn timed(handshake: impl Future<Output = ()>, deadline: Duration, too_slow
 }
 
 /// From the first packet to a session, or to nothing.
-async fn handshake(incoming: Incoming, ready: mpsc::Sender<WebTransportSession>, counters: Counters) {
+async fn handshake(incoming: Incoming, ready: mpsc::Sender<WebTransportSession>, counters: WebTransportMetrics) {
     let Ok(connection) = incoming.await else {
         counters.handshakes.lost.inc();
         return;
@@ -247,8 +247,8 @@ async fn handshake(incoming: Incoming, ready: mpsc::Sender<WebTransportSession>,
             }
         }
         Ok(None) => counters.handshakes.bad_path.inc(),
-        Err(Failure::Lost) => counters.handshakes.lost.inc(),
-        Err(Failure::Protocol(error)) => {
+        Err(HandshakeFailure::Lost) => counters.handshakes.lost.inc(),
+        Err(HandshakeFailure::Protocol(error)) => {
             counters.handshakes.bad_protocol.inc();
             connection.close(http3::close_code(error), b"");
         }
@@ -256,11 +256,14 @@ async fn handshake(incoming: Incoming, ready: mpsc::Sender<WebTransportSession>,
 }
 
 /// The session that a client asks for; none if it leads nowhere.
-async fn session(connection: &Connection, counters: &Counters) -> Result<Option<WebTransportSession>, Failure> {
-    let Asked { request, session, mut connect, critical } = http3::asked(connection).await?;
+async fn session(
+    connection: &Connection,
+    counters: &WebTransportMetrics,
+) -> Result<Option<WebTransportSession>, HandshakeFailure> {
+    let PendingSession { request, session, mut connect, critical } = http3::asked(connection).await?;
     if connection.max_datagram_size().is_none() {
         // The other half of the protocol travels in datagrams.
-        return Err(Failure::Protocol(ErrorCode::Settings));
+        return Err(HandshakeFailure::Protocol(ErrorCode::Settings));
     }
     let Some(Destination { room_code, encoding }) = Destination::of(request.path()) else {
         http3::answer(&mut connect.0, &SessionResponse::not_found()).await?;

@@ -1,9 +1,9 @@
 //! A WebTransport session as a transport.
 
-use super::counters::Datagrams;
-use super::http3::{self, Critical};
+use super::counters::DatagramCounters;
+use super::http3::{self, CriticalStreams};
 use crate::buffers;
-use crate::transport::{Ended, Goodbye, Received, Take, Transport};
+use crate::transport::{CloseNotice, MessageSink, ReceiveOutcome, Transport, TransportEnded};
 use aether_framing::Framing;
 use aether_framing::http3::goodbye;
 use aether_framing::stream::{self, Decoder};
@@ -40,14 +40,14 @@ pub struct WebTransport {
     connection: Connection,
     session: SessionId,
     encoding: Encoding,
-    dropped: Datagrams,
+    dropped: DatagramCounters,
     datagrams: BoxStream<'static, Result<Bytes, ConnectionError>>,
     messages: Messages,
     decoder: Decoder,
     /// Resolves when the client ends the session; none after it did.
-    watch: Option<BoxFuture<'static, Ended>>,
+    watch: Option<BoxFuture<'static, TransportEnded>>,
     /// How it ended, once everything that came before has been heard.
-    ended: Option<Ended>,
+    ended: Option<TransportEnded>,
     /// What waits to be written; it belongs to the thread's pool while there is nothing.
     out: Vec<u8>,
     /// How much of it was written.
@@ -61,10 +61,10 @@ pub struct WebTransport {
 /// The stream of all messages that must arrive.
 enum Messages {
     /// The client has not opened it yet.
-    Awaited(BoxFuture<'static, Result<(SendStream, RecvStream), Ended>>),
+    Awaited(BoxFuture<'static, Result<(SendStream, RecvStream), TransportEnded>>),
     Open(SendStream, RecvStream),
     /// It never came to be, or it is being closed.
-    Gone(Ended),
+    Gone(TransportEnded),
 }
 
 impl WebTransport {
@@ -72,9 +72,9 @@ impl WebTransport {
         connection: Connection,
         session: SessionId,
         connect: (SendStream, RecvStream),
-        critical: Critical,
+        critical: CriticalStreams,
         encoding: Encoding,
-        dropped: Datagrams,
+        dropped: DatagramCounters,
     ) -> WebTransport {
         // It borrows the connection anew for each datagram within one allocation for all.
         let datagrams = unfold(connection.clone(), async |connection| {
@@ -117,7 +117,7 @@ impl WebTransport {
         QStreamId::from_session_id(self.session)
     }
 
-    fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
+    fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), TransportEnded>> {
         if let Messages::Awaited(opening) = &mut self.messages {
             self.messages = match ready!(opening.poll_unpin(cx)) {
                 Ok((send, receive)) => Messages::Open(send, receive),
@@ -131,7 +131,7 @@ impl WebTransport {
     }
 
     /// Takes in datagrams; ready if any came.
-    fn poll_datagrams(&mut self, cx: &mut Context<'_>, take: Take<'_>) -> Poll<Result<(), Ended>> {
+    fn poll_datagrams(&mut self, cx: &mut Context<'_>, take: MessageSink<'_>) -> Poll<Result<(), TransportEnded>> {
         for turn in 0..DATAGRAMS_PER_TURN_MAX {
             match self.datagrams.poll_next_unpin(cx) {
                 Poll::Ready(Some(Ok(bytes))) => self.take_datagram(&bytes, take),
@@ -143,7 +143,7 @@ impl WebTransport {
         Poll::Ready(Ok(()))
     }
 
-    fn take_datagram(&self, bytes: &[u8], take: Take<'_>) {
+    fn take_datagram(&self, bytes: &[u8], take: MessageSink<'_>) {
         let dropped = &self.dropped;
         match Datagram::read(bytes) {
             // Before the stream is open the client cannot have said hello.
@@ -152,7 +152,7 @@ impl WebTransport {
                 if datagram.payload().len() > self.decoder.message_bytes_max() {
                     dropped.too_long.inc();
                 } else {
-                    take(DeliveryPath::Unreliable, Received::Message(datagram.payload()));
+                    take(DeliveryPath::Unreliable, ReceiveOutcome::Message(datagram.payload()));
                 }
             }
             _ => dropped.out_of_place.inc(),
@@ -160,20 +160,20 @@ impl WebTransport {
     }
 
     /// Takes in what the stream brought; ready if anything came.
-    fn poll_messages(&mut self, cx: &mut Context<'_>, take: Take<'_>) -> Poll<Result<(), Ended>> {
+    fn poll_messages(&mut self, cx: &mut Context<'_>, take: MessageSink<'_>) -> Poll<Result<(), TransportEnded>> {
         ready!(self.poll_open(cx))?;
-        let Messages::Open(_, receive) = &mut self.messages else { return Poll::Ready(Err(Ended::Closed)) };
+        let Messages::Open(_, receive) = &mut self.messages else { return Poll::Ready(Err(TransportEnded::Closed)) };
         buffers::with_read_buffer(|buffer| {
             let bytes = ready!(receive.poll_read(cx, buffer)).map_err(|error| http3::stream_ended(&error))?;
             if bytes == 0 {
-                return Poll::Ready(Err(Ended::Closed));
+                return Poll::Ready(Err(TransportEnded::Closed));
             }
-            let mut take = |message: &[u8]| take(DeliveryPath::Reliable, Received::Message(message));
-            Poll::Ready(self.decoder.feed(&buffer[..bytes], &mut take).map_err(Ended::Violation))
+            let mut take = |message: &[u8]| take(DeliveryPath::Reliable, ReceiveOutcome::Message(message));
+            Poll::Ready(self.decoder.feed(&buffer[..bytes], &mut take).map_err(TransportEnded::Violation))
         })
     }
 
-    fn poll_watch(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
+    fn poll_watch(&mut self, cx: &mut Context<'_>) -> Poll<TransportEnded> {
         if let Some(watch) = &mut self.watch {
             self.ended = Some(ready!(watch.poll_unpin(cx)));
             self.watch = None;
@@ -208,13 +208,13 @@ impl Transport for WebTransport {
         "webtransport"
     }
 
-    fn poll_receive(&mut self, cx: &mut Context<'_>, take: Take<'_>) -> Poll<Result<(), Ended>> {
+    fn poll_receive(&mut self, cx: &mut Context<'_>, take: MessageSink<'_>) -> Poll<Result<(), TransportEnded>> {
         if let Some(ended) = self.ended {
             return Poll::Ready(Err(ended));
         }
         let datagrams = self.poll_datagrams(cx, take);
         let messages = self.poll_messages(cx, take);
-        if let Poll::Ready(Err(ended @ Ended::Violation(_))) = messages {
+        if let Poll::Ready(Err(ended @ TransportEnded::Violation(_))) = messages {
             self.ended = Some(ended);
             return Poll::Ready(Err(ended));
         }
@@ -245,17 +245,17 @@ impl Transport for WebTransport {
         self.out().extend_from_slice(frames);
     }
 
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), TransportEnded>> {
         if self.out.is_empty() {
             return Poll::Ready(Ok(()));
         }
         ready!(self.poll_open(cx))?;
-        let Messages::Open(send, _) = &mut self.messages else { return Poll::Ready(Err(Ended::Closed)) };
+        let Messages::Open(send, _) = &mut self.messages else { return Poll::Ready(Err(TransportEnded::Closed)) };
         while self.written < self.out.len() {
             match ready!(Pin::new(&mut *send).poll_write(cx, &self.out[self.written..])) {
                 Ok(bytes) => self.written += bytes,
                 Err(WriteError::ConnectionLost(error)) => return Poll::Ready(Err(http3::ended(&error))),
-                Err(_) => return Poll::Ready(Err(Ended::Closed)),
+                Err(_) => return Poll::Ready(Err(TransportEnded::Closed)),
             }
         }
         self.written = 0;
@@ -278,10 +278,10 @@ impl Transport for WebTransport {
 
     fn queue_probe(&mut self) {}
 
-    fn queue_close(&mut self, end: &Goodbye<'_>) {
+    fn queue_close(&mut self, end: &CloseNotice<'_>) {
         self.goodbye = match end {
-            Goodbye::Closing(closing) => goodbye(closing.reason.number(), &closing.text),
-            Goodbye::Violation(violation) => {
+            CloseNotice::Closing(closing) => goodbye(closing.reason.number(), &closing.text),
+            CloseNotice::Violation(violation) => {
                 goodbye(CODE_VIOLATION_FIRST + u32::from(violation_code(*violation)), violation.text())
             }
         };
@@ -292,11 +292,11 @@ impl Transport for WebTransport {
     }
 
     fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Poll::Ready(Ended::Closed | Ended::Lost) = self.poll_watch(cx) {
+        if let Poll::Ready(TransportEnded::Closed | TransportEnded::Lost) = self.poll_watch(cx) {
             return Poll::Ready(());
         }
         if let Some(connect) = self.connect.take() {
-            let messages = match std::mem::replace(&mut self.messages, Messages::Gone(Ended::Closed)) {
+            let messages = match std::mem::replace(&mut self.messages, Messages::Gone(TransportEnded::Closed)) {
                 Messages::Open(send, receive) => Some((send, receive)),
                 Messages::Awaited(_) | Messages::Gone(_) => None,
             };

@@ -2,10 +2,10 @@
 
 use aether_engine::Rejection;
 use aether_metrics::Registry;
-use aether_net::lobby::{Entrance, Entry, Lobby, Place, SessionCheck, Standing};
+use aether_net::lobby::{JoinAttempt, JoinGrant, Lobby, RoomMember, SessionCheck, SessionValidity};
 use aether_net::memory::{MemoryClient, pair};
 use aether_net::relay::{Relay, RelaySettings};
-use aether_net::{ConnectionSettings, Counters, Gateway, Visitor};
+use aether_net::{ConnectionMetrics, ConnectionSettings, Gateway, PendingClient};
 use aether_replication::DeliveryOrder;
 use aether_wire::{
     ClientMessage, ClientTime, CloseReason, Closing, Encoding, ErrorCode, ErrorNotice, Hello, Manifest, Permissions,
@@ -40,7 +40,7 @@ struct TestLobby {
 }
 
 impl Lobby for TestLobby {
-    fn enter<'a>(&'a self, _: Entry) -> Pin<Box<dyn Future<Output = Result<Entrance, Rejection>> + Send + 'a>> {
+    fn enter<'a>(&'a self, _: JoinAttempt) -> Pin<Box<dyn Future<Output = Result<JoinGrant, Rejection>> + Send + 'a>> {
         Box::pin(async move {
             match self.answer {
                 Answer::Never => std::future::pending().await,
@@ -48,28 +48,28 @@ impl Lobby for TestLobby {
                 Answer::AtOnce | Answer::NeverStored => {}
                 Answer::Refusal => return Err(Rejection::new(ErrorCode::Unauthenticated, "no")),
             }
-            Ok(Entrance {
+            Ok(JoinGrant {
                 session: SessionId(1),
                 user: "ann".to_owned(),
                 permissions: Permissions::default(),
                 room: RoomId("room".to_owned()),
                 room_code: "CODE".to_owned(),
-                place: Place::Relay(self.relay.join("ann")?),
+                place: RoomMember::Relay(self.relay.join("ann")?),
                 hold: Box::new(()),
             })
         })
     }
 
-    fn admitted<'a>(&'a self, _: &Entrance, _: PlayerId) -> Pin<Box<dyn Future<Output = Option<Token>> + Send + 'a>> {
+    fn admitted<'a>(&'a self, _: &JoinGrant, _: PlayerId) -> Pin<Box<dyn Future<Output = Option<Token>> + Send + 'a>> {
         match self.answer {
             Answer::NeverStored => Box::pin(std::future::pending()),
             _ => Box::pin(async { None }),
         }
     }
 
-    fn heard(&self, _: &Entrance) {}
+    fn heard(&self, _: &JoinGrant) {}
 
-    fn manifest(&self, _: &Entrance) -> Manifest {
+    fn manifest(&self, _: &JoinGrant) -> Manifest {
         Manifest::default()
     }
 
@@ -83,8 +83,8 @@ impl SessionCheck for TestLobby {
         0
     }
 
-    fn standing(&self, _: SessionId, _: bool) -> Standing {
-        Standing::Good
+    fn standing(&self, _: SessionId, _: bool) -> SessionValidity {
+        SessionValidity::Good
     }
 }
 
@@ -92,11 +92,11 @@ impl SessionCheck for TestLobby {
 fn connect(answer: Answer) -> MemoryClient {
     let lobby = Arc::new(TestLobby { answer, relay: Relay::new(RelaySettings::default()) });
     let settings = ConnectionSettings { handshake: HANDSHAKE, ..ConnectionSettings::default() };
-    let gateway = Gateway::new(lobby, settings, Counters::new(&Registry::new()));
+    let gateway = Gateway::new(lobby, settings, ConnectionMetrics::new(&Registry::new()));
     let (server, client) = pair(DeliveryOrder::Ordered, Encoding::Protobuf);
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let ticket = gateway.ticket(address).expect("nobody else is connected");
-    tokio::spawn(gateway.serve(server, Visitor { address, is_local: true, room: None, ticket }));
+    tokio::spawn(gateway.serve(server, PendingClient { address, is_local: true, room: None, ticket }));
     client
 }
 
@@ -201,11 +201,11 @@ async fn a_client_that_says_hello_and_hangs_up_was_in_the_room() {
     let relay = Relay::new(RelaySettings::default());
     let watcher = relay.join("watcher").expect("the room is empty");
     let lobby = Arc::new(TestLobby { answer: Answer::AfterSeconds(1), relay: Arc::clone(&relay) });
-    let gateway = Gateway::new(lobby, ConnectionSettings::default(), Counters::new(&Registry::new()));
+    let gateway = Gateway::new(lobby, ConnectionSettings::default(), ConnectionMetrics::new(&Registry::new()));
     let (server, client) = pair(DeliveryOrder::Ordered, Encoding::Protobuf);
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let ticket = gateway.ticket(address).expect("nobody else is connected");
-    let serving = tokio::spawn(gateway.serve(server, Visitor { address, is_local: true, room: None, ticket }));
+    let serving = tokio::spawn(gateway.serve(server, PendingClient { address, is_local: true, room: None, ticket }));
     client.send(&hello()).await.unwrap();
     drop(client);
     serving.await.expect("the connection ends");

@@ -6,10 +6,10 @@ use aether_wire::{ClientMessage, ServerMessage};
 
 /// Figures of the room protocol, resolved once.
 #[derive(Clone, Debug)]
-pub(crate) struct RoomCounters {
+pub(crate) struct RoomProtocolMetrics {
     pub packets_in: [Counter; ClientMessage::NAMES.len()],
     pub packets_out: [Counter; ServerMessage::NAMES.len()],
-    pub drops: Drops,
+    pub drops: DropCounters,
     pub pings: Counter,
     pub ping_hold: Histogram,
     pub auth_to_possession: Histogram,
@@ -17,15 +17,15 @@ pub(crate) struct RoomCounters {
 
 /// Messages that were dropped, by reason.
 #[derive(Clone, Debug)]
-pub(crate) struct Drops {
+pub(crate) struct DropCounters {
     pub before_hello: Counter,
     pub inbox_full: Counter,
     pub fragment: Counter,
     pub out_of_place: Counter,
 }
 
-impl RoomCounters {
-    pub fn new(registry: &Registry) -> RoomCounters {
+impl RoomProtocolMetrics {
+    pub fn new(registry: &Registry) -> RoomProtocolMetrics {
         let seconds = |name: &str, help: &str| registry.histogram(name, help, &[], SECONDS);
         let packets = |direction: &'static str, names: [&'static str; 15]| {
             names.map(|kind| {
@@ -33,10 +33,10 @@ impl RoomCounters {
                 registry.counter("aether_packets_total", "Messages of realtime connections.", &labels)
             })
         };
-        RoomCounters {
+        RoomProtocolMetrics {
             packets_in: packets("in", ClientMessage::NAMES),
             packets_out: packets("out", ServerMessage::NAMES),
-            drops: Drops {
+            drops: DropCounters {
                 before_hello: dropped(registry, "before_hello"),
                 inbox_full: dropped(registry, "inbox_full"),
                 fragment: dropped(registry, "fragment"),

@@ -10,7 +10,7 @@ mod session;
 mod writer;
 
 use super::Protocol;
-use crate::connection::{Class, End, Meter, Outgoing, Rates};
+use crate::connection::{ConnectionEnd, MessageClass, MessageRates, OutgoingMessages, RateMeter};
 use crate::gateway::Gateway;
 use crate::transport::Transport;
 use aether_engine::closing;
@@ -20,15 +20,15 @@ use aether_wire::limits::{FRAGMENTS_PER_MESSAGE_MAX, HELLO_BYTES_MAX};
 use aether_wire::{
     ClientMessage, CloseReason, Closing, ConnectionId, DecodeError, DeliveryPath, Encoding, RoomSelector, ServerMessage,
 };
-pub(crate) use counters::RoomCounters;
+pub(crate) use counters::RoomProtocolMetrics;
 use counters::kind_in;
-use opening::Opening;
-pub(crate) use readable::Readable;
-use session::Session;
+use opening::RoomHandshake;
+pub(crate) use readable::JsonTranslator;
+use session::JoinedClient;
 use std::net::IpAddr;
 use std::task::Context;
 use tracing::info;
-pub(crate) use writer::Writer;
+pub(crate) use writer::RoomOutputWriter;
 use writer::write;
 
 /// The target of what is logged of players: that of the connection, which they are part of.
@@ -58,8 +58,8 @@ struct Newcomer {
 }
 
 enum Stage<'a> {
-    Opening(Box<Opening<'a>>),
-    Open(Box<Session<'a>>),
+    Opening(Box<RoomHandshake<'a>>),
+    Open(Box<JoinedClient<'a>>),
 }
 
 /// Answers that wait to be written.
@@ -81,14 +81,14 @@ impl<'a> RoomProtocol<'a> {
             link: transport.link(),
             transport: transport.name(),
         };
-        RoomProtocol { gateway, newcomer, stage: Stage::Opening(Box::new(Opening::new(gateway))) }
+        RoomProtocol { gateway, newcomer, stage: Stage::Opening(Box::new(RoomHandshake::new(gateway))) }
     }
 
-    fn counters(&self) -> &'a RoomCounters {
+    fn counters(&self) -> &'a RoomProtocolMetrics {
         &self.gateway.connections.counters.room
     }
 
-    fn admit(&mut self, session: Box<Session<'a>>) {
+    fn admit(&mut self, session: Box<JoinedClient<'a>>) {
         info!(
             target: LOG,
             connection = self.newcomer.connection.0,
@@ -118,13 +118,13 @@ impl Protocol for RoomProtocol<'_> {
         }
     }
 
-    fn rates(&self) -> Rates {
+    fn rates(&self) -> MessageRates {
         let usual = self.gateway.connections.settings.rate;
         let frequent = match &self.stage {
             Stage::Opening(_) => usual,
             Stage::Open(session) => RateLimit::inputs(session.entrance.place.tick_hz()),
         };
-        Rates { usual, frequent, parts: FRAGMENTS }
+        MessageRates { usual, frequent, parts: FRAGMENTS }
     }
 
     fn can_receive(&self) -> bool {
@@ -143,19 +143,21 @@ impl Protocol for RoomProtocol<'_> {
         Ok(message)
     }
 
-    fn class(&self, message: &ClientMessage) -> Class {
+    fn class(&self, message: &ClientMessage) -> MessageClass {
         match message {
-            ClientMessage::Inputs(_) | ClientMessage::Ack(_) | ClientMessage::MovementDelta(_) => Class::Frequent,
-            // The message that they make counts with the others.
-            ClientMessage::Fragment(_) => Class::Parts,
-            ClientMessage::Game(_) if matches!(&self.stage, Stage::Open(session) if session.entrance.place.is_relay()) => {
-                Class::Frequent
+            ClientMessage::Inputs(_) | ClientMessage::Ack(_) | ClientMessage::MovementDelta(_) => {
+                MessageClass::Frequent
             }
-            _ => Class::Usual,
+            // The message that they make counts with the others.
+            ClientMessage::Fragment(_) => MessageClass::Parts,
+            ClientMessage::Game(_) if matches!(&self.stage, Stage::Open(session) if session.entrance.place.is_relay()) => {
+                MessageClass::Frequent
+            }
+            _ => MessageClass::Usual,
         }
     }
 
-    fn handle_message(&mut self, _path: DeliveryPath, message: ClientMessage, meter: &mut Meter<'_>) {
+    fn handle_message(&mut self, _path: DeliveryPath, message: ClientMessage, meter: &mut RateMeter<'_>) {
         let whole = match &mut self.stage {
             Stage::Opening(opening) => return opening.handle_message(message, &self.newcomer, meter),
             Stage::Open(session) => session.handle_message(message, meter),
@@ -174,14 +176,14 @@ impl Protocol for RoomProtocol<'_> {
         }
     }
 
-    fn handle_unreadable(&mut self, error: DecodeError, meter: &mut Meter<'_>) {
+    fn handle_unreadable(&mut self, error: DecodeError, meter: &mut RateMeter<'_>) {
         match &mut self.stage {
             Stage::Opening(opening) => opening.handle_unreadable(error, meter),
             Stage::Open(session) => session.handle_unreadable(error),
         }
     }
 
-    fn handle_second(&mut self, was_heard: bool, meter: &mut Meter<'_>) {
+    fn handle_second(&mut self, was_heard: bool, meter: &mut RateMeter<'_>) {
         if let Stage::Open(session) = &mut self.stage {
             session.handle_second(was_heard, meter);
         }
@@ -194,7 +196,7 @@ impl Protocol for RoomProtocol<'_> {
         }
     }
 
-    fn poll_work(&mut self, cx: &mut Context<'_>, meter: &mut Meter<'_>) {
+    fn poll_work(&mut self, cx: &mut Context<'_>, meter: &mut RateMeter<'_>) {
         if let Stage::Opening(opening) = &mut self.stage
             && let Some(session) = opening.poll(cx, &self.newcomer, meter)
         {
@@ -205,7 +207,7 @@ impl Protocol for RoomProtocol<'_> {
         }
     }
 
-    fn answer<T: Transport>(&mut self, out: &mut Outgoing<'_, T>) -> bool {
+    fn answer<T: Transport>(&mut self, out: &mut OutgoingMessages<'_, T>) -> bool {
         let counters = self.counters();
         let answers = match &mut self.stage {
             Stage::Opening(opening) => &mut opening.answers,
@@ -225,7 +227,7 @@ impl Protocol for RoomProtocol<'_> {
         }
     }
 
-    fn fill<T: Transport>(&mut self, out: &mut Outgoing<'_, T>) -> Option<End> {
+    fn fill<T: Transport>(&mut self, out: &mut OutgoingMessages<'_, T>) -> Option<ConnectionEnd> {
         match &mut self.stage {
             Stage::Opening(_) => None,
             Stage::Open(session) => session.fill(out),
@@ -239,17 +241,17 @@ impl Protocol for RoomProtocol<'_> {
         }
     }
 
-    fn handle_stop<T: Transport>(&mut self, deadline_ms: u32, out: &mut Outgoing<'_, T>) {
+    fn handle_stop<T: Transport>(&mut self, deadline_ms: u32, out: &mut OutgoingMessages<'_, T>) {
         let notice = Closing { deadline_ms, ..closing(CloseReason::Shutdown) };
         write(self.counters(), out, DeliveryPath::Reliable, &ServerMessage::Closing(notice));
     }
 
-    fn handle_end<T: Transport>(&mut self, end: &mut End, out: &mut Outgoing<'_, T>) {
+    fn handle_end<T: Transport>(&mut self, end: &mut ConnectionEnd, out: &mut OutgoingMessages<'_, T>) {
         if let Stage::Open(session) = &self.stage {
             session.complete(end);
             info!(target: LOG, connection = self.newcomer.connection.0, reason = end.label(), "left");
         }
-        if let End::Told(closing) = end {
+        if let ConnectionEnd::Told(closing) = end {
             write(self.counters(), out, DeliveryPath::Reliable, &ServerMessage::Closing(closing.clone()));
         }
     }
@@ -257,7 +259,7 @@ impl Protocol for RoomProtocol<'_> {
 
 impl RoomProtocol<'_> {
     /// Handles a message in parts that cannot be read, as the driver does with whole ones.
-    fn handle_unreadable_part(&mut self, error: DecodeError, meter: &mut Meter<'_>) {
+    fn handle_unreadable_part(&mut self, error: DecodeError, meter: &mut RateMeter<'_>) {
         self.gateway.connections.counters.decode_errors.inc();
         self.handle_unreadable(error, meter);
         meter.strike_unreadable();

@@ -1,10 +1,10 @@
 //! Opening of a connection to a room: from the first message to the welcome.
 
-use super::session::Session;
+use super::session::JoinedClient;
 use super::{Answers, Newcomer};
-use crate::connection::{End, Meter};
+use crate::connection::{ConnectionEnd, RateMeter};
 use crate::gateway::Gateway;
-use crate::lobby::{Entrance, Entry};
+use crate::lobby::{JoinAttempt, JoinGrant};
 use aether_engine::{Rejection, closing};
 use aether_wire::{
     ClientMessage, CloseReason, Closing, DecodeError, DeliveryPath, ErrorCode, ErrorNotice, Hello, PlayerId,
@@ -23,7 +23,7 @@ const UNAVAILABLE: &str = "the server could not answer your hello in time; try a
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A client that is not in yet.
-pub(super) struct Opening<'a> {
+pub(super) struct RoomHandshake<'a> {
     gateway: &'a Gateway,
     step: Step<'a>,
     /// Hellos that were refused.
@@ -40,16 +40,16 @@ enum Step<'a> {
     /// A hello.
     Hello,
     /// The lobby's decision.
-    Lobby(BoxFuture<'a, Result<Entrance, Rejection>>),
+    Lobby(BoxFuture<'a, Result<JoinGrant, Rejection>>),
     /// The room's next tick.
-    Admission(Entrance),
+    Admission(JoinGrant),
     /// The resume token.
-    Token { entrance: Entrance, player: PlayerId, token: BoxFuture<'a, Option<Token>> },
+    Token { entrance: JoinGrant, player: PlayerId, token: BoxFuture<'a, Option<Token>> },
 }
 
-impl<'a> Opening<'a> {
-    pub fn new(gateway: &'a Gateway) -> Opening<'a> {
-        Opening {
+impl<'a> RoomHandshake<'a> {
+    pub fn new(gateway: &'a Gateway) -> RoomHandshake<'a> {
+        RoomHandshake {
             gateway,
             step: Step::Hello,
             refused: 0,
@@ -64,7 +64,7 @@ impl<'a> Opening<'a> {
         matches!(self.step, Step::Hello)
     }
 
-    pub fn handle_message(&mut self, message: ClientMessage, newcomer: &Newcomer, meter: &mut Meter<'_>) {
+    pub fn handle_message(&mut self, message: ClientMessage, newcomer: &Newcomer, meter: &mut RateMeter<'_>) {
         match message {
             ClientMessage::Hello(hello) if self.is_listening() => self.handle_hello(hello, newcomer),
             _ => {
@@ -77,7 +77,7 @@ impl<'a> Opening<'a> {
     fn handle_hello(&mut self, hello: Hello, newcomer: &Newcomer) {
         self.hello_at = self.gateway.now();
         self.resumes = hello.resume_token.is_some();
-        let entry = Entry {
+        let entry = JoinAttempt {
             hello,
             room: newcomer.room.clone(),
             address: newcomer.address,
@@ -88,7 +88,7 @@ impl<'a> Opening<'a> {
     }
 
     /// A client of another version cannot get in, but it can be told why.
-    pub fn handle_unreadable(&mut self, error: DecodeError, meter: &mut Meter<'_>) {
+    pub fn handle_unreadable(&mut self, error: DecodeError, meter: &mut RateMeter<'_>) {
         if matches!(error, DecodeError::Version { .. }) {
             self.notify(ErrorCode::VersionMismatch, error.to_string(), true);
             meter.close(CloseReason::ProtocolViolation);
@@ -110,8 +110,8 @@ impl<'a> Opening<'a> {
         &mut self,
         cx: &mut Context<'_>,
         newcomer: &Newcomer,
-        meter: &mut Meter<'_>,
-    ) -> Option<Box<Session<'a>>> {
+        meter: &mut RateMeter<'_>,
+    ) -> Option<Box<JoinedClient<'a>>> {
         loop {
             match std::mem::replace(&mut self.step, Step::Hello) {
                 Step::Hello => return None,
@@ -136,16 +136,16 @@ impl<'a> Opening<'a> {
         }
     }
 
-    fn wait(&mut self, step: Step<'a>) -> Option<Box<Session<'a>>> {
+    fn wait(&mut self, step: Step<'a>) -> Option<Box<JoinedClient<'a>>> {
         self.step = step;
         None
     }
 
-    fn refuse(&mut self, refusal: Rejection, meter: &mut Meter<'_>) {
+    fn refuse(&mut self, refusal: Rejection, meter: &mut RateMeter<'_>) {
         self.notify(refusal.code, refusal.message, false);
         self.refused += 1;
         if self.refused == ATTEMPTS_MAX {
-            meter.end(End::told(CloseReason::Unauthenticated));
+            meter.end(ConnectionEnd::told(CloseReason::Unauthenticated));
         }
     }
 
@@ -156,10 +156,10 @@ impl<'a> Opening<'a> {
     fn session(
         &mut self,
         newcomer: &Newcomer,
-        entrance: Entrance,
+        entrance: JoinGrant,
         player: PlayerId,
         resume_token: Option<Token>,
-    ) -> Session<'a> {
+    ) -> JoinedClient<'a> {
         let welcome = entrance.place.complete(Welcome {
             player,
             room: entrance.room.clone(),
@@ -170,6 +170,6 @@ impl<'a> Opening<'a> {
             ..Welcome::default()
         });
         let answers = std::mem::take(&mut self.answers);
-        Session::new(self.gateway, (newcomer.encoding, self.hello_at), (entrance, player), welcome, answers)
+        JoinedClient::new(self.gateway, (newcomer.encoding, self.hello_at), (entrance, player), welcome, answers)
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Translates between a room, which speaks in bits, and a client that speaks in words.
-pub struct Readable {
+pub struct JsonTranslator {
     schema: Arc<Schema>,
     mirror: Mirror,
     /// Entities that the next snapshot tells of.
@@ -24,13 +24,13 @@ pub struct Readable {
 
 /// Reason why a message of a client cannot be packed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unpackable(pub String);
+pub struct TranslateError(pub String);
 
-impl Readable {
+impl JsonTranslator {
     /// A client that has seen nothing yet.
     #[must_use]
-    pub fn new(schema: &Arc<Schema>, seconds_per_tick: f32) -> Readable {
-        Readable {
+    pub fn new(schema: &Arc<Schema>, seconds_per_tick: f32) -> JsonTranslator {
+        JsonTranslator {
             schema: Arc::clone(schema),
             mirror: Mirror::builder().described(schema).build(DeliveryOrder::Ordered, seconds_per_tick),
             changed: Vec::new(),
@@ -93,13 +93,14 @@ impl Readable {
     }
 
     /// Packs the inputs of a client that gave them by name.
-    pub fn pack_inputs(&self, inputs: Inputs) -> Result<Inputs, Unpackable> {
+    pub fn pack_inputs(&self, inputs: Inputs) -> Result<Inputs, TranslateError> {
         let pack = |payload| match payload {
             InputPayload::Packed(_) => Ok(payload),
             InputPayload::Fields(fields) => {
-                let input = self.schema.inputs.first().ok_or_else(|| Unpackable("this game has no inputs".into()))?;
+                let input =
+                    self.schema.inputs.first().ok_or_else(|| TranslateError("this game has no inputs".into()))?;
                 let bytes = pack(input, fields)?;
-                let too_long = || Unpackable("the input is too long".into());
+                let too_long = || TranslateError("the input is too long".into());
                 Ok(InputPayload::Packed(InputBytes::new(&bytes).ok_or_else(too_long)?))
             }
         };
@@ -107,7 +108,7 @@ impl Readable {
     }
 
     /// Packs a message to the game that names its fields; nothing if the game knows no such message.
-    pub fn pack_message(&self, body: GameBody) -> Result<Option<GameBody>, Unpackable> {
+    pub fn pack_message(&self, body: GameBody) -> Result<Option<GameBody>, TranslateError> {
         let GameBody::Named { feature, action, fields } = body else { return Ok(Some(body)) };
         let wanted = |event: &RecordSchema| {
             event.channel == feature && (event.name == action || snake_case(&event.name) == action)
@@ -118,10 +119,10 @@ impl Readable {
     }
 }
 
-fn pack(record: &RecordSchema, Fields(fields): Fields) -> Result<Vec<u8>, Unpackable> {
+fn pack(record: &RecordSchema, Fields(fields): Fields) -> Result<Vec<u8>, TranslateError> {
     let value = from_json(&record.kind, &Json::Object(fields.into_iter().collect()), &record.name)?;
     let mut writer = BitWriter::new();
-    let refused = |_| Unpackable(format!("{} has a value out of its range", record.name));
+    let refused = |_| TranslateError(format!("{} has a value out of its range", record.name));
     record.kind.write_delta(DeltaBasis::held(&record.kind.initial()), &value, &mut writer).map_err(refused)?;
     Ok(writer.to_bytes())
 }
@@ -163,8 +164,8 @@ fn number_to_json(number: f32) -> Json {
     number.to_string().parse::<f64>().map_or(Json::Null, Json::from)
 }
 
-fn from_json(kind: &FieldKind, json: &Json, name: &str) -> Result<SchemaValue, Unpackable> {
-    let wrong = |expected: &str| Unpackable(format!("{name} must be {expected}"));
+fn from_json(kind: &FieldKind, json: &Json, name: &str) -> Result<SchemaValue, TranslateError> {
+    let wrong = |expected: &str| TranslateError(format!("{name} must be {expected}"));
     match kind {
         FieldKind::Flag => json.as_bool().map(SchemaValue::Flag).ok_or_else(|| wrong("true or false")),
         FieldKind::Whole { min, max } => {
@@ -195,12 +196,12 @@ fn from_json(kind: &FieldKind, json: &Json, name: &str) -> Result<SchemaValue, U
 }
 
 /// Fields that are left out have their initial value; one that is unknown is a slip of the client's author.
-fn record_from_json(fields: &[FieldSchema], json: &Json, name: &str) -> Result<SchemaValue, Unpackable> {
-    let object = json.as_object().ok_or_else(|| Unpackable(format!("{name} must be an object")))?;
+fn record_from_json(fields: &[FieldSchema], json: &Json, name: &str) -> Result<SchemaValue, TranslateError> {
+    let object = json.as_object().ok_or_else(|| TranslateError(format!("{name} must be an object")))?;
     if let Some(unknown) = object.keys().find(|key| fields.iter().all(|field| field.name != **key)) {
         let known: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
         let unknown: String = unknown.chars().take(32).collect();
-        return Err(Unpackable(format!("{name} has no field {unknown}; it has {}", known.join(", "))));
+        return Err(TranslateError(format!("{name} has no field {unknown}; it has {}", known.join(", "))));
     }
     let value = |field: &FieldSchema| match object.get(&field.name) {
         Some(json) => from_json(&field.kind, json, &field.name),
@@ -209,7 +210,7 @@ fn record_from_json(fields: &[FieldSchema], json: &Json, name: &str) -> Result<S
     Ok(SchemaValue::List(fields.iter().map(value).collect::<Result<_, _>>()?))
 }
 
-fn numbers_from_json(count: usize, json: &Json, name: &str) -> Result<SchemaValue, Unpackable> {
+fn numbers_from_json(count: usize, json: &Json, name: &str) -> Result<SchemaValue, TranslateError> {
     // A number beyond every world is a slip or an attack, and not one to bring into range; so is one that is none.
     let number =
         |json: &Json| json.as_f64().map(|number| number as f32).filter(|number| number.abs() <= NUMBER_SIZE_MAX);
@@ -219,7 +220,7 @@ fn numbers_from_json(count: usize, json: &Json, name: &str) -> Result<SchemaValu
         _ => None,
     };
     let expected = if count == 1 { "a number".to_owned() } else { format!("a list of {count} numbers") };
-    numbers.map(SchemaValue::Numbers).ok_or_else(|| Unpackable(format!("{name} must be {expected}")))
+    numbers.map(SchemaValue::Numbers).ok_or_else(|| TranslateError(format!("{name} must be {expected}")))
 }
 
 /// `PlaceWall` in the game's source is `place_wall` in JSON.

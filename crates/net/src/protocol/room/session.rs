@@ -1,12 +1,12 @@
 //! Handles messages of an admitted client.
 
 use super::Answers;
-use super::counters::RoomCounters;
-use super::readable::{Readable, Unpackable};
-use super::writer::Writer;
-use crate::connection::{End, Meter, Outgoing};
+use super::counters::RoomProtocolMetrics;
+use super::readable::{JsonTranslator, TranslateError};
+use super::writer::RoomOutputWriter;
+use crate::connection::{ConnectionEnd, OutgoingMessages, RateMeter};
 use crate::gateway::Gateway;
-use crate::lobby::{Entrance, Passed, Standing};
+use crate::lobby::{JoinGrant, PassOutcome, SessionValidity};
 use crate::transport::Transport;
 use aether_wire::limits::TEXT_BYTES_MAX;
 use aether_wire::{
@@ -16,12 +16,12 @@ use aether_wire::{
 use std::time::Duration;
 
 /// A client that is in a room: answers what concerns the connection, and hands the rest to the room.
-pub(super) struct Session<'a> {
+pub(super) struct JoinedClient<'a> {
     gateway: &'a Gateway,
-    pub entrance: Entrance,
+    pub entrance: JoinGrant,
     pub player: PlayerId,
     pub answers: Answers,
-    writer: Writer<'a>,
+    writer: RoomOutputWriter<'a>,
     /// The first message to the client, until it is written.
     welcome: Option<Box<Welcome>>,
     has_resume_token: bool,
@@ -31,19 +31,19 @@ pub(super) struct Session<'a> {
     session_epoch: u64,
 }
 
-impl<'a> Session<'a> {
+impl<'a> JoinedClient<'a> {
     pub fn new(
         gateway: &'a Gateway,
         (encoding, hello_at): (Encoding, Duration),
-        (entrance, player): (Entrance, PlayerId),
+        (entrance, player): (JoinGrant, PlayerId),
         welcome: Welcome,
         answers: Answers,
-    ) -> Session<'a> {
+    ) -> JoinedClient<'a> {
         let mut reassembler = Reassembler::closed();
         reassembler.open();
-        Session {
+        JoinedClient {
             gateway,
-            writer: Writer::new(gateway, hello_at, entrance.place.readable(encoding)),
+            writer: RoomOutputWriter::new(gateway, hello_at, entrance.place.readable(encoding)),
             player,
             answers,
             has_resume_token: welcome.resume_token.is_some(),
@@ -68,7 +68,7 @@ impl<'a> Session<'a> {
     }
 
     /// Returns the bytes of a message whose last part this was.
-    pub fn handle_message(&mut self, message: ClientMessage, meter: &mut Meter<'_>) -> Option<Vec<u8>> {
+    pub fn handle_message(&mut self, message: ClientMessage, meter: &mut RateMeter<'_>) -> Option<Vec<u8>> {
         self.check_session(meter);
         if meter.has_end() {
             return None;
@@ -107,43 +107,43 @@ impl<'a> Session<'a> {
         self.answer(ServerMessage::Error(ErrorNotice { code, message, fatal: false }));
     }
 
-    pub fn handle_second(&mut self, was_heard: bool, meter: &mut Meter<'_>) {
+    pub fn handle_second(&mut self, was_heard: bool, meter: &mut RateMeter<'_>) {
         self.reassembler.expire(meter.now().as_millis() as u64);
-        if self.gateway.lobby.sessions().standing(self.entrance.session, was_heard) == Standing::Ended {
+        if self.gateway.lobby.sessions().standing(self.entrance.session, was_heard) == SessionValidity::Ended {
             meter.close(CloseReason::SessionEnded);
         }
     }
 
     /// Writes the welcome, and then what the room has.
-    pub fn fill<T: Transport>(&mut self, out: &mut Outgoing<'_, T>) -> Option<End> {
+    pub fn fill<T: Transport>(&mut self, out: &mut OutgoingMessages<'_, T>) -> Option<ConnectionEnd> {
         if let Some(welcome) = self.welcome.take()
             && !self.writer.write(out, DeliveryPath::Reliable, &ServerMessage::Welcome(*welcome))
         {
-            return Some(End::told(CloseReason::RoomFailed));
+            return Some(ConnectionEnd::told(CloseReason::RoomFailed));
         }
         self.entrance.place.fill(&mut self.writer, out)
     }
 
     /// Says whether the client may come back by its resume token.
-    pub fn complete(&self, end: &mut End) {
-        if let End::Told(Closing { reason, may_resume, .. }) = end {
+    pub fn complete(&self, end: &mut ConnectionEnd) {
+        if let ConnectionEnd::Told(Closing { reason, may_resume, .. }) = end {
             // A durable room says itself that it will be there again.
             let possible = *may_resume || matches!(reason, CloseReason::TimedOut | CloseReason::TooSlow);
             *may_resume = self.has_resume_token && possible;
         }
     }
 
-    fn counters(&self) -> &'a RoomCounters {
+    fn counters(&self) -> &'a RoomProtocolMetrics {
         &self.gateway.connections.counters.room
     }
 
     /// On each message one load tells whether any session was revoked since the last time.
-    fn check_session(&mut self, meter: &mut Meter<'_>) {
+    fn check_session(&mut self, meter: &mut RateMeter<'_>) {
         let sessions = self.gateway.lobby.sessions();
         let epoch = sessions.epoch();
         if epoch != self.session_epoch {
             self.session_epoch = epoch;
-            if sessions.standing(self.entrance.session, true) == Standing::Ended {
+            if sessions.standing(self.entrance.session, true) == SessionValidity::Ended {
                 meter.close(CloseReason::SessionEnded);
             }
         }
@@ -159,7 +159,7 @@ impl<'a> Session<'a> {
     }
 
     /// Hands a message to the room, packed if the client speaks in words.
-    fn pass_on(&mut self, message: ClientMessage, meter: &mut Meter<'_>) {
+    fn pass_on(&mut self, message: ClientMessage, meter: &mut RateMeter<'_>) {
         let packed = match (message, self.writer.readable()) {
             (ClientMessage::Inputs(inputs), Some(readable)) => pack_inputs(inputs, readable),
             (ClientMessage::Game(message), Some(readable)) => pack_message(message, readable),
@@ -175,14 +175,14 @@ impl<'a> Session<'a> {
             }
         };
         match self.entrance.place.push(message) {
-            Passed::Taken => {}
-            Passed::Full => {
+            PassOutcome::Taken => {}
+            PassOutcome::Full => {
                 self.counters().drops.inbox_full.inc();
                 meter.strike(1);
             }
-            Passed::Answered(answer) => self.answer(answer),
-            Passed::Left => meter.close(CloseReason::Left),
-            Passed::OutOfPlace => self.counters().drops.out_of_place.inc(),
+            PassOutcome::Answered(answer) => self.answer(answer),
+            PassOutcome::Left => meter.close(CloseReason::Left),
+            PassOutcome::OutOfPlace => self.counters().drops.out_of_place.inc(),
         }
     }
 
@@ -192,8 +192,8 @@ impl<'a> Session<'a> {
 }
 
 /// Packs inputs, or returns what the author of the client is told.
-fn pack_inputs(inputs: Inputs, readable: &Readable) -> Result<ClientMessage, Box<ServerMessage>> {
-    readable.pack_inputs(inputs).map(ClientMessage::Inputs).map_err(|Unpackable(message)| {
+fn pack_inputs(inputs: Inputs, readable: &JsonTranslator) -> Result<ClientMessage, Box<ServerMessage>> {
+    readable.pack_inputs(inputs).map(ClientMessage::Inputs).map_err(|TranslateError(message)| {
         let message = short(message);
         Box::new(ServerMessage::Error(ErrorNotice { code: ErrorCode::BadValue, message, fatal: false }))
     })
@@ -202,7 +202,7 @@ fn pack_inputs(inputs: Inputs, readable: &Readable) -> Result<ClientMessage, Box
 /// Packs a message to the game, or returns what the client is answered.
 fn pack_message(
     GameMessage { seq, body }: GameMessage,
-    readable: &Readable,
+    readable: &JsonTranslator,
 ) -> Result<ClientMessage, Box<ServerMessage>> {
     let error = match readable.pack_message(body) {
         Ok(Some(body)) => return Ok(ClientMessage::Game(GameMessage { seq, body })),
@@ -210,7 +210,7 @@ fn pack_message(
             let message = "this game has no such feature and action".to_owned();
             CommandError { code: ErrorCode::UnknownCommand, message }
         }
-        Err(Unpackable(message)) => CommandError { code: ErrorCode::BadValue, message: short(message) },
+        Err(TranslateError(message)) => CommandError { code: ErrorCode::BadValue, message: short(message) },
     };
     Err(Box::new(ServerMessage::Ack(Ack { seq, error: Some(error) })))
 }

@@ -1,10 +1,10 @@
 //! Writes what a room has for a client.
 
-use super::counters::{EVENT, RoomCounters, SNAPSHOT, kind_out};
-use super::readable::Readable;
-use crate::connection::{End, Outgoing};
+use super::counters::{EVENT, RoomProtocolMetrics, SNAPSHOT, kind_out};
+use super::readable::JsonTranslator;
+use crate::connection::{ConnectionEnd, OutgoingMessages};
 use crate::gateway::Gateway;
-use crate::relay::{Batch, RelaySeat};
+use crate::relay::{Batch, RelayMember};
 use crate::transport::Transport;
 use aether_engine::ConnectionEndpoint;
 use aether_wire::{CloseReason, DeliveryPath, Encoding, PlayerId, ServerMessage, Snapshot, encode_state_packet};
@@ -18,25 +18,34 @@ const TURN_MESSAGES_MAX: usize = 64;
 const TURN_BYTES_MAX: usize = 32_768;
 
 /// Takes what the room has for a client and queues it, as long as the link is free.
-pub(crate) struct Writer<'a> {
+pub(crate) struct RoomOutputWriter<'a> {
     gateway: &'a Gateway,
     /// Time of the hello, until the player has an entity.
     hello_at: Option<Duration>,
     /// For a client that speaks in words.
-    readable: Option<Box<Readable>>,
+    readable: Option<Box<JsonTranslator>>,
 }
 
-impl<'a> Writer<'a> {
-    pub fn new(gateway: &'a Gateway, hello_at: Duration, readable: Option<Box<Readable>>) -> Writer<'a> {
-        Writer { gateway, hello_at: Some(hello_at), readable }
+impl<'a> RoomOutputWriter<'a> {
+    pub fn new(
+        gateway: &'a Gateway,
+        hello_at: Duration,
+        readable: Option<Box<JsonTranslator>>,
+    ) -> RoomOutputWriter<'a> {
+        RoomOutputWriter { gateway, hello_at: Some(hello_at), readable }
     }
 
-    pub fn readable(&self) -> Option<&Readable> {
+    pub fn readable(&self) -> Option<&JsonTranslator> {
         self.readable.as_deref()
     }
 
     /// Queues a message; false if it cannot be written.
-    pub fn write<T: Transport>(&self, out: &mut Outgoing<'_, T>, path: DeliveryPath, message: &ServerMessage) -> bool {
+    pub fn write<T: Transport>(
+        &self,
+        out: &mut OutgoingMessages<'_, T>,
+        path: DeliveryPath,
+        message: &ServerMessage,
+    ) -> bool {
         write(self.counters(), out, path, message)
     }
 
@@ -44,14 +53,14 @@ impl<'a> Writer<'a> {
     pub fn fill_from_room<T: Transport>(
         &mut self,
         link: &ConnectionEndpoint,
-        out: &mut Outgoing<'_, T>,
-    ) -> Option<End> {
+        out: &mut OutgoingMessages<'_, T>,
+    ) -> Option<ConnectionEnd> {
         // Asked first: what was queued before the room closed is still said.
         let closing = link.closing();
         for _ in 0..TURN_MESSAGES_MAX {
             let Some(message) = link.next_reliable() else {
                 let failed = self.fill_state(link, out);
-                return failed.or_else(|| closing.cloned().map(End::Told));
+                return failed.or_else(|| closing.cloned().map(ConnectionEnd::Told));
             };
             if matches!(*message, ServerMessage::Possession(_))
                 && let Some(hello_at) = self.hello_at.take()
@@ -77,7 +86,11 @@ impl<'a> Writer<'a> {
 
     /// The newest snapshot, if there is one. A client that cannot be told what changed would be wrong for good, so it is
     /// closed.
-    fn fill_state<T: Transport>(&mut self, link: &ConnectionEndpoint, out: &mut Outgoing<'_, T>) -> Option<End> {
+    fn fill_state<T: Transport>(
+        &mut self,
+        link: &ConnectionEndpoint,
+        out: &mut OutgoingMessages<'_, T>,
+    ) -> Option<ConnectionEnd> {
         while let Some(packet) = link.next_state() {
             match &mut self.readable {
                 None => {
@@ -91,12 +104,12 @@ impl<'a> Writer<'a> {
                         // It may be larger than a datagram, so it travels with the reliable messages.
                         let message = ServerMessage::Snapshot(Snapshot::Readable(snapshot));
                         if !self.write(out, DeliveryPath::Reliable, &message) {
-                            return Some(End::told(CloseReason::RoomFailed));
+                            return Some(ConnectionEnd::told(CloseReason::RoomFailed));
                         }
                     }
                     Err(_) => {
                         self.gateway.connections.counters.encode_errors.inc();
-                        return Some(End::told(CloseReason::RoomFailed));
+                        return Some(ConnectionEnd::told(CloseReason::RoomFailed));
                     }
                 },
             }
@@ -106,20 +119,24 @@ impl<'a> Writer<'a> {
     }
 
     /// Queues what the members of a relay said. Returns why it ended the connection, if it did and all was said.
-    pub fn fill_from_relay<T: Transport>(&mut self, seat: &RelaySeat, out: &mut Outgoing<'_, T>) -> Option<End> {
+    pub fn fill_from_relay<T: Transport>(
+        &mut self,
+        seat: &RelayMember,
+        out: &mut OutgoingMessages<'_, T>,
+    ) -> Option<ConnectionEnd> {
         let closing = seat.closing();
         if let Some(slow) = closing.filter(|closing| closing.reason == CloseReason::TooSlow) {
-            return Some(End::Told(slow.clone()));
+            return Some(ConnectionEnd::Told(slow.clone()));
         }
         // Not without end, so that what a slow member has not taken stays shared with the others.
         while out.backlog_bytes() < TURN_BYTES_MAX {
-            let Some(batch) = seat.next_batch() else { return closing.cloned().map(End::Told) };
+            let Some(batch) = seat.next_batch() else { return closing.cloned().map(ConnectionEnd::Told) };
             self.relay_batch(&batch, seat.player(), out);
         }
         None
     }
 
-    fn relay_batch<T: Transport>(&self, batch: &Batch, player: PlayerId, out: &mut Outgoing<'_, T>) {
+    fn relay_batch<T: Transport>(&self, batch: &Batch, player: PlayerId, out: &mut OutgoingMessages<'_, T>) {
         let Some(framing) = out.shared_framing() else { return self.relay_messages(batch, player, out) };
         for run in batch.runs(player) {
             self.counters().packets_out[EVENT].add(run.len() as u64);
@@ -128,7 +145,7 @@ impl<'a> Writer<'a> {
     }
 
     /// For connections that frame messages each in its own way, or have another encoding.
-    fn relay_messages<T: Transport>(&self, batch: &Batch, player: PlayerId, out: &mut Outgoing<'_, T>) {
+    fn relay_messages<T: Transport>(&self, batch: &Batch, player: PlayerId, out: &mut OutgoingMessages<'_, T>) {
         for message in batch.runs(player).flat_map(|run| batch.messages(run)) {
             match out.encoding() {
                 Encoding::Protobuf => {
@@ -144,15 +161,15 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn counters(&self) -> &'a RoomCounters {
+    fn counters(&self) -> &'a RoomProtocolMetrics {
         &self.gateway.connections.counters.room
     }
 }
 
 /// Encodes a message and queues it; false if it cannot be written.
 pub(super) fn write<T: Transport>(
-    counters: &RoomCounters,
-    out: &mut Outgoing<'_, T>,
+    counters: &RoomProtocolMetrics,
+    out: &mut OutgoingMessages<'_, T>,
     path: DeliveryPath,
     message: &ServerMessage,
 ) -> bool {

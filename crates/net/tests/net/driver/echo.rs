@@ -2,7 +2,10 @@
 
 use aether_limits::RateLimit;
 use aether_metrics::Registry;
-use aether_net::{Class, ConnectionSettings, Connections, Counters, End, Meter, Outgoing, Protocol, Rates, Transport};
+use aether_net::{
+    ConnectionEnd, ConnectionMetrics, ConnectionSettings, Connections, MessageClass, MessageRates, OutgoingMessages,
+    Protocol, RateMeter, Transport,
+};
 use aether_wire::{CloseReason, DeliveryPath};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -65,8 +68,8 @@ impl Protocol for Echo {
         MESSAGE_BYTES_MAX
     }
 
-    fn rates(&self) -> Rates {
-        Rates::all(RateLimit { per_second: BURST, burst: BURST })
+    fn rates(&self) -> MessageRates {
+        MessageRates::all(RateLimit { per_second: BURST, burst: BURST })
     }
 
     fn can_receive(&self) -> bool {
@@ -84,11 +87,11 @@ impl Protocol for Echo {
         }
     }
 
-    fn class(&self, _: &Request) -> Class {
-        Class::Usual
+    fn class(&self, _: &Request) -> MessageClass {
+        MessageClass::Usual
     }
 
-    fn handle_message(&mut self, _: DeliveryPath, message: Request, _: &mut Meter<'_>) {
+    fn handle_message(&mut self, _: DeliveryPath, message: Request, _: &mut RateMeter<'_>) {
         self.handled.fetch_add(1, Ordering::Relaxed);
         match message {
             Request::Login => self.is_open = true,
@@ -102,9 +105,9 @@ impl Protocol for Echo {
         }
     }
 
-    fn handle_unreadable(&mut self, (): (), _: &mut Meter<'_>) {}
+    fn handle_unreadable(&mut self, (): (), _: &mut RateMeter<'_>) {}
 
-    fn poll_work(&mut self, cx: &mut Context<'_>, _: &mut Meter<'_>) {
+    fn poll_work(&mut self, cx: &mut Context<'_>, _: &mut RateMeter<'_>) {
         while let Poll::Ready(Some(answer)) = self.work.poll_next_unpin(cx) {
             self.output.push_back(answer);
         }
@@ -113,7 +116,7 @@ impl Protocol for Echo {
         }
     }
 
-    fn answer<T: Transport>(&mut self, out: &mut Outgoing<'_, T>) -> bool {
+    fn answer<T: Transport>(&mut self, out: &mut OutgoingMessages<'_, T>) -> bool {
         let has_answers = !self.answers.is_empty();
         self.answers.drain(..).for_each(|answer| out.queue(DeliveryPath::Reliable, &answer));
         has_answers
@@ -123,20 +126,20 @@ impl Protocol for Echo {
         self.floods || self.leaves || !self.output.is_empty()
     }
 
-    fn fill<T: Transport>(&mut self, out: &mut Outgoing<'_, T>) -> Option<End> {
+    fn fill<T: Transport>(&mut self, out: &mut OutgoingMessages<'_, T>) -> Option<ConnectionEnd> {
         self.output.drain(..).for_each(|message| out.queue(DeliveryPath::Reliable, &message));
         if self.floods {
             out.queue(DeliveryPath::Reliable, &[b'f'; FLOOD_BYTES]);
         }
-        self.leaves.then(|| End::told(CloseReason::Left))
+        self.leaves.then(|| ConnectionEnd::told(CloseReason::Left))
     }
 
-    fn handle_stop<T: Transport>(&mut self, deadline_ms: u32, out: &mut Outgoing<'_, T>) {
+    fn handle_stop<T: Transport>(&mut self, deadline_ms: u32, out: &mut OutgoingMessages<'_, T>) {
         out.queue(DeliveryPath::Reliable, format!("stop {deadline_ms}").as_bytes());
     }
 
-    fn handle_end<T: Transport>(&mut self, end: &mut End, out: &mut Outgoing<'_, T>) {
-        if let End::Told(closing) = end {
+    fn handle_end<T: Transport>(&mut self, end: &mut ConnectionEnd, out: &mut OutgoingMessages<'_, T>) {
+        if let ConnectionEnd::Told(closing) = end {
             out.queue(DeliveryPath::Reliable, format!("end {}", closing.reason.name()).as_bytes());
         }
     }
@@ -162,7 +165,7 @@ pub struct Served {
 impl Server {
     pub fn new(settings: ConnectionSettings) -> Server {
         let registry = Registry::new();
-        let connections = Arc::new(Connections::new(settings, Counters::new(&registry)));
+        let connections = Arc::new(Connections::new(settings, ConnectionMetrics::new(&registry)));
         Server { connections, registry }
     }
 

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 const SETTINGS: fn() -> ConnectionSettings = ConnectionSettings::default;
 
-fn link() -> (aether_net::memory::Memory, MemoryClient) {
+fn link() -> (aether_net::memory::MemoryTransport, MemoryClient) {
     pair(DeliveryOrder::Ordered, Encoding::Json)
 }
 

@@ -5,7 +5,7 @@ use super::table::{
 };
 use aether_framing::FramingError;
 use aether_net::webtransport::{CODE_VIOLATION_FIRST, WebTransportSettings};
-use aether_net::{Ended, Goodbye, Transport};
+use aether_net::{CloseNotice, Transport, TransportEnded};
 use aether_replication::DeliveryOrder;
 use aether_wire::limits::{DATAGRAM_BYTES_MAX, HELLO_BYTES_MAX};
 use aether_wire::{CloseReason, Closing, DeliveryPath, Encoding};
@@ -147,7 +147,7 @@ async fn a_flood_of_datagrams_takes_bounded_memory_and_turns() {
 }
 
 /// What becomes of a session whose client sends these bytes on its stream.
-async fn end_after(bytes: &[u8]) -> Ended {
+async fn end_after(bytes: &[u8]) -> TransportEnded {
     let mut served = Served::start(WebTransportSettings::default());
     let (mut session, client) = served.pair("/rt").await;
     let (mut send, _listen) = open(&client).await;
@@ -159,14 +159,14 @@ async fn end_after(bytes: &[u8]) -> Ended {
 async fn a_length_beyond_the_limit_is_a_violation_before_the_message_comes() {
     let length = framed(&vec![0; HELLO_BYTES_MAX + 1]);
     let ended = end_after(&length[..2]).await;
-    assert!(matches!(ended, Ended::Violation(FramingError::Oversized(_))), "{ended:?}");
+    assert!(matches!(ended, TransportEnded::Violation(FramingError::Oversized(_))), "{ended:?}");
 }
 
 #[tokio::test]
 async fn a_length_that_is_not_in_its_shortest_form_is_a_violation() {
     for bytes in [&[0x85, 0x00][..], &[0xff, 0xff, 0xff, 0xff], &[0x00]] {
         let ended = end_after(bytes).await;
-        assert!(matches!(ended, Ended::Violation(FramingError::Protocol(_))), "{bytes:?}: {ended:?}");
+        assert!(matches!(ended, TransportEnded::Violation(FramingError::Protocol(_))), "{bytes:?}: {ended:?}");
     }
 }
 
@@ -219,7 +219,7 @@ async fn unidirectional_streams_are_refused_and_too_many_end_the_session() {
         ended
     };
     let (ended, ()) = tokio::join!(ended, opening);
-    assert!(matches!(ended, Ended::Violation(FramingError::Excess(_))), "{ended:?}");
+    assert!(matches!(ended, TransportEnded::Violation(FramingError::Excess(_))), "{ended:?}");
 }
 
 #[tokio::test]
@@ -232,7 +232,7 @@ async fn what_was_sent_before_the_end_is_heard_before_the_end() {
     client.close(0_u32.into(), b"");
     tokio::time::sleep(MOMENT).await;
     assert_eq!(receive(&mut session.transport).await, Ok(vec![reliable(b"leave")]));
-    assert_eq!(receive_end(&mut session.transport).await, Ended::Closed);
+    assert_eq!(receive_end(&mut session.transport).await, TransportEnded::Closed);
 }
 
 #[tokio::test]
@@ -243,9 +243,9 @@ async fn a_client_may_leave_before_it_opens_its_stream() {
     tokio::time::sleep(MOMENT).await;
     client.close(0_u32.into(), b"");
     tokio::time::sleep(MOMENT).await;
-    assert_eq!(receive_end(&mut session.transport).await, Ended::Closed);
-    assert_eq!(receive_end(&mut session.transport).await, Ended::Closed);
-    session.transport.queue_close(&Goodbye::Violation(FramingError::Excess("nobody hears it")));
+    assert_eq!(receive_end(&mut session.transport).await, TransportEnded::Closed);
+    assert_eq!(receive_end(&mut session.transport).await, TransportEnded::Closed);
+    session.transport.queue_close(&CloseNotice::Violation(FramingError::Excess("nobody hears it")));
     flush(&mut session.transport).await;
     timeout(PATIENCE, poll_fn(|cx| session.transport.poll_closed(cx))).await.expect("nobody is waited for");
 }
@@ -265,7 +265,7 @@ async fn a_client_that_falls_silent_is_lost() {
         runtime.shutdown_background();
     });
     let mut session = served.accept().await;
-    assert_eq!(receive_end(&mut session.transport).await, Ended::Lost);
+    assert_eq!(receive_end(&mut session.transport).await, TransportEnded::Lost);
     client.join().unwrap();
 }
 
@@ -284,8 +284,8 @@ async fn the_last_message_the_code_and_the_reason_reach_the_client() {
     let violation = FramingError::Oversized("a message is too long");
     let violated = CODE_VIOLATION_FIRST + 1009;
     for (goodbye, code, text) in [
-        (Goodbye::Closing(&closing), CloseReason::Kicked.number(), "be nicer"),
-        (Goodbye::Violation(violation), violated, violation.text()),
+        (CloseNotice::Closing(&closing), CloseReason::Kicked.number(), "be nicer"),
+        (CloseNotice::Violation(violation), violated, violation.text()),
     ] {
         let mut served = Served::start(WebTransportSettings::default());
         let (mut session, client) = served.pair("/rt").await;
@@ -318,7 +318,7 @@ async fn a_session_without_a_stream_is_closed_with_its_reason_too() {
     let (mut session, client) = served.pair("/rt").await;
     let violation = FramingError::Excess("no hello came");
     session.transport.queue(DeliveryPath::Reliable, b"there is no stream for this");
-    session.transport.queue_close(&Goodbye::Violation(violation));
+    session.transport.queue_close(&CloseNotice::Violation(violation));
     flush(&mut session.transport).await;
     let closed = poll_fn(|cx| session.transport.poll_closed(cx));
     let ((), error) = tokio::join!(closed, client.receive_datagram());

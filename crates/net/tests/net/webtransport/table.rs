@@ -4,7 +4,7 @@ use aether_framing::stream as framing;
 use aether_metrics::Registry;
 use aether_net::certificate::Certificates;
 use aether_net::webtransport::{WebTransport, WebTransportServer, WebTransportSession, WebTransportSettings};
-use aether_net::{Ended, Received, Transport};
+use aether_net::{ReceiveOutcome, Transport, TransportEnded};
 use aether_wire::DeliveryPath;
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -76,13 +76,13 @@ pub async fn open(client: &Connection) -> (SendStream, RecvStream) {
 }
 
 /// What comes next, as whole messages; at least one.
-pub async fn receive(transport: &mut WebTransport) -> Result<Vec<(DeliveryPath, Vec<u8>)>, Ended> {
+pub async fn receive(transport: &mut WebTransport) -> Result<Vec<(DeliveryPath, Vec<u8>)>, TransportEnded> {
     let mut messages = Vec::new();
     let receiving = poll_fn(|cx| {
         loop {
             let polled = transport.poll_receive(cx, &mut |path, received| match received {
-                Received::Message(message) => messages.push((path, message.to_vec())),
-                Received::Probe => {}
+                ReceiveOutcome::Message(message) => messages.push((path, message.to_vec())),
+                ReceiveOutcome::Probe => {}
             });
             match polled {
                 Poll::Ready(Ok(())) if messages.is_empty() => {}
@@ -102,7 +102,7 @@ pub async fn receive_all(transport: &mut WebTransport, count: usize) -> Vec<(Del
     messages
 }
 
-pub async fn receive_end(transport: &mut WebTransport) -> Ended {
+pub async fn receive_end(transport: &mut WebTransport) -> TransportEnded {
     loop {
         if let Err(ended) = receive(transport).await {
             return ended;
