@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 /// Answer of the directory.
-pub(crate) enum Location {
+pub(crate) enum RoomLocation {
     /// The room runs on this node.
     Local(RoomRef),
     /// The room's id names another node.
@@ -63,7 +63,7 @@ impl RoomDirectory {
     }
 
     /// Finds a room that takes joins: by id, by code, or one of a type that has a free place.
-    pub fn locate(&self, selector: &RoomSelector) -> Option<Location> {
+    pub fn locate(&self, selector: &RoomSelector) -> Option<RoomLocation> {
         let tables = self.tables();
         let entry = match selector {
             RoomSelector::Id(id) => tables.by_id.get(id),
@@ -75,8 +75,8 @@ impl RoomDirectory {
         };
         // Counted as in use under the lock, so that it is not ended as unused in between.
         match (entry.filter(|entry| entry.is_open()), selector) {
-            (Some(entry), _) => Some(Location::Local(RoomRef::new(Arc::clone(entry)))),
-            (None, RoomSelector::Id(id)) => self.other_node(id).map(Location::Elsewhere),
+            (Some(entry), _) => Some(RoomLocation::Local(RoomRef::new(Arc::clone(entry)))),
+            (None, RoomSelector::Id(id)) => self.other_node(id).map(RoomLocation::Elsewhere),
             (None, _) => None,
         }
     }
@@ -84,8 +84,8 @@ impl RoomDirectory {
     /// Finds a room that runs on this node.
     pub fn local(&self, selector: &RoomSelector) -> Option<RoomRef> {
         match self.locate(selector) {
-            Some(Location::Local(room)) => Some(room),
-            Some(Location::Elsewhere(_)) | None => None,
+            Some(RoomLocation::Local(room)) => Some(room),
+            Some(RoomLocation::Elsewhere(_)) | None => None,
         }
     }
 
@@ -254,7 +254,7 @@ mod tests {
     fn an_id_of_another_node_is_elsewhere_and_one_of_this_node_is_unknown() {
         let directory = RoomDirectory::new("north".into());
         let locate = |id: &str| directory.locate(&RoomSelector::Id(RoomId(id.into())));
-        assert!(matches!(locate("1.south"), Some(Location::Elsewhere(node)) if node == "south"));
+        assert!(matches!(locate("1.south"), Some(RoomLocation::Elsewhere(node)) if node == "south"));
         assert!(locate("1.north").is_none());
         assert!(locate("1").is_none());
     }

@@ -5,7 +5,7 @@ use crate::directory::TypeLabel;
 use crate::entry::RoomRef;
 use crate::host::{RoomHost, RoomNames, not_found};
 use crate::room_type::{RoomStart, RoomType, StartedRoom};
-use crate::supervisor::Supervisor;
+use crate::supervisor::RoomSupervisor;
 use crate::writer::{RoomWriter, WriteQueue};
 use aether_engine::{EntryNumber, JoinRequest, Rejection, RestoreData};
 use aether_limits::KeyedShare;
@@ -190,7 +190,7 @@ impl RoomHost {
             let type_label = TypeLabel::new(room_type.name(), &names.wanted_label);
             let writing = self.directory.begin_writing(names.id.clone(), type_label);
             let (room, handle, requests) = (names.id.clone(), handle.clone(), Arc::clone(&self.requests));
-            let supervisor = Supervisor { room, handle, requests };
+            let supervisor = RoomSupervisor { room, handle, requests };
             self.supervise(async move {
                 supervisor.run(Some(writer)).await;
                 drop(writing);

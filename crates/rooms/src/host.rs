@@ -1,13 +1,13 @@
 //! The host of a node's rooms: finds, creates, lists and ends them.
 
 use crate::code::new_code;
-use crate::directory::{Location, RoomDirectory, TypeLabel};
+use crate::directory::{RoomDirectory, RoomLocation, TypeLabel};
 use crate::durable::DurableSettings;
 use crate::entry::{RoomEntry, RoomRef};
 use crate::requests::RoomRequests;
 use crate::room_type::{RoomStart, RoomType, RoomTypes, StartedRoom};
-use crate::supervisor::Supervisor;
-use crate::turns::Turns;
+use crate::supervisor::RoomSupervisor;
+use crate::turns::KeyedLocks;
 use crate::writer::WriteQueue;
 use aether_engine::recording::Recording;
 use aether_engine::{RecordingSink, Rejection, Scheduler};
@@ -33,9 +33,9 @@ pub struct RoomHost {
     pub(crate) settings: RoomHostSettings,
     pub(crate) requests: Arc<RoomRequests>,
     /// One task at a time opens or creates a given durable room.
-    pub(crate) opening: Turns<RoomId>,
+    pub(crate) opening: KeyedLocks<RoomId>,
     /// One task at a time creates a room because there is none with a free place.
-    creating: Turns<TypeLabel>,
+    creating: KeyedLocks<TypeLabel>,
     supervisors: Mutex<JoinSet<()>>,
     /// Number of rooms by the network that created them.
     creators: KeyedShares<IpAddr>,
@@ -80,8 +80,8 @@ impl RoomHost {
             scheduler: Arc::new(scheduler),
             settings,
             requests: Arc::new(requests),
-            opening: Turns::default(),
-            creating: Turns::default(),
+            opening: KeyedLocks::default(),
+            creating: KeyedLocks::default(),
             supervisors: Mutex::default(),
             creators: KeyedShares::default(),
             started: Instant::now(),
@@ -94,7 +94,7 @@ impl RoomHost {
     /// do and none has a free place.
     pub(crate) async fn find(&self, selector: &RoomSelector, address: IpAddr) -> Result<RoomRef, Rejection> {
         let located = self.directory.locate(selector);
-        if let Some(Location::Local(room)) = located {
+        if let Some(RoomLocation::Local(room)) = located {
             return Ok(room);
         }
         if let RoomSelector::Type { name, label } = selector {
@@ -106,7 +106,7 @@ impl RoomHost {
         match self.find_stored(selector).await? {
             Some(id) => self.run_to_end(move |host| host.open_stored(id, address)).await,
             None => Err(match located {
-                Some(Location::Elsewhere(node)) => {
+                Some(RoomLocation::Elsewhere(node)) => {
                     let sentence = format!("the room belongs to node `{node}`, which this server cannot reach");
                     Rejection::new(ErrorCode::RoomNotFound, sentence)
                 }
@@ -166,7 +166,7 @@ impl RoomHost {
             self.start(&room_type, RoomStart { label: label.clone(), ..self.room_start(&room_type, &id) }).await?;
         if let Some(handle) = &started.handle {
             let supervisor =
-                Supervisor { room: id.clone(), handle: handle.clone(), requests: Arc::clone(&self.requests) };
+                RoomSupervisor { room: id.clone(), handle: handle.clone(), requests: Arc::clone(&self.requests) };
             self.supervise(supervisor.run(None));
         }
         let names = RoomNames { id, code: new_code(), wanted_label: label };

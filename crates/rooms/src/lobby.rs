@@ -3,7 +3,7 @@
 use crate::durable::within_time;
 use crate::entry::RoomRef;
 use crate::host::RoomHost;
-use crate::resume::{Lookup, ResumeRecord, ResumeRecords, hash};
+use crate::resume::{ResumeLookup, ResumeRecord, ResumeRecords, hash};
 use crate::sessions::LiveSessions;
 use aether_engine::{JoinRequest, Rejection};
 use aether_limits::{KeyedShare, KeyedShares};
@@ -157,9 +157,9 @@ impl RoomLobby {
             )
         };
         let record = match self.look_up(token).await? {
-            Lookup::Good(record) => *record,
-            Lookup::Unknown => return Err(refused()),
-            Lookup::Reused(record) => {
+            ResumeLookup::Good(record) => *record,
+            ResumeLookup::Unknown => return Err(refused()),
+            ResumeLookup::Reused(record) => {
                 self.revoke_reused(&record).await;
                 return Err(refused());
             }
@@ -193,13 +193,14 @@ impl RoomLobby {
     }
 
     /// Looks a resume token up. One that this process does not know may be from before a restart.
-    async fn look_up(&self, token: &Token) -> Result<Lookup, Rejection> {
+    async fn look_up(&self, token: &Token) -> Result<ResumeLookup, Rejection> {
         let known = self.resumes.find(token);
-        if known != Lookup::Unknown || !self.host.types.has_durable() || token.reveal().len() != TOKEN_CHARACTERS {
+        if known != ResumeLookup::Unknown || !self.host.types.has_durable() || token.reveal().len() != TOKEN_CHARACTERS
+        {
             return Ok(known);
         }
         let found = within_time(self.services.rooms.find_holder(hash(token.reveal()))).await?;
-        let Some(Found { room, holder, is_spent, .. }) = found else { return Ok(Lookup::Unknown) };
+        let Some(Found { room, holder, is_spent, .. }) = found else { return Ok(ResumeLookup::Unknown) };
         let session = SessionId(holder.session.as_u128());
         let standing = self.sessions.enter(session, holder.user, holder.issued_at);
         let record = ResumeRecord {
@@ -212,11 +213,11 @@ impl RoomLobby {
             issued_at: holder.issued_at,
         };
         Ok(match (standing, is_spent) {
-            (SessionValidity::Ended, _) => Lookup::Unknown,
-            (SessionValidity::Good, true) => Lookup::Reused(Box::new(record)),
+            (SessionValidity::Ended, _) => ResumeLookup::Unknown,
+            (SessionValidity::Good, true) => ResumeLookup::Reused(Box::new(record)),
             (SessionValidity::Good, false) => {
                 self.resumes.add(token, record.clone(), STORED_TOKEN_GRACE);
-                Lookup::Good(Box::new(record))
+                ResumeLookup::Good(Box::new(record))
             }
         })
     }

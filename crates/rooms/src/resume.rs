@@ -29,7 +29,7 @@ pub(crate) struct ResumeRecord {
 
 /// Result of looking a token up.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Lookup {
+pub(crate) enum ResumeLookup {
     /// The token is good.
     Good(Box<ResumeRecord>),
     /// The token is unknown or too old.
@@ -87,13 +87,15 @@ impl ResumeRecords {
     }
 
     /// Looks a token up. That does not use it: the room may be unavailable for now.
-    pub fn find(&self, token: &Token) -> Lookup {
+    pub fn find(&self, token: &Token) -> ResumeLookup {
         let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         match tokens.get(&hash(token.reveal())) {
-            None => Lookup::Unknown,
-            Some(State::Fresh { record, .. }) => Lookup::Good(record.clone()),
-            Some(State::Used { record, heard, .. }) if heard.load(Ordering::Relaxed) => Lookup::Reused(record.clone()),
-            Some(State::Used { record, .. }) => Lookup::Good(record.clone()),
+            None => ResumeLookup::Unknown,
+            Some(State::Fresh { record, .. }) => ResumeLookup::Good(record.clone()),
+            Some(State::Used { record, heard, .. }) if heard.load(Ordering::Relaxed) => {
+                ResumeLookup::Reused(record.clone())
+            }
+            Some(State::Used { record, .. }) => ResumeLookup::Good(record.clone()),
         }
     }
 
@@ -149,13 +151,13 @@ mod tests {
     fn a_token_is_good_once_and_its_second_use_is_noticed() {
         let (resumes, connection) = (ResumeRecords::default(), Arc::new(()));
         let token = resumes.issue(record(), &connection, Duration::ZERO);
-        let good = || Lookup::Good(Box::new(record()));
+        let good = || ResumeLookup::Good(Box::new(record()));
         assert_eq!(resumes.find(&token), good());
         let heard = Arc::new(AtomicBool::new(false));
         resumes.mark_used(&token, &heard);
         assert_eq!(resumes.find(&token), good(), "the welcome may have been lost");
         heard.store(true, Ordering::Relaxed);
-        assert_eq!(resumes.find(&token), Lookup::Reused(Box::new(record())));
+        assert_eq!(resumes.find(&token), ResumeLookup::Reused(Box::new(record())));
     }
 
     #[test]
@@ -165,13 +167,13 @@ mod tests {
         resumes.sweep();
         drop(connection);
         resumes.sweep();
-        assert_eq!(resumes.find(&token), Lookup::Unknown);
+        assert_eq!(resumes.find(&token), ResumeLookup::Unknown);
     }
 
     #[test]
     fn a_guess_is_unknown() {
         let resumes = ResumeRecords::default();
-        assert_eq!(resumes.find(&Token::new("guess")), Lookup::Unknown);
-        assert_eq!(resumes.find(&Token::new("")), Lookup::Unknown);
+        assert_eq!(resumes.find(&Token::new("guess")), ResumeLookup::Unknown);
+        assert_eq!(resumes.find(&Token::new("")), ResumeLookup::Unknown);
     }
 }

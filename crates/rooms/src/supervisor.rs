@@ -11,13 +11,13 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
 /// Takes requests, departures, entries and states out of one room.
-pub(crate) struct Supervisor {
+pub(crate) struct RoomSupervisor {
     pub room: RoomId,
     pub handle: RoomHandle,
     pub requests: Arc<RoomRequests>,
 }
 
-impl Supervisor {
+impl RoomSupervisor {
     /// Runs until the room has ended and everything of it is answered and stored. A durable room has a writer.
     pub async fn run(self, writer: Option<RoomWriter>) {
         let queue = writer.as_ref().map(|writer| Arc::clone(&writer.queue));

@@ -108,7 +108,7 @@ impl RoomMetrics {
     }
 
     /// Sets the gauges; called once a second.
-    pub fn show(&self, figures: &TypeFigures) {
+    pub fn show(&self, figures: &RoomTypeStats) {
         self.rooms.set(figures.rooms);
         self.players.set(figures.players);
         self.entities.set(figures.entities);
@@ -130,7 +130,7 @@ impl RoomMetrics {
 
 /// Sums over all rooms of a type, taken once a second.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct TypeFigures {
+pub(crate) struct RoomTypeStats {
     pub rooms: f64,
     pub players: f64,
     pub entities: f64,
@@ -140,7 +140,7 @@ pub(crate) struct TypeFigures {
     pub queue_depth: f64,
 }
 
-impl TypeFigures {
+impl RoomTypeStats {
     /// Adds a room.
     pub fn add(&mut self, room: &dyn HostedRoom) {
         self.rooms += 1.0;

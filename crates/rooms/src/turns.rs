@@ -8,22 +8,22 @@ use tokio::sync::OwnedMutexGuard;
 type KeyLock = Arc<tokio::sync::Mutex<()>>;
 
 /// Locks by key. A key takes memory only while someone holds it or waits for it.
-pub(crate) struct Turns<K: Eq + Hash + Clone> {
+pub(crate) struct KeyedLocks<K: Eq + Hash + Clone> {
     locks: Arc<Mutex<HashMap<K, KeyLock>>>,
 }
 
-impl<K: Eq + Hash + Clone> Default for Turns<K> {
+impl<K: Eq + Hash + Clone> Default for KeyedLocks<K> {
     fn default() -> Self {
-        Turns { locks: Arc::default() }
+        KeyedLocks { locks: Arc::default() }
     }
 }
 
-impl<K: Eq + Hash + Clone> Turns<K> {
+impl<K: Eq + Hash + Clone> KeyedLocks<K> {
     /// Waits for the turn of a key; it lasts until the guard is dropped.
-    pub async fn wait(&self, key: K) -> Turn<K> {
+    pub async fn wait(&self, key: K) -> KeyedLockGuard<K> {
         let lock = Arc::clone(self.locks().entry(key.clone()).or_default());
         // Made before waiting, so that the key is forgotten also if the task is dropped while it waits.
-        let mut turn = Turn { guard: None, key, locks: Arc::clone(&self.locks) };
+        let mut turn = KeyedLockGuard { guard: None, key, locks: Arc::clone(&self.locks) };
         turn.guard = Some(lock.lock_owned().await);
         turn
     }
@@ -34,13 +34,13 @@ impl<K: Eq + Hash + Clone> Turns<K> {
 }
 
 /// The turn of one task.
-pub(crate) struct Turn<K: Eq + Hash + Clone> {
+pub(crate) struct KeyedLockGuard<K: Eq + Hash + Clone> {
     guard: Option<OwnedMutexGuard<()>>,
     key: K,
     locks: Arc<Mutex<HashMap<K, KeyLock>>>,
 }
 
-impl<K: Eq + Hash + Clone> Drop for Turn<K> {
+impl<K: Eq + Hash + Clone> Drop for KeyedLockGuard<K> {
     fn drop(&mut self) {
         let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
         self.guard = None;
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_key_has_one_turn_at_a_time_and_others_do_not_wait() {
-        let turns = Turns::default();
+        let turns = KeyedLocks::default();
         let Poll::Ready(first) = poll(pin!(turns.wait("a"))) else { panic!("nobody has the turn") };
         let mut second = pin!(turns.wait("a"));
         assert!(poll(second.as_mut()).is_pending());
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn keys_that_nobody_waits_for_are_forgotten() {
-        let turns = Turns::default();
+        let turns = KeyedLocks::default();
         let Poll::Ready(first) = poll(pin!(turns.wait("a"))) else { panic!("nobody has the turn") };
         {
             let mut given_up = Box::pin(turns.wait("a"));

@@ -2,7 +2,7 @@
 
 use crate::entry::RoomEntry;
 use crate::host::RoomHost;
-use crate::telemetry::TypeFigures;
+use crate::telemetry::RoomTypeStats;
 use aether_engine::RoomExit;
 use aether_wire::{CloseReason, RoomId, Tick};
 use std::collections::{BTreeMap, HashMap};
@@ -16,7 +16,7 @@ impl RoomHost {
     pub fn each_second(&self) {
         let now_ms = self.now_ms();
         let mut ended = Vec::new();
-        let mut figures: BTreeMap<String, TypeFigures> = BTreeMap::new();
+        let mut figures: BTreeMap<String, RoomTypeStats> = BTreeMap::new();
         self.directory.for_each(|room| {
             figures.entry(room.room_type.name().to_owned()).or_default().add(&*room.room);
             if room.is_in_use() {
