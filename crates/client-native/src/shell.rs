@@ -7,7 +7,7 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use aether_client::{Client, Ended, Game, Phase};
+use aether_client::{Client, ClientGame, ClientPhase, EndReason};
 use aether_wire::DeliveryPath;
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -47,18 +47,18 @@ pub struct ShellSettings {
 /// while then, and [`Shell::leave`] gives it up.
 ///
 /// ```no_run
-/// # fn play<G: aether_client::Game>(game: G, input: G::Input) -> Result<(), Box<dyn std::error::Error>> {
-/// use aether_client::{Client, Login, Phase, Settings};
+/// # fn play<G: aether_client::ClientGame>(game: G, input: G::Input) -> Result<(), Box<dyn std::error::Error>> {
+/// use aether_client::{Client, JoinOptions, ClientPhase, ClientSettings};
 /// use aether_client_native::{Connector, Shell, ShellSettings, Tokens};
 /// use aether_wire::RoomSelector;
 ///
 /// let room = RoomSelector::Type { name: "outpost".to_owned(), label: None };
-/// let client = Client::new(game, Settings::default(), Login { room: Some(room), token: None });
+/// let client = Client::new(game, ClientSettings::default(), JoinOptions { room: Some(room), token: None });
 /// let connector = Connector::new(&"http://127.0.0.1:7350".parse()?);
 /// let settings = ShellSettings { tokens: Tokens::of_guest(), ..ShellSettings::default() };
 /// let mut shell = Shell::new(client, connector, settings)?;
 /// # let mut input = Some(input);
-/// while !matches!(shell.client().phase(), Phase::Closed(_)) {
+/// while !matches!(shell.client().phase(), ClientPhase::Closed(_)) {
 ///     shell.client_mut().set_input(input.take().expect("there is one"));
 ///     shell.frame();
 ///     let me = shell.client().own();
@@ -70,7 +70,7 @@ pub struct ShellSettings {
 /// # Ok(())
 /// # }
 /// ```
-pub struct Shell<G: Game> {
+pub struct Shell<G: ClientGame> {
     client: Client<G>,
     office: Arc<Office>,
     line: Option<Line>,
@@ -85,7 +85,7 @@ pub struct Shell<G: Game> {
     runtime: Option<Runtime>,
 }
 
-impl<G: Game> Shell<G> {
+impl<G: ClientGame> Shell<G> {
     /// A shell that begins to connect with its first frame. It fails if the system gives it no thread.
     pub fn new(client: Client<G>, connector: Connector, settings: ShellSettings) -> io::Result<Self> {
         let ShellSettings { wish, tokens, runtime: given } = settings;
@@ -243,7 +243,7 @@ impl<G: Game> Shell<G> {
             News::Frame(arrival) => {
                 let at = self.at(arrival.at);
                 self.client.receive_frame(&arrival.frame, at);
-                if *self.client.phase() == Phase::Joined {
+                if *self.client.phase() == ClientPhase::Joined {
                     self.patience.restart(at);
                     self.trouble = None;
                 }
@@ -263,8 +263,10 @@ impl<G: Game> Shell<G> {
         }
         let waited = self.patience.waited(now);
         match self.client.phase() {
-            Phase::Joined if waited > SILENCE_MAX => self.lost(ConnectionError::Silent),
-            Phase::Connecting | Phase::Resuming if waited > WELCOME_TIME_MAX => self.lost(ConnectionError::TimedOut),
+            ClientPhase::Joined if waited > SILENCE_MAX => self.lost(ConnectionError::Silent),
+            ClientPhase::Connecting | ClientPhase::Resuming if waited > WELCOME_TIME_MAX => {
+                self.lost(ConnectionError::TimedOut)
+            }
             _ => {}
         }
     }
@@ -273,7 +275,7 @@ impl<G: Game> Shell<G> {
         let is_due = self.client.retry_at().is_some_and(|at| at <= now || self.is_hurried);
         if self.line.is_none() && is_due {
             self.is_hurried = false;
-            let is_resuming = *self.client.phase() == Phase::Resuming;
+            let is_resuming = *self.client.phase() == ClientPhase::Resuming;
             self.line = Some(Line::open(&self.handle, &self.office, is_resuming));
         }
     }
@@ -283,8 +285,8 @@ impl<G: Game> Shell<G> {
         let transport = self.transport();
         self.line = None;
         match (self.client.phase(), transport) {
-            (Phase::Closed(_), _) => return,
-            (Phase::Connecting | Phase::Resuming, Some(transport)) => self.office.choice.failed(transport),
+            (ClientPhase::Closed(_), _) => return,
+            (ClientPhase::Connecting | ClientPhase::Resuming, Some(transport)) => self.office.choice.failed(transport),
             _ => {}
         }
         self.disconnected(error);
@@ -299,14 +301,14 @@ impl<G: Game> Shell<G> {
     /// After leaving the server closes by itself, once it has read that; whatever else is over is closed at once.
     fn close_if_over(&mut self) {
         match (self.client.phase(), &self.line) {
-            (Phase::Closed(Ended::Left), Some(line)) => line.leave(),
-            (Phase::Closed(_), Some(_)) => self.line = None,
+            (ClientPhase::Closed(EndReason::Left), Some(line)) => line.leave(),
+            (ClientPhase::Closed(_), Some(_)) => self.line = None,
             _ => {}
         }
     }
 }
 
-impl<G: Game> Drop for Shell<G> {
+impl<G: ClientGame> Drop for Shell<G> {
     fn drop(&mut self) {
         let Some(runtime) = self.runtime.take() else { return };
         let (line, office) = (self.line.take(), Arc::clone(&self.office));

@@ -32,7 +32,7 @@ enum Source {
 type Ask = dyn Fn() -> Pin<Box<dyn Future<Output = Result<Token, String>> + Send>> + Send + Sync;
 
 impl Tokens {
-    /// The one of the client's [`aether_client::Login`], if it has one.
+    /// The one of the client's [`aether_client::JoinOptions`], if it has one.
     #[must_use]
     pub fn of_login() -> Self {
         Self::default()

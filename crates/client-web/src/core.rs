@@ -2,7 +2,7 @@
 
 use crate::view::put_rows;
 use crate::{Row, Rules, Scripted, View};
-use aether_client::{Client, ClientEvent, Login, Phase, Settings};
+use aether_client::{Client, ClientEvent, ClientPhase, ClientSettings, JoinOptions};
 use aether_wire::{ClientMessage, CommandSeq, EntityId, GameBody, GameMessage};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -25,9 +25,9 @@ pub struct Core<R: Rules> {
 impl<R: Rules> Core<R> {
     /// A core that is not connected yet.
     #[must_use]
-    pub fn new(rules: Option<R>, login: Login, seed: u64) -> Self {
+    pub fn new(rules: Option<R>, login: JoinOptions, seed: u64) -> Self {
         let game = Scripted::new(rules, Rc::new(RefCell::new(View::default())));
-        let settings = Settings { seed, ..Settings::default() };
+        let settings = ClientSettings { seed, ..ClientSettings::default() };
         let client = Client::new(game, settings, login);
         Core { client, waiting: VecDeque::new(), learned: 0, channels: Vec::new() }
     }
@@ -75,7 +75,7 @@ impl<R: Rules> Core<R> {
             self.waiting.pop_front();
         }
         let ticks = self.client.welcome().is_some_and(|welcome| welcome.tick_hz > 0);
-        let is_early = *self.client.phase() == Phase::Joined && ticks && self.client.mirror().is_none();
+        let is_early = *self.client.phase() == ClientPhase::Joined && ticks && self.client.mirror().is_none();
         if is_early { None } else { self.waiting.pop_front() }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{Layout, Predicted, Shown, View};
 use aether_bits::{BitWriter, Schema, SchemaValue};
-use aether_client::{Declaration, Game, Predict};
+use aether_client::{ClientGame, ClientSchemaBuilder, Predict};
 use aether_replication::Mirror;
 use aether_wire::{EntityId, InputSeq, Tick};
 use std::cell::RefCell;
@@ -148,10 +148,10 @@ impl<R: Rules> Predict for Scripted<R> {
     }
 }
 
-impl<R: Rules> Game for Scripted<R> {
+impl<R: Rules> ClientGame for Scripted<R> {
     type Other = Shown;
 
-    fn declare(&self, declaration: Declaration) -> Declaration {
+    fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
         match &self.schema {
             Some(schema) => declaration.described(schema),
             None => declaration,

@@ -1,7 +1,7 @@
 //! What scripts call. Names are in the manner of scripts; the SDK for TypeScript stands around it.
 
 use crate::{Rules, View, description};
-use aether_client::{Login, Phase};
+use aether_client::{ClientPhase, JoinOptions};
 use aether_replication::DeliveryOrder;
 use aether_wire::{
     ClientMessage, CommandSeq, EntityId, GameBody, GameMessage, InputSeq, MovementDelta, PlaygroundClear,
@@ -102,7 +102,7 @@ impl Core {
             _ => None,
         };
         let rules = rules.map(|rules| rules.script);
-        Core { core: crate::Core::new(rules, Login { token: None, room }, seed.to_bits()), frame: Vec::new() }
+        Core { core: crate::Core::new(rules, JoinOptions { token: None, room }, seed.to_bits()), frame: Vec::new() }
     }
 
     /// What stands around the own entity.
@@ -115,10 +115,10 @@ impl Core {
     #[must_use]
     pub fn phase(&self) -> u8 {
         match self.core.client.phase() {
-            Phase::Connecting => 0,
-            Phase::Joined => 1,
-            Phase::Resuming => 2,
-            Phase::Closed(_) => 3,
+            ClientPhase::Connecting => 0,
+            ClientPhase::Joined => 1,
+            ClientPhase::Resuming => 2,
+            ClientPhase::Closed(_) => 3,
         }
     }
 

@@ -22,7 +22,7 @@ const JITTER_GAIN: f64 = 1.0 / 16.0;
 
 /// Watches the arrival of snapshots.
 #[derive(Clone, Debug)]
-pub struct Arrivals {
+pub struct SnapshotArrivals {
     ticks_per_second: f64,
     ticks_per_snapshot: f64,
     kept: VecDeque<Arrival>,
@@ -40,12 +40,12 @@ struct Arrival {
     wanted_seconds: f64,
 }
 
-impl Arrivals {
+impl SnapshotArrivals {
     /// None yet, in a room of these rates.
     #[must_use]
     pub fn new(tick_hz: u32, snapshot_hz: u32) -> Self {
         let tick_hz = tick_hz.max(1);
-        Arrivals {
+        SnapshotArrivals {
             ticks_per_second: f64::from(tick_hz),
             ticks_per_snapshot: f64::from(tick_hz) / f64::from(snapshot_hz.clamp(1, tick_hz)),
             kept: VecDeque::with_capacity(ARRIVALS_KEPT),
@@ -101,7 +101,7 @@ impl Arrivals {
         Duration::from_secs_f64(self.jitter_seconds.max(0.0))
     }
 
-    /// How far behind [`Arrivals::tick_at`] to stay, so that nearly always a state has arrived that is newer than what is
+    /// How far behind [`SnapshotArrivals::tick_at`] to stay, so that nearly always a state has arrived that is newer than what is
     /// shown; nothing until enough arrived to tell.
     #[must_use]
     pub fn delay_wanted(&self) -> Option<Duration> {
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn an_even_stream_needs_a_delay_of_one_snapshot() {
-        let mut arrivals = Arrivals::new(40, 20);
+        let mut arrivals = SnapshotArrivals::new(40, 20);
         for snapshot in 1..=100_u32 {
             arrivals.record(Tick(snapshot * 2), TICK * snapshot * 2 + Duration::from_millis(80));
         }
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn jitter_and_losses_need_more() {
-        let mut arrivals = Arrivals::new(40, 20);
+        let mut arrivals = SnapshotArrivals::new(40, 20);
         for snapshot in 1..=100_u32 {
             if snapshot % 5 != 0 {
                 let late = Duration::from_millis(u64::from(snapshot * 7 % 4) * 10);
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_server_that_had_nothing_to_say_is_no_bad_network() {
-        let mut arrivals = Arrivals::new(40, 20);
+        let mut arrivals = SnapshotArrivals::new(40, 20);
         for second in 1..=100_u32 {
             arrivals.record(Tick(second * 40), TICK * second * 40);
         }
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_longer_way_is_accepted_after_a_few_arrivals() {
-        let mut arrivals = Arrivals::new(40, 20);
+        let mut arrivals = SnapshotArrivals::new(40, 20);
         let mut late = Duration::ZERO;
         for snapshot in 1..=60_u32 {
             late = if snapshot > 50 { Duration::from_millis(600) } else { late };
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn absurd_ticks_stay_finite() {
-        let mut arrivals = Arrivals::new(0, u32::MAX);
+        let mut arrivals = SnapshotArrivals::new(0, u32::MAX);
         for tick in [0, u32::MAX, 7, u32::MAX] {
             arrivals.record(Tick(tick), Duration::from_secs(1));
         }

@@ -1,10 +1,12 @@
 //! The client: messages and time in, messages and what to draw out.
 
-use crate::event::Events;
-use crate::outbox::{Outbox, Outgoing};
-use crate::play::Play;
-use crate::session::Session;
-use crate::{ClientEvent, Declaration, Ended, Game, Login, Phase, Settings, Stats};
+use crate::event::EventQueue;
+use crate::outbox::{Outbox, OutgoingMessage};
+use crate::play::JoinedRoom;
+use crate::session::ClientSession;
+use crate::{
+    ClientEvent, ClientGame, ClientPhase, ClientSchemaBuilder, ClientSettings, ClientStats, EndReason, JoinOptions,
+};
 use aether_bits::{BitReader, BitWriter, Component};
 use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::{
@@ -20,7 +22,7 @@ use std::time::Duration;
 ///
 /// ```
 /// use aether_bits::{BitWriter, Replicate};
-/// use aether_client::{Client, Declaration, Game, Interpolate, Login, Phase, Predict, Settings};
+/// use aether_client::{Client, ClientSchemaBuilder, ClientGame, Interpolate, JoinOptions, ClientPhase, Predict, ClientSettings};
 /// use aether_replication::{DeliveryOrder, Mirror};
 /// use aether_wire::{ClientMessage, EntityId, RoomSelector, ServerMessage, Welcome};
 /// use std::time::Duration;
@@ -64,9 +66,9 @@ use std::time::Duration;
 ///     }
 /// }
 ///
-/// impl Game for Race {
+/// impl ClientGame for Race {
 ///     type Other = Runner;
-///     fn declare(&self, declaration: Declaration) -> Declaration {
+///     fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
 ///         declaration.component::<Runner>().input::<Steer>()
 ///     }
 ///     fn pack(&self, input: &Steer, writer: &mut BitWriter) {
@@ -81,7 +83,7 @@ use std::time::Duration;
 /// }
 ///
 /// let room = RoomSelector::Type { name: "race".to_owned(), label: None };
-/// let mut client = Client::new(Race, Settings::default(), Login { room: Some(room), token: None });
+/// let mut client = Client::new(Race, ClientSettings::default(), JoinOptions { room: Some(room), token: None });
 ///
 /// // The transport is open: the client says hello with the next frame.
 /// client.connected(DeliveryOrder::Ordered, Duration::ZERO);
@@ -92,7 +94,7 @@ use std::time::Duration;
 /// let schema_hash = client.schema_hash();
 /// let welcome = Welcome { tick_hz: 30, snapshot_hz: 10, schema_hash, ..Welcome::default() };
 /// client.receive(ServerMessage::Welcome(welcome), Duration::from_millis(40));
-/// assert_eq!(*client.phase(), Phase::Joined);
+/// assert_eq!(*client.phase(), ClientPhase::Joined);
 ///
 /// // Each frame: say what the player does, send what is due, draw.
 /// client.set_input(Steer { push: [1.0, 0.0] });
@@ -104,30 +106,30 @@ use std::time::Duration;
 ///     // draw(entity, runner.position)
 /// }
 /// ```
-pub struct Client<G: Game> {
+pub struct Client<G: ClientGame> {
     game: G,
-    settings: Settings,
-    session: Session,
+    settings: ClientSettings,
+    session: ClientSession,
     link: DeliveryOrder,
-    play: Option<Play<G>>,
+    play: Option<JoinedRoom<G>>,
     welcome: Option<Welcome>,
     input: Option<G::Input>,
     reassembler: Reassembler,
     outbox: Outbox,
-    events: Events,
+    events: EventQueue,
     last_command: CommandSeq,
-    stats: Stats,
+    stats: ClientStats,
     frame: Vec<u8>,
     heard_at: Duration,
 }
 
-impl<G: Game> Client<G> {
+impl<G: ClientGame> Client<G> {
     /// A client that is not connected yet.
     #[must_use]
-    pub fn new(game: G, settings: Settings, login: Login) -> Self {
-        let schema = game.declare(Declaration::default()).hash();
+    pub fn new(game: G, settings: ClientSettings, login: JoinOptions) -> Self {
+        let schema = game.declare(ClientSchemaBuilder::default()).hash();
         Client {
-            session: Session::new(login, schema, settings.seed),
+            session: ClientSession::new(login, schema, settings.seed),
             game,
             settings,
             link: DeliveryOrder::Ordered,
@@ -136,16 +138,16 @@ impl<G: Game> Client<G> {
             input: None,
             reassembler: Reassembler::closed(),
             outbox: Outbox::default(),
-            events: Events::default(),
+            events: EventQueue::default(),
             last_command: CommandSeq(0),
-            stats: Stats::default(),
+            stats: ClientStats::default(),
             frame: Vec::new(),
             heard_at: Duration::ZERO,
         }
     }
 
     /// When to open a connection; nothing while there is one, and when it is over. Whoever still has one open when this
-    /// gives a time, or when the phase is [`Phase::Closed`], closes it.
+    /// gives a time, or when the phase is [`ClientPhase::Closed`], closes it.
     #[must_use]
     pub fn retry_at(&self) -> Option<Duration> {
         self.session.retry_at()
@@ -168,7 +170,7 @@ impl<G: Game> Client<G> {
         self.reassembler.clear();
         self.link = link;
         if let Some(hello) = self.session.connected() {
-            self.send(Outgoing::reliable(ClientMessage::Hello(hello)));
+            self.send(OutgoingMessage::reliable(ClientMessage::Hello(hello)));
         }
     }
 
@@ -221,7 +223,7 @@ impl<G: Game> Client<G> {
     }
 
     /// Goes on to now, and gives what is to be sent. Call it once a frame, before drawing.
-    pub fn advance(&mut self, now: Duration) -> impl Iterator<Item = Outgoing> {
+    pub fn advance(&mut self, now: Duration) -> impl Iterator<Item = OutgoingMessage> {
         self.reassembler.expire(now.as_millis() as u64);
         if let Some(play) = self.play.as_mut().filter(|_| self.session.is_joined()) {
             let about = (&self.game, &self.settings);
@@ -234,7 +236,7 @@ impl<G: Game> Client<G> {
     pub fn advance_frames(&mut self, now: Duration, mut send: impl FnMut(&[u8], bool)) {
         let mut frame = std::mem::take(&mut self.frame);
         let (mut bytes, mut faults) = (0, 0);
-        for Outgoing { message, reliable } in self.advance(now) {
+        for OutgoingMessage { message, reliable } in self.advance(now) {
             frame.clear();
             match message.encode(&mut frame) {
                 Ok(()) => send(&frame, reliable),
@@ -316,16 +318,16 @@ impl<G: Game> Client<G> {
         }
         self.last_command = CommandSeq(self.last_command.0.wrapping_add(1).max(1));
         let seq = self.last_command;
-        self.send(Outgoing::reliable(command(seq)));
+        self.send(OutgoingMessage::reliable(command(seq)));
         Some(seq)
     }
 
     /// Leaves the room for good. What [`Client::advance`] gives once more still has to be sent.
     pub fn leave(&mut self) {
         if self.session.is_joined() {
-            self.send(Outgoing::reliable(ClientMessage::Leave));
+            self.send(OutgoingMessage::reliable(ClientMessage::Leave));
         }
-        self.end(Ended::Left);
+        self.end(EndReason::Left);
     }
 
     /// For how long nothing has come, since there is a connection. The client asks for pongs twice a second: after some
@@ -337,7 +339,7 @@ impl<G: Game> Client<G> {
 
     /// Where the client stands.
     #[must_use]
-    pub fn phase(&self) -> &Phase {
+    pub fn phase(&self) -> &ClientPhase {
         self.session.phase()
     }
 
@@ -355,7 +357,7 @@ impl<G: Game> Client<G> {
     /// The tick that the client plays: ahead of the server's.
     #[must_use]
     pub fn tick(&self) -> Tick {
-        self.play.as_ref().map_or(Tick::ZERO, Play::tick)
+        self.play.as_ref().map_or(Tick::ZERO, JoinedRoom::tick)
     }
 
     /// The number of the newest input on this connection.
@@ -384,23 +386,23 @@ impl<G: Game> Client<G> {
     /// The number of what the game declares.
     #[must_use]
     pub fn schema_hash(&self) -> aether_wire::SchemaHash {
-        self.game.declare(Declaration::default()).hash()
+        self.game.declare(ClientSchemaBuilder::default()).hash()
     }
 
     /// The settings.
     #[must_use]
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &ClientSettings {
         &self.settings
     }
 
     /// The settings, to be changed.
-    pub fn settings_mut(&mut self) -> &mut Settings {
+    pub fn settings_mut(&mut self) -> &mut ClientSettings {
         &mut self.settings
     }
 
     /// How it is doing.
     #[must_use]
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> ClientStats {
         let mut stats = self.stats.clone();
         if let Some(play) = &self.play {
             play.fill(&self.settings, &mut stats);
@@ -417,7 +419,7 @@ impl<G: Game> Client<G> {
                     let hello = self.session.refused(&notice, now);
                     // After a fatal error the server closes; otherwise it waits for a better hello.
                     if let Some(hello) = hello.filter(|_| !notice.fatal) {
-                        self.send(Outgoing::reliable(ClientMessage::Hello(hello)));
+                        self.send(OutgoingMessage::reliable(ClientMessage::Hello(hello)));
                     }
                     self.tell_if_closed();
                 }
@@ -476,14 +478,14 @@ impl<G: Game> Client<G> {
             return;
         }
         self.game.begin();
-        let play = match Play::new(&welcome, self.link, (&self.game, &self.settings), now) {
+        let play = match JoinedRoom::new(&welcome, self.link, (&self.game, &self.settings), now) {
             Ok(play) => play,
             Err(ended) => return self.end(ended),
         };
         let resumed = self.session.welcomed(&welcome);
         self.reassembler.open();
         if play.lacks_schema() {
-            self.send(Outgoing::reliable(ClientMessage::SchemaRequest));
+            self.send(OutgoingMessage::reliable(ClientMessage::SchemaRequest));
         }
         self.play = Some(play);
         self.welcome = Some(welcome.clone());
@@ -495,11 +497,11 @@ impl<G: Game> Client<G> {
         events.iter().position(|event| event.name == E::NAME).map(|code| code as u16)
     }
 
-    fn send(&mut self, outgoing: Outgoing) {
+    fn send(&mut self, outgoing: OutgoingMessage) {
         self.stats.faults += u64::from(!self.outbox.send(outgoing));
     }
 
-    fn end(&mut self, ended: Ended) {
+    fn end(&mut self, ended: EndReason) {
         if !self.is_closed() {
             self.session.close(ended);
             self.tell_if_closed();
@@ -507,11 +509,11 @@ impl<G: Game> Client<G> {
     }
 
     fn is_closed(&self) -> bool {
-        matches!(self.session.phase(), Phase::Closed(_))
+        matches!(self.session.phase(), ClientPhase::Closed(_))
     }
 
     fn tell_if_closed(&mut self) {
-        if let Phase::Closed(ended) = self.session.phase() {
+        if let ClientPhase::Closed(ended) = self.session.phase() {
             self.happened(ClientEvent::Closed(ended.clone()));
         }
     }

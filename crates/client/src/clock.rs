@@ -1,6 +1,6 @@
 //! The client's tick: ahead of the server's, so that inputs arrive in time.
 
-use crate::{Arrivals, RoundTrip, Slew, SlewBounds};
+use crate::{RoundTrip, Slew, SlewBounds, SnapshotArrivals};
 use aether_wire::Tick;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl TickClock {
     }
 
     /// Goes on to now, and tells how many ticks are due.
-    pub fn advance(&mut self, now: Duration, arrivals: &Arrivals, round_trip: &RoundTrip) -> u32 {
+    pub fn advance(&mut self, now: Duration, arrivals: &SnapshotArrivals, round_trip: &RoundTrip) -> u32 {
         let since_begun = now.saturating_sub(self.begun_at);
         let is_known = arrivals.newest().is_some() && round_trip.mean().is_some();
         if !self.has_begun && !is_known && since_begun < BEGIN_WAIT {
@@ -68,7 +68,7 @@ impl TickClock {
 
     /// How many ticks to be ahead of what arrives: what arrives is half a round trip old, and what is sent takes the other
     /// half.
-    fn lead_wanted(&self, arrivals: &Arrivals, round_trip: &RoundTrip) -> f64 {
+    fn lead_wanted(&self, arrivals: &SnapshotArrivals, round_trip: &RoundTrip) -> f64 {
         let Some(mean) = round_trip.mean() else { return 0.0 };
         let jitter = arrivals.jitter().max(round_trip.deviation()).as_secs_f64();
         (mean.as_secs_f64() + JITTER_MARGIN * jitter) * self.ticks_per_second
@@ -83,7 +83,7 @@ mod tests {
     /// Runs a clock against a server whose tick 1000 was at time zero, with this round trip; tells how many ticks were
     /// due, and the largest number in one frame after the first second.
     fn run(clock: &mut TickClock, round_trip_ms: u32, seconds: u32) -> (u32, u32) {
-        let mut arrivals = Arrivals::new(40, 20);
+        let mut arrivals = SnapshotArrivals::new(40, 20);
         let mut trip = RoundTrip::default();
         let half = Duration::from_millis(u64::from(round_trip_ms) / 2);
         let (mut due, mut most) = (0, 0);
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_long_pause_is_not_made_up_for() {
         let mut clock = TickClock::new(40, Tick(0), Duration::ZERO);
-        let (arrivals, trip) = (Arrivals::new(40, 20), RoundTrip::default());
+        let (arrivals, trip) = (SnapshotArrivals::new(40, 20), RoundTrip::default());
         clock.advance(Duration::ZERO, &arrivals, &trip);
         assert!(clock.advance(Duration::from_secs(3_600), &arrivals, &trip) <= TICKS_AT_ONCE_MAX);
         let after = Duration::from_secs(3_600) + Duration::from_millis(25);

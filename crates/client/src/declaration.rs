@@ -6,12 +6,12 @@ use aether_wire::SchemaHash;
 
 /// Collects a game's components, input and events. The order is that of the server's declaration.
 #[derive(Default)]
-pub struct Declaration {
+pub struct ClientSchemaBuilder {
     mirror: aether_replication::MirrorBuilder,
     schema: Schema,
 }
 
-impl Declaration {
+impl ClientSchemaBuilder {
     /// Adds a component.
     #[must_use]
     pub fn component<C: Component>(mut self) -> Self {

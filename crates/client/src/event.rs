@@ -1,6 +1,6 @@
 //! What happened, for the game.
 
-use crate::Ended;
+use crate::EndReason;
 use aether_wire::{Ack, Closing, Correction, ErrorNotice, Event, Manifest, Possession, Tick, Welcome};
 use std::collections::VecDeque;
 
@@ -36,16 +36,16 @@ pub enum ClientEvent {
     /// The connection was lost; the client comes back by itself.
     Lost,
     /// It is over.
-    Closed(Ended),
+    Closed(EndReason),
 }
 
 /// Events that wait for the game.
 #[derive(Debug, Default)]
-pub(crate) struct Events {
+pub(crate) struct EventQueue {
     waiting: VecDeque<ClientEvent>,
 }
 
-impl Events {
+impl EventQueue {
     /// Adds an event. False if the oldest had to go for it.
     pub fn push(&mut self, event: ClientEvent) -> bool {
         let is_full = self.waiting.len() == EVENTS_MAX;

@@ -1,6 +1,6 @@
 //! What a game is to its client.
 
-use crate::{Declaration, Interpolate};
+use crate::{ClientSchemaBuilder, Interpolate};
 use aether_bits::{BitWriter, Schema};
 use aether_replication::Mirror;
 use aether_wire::EntityId;
@@ -31,12 +31,12 @@ pub trait Predict {
 ///
 /// It is a value, so that it may hold what is only known when the program runs: a schema that was fetched, or a function
 /// of another language.
-pub trait Game: Predict {
+pub trait ClientGame: Predict {
     /// What is drawn of an entity that is not the player's own.
     type Other: Interpolate;
 
     /// Declares components, input and events, in the order of the server's declaration.
-    fn declare(&self, declaration: Declaration) -> Declaration;
+    fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder;
 
     /// Learns what the room replicates, if that is not what the game declares. A game of fixed types has nothing to learn,
     /// and cannot join such a room.

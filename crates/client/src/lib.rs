@@ -5,7 +5,7 @@
 //! right when the server knows better, shows everything else a little in the past so that it moves evenly, and knows how
 //! to come back after a lost connection. Whatever carries the bytes, a WebSocket, a datagram or a test, stands around it.
 //!
-//! The parts are of use alone too: [`InputHistory`], [`Prediction`], [`Smoothing`], [`Track`], [`Arrivals`],
+//! The parts are of use alone too: [`InputHistory`], [`Prediction`], [`ErrorSmoothing`], [`EntityTrack`], [`SnapshotArrivals`],
 //! [`RoundTrip`], [`Slew`] and [`Backoff`].
 
 mod arrivals;
@@ -32,21 +32,21 @@ mod stats;
 mod timing;
 mod track;
 
-pub use arrivals::Arrivals;
+pub use arrivals::SnapshotArrivals;
 pub use backoff::Backoff;
 pub use client::Client;
 pub use clock::TickClock;
-pub use declaration::Declaration;
+pub use declaration::ClientSchemaBuilder;
 pub use event::ClientEvent;
-pub use game::{Game, Predict};
+pub use game::{ClientGame, Predict};
 pub use inputs::{HISTORY_MAX, InputHistory};
 pub use interpolate::{Angle, Interpolate, short_way};
-pub use outbox::Outgoing;
+pub use outbox::OutgoingMessage;
 pub use prediction::Prediction;
 pub use round_trip::RoundTrip;
-pub use session::{Ended, Login, Phase};
-pub use settings::Settings;
+pub use session::{ClientPhase, EndReason, JoinOptions};
+pub use settings::ClientSettings;
 pub use slew::{Slew, SlewBounds};
-pub use smoothing::Smoothing;
-pub use stats::Stats;
-pub use track::{SAMPLES_MAX, Sampling, Track};
+pub use smoothing::ErrorSmoothing;
+pub use stats::ClientStats;
+pub use track::{EntityTrack, SAMPLES_MAX, TrackSampling};

@@ -1,32 +1,32 @@
 //! Everything in view that the player does not steer.
 
-use crate::slots::Slots;
-use crate::{Game, Sampling, Settings, Track};
+use crate::slots::GrowingSlotSet;
+use crate::{ClientGame, ClientSettings, EntityTrack, TrackSampling};
 use aether_replication::{AppliedPacket, Mirror};
 use aether_wire::{EntityId, PacketSeq, Tick};
 use std::collections::BTreeMap;
 
 /// The tracks of all entities in view.
-pub(crate) struct Others<G: Game> {
+pub(crate) struct RemoteEntities<G: ClientGame> {
     followed: BTreeMap<EntityId, Followed<G::Other>>,
-    slots: Slots,
+    slots: GrowingSlotSet,
 }
 
 struct Followed<S> {
-    track: Track<S>,
+    track: EntityTrack<S>,
     /// The last packet that spoke of it.
     sequence: PacketSeq,
 }
 
-impl<G: Game> Others<G> {
+impl<G: ClientGame> RemoteEntities<G> {
     pub fn new() -> Self {
-        Others { followed: BTreeMap::new(), slots: Slots::default() }
+        RemoteEntities { followed: BTreeMap::new(), slots: GrowingSlotSet::default() }
     }
 
     /// Takes in what a packet brought. False if the server shows more than the client follows.
     pub fn take(
         &mut self,
-        (game, settings): (&G, &Settings),
+        (game, settings): (&G, &ClientSettings),
         mirror: &Mirror,
         applied: &AppliedPacket,
         known: Tick,
@@ -45,7 +45,7 @@ impl<G: Game> Others<G> {
             let followed = self
                 .followed
                 .entry(entity)
-                .or_insert_with(|| Followed { track: Track::default(), sequence: PacketSeq(0) });
+                .or_insert_with(|| Followed { track: EntityTrack::default(), sequence: PacketSeq(0) });
             followed.track.enter();
         }
         if self.slots.len() > settings.entities_max {
@@ -67,7 +67,7 @@ impl<G: Game> Others<G> {
     }
 
     /// What is to be drawn of one entity.
-    pub fn one(&self, entity: EntityId, sampling: &Sampling) -> Option<G::Other> {
+    pub fn one(&self, entity: EntityId, sampling: &TrackSampling) -> Option<G::Other> {
         self.followed.get(&entity)?.track.sample(sampling)
     }
 
@@ -80,7 +80,7 @@ impl<G: Game> Others<G> {
     }
 
     /// What is to be drawn.
-    pub fn shown(&self, own: Option<EntityId>, sampling: Sampling) -> impl Iterator<Item = (EntityId, G::Other)> {
+    pub fn shown(&self, own: Option<EntityId>, sampling: TrackSampling) -> impl Iterator<Item = (EntityId, G::Other)> {
         self.followed
             .iter()
             .filter(move |(entity, _)| Some(**entity) != own)

@@ -8,27 +8,27 @@ const MESSAGES_MAX: usize = 1_024;
 
 /// A message to send.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outgoing {
+pub struct OutgoingMessage {
     /// The message.
     pub message: ClientMessage,
     /// Whether it has to arrive, and in order. Otherwise it goes as a datagram, where the transport has them.
     pub reliable: bool,
 }
 
-impl Outgoing {
+impl OutgoingMessage {
     pub(crate) fn reliable(message: ClientMessage) -> Self {
-        Outgoing { message, reliable: true }
+        OutgoingMessage { message, reliable: true }
     }
 
     pub(crate) fn unreliable(message: ClientMessage) -> Self {
-        Outgoing { message, reliable: false }
+        OutgoingMessage { message, reliable: false }
     }
 }
 
 /// Messages in the order in which they go out.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    pub messages: Vec<Outgoing>,
+    pub messages: Vec<OutgoingMessage>,
     last_fragmented: MessageId,
     frame: Vec<u8>,
 }
@@ -41,7 +41,7 @@ impl Outbox {
 
     /// Adds a message. One that is longer than a frame goes in parts; only a hello may be longer. False if it cannot be
     /// written at all.
-    pub fn send(&mut self, outgoing: Outgoing) -> bool {
+    pub fn send(&mut self, outgoing: OutgoingMessage) -> bool {
         self.frame.clear();
         if outgoing.message.encode(&mut self.frame).is_err() {
             return false;
@@ -54,7 +54,7 @@ impl Outbox {
         self.last_fragmented = MessageId(self.last_fragmented.0.wrapping_add(1));
         let parts = fragment(self.last_fragmented, &self.frame, CLIENT_FRAGMENT_BYTES);
         let Ok(parts) = parts else { return false };
-        self.messages.extend(parts.map(|part| Outgoing::reliable(ClientMessage::Fragment(part))));
+        self.messages.extend(parts.map(|part| OutgoingMessage::reliable(ClientMessage::Fragment(part))));
         true
     }
 }

@@ -1,7 +1,9 @@
 //! The player's own entity and inputs.
 
-use crate::timing::Timing;
-use crate::{Game, InputHistory, Interpolate, Prediction, Settings, Smoothing, Stats, Track};
+use crate::timing::ClientTiming;
+use crate::{
+    ClientGame, ClientSettings, ClientStats, EntityTrack, ErrorSmoothing, InputHistory, Interpolate, Prediction,
+};
 use aether_bits::BitWriter;
 use aether_replication::{AppliedPacket, Mirror};
 use aether_wire::limits::ACK_WINDOW_PACKETS;
@@ -9,11 +11,11 @@ use aether_wire::{EntityId, InputBytes, InputSeq, PacketSeq, Possession, Tick};
 use std::time::Duration;
 
 /// What the player steers, and how.
-pub(crate) struct Own<G: Game> {
+pub(crate) struct OwnEntity<G: ClientGame> {
     possessed: Option<Possessed<G::State>>,
     pub history: InputHistory<G::Input>,
     prediction: Prediction<G>,
-    smoothing: Smoothing<G::State>,
+    smoothing: ErrorSmoothing<G::State>,
     seconds_per_tick: f32,
     writer: BitWriter,
     packed: Vec<u8>,
@@ -26,16 +28,16 @@ struct Possessed<S> {
     /// The last packet that brought its state, if that is known.
     sequence: Option<PacketSeq>,
     /// Its states as the server sent them.
-    track: Track<S>,
+    track: EntityTrack<S>,
 }
 
-impl<G: Game> Own<G> {
+impl<G: ClientGame> OwnEntity<G> {
     pub fn new(seconds_per_tick: f32) -> Self {
-        Own {
+        OwnEntity {
             possessed: None,
             history: InputHistory::default(),
             prediction: Prediction::default(),
-            smoothing: Smoothing::default(),
+            smoothing: ErrorSmoothing::default(),
             seconds_per_tick,
             writer: BitWriter::new(),
             packed: Vec::new(),
@@ -59,7 +61,7 @@ impl<G: Game> Own<G> {
         self.release();
         let Possession { tick, entity } = possession;
         let base = Tick(tick.0.saturating_sub(1));
-        self.possessed = Some(Possessed { entity, base, sequence, track: Track::default() });
+        self.possessed = Some(Possessed { entity, base, sequence, track: EntityTrack::default() });
     }
 
     /// The player steers nothing.
@@ -84,11 +86,11 @@ impl<G: Game> Own<G> {
     /// A packet was taken in: takes from it what it says of the own entity.
     pub fn take(
         &mut self,
-        (game, settings): (&G, &Settings),
+        (game, settings): (&G, &ClientSettings),
         mirror: &Mirror,
         applied: &AppliedPacket,
-        timing: &Timing,
-        stats: &mut Stats,
+        timing: &ClientTiming,
+        stats: &mut ClientStats,
     ) {
         let Some(possessed) = &mut self.possessed else {
             self.history.forget(mirror.input_ack());
@@ -120,7 +122,7 @@ impl<G: Game> Own<G> {
     }
 
     /// Lets an error fade.
-    pub fn fade(&mut self, elapsed: Duration, settings: &Settings, view: f64) {
+    pub fn fade(&mut self, elapsed: Duration, settings: &ClientSettings, view: f64) {
         self.smoothing.advance(elapsed, settings.smoothing);
         if let Some(possessed) = &mut self.possessed {
             possessed.track.prune(view);
@@ -128,7 +130,7 @@ impl<G: Game> Own<G> {
     }
 
     /// The own entity as it is to be drawn.
-    pub fn shown(&self, settings: &Settings, timing: &Timing) -> Option<G::State> {
+    pub fn shown(&self, settings: &ClientSettings, timing: &ClientTiming) -> Option<G::State> {
         let possessed = self.possessed.as_ref()?;
         match (self.prediction.before(), self.prediction.newest()) {
             (Some(before), Some(newest)) if settings.prediction => {
@@ -142,7 +144,7 @@ impl<G: Game> Own<G> {
         }
     }
 
-    pub fn fill(&self, settings: &Settings, acknowledged: InputSeq, stats: &mut Stats) {
+    pub fn fill(&self, settings: &ClientSettings, acknowledged: InputSeq, stats: &mut ClientStats) {
         stats.error_shown = if settings.prediction { self.smoothing.distance() } else { 0.0 };
         stats.inputs_unacknowledged = self.history.len_after(acknowledged);
     }
@@ -150,10 +152,10 @@ impl<G: Game> Own<G> {
     /// The server's state after one of the inputs is here: what was predicted for it shows whether it was right.
     fn reconcile(
         &mut self,
-        (game, settings): (&G, &Settings),
+        (game, settings): (&G, &ClientSettings),
         acknowledged: InputSeq,
         server: G::State,
-        stats: &mut Stats,
+        stats: &mut ClientStats,
     ) {
         if acknowledged > self.history.last() {
             // Nobody can have applied an input that was not made.

@@ -1,9 +1,9 @@
 //! The time in a room, from one welcome to the next.
 
-use crate::others::Others;
-use crate::own::Own;
-use crate::timing::Timing;
-use crate::{Declaration, Ended, Game, Outgoing, Settings, Stats};
+use crate::others::RemoteEntities;
+use crate::own::OwnEntity;
+use crate::timing::ClientTiming;
+use crate::{ClientGame, ClientSchemaBuilder, ClientSettings, ClientStats, EndReason, OutgoingMessage};
 use aether_bits::{ReadError, Schema};
 use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::{ClientMessage, Inputs, Ping, Possession, SchemaHash, StateAck, Tick, Welcome};
@@ -17,7 +17,7 @@ const WAITING_MAX: usize = 512;
 const ACK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A room as its client knows it.
-pub(crate) struct Play<G: Game> {
+pub(crate) struct JoinedRoom<G: ClientGame> {
     link: DeliveryOrder,
     /// Whether the room ticks. A relay room does not.
     ticks: bool,
@@ -28,26 +28,26 @@ pub(crate) struct Play<G: Game> {
     pub mirror: Option<Mirror>,
     /// State that came before the schema. Later state is made from it.
     waiting: Vec<Vec<u8>>,
-    pub timing: Timing,
-    pub own: Own<G>,
-    pub others: Others<G>,
+    pub timing: ClientTiming,
+    pub own: OwnEntity<G>,
+    pub others: RemoteEntities<G>,
     advanced_at: Duration,
     acknowledged: (StateAck, Duration),
 }
 
-impl<G: Game> Play<G> {
+impl<G: ClientGame> JoinedRoom<G> {
     /// Begins with what the server says of the room.
     pub fn new(
         welcome: &Welcome,
         link: DeliveryOrder,
-        (game, settings): (&G, &Settings),
+        (game, settings): (&G, &ClientSettings),
         now: Duration,
-    ) -> Result<Self, Ended> {
+    ) -> Result<Self, EndReason> {
         if welcome.tick_hz > TICK_HZ_MAX || welcome.snapshot_hz > welcome.tick_hz {
-            return Err(Ended::AbsurdRates);
+            return Err(EndReason::AbsurdRates);
         }
         let seconds_per_tick = 1.0 / welcome.tick_hz.max(1) as f32;
-        let mut play = Play {
+        let mut play = JoinedRoom {
             link,
             ticks: welcome.tick_hz > 0,
             seconds_per_tick,
@@ -55,9 +55,9 @@ impl<G: Game> Play<G> {
             schema: Schema::default(),
             mirror: None,
             waiting: Vec::new(),
-            timing: Timing::new(welcome, settings, now),
-            own: Own::new(seconds_per_tick),
-            others: Others::new(),
+            timing: ClientTiming::new(welcome, settings, now),
+            own: OwnEntity::new(seconds_per_tick),
+            others: RemoteEntities::new(),
             advanced_at: now,
             acknowledged: (StateAck::NONE, now),
         };
@@ -71,13 +71,13 @@ impl<G: Game> Play<G> {
     }
 
     /// The schema came.
-    pub fn learn(&mut self, game: &mut G, bytes: &[u8]) -> Result<Vec<Vec<u8>>, Ended> {
+    pub fn learn(&mut self, game: &mut G, bytes: &[u8]) -> Result<Vec<Vec<u8>>, EndReason> {
         let schema = Schema::from_bytes(bytes).ok().filter(|schema| schema.hash() == self.schema_hash.0);
         let Some(schema) = schema.filter(|_| self.lacks_schema()) else { return Ok(Vec::new()) };
         game.learn(&schema);
         self.declare(game);
         match self.lacks_schema() {
-            true => Err(Ended::UnknownSchema),
+            true => Err(EndReason::UnknownSchema),
             false => Ok(std::mem::take(&mut self.waiting)),
         }
     }
@@ -85,11 +85,11 @@ impl<G: Game> Play<G> {
     /// Takes in a state packet.
     pub fn take(
         &mut self,
-        (game, settings): (&mut G, &Settings),
+        (game, settings): (&mut G, &ClientSettings),
         packet: &[u8],
         now: Duration,
-        stats: &mut Stats,
-    ) -> Result<(), Ended> {
+        stats: &mut ClientStats,
+    ) -> Result<(), EndReason> {
         let Some(mirror) = &mut self.mirror else {
             match self.waiting.len() < WAITING_MAX {
                 true => self.waiting.push(packet.to_vec()),
@@ -122,7 +122,7 @@ impl<G: Game> Play<G> {
         self.timing.arrived(applied.tick, now);
         let known = self.timing.known_before(applied.tick);
         if !self.others.take((&*game, settings), mirror, &applied, known) {
-            return Err(Ended::TooManyEntities);
+            return Err(EndReason::TooManyEntities);
         }
         self.own.take((&*game, settings), mirror, &applied, &self.timing, stats);
         Ok(())
@@ -136,15 +136,15 @@ impl<G: Game> Play<G> {
     /// Goes on to now: makes the inputs that are due, and says what is to be sent.
     pub fn advance(
         &mut self,
-        (game, settings): (&G, &Settings),
+        (game, settings): (&G, &ClientSettings),
         input: Option<&G::Input>,
         now: Duration,
-        outbox: &mut Vec<Outgoing>,
-        stats: &mut Stats,
+        outbox: &mut Vec<OutgoingMessage>,
+        stats: &mut ClientStats,
     ) {
         if let Some(client_time) = self.timing.round_trip.ping(now) {
             let tick = self.timing.clock.tick();
-            outbox.push(Outgoing::unreliable(ClientMessage::Ping(Ping { client_time, tick })));
+            outbox.push(OutgoingMessage::unreliable(ClientMessage::Ping(Ping { client_time, tick })));
         }
         if !self.ticks {
             return;
@@ -162,7 +162,7 @@ impl<G: Game> Play<G> {
         self.advanced_at = self.advanced_at.max(now);
     }
 
-    pub fn fill(&self, settings: &Settings, stats: &mut Stats) {
+    pub fn fill(&self, settings: &ClientSettings, stats: &mut ClientStats) {
         self.timing.fill(stats);
         if let Some(mirror) = &self.mirror {
             self.own.fill(settings, mirror.input_ack(), stats);
@@ -176,7 +176,7 @@ impl<G: Game> Play<G> {
     }
 
     /// Sends the inputs that were made, or the acknowledgement alone.
-    fn send(&mut self, made: usize, settings: &Settings, now: Duration, outbox: &mut Vec<Outgoing>) {
+    fn send(&mut self, made: usize, settings: &ClientSettings, now: Duration, outbox: &mut Vec<OutgoingMessage>) {
         let Some(mirror) = &self.mirror else { return };
         let is_ordered = self.link == DeliveryOrder::Ordered;
         let ack = if is_ordered { StateAck::NONE } else { mirror.acknowledgement() };
@@ -186,18 +186,18 @@ impl<G: Game> Play<G> {
             if let Some((first_seq, payloads)) = self.own.history.run(acknowledged, made) {
                 let view = self.timing.view_tick(settings);
                 let inputs = Inputs { first_seq, payloads, ack, view };
-                outbox.push(Outgoing::unreliable(ClientMessage::Inputs(inputs)));
+                outbox.push(OutgoingMessage::unreliable(ClientMessage::Inputs(inputs)));
                 self.acknowledged = (ack, now);
             }
         } else if ack != self.acknowledged.0 && now >= self.acknowledged.1.saturating_add(ACK_INTERVAL) {
-            outbox.push(Outgoing::unreliable(ClientMessage::Ack(ack)));
+            outbox.push(OutgoingMessage::unreliable(ClientMessage::Ack(ack)));
             self.acknowledged = (ack, now);
         }
     }
 
     /// Makes the copy of the world, if the game declares what the room replicates.
     fn declare(&mut self, game: &G) {
-        let declaration = game.declare(Declaration::default());
+        let declaration = game.declare(ClientSchemaBuilder::default());
         if declaration.hash() == self.schema_hash {
             let (mirror, schema) = declaration.build(self.link, self.seconds_per_tick);
             (self.mirror, self.schema) = (Some(mirror), schema);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Who the player is and where to.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Login {
+pub struct JoinOptions {
     /// The access token of a login.
     pub token: Option<Token>,
     /// The room to join; absent when the address names it.
@@ -17,7 +17,7 @@ pub struct Login {
 
 /// Where a client stands.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Phase {
+pub enum ClientPhase {
     /// On the way in.
     Connecting,
     /// In a room.
@@ -25,12 +25,12 @@ pub enum Phase {
     /// The connection was lost, and the client comes back to the same player.
     Resuming,
     /// It is over, until the client is made anew.
-    Closed(Ended),
+    Closed(EndReason),
 }
 
 /// Why it is over.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ended {
+pub enum EndReason {
     /// The player left.
     Left,
     /// The server ended it, and does not want the client back.
@@ -47,10 +47,10 @@ pub enum Ended {
 
 /// The way in and back.
 #[derive(Debug)]
-pub(crate) struct Session {
-    login: Login,
+pub(crate) struct ClientSession {
+    login: JoinOptions,
     schema: SchemaHash,
-    phase: Phase,
+    phase: ClientPhase,
     resume_token: Option<Token>,
     /// The room that the player was in. Another one, as the login names it, is second best.
     last_room: Option<RoomId>,
@@ -61,12 +61,12 @@ pub(crate) struct Session {
     retry_at: Option<Duration>,
 }
 
-impl Session {
-    pub fn new(login: Login, schema: SchemaHash, seed: u64) -> Self {
-        Session {
+impl ClientSession {
+    pub fn new(login: JoinOptions, schema: SchemaHash, seed: u64) -> Self {
+        ClientSession {
             login,
             schema,
-            phase: Phase::Connecting,
+            phase: ClientPhase::Connecting,
             resume_token: None,
             last_room: None,
             is_resuming: false,
@@ -76,12 +76,12 @@ impl Session {
         }
     }
 
-    pub fn phase(&self) -> &Phase {
+    pub fn phase(&self) -> &ClientPhase {
         &self.phase
     }
 
     pub fn is_joined(&self) -> bool {
-        self.phase == Phase::Joined
+        self.phase == ClientPhase::Joined
     }
 
     /// When to open a connection; nothing while there is one, and when it is over.
@@ -100,7 +100,7 @@ impl Session {
 
     /// There is a connection: what to say first. Nothing if it is over.
     pub fn connected(&mut self) -> Option<Hello> {
-        if matches!(self.phase, Phase::Closed(_)) {
+        if matches!(self.phase, ClientPhase::Closed(_)) {
             return None;
         }
         self.retry_at = None;
@@ -110,7 +110,7 @@ impl Session {
 
     /// The server let the client in. True if it is back as the same player.
     pub fn welcomed(&mut self, welcome: &Welcome) -> bool {
-        self.phase = Phase::Joined;
+        self.phase = ClientPhase::Joined;
         self.resume_token = welcome.resume_token.clone();
         self.last_room = Some(welcome.room.clone());
         self.backoff.reset();
@@ -128,14 +128,14 @@ impl Session {
             _ => self.resume_token = None,
         }
         if self.is_resuming && notice.code == ErrorCode::ResumeRefused {
-            self.phase = Phase::Connecting;
+            self.phase = ClientPhase::Connecting;
             return Some(self.hello());
         }
         if self.last_room.is_some() && is_of_one_room(notice.code) {
             self.last_room = None;
             return Some(self.hello());
         }
-        self.close(Ended::AtTheDoor(notice.clone()));
+        self.close(EndReason::AtTheDoor(notice.clone()));
         None
     }
 
@@ -148,22 +148,22 @@ impl Session {
 
     /// The connection is gone.
     pub fn lost(&mut self, now: Duration) {
-        if matches!(self.phase, Phase::Closed(_)) {
+        if matches!(self.phase, ClientPhase::Closed(_)) {
             return;
         }
         match self.closing.take() {
-            Some(closing) if is_final(&closing) => return self.close(Ended::ByServer(closing)),
+            Some(closing) if is_final(&closing) => return self.close(EndReason::ByServer(closing)),
             // A server that stops may come back and know its players.
             Some(closing) if !closing.may_resume && closing.reason != CloseReason::Shutdown => self.resume_token = None,
             _ => {}
         }
         self.is_resuming = false;
-        self.phase = if self.resume_token.is_some() { Phase::Resuming } else { Phase::Connecting };
+        self.phase = if self.resume_token.is_some() { ClientPhase::Resuming } else { ClientPhase::Connecting };
         self.retry_at = Some(now.saturating_add(self.backoff.pause()));
     }
 
-    pub fn close(&mut self, why: Ended) {
-        self.phase = Phase::Closed(why);
+    pub fn close(&mut self, why: EndReason) {
+        self.phase = ClientPhase::Closed(why);
         self.retry_at = None;
         self.resume_token = None;
     }
@@ -177,7 +177,7 @@ impl Session {
         if self.is_resuming {
             return Hello { resume_token, schema_hash, ..Hello::default() };
         }
-        let Login { token, room } = self.login.clone();
+        let JoinOptions { token, room } = self.login.clone();
         let room = self.last_room.clone().map(RoomSelector::Id).or(room);
         Hello { token, room, schema_hash, resume_token: None }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The settings of a client. They may be changed at any time; what they concern follows smoothly.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub struct ClientSettings {
     /// Whether the own entity is moved at once by the game's rules. Without it, the own entity is shown as others are: a
     /// round trip and the delay late. Default on.
     pub prediction: bool,
@@ -36,9 +36,9 @@ pub struct Settings {
     pub seed: u64,
 }
 
-impl Default for Settings {
+impl Default for ClientSettings {
     fn default() -> Self {
-        Settings {
+        ClientSettings {
             prediction: true,
             reconciliation: true,
             interpolation: true,

@@ -5,12 +5,12 @@ use aether_wire::EntityId;
 /// A set of slots that only grows. What a copy of the world holds for a slot stays when its entity goes, so slots are what
 /// counts, and not entities.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Slots {
+pub(crate) struct GrowingSlotSet {
     words: Vec<u64>,
     count: usize,
 }
 
-impl Slots {
+impl GrowingSlotSet {
     /// Adds an entity's slot.
     pub fn add(&mut self, entity: EntityId) {
         let (word, bit) = (entity.slot as usize / 64, 1 << (entity.slot % 64));

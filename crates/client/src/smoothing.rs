@@ -8,7 +8,7 @@ const SHARE_MIN: f32 = 0.001;
 
 /// Shows a value aside from where it is, by an error that fades.
 #[derive(Clone, Debug)]
-pub struct Smoothing<S> {
+pub struct ErrorSmoothing<S> {
     error: Option<Faded<S>>,
 }
 
@@ -20,13 +20,13 @@ struct Faded<S> {
     share: f32,
 }
 
-impl<S> Default for Smoothing<S> {
+impl<S> Default for ErrorSmoothing<S> {
     fn default() -> Self {
-        Smoothing { error: None }
+        ErrorSmoothing { error: None }
     }
 }
 
-impl<S: Interpolate> Smoothing<S> {
+impl<S: Interpolate> ErrorSmoothing<S> {
     /// The value was corrected from one to another. What is shown stays where it is, and comes over in time; beyond
     /// `snap_distance` it is there at once.
     pub fn corrected(&mut self, from: &S, to: &S, snap_distance: f32) {
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_correction_is_not_seen_at_first_and_then_fades() {
-        let mut smoothing = Smoothing::default();
+        let mut smoothing = ErrorSmoothing::default();
         smoothing.corrected(&[0.0, 0.0], &[10.0, 0.0], 64.0);
         assert_eq!(smoothing.shown(&[10.0, 0.0]), [0.0, 0.0]);
         let mut before = 10.0;
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_correction_while_another_fades_begins_where_things_are_shown() {
-        let mut smoothing = Smoothing::default();
+        let mut smoothing = ErrorSmoothing::default();
         smoothing.corrected(&0.0, &10.0, 64.0);
         smoothing.advance(TIME, TIME);
         let shown = smoothing.shown(&10.0);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn what_is_far_off_is_there_at_once() {
-        let mut smoothing = Smoothing::default();
+        let mut smoothing = ErrorSmoothing::default();
         smoothing.corrected(&0.0, &100.0, 64.0);
         assert_eq!((smoothing.shown(&100.0), smoothing.distance()), (100.0, 0.0));
         smoothing.corrected(&0.0, &f32::NAN, 64.0);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How a client is doing.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Stats {
+pub struct ClientStats {
     /// The mean round trip, without what the server held pings for; nothing before the first pong.
     pub round_trip: Option<Duration>,
     /// How much the time under way differs from one snapshot to the next.

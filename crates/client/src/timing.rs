@@ -1,6 +1,6 @@
 //! The two times of a client: the tick that it plays, and the tick that it shows.
 
-use crate::{Arrivals, RoundTrip, Sampling, Settings, Slew, SlewBounds, Stats, TickClock};
+use crate::{ClientSettings, ClientStats, RoundTrip, Slew, SlewBounds, SnapshotArrivals, TickClock, TrackSampling};
 use aether_wire::{Tick, ViewTick, Welcome};
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ const AHEAD_SECONDS_MAX: f64 = 60.0;
 
 /// When things are.
 #[derive(Debug)]
-pub(crate) struct Timing {
+pub(crate) struct ClientTiming {
     ticks_per_second: f64,
-    pub arrivals: Arrivals,
+    pub arrivals: SnapshotArrivals,
     pub round_trip: RoundTrip,
     pub clock: TickClock,
     view: Slew,
@@ -27,12 +27,12 @@ pub(crate) struct Timing {
     before_newest: Tick,
 }
 
-impl Timing {
-    pub fn new(welcome: &Welcome, settings: &Settings, now: Duration) -> Self {
+impl ClientTiming {
+    pub fn new(welcome: &Welcome, settings: &ClientSettings, now: Duration) -> Self {
         let ticks_per_second = f64::from(welcome.tick_hz.max(1));
-        Timing {
+        ClientTiming {
             ticks_per_second,
-            arrivals: Arrivals::new(welcome.tick_hz, welcome.snapshot_hz),
+            arrivals: SnapshotArrivals::new(welcome.tick_hz, welcome.snapshot_hz),
             round_trip: RoundTrip::default(),
             clock: TickClock::new(welcome.tick_hz, welcome.server_tick, now),
             view: Slew::new(ticks_per_second, BOUNDS),
@@ -44,7 +44,7 @@ impl Timing {
     }
 
     /// Goes on to now, and tells how many ticks of the client are due.
-    pub fn advance(&mut self, now: Duration, settings: &Settings) -> u32 {
+    pub fn advance(&mut self, now: Duration, settings: &ClientSettings) -> u32 {
         let elapsed = now.saturating_sub(self.now).as_secs_f64();
         self.now = self.now.max(now);
         let wanted = self.arrivals.delay_wanted().unwrap_or(settings.delay).as_secs_f64();
@@ -87,8 +87,8 @@ impl Timing {
     }
 
     /// How to look at others.
-    pub fn sampling(&self, settings: &Settings) -> Sampling {
-        Sampling {
+    pub fn sampling(&self, settings: &ClientSettings) -> TrackSampling {
+        TrackSampling {
             tick: self.view.position(),
             newest: self.arrivals.newest().unwrap_or(Tick::ZERO),
             extrapolation_ticks: settings.extrapolation_max.as_secs_f64() * self.ticks_per_second,
@@ -98,7 +98,7 @@ impl Timing {
     }
 
     /// What the player sees, for the server's lag compensation.
-    pub fn view_tick(&self, settings: &Settings) -> ViewTick {
+    pub fn view_tick(&self, settings: &ClientSettings) -> ViewTick {
         if !settings.interpolation {
             return ViewTick { tick: self.arrivals.newest().unwrap_or(Tick::ZERO), fraction: 0 };
         }
@@ -106,7 +106,7 @@ impl Timing {
         ViewTick { tick: Tick(position as u32), fraction: (position.fract() * 256.0) as u8 }
     }
 
-    pub fn fill(&self, stats: &mut Stats) {
+    pub fn fill(&self, stats: &mut ClientStats) {
         stats.round_trip = self.round_trip.mean();
         stats.jitter = self.arrivals.jitter();
         let arriving = self.arrivals.tick_at(self.now).unwrap_or(0.0);

@@ -11,7 +11,7 @@ const CADENCE_TICKS_MAX: u32 = 63;
 
 /// The last states of one entity, each with its tick.
 #[derive(Clone, Debug)]
-pub struct Track<S> {
+pub struct EntityTrack<S> {
     samples: VecDeque<(Tick, S)>,
     /// The ticks between its last two changes: when the next is to be expected, as long as it moves.
     cadence_ticks: u32,
@@ -20,7 +20,7 @@ pub struct Track<S> {
 
 /// When and how a track is looked at.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sampling {
+pub struct TrackSampling {
     /// The tick, with its fraction, that is shown.
     pub tick: f64,
     /// The newest tick of which anything has arrived.
@@ -33,13 +33,13 @@ pub struct Sampling {
     pub newest_only: bool,
 }
 
-impl<S> Default for Track<S> {
+impl<S> Default for EntityTrack<S> {
     fn default() -> Self {
-        Track { samples: VecDeque::new(), cadence_ticks: 1, left_at: None }
+        EntityTrack { samples: VecDeque::new(), cadence_ticks: 1, left_at: None }
     }
 }
 
-impl<S: Interpolate> Track<S> {
+impl<S: Interpolate> EntityTrack<S> {
     /// Adds a newer state. `known` is the newest tick before this one of which anything has arrived: an entity that was not
     /// in it although its turn had come has rested until then, and moves only since.
     pub fn push(&mut self, tick: Tick, state: S, known: Tick) {
@@ -78,7 +78,7 @@ impl<S: Interpolate> Track<S> {
 
     /// Forgets all states.
     pub fn clear(&mut self) {
-        *self = Track { samples: std::mem::take(&mut self.samples), ..Track::default() };
+        *self = EntityTrack { samples: std::mem::take(&mut self.samples), ..EntityTrack::default() };
         self.samples.clear();
     }
 
@@ -97,7 +97,7 @@ impl<S: Interpolate> Track<S> {
 
     /// The state to show; nothing before the first and after the entity left.
     #[must_use]
-    pub fn sample(&self, sampling: &Sampling) -> Option<S> {
+    pub fn sample(&self, sampling: &TrackSampling) -> Option<S> {
         if sampling.newest_only {
             return self.newest().filter(|_| self.left_at.is_none()).cloned();
         }
@@ -118,7 +118,7 @@ impl<S: Interpolate> Track<S> {
     }
 
     /// The state so many ticks after the last one.
-    fn carried_on(&self, since: f64, sampling: &Sampling) -> S {
+    fn carried_on(&self, since: f64, sampling: &TrackSampling) -> S {
         let (tick, state) = self.samples.back().expect("there is a state before the tick that is shown");
         let has_rested = sampling.newest.since(*tick) >= self.cadence_ticks;
         let before = self.samples.len().checked_sub(2).and_then(|before| self.samples.get(before));
@@ -145,8 +145,8 @@ impl<S: Interpolate> Track<S> {
 mod tests {
     use super::*;
 
-    fn track(samples: &[(u32, f32)]) -> Track<f32> {
-        let mut track = Track::default();
+    fn track(samples: &[(u32, f32)]) -> EntityTrack<f32> {
+        let mut track = EntityTrack::default();
         let mut known = Tick(0);
         for &(tick, state) in samples {
             track.push(Tick(tick), state, known);
@@ -155,8 +155,14 @@ mod tests {
         track
     }
 
-    fn at(tick: f64, newest: u32) -> Sampling {
-        Sampling { tick, newest: Tick(newest), extrapolation_ticks: 6.0, teleport_distance: 64.0, newest_only: false }
+    fn at(tick: f64, newest: u32) -> TrackSampling {
+        TrackSampling {
+            tick,
+            newest: Tick(newest),
+            extrapolation_ticks: 6.0,
+            teleport_distance: 64.0,
+            newest_only: false,
+        }
     }
 
     #[test]
@@ -219,7 +225,7 @@ mod tests {
 
     #[test]
     fn states_are_bounded_and_old_ones_are_not_needed() {
-        let mut track = Track::default();
+        let mut track = EntityTrack::default();
         for tick in 1..=1_000 {
             track.push(Tick(tick), tick as f32, Tick(tick - 1));
         }

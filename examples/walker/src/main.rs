@@ -2,7 +2,7 @@
 //!
 //! `cargo run -- http://127.0.0.1:7350 10`
 
-use aether_client::{Client, ClientEvent, Login, Phase, Settings};
+use aether_client::{Client, ClientEvent, JoinOptions, ClientPhase, ClientSettings};
 use aether_client_native::{Connector, Shell, ShellSettings, Tokens};
 use aether_outpost_client::{Drawn, Outpost};
 use aether_outpost_rules::Controls;
@@ -34,7 +34,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let length = Duration::from_secs(arguments.next().map_or(Ok(10), |seconds| seconds.parse())?);
 
     let room = RoomSelector::Type { name: "outpost".to_owned(), label: None };
-    let client = Client::new(Outpost::default(), Settings::default(), Login { token: None, room: Some(room) });
+    let client = Client::new(Outpost::default(), ClientSettings::default(), JoinOptions { token: None, room: Some(room) });
     let settings = ShellSettings { tokens: Tokens::of_guest(), ..ShellSettings::default() };
     let mut shell = Shell::new(client, Connector::new(&address.parse()?), settings)?;
 
@@ -53,7 +53,7 @@ fn join(shell: &mut Shell<Outpost>) -> Result<(), Box<dyn Error>> {
         tell(shell);
         let trouble = || shell.trouble().map_or("the server does not answer".to_owned(), ToString::to_string);
         match shell.client().phase() {
-            Phase::Closed(ended) => return Err(format!("the server did not let the walker in: {ended:?}").into()),
+            ClientPhase::Closed(ended) => return Err(format!("the server did not let the walker in: {ended:?}").into()),
             _ if began.elapsed() > JOIN_TIME_MAX => return Err(trouble().into()),
             _ => std::thread::sleep(FRAME),
         }
@@ -65,7 +65,7 @@ fn join(shell: &mut Shell<Outpost>) -> Result<(), Box<dyn Error>> {
 fn walk(shell: &mut Shell<Outpost>, length: Duration) {
     let began = Instant::now();
     let mut side_before = u128::MAX;
-    while began.elapsed() < length && !matches!(shell.client().phase(), Phase::Closed(_)) {
+    while began.elapsed() < length && !matches!(shell.client().phase(), ClientPhase::Closed(_)) {
         let side = began.elapsed().as_millis() / SIDE.as_millis();
         let push = [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]][(side % 4) as usize];
         shell.client_mut().set_input(Controls { push, ..Controls::default() });

@@ -2,7 +2,7 @@
 
 use super::number;
 use crate::{Rules, Scripted, Seen};
-use aether_client::{ClientEvent, Ended};
+use aether_client::{ClientEvent, EndReason};
 use aether_wire::{Ack, Closing, Correction, Event, GameBody, Manifest, PlayerId, Possession, Vector2, Welcome};
 use js_sys::{Array, Float64Array, Object, Reflect, Uint8Array};
 use wasm_bindgen::prelude::JsValue;
@@ -114,14 +114,14 @@ fn of_closing(closing: &Closing) -> JsValue {
     object("closing", &entries)
 }
 
-fn of_end(ended: &Ended) -> JsValue {
+fn of_end(ended: &EndReason) -> JsValue {
     let (reason, text) = match ended {
-        Ended::Left => ("left", "You left the room."),
-        Ended::ByServer(closing) => (closing.reason.name(), closing.text.as_str()),
-        Ended::AtTheDoor(notice) => (notice.code.name(), notice.message.as_str()),
-        Ended::UnknownSchema => ("unknown_schema", "The room does not say what it replicates."),
-        Ended::TooManyEntities => ("too_many_entities", "The server shows more entities than can be followed."),
-        Ended::AbsurdRates => ("absurd_rates", "The server states rates that no room has."),
+        EndReason::Left => ("left", "You left the room."),
+        EndReason::ByServer(closing) => (closing.reason.name(), closing.text.as_str()),
+        EndReason::AtTheDoor(notice) => (notice.code.name(), notice.message.as_str()),
+        EndReason::UnknownSchema => ("unknown_schema", "The room does not say what it replicates."),
+        EndReason::TooManyEntities => ("too_many_entities", "The server shows more entities than can be followed."),
+        EndReason::AbsurdRates => ("absurd_rates", "The server states rates that no room has."),
     };
     object("ended", &[("reason", reason.into()), ("text", text.into())])
 }

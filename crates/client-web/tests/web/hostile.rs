@@ -1,7 +1,7 @@
 //! A server, or rules, that mean harm.
 
 use crate::support::{Sandbox, Scene};
-use aether_client::Login;
+use aether_client::JoinOptions;
 use aether_client_web::{Core, Rules};
 use aether_replication::DeliveryOrder;
 use aether_testkit_client::{network, zigzag};
@@ -40,7 +40,7 @@ fn inputs_and_messages_that_are_none_are_refused() {
 
 #[test]
 fn rules_that_leave_no_state_change_nothing_that_could_panic() {
-    let mut core = Core::new(Some(Broken), Login::default(), 1);
+    let mut core = Core::new(Some(Broken), JoinOptions::default(), 1);
     core.client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     // Without a room there is nothing to step; frames that are noise change nothing either.
     for byte in 0..=255_u8 {

@@ -1,7 +1,7 @@
 //! A core against a room of the sandbox's rules, over networks by seed.
 
 use aether_bits::Replicate;
-use aether_client::Login;
+use aether_client::JoinOptions;
 use aether_client_web::{Core, Rules};
 use aether_replication::DeliveryOrder;
 use aether_testkit::{Conditioner, Conditions, Delivery};
@@ -79,7 +79,7 @@ impl Scene {
         let room = Room::builder(Flight::default(), settings()).seed(seed).build().expect("the settings are valid");
         let handle = room.handle();
         let end = handle.join(JoinRequest::default(), link).expect("the mailbox has place");
-        let mut core = Core::new(rules, Login::default(), seed);
+        let mut core = Core::new(rules, JoinOptions::default(), seed);
         core.client.connected(link, Duration::ZERO);
         let datagrams = if link == DeliveryOrder::Ordered { Delivery::Stream } else { Delivery::Datagrams };
         let ways = |seed| {

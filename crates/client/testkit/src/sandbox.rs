@@ -1,7 +1,7 @@
 //! The sandbox as its clients know it.
 
 use aether_bits::{BitWriter, Replicate};
-use aether_client::{Angle, Declaration, Game, Interpolate, Predict, short_way};
+use aether_client::{Angle, ClientGame, ClientSchemaBuilder, Interpolate, Predict, short_way};
 use aether_replication::Mirror;
 use aether_sandbox_rules::{Controls, EDGE, Hit, Scoreboard, Ship, Shot, Thing, step, wrap};
 use aether_wire::EntityId;
@@ -48,10 +48,10 @@ impl Predict for Sandbox {
     }
 }
 
-impl Game for Sandbox {
+impl ClientGame for Sandbox {
     type Other = Drawn;
 
-    fn declare(&self, declaration: Declaration) -> Declaration {
+    fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
         declaration
             .component::<Ship>()
             .component::<Thing>()

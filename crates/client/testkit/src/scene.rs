@@ -1,7 +1,7 @@
 //! A room and clients, step by step.
 
 use crate::{Drawn, Flight, Sandbox, settings, zigzag};
-use aether_client::{Client, Login, Settings};
+use aether_client::{Client, ClientSettings, JoinOptions};
 use aether_engine::{ConnectionEndpoint, Game, JoinRequest, NoObserver, Permissions, Room, RoomHandle, RoomSettings};
 use aether_replication::DeliveryOrder;
 use aether_sandbox_rules::{Controls, Ship};
@@ -84,7 +84,7 @@ impl<G: Game> Scene<G> {
             JoinRequest { user: name.clone(), name, permissions: Permissions::default(), metadata: Vec::new() };
         let end = self.handle.join(joiner, link).expect("the mailbox has place");
         let token = Some(Token::new("login"));
-        let mut client = Client::new(Sandbox, Settings::default(), Login { token, room: None });
+        let mut client = Client::new(Sandbox, ClientSettings::default(), JoinOptions { token, room: None });
         client.connected(link, self.now);
         let [up, down] = self.network(link, conditions);
         self.pilots.push(Pilot {

@@ -1,7 +1,9 @@
 //! A client that knows no game: it learns the schema from the server.
 
 use aether_bits::{BitWriter, FieldKind, Schema, SchemaValue};
-use aether_client::{Client, Declaration, Ended, Game, Interpolate, Login, Phase, Predict, Settings};
+use aether_client::{
+    Client, ClientGame, ClientPhase, ClientSchemaBuilder, ClientSettings, EndReason, Interpolate, JoinOptions, Predict,
+};
 use aether_replication::{DeliveryOrder, Mirror};
 use aether_testkit_client::engine::{JoinRequest, NoObserver, Room};
 use aether_wire::{ClientMessage, EntityId, SchemaHash, ServerMessage, Snapshot, Welcome};
@@ -43,10 +45,10 @@ impl Predict for Anything {
     }
 }
 
-impl Game for Anything {
+impl ClientGame for Anything {
     type Other = Values;
 
-    fn declare(&self, declaration: Declaration) -> Declaration {
+    fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
         match &self.schema {
             Some(schema) => declaration.described(schema),
             None => declaration,
@@ -74,7 +76,7 @@ impl Game for Anything {
 fn watch(learns: bool) -> Client<Anything> {
     let mut room = Room::builder(Flight::default(), settings()).build().expect("the settings are valid");
     let end = room.handle().join(JoinRequest::default(), DeliveryOrder::Ordered).expect("the mailbox has place");
-    let mut client = Client::new(Anything { schema: None, learns }, Settings::default(), Login::default());
+    let mut client = Client::new(Anything { schema: None, learns }, ClientSettings::default(), JoinOptions::default());
     client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     let schema_hash = SchemaHash(room.schema().hash());
     let welcome = Welcome { tick_hz: 40, snapshot_hz: 20, schema_hash, ..Welcome::default() };
@@ -103,12 +105,12 @@ fn watch(learns: bool) -> Client<Anything> {
 #[test]
 fn a_client_that_learns_the_schema_sees_the_world() {
     let client = watch(true);
-    assert_eq!(*client.phase(), Phase::Joined);
+    assert_eq!(*client.phase(), ClientPhase::Joined);
     assert!(client.own().is_some());
     assert_eq!(client.stats().faults, 0);
 }
 
 #[test]
 fn a_client_of_another_version_says_so_instead_of_misreading() {
-    assert_eq!(*watch(false).phase(), Phase::Closed(Ended::UnknownSchema));
+    assert_eq!(*watch(false).phase(), ClientPhase::Closed(EndReason::UnknownSchema));
 }

@@ -1,7 +1,7 @@
 //! Whatever a server says, a client neither panics nor grows without bound.
 
 use aether_bits::BitWriter;
-use aether_client::{Client, ClientEvent, Ended, Login, Phase, Settings};
+use aether_client::{Client, ClientEvent, ClientPhase, ClientSettings, EndReason, JoinOptions};
 use aether_replication::DeliveryOrder;
 use aether_testkit_client::engine::Random;
 use aether_testkit_client::rules::{Controls, Ship};
@@ -12,8 +12,8 @@ use aether_wire::{
 };
 use std::time::Duration;
 
-fn joined(settings: Settings) -> Client<Sandbox> {
-    let mut client = Client::new(Sandbox, settings, Login::default());
+fn joined(settings: ClientSettings) -> Client<Sandbox> {
+    let mut client = Client::new(Sandbox, settings, JoinOptions::default());
     client.connected(DeliveryOrder::Unordered, Duration::ZERO);
     client.receive(ServerMessage::Welcome(welcome(&client)), Duration::ZERO);
     client.set_input(Controls::default());
@@ -65,7 +65,7 @@ fn use_it(client: &mut Client<Sandbox>, now: Duration) {
 
 #[test]
 fn a_tick_far_ahead_is_not_believed() {
-    let mut client = joined(Settings::default());
+    let mut client = joined(ClientSettings::default());
     client.receive(packet(u32::MAX, 1, 0, (0, 1)), Duration::from_millis(50));
     assert_eq!((client.stats().packets, client.stats().faults), (0, 1));
     client.receive(packet(2, 1, 0, (0, 1)), Duration::from_millis(50));
@@ -77,7 +77,7 @@ fn a_tick_far_ahead_is_not_believed() {
 
 #[test]
 fn inputs_that_were_never_made_cannot_be_acknowledged() {
-    let mut client = joined(Settings::default());
+    let mut client = joined(ClientSettings::default());
     let entity = EntityId { slot: 0, generation: 1 };
     client.receive(ServerMessage::Possession(Possession { tick: Tick(1), entity }), Duration::ZERO);
     for number in 1..=20_u16 {
@@ -91,7 +91,7 @@ fn inputs_that_were_never_made_cannot_be_acknowledged() {
 
 #[test]
 fn huge_sequences_and_ticks_in_any_order_are_borne() {
-    let mut client = joined(Settings::default());
+    let mut client = joined(ClientSettings::default());
     let mut random = Random::new(4);
     for number in 0..4_000_u32 {
         let now = Duration::from_millis(10) * number;
@@ -109,32 +109,32 @@ fn huge_sequences_and_ticks_in_any_order_are_borne() {
 
 #[test]
 fn a_flood_of_entities_ends_the_connection() {
-    let mut client = joined(Settings { entities_max: 1_000, ..Settings::default() });
+    let mut client = joined(ClientSettings { entities_max: 1_000, ..ClientSettings::default() });
     let mut packets = 0;
-    while *client.phase() == Phase::Joined {
+    while *client.phase() == ClientPhase::Joined {
         client.receive(packet(2 + packets, packets as u16 + 1, 0, (packets * 30, 30)), Duration::from_millis(50));
         packets += 1;
         assert!(packets < 100, "it goes on with {} entities", client.others().count());
     }
-    assert_eq!(*client.phase(), Phase::Closed(Ended::TooManyEntities));
-    assert!(client.events().any(|event| event == ClientEvent::Closed(Ended::TooManyEntities)));
+    assert_eq!(*client.phase(), ClientPhase::Closed(EndReason::TooManyEntities));
+    assert!(client.events().any(|event| event == ClientEvent::Closed(EndReason::TooManyEntities)));
     assert!((33..=35).contains(&packets), "{packets}");
 }
 
 #[test]
 fn absurd_rates_are_refused() {
     for (tick_hz, snapshot_hz) in [(u32::MAX, 20), (20, 40), (0, 1), (1_001, 1)] {
-        let mut client = Client::new(Sandbox, Settings::default(), Login::default());
+        let mut client = Client::new(Sandbox, ClientSettings::default(), JoinOptions::default());
         client.connected(DeliveryOrder::Ordered, Duration::ZERO);
         let welcome = Welcome { tick_hz, snapshot_hz, server_tick: Tick(u32::MAX), ..welcome(&client) };
         client.receive(ServerMessage::Welcome(welcome), Duration::ZERO);
-        assert_eq!(*client.phase(), Phase::Closed(Ended::AbsurdRates), "{tick_hz}, {snapshot_hz}");
+        assert_eq!(*client.phase(), ClientPhase::Closed(EndReason::AbsurdRates), "{tick_hz}, {snapshot_hz}");
     }
 }
 
 #[test]
 fn the_last_tick_of_all_is_borne() {
-    let mut client = Client::new(Sandbox, Settings::default(), Login::default());
+    let mut client = Client::new(Sandbox, ClientSettings::default(), JoinOptions::default());
     client.connected(DeliveryOrder::Unordered, Duration::ZERO);
     client.receive(ServerMessage::Welcome(Welcome { server_tick: Tick(u32::MAX), ..welcome(&client) }), Duration::ZERO);
     client.set_input(Controls::default());
@@ -144,12 +144,12 @@ fn the_last_tick_of_all_is_borne() {
         use_it(&mut client, now);
     }
     use_it(&mut client, Duration::from_secs(100_000));
-    assert_eq!(*client.phase(), Phase::Joined);
+    assert_eq!(*client.phase(), ClientPhase::Joined);
 }
 
 #[test]
 fn messages_out_of_place_change_nothing_and_events_do_not_pile_up() {
-    let mut client = joined(Settings::default());
+    let mut client = joined(ClientSettings::default());
     let body = GameBody::Packed { code: 60_000, payload: vec![0; 100] };
     let entity = EntityId { slot: u32::MAX, generation: u16::MAX };
     for number in 0..5_000_u32 {
@@ -174,7 +174,7 @@ fn messages_out_of_place_change_nothing_and_events_do_not_pile_up() {
         }
         use_it(&mut client, now);
     }
-    assert_eq!(*client.phase(), Phase::Joined);
+    assert_eq!(*client.phase(), ClientPhase::Joined);
     assert!(client.stats().events_dropped > 0);
     assert!(client.events().count() <= 1_024);
     assert_eq!(client.stats().round_trip, None);
@@ -210,7 +210,7 @@ fn damaged_frames_of_a_real_room_are_borne() {
 
 #[test]
 fn a_clock_that_goes_back_or_leaps_is_borne() {
-    let mut client = joined(Settings::default());
+    let mut client = joined(ClientSettings::default());
     for ms in [0, 5_000, 100, u64::MAX / 2, 0, u64::MAX] {
         let now = Duration::from_millis(ms);
         client.receive(packet(2, 1, 0, (0, 2)), now);

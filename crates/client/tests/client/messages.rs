@@ -1,6 +1,6 @@
 //! What a game and its client say to each other.
 
-use aether_client::{Client, ClientEvent, Login, Settings};
+use aether_client::{Client, ClientEvent, ClientSettings, JoinOptions};
 use aether_replication::DeliveryOrder;
 use aether_testkit_client::rules::{Controls, Hit};
 use aether_testkit_client::{Sandbox, Scene, network};
@@ -11,7 +11,7 @@ use aether_wire::{
 use std::time::Duration;
 
 fn joined() -> Client<Sandbox> {
-    let mut client = Client::new(Sandbox, Settings::default(), Login::default());
+    let mut client = Client::new(Sandbox, ClientSettings::default(), JoinOptions::default());
     assert_eq!(client.say(&HIT), None, "nobody listens yet");
     client.connected(DeliveryOrder::Ordered, ZERO);
     let schema_hash = client.schema_hash();
@@ -79,7 +79,7 @@ fn who_sets_no_input_only_watches_and_acknowledges() {
     let mut scene = Scene::new(8);
     let pilot = scene.join(DeliveryOrder::Unordered, network(20, 0.05));
     scene.run(Duration::from_secs(5));
-    let mut watcher = Client::new(Sandbox, Settings::default(), Login::default());
+    let mut watcher = Client::new(Sandbox, ClientSettings::default(), JoinOptions::default());
     watcher.connected(DeliveryOrder::Unordered, ZERO);
     watcher.advance(ZERO).for_each(drop);
     watcher.receive(ServerMessage::Welcome(scene.pilots[pilot].client.welcome().expect("it is in").clone()), ZERO);

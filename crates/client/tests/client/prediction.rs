@@ -1,14 +1,14 @@
 //! What a client predicts is what the server comes to.
 
 use aether_bits::Replicate;
-use aether_client::Stats;
+use aether_client::ClientStats;
 use aether_replication::DeliveryOrder;
 use aether_testkit_client::engine::RoomSettings;
 use aether_testkit_client::{Flight, Scene, network, networks, settings};
 use std::time::Duration;
 
 /// Flies for a while, and holds every prediction against what the server made of the same input.
-fn fly(mut scene: Scene<Flight>, link: DeliveryOrder, (latency_ms, loss): (u64, f32)) -> Stats {
+fn fly(mut scene: Scene<Flight>, link: DeliveryOrder, (latency_ms, loss): (u64, f32)) -> ClientStats {
     let pilot = scene.join(link, network(latency_ms, loss));
     scene.run(Duration::from_secs(15));
     let network = format!("{link:?}, {latency_ms} ms, {loss} lost");

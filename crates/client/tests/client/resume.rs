@@ -1,7 +1,7 @@
 //! Coming in, being lost, and coming back.
 
 use aether_bits::Replicate;
-use aether_client::{Client, ClientEvent, Ended, Login, Phase, Settings};
+use aether_client::{Client, ClientEvent, ClientPhase, ClientSettings, EndReason, JoinOptions};
 use aether_replication::DeliveryOrder;
 use aether_testkit_client::{Sandbox, Scene, network};
 use aether_wire::{
@@ -18,7 +18,7 @@ fn a_client_that_was_cut_off_comes_back_to_its_ship_and_predicts_on() {
     let (entity, player) = (scene.pilots[pilot].client.own_entity(), scene.pilots[pilot].player);
     let token = scene.pilots[pilot].client.welcome().expect("it is in").resume_token.clone();
     scene.disconnect(pilot);
-    assert_eq!(*scene.pilots[pilot].client.phase(), Phase::Resuming);
+    assert_eq!(*scene.pilots[pilot].client.phase(), ClientPhase::Resuming);
     let retry_at = scene.pilots[pilot].client.retry_at().expect("it tries again");
     assert!(retry_at > scene.now && retry_at < scene.now + Duration::from_millis(300));
     assert!(scene.pilots[pilot].client.own().is_some(), "what was last known is still shown");
@@ -27,7 +27,7 @@ fn a_client_that_was_cut_off_comes_back_to_its_ship_and_predicts_on() {
     scene.resume(pilot, DeliveryOrder::Ordered, network(50, 0.0));
     scene.run(Duration::from_secs(8));
     let client = &mut scene.pilots[pilot].client;
-    assert_eq!((client.phase(), client.own_entity()), (&Phase::Joined, entity));
+    assert_eq!((client.phase(), client.own_entity()), (&ClientPhase::Joined, entity));
     assert!(client.events().any(|event| matches!(event, ClientEvent::Joined { resumed: true, .. })));
     assert_eq!((client.stats().corrections, client.stats().faults, client.stats().losses), (0, 0, 1));
     assert_eq!(scene.pilots[pilot].player, player);
@@ -44,12 +44,12 @@ fn hash() -> aether_wire::SchemaHash {
     client().schema_hash()
 }
 
-fn login() -> Login {
-    Login { token: Some(Token::new("login")), room: Some(RoomSelector::Code("ABCD".to_owned())) }
+fn login() -> JoinOptions {
+    JoinOptions { token: Some(Token::new("login")), room: Some(RoomSelector::Code("ABCD".to_owned())) }
 }
 
 fn client() -> Client<Sandbox> {
-    Client::new(Sandbox, Settings::default(), login())
+    Client::new(Sandbox, ClientSettings::default(), login())
 }
 
 fn hello(client: &mut Client<Sandbox>) -> Hello {
@@ -88,7 +88,7 @@ fn joined() -> Client<Sandbox> {
     client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     hello(&mut client);
     client.receive(welcome(&client, Some("first")), Duration::ZERO);
-    assert_eq!(*client.phase(), Phase::Joined);
+    assert_eq!(*client.phase(), ClientPhase::Joined);
     client.advance(Duration::ZERO).for_each(drop);
     client
 }
@@ -99,7 +99,7 @@ fn a_resume_token_is_shown_until_it_is_answered() {
     client.disconnected(Duration::ZERO);
     // Once the answer never comes, once the server cannot tell for now, and once the token is too old.
     for answer in [None, Some(ErrorCode::Unavailable), Some(ErrorCode::ResumeRefused)] {
-        assert_eq!(*client.phase(), Phase::Resuming);
+        assert_eq!(*client.phase(), ClientPhase::Resuming);
         client.connected(DeliveryOrder::Ordered, Duration::ZERO);
         assert_eq!(hello(&mut client).resume_token, Some(Token::new("first")));
         match answer {
@@ -118,7 +118,7 @@ fn a_connection_that_follows_another_resumes_it() {
     client.connected(DeliveryOrder::Unordered, Duration::ZERO);
     assert_eq!(hello(&mut client).resume_token, Some(Token::new("first")));
     client.receive(welcome(&client, Some("second")), Duration::ZERO);
-    assert_eq!(*client.phase(), Phase::Joined);
+    assert_eq!(*client.phase(), ClientPhase::Joined);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_connection_that_could_not_be_opened_costs_no_token() {
     let mut client = joined();
     for _ in 0..5 {
         client.disconnected(Duration::ZERO);
-        assert_eq!(*client.phase(), Phase::Resuming);
+        assert_eq!(*client.phase(), ClientPhase::Resuming);
     }
     assert_eq!(client.attempts(), 5);
     client.connected(DeliveryOrder::Ordered, Duration::ZERO);
@@ -142,7 +142,7 @@ fn who_comes_too_late_to_resume_logs_in_again_on_the_same_connection() {
     client.receive(refusal(ErrorCode::ResumeRefused), Duration::ZERO);
     assert_eq!(hello(&mut client).token, login().token);
     client.receive(welcome(&client, None), Duration::ZERO);
-    assert_eq!(*client.phase(), Phase::Joined);
+    assert_eq!(*client.phase(), ClientPhase::Joined);
     let resumed = client.events().filter_map(|event| match event {
         ClientEvent::Joined { resumed, .. } => Some(resumed),
         _ => None,
@@ -156,7 +156,7 @@ fn refusals_at_the_door_end_it_or_are_waited_out() {
         let mut client = client();
         client.connected(DeliveryOrder::Ordered, Duration::ZERO);
         client.receive(refusal(code), Duration::ZERO);
-        assert!(matches!(client.phase(), Phase::Closed(Ended::AtTheDoor(notice)) if notice.code == code));
+        assert!(matches!(client.phase(), ClientPhase::Closed(EndReason::AtTheDoor(notice)) if notice.code == code));
         assert_eq!(client.retry_at(), None);
         client.connected(DeliveryOrder::Ordered, Duration::ZERO);
         assert_eq!(client.advance(Duration::ZERO).count(), 0, "it does not come back");
@@ -164,7 +164,7 @@ fn refusals_at_the_door_end_it_or_are_waited_out() {
     let mut client = client();
     client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     client.receive(refusal(ErrorCode::Unavailable), Duration::from_secs(1));
-    assert_eq!(*client.phase(), Phase::Connecting);
+    assert_eq!(*client.phase(), ClientPhase::Connecting);
     assert!(client.retry_at().is_some_and(|at| at > Duration::from_secs(1)));
 }
 
@@ -178,12 +178,18 @@ fn the_reason_of_an_end_decides_whether_to_come_back() {
         client.phase().clone()
     };
     for reason in [CloseReason::Kicked, CloseReason::Replaced, CloseReason::SessionEnded, CloseReason::RoomEnded] {
-        assert!(matches!(after(reason, false), Phase::Closed(Ended::ByServer(closing)) if closing.reason == reason));
+        assert!(
+            matches!(after(reason, false), ClientPhase::Closed(EndReason::ByServer(closing)) if closing.reason == reason)
+        );
     }
-    assert_eq!(after(CloseReason::TimedOut, true), Phase::Resuming);
-    assert_eq!(after(CloseReason::TooSlow, false), Phase::Connecting, "there is no place to come back to");
-    assert_eq!(after(CloseReason::Shutdown, false), Phase::Resuming, "a server that restarts may know its players");
-    assert_eq!(after(CloseReason::Unknown, true), Phase::Resuming);
+    assert_eq!(after(CloseReason::TimedOut, true), ClientPhase::Resuming);
+    assert_eq!(after(CloseReason::TooSlow, false), ClientPhase::Connecting, "there is no place to come back to");
+    assert_eq!(
+        after(CloseReason::Shutdown, false),
+        ClientPhase::Resuming,
+        "a server that restarts may know its players"
+    );
+    assert_eq!(after(CloseReason::Unknown, true), ClientPhase::Resuming);
 }
 
 #[test]
@@ -191,9 +197,9 @@ fn a_notice_that_the_server_will_stop_changes_nothing_yet() {
     let mut client = joined();
     let notice = Closing { reason: CloseReason::Kicked, deadline_ms: 5_000, ..Closing::default() };
     client.receive(ServerMessage::Closing(notice), Duration::ZERO);
-    assert_eq!(*client.phase(), Phase::Joined);
+    assert_eq!(*client.phase(), ClientPhase::Joined);
     client.disconnected(Duration::ZERO);
-    assert_eq!(*client.phase(), Phase::Resuming);
+    assert_eq!(*client.phase(), ClientPhase::Resuming);
 }
 
 #[test]
@@ -203,7 +209,7 @@ fn who_leaves_says_so_and_is_gone_for_good() {
     let said: Vec<_> = client.advance(Duration::ZERO).map(|outgoing| outgoing.message).collect();
     assert_eq!(said, [ClientMessage::Leave]);
     client.disconnected(Duration::ZERO);
-    assert_eq!((client.phase(), client.retry_at()), (&Phase::Closed(Ended::Left), None));
+    assert_eq!((client.phase(), client.retry_at()), (&ClientPhase::Closed(EndReason::Left), None));
 }
 
 #[test]
@@ -218,5 +224,8 @@ fn the_same_room_is_asked_for_first_and_then_what_the_login_names() {
     client.receive(refusal(ErrorCode::RoomNotFound), Duration::ZERO);
     assert_eq!(hello(&mut client).room, login().room);
     client.receive(refusal(ErrorCode::RoomNotFound), Duration::ZERO);
-    assert!(matches!(client.phase(), Phase::Closed(Ended::AtTheDoor(_))), "then there is nothing left to ask for");
+    assert!(
+        matches!(client.phase(), ClientPhase::Closed(EndReason::AtTheDoor(_))),
+        "then there is nothing left to ask for"
+    );
 }

@@ -1,7 +1,7 @@
 //! Outpost as its clients know it: what is predicted, and what is drawn.
 
 use aether_bits::{BitWriter, Replicate};
-use aether_client::{Angle, Declaration, Game, Interpolate, Predict};
+use aether_client::{Angle, ClientGame, ClientSchemaBuilder, Interpolate, Predict};
 use aether_outpost_rules::{
     Body, Cell, Controls, Destroyed, Dress, Fallen, Grid, Hit, Place, Player, Presence, Remove, Shot, Structure, walk,
 };
@@ -55,10 +55,10 @@ impl Predict for Outpost {
     }
 }
 
-impl Game for Outpost {
+impl ClientGame for Outpost {
     type Other = Drawn;
 
-    fn declare(&self, declaration: Declaration) -> Declaration {
+    fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
         declaration
             .component::<Player>()
             .component::<Body>()

@@ -2,7 +2,9 @@
 //! has derived types of the same declaration, one speaks JSON, and one is the core that browsers run.
 
 use aether_bits::{BitWriter, Replicate};
-use aether_client::{Client, ClientEvent, Declaration, Game, Interpolate, Login, Predict, Settings};
+use aether_client::{
+    Client, ClientEvent, ClientGame, ClientSchemaBuilder, ClientSettings, Interpolate, JoinOptions, Predict,
+};
 use aether_client_native::{Connection, Connector, Shell, ShellSettings, Wish};
 use aether_client_web::{Core, Rules};
 use aether_engine::RoomSettings;
@@ -64,10 +66,10 @@ impl Predict for Depot {
     }
 }
 
-impl Game for Depot {
+impl ClientGame for Depot {
     type Other = Drawn;
 
-    fn declare(&self, declaration: Declaration) -> Declaration {
+    fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
         let components = declaration.component::<Cart>().component::<Crane>().component::<Board>();
         components.input::<Drive>().event::<Chat>().event::<Lift>().event::<Scored>()
     }
@@ -242,7 +244,7 @@ struct Page {
 
 impl Page {
     async fn join(server: SocketAddr) -> Page {
-        let login = Login { token: Some(guest(server).await), room: Some(of_type("depot")) };
+        let login = JoinOptions { token: Some(guest(server).await), room: Some(of_type("depot")) };
         let mut core = Core::new(None, login, 7);
         let connector = connector(server).encoding(PROTOBUF);
         let connection = connector.open(Transport::WebSocket).await.expect("the server opens the connection");
@@ -286,8 +288,8 @@ struct Table {
 
 impl Table {
     async fn join(server: SocketAddr) -> Table {
-        let login = Login { token: Some(guest(server).await), room: Some(of_type("depot")) };
-        let client = Client::new(Depot::default(), Settings::default(), login);
+        let login = JoinOptions { token: Some(guest(server).await), room: Some(of_type("depot")) };
+        let client = Client::new(Depot::default(), ClientSettings::default(), login);
         let settings = ShellSettings { wish: Wish::Only(Transport::WebSocket), ..ShellSettings::default() };
         let mut typed = Shell::new(client, connector(server), settings).expect("there is a thread");
         let end = Instant::now() + DEADLINE;

@@ -1,6 +1,6 @@
 //! Real clients of Outpost, with their frames and networks, in virtual time.
 
-use aether_client::{Client, Login, Settings};
+use aether_client::{Client, ClientSettings, JoinOptions};
 use aether_engine::{ConnectionEndpoint, JoinRequest, NoObserver, Permissions, Room};
 use aether_outpost_client as outpost_client;
 use aether_outpost_rules::{Controls, Player};
@@ -51,8 +51,8 @@ impl Scene {
         let joiner =
             JoinRequest { user: name.clone(), name, permissions: Permissions::default(), metadata: Vec::new() };
         let end = self.room.handle().join(joiner, link).expect("the mailbox has place");
-        let login = Login { token: Some(Token::new("login")), room: None };
-        let mut client = Client::new(outpost_client::Outpost::default(), Settings::default(), login);
+        let login = JoinOptions { token: Some(Token::new("login")), room: None };
+        let mut client = Client::new(outpost_client::Outpost::default(), ClientSettings::default(), login);
         client.connected(link, self.now);
         let datagrams = if link == DeliveryOrder::Ordered { Delivery::Stream } else { Delivery::Datagrams };
         let seed = self.walkers.len() as u64 * 4;

@@ -1,7 +1,7 @@
 //! Servers behind TLS: who is believed, and who is not.
 
 use super::support::Seat;
-use aether_client::Phase;
+use aether_client::ClientPhase;
 use aether_client_native::{ConnectionError, ShellSettings, Tokens, Trust, Wish};
 use aether_testkit_server::{TRANSPORTS, TestServer, Transport};
 use std::path::PathBuf;
@@ -77,7 +77,7 @@ async fn a_server_that_nobody_vouches_for_is_refused() {
             let mut seat = guest(&format!("https://{}", server.http), transport, trust.clone());
             seat.until("attempts", |seat| seat.shell.client().attempts() >= 2).await;
             assert!(matches!(seat.shell.trouble(), Some(ConnectionError::Untrusted(_))), "{:?}", seat.shell.trouble());
-            assert_eq!(*seat.shell.client().phase(), Phase::Connecting);
+            assert_eq!(*seat.shell.client().phase(), ClientPhase::Connecting);
         }
     }
     assert_eq!(server.connections(), 0);

@@ -1,7 +1,7 @@
 //! Joining, playing and leaving.
 
 use super::support::Seat;
-use aether_client::{Ended, Phase};
+use aether_client::{ClientPhase, EndReason};
 use aether_client_native::Wish;
 use aether_outpost_client::Drawn;
 use aether_outpost_rules::Player;
@@ -109,7 +109,7 @@ async fn a_game_that_leaves_in_its_loop_sees_the_end_and_needs_no_more() {
         seat.until_joined().await;
         seat.shell.client_mut().leave();
         seat.until("the end of the connection", |seat| seat.shell.transport().is_none()).await;
-        assert_eq!(*seat.shell.client().phase(), Phase::Closed(Ended::Left));
+        assert_eq!(*seat.shell.client().phase(), ClientPhase::Closed(EndReason::Left));
         until("the player is gone", || gone(&server) == number as f64 + 1.0).await;
         for _ in 0..10 {
             seat.frame();

@@ -2,7 +2,7 @@
 
 use super::proxy::Proxy;
 use super::support::Seat;
-use aether_client::{ClientEvent, Ended, Phase};
+use aether_client::{ClientEvent, ClientPhase, EndReason};
 use aether_client_native::{ConnectionError, ShellSettings, Tokens, Trust, Wish};
 use aether_server::tokens::Role;
 use aether_testkit_server::{TRANSPORTS, TestServer, Transport, until};
@@ -105,8 +105,10 @@ async fn whoever_is_refused_at_the_door_does_not_come_back() {
     for transport in TRANSPORTS {
         let mut seat = Seat::at(&server, Wish::Only(transport));
         seat.shell.client_mut().set_token(Some(aether_wire::Token::new("made up")));
-        seat.until("a refusal", |seat| matches!(seat.shell.client().phase(), Phase::Closed(_))).await;
-        let Phase::Closed(Ended::AtTheDoor(notice)) = seat.shell.client().phase() else { panic!("{:?}", seat.events) };
+        seat.until("a refusal", |seat| matches!(seat.shell.client().phase(), ClientPhase::Closed(_))).await;
+        let ClientPhase::Closed(EndReason::AtTheDoor(notice)) = seat.shell.client().phase() else {
+            panic!("{:?}", seat.events)
+        };
         assert_eq!(notice.code, ErrorCode::Unauthenticated);
         seat.until("no connection", |seat| seat.shell.transport().is_none()).await;
         until("the server has none either", || server.connections() == 0).await;

@@ -1,6 +1,6 @@
 //! A client of Outpost in a game loop.
 
-use aether_client::{Client, ClientEvent, Login, Settings};
+use aether_client::{Client, ClientEvent, ClientSettings, JoinOptions};
 use aether_client_native::{Connector, Shell, ShellSettings, Trust, Wish};
 use aether_outpost_client::Outpost;
 use aether_outpost_rules::Controls;
@@ -28,7 +28,8 @@ impl Seat {
     /// Takes a seat anywhere.
     pub fn new(address: &str, token: Option<Token>, settings: ShellSettings, trust: Trust) -> Seat {
         let room = RoomSelector::Type { name: aether_outpost_server::NAME.to_owned(), label: None };
-        let client = Client::new(Outpost::default(), Settings::default(), Login { token, room: Some(room) });
+        let client =
+            Client::new(Outpost::default(), ClientSettings::default(), JoinOptions { token, room: Some(room) });
         let connector = Connector::new(&address.parse().expect("it is an address")).trusting(trust);
         Seat { shell: Shell::new(client, connector, settings).expect("there is a thread"), events: Vec::new() }
     }
