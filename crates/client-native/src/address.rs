@@ -13,7 +13,7 @@ const HTTPS_PORT: u16 = 443;
 
 /// The address of a server's HTTP listener, such as `https://play.example.com` or `http://127.0.0.1:7350`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
+pub struct ServerAddress {
     is_secure: bool,
     /// Host and port, as they stand in a `Host` header.
     authority: String,
@@ -21,7 +21,7 @@ pub struct Address {
     host_bytes: usize,
 }
 
-impl Address {
+impl ServerAddress {
     /// Host and port.
     #[must_use]
     pub fn authority(&self) -> &str {
@@ -41,15 +41,15 @@ impl Address {
     }
 
     /// The socket addresses behind the name.
-    pub async fn resolve(&self) -> Result<Vec<SocketAddr>, AddressError> {
+    pub async fn resolve(&self) -> Result<Vec<SocketAddr>, ServerAddressError> {
         let found = tokio::net::lookup_host(&self.authority).await;
         let addresses: Vec<SocketAddr> = found.map(Iterator::collect).unwrap_or_default();
-        if addresses.is_empty() { Err(AddressError::Unknown(self.authority.clone())) } else { Ok(addresses) }
+        if addresses.is_empty() { Err(ServerAddressError::Unknown(self.authority.clone())) } else { Ok(addresses) }
     }
 
     /// The server that a URL leads to, whatever its path is.
-    pub(crate) fn of_url(url: &str) -> Result<Self, AddressError> {
-        let malformed = || AddressError::Malformed(url.chars().take(ADDRESS_BYTES_MAX).collect());
+    pub(crate) fn of_url(url: &str) -> Result<Self, ServerAddressError> {
+        let malformed = || ServerAddressError::Malformed(url.chars().take(ADDRESS_BYTES_MAX).collect());
         let (scheme, rest) = url.split_once("://").ok_or_else(malformed)?;
         let (is_secure, usual_port) = match scheme {
             "http" => (false, HTTP_PORT),
@@ -70,19 +70,19 @@ impl Address {
     }
 }
 
-impl FromStr for Address {
-    type Err = AddressError;
+impl FromStr for ServerAddress {
+    type Err = ServerAddressError;
 
-    fn from_str(text: &str) -> Result<Self, AddressError> {
+    fn from_str(text: &str) -> Result<Self, ServerAddressError> {
         let path = text.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
         if path.is_some_and(|(_, path)| !path.is_empty()) {
-            return Err(AddressError::Malformed(text.chars().take(ADDRESS_BYTES_MAX).collect()));
+            return Err(ServerAddressError::Malformed(text.chars().take(ADDRESS_BYTES_MAX).collect()));
         }
         Self::of_url(text)
     }
 }
 
-impl Display for Address {
+impl Display for ServerAddress {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         let scheme = if self.is_secure { "https" } else { "http" };
         write!(formatter, "{scheme}://{}", self.authority)
@@ -91,7 +91,7 @@ impl Display for Address {
 
 /// Why an address cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AddressError {
+pub enum ServerAddressError {
     /// It is not of the form `http://host:port` or `https://host:port`.
     Malformed(String),
     /// The name leads nowhere.
@@ -100,7 +100,7 @@ pub enum AddressError {
     Forbidden(String),
 }
 
-impl Display for AddressError {
+impl Display for ServerAddressError {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Malformed(address) => {
@@ -112,7 +112,7 @@ impl Display for AddressError {
     }
 }
 
-impl std::error::Error for AddressError {}
+impl std::error::Error for ServerAddressError {}
 
 /// How much of an authority is its host; nothing if it is none. What this lets through can stand in a request.
 fn host_bytes(authority: &str) -> Option<usize> {
@@ -141,7 +141,7 @@ mod tests {
             ("https://play.example.com", "https://play.example.com:443", "play.example.com"),
             ("http://a/", "http://a:80", "a"),
         ] {
-            let address: Address = text.parse().expect("it is well-formed");
+            let address: ServerAddress = text.parse().expect("it is well-formed");
             assert_eq!((address.to_string().as_str(), address.host()), (whole, host), "{text}");
             assert_eq!(address.is_secure(), text.starts_with("https"), "{text}");
         }
@@ -166,9 +166,9 @@ mod tests {
             "http://a\r\nX:1",
             "http://me:secret@a:1",
         ] {
-            assert!(matches!(bad.parse::<Address>(), Err(AddressError::Malformed(_))), "{bad}");
+            assert!(matches!(bad.parse::<ServerAddress>(), Err(ServerAddressError::Malformed(_))), "{bad}");
         }
         let long = format!("http://{}:1", "a".repeat(ADDRESS_BYTES_MAX));
-        assert!(long.parse::<Address>().is_err());
+        assert!(long.parse::<ServerAddress>().is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use aether_wire::{ClientMessage, DeliveryPath, Encoding, ServerMessage};
 
 use crate::error::ConnectionError;
-use crate::transport::{AnyCarrier, Carrier, Transport};
+use crate::transport::{AnyTransport, ClientTransport, TransportKind};
 
 /// Bytes that may wait to be sent. A server that does not read for so long is stuck.
 pub const QUEUED_BYTES_MAX: usize = 1 << 20;
@@ -14,13 +14,13 @@ pub const QUEUED_BYTES_MAX: usize = 1 << 20;
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), aether_client_native::ConnectionError> {
-/// use aether_client_native::{Connector, Transport};
+/// use aether_client_native::{Connector, TransportKind};
 /// use aether_wire::{ClientMessage, Hello, RoomSelector};
 ///
 /// let connector = Connector::new(&"http://127.0.0.1:7350".parse()?);
 /// let room = RoomSelector::Type { name: "sandbox".into(), label: None };
 /// let hello = Hello { room: Some(room), token: Some(connector.guest_token().await?), ..Hello::default() };
-/// let mut connection = connector.connect(Transport::WebSocket, &hello).await?;
+/// let mut connection = connector.connect(TransportKind::WebSocket, &hello).await?;
 /// println!("{:?}", connection.next_message().await?);
 /// connection.send(&ClientMessage::Leave).await?;
 /// connection.close().await;
@@ -28,7 +28,7 @@ pub const QUEUED_BYTES_MAX: usize = 1 << 20;
 /// # }
 /// ```
 pub struct Connection {
-    carrier: AnyCarrier,
+    carrier: AnyTransport,
     encoding: Encoding,
     /// Frames that came together with one that was handed out.
     received: VecDeque<Vec<u8>>,
@@ -38,13 +38,13 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(carrier: AnyCarrier, encoding: Encoding) -> Self {
+    pub(crate) fn new(carrier: AnyTransport, encoding: Encoding) -> Self {
         Self { carrier, encoding, received: VecDeque::new(), ended: None, scratch: Vec::new() }
     }
 
     /// What carries it.
     #[must_use]
-    pub fn transport(&self) -> Transport {
+    pub fn transport(&self) -> TransportKind {
         self.carrier.transport()
     }
 

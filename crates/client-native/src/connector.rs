@@ -7,14 +7,14 @@ use std::time::Duration;
 use aether_wire::{ClientMessage, Encoding, Hello};
 use tokio::sync::Mutex;
 
-use crate::address::{Address, AddressError};
+use crate::address::{ServerAddress, ServerAddressError};
 use crate::connection::Connection;
 use crate::error::ConnectionError;
 use crate::stream::{self, Stream};
-use crate::transport::{AnyCarrier, Transport};
-use crate::trust::Trust;
-use crate::websocket::WebSocketCarrier;
-use crate::webtransport::{Target, WebTransportCarrier};
+use crate::transport::{AnyTransport, TransportKind};
+use crate::trust::TrustStore;
+use crate::websocket::WebSocketTransport;
+use crate::webtransport::{WebTransportTarget, WebTransportTransport};
 
 /// A server that has not opened the connection in this time will not.
 pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(15);
@@ -24,24 +24,24 @@ const REALTIME_PATH: &str = "/rt";
 
 /// Opens connections to one server.
 pub struct Connector {
-    address: Address,
+    address: ServerAddress,
     path: String,
     encoding: Encoding,
-    trust: Trust,
+    trust: TrustStore,
     is_allowed: fn(IpAddr) -> bool,
     /// Where WebTransport was the last time, with the socket for it.
-    webtransport: Mutex<Option<Arc<Target>>>,
+    webtransport: Mutex<Option<Arc<WebTransportTarget>>>,
 }
 
 impl Connector {
     /// Connections that speak protobuf.
     #[must_use]
-    pub fn new(address: &Address) -> Self {
+    pub fn new(address: &ServerAddress) -> Self {
         Self {
             address: address.clone(),
             path: REALTIME_PATH.to_owned(),
             encoding: Encoding::Protobuf,
-            trust: Trust::system(),
+            trust: TrustStore::system(),
             is_allowed: |_| true,
             webtransport: Mutex::new(None),
         }
@@ -63,7 +63,7 @@ impl Connector {
 
     /// Whose certificates are believed, if not only those that the system trusts.
     #[must_use]
-    pub fn trusting(mut self, trust: Trust) -> Self {
+    pub fn trusting(mut self, trust: TrustStore) -> Self {
         self.trust = trust;
         self
     }
@@ -77,23 +77,23 @@ impl Connector {
 
     /// The server.
     #[must_use]
-    pub fn address(&self) -> &Address {
+    pub fn address(&self) -> &ServerAddress {
         &self.address
     }
 
     /// Opens a connection and says hello. The server's first message is its answer to that.
-    pub async fn connect(&self, transport: Transport, hello: &Hello) -> Result<Connection, ConnectionError> {
+    pub async fn connect(&self, transport: TransportKind, hello: &Hello) -> Result<Connection, ConnectionError> {
         let mut connection = self.open(transport).await?;
         connection.send(&ClientMessage::Hello(hello.clone())).await?;
         Ok(connection)
     }
 
     /// Opens a connection and says nothing.
-    pub async fn open(&self, transport: Transport) -> Result<Connection, ConnectionError> {
+    pub async fn open(&self, transport: TransportKind) -> Result<Connection, ConnectionError> {
         let opening = async {
             match transport {
-                Transport::WebSocket => self.open_websocket().await.map(AnyCarrier::WebSocket),
-                Transport::WebTransport => self.open_webtransport().await.map(AnyCarrier::WebTransport),
+                TransportKind::WebSocket => self.open_websocket().await.map(AnyTransport::WebSocket),
+                TransportKind::WebTransport => self.open_webtransport().await.map(AnyTransport::WebTransport),
             }
         };
         let carrier =
@@ -108,11 +108,11 @@ impl Connector {
     }
 
     /// What is behind an address, if this connector may go there.
-    pub(crate) async fn resolve(&self, address: &Address) -> Result<Vec<SocketAddr>, ConnectionError> {
+    pub(crate) async fn resolve(&self, address: &ServerAddress) -> Result<Vec<SocketAddr>, ConnectionError> {
         let resolved = address.resolve().await?;
         match resolved.iter().all(|address| (self.is_allowed)(address.ip().to_canonical())) {
             true => Ok(resolved),
-            false => Err(AddressError::Forbidden(address.authority().to_owned()).into()),
+            false => Err(ServerAddressError::Forbidden(address.authority().to_owned()).into()),
         }
     }
 
@@ -124,39 +124,39 @@ impl Connector {
         }
     }
 
-    pub(crate) fn trust(&self) -> &Trust {
+    pub(crate) fn trust(&self) -> &TrustStore {
         &self.trust
     }
 
-    async fn open_websocket(&self) -> Result<WebSocketCarrier, ConnectionError> {
-        WebSocketCarrier::open(self.stream().await?, self.address.authority(), &self.path, self.encoding).await
+    async fn open_websocket(&self) -> Result<WebSocketTransport, ConnectionError> {
+        WebSocketTransport::open(self.stream().await?, self.address.authority(), &self.path, self.encoding).await
     }
 
     /// A server that was started anew shows another certificate, so what was learned before is good until it fails.
-    async fn open_webtransport(&self) -> Result<WebTransportCarrier, ConnectionError> {
+    async fn open_webtransport(&self) -> Result<WebTransportTransport, ConnectionError> {
         if let Some(known) = self.known_target().await {
-            match WebTransportCarrier::open(&known, self.encoding).await {
+            match WebTransportTransport::open(&known, self.encoding).await {
                 Ok(carrier) => return Ok(carrier),
                 Err(_) => self.forget(&known).await,
             }
         }
-        WebTransportCarrier::open(&*self.target().await?, self.encoding).await
+        WebTransportTransport::open(&*self.target().await?, self.encoding).await
     }
 
-    async fn known_target(&self) -> Option<Arc<Target>> {
+    async fn known_target(&self) -> Option<Arc<WebTransportTarget>> {
         self.webtransport.lock().await.clone()
     }
 
     /// Where WebTransport is. All who want to know it at once ask once.
-    async fn target(&self) -> Result<Arc<Target>, ConnectionError> {
+    async fn target(&self) -> Result<Arc<WebTransportTarget>, ConnectionError> {
         let mut known = self.webtransport.lock().await;
         if let Some(target) = &*known {
             return Ok(Arc::clone(target));
         }
-        Ok(Arc::clone(known.insert(Arc::new(Target::find(self).await?))))
+        Ok(Arc::clone(known.insert(Arc::new(WebTransportTarget::find(self).await?))))
     }
 
-    async fn forget(&self, target: &Arc<Target>) {
+    async fn forget(&self, target: &Arc<WebTransportTarget>) {
         let mut known = self.webtransport.lock().await;
         if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, target)) {
             *known = None;

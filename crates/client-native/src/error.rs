@@ -6,19 +6,19 @@ use aether_framing::websocket::codec::ProtocolError;
 use aether_framing::websocket::handshake::ResponseError;
 use aether_wire::{DecodeError, EncodeError};
 
-use crate::address::AddressError;
+use crate::address::ServerAddressError;
 use crate::http::HttpError;
-use crate::transport::Transport;
+use crate::transport::TransportKind;
 
 /// Why a connection could not be made, or ended.
 #[derive(Debug)]
 pub enum ConnectionError {
     /// The address cannot be used.
-    Address(AddressError),
+    Address(ServerAddressError),
     /// The server did not answer a request as it should.
     Http(HttpError),
     /// The server does not offer this transport.
-    NotOffered(Transport),
+    NotOffered(TransportKind),
     /// The system refused or reported something.
     Connection(std::io::ErrorKind),
     /// Nobody who is believed vouches for the server.
@@ -125,7 +125,7 @@ macro_rules! from {
 }
 
 from! {
-    AddressError => Address,
+    ServerAddressError => Address,
     HttpError => Http,
     ResponseError => Refused,
     ProtocolError => Protocol,

@@ -1,10 +1,10 @@
 //! A client's connections over every transport, and the client's core around them.
 //!
-//! [`Shell`] is for games: a [`aether_client::Client`] with its connection, for a loop that must never wait. Below it stand
-//! the parts that are of use alone, to tests and tools: a [`Connector`] opens a [`Connection`] over one [`Transport`], and
+//! [`NativeClient`] is for games: a [`aether_client::Client`] with its connection, for a loop that must never wait. Below it stand
+//! the parts that are of use alone, to tests and tools: a [`Connector`] opens a [`Connection`] over one [`TransportKind`], and
 //! whoever has it sends and receives messages.
 //!
-//! Only the servers that [`Trust`] vouches for are believed over `https://`.
+//! Only the servers that [`TrustStore`] vouches for are believed over `https://`.
 
 mod address;
 mod choice;
@@ -20,13 +20,13 @@ mod trust;
 mod websocket;
 mod webtransport;
 
-pub use address::{Address, AddressError};
-pub use choice::Wish;
+pub use address::{ServerAddress, ServerAddressError};
+pub use choice::TransportPreference;
 pub use connection::{Connection, QUEUED_BYTES_MAX};
 pub use connector::{CONNECT_TIME_MAX, Connector};
 pub use error::ConnectionError;
 pub use http::HttpError;
-pub use shell::{Shell, ShellSettings};
-pub use tokens::Tokens;
-pub use transport::Transport;
-pub use trust::{Trust, TrustError};
+pub use shell::{NativeClient, NativeClientSettings};
+pub use tokens::TokenSource;
+pub use transport::TransportKind;
+pub use trust::{TrustStore, TrustStoreError};

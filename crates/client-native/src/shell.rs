@@ -11,13 +11,13 @@ use aether_client::{Client, ClientGame, ClientPhase, EndReason};
 use aether_wire::DeliveryPath;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::choice::{Choice, Wish};
+use crate::choice::{TransportChooser, TransportPreference};
 use crate::connector::Connector;
 use crate::error::ConnectionError;
-use crate::tokens::Tokens;
-use crate::transport::Transport;
-use line::{Line, News, Office};
-use patience::{Patience, SILENCE_MAX, WELCOME_TIME_MAX};
+use crate::tokens::TokenSource;
+use crate::transport::TransportKind;
+use line::{ConnectionEvent, ConnectionHandle, ConnectionThread};
+use patience::{SILENCE_MAX, SilenceTimer, WELCOME_TIME_MAX};
 
 /// How long leaving may hold up whoever waits for it.
 const LEAVE_TIME_MAX: Duration = Duration::from_secs(3);
@@ -30,33 +30,33 @@ const BLOCKING_THREADS_MAX: usize = 2;
 
 /// How a shell connects.
 #[derive(Debug, Default)]
-pub struct ShellSettings {
+pub struct NativeClientSettings {
     /// What the connection is carried by. By default the best that works.
-    pub wish: Wish,
+    pub wish: TransportPreference,
     /// Where a hello gets its access token. By default from the client's login.
-    pub tokens: Tokens,
+    pub tokens: TokenSource,
     /// A runtime that the sockets may use. By default the shell starts a thread for them.
     pub runtime: Option<Handle>,
 }
 
 /// A [`Client`] and its connection: it is on the game's thread, while the sockets are on another one.
 ///
-/// Call [`Shell::frame`] once a frame. It never waits: it takes in what has arrived, opens, gives up and reopens the
+/// Call [`NativeClient::frame`] once a frame. It never waits: it takes in what has arrived, opens, gives up and reopens the
 /// connection as the client says, and hands over what is to be sent. Whatever happens to the connection, the client comes
 /// back by itself, as the same player if it can. A shell that is dropped ends at once; the player's place is kept for a
-/// while then, and [`Shell::leave`] gives it up.
+/// while then, and [`NativeClient::leave`] gives it up.
 ///
 /// ```no_run
 /// # fn play<G: aether_client::ClientGame>(game: G, input: G::Input) -> Result<(), Box<dyn std::error::Error>> {
 /// use aether_client::{Client, JoinOptions, ClientPhase, ClientSettings};
-/// use aether_client_native::{Connector, Shell, ShellSettings, Tokens};
+/// use aether_client_native::{Connector, NativeClient, NativeClientSettings, TokenSource};
 /// use aether_wire::RoomSelector;
 ///
 /// let room = RoomSelector::Type { name: "outpost".to_owned(), label: None };
 /// let client = Client::new(game, ClientSettings::default(), JoinOptions { room: Some(room), token: None });
 /// let connector = Connector::new(&"http://127.0.0.1:7350".parse()?);
-/// let settings = ShellSettings { tokens: Tokens::of_guest(), ..ShellSettings::default() };
-/// let mut shell = Shell::new(client, connector, settings)?;
+/// let settings = NativeClientSettings { tokens: TokenSource::of_guest(), ..NativeClientSettings::default() };
+/// let mut shell = NativeClient::new(client, connector, settings)?;
 /// # let mut input = Some(input);
 /// while !matches!(shell.client().phase(), ClientPhase::Closed(_)) {
 ///     shell.client_mut().set_input(input.take().expect("there is one"));
@@ -70,11 +70,11 @@ pub struct ShellSettings {
 /// # Ok(())
 /// # }
 /// ```
-pub struct Shell<G: ClientGame> {
+pub struct NativeClient<G: ClientGame> {
     client: Client<G>,
-    office: Arc<Office>,
-    line: Option<Line>,
-    patience: Patience,
+    office: Arc<ConnectionThread>,
+    line: Option<ConnectionHandle>,
+    patience: SilenceTimer,
     trouble: Option<ConnectionError>,
     is_hurried: bool,
     began: Instant,
@@ -85,17 +85,17 @@ pub struct Shell<G: ClientGame> {
     runtime: Option<Runtime>,
 }
 
-impl<G: ClientGame> Shell<G> {
+impl<G: ClientGame> NativeClient<G> {
     /// A shell that begins to connect with its first frame. It fails if the system gives it no thread.
-    pub fn new(client: Client<G>, connector: Connector, settings: ShellSettings) -> io::Result<Self> {
-        let ShellSettings { wish, tokens, runtime: given } = settings;
+    pub fn new(client: Client<G>, connector: Connector, settings: NativeClientSettings) -> io::Result<Self> {
+        let NativeClientSettings { wish, tokens, runtime: given } = settings;
         let own = if given.is_none() { Some(own_runtime()?) } else { None };
         let handle = given.or_else(|| own.as_ref().map(|own| own.handle().clone())).expect("it is given or our own");
         Ok(Self {
             client,
-            office: Arc::new(Office { connector, choice: Choice::new(wish), tokens }),
+            office: Arc::new(ConnectionThread { connector, choice: TransportChooser::new(wish), tokens }),
             line: None,
-            patience: Patience::default(),
+            patience: SilenceTimer::default(),
             trouble: None,
             is_hurried: false,
             began: Instant::now(),
@@ -105,7 +105,7 @@ impl<G: ClientGame> Shell<G> {
         })
     }
 
-    /// Does all that is due: [`Shell::receive`], then [`Shell::send`].
+    /// Does all that is due: [`NativeClient::receive`], then [`NativeClient::send`].
     pub fn frame(&mut self) {
         self.receive();
         self.send();
@@ -114,7 +114,7 @@ impl<G: ClientGame> Shell<G> {
     /// Takes in what has arrived, and opens or gives up the connection as is due. For games that want to look at what is new
     /// before they say what the player does.
     pub fn receive(&mut self) {
-        while let Some(news) = self.line.as_mut().and_then(Line::next) {
+        while let Some(news) = self.line.as_mut().and_then(ConnectionHandle::next) {
             self.take(news);
         }
         let now = self.now();
@@ -152,7 +152,7 @@ impl<G: ClientGame> Shell<G> {
 
     /// What the connection goes over; nothing while there is none.
     #[must_use]
-    pub fn transport(&self) -> Option<Transport> {
+    pub fn transport(&self) -> Option<TransportKind> {
         self.line.as_ref()?.opened
     }
 
@@ -177,7 +177,7 @@ impl<G: ClientGame> Shell<G> {
     }
 
     /// Goes on over another transport, as the same player.
-    pub fn switch_transport(&mut self, wish: Wish) {
+    pub fn switch_transport(&mut self, wish: TransportPreference) {
         self.office.choice.set_wish(wish);
         self.reconnect();
     }
@@ -199,7 +199,7 @@ impl<G: ClientGame> Shell<G> {
         is_heard
     }
 
-    /// As [`Shell::leave`], for those who must not block: on any executor.
+    /// As [`NativeClient::leave`], for those who must not block: on any executor.
     pub async fn leave_async(self) -> bool {
         let handle = self.handle.clone();
         let (shell, line) = self.say_leave();
@@ -210,7 +210,7 @@ impl<G: ClientGame> Shell<G> {
         is_heard
     }
 
-    fn say_leave(mut self) -> (Self, Option<Line>) {
+    fn say_leave(mut self) -> (Self, Option<ConnectionHandle>) {
         self.client.leave();
         self.send();
         let line = self.line.take();
@@ -227,9 +227,9 @@ impl<G: ClientGame> Shell<G> {
         self.told
     }
 
-    fn take(&mut self, news: News) {
+    fn take(&mut self, news: ConnectionEvent) {
         match news {
-            News::Opened(transport, token) => {
+            ConnectionEvent::Opened(transport, token) => {
                 if let Some(token) = token {
                     self.client.set_token(Some(token));
                 }
@@ -240,7 +240,7 @@ impl<G: ClientGame> Shell<G> {
                 self.patience.restart(now);
                 self.client.connected(transport.link(), now);
             }
-            News::Frame(arrival) => {
+            ConnectionEvent::Frame(arrival) => {
                 let at = self.at(arrival.at);
                 self.client.receive_frame(&arrival.frame, at);
                 if *self.client.phase() == ClientPhase::Joined {
@@ -252,7 +252,7 @@ impl<G: ClientGame> Shell<G> {
                     self.line = None;
                 }
             }
-            News::Ended(error) => self.lost(error),
+            ConnectionEvent::Ended(error) => self.lost(error),
         }
     }
 
@@ -276,7 +276,7 @@ impl<G: ClientGame> Shell<G> {
         if self.line.is_none() && is_due {
             self.is_hurried = false;
             let is_resuming = *self.client.phase() == ClientPhase::Resuming;
-            self.line = Some(Line::open(&self.handle, &self.office, is_resuming));
+            self.line = Some(ConnectionHandle::open(&self.handle, &self.office, is_resuming));
         }
     }
 
@@ -308,7 +308,7 @@ impl<G: ClientGame> Shell<G> {
     }
 }
 
-impl<G: ClientGame> Drop for Shell<G> {
+impl<G: ClientGame> Drop for NativeClient<G> {
     fn drop(&mut self) {
         let Some(runtime) = self.runtime.take() else { return };
         let (line, office) = (self.line.take(), Arc::clone(&self.office));

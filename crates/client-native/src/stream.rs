@@ -11,7 +11,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 
-use crate::address::{Address, AddressError};
+use crate::address::{ServerAddress, ServerAddressError};
 use crate::error::ConnectionError;
 
 /// Connection over TCP: plain on the left, with TLS on the right.
@@ -19,7 +19,7 @@ pub(crate) type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// Connects to the first of these addresses that answers, and checks that it is the server by its certificate.
 pub(crate) async fn open(
-    address: &Address,
+    address: &ServerAddress,
     resolved: &[SocketAddr],
     tls: impl FnOnce() -> Arc<ClientConfig>,
 ) -> Result<Stream, ConnectionError> {
@@ -29,7 +29,7 @@ pub(crate) async fn open(
         return Ok(Either::Left(stream));
     }
     let name = ServerName::try_from(address.host().to_owned())
-        .map_err(|_| AddressError::Malformed(address.authority().to_owned()))?;
+        .map_err(|_| ServerAddressError::Malformed(address.authority().to_owned()))?;
     Ok(Either::Right(Box::new(TlsConnector::from(tls()).connect(name, stream).await?)))
 }
 

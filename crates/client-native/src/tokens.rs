@@ -17,7 +17,7 @@ const GUEST_TIME: Duration = Duration::from_secs(600);
 /// Where a hello gets its access token. It is asked for before each connection, because a token runs out while a connection
 /// does not.
 #[derive(Default)]
-pub struct Tokens {
+pub struct TokenSource {
     source: Source,
 }
 
@@ -31,7 +31,7 @@ enum Source {
 
 type Ask = dyn Fn() -> Pin<Box<dyn Future<Output = Result<Token, String>> + Send>> + Send + Sync;
 
-impl Tokens {
+impl TokenSource {
     /// The one of the client's [`aether_client::JoinOptions`], if it has one.
     #[must_use]
     pub fn of_login() -> Self {
@@ -74,7 +74,7 @@ impl Tokens {
     }
 }
 
-impl Debug for Tokens {
+impl Debug for TokenSource {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self.source {
             Source::Login => "Tokens::of_login",

@@ -1,25 +1,25 @@
-//! What a connection may be carried by. One more transport is one more value of [`Transport`], one more implementation of
-//! [`Carrier`], and a line wherever the compiler then asks for one.
+//! What a connection may be carried by. One more transport is one more value of [`TransportKind`], one more implementation of
+//! [`ClientTransport`], and a line wherever the compiler then asks for one.
 
 use aether_replication::DeliveryOrder;
 use aether_wire::DeliveryPath;
 
 use crate::error::ConnectionError;
-use crate::websocket::WebSocketCarrier;
-use crate::webtransport::WebTransportCarrier;
+use crate::websocket::WebSocketTransport;
+use crate::webtransport::WebTransportTransport;
 
 /// What carries the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Transport {
+pub enum TransportKind {
     /// One ordered stream over TCP.
     WebSocket,
     /// A stream and datagrams over QUIC.
     WebTransport,
 }
 
-impl Transport {
+impl TransportKind {
     /// The best first: what does not wait for lost packets is better, and TCP gets through everywhere.
-    pub(crate) const BY_PREFERENCE: [Transport; 2] = [Transport::WebTransport, Transport::WebSocket];
+    pub(crate) const BY_PREFERENCE: [TransportKind; 2] = [TransportKind::WebTransport, TransportKind::WebSocket];
 
     /// Its name.
     #[must_use]
@@ -41,13 +41,13 @@ impl Transport {
 }
 
 /// Hands out a message where it lies.
-pub(crate) type Take<'a> = &'a mut (dyn FnMut(&[u8]) + Send);
+pub(crate) type TakeMessage<'a> = &'a mut (dyn FnMut(&[u8]) + Send);
 
 /// The client's end of one connection, whatever it is made of.
-pub(crate) trait Carrier {
+pub(crate) trait ClientTransport {
     /// Waits for bytes, hands out every message in them, and meanwhile sends what is queued. It may be dropped and called
     /// again without losing anything.
-    fn receive(&mut self, take: Take<'_>) -> impl Future<Output = Result<(), ConnectionError>> + Send;
+    fn receive(&mut self, take: TakeMessage<'_>) -> impl Future<Output = Result<(), ConnectionError>> + Send;
 
     /// Sends a message as far as that is possible at once. What has only one path takes all messages along it.
     fn queue(&mut self, path: DeliveryPath, frame: &[u8]) -> Result<(), ConnectionError>;
@@ -63,16 +63,16 @@ pub(crate) trait Carrier {
 }
 
 /// Any of the carriers.
-pub(crate) enum AnyCarrier {
-    WebSocket(WebSocketCarrier),
-    WebTransport(WebTransportCarrier),
+pub(crate) enum AnyTransport {
+    WebSocket(WebSocketTransport),
+    WebTransport(WebTransportTransport),
 }
 
-impl AnyCarrier {
-    pub(crate) fn transport(&self) -> Transport {
+impl AnyTransport {
+    pub(crate) fn transport(&self) -> TransportKind {
         match self {
-            Self::WebSocket(_) => Transport::WebSocket,
-            Self::WebTransport(_) => Transport::WebTransport,
+            Self::WebSocket(_) => TransportKind::WebSocket,
+            Self::WebTransport(_) => TransportKind::WebTransport,
         }
     }
 }
@@ -80,14 +80,14 @@ impl AnyCarrier {
 macro_rules! whichever {
     ($any:expr, $carrier:ident => $call:expr) => {
         match $any {
-            AnyCarrier::WebSocket($carrier) => $call,
-            AnyCarrier::WebTransport($carrier) => $call,
+            AnyTransport::WebSocket($carrier) => $call,
+            AnyTransport::WebTransport($carrier) => $call,
         }
     };
 }
 
-impl Carrier for AnyCarrier {
-    async fn receive(&mut self, take: Take<'_>) -> Result<(), ConnectionError> {
+impl ClientTransport for AnyTransport {
+    async fn receive(&mut self, take: TakeMessage<'_>) -> Result<(), ConnectionError> {
         whichever!(self, carrier => carrier.receive(take).await)
     }
 

@@ -9,13 +9,13 @@ use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 
 /// The authorities whose certificates are believed: those of the system, and what is added.
 #[derive(Clone, Debug, Default)]
-pub struct Trust {
+pub struct TrustStore {
     added: Vec<CertificateDer<'static>>,
     /// Reading the system's takes some milliseconds, so it is done when the first are needed, and once.
     roots: OnceLock<Arc<RootCertStore>>,
 }
 
-impl Trust {
+impl TrustStore {
     /// The authorities that this system trusts.
     #[must_use]
     pub fn system() -> Self {
@@ -24,15 +24,15 @@ impl Trust {
 
     /// Believes these authorities too, in PEM form: for a server in development or within a company. A certificate that
     /// vouches for itself stands for its authority.
-    pub fn with_root(mut self, pem: &[u8]) -> Result<Self, TrustError> {
+    pub fn with_root(mut self, pem: &[u8]) -> Result<Self, TrustStoreError> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(pem) {
-            let certificate = certificate.map_err(|_| TrustError::NotPem)?;
-            roots.add(certificate.clone()).map_err(|_| TrustError::NotACertificate)?;
+            let certificate = certificate.map_err(|_| TrustStoreError::NotPem)?;
+            roots.add(certificate.clone()).map_err(|_| TrustStoreError::NotACertificate)?;
             self.added.push(certificate);
         }
         if roots.is_empty() {
-            return Err(TrustError::NotPem);
+            return Err(TrustStoreError::NotPem);
         }
         self.roots = OnceLock::new();
         Ok(self)
@@ -71,14 +71,14 @@ impl Trust {
 
 /// Why an authority cannot be believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TrustError {
+pub enum TrustStoreError {
     /// There is no certificate in PEM form.
     NotPem,
     /// What is in PEM form is no certificate.
     NotACertificate,
 }
 
-impl Display for TrustError {
+impl Display for TrustStoreError {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::NotPem => "there is no certificate in PEM form; it begins with -----BEGIN CERTIFICATE-----",
@@ -87,7 +87,7 @@ impl Display for TrustError {
     }
 }
 
-impl std::error::Error for TrustError {}
+impl std::error::Error for TrustStoreError {}
 
 #[cfg(test)]
 mod tests {
@@ -95,8 +95,8 @@ mod tests {
 
     #[test]
     fn what_is_no_certificate_is_refused() {
-        assert_eq!(Trust::system().with_root(b"nothing of the kind").err(), Some(TrustError::NotPem));
+        assert_eq!(TrustStore::system().with_root(b"nothing of the kind").err(), Some(TrustStoreError::NotPem));
         let broken = b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
-        assert_eq!(Trust::system().with_root(broken).err(), Some(TrustError::NotACertificate));
+        assert_eq!(TrustStore::system().with_root(broken).err(), Some(TrustStoreError::NotACertificate));
     }
 }

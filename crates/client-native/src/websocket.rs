@@ -14,13 +14,13 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use crate::error::ConnectionError;
 use crate::stream::{Stream, local_port};
-use crate::transport::{Carrier, Take};
+use crate::transport::{ClientTransport, TakeMessage};
 
 /// Bytes of one read at most: several ticks of a busy room.
 const READ_BYTES: usize = 65_536;
 
 /// The client's end of a WebSocket.
-pub(crate) struct WebSocketCarrier {
+pub(crate) struct WebSocketTransport {
     stream: Stream,
     decoder: Decoder,
     opcode: Opcode,
@@ -31,7 +31,7 @@ pub(crate) struct WebSocketCarrier {
     early: Vec<u8>,
 }
 
-impl WebSocketCarrier {
+impl WebSocketTransport {
     /// Asks the server at the other end to speak WebSocket from here on.
     pub(crate) async fn open(
         mut stream: Stream,
@@ -80,7 +80,7 @@ impl WebSocketCarrier {
     }
 
     /// Reads what is there; whether a message was handed out.
-    fn poll_read(&mut self, context: &mut Context<'_>, take: Take<'_>) -> Poll<Result<bool, ConnectionError>> {
+    fn poll_read(&mut self, context: &mut Context<'_>, take: TakeMessage<'_>) -> Poll<Result<bool, ConnectionError>> {
         // One buffer for all connections of a thread, so that a quiet one holds nothing.
         thread_local! {
             static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_BYTES]);
@@ -96,7 +96,7 @@ impl WebSocketCarrier {
         })
     }
 
-    fn take_in(&mut self, bytes: &mut [u8], take: Take<'_>) -> Result<bool, ConnectionError> {
+    fn take_in(&mut self, bytes: &mut [u8], take: TakeMessage<'_>) -> Result<bool, ConnectionError> {
         let mut messages = 0_usize;
         let mut pongs = Vec::new();
         let mut closed = None;
@@ -123,8 +123,8 @@ impl WebSocketCarrier {
     }
 }
 
-impl Carrier for WebSocketCarrier {
-    async fn receive(&mut self, take: Take<'_>) -> Result<(), ConnectionError> {
+impl ClientTransport for WebSocketTransport {
+    async fn receive(&mut self, take: TakeMessage<'_>) -> Result<(), ConnectionError> {
         if !self.early.is_empty() {
             let mut early = std::mem::take(&mut self.early);
             if self.take_in(&mut early, take)? {

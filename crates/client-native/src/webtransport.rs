@@ -17,10 +17,10 @@ use wtransport::error::{ConnectionError as QuicError, SendDatagramError, StreamW
 use wtransport::tls::Sha256Digest;
 use wtransport::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, VarInt};
 
-use crate::address::Address;
+use crate::address::ServerAddress;
 use crate::connector::Connector;
 use crate::error::ConnectionError;
-use crate::transport::{Carrier, Take, Transport};
+use crate::transport::{ClientTransport, TakeMessage, TransportKind};
 
 /// Bytes of a message's length on the stream at most: 28 bits, more than any message has.
 const LENGTH_BYTES_MAX: usize = 4;
@@ -40,20 +40,20 @@ const CONNECTION_WINDOW_BYTES: u32 = 2 * STREAM_WINDOW_BYTES;
 const DATAGRAMS_IN_BYTES: usize = 262_144;
 
 /// A server's WebTransport, and the socket that all connections to it share.
-pub(crate) struct Target {
+pub(crate) struct WebTransportTarget {
     url: String,
     endpoint: Endpoint<endpoint_side::Client>,
 }
 
-impl Target {
+impl WebTransportTarget {
     /// Asks the server where its WebTransport is and which certificate it shows. Without a hash
     /// the certificate has to be one that is believed.
     pub(crate) async fn find(connector: &Connector) -> Result<Self, ConnectionError> {
         let info = connector.server_info().await?.web_transport;
-        let info = info.ok_or(ConnectionError::NotOffered(Transport::WebTransport))?;
-        let address = Address::of_url(&info.url)?;
+        let info = info.ok_or(ConnectionError::NotOffered(TransportKind::WebTransport))?;
+        let address = ServerAddress::of_url(&info.url)?;
         let resolved = connector.resolve(&address).await?;
-        let resolved = resolved.first().copied().ok_or(ConnectionError::NotOffered(Transport::WebTransport))?;
+        let resolved = resolved.first().copied().ok_or(ConnectionError::NotOffered(TransportKind::WebTransport))?;
         let endpoint = Endpoint::client(config(connector, &info, resolved)?)?;
         Ok(Self { url: info.url, endpoint })
     }
@@ -117,7 +117,7 @@ impl DnsResolver for Resolved {
 }
 
 /// The client's end of a WebTransport session.
-pub(crate) struct WebTransportCarrier {
+pub(crate) struct WebTransportTransport {
     connection: Connection,
     send: SendStream,
     receive: RecvStream,
@@ -129,8 +129,8 @@ pub(crate) struct WebTransportCarrier {
     is_closed: bool,
 }
 
-impl WebTransportCarrier {
-    pub(crate) async fn open(target: &Target, encoding: Encoding) -> Result<Self, ConnectionError> {
+impl WebTransportTransport {
+    pub(crate) async fn open(target: &WebTransportTarget, encoding: Encoding) -> Result<Self, ConnectionError> {
         let mut url = target.url.clone();
         if encoding == Encoding::Json {
             url.push_str("?encoding=json");
@@ -149,8 +149,8 @@ impl WebTransportCarrier {
     }
 }
 
-impl Carrier for WebTransportCarrier {
-    async fn receive(&mut self, take: Take<'_>) -> Result<(), ConnectionError> {
+impl ClientTransport for WebTransportTransport {
+    async fn receive(&mut self, take: TakeMessage<'_>) -> Result<(), ConnectionError> {
         loop {
             tokio::select! {
                 datagram = self.connection.receive_datagram(), if !self.is_closed => match datagram {
@@ -239,7 +239,7 @@ fn read_length(bytes: &[u8]) -> Result<Option<(usize, usize)>, ConnectionError> 
 }
 
 /// Hands out the whole messages at the start of the bytes and removes them.
-fn take_messages(bytes: &mut Vec<u8>, take: Take<'_>) -> Result<bool, ConnectionError> {
+fn take_messages(bytes: &mut Vec<u8>, take: TakeMessage<'_>) -> Result<bool, ConnectionError> {
     let mut start = 0;
     while let Some((length, prefix)) = read_length(&bytes[start..])?
         && let Some(message) = bytes.get(start + prefix..start + prefix + length)

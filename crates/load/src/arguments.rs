@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aether_client_native::{Address, Transport};
+use aether_client_native::{ServerAddress, TransportKind};
 use aether_testkit::Conditions;
 use clap::{Args, ValueEnum};
 
@@ -28,7 +28,7 @@ const MESSAGE_BYTES_MAX: i64 = 480;
 pub struct LoadArguments {
     /// The server's address.
     #[arg(long, default_value = "http://127.0.0.1:7350")]
-    pub address: Address,
+    pub address: ServerAddress,
 
     /// How many bots.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=BOTS_MAX))]
@@ -140,12 +140,12 @@ impl LoadArguments {
         self.play.unwrap_or(by_room)
     }
 
-    pub(crate) fn transport_of(&self, bot: u32) -> Transport {
+    pub(crate) fn transport_of(&self, bot: u32) -> TransportKind {
         match self.transport {
-            TransportChoice::Websocket => Transport::WebSocket,
-            TransportChoice::Webtransport => Transport::WebTransport,
-            TransportChoice::Both if bot.is_multiple_of(2) => Transport::WebSocket,
-            TransportChoice::Both => Transport::WebTransport,
+            TransportChoice::Websocket => TransportKind::WebSocket,
+            TransportChoice::Webtransport => TransportKind::WebTransport,
+            TransportChoice::Both if bot.is_multiple_of(2) => TransportKind::WebSocket,
+            TransportChoice::Both => TransportKind::WebTransport,
         }
     }
 

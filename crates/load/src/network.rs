@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use aether_client_native::Transport;
+use aether_client_native::TransportKind;
 use aether_testkit::{Conditioner, Conditions, Delivery};
 use aether_wire::DeliveryPath;
 
@@ -20,7 +20,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    pub(crate) fn new(conditions: Conditions, transport: Transport, seed: u64, now: Instant) -> Self {
+    pub(crate) fn new(conditions: Conditions, transport: TransportKind, seed: u64, now: Instant) -> Self {
         let way = |delivery, number| Conditioner::new(conditions, delivery, seed.wrapping_mul(4).wrapping_add(number));
         Self {
             start: now,
@@ -28,7 +28,7 @@ impl Network {
             down_datagrams: way(Delivery::Datagrams, 1),
             up_stream: way(Delivery::Stream, 2),
             up_datagrams: way(Delivery::Datagrams, 3),
-            has_datagrams: transport == Transport::WebTransport,
+            has_datagrams: transport == TransportKind::WebTransport,
         }
     }
 
@@ -85,7 +85,7 @@ mod tests {
         let conditions = Conditions { latency: Duration::from_millis(50), loss: 1.0, ..Conditions::PERFECT };
         let mut pong = Vec::new();
         ServerMessage::Pong(Pong::default()).encode(&mut pong).expect("it can be written");
-        for (transport, arrived) in [(Transport::WebSocket, 2), (Transport::WebTransport, 1)] {
+        for (transport, arrived) in [(TransportKind::WebSocket, 2), (TransportKind::WebTransport, 1)] {
             let mut network = Network::new(conditions, transport, 1, start);
             network.push_up(DeliveryPath::Reliable, vec![1], start);
             network.push_up(DeliveryPath::Unreliable, vec![2], start);

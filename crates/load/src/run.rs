@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use aether_client_native::{Address, AddressError};
+use aether_client_native::{ServerAddress, ServerAddressError};
 use tokio::task::JoinSet;
 
 use crate::arguments::{LoadArguments, Play};
@@ -33,9 +33,9 @@ const FILES_SPARED: u64 = 64;
 #[derive(Debug)]
 pub enum LoadError {
     /// The address cannot be used.
-    Address(AddressError),
+    Address(ServerAddressError),
     /// The server is on another machine.
-    Remote(Address),
+    Remote(ServerAddress),
     /// The key for tokens is not of the form `ID:SECRET`.
     TokenKey,
     /// The system does not allow so many sockets.

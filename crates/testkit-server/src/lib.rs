@@ -2,11 +2,11 @@
 //!
 //! ```no_run
 //! # async fn example() {
-//! use aether_testkit_server::{JSON, TestServer, Transport};
+//! use aether_testkit_server::{JSON, TestServer, TransportKind};
 //!
 //! let server = TestServer::start(|config| config.rooms.max = 3).await;
 //! let hello = server.hello("sandbox");
-//! let player = server.join(Transport::WebSocket, JSON, &hello).await;
+//! let player = server.join(TransportKind::WebSocket, JSON, &hello).await;
 //! assert_eq!(player.welcome.tick_hz, 40);
 //! server.stop().await;
 //! # }
@@ -25,7 +25,7 @@ mod server;
 pub mod slow_start;
 pub mod workshop;
 
-pub use aether_client_native::{Connection, ConnectionError, Connector, Transport};
+pub use aether_client_native::{Connection, ConnectionError, Connector, TransportKind};
 pub use aether_wire::{DeliveryPath, Encoding};
 pub use api::{ApiClient, NoAnswer};
 pub use forgery::Forger;
@@ -41,7 +41,7 @@ use std::time::Duration;
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Both transports that clients outside of the process use.
-pub const TRANSPORTS: [Transport; 2] = [Transport::WebSocket, Transport::WebTransport];
+pub const TRANSPORTS: [TransportKind; 2] = [TransportKind::WebSocket, TransportKind::WebTransport];
 
 /// Messages for people and simple clients.
 pub const JSON: Encoding = Encoding::Json;

@@ -1,6 +1,6 @@
 //! A client that is in a room.
 
-use crate::{Connection, ConnectionError, Connector, DEADLINE, DeliveryPath, Transport};
+use crate::{Connection, ConnectionError, Connector, DEADLINE, DeliveryPath, TransportKind};
 use aether_wire::{ClientMessage, CloseReason, Closing, EntityId, ErrorNotice, Hello, ServerMessage, Token, Welcome};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -58,7 +58,7 @@ impl Player {
     ///
     /// # Panics
     /// If the server says neither.
-    pub async fn enter(connector: &Connector, transport: Transport, hello: &Hello) -> Result<Player, ErrorNotice> {
+    pub async fn enter(connector: &Connector, transport: TransportKind, hello: &Hello) -> Result<Player, ErrorNotice> {
         let mut client = connector.connect(transport, hello).await.expect("the server opens the connection");
         let mut early = VecDeque::new();
         loop {

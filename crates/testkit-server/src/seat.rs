@@ -1,6 +1,6 @@
 //! Players who sit in a room of a game and see its state.
 
-use crate::{ApiClient, Connector, DEADLINE, PROTOBUF, Player, Transport};
+use crate::{ApiClient, Connector, DEADLINE, PROTOBUF, Player, TransportKind};
 use aether_bits::{BitWriter, Component, Replicate};
 use aether_outpost_rules::{Body, Place, Player as Walker, Presence, Shot, Structure};
 use aether_replication::{DeliveryOrder, Mirror};
@@ -68,7 +68,7 @@ impl Seat {
     pub async fn take(server: SocketAddr, hello: &Hello, mirror: Mirror) -> Result<Seat, ErrorNotice> {
         let address = format!("http://{server}").parse().expect("it is an address");
         let connector = Connector::new(&address).encoding(PROTOBUF);
-        let player = Player::enter(&connector, Transport::WebSocket, hello).await?;
+        let player = Player::enter(&connector, TransportKind::WebSocket, hello).await?;
         Ok(Seat { player, mirror, input: 0, command: 0 })
     }
 

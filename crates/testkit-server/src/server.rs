@@ -4,7 +4,7 @@ use crate::http::{self, Answer};
 use crate::player::Player;
 use crate::slow_start::SlowStart;
 use crate::workshop::Workshop;
-use crate::{Connector, DEADLINE, Encoding, Transport};
+use crate::{Connector, DEADLINE, Encoding, TransportKind};
 use aether_engine::RoomSettings;
 use aether_net::relay::RelaySettings;
 use aether_outpost_server::Outpost;
@@ -158,7 +158,7 @@ impl TestServer {
     ///
     /// # Panics
     /// If the server refuses.
-    pub async fn join(&self, transport: Transport, encoding: Encoding, hello: &Hello) -> Player {
+    pub async fn join(&self, transport: TransportKind, encoding: Encoding, hello: &Hello) -> Player {
         let joined = self.try_join(transport, encoding, hello).await;
         joined.unwrap_or_else(|notice| panic!("refused over {}: {notice:?}", transport.name()))
     }
@@ -169,7 +169,7 @@ impl TestServer {
     /// If the server says neither.
     pub async fn try_join(
         &self,
-        transport: Transport,
+        transport: TransportKind,
         encoding: Encoding,
         hello: &Hello,
     ) -> Result<Player, ErrorNotice> {

@@ -1,6 +1,6 @@
 //! The program as its players meet it: started by its command line, joined over a WebSocket.
 
-use aether_client_native::{Connection, ConnectionError, Connector, Transport};
+use aether_client_native::{Connection, ConnectionError, Connector, TransportKind};
 use aether_wire::Encoding;
 use aether_wire::{
     ClientMessage, EntityId, Fields, Hello, InputPayload, InputSeq, Inputs, JsonSnapshot, RoomSelector, ServerMessage,
@@ -67,7 +67,7 @@ async fn a_player_joins_walks_and_sees_it() {
     let room = RoomSelector::Type { name: "coins".into(), label: None };
     let hello = Hello { token: Some(program.token()), room: Some(room), ..Hello::default() };
     let connector = Connector::new(&address).encoding(Encoding::Json);
-    let mut client = connector.connect(Transport::WebSocket, &hello).await.expect("the server is there");
+    let mut client = connector.connect(TransportKind::WebSocket, &hello).await.expect("the server is there");
     let walked = tokio::time::timeout(Duration::from_secs(20), walk(&mut client));
     walked.await.expect("the walker gets there in time").expect("the connection holds");
     client.close().await;

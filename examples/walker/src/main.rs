@@ -3,7 +3,7 @@
 //! `cargo run -- http://127.0.0.1:7350 10`
 
 use aether_client::{Client, ClientEvent, JoinOptions, ClientPhase, ClientSettings};
-use aether_client_native::{Connector, Shell, ShellSettings, Tokens};
+use aether_client_native::{Connector, NativeClient, NativeClientSettings, TokenSource};
 use aether_outpost_client::{Drawn, Outpost};
 use aether_outpost_rules::Controls;
 use aether_wire::RoomSelector;
@@ -35,8 +35,8 @@ fn run() -> Result<(), Box<dyn Error>> {
 
     let room = RoomSelector::Type { name: "outpost".to_owned(), label: None };
     let client = Client::new(Outpost::default(), ClientSettings::default(), JoinOptions { token: None, room: Some(room) });
-    let settings = ShellSettings { tokens: Tokens::of_guest(), ..ShellSettings::default() };
-    let mut shell = Shell::new(client, Connector::new(&address.parse()?), settings)?;
+    let settings = NativeClientSettings { tokens: TokenSource::of_guest(), ..NativeClientSettings::default() };
+    let mut shell = NativeClient::new(client, Connector::new(&address.parse()?), settings)?;
 
     join(&mut shell)?;
     walk(&mut shell, length);
@@ -46,7 +46,7 @@ fn run() -> Result<(), Box<dyn Error>> {
 }
 
 /// Plays frames until the player has a body.
-fn join(shell: &mut Shell<Outpost>) -> Result<(), Box<dyn Error>> {
+fn join(shell: &mut NativeClient<Outpost>) -> Result<(), Box<dyn Error>> {
     let began = Instant::now();
     while shell.client().own().is_none() {
         shell.frame();
@@ -62,7 +62,7 @@ fn join(shell: &mut Shell<Outpost>) -> Result<(), Box<dyn Error>> {
 }
 
 /// Walks in squares. The loop never waits for the network: each frame takes in what is there.
-fn walk(shell: &mut Shell<Outpost>, length: Duration) {
+fn walk(shell: &mut NativeClient<Outpost>, length: Duration) {
     let began = Instant::now();
     let mut side_before = u128::MAX;
     while began.elapsed() < length && !matches!(shell.client().phase(), ClientPhase::Closed(_)) {
@@ -80,7 +80,7 @@ fn walk(shell: &mut Shell<Outpost>, length: Duration) {
 }
 
 /// Tells what happened since the last frame.
-fn tell(shell: &mut Shell<Outpost>) {
+fn tell(shell: &mut NativeClient<Outpost>) {
     let transport = shell.transport().map_or("nothing", |transport| transport.name());
     for event in shell.client_mut().events() {
         match event {
@@ -96,13 +96,13 @@ fn tell(shell: &mut Shell<Outpost>) {
 }
 
 /// Tells where everyone is, as a game would draw it.
-fn look(shell: &Shell<Outpost>) {
+fn look(shell: &NativeClient<Outpost>) {
     let Some(Drawn(own)) = shell.client().own() else { return };
     let others: Vec<_> = shell.client().others().map(|(_, Drawn(other))| other.position).collect();
     println!("at {:.1?}, and sees {} others: {others:.1?}", own.position, others.len());
 }
 
-fn report(shell: &Shell<Outpost>) {
+fn report(shell: &NativeClient<Outpost>) {
     let stats = shell.client().stats();
     println!("inputs          {}", stats.inputs);
     println!("corrections     {}, the largest {:.2}", stats.corrections, stats.correction_size_max);

@@ -10,12 +10,12 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::{TryRecvError, TrySendError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use crate::choice::Choice;
+use crate::choice::TransportChooser;
 use crate::connection::Connection;
 use crate::connector::Connector;
 use crate::error::ConnectionError;
-use crate::tokens::Tokens;
-use crate::transport::Transport;
+use crate::tokens::TokenSource;
+use crate::transport::TransportKind;
 
 /// Bytes that may wait for the game: a second of a very busy room, or several of the largest messages. Beyond it nothing
 /// more is read, and the server notices that the client is slow.
@@ -33,24 +33,24 @@ const CLOSE_TIME_MAX: Duration = Duration::from_secs(1);
 const _: () = assert!(JSON_SERVER_MESSAGE_BYTES_MAX + FRAME_COST_BYTES <= INBOUND_BYTES_MAX);
 
 /// What opens lines.
-pub(super) struct Office {
+pub(super) struct ConnectionThread {
     pub(super) connector: Connector,
-    pub(super) choice: Choice,
-    pub(super) tokens: Tokens,
+    pub(super) choice: TransportChooser,
+    pub(super) tokens: TokenSource,
 }
 
 /// What the game hears of a line.
-pub(super) enum News {
+pub(super) enum ConnectionEvent {
     /// It is open, and this is the token for the hello, if there is a new one.
-    Opened(Transport, Option<Token>),
+    Opened(TransportKind, Option<Token>),
     /// A frame came.
-    Frame(Arrival),
+    Frame(ReceivedMessage),
     /// It is over.
     Ended(ConnectionError),
 }
 
 /// A frame that came. While it is kept, it takes its place in the queue.
-pub(super) struct Arrival {
+pub(super) struct ReceivedMessage {
     pub(super) at: Instant,
     pub(super) frame: Vec<u8>,
     _place: OwnedSemaphorePermit,
@@ -63,16 +63,16 @@ enum Order {
 }
 
 /// The game's end of a line. If it is dropped, the line is closed.
-pub(super) struct Line {
+pub(super) struct ConnectionHandle {
     orders: mpsc::Sender<Order>,
-    news: mpsc::UnboundedReceiver<News>,
+    news: mpsc::UnboundedReceiver<ConnectionEvent>,
     /// What it goes over, once it is open.
-    pub(super) opened: Option<Transport>,
+    pub(super) opened: Option<TransportKind>,
 }
 
-impl Line {
+impl ConnectionHandle {
     /// Begins to open a connection in the background. Whoever resumes may come in without a token.
-    pub(super) fn open(handle: &Handle, office: &Arc<Office>, is_resuming: bool) -> Self {
+    pub(super) fn open(handle: &Handle, office: &Arc<ConnectionThread>, is_resuming: bool) -> Self {
         let (orders, ordered) = mpsc::channel(OUTBOUND_FRAMES_MAX);
         let (teller, news) = mpsc::unbounded_channel();
         handle.spawn(run(Arc::clone(office), is_resuming, ordered, teller));
@@ -80,12 +80,12 @@ impl Line {
     }
 
     /// What happened, if something did.
-    pub(super) fn next(&mut self) -> Option<News> {
+    pub(super) fn next(&mut self) -> Option<ConnectionEvent> {
         match self.news.try_recv() {
             Ok(news) => Some(news),
             Err(TryRecvError::Empty) => None,
             // The background is gone, as when the game stops the runtime that it gave.
-            Err(TryRecvError::Disconnected) => Some(News::Ended(ConnectionError::closed())),
+            Err(TryRecvError::Disconnected) => Some(ConnectionEvent::Ended(ConnectionError::closed())),
         }
     }
 
@@ -110,17 +110,17 @@ impl Line {
 
     /// Closes the line, and waits until nothing is left of it.
     pub(super) async fn close(self) {
-        let Line { orders, mut news, .. } = self;
+        let ConnectionHandle { orders, mut news, .. } = self;
         drop(orders);
         while news.recv().await.is_some() {}
     }
 }
 
 async fn run(
-    office: Arc<Office>,
+    office: Arc<ConnectionThread>,
     is_resuming: bool,
     mut orders: mpsc::Receiver<Order>,
-    news: mpsc::UnboundedSender<News>,
+    news: mpsc::UnboundedSender<ConnectionEvent>,
 ) {
     let opened = tokio::select! {
         opened = open(&office, is_resuming) => opened,
@@ -129,17 +129,17 @@ async fn run(
     };
     let ended = match opened {
         Ok((connection, token)) => {
-            let _ = news.send(News::Opened(connection.transport(), token));
+            let _ = news.send(ConnectionEvent::Opened(connection.transport(), token));
             carry(connection, orders, &news).await
         }
         Err(error) => Some(error),
     };
     if let Some(error) = ended {
-        let _ = news.send(News::Ended(error));
+        let _ = news.send(ConnectionEvent::Ended(error));
     }
 }
 
-async fn open(office: &Office, is_resuming: bool) -> Result<(Connection, Option<Token>), ConnectionError> {
+async fn open(office: &ConnectionThread, is_resuming: bool) -> Result<(Connection, Option<Token>), ConnectionError> {
     let token = match office.tokens.take(&office.connector).await {
         Err(_) if is_resuming => None,
         token => token?,
@@ -151,7 +151,7 @@ async fn open(office: &Office, is_resuming: bool) -> Result<(Connection, Option<
 async fn carry(
     mut connection: Connection,
     mut orders: mpsc::Receiver<Order>,
-    news: &mpsc::UnboundedSender<News>,
+    news: &mpsc::UnboundedSender<ConnectionEvent>,
 ) -> Option<ConnectionError> {
     let places = Arc::new(Semaphore::new(INBOUND_BYTES_MAX));
     let mut arrived: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
@@ -181,7 +181,7 @@ async fn carry(
             // What has arrived is handed on before more is read.
             place = Arc::clone(&places).acquire_many_owned(cost.unwrap_or(0)), if cost.is_some() => {
                 let (Ok(place), Some((at, frame))) = (place, arrived.pop_front()) else { return ended };
-                let _ = news.send(News::Frame(Arrival { at, frame, _place: place }));
+                let _ = news.send(ConnectionEvent::Frame(ReceivedMessage { at, frame, _place: place }));
             }
             received = connection.receive(&mut take), if cost.is_none() => ended = received.err(),
         }

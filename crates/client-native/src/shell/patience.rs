@@ -13,15 +13,15 @@ const LOOK_MAX: Duration = Duration::from_secs(1);
 
 /// Counts the time since something was heard.
 #[derive(Debug, Default)]
-pub(super) struct Patience {
+pub(super) struct SilenceTimer {
     waited: Duration,
     looked_at: Duration,
 }
 
-impl Patience {
+impl SilenceTimer {
     /// What was waited for is there, and the next is waited for.
     pub(super) fn restart(&mut self, now: Duration) {
-        *self = Patience { waited: Duration::ZERO, looked_at: now };
+        *self = SilenceTimer { waited: Duration::ZERO, looked_at: now };
     }
 
     /// Looks, and tells for how long it has been waited.
@@ -36,14 +36,14 @@ impl Patience {
 mod tests {
     use super::*;
 
-    fn look_each_frame(patience: &mut Patience, from_ms: u64, to_ms: u64) -> Duration {
+    fn look_each_frame(patience: &mut SilenceTimer, from_ms: u64, to_ms: u64) -> Duration {
         let looks = (from_ms..=to_ms).step_by(10).map(|now| patience.waited(Duration::from_millis(now)));
         looks.last().expect("it was looked")
     }
 
     #[test]
     fn waiting_adds_up_until_something_is_heard() {
-        let mut patience = Patience::default();
+        let mut patience = SilenceTimer::default();
         patience.restart(Duration::ZERO);
         assert_eq!(look_each_frame(&mut patience, 0, 5_000), Duration::from_secs(5));
         assert_eq!(look_each_frame(&mut patience, 5_000, 6_500), Duration::from_millis(6_500));
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_game_that_stood_still_proves_nothing() {
-        let mut patience = Patience::default();
+        let mut patience = SilenceTimer::default();
         patience.restart(Duration::ZERO);
         assert_eq!(patience.waited(Duration::from_secs(3_600)), LOOK_MAX);
     }

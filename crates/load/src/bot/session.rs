@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use aether_bits::Random;
 use aether_bits::Schema;
-use aether_client_native::{Connection, ConnectionError, Transport};
+use aether_client_native::{Connection, ConnectionError, TransportKind};
 use aether_replication::DeliveryOrder;
 use aether_wire::{
     ClientMessage, ClientTime, Closing, DeliveryPath, Event, Ping, Pong, ServerMessage, Snapshot, StateAck, Tick,
@@ -48,7 +48,7 @@ pub(super) struct Session<'a> {
     shared: &'a Shared,
     presence: Presence<'a>,
     welcome: Welcome,
-    transport: Transport,
+    transport: TransportKind,
     random: Random,
     schema: Option<Arc<Schema>>,
     /// State packets that came before the schema. Later ones are made from them.
@@ -65,7 +65,7 @@ impl<'a> Session<'a> {
         bot: u32,
         shared: &'a Shared,
         welcome: Welcome,
-        transport: Transport,
+        transport: TransportKind,
         mut random: Random,
     ) -> Self {
         let conditions = shared.arguments.conditions();

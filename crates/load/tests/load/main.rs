@@ -5,7 +5,7 @@ mod server;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use aether_client_native::{ConnectionError, Connector, Transport};
+use aether_client_native::{ConnectionError, Connector, TransportKind};
 use aether_load::{LoadArguments, LoadError, Report, run};
 use aether_wire::{ClientMessage, ClientTime, DeliveryPath, Hello, Ping, RoomSelector, ServerMessage, Tick, Token};
 use clap::Parser;
@@ -33,7 +33,7 @@ fn hello(room_type: &str) -> Hello {
 async fn a_client_talks_over_every_transport() {
     let (_server, address) = Server::start().await;
     let connector = Connector::new(&address.parse().expect("it is well-formed"));
-    for transport in [Transport::WebSocket, Transport::WebTransport] {
+    for transport in [TransportKind::WebSocket, TransportKind::WebTransport] {
         let mut client = connector.connect(transport, &hello("relay")).await.expect("the server is there");
         assert!(matches!(client.next_message().await, Ok(ServerMessage::Welcome(_))), "{transport:?}");
 
@@ -59,7 +59,7 @@ async fn a_client_talks_over_every_transport() {
 async fn what_comes_with_the_end_is_heard_before_it() {
     let (_server, address) = Server::start().await;
     let connector = Connector::new(&address.parse().expect("it is well-formed"));
-    for transport in [Transport::WebSocket, Transport::WebTransport] {
+    for transport in [TransportKind::WebSocket, TransportKind::WebTransport] {
         let mut client = connector.connect(transport, &hello("full")).await.expect("the server is there");
         // By now everything that the server says has arrived.
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -74,7 +74,7 @@ async fn what_comes_with_the_end_is_heard_before_it() {
 async fn raw_bytes_reach_the_server_unframed() {
     let (_server, address) = Server::start().await;
     let connector = Connector::new(&address.parse().expect("it is well-formed"));
-    let mut client = connector.open(Transport::WebSocket).await.expect("the server is there");
+    let mut client = connector.open(TransportKind::WebSocket).await.expect("the server is there");
     // An unmasked frame, which a server does not take.
     client.send_raw(b"\x82\x00").await.expect("the server is there");
     assert!(matches!(client.next_message().await, Err(ConnectionError::Closed { code: None, .. })));

@@ -1,7 +1,7 @@
 //! The real program: started, signalled, and refused a bad configuration.
 
 use crate::support::program;
-use aether_client_native::{Address, Connection, Connector, Transport};
+use aether_client_native::{Connection, Connector, ServerAddress, TransportKind};
 use aether_testkit_server::{DEADLINE, End};
 use aether_wire::Encoding;
 use aether_wire::{CloseReason, Hello, RoomSelector, ServerMessage, Token};
@@ -36,7 +36,7 @@ fn command(arguments: &[&str]) -> Command {
 
 struct Serving {
     child: Child,
-    address: Address,
+    address: ServerAddress,
     _folder: Folder,
     data_dir: PathBuf,
 }
@@ -58,7 +58,7 @@ async fn serve(more: &[&str]) -> Serving {
 
 impl Serving {
     /// A guest who is in the sandbox.
-    async fn guest(&self, transport: Transport) -> Connection {
+    async fn guest(&self, transport: TransportKind) -> Connection {
         let mut stream = TcpStream::connect(self.address.authority()).await.expect("it listens");
         let host = self.address.authority();
         let request =
@@ -103,7 +103,7 @@ async fn after_a_signal_clients_are_told_and_nothing_is_left_behind() {
     let mut serving = serve(&["--set", "shutdown.grace_seconds=1"]).await;
     let mut clients = Vec::new();
     for number in 0..40 {
-        let transport = if number % 2 == 0 { Transport::WebSocket } else { Transport::WebTransport };
+        let transport = if number % 2 == 0 { TransportKind::WebSocket } else { TransportKind::WebTransport };
         clients.push(serving.guest(transport).await);
     }
     let listening: Vec<_> =
@@ -128,7 +128,7 @@ async fn after_a_signal_clients_are_told_and_nothing_is_left_behind() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_signal_ends_the_program_at_once() {
     let mut serving = serve(&["--set", "shutdown.grace_seconds=60"]).await;
-    let mut stays = serving.guest(Transport::WebSocket).await;
+    let mut stays = serving.guest(TransportKind::WebSocket).await;
     serving.terminate().await;
     wait_for(&mut stays, "closing", is_shutdown).await;
     let began = Instant::now();

@@ -2,7 +2,7 @@
 
 use crate::{ALONE, median, p99};
 use aether_testkit_server::slow_start::{BUILDING, INIT_TIME};
-use aether_testkit_server::{PROTOBUF, TestServer, Transport};
+use aether_testkit_server::{PROTOBUF, TestServer, TransportKind};
 use aether_wire::{ErrorCode, Hello, RoomSelector};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -41,7 +41,7 @@ async fn joins(server: Arc<TestServer>, over: Arc<AtomicBool>) -> Vec<Duration> 
             let mut times = Vec::new();
             while !over.load(Ordering::Relaxed) {
                 let began = Instant::now();
-                let player = server.join(Transport::WebSocket, PROTOBUF, &server.hello("workshop")).await;
+                let player = server.join(TransportKind::WebSocket, PROTOBUF, &server.hello("workshop")).await;
                 times.push((began - began_all, began.elapsed()));
                 drop(player);
             }
@@ -69,7 +69,7 @@ async fn ask(server: Arc<TestServer>, over: Arc<AtomicBool>) -> u32 {
                 pause.tick().await;
                 let room = Some(RoomSelector::Code(format!("NO{number:04}")));
                 let hello = Hello { room, ..server.hello("") };
-                let refused = server.try_join(Transport::WebSocket, PROTOBUF, &hello).await.err();
+                let refused = server.try_join(TransportKind::WebSocket, PROTOBUF, &hello).await.err();
                 assert_eq!(refused.map(|notice| notice.code), Some(ErrorCode::RoomNotFound));
                 answered.fetch_add(1, Ordering::Relaxed);
             }
@@ -85,7 +85,7 @@ async fn build_slow_rooms(server: Arc<TestServer>, over: Arc<AtomicBool>) -> u32
     while !over.load(Ordering::Relaxed) {
         let room = Some(RoomSelector::Type { name: "slow_start".into(), label: Some(built.to_string()) });
         let hello = Hello { room, ..server.hello("") };
-        drop(server.join(Transport::WebSocket, PROTOBUF, &hello).await);
+        drop(server.join(TransportKind::WebSocket, PROTOBUF, &hello).await);
         built += 1;
     }
     built

@@ -3,7 +3,9 @@
 use crate::{ALONE, median, p99};
 use aether_framing::websocket::codec::Opcode;
 use aether_server::tokens::Role;
-use aether_testkit_server::{DEADLINE, JSON, PROTOBUF, Player, RawSocket, TRANSPORTS, TestServer, Transport, masked};
+use aether_testkit_server::{
+    DEADLINE, JSON, PROTOBUF, Player, RawSocket, TRANSPORTS, TestServer, TransportKind, masked,
+};
 use aether_wire::{
     ClientMessage, ClientTime, CommandSeq, GameBody, GameMessage, Ping, PlaygroundStress, ServerMessage, Tick,
 };
@@ -161,7 +163,7 @@ impl Crowd {
         .await;
         let mut players = Vec::new();
         for number in 0..readers {
-            let transport = if number % 4 == 0 { Transport::WebTransport } else { Transport::WebSocket };
+            let transport = if number % 4 == 0 { TransportKind::WebTransport } else { TransportKind::WebSocket };
             players.push(server.join(transport, PROTOBUF, &server.hello_as(Role::Developer, "sandbox")).await);
         }
         let stress = PlaygroundStress { seq: CommandSeq(1), count: 1_000, rotate: true };

@@ -1,7 +1,7 @@
 //! A thousand clients that lose their connection at once.
 
 use crate::ALONE;
-use aether_testkit_server::{PROTOBUF, Player, TestServer, Transport};
+use aether_testkit_server::{PROTOBUF, Player, TestServer, TransportKind};
 use aether_wire::{EntityId, Hello, PlayerId, RoomId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,7 +52,7 @@ async fn a_thousand_clients_that_drop_are_all_back_in_their_ships_within_ten_sec
             let (server, opening) = (Arc::clone(&server), Arc::clone(&opening));
             let (all_in, all_back) = (Arc::clone(&all_in), Arc::clone(&all_back));
             tokio::spawn(async move {
-                let transport = if number < OVER_QUIC { Transport::WebTransport } else { Transport::WebSocket };
+                let transport = if number < OVER_QUIC { TransportKind::WebTransport } else { TransportKind::WebSocket };
                 let join = async |hello: &Hello| {
                     let _permit = opening.acquire().await.expect("it is never closed");
                     let mut player = server.join(transport, PROTOBUF, hello).await;

@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::child::Server;
 use aether_bits::Random;
 use aether_bits::{BitWriter, Replicate};
-use aether_client_native::{Connection, Connector, Transport};
+use aether_client_native::{Connection, Connector, TransportKind};
 use aether_sandbox_rules::Controls;
 use aether_wire::{
     ClientMessage, CommandSeq, GameBody, GameMessage, Hello, InputBytes, InputPayload, InputSeq, Inputs, RoomSelector,
@@ -231,7 +231,7 @@ async fn visit(
     let is_sandbox = resume.is_some() || random.chance(70);
     let name = if is_sandbox { "sandbox" } else { "relay" };
     let label = Some(format!("soak-{}", random.below(LABELS)));
-    let transport = if random.chance(30) { Transport::WebTransport } else { Transport::WebSocket };
+    let transport = if random.chance(30) { TransportKind::WebTransport } else { TransportKind::WebSocket };
     let is_resuming = resume.is_some();
     let hello = match resume {
         Some(token) => Hello { resume_token: Some(token), ..Hello::default() },

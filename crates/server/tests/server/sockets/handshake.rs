@@ -3,7 +3,7 @@
 use aether_framing::websocket::codec::Opcode;
 use aether_testkit_server::{
     Connection, ConnectionError, DEADLINE, DeliveryPath, End, JSON, PROTOBUF, RawSocket, TRANSPORTS, TestServer,
-    Transport, masked, until,
+    TransportKind, masked, until,
 };
 use aether_wire::limits::{CLIENT_FRAGMENT_BYTES, HELLO_BYTES_MAX};
 use aether_wire::{
@@ -300,7 +300,7 @@ async fn after_the_handshake_messages_are_short() {
         let mut player = server.join(transport, PROTOBUF, &server.hello("workshop")).await;
         player.send_frame(&long).await;
         let end = player.end().await;
-        if transport == Transport::WebSocket {
+        if transport == TransportKind::WebSocket {
             assert_eq!(end.code, Some(1009));
         }
         assert_eq!(server.metric("aether_connection_errors_total", &[]), before + 1.0);
@@ -312,7 +312,7 @@ async fn after_the_handshake_messages_are_short() {
 async fn fragments_are_refused_before_the_hello_and_put_together_after_it() {
     let server = start().await;
     let payload: Vec<u8> = (0..5_500_u32).map(|number| number as u8).collect();
-    let mut listener = server.join(Transport::WebSocket, PROTOBUF, &server.hello("relay")).await;
+    let mut listener = server.join(TransportKind::WebSocket, PROTOBUF, &server.hello("relay")).await;
     for (transport, encoding) in TRANSPORTS.into_iter().flat_map(|transport| [(transport, JSON), (transport, PROTOBUF)])
     {
         let mut early = server.connector(encoding).open(transport).await.expect("it opens");

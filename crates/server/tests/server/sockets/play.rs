@@ -5,7 +5,7 @@ use aether_replication::{DeliveryOrder, Mirror};
 use aether_sandbox_rules::Controls;
 use aether_server::tokens::Role;
 use aether_testkit_server::workshop::{Say, Stick, Tool};
-use aether_testkit_server::{DeliveryPath, JSON, PROTOBUF, Player, TRANSPORTS, TestServer, Transport, until};
+use aether_testkit_server::{DeliveryPath, JSON, PROTOBUF, Player, TRANSPORTS, TestServer, TransportKind, until};
 use aether_wire::{
     ClientMessage, ClientTime, CloseReason, CommandSeq, EntityId, ErrorCode, GameBody, Hello, InputBytes, InputPayload,
     InputSeq, Inputs, JsonSnapshot, Ping, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, ServerMessage, Snapshot,
@@ -178,7 +178,7 @@ fn audited(user: Uuid, player: u32, action: &str, outcome: &str) -> bool {
 }
 
 /// A player with a role, and the user who that is.
-async fn join_as(server: &TestServer, transport: Transport, role: Role) -> (Player, Uuid) {
+async fn join_as(server: &TestServer, transport: TransportKind, role: Role) -> (Player, Uuid) {
     let user = Uuid::new_v4();
     let token = server.sign(|claims| (claims.user, claims.role) = (user, Some(role)));
     let hello = Hello { token: Some(token), ..server.hello("sandbox") };
@@ -371,7 +371,8 @@ async fn both_encodings_show_the_same_world_at_the_same_tick() {
     for transport in TRANSPORTS {
         let mut words = server.join(transport, JSON, &server.hello("workshop")).await;
         let mut bits = server.join(transport, PROTOBUF, &server.hello("workshop")).await;
-        let link = if transport == Transport::WebSocket { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
+        let link =
+            if transport == TransportKind::WebSocket { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
         let mut mirror = Mirror::builder().component::<Tool>().build(link, 1.0 / 40.0);
         let (mut shown, mut in_words, mut in_bits) = (Places::new(), BTreeMap::new(), BTreeMap::new());
         for round in 1..=60_u32 {

@@ -1,7 +1,7 @@
 //! Rooms that only pass messages on.
 
 use aether_net::relay::{RELAY_JOINED, RELAY_LEFT};
-use aether_testkit_server::{Encoding, JSON, PROTOBUF, Player, TRANSPORTS, TestServer, Transport};
+use aether_testkit_server::{Encoding, JSON, PROTOBUF, Player, TRANSPORTS, TestServer, TransportKind};
 use aether_wire::{ClientMessage, CommandSeq, ErrorCode, Event, GameBody, GameMessage, PlayerId, ServerMessage};
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ async fn event(player: &mut Player) -> (PlayerId, u16, Vec<u8>) {
         .await
 }
 
-fn kinds() -> impl Iterator<Item = (Transport, Encoding)> {
+fn kinds() -> impl Iterator<Item = (TransportKind, Encoding)> {
     TRANSPORTS.into_iter().flat_map(|transport| [(transport, JSON), (transport, PROTOBUF)])
 }
 

@@ -1,6 +1,6 @@
 //! Coming back after a lost connection.
 
-use aether_testkit_server::{JSON, PROTOBUF, TRANSPORTS, TestServer, Transport, until};
+use aether_testkit_server::{JSON, PROTOBUF, TRANSPORTS, TestServer, TransportKind, until};
 use aether_wire::{ClientMessage, CloseReason, ErrorCode, Hello, Ping, ServerMessage, Token};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,7 +28,7 @@ async fn a_connection_that_still_lives_is_replaced() {
     let server = TestServer::start(|_| {}).await;
     for transport in TRANSPORTS {
         let player = server.join(transport, PROTOBUF, &server.hello("sandbox")).await;
-        let again = server.join(Transport::WebSocket, PROTOBUF, &player.comeback()).await;
+        let again = server.join(TransportKind::WebSocket, PROTOBUF, &player.comeback()).await;
         assert_eq!(again.welcome.player, player.welcome.player);
         assert_eq!(player.end().await.reason(), Some(CloseReason::Replaced));
     }

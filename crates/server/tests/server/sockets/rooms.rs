@@ -5,7 +5,7 @@ use aether_server::services::Code;
 use aether_server::services::matches::{MatchFilter, MatchInfo};
 use aether_testkit_server::workshop::{CRASH, HANG, RELEASED};
 use aether_testkit_server::{
-    ConnectionError, DEADLINE, Encoding, JSON, PROTOBUF, Player, TRANSPORTS, TestServer, Transport, until,
+    ConnectionError, DEADLINE, Encoding, JSON, PROTOBUF, Player, TRANSPORTS, TestServer, TransportKind, until,
 };
 use aether_wire::{
     ClientMessage, CloseReason, CommandSeq, ErrorCode, GameBody, GameMessage, Hello, RoomId, RoomSelector,
@@ -20,14 +20,14 @@ fn of_type(name: &str, label: Option<&str>) -> RoomSelector {
 }
 
 async fn join(server: &TestServer, room: RoomSelector) -> Player {
-    server.join(Transport::WebSocket, PROTOBUF, &hello(server, room)).await
+    server.join(TransportKind::WebSocket, PROTOBUF, &hello(server, room)).await
 }
 
 fn hello(server: &TestServer, room: RoomSelector) -> Hello {
     Hello { room: Some(room), ..server.hello("") }
 }
 
-async fn refusal(server: &TestServer, transport: Transport, hello: &Hello) -> ErrorCode {
+async fn refusal(server: &TestServer, transport: TransportKind, hello: &Hello) -> ErrorCode {
     server.try_join(transport, PROTOBUF, hello).await.err().expect("it is refused").code
 }
 
@@ -63,7 +63,7 @@ async fn rooms_are_found_by_type_by_code_and_by_id() {
     }
     let by_path = server.connector(PROTOBUF).path(&format!("/api/rooms/{code}/ws"));
     let nowhere = Hello { room: None, ..server.hello("") };
-    let mut client = by_path.connect(Transport::WebSocket, &nowhere).await.expect("it opens");
+    let mut client = by_path.connect(TransportKind::WebSocket, &nowhere).await.expect("it opens");
     let Ok(ServerMessage::Welcome(welcome)) = client.next_message().await else { panic!("the address names a room") };
     assert_eq!(welcome.room, id);
     server.stop().await;
@@ -199,11 +199,11 @@ async fn the_server_has_as_many_rooms_as_it_may() {
 }
 
 /// Whether the server refuses to open a connection at all.
-async fn is_turned_away(server: &TestServer, transport: Transport) -> bool {
+async fn is_turned_away(server: &TestServer, transport: TransportKind) -> bool {
     match server.connector(PROTOBUF).open(transport).await {
         Ok(mut client) => client.next_message().await.is_err(),
         Err(ConnectionError::Refused(error)) => error.to_string().contains("503"),
-        Err(_) => transport == Transport::WebTransport,
+        Err(_) => transport == TransportKind::WebTransport,
     }
 }
 
@@ -253,8 +253,8 @@ async fn an_address_has_as_many_connections_as_it_may_and_proxies_are_asked_for_
     })
     .await;
     let hello = || Hello { token: Some(signed(&server)), ..server.hello("relay") };
-    let _first = server.join(Transport::WebSocket, PROTOBUF, &hello()).await;
-    let _second = server.join(Transport::WebTransport, PROTOBUF, &hello()).await;
+    let _first = server.join(TransportKind::WebSocket, PROTOBUF, &hello()).await;
+    let _second = server.join(TransportKind::WebTransport, PROTOBUF, &hello()).await;
     for transport in TRANSPORTS {
         assert!(is_turned_away(&server, transport).await, "{}", transport.name());
     }

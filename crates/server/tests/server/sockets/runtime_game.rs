@@ -5,7 +5,7 @@ use aether_bits::{BitWriter, Replicate};
 use aether_client::{
     Client, ClientEvent, ClientGame, ClientSchemaBuilder, ClientSettings, Interpolate, JoinOptions, Predict,
 };
-use aether_client_native::{Connection, Connector, Shell, ShellSettings, Wish};
+use aether_client_native::{Connection, Connector, NativeClient, NativeClientSettings, TransportPreference};
 use aether_client_web::{Core, Rules};
 use aether_engine::RoomSettings;
 use aether_replication::{DeliveryOrder, Mirror};
@@ -13,7 +13,7 @@ use aether_server::Server;
 use aether_server::config::{Config, Secret};
 use aether_testkit::games::depot::{Board, CHAT, Cart, Chat, Crane, Drive, Lift, Mode, RuntimeDepot, Scored};
 use aether_testkit_server::seat::{guest, hello, of_type};
-use aether_testkit_server::{DEADLINE, DeliveryPath, JSON, PROTOBUF, Player, Transport};
+use aether_testkit_server::{DEADLINE, DeliveryPath, JSON, PROTOBUF, Player, TransportKind};
 use aether_wire::{EntityId, Event, GameBody, ServerMessage, Snapshot};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -174,7 +174,7 @@ impl Reader {
     async fn join(server: SocketAddr) -> Reader {
         let hello = hello(guest(server).await, of_type("depot"));
         let connector = connector(server).encoding(JSON);
-        let mut player = Player::enter(&connector, Transport::WebSocket, &hello).await.expect("it is let in");
+        let mut player = Player::enter(&connector, TransportKind::WebSocket, &hello).await.expect("it is let in");
         let own = player.possession().await;
         let (entities, seen) = (BTreeMap::new(), History::new());
         Reader { player, own, entities, seen, heard: Vec::new(), refused: Vec::new(), inputs: 0 }
@@ -247,7 +247,7 @@ impl Page {
         let login = JoinOptions { token: Some(guest(server).await), room: Some(of_type("depot")) };
         let mut core = Core::new(None, login, 7);
         let connector = connector(server).encoding(PROTOBUF);
-        let connection = connector.open(Transport::WebSocket).await.expect("the server opens the connection");
+        let connection = connector.open(TransportKind::WebSocket).await.expect("the server opens the connection");
         core.client.connected(DeliveryOrder::Ordered, Duration::ZERO);
         Page { core, connection, began: Instant::now(), seen: History::new(), heard: Vec::new() }
     }
@@ -280,7 +280,7 @@ impl Page {
 
 /// A server, and one client of each kind in one room.
 struct Table {
-    typed: Shell<Depot>,
+    typed: NativeClient<Depot>,
     heard: Vec<ClientEvent>,
     reader: Reader,
     page: Page,
@@ -290,8 +290,11 @@ impl Table {
     async fn join(server: SocketAddr) -> Table {
         let login = JoinOptions { token: Some(guest(server).await), room: Some(of_type("depot")) };
         let client = Client::new(Depot::default(), ClientSettings::default(), login);
-        let settings = ShellSettings { wish: Wish::Only(Transport::WebSocket), ..ShellSettings::default() };
-        let mut typed = Shell::new(client, connector(server), settings).expect("there is a thread");
+        let settings = NativeClientSettings {
+            wish: TransportPreference::Only(TransportKind::WebSocket),
+            ..NativeClientSettings::default()
+        };
+        let mut typed = NativeClient::new(client, connector(server), settings).expect("there is a thread");
         let end = Instant::now() + DEADLINE;
         while typed.client().own_entity().is_none() {
             assert!(Instant::now() < end, "waited in vain for a cart: {:?}", typed.client().phase());

@@ -2,8 +2,8 @@
 
 use super::support::Seat;
 use aether_client::ClientPhase;
-use aether_client_native::{ConnectionError, ShellSettings, Tokens, Trust, Wish};
-use aether_testkit_server::{TRANSPORTS, TestServer, Transport};
+use aether_client_native::{ConnectionError, NativeClientSettings, TokenSource, TransportPreference, TrustStore};
+use aether_testkit_server::{TRANSPORTS, TestServer, TransportKind};
 use std::path::PathBuf;
 
 /// A certificate that vouches for itself, in a folder that goes with the test.
@@ -31,8 +31,8 @@ impl Certificate {
         .await
     }
 
-    fn trust(&self) -> Trust {
-        Trust::system().with_root(self.pem.as_bytes()).expect("it is a certificate")
+    fn trust(&self) -> TrustStore {
+        TrustStore::system().with_root(self.pem.as_bytes()).expect("it is a certificate")
     }
 }
 
@@ -43,9 +43,12 @@ impl Drop for Certificate {
 }
 
 /// A guest, whose token comes over TLS too.
-fn guest(address: &str, transport: Transport, trust: Trust) -> Seat {
-    let settings =
-        ShellSettings { wish: Wish::Only(transport), tokens: Tokens::of_guest(), ..ShellSettings::default() };
+fn guest(address: &str, transport: TransportKind, trust: TrustStore) -> Seat {
+    let settings = NativeClientSettings {
+        wish: TransportPreference::Only(transport),
+        tokens: TokenSource::of_guest(),
+        ..NativeClientSettings::default()
+    };
     Seat::new(address, None, settings, trust)
 }
 
@@ -72,7 +75,7 @@ async fn a_server_that_nobody_vouches_for_is_refused() {
     let certificate = Certificate::new(&["localhost", "127.0.0.1"]);
     let server = certificate.serve().await;
     let another = Certificate::new(&["localhost", "127.0.0.1"]);
-    for trust in [Trust::system(), another.trust()] {
+    for trust in [TrustStore::system(), another.trust()] {
         for transport in TRANSPORTS {
             let mut seat = guest(&format!("https://{}", server.http), transport, trust.clone());
             seat.until("attempts", |seat| seat.shell.client().attempts() >= 2).await;
@@ -109,7 +112,7 @@ async fn quic_checks_the_certificate_by_itself() {
     })
     .await;
     let address = format!("https://{}", server.http);
-    let mut seat = guest(&address, Transport::WebTransport, known.trust());
+    let mut seat = guest(&address, TransportKind::WebTransport, known.trust());
     seat.until("attempts", |seat| seat.shell.client().attempts() >= 2).await;
     assert!(matches!(seat.shell.trouble(), Some(ConnectionError::WebTransport(_))), "{:?}", seat.shell.trouble());
     assert_eq!(server.connections(), 0);

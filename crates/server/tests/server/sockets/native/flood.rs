@@ -1,7 +1,7 @@
 //! A server that says more than the game takes in.
 
 use super::support::Seat;
-use aether_client_native::{ShellSettings, Transport, Trust, Wish};
+use aether_client_native::{NativeClientSettings, TransportKind, TransportPreference, TrustStore};
 use aether_framing::websocket::codec::{Opcode, frame_bytes};
 use aether_framing::websocket::handshake::accept_key;
 use aether_testkit_server::DEADLINE;
@@ -43,8 +43,11 @@ async fn accept(listener: TcpListener) -> TcpStream {
 async fn a_game_that_stands_still_stops_the_server_and_not_the_machine() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("there is a free port");
     let address = listener.local_addr().expect("it is bound");
-    let settings = ShellSettings { wish: Wish::Only(Transport::WebSocket), ..ShellSettings::default() };
-    let mut seat = Seat::new(&format!("http://{address}"), None, settings, Trust::system());
+    let settings = NativeClientSettings {
+        wish: TransportPreference::Only(TransportKind::WebSocket),
+        ..NativeClientSettings::default()
+    };
+    let mut seat = Seat::new(&format!("http://{address}"), None, settings, TrustStore::system());
     let written = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&written);
     let flooding = tokio::spawn(async move {

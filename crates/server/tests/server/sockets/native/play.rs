@@ -2,10 +2,10 @@
 
 use super::support::Seat;
 use aether_client::{ClientPhase, EndReason};
-use aether_client_native::Wish;
+use aether_client_native::TransportPreference;
 use aether_outpost_client::Drawn;
 use aether_outpost_rules::Player;
-use aether_testkit_server::{TRANSPORTS, TestServer, Transport, until};
+use aether_testkit_server::{TRANSPORTS, TestServer, TransportKind, until};
 
 /// How many players are gone for good: their places are kept for an hour unless they leave.
 fn gone(server: &TestServer) -> f64 {
@@ -35,7 +35,7 @@ async fn walk_without_corrections(seat: &mut Seat) {
 async fn the_own_player_is_predicted_right_over_every_transport() {
     let server = TestServer::start(|_| {}).await;
     for transport in TRANSPORTS {
-        let mut seat = Seat::at(&server, Wish::Only(transport));
+        let mut seat = Seat::at(&server, TransportPreference::Only(transport));
         seat.until_joined().await;
         assert_eq!((seat.shell.transport(), seat.joins()), (Some(transport), vec![false]));
         let Drawn(begun) = seat.shell.client().own().expect("it has a body");
@@ -64,8 +64,8 @@ async fn the_own_player_is_predicted_right_over_every_transport() {
 #[tokio::test(flavor = "multi_thread")]
 async fn players_see_each_other_whatever_carries_them() {
     let server = TestServer::start(|_| {}).await;
-    let mut ann = Seat::at(&server, Wish::Only(Transport::WebSocket));
-    let mut ben = Seat::at(&server, Wish::Only(Transport::WebTransport));
+    let mut ann = Seat::at(&server, TransportPreference::Only(TransportKind::WebSocket));
+    let mut ben = Seat::at(&server, TransportPreference::Only(TransportKind::WebTransport));
     ann.until_joined().await;
     ben.until_joined().await;
     let (of_ann, of_ben) = (ann.shell.client().own_entity(), ben.shell.client().own_entity());
@@ -88,12 +88,12 @@ async fn whoever_leaves_is_gone_at_once_and_for_good() {
     let server = TestServer::start(|config| config.room_mut("outpost").resume_seconds = Some(3_600)).await;
     for (number, transport) in TRANSPORTS.into_iter().enumerate() {
         let before = 2.0 * number as f64;
-        let mut seat = Seat::at(&server, Wish::Only(transport));
+        let mut seat = Seat::at(&server, TransportPreference::Only(transport));
         seat.until_joined().await;
         assert!(seat.shell.leave(), "the server has heard it");
         until("the first is gone", || gone(&server) == before + 1.0 && server.connections() == 0).await;
 
-        let mut seat = Seat::at(&server, Wish::Only(transport));
+        let mut seat = Seat::at(&server, TransportPreference::Only(transport));
         seat.until_joined().await;
         assert!(seat.shell.leave_async().await, "the server has heard it");
         until("the second is gone", || gone(&server) == before + 2.0 && server.connections() == 0).await;
@@ -105,7 +105,7 @@ async fn whoever_leaves_is_gone_at_once_and_for_good() {
 async fn a_game_that_leaves_in_its_loop_sees_the_end_and_needs_no_more() {
     let server = TestServer::start(|config| config.room_mut("outpost").resume_seconds = Some(3_600)).await;
     for (number, transport) in TRANSPORTS.into_iter().enumerate() {
-        let mut seat = Seat::at(&server, Wish::Only(transport));
+        let mut seat = Seat::at(&server, TransportPreference::Only(transport));
         seat.until_joined().await;
         seat.shell.client_mut().leave();
         seat.until("the end of the connection", |seat| seat.shell.transport().is_none()).await;
@@ -124,7 +124,7 @@ async fn a_game_that_leaves_in_its_loop_sees_the_end_and_needs_no_more() {
 async fn a_shell_that_is_dropped_leaves_nothing_open_and_keeps_the_place() {
     let server = TestServer::start(|config| config.room_mut("outpost").resume_seconds = Some(3_600)).await;
     for transport in TRANSPORTS {
-        let mut seat = Seat::at(&server, Wish::Only(transport));
+        let mut seat = Seat::at(&server, TransportPreference::Only(transport));
         seat.until_joined().await;
         drop(seat);
         until("the connection is gone", || server.connections() == 0).await;

@@ -3,31 +3,31 @@
 use super::proxy::Proxy;
 use super::support::Seat;
 use aether_client::{ClientEvent, ClientPhase, EndReason};
-use aether_client_native::{ConnectionError, ShellSettings, Tokens, Trust, Wish};
+use aether_client_native::{ConnectionError, NativeClientSettings, TokenSource, TransportPreference, TrustStore};
 use aether_server::tokens::Role;
-use aether_testkit_server::{TRANSPORTS, TestServer, Transport, until};
+use aether_testkit_server::{TRANSPORTS, TestServer, TransportKind, until};
 use aether_wire::ErrorCode;
 
-fn through(proxy: &Proxy, server: &TestServer, wish: Wish) -> Seat {
-    let settings = ShellSettings { wish, ..ShellSettings::default() };
-    Seat::new(&format!("http://{}", proxy.address), Some(server.token(Role::Player)), settings, Trust::system())
+fn through(proxy: &Proxy, server: &TestServer, wish: TransportPreference) -> Seat {
+    let settings = NativeClientSettings { wish, ..NativeClientSettings::default() };
+    Seat::new(&format!("http://{}", proxy.address), Some(server.token(Role::Player)), settings, TrustStore::system())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_better_transport_is_taken_where_the_server_has_it() {
     let server = TestServer::start(|_| {}).await;
-    let mut seat = Seat::at(&server, Wish::Best);
+    let mut seat = Seat::at(&server, TransportPreference::Best);
     seat.until_joined().await;
-    assert_eq!(seat.shell.transport(), Some(Transport::WebTransport));
+    assert_eq!(seat.shell.transport(), Some(TransportKind::WebTransport));
     server.stop().await;
 
     let server = TestServer::start(|config| config.webtransport.enabled = false).await;
-    let mut seat = Seat::at(&server, Wish::Best);
+    let mut seat = Seat::at(&server, TransportPreference::Best);
     seat.until_joined().await;
-    assert_eq!(seat.shell.transport(), Some(Transport::WebSocket));
-    let mut seat = Seat::at(&server, Wish::Only(Transport::WebTransport));
+    assert_eq!(seat.shell.transport(), Some(TransportKind::WebSocket));
+    let mut seat = Seat::at(&server, TransportPreference::Only(TransportKind::WebTransport));
     seat.until("an attempt", |seat| seat.shell.trouble().is_some()).await;
-    assert!(matches!(seat.shell.trouble(), Some(ConnectionError::NotOffered(Transport::WebTransport))));
+    assert!(matches!(seat.shell.trouble(), Some(ConnectionError::NotOffered(TransportKind::WebTransport))));
     server.stop().await;
 }
 
@@ -35,9 +35,9 @@ async fn the_better_transport_is_taken_where_the_server_has_it() {
 async fn where_datagrams_do_not_get_through_a_stream_does() {
     let server = TestServer::start(|_| {}).await;
     let proxy = Proxy::start(Some(server.http)).await;
-    let mut seat = through(&proxy, &server, Wish::Best);
+    let mut seat = through(&proxy, &server, TransportPreference::Best);
     seat.until_joined().await;
-    assert_eq!(seat.shell.transport(), Some(Transport::WebSocket));
+    assert_eq!(seat.shell.transport(), Some(TransportKind::WebSocket));
     server.stop().await;
 }
 
@@ -45,7 +45,7 @@ async fn where_datagrams_do_not_get_through_a_stream_does() {
 async fn a_connection_that_is_cut_comes_back_as_the_same_player() {
     let server = TestServer::start(|_| {}).await;
     let proxy = Proxy::start(Some(server.http)).await;
-    let mut seat = through(&proxy, &server, Wish::Only(Transport::WebSocket));
+    let mut seat = through(&proxy, &server, TransportPreference::Only(TransportKind::WebSocket));
     let before = seat.until_joined().await;
     let body = seat.shell.client().own_entity();
     for time in 1..=3 {
@@ -65,12 +65,12 @@ async fn a_connection_that_is_cut_comes_back_as_the_same_player() {
 async fn a_game_may_reconnect_and_change_the_transport_and_stays_the_same_player() {
     let server = TestServer::start(|_| {}).await;
     for transport in TRANSPORTS {
-        let mut seat = Seat::at(&server, Wish::Only(transport));
+        let mut seat = Seat::at(&server, TransportPreference::Only(transport));
         let before = seat.until_joined().await;
         seat.shell.reconnect();
         seat.until("the client to be back", |seat| seat.joins().len() == 2).await;
         for (number, other) in TRANSPORTS.into_iter().enumerate() {
-            seat.shell.switch_transport(Wish::Only(other));
+            seat.shell.switch_transport(TransportPreference::Only(other));
             seat.until("the client to be back", |seat| seat.joins().len() == number + 3).await;
             assert_eq!(seat.shell.transport(), Some(other));
         }
@@ -84,12 +84,12 @@ async fn a_game_may_reconnect_and_change_the_transport_and_stays_the_same_player
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_not_there_yet_is_waited_for() {
     let proxy = Proxy::start(None).await;
-    let settings = ShellSettings {
-        wish: Wish::Only(Transport::WebSocket),
-        tokens: Tokens::of_guest(),
-        ..ShellSettings::default()
+    let settings = NativeClientSettings {
+        wish: TransportPreference::Only(TransportKind::WebSocket),
+        tokens: TokenSource::of_guest(),
+        ..NativeClientSettings::default()
     };
-    let mut seat = Seat::new(&format!("http://{}", proxy.address), None, settings, Trust::system());
+    let mut seat = Seat::new(&format!("http://{}", proxy.address), None, settings, TrustStore::system());
     seat.until("two attempts", |seat| seat.shell.client().attempts() >= 2).await;
     assert!(seat.shell.trouble().is_some(), "it can be told why");
     let server = TestServer::start(|_| {}).await;
@@ -103,7 +103,7 @@ async fn a_server_that_is_not_there_yet_is_waited_for() {
 async fn whoever_is_refused_at_the_door_does_not_come_back() {
     let server = TestServer::start(|_| {}).await;
     for transport in TRANSPORTS {
-        let mut seat = Seat::at(&server, Wish::Only(transport));
+        let mut seat = Seat::at(&server, TransportPreference::Only(transport));
         seat.shell.client_mut().set_token(Some(aether_wire::Token::new("made up")));
         seat.until("a refusal", |seat| matches!(seat.shell.client().phase(), ClientPhase::Closed(_))).await;
         let ClientPhase::Closed(EndReason::AtTheDoor(notice)) = seat.shell.client().phase() else {

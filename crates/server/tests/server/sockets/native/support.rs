@@ -1,7 +1,7 @@
 //! A client of Outpost in a game loop.
 
 use aether_client::{Client, ClientEvent, ClientSettings, JoinOptions};
-use aether_client_native::{Connector, Shell, ShellSettings, Trust, Wish};
+use aether_client_native::{Connector, NativeClient, NativeClientSettings, TransportPreference, TrustStore};
 use aether_outpost_client::Outpost;
 use aether_outpost_rules::Controls;
 use aether_server::tokens::Role;
@@ -14,24 +14,24 @@ const FRAME: Duration = Duration::from_millis(8);
 
 /// A shell around Outpost's client, and what happened to it.
 pub struct Seat {
-    pub shell: Shell<Outpost>,
+    pub shell: NativeClient<Outpost>,
     pub events: Vec<ClientEvent>,
 }
 
 impl Seat {
     /// Takes a seat at a server, over its plain address.
-    pub fn at(server: &TestServer, wish: Wish) -> Seat {
-        let settings = ShellSettings { wish, ..ShellSettings::default() };
-        Seat::new(&format!("http://{}", server.http), Some(server.token(Role::Player)), settings, Trust::system())
+    pub fn at(server: &TestServer, wish: TransportPreference) -> Seat {
+        let settings = NativeClientSettings { wish, ..NativeClientSettings::default() };
+        Seat::new(&format!("http://{}", server.http), Some(server.token(Role::Player)), settings, TrustStore::system())
     }
 
     /// Takes a seat anywhere.
-    pub fn new(address: &str, token: Option<Token>, settings: ShellSettings, trust: Trust) -> Seat {
+    pub fn new(address: &str, token: Option<Token>, settings: NativeClientSettings, trust: TrustStore) -> Seat {
         let room = RoomSelector::Type { name: aether_outpost_server::NAME.to_owned(), label: None };
         let client =
             Client::new(Outpost::default(), ClientSettings::default(), JoinOptions { token, room: Some(room) });
         let connector = Connector::new(&address.parse().expect("it is an address")).trusting(trust);
-        Seat { shell: Shell::new(client, connector, settings).expect("there is a thread"), events: Vec::new() }
+        Seat { shell: NativeClient::new(client, connector, settings).expect("there is a thread"), events: Vec::new() }
     }
 
     /// Plays frames until something holds.

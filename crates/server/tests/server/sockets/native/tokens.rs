@@ -1,7 +1,7 @@
 //! Where a hello gets its token.
 
 use super::support::Seat;
-use aether_client_native::{ConnectionError, ShellSettings, Tokens, Trust, Wish};
+use aether_client_native::{ConnectionError, NativeClientSettings, TokenSource, TransportPreference, TrustStore};
 use aether_server::tokens::Role;
 use aether_testkit_server::{TRANSPORTS, TestServer};
 use std::sync::Arc;
@@ -11,9 +11,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 async fn guests_come_in_without_an_account() {
     let server = TestServer::start(|_| {}).await;
     for transport in TRANSPORTS {
-        let settings =
-            ShellSettings { wish: Wish::Only(transport), tokens: Tokens::of_guest(), ..ShellSettings::default() };
-        let mut seat = Seat::new(&format!("http://{}", server.http), None, settings, Trust::system());
+        let settings = NativeClientSettings {
+            wish: TransportPreference::Only(transport),
+            tokens: TokenSource::of_guest(),
+            ..NativeClientSettings::default()
+        };
+        let mut seat = Seat::new(&format!("http://{}", server.http), None, settings, TrustStore::system());
         let before = seat.until_joined().await;
         seat.shell.reconnect();
         seat.until("the guest to be back", |seat| seat.joins().len() == 2).await;
@@ -28,13 +31,13 @@ async fn a_game_is_asked_before_each_connection_until_it_has_a_token() {
     let token = server.token(Role::Player);
     let asked = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&asked);
-    let tokens = Tokens::asked(move || {
+    let tokens = TokenSource::asked(move || {
         let number = count.fetch_add(1, Ordering::Relaxed);
         let token = token.clone();
         async move { if number == 0 { Err("nobody is signed in".to_owned()) } else { Ok(token) } }
     });
-    let settings = ShellSettings { tokens, ..ShellSettings::default() };
-    let mut seat = Seat::new(&format!("http://{}", server.http), None, settings, Trust::system());
+    let settings = NativeClientSettings { tokens, ..NativeClientSettings::default() };
+    let mut seat = Seat::new(&format!("http://{}", server.http), None, settings, TrustStore::system());
     seat.until("a failure", |seat| seat.shell.trouble().is_some()).await;
     let Some(ConnectionError::NoToken(why)) = seat.shell.trouble() else { panic!("{:?}", seat.shell.trouble()) };
     assert_eq!(why, "nobody is signed in");
