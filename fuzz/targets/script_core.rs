@@ -4,7 +4,7 @@
 
 use aether_bits::Schema;
 use aether_client::JoinOptions;
-use aether_client_web::{Core, Rules, description};
+use aether_client_web::{ClientCore, PredictionRules, description};
 use aether_replication::DeliveryOrder;
 use aether_wire::{EntityId, Possession, SchemaHash, ServerMessage, Snapshot, Tick, Welcome};
 use libfuzzer_sys::fuzz_target;
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Rules that turn everything round.
 struct Reverse;
 
-impl Rules for Reverse {
+impl PredictionRules for Reverse {
     fn channel(&self) -> &str {
         "movement"
     }
@@ -32,7 +32,7 @@ fuzz_target!(|input: (bool, &[u8], Vec<&[u8]>)| {
     let (ordered, schema, packets) = input;
     let Ok(schema) = Schema::from_bytes(schema) else { return };
     let _ = description(&schema);
-    let mut core = Core::new(Some(Reverse), JoinOptions::default(), 1);
+    let mut core = ClientCore::new(Some(Reverse), JoinOptions::default(), 1);
     core.client.connected(if ordered { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered }, Duration::ZERO);
     let schema_hash = SchemaHash(schema.hash());
     let welcome = Welcome { tick_hz: 20, snapshot_hz: 20, schema_hash, ..Welcome::default() };

@@ -1,7 +1,7 @@
 //! A client of a scripted game, as a script uses it.
 
 use crate::view::put_rows;
-use crate::{Row, Rules, Scripted, View};
+use crate::{ComponentRow, PredictionRules, SchemaGame, VisibleRows};
 use aether_client::{Client, ClientEvent, ClientPhase, ClientSettings, JoinOptions};
 use aether_wire::{ClientMessage, CommandSeq, EntityId, GameBody, GameMessage};
 use std::cell::RefCell;
@@ -13,23 +13,23 @@ use std::time::Duration;
 const WAITING_MAX: usize = 1_024;
 
 /// A client whose world is read channel by channel, as rows.
-pub struct Core<R: Rules> {
+pub struct ClientCore<R: PredictionRules> {
     /// The client itself.
-    pub client: Client<Scripted<R>>,
+    pub client: Client<SchemaGame<R>>,
     waiting: VecDeque<ClientEvent>,
     learned: u32,
     /// The components of each channel, in the order in which the schema names the channels first.
     channels: Vec<Vec<usize>>,
 }
 
-impl<R: Rules> Core<R> {
+impl<R: PredictionRules> ClientCore<R> {
     /// A core that is not connected yet.
     #[must_use]
     pub fn new(rules: Option<R>, login: JoinOptions, seed: u64) -> Self {
-        let game = Scripted::new(rules, Rc::new(RefCell::new(View::default())));
+        let game = SchemaGame::new(rules, Rc::new(RefCell::new(VisibleRows::default())));
         let settings = ClientSettings { seed, ..ClientSettings::default() };
         let client = Client::new(game, settings, login);
-        Core { client, waiting: VecDeque::new(), learned: 0, channels: Vec::new() }
+        ClientCore { client, waiting: VecDeque::new(), learned: 0, channels: Vec::new() }
     }
 
     /// Takes in a frame from the server; true if the schema is another one now.
@@ -100,7 +100,7 @@ impl<R: Rules> Core<R> {
         }
     }
 
-    /// As [`Core::draw`], for one entity.
+    /// As [`ClientCore::draw`], for one entity.
     pub fn draw_one(&self, channel: usize, entity: EntityId, out: &mut Vec<f64>) {
         let Some(components) = self.channels.get(channel) else { return };
         if let Some((own, rows)) = self.own_rows()
@@ -113,7 +113,7 @@ impl<R: Rules> Core<R> {
     }
 
     /// The own entity: as it is predicted, and the rest of it as new as it is. Nothing where nothing is predicted.
-    fn own_rows(&self) -> Option<(EntityId, Vec<Option<Row>>)> {
+    fn own_rows(&self) -> Option<(EntityId, Vec<Option<ComponentRow>>)> {
         let game = self.client.game();
         let (entity, component) = (self.client.own_entity()?, game.predicted()?);
         let state = self.client.own()?;
@@ -123,7 +123,7 @@ impl<R: Rules> Core<R> {
     }
 }
 
-fn channels<R: Rules>(game: &Scripted<R>) -> Vec<Vec<usize>> {
+fn channels<R: PredictionRules>(game: &SchemaGame<R>) -> Vec<Vec<usize>> {
     let mut names: Vec<&str> = Vec::new();
     let mut channels: Vec<Vec<usize>> = Vec::new();
     for (component, record) in game.schema().iter().flat_map(|schema| &schema.components).enumerate() {

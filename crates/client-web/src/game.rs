@@ -1,6 +1,6 @@
 //! Any game, by its schema, with the rules of a script.
 
-use crate::{Layout, Predicted, Shown, View};
+use crate::{DisplayedRows, PredictedRow, RowLayout, VisibleRows};
 use aether_bits::{BitWriter, Schema, SchemaValue};
 use aether_client::{ClientGame, ClientSchemaBuilder, Predict};
 use aether_replication::Mirror;
@@ -12,8 +12,8 @@ use std::rc::Rc;
 /// Packets that are told of and wait to be taken. A script that does not take them loses the oldest.
 const SEEN_MAX: usize = 1_024;
 
-/// How the own entity moves. Rules see the world through the [`View`] that the core shares.
-pub trait Rules {
+/// How the own entity moves. Rules see the world through the [`VisibleRows`] that the core shares.
+pub trait PredictionRules {
     /// The channel whose component is predicted.
     fn channel(&self) -> &str;
 
@@ -27,7 +27,7 @@ pub trait Rules {
 
 /// What a packet brought into view and out of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct VisibilityChanges {
     /// The newest tick.
     pub tick: Tick,
     /// The last input that the state includes.
@@ -39,30 +39,30 @@ pub struct Seen {
 }
 
 /// A game that is known by its schema alone.
-pub struct Scripted<R> {
+pub struct SchemaGame<R> {
     rules: Option<R>,
     schema: Option<Schema>,
-    components: Rc<[Layout]>,
-    input: Option<Layout>,
-    events: Vec<Layout>,
+    components: Rc<[RowLayout]>,
+    input: Option<RowLayout>,
+    events: Vec<RowLayout>,
     predicted: Option<PredictedChannel>,
-    view: Rc<RefCell<View>>,
-    seen: VecDeque<Seen>,
+    view: Rc<RefCell<VisibleRows>>,
+    seen: VecDeque<VisibilityChanges>,
     learned: u32,
 }
 
 struct PredictedChannel {
     component: usize,
-    layout: Rc<Layout>,
+    layout: Rc<RowLayout>,
     /// The numbers of the fields that only the server decides.
     ignored: Vec<usize>,
 }
 
-impl<R: Rules> Scripted<R> {
+impl<R: PredictionRules> SchemaGame<R> {
     /// A game of which nothing is known yet. Without rules nothing is predicted.
     #[must_use]
-    pub fn new(rules: Option<R>, view: Rc<RefCell<View>>) -> Self {
-        Scripted {
+    pub fn new(rules: Option<R>, view: Rc<RefCell<VisibleRows>>) -> Self {
+        SchemaGame {
             rules,
             schema: None,
             components: Rc::new([]),
@@ -89,19 +89,19 @@ impl<R: Rules> Scripted<R> {
 
     /// The layouts of the components.
     #[must_use]
-    pub fn components(&self) -> &[Layout] {
+    pub fn components(&self) -> &[RowLayout] {
         &self.components
     }
 
     /// The layout of inputs, if the game takes any.
     #[must_use]
-    pub fn input(&self) -> Option<&Layout> {
+    pub fn input(&self) -> Option<&RowLayout> {
         self.input.as_ref()
     }
 
     /// The layouts of events and messages, by code.
     #[must_use]
-    pub fn events(&self) -> &[Layout] {
+    pub fn events(&self) -> &[RowLayout] {
         &self.events
     }
 
@@ -113,31 +113,31 @@ impl<R: Rules> Scripted<R> {
 
     /// The newest state of everything in view.
     #[must_use]
-    pub fn view(&self) -> &Rc<RefCell<View>> {
+    pub fn view(&self) -> &Rc<RefCell<VisibleRows>> {
         &self.view
     }
 
     /// The oldest packet that was not told of yet.
-    pub fn next_seen(&mut self) -> Option<Seen> {
+    pub fn next_seen(&mut self) -> Option<VisibilityChanges> {
         self.seen.pop_front()
     }
 }
 
-impl<R: Rules> Predict for Scripted<R> {
-    type State = Predicted;
+impl<R: PredictionRules> Predict for SchemaGame<R> {
+    type State = PredictedRow;
     type Input = Rc<[f64]>;
 
-    fn step(&self, state: &mut Predicted, input: &Rc<[f64]>, seconds: f32) {
+    fn step(&self, state: &mut PredictedRow, input: &Rc<[f64]>, seconds: f32) {
         if let Some(rules) = &self.rules {
             rules.step(&mut state.row, input, seconds);
         }
     }
 
-    fn snap(&self, state: &mut Predicted) {
+    fn snap(&self, state: &mut PredictedRow) {
         state.layout.snap(&mut state.row);
     }
 
-    fn same(&self, a: &Predicted, b: &Predicted) -> bool {
+    fn same(&self, a: &PredictedRow, b: &PredictedRow) -> bool {
         let Some(PredictedChannel { layout, ignored, .. }) = &self.predicted else { return true };
         if a.row == b.row {
             return true;
@@ -148,8 +148,8 @@ impl<R: Rules> Predict for Scripted<R> {
     }
 }
 
-impl<R: Rules> ClientGame for Scripted<R> {
-    type Other = Shown;
+impl<R: PredictionRules> ClientGame for SchemaGame<R> {
+    type Other = DisplayedRows;
 
     fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
         match &self.schema {
@@ -159,9 +159,9 @@ impl<R: Rules> ClientGame for Scripted<R> {
     }
 
     fn learn(&mut self, schema: &Schema) {
-        self.components = schema.components.iter().map(|record| Layout::new(&record.kind)).collect();
-        self.input = schema.inputs.first().map(|record| Layout::new(&record.kind));
-        self.events = schema.events.iter().map(|record| Layout::new(&record.kind)).collect();
+        self.components = schema.components.iter().map(|record| RowLayout::new(&record.kind)).collect();
+        self.input = schema.inputs.first().map(|record| RowLayout::new(&record.kind));
+        self.events = schema.events.iter().map(|record| RowLayout::new(&record.kind)).collect();
         self.predicted = self.rules.as_ref().and_then(|rules| {
             let component = schema.components.iter().position(|record| record.channel == rules.channel())?;
             let layout = Rc::new(self.components[component].clone());
@@ -183,7 +183,7 @@ impl<R: Rules> ClientGame for Scripted<R> {
         if self.seen.len() == SEEN_MAX {
             self.seen.pop_front();
         }
-        self.seen.push_back(Seen {
+        self.seen.push_back(VisibilityChanges {
             tick: mirror.tick(),
             input_ack: mirror.input_ack(),
             entered: mirror.entered().to_vec(),
@@ -196,15 +196,15 @@ impl<R: Rules> ClientGame for Scripted<R> {
         let _ = self.input.as_ref().is_some_and(|layout| layout.pack(input, writer));
     }
 
-    fn own(&self, _mirror: &Mirror, entity: EntityId) -> Option<Predicted> {
+    fn own(&self, _mirror: &Mirror, entity: EntityId) -> Option<PredictedRow> {
         let PredictedChannel { component, layout, .. } = self.predicted.as_ref()?;
         let view = self.view.borrow();
         let row = view.rows(entity)?.get(*component)?.as_ref()?;
-        Some(Predicted { row: row.to_vec(), layout: Rc::clone(layout) })
+        Some(PredictedRow { row: row.to_vec(), layout: Rc::clone(layout) })
     }
 
-    fn other(&self, _mirror: &Mirror, entity: EntityId) -> Option<Shown> {
+    fn other(&self, _mirror: &Mirror, entity: EntityId) -> Option<DisplayedRows> {
         let rows = Rc::clone(self.view.borrow().rows(entity)?);
-        Some(Shown { rows, layouts: Rc::clone(&self.components) })
+        Some(DisplayedRows { rows, layouts: Rc::clone(&self.components) })
     }
 }

@@ -8,26 +8,26 @@ use aether_bits::{BitReader, BitWriter, DeltaBasis, FieldKind, FieldSchema, Sche
 /// lists. A flag is 0 or 1, a choice is the number of its name, a text is its length and its UTF-16 units, a list its length
 /// and its elements.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Layout {
+pub struct RowLayout {
     kind: FieldKind,
-    motions: Vec<Motion>,
-    place: Option<Motion>,
+    motions: Vec<RowMotion>,
+    place: Option<RowMotion>,
 }
 
 /// Numbers of a row that lie between two states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Motion {
+pub struct RowMotion {
     /// The first of them.
     pub at: usize,
     /// How many they are.
     pub len: usize,
     /// Which way they go.
-    pub way: Way,
+    pub way: InterpolationPath,
 }
 
 /// The way from one value to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum InterpolationPath {
     /// Straight.
     Straight,
     /// An angle in radians: the short way round.
@@ -41,16 +41,16 @@ struct Flat<'a> {
     rest: &'a [f64],
 }
 
-impl Layout {
+impl RowLayout {
     /// The layout of a record.
     #[must_use]
     pub fn new(kind: &FieldKind) -> Self {
         let mut found = Vec::new();
         find_motions(kind, &mut 0, &mut found);
-        let is_vector = |motion: &Motion| motion.way == Way::Straight && (2..=3).contains(&motion.len);
+        let is_vector = |motion: &RowMotion| motion.way == InterpolationPath::Straight && (2..=3).contains(&motion.len);
         let by_velocity = found.iter().find(|(_, moves)| *moves);
         let place = by_velocity.or_else(|| found.iter().find(|(motion, _)| is_vector(motion)));
-        Layout {
+        RowLayout {
             kind: kind.clone(),
             place: place.map(|(motion, _)| *motion),
             motions: found.into_iter().map(|(motion, _)| motion).collect(),
@@ -65,13 +65,13 @@ impl Layout {
 
     /// What lies between two states.
     #[must_use]
-    pub fn motions(&self) -> &[Motion] {
+    pub fn motions(&self) -> &[RowMotion] {
         &self.motions
     }
 
     /// Where the record says that its entity is, if it does: what moves by a velocity, or else the first vector.
     #[must_use]
-    pub fn place(&self) -> Option<Motion> {
+    pub fn place(&self) -> Option<RowMotion> {
         self.place
     }
 
@@ -224,20 +224,20 @@ fn finite(number: f64) -> f32 {
 }
 
 /// Finds what lies between two states, each with whether it moves by a velocity.
-fn find_motions(kind: &FieldKind, at: &mut usize, found: &mut Vec<(Motion, bool)>) {
+fn find_motions(kind: &FieldKind, at: &mut usize, found: &mut Vec<(RowMotion, bool)>) {
     for (_, field) in in_row_order(fields_of(kind)).filter(|(_, field)| is_fixed(&field.kind)) {
         let way = match field.kind {
             FieldKind::Record { .. } => {
                 find_motions(&field.kind, at, found);
                 continue;
             }
-            FieldKind::Number { .. } => Some(Way::Straight),
-            FieldKind::Angle { .. } => Some(Way::Turn),
-            FieldKind::Rotation { .. } | FieldKind::UnitVector { .. } => Some(Way::Direction),
+            FieldKind::Number { .. } => Some(InterpolationPath::Straight),
+            FieldKind::Angle { .. } => Some(InterpolationPath::Turn),
+            FieldKind::Rotation { .. } | FieldKind::UnitVector { .. } => Some(InterpolationPath::Direction),
             _ => None,
         };
         let len = len_max(&field.kind);
-        found.extend(way.map(|way| (Motion { at: *at, len, way }, field.moves_by.is_some())));
+        found.extend(way.map(|way| (RowMotion { at: *at, len, way }, field.moves_by.is_some())));
         *at += len;
     }
 }

@@ -1,27 +1,27 @@
 //! Rows between rows.
 
-use crate::{Layout, Motion, Row, Way};
+use crate::{ComponentRow, InterpolationPath, RowLayout, RowMotion};
 use aether_client::{Interpolate, short_way};
 use std::f32::consts::TAU;
 use std::rc::Rc;
 
 /// The predicted component of the own entity.
 #[derive(Clone, Debug)]
-pub struct Predicted {
+pub struct PredictedRow {
     /// Its values.
     pub row: Vec<f64>,
-    pub(crate) layout: Rc<Layout>,
+    pub(crate) layout: Rc<RowLayout>,
 }
 
 /// All components of an entity, as they are drawn.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct DisplayedRows {
     /// The rows by component.
-    pub rows: Rc<[Option<Row>]>,
-    pub(crate) layouts: Rc<[Layout]>,
+    pub rows: Rc<[Option<ComponentRow>]>,
+    pub(crate) layouts: Rc<[RowLayout]>,
 }
 
-impl Interpolate for Predicted {
+impl Interpolate for PredictedRow {
     fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
         let mut moved = self.clone();
         move_row(&self.layout, &mut moved.row, (&from.row, &to.row), share);
@@ -33,7 +33,7 @@ impl Interpolate for Predicted {
     }
 }
 
-impl Interpolate for Shown {
+impl Interpolate for DisplayedRows {
     fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
         if Rc::ptr_eq(&from.rows, &to.rows) {
             return self.clone();
@@ -50,7 +50,7 @@ impl Interpolate for Shown {
             move_row(layout, &mut moved, (from, to), share);
             Some(moved.into())
         });
-        Shown { rows: rows.collect(), layouts: Rc::clone(&self.layouts) }
+        DisplayedRows { rows: rows.collect(), layouts: Rc::clone(&self.layouts) }
     }
 
     fn distance(&self, other: &Self) -> f32 {
@@ -60,7 +60,7 @@ impl Interpolate for Shown {
     }
 }
 
-fn move_row(layout: &Layout, row: &mut [f64], (from, to): (&[f64], &[f64]), share: f32) {
+fn move_row(layout: &RowLayout, row: &mut [f64], (from, to): (&[f64], &[f64]), share: f32) {
     for motion in layout.motions() {
         let numbers = motion.at..motion.at + motion.len;
         let ends = (from.get(numbers.clone()), to.get(numbers.clone()));
@@ -70,16 +70,16 @@ fn move_row(layout: &Layout, row: &mut [f64], (from, to): (&[f64], &[f64]), shar
     }
 }
 
-fn move_numbers(way: Way, row: &mut [f64], (from, to): (&[f64], &[f64]), share: f64) {
+fn move_numbers(way: InterpolationPath, row: &mut [f64], (from, to): (&[f64], &[f64]), share: f64) {
     for (axis, number) in row.iter_mut().enumerate() {
         *number += match way {
-            Way::Turn => f64::from(short_way(from[axis] as f32, to[axis] as f32, TAU)) * share,
+            InterpolationPath::Turn => f64::from(short_way(from[axis] as f32, to[axis] as f32, TAU)) * share,
             // Two rotations that are each other's negative are the same, so the nearer one is gone to.
-            Way::Direction if row_is_opposite(from, to) => (-to[axis] - from[axis]) * share,
-            Way::Straight | Way::Direction => (to[axis] - from[axis]) * share,
+            InterpolationPath::Direction if row_is_opposite(from, to) => (-to[axis] - from[axis]) * share,
+            InterpolationPath::Straight | InterpolationPath::Direction => (to[axis] - from[axis]) * share,
         };
     }
-    if way == Way::Direction {
+    if way == InterpolationPath::Direction {
         let length = row.iter().map(|number| number * number).sum::<f64>().sqrt();
         if length > 0.0 {
             row.iter_mut().for_each(|number| *number /= length);
@@ -93,8 +93,8 @@ fn row_is_opposite(from: &[f64], to: &[f64]) -> bool {
 }
 
 /// How far apart two rows are: by their places; rows without one are never far.
-fn distance(layout: &Layout, row: &[f64], other: &[f64]) -> f32 {
-    let Some(Motion { at, len, .. }) = layout.place() else { return 0.0 };
+fn distance(layout: &RowLayout, row: &[f64], other: &[f64]) -> f32 {
+    let Some(RowMotion { at, len, .. }) = layout.place() else { return 0.0 };
     let (Some(row), Some(other)) = (row.get(at..at + len), other.get(at..at + len)) else { return 0.0 };
     row.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt() as f32
 }

@@ -1,23 +1,23 @@
 //! What is known of everything in view, as new as it is.
 
-use crate::Layout;
+use crate::RowLayout;
 use aether_replication::Mirror;
 use aether_wire::EntityId;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// A component's values.
-pub type Row = Rc<[f64]>;
+pub type ComponentRow = Rc<[f64]>;
 
 /// The newest rows of all entities in view. It stands beside the game, because rules look at it while they step.
 #[derive(Debug, Default)]
-pub struct View {
-    entities: BTreeMap<EntityId, Rc<[Option<Row>]>>,
+pub struct VisibleRows {
+    entities: BTreeMap<EntityId, Rc<[Option<ComponentRow>]>>,
     /// Per component: how often something of it entered, left or changed.
     versions: Vec<u32>,
 }
 
-impl View {
+impl VisibleRows {
     /// How often something of a component entered, left or changed.
     #[must_use]
     pub fn version(&self, component: usize) -> u32 {
@@ -26,7 +26,7 @@ impl View {
 
     /// An entity's rows, by component.
     #[must_use]
-    pub fn rows(&self, entity: EntityId) -> Option<&Rc<[Option<Row>]>> {
+    pub fn rows(&self, entity: EntityId) -> Option<&Rc<[Option<ComponentRow>]>> {
         self.entities.get(&entity)
     }
 
@@ -45,7 +45,7 @@ impl View {
     }
 
     /// Takes in what a packet changed.
-    pub fn look(&mut self, mirror: &Mirror, layouts: &[Layout]) {
+    pub fn look(&mut self, mirror: &Mirror, layouts: &[RowLayout]) {
         for entity in mirror.left() {
             if let Some(rows) = self.entities.remove(entity) {
                 self.count((0..rows.len()).filter(|component| rows[*component].is_some()));
@@ -54,7 +54,7 @@ impl View {
         for &entity in mirror.entered().iter().chain(mirror.updated()) {
             let before = self.entities.get(&entity).cloned();
             let known = |component: usize| before.as_ref().and_then(|rows| rows.get(component)?.clone());
-            let rows: Rc<[Option<Row>]> = layouts
+            let rows: Rc<[Option<ComponentRow>]> = layouts
                 .iter()
                 .enumerate()
                 .map(|(component, layout)| {
@@ -85,7 +85,7 @@ impl View {
 }
 
 /// Appends an entity, if it has one of some components.
-pub(crate) fn put_rows(entity: EntityId, components: &[usize], rows: &[Option<Row>], out: &mut Vec<f64>) {
+pub(crate) fn put_rows(entity: EntityId, components: &[usize], rows: &[Option<ComponentRow>], out: &mut Vec<f64>) {
     let row = |component: &usize| rows.get(*component).and_then(Option::as_ref);
     let present = components.iter().enumerate().filter(|(_, component)| row(component).is_some());
     let mask = present.fold(0_u32, |mask, (index, _)| mask | 1 << index);

@@ -1,6 +1,6 @@
 //! What scripts call. Names are in the manner of scripts; the SDK for TypeScript stands around it.
 
-use crate::{Rules, View, description};
+use crate::{PredictionRules, VisibleRows, description};
 use aether_client::{ClientPhase, JoinOptions};
 use aether_replication::DeliveryOrder;
 use aether_wire::{
@@ -28,7 +28,7 @@ struct Script {
     memory: RefCell<Vec<f64>>,
 }
 
-impl Rules for Script {
+impl PredictionRules for Script {
     fn channel(&self) -> &str {
         &self.channel
     }
@@ -62,7 +62,7 @@ impl Rules for Script {
 /// What stands around the own entity. Rules may look at it while they step.
 #[wasm_bindgen]
 pub struct Surroundings {
-    view: Rc<RefCell<View>>,
+    view: Rc<RefCell<VisibleRows>>,
 }
 
 #[wasm_bindgen]
@@ -85,7 +85,7 @@ impl Surroundings {
 /// The core.
 #[wasm_bindgen]
 pub struct Core {
-    core: crate::Core<Script>,
+    core: crate::ClientCore<Script>,
     frame: Vec<u8>,
 }
 
@@ -102,7 +102,10 @@ impl Core {
             _ => None,
         };
         let rules = rules.map(|rules| rules.script);
-        Core { core: crate::Core::new(rules, JoinOptions { token: None, room }, seed.to_bits()), frame: Vec::new() }
+        Core {
+            core: crate::ClientCore::new(rules, JoinOptions { token: None, room }, seed.to_bits()),
+            frame: Vec::new(),
+        }
     }
 
     /// What stands around the own entity.

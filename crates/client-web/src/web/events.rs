@@ -1,14 +1,14 @@
 //! What happened, as objects of the script.
 
 use super::number;
-use crate::{Rules, Scripted, Seen};
+use crate::{PredictionRules, SchemaGame, VisibilityChanges};
 use aether_client::{ClientEvent, EndReason};
 use aether_wire::{Ack, Closing, Correction, Event, GameBody, Manifest, PlayerId, Possession, Vector2, Welcome};
 use js_sys::{Array, Float64Array, Object, Reflect, Uint8Array};
 use wasm_bindgen::prelude::JsValue;
 
 /// An event as the SDK for TypeScript names it. What the game says has its code and its row, for the SDK to name.
-pub fn of<R: Rules>(event: &ClientEvent, game: &Scripted<R>) -> JsValue {
+pub fn of<R: PredictionRules>(event: &ClientEvent, game: &SchemaGame<R>) -> JsValue {
     match event {
         ClientEvent::Joined { welcome, resumed } => {
             object("joined", &[("welcome", of_welcome(welcome)), ("isResumed", JsValue::from_bool(*resumed))])
@@ -40,7 +40,7 @@ pub fn of<R: Rules>(event: &ClientEvent, game: &Scripted<R>) -> JsValue {
 }
 
 /// What a packet brought into view and out of it.
-pub fn of_seen(seen: &Seen) -> JsValue {
+pub fn of_seen(seen: &VisibilityChanges) -> JsValue {
     let ids = |entities: &[aether_wire::EntityId]| -> JsValue {
         entities.iter().map(|entity| JsValue::from_f64(number(*entity))).collect::<Array>().into()
     };
@@ -50,7 +50,7 @@ pub fn of_seen(seen: &Seen) -> JsValue {
     object("snapshot", &entries)
 }
 
-fn of_game<R: Rules>(event: &Event, game: &Scripted<R>) -> JsValue {
+fn of_game<R: PredictionRules>(event: &Event, game: &SchemaGame<R>) -> JsValue {
     let sender = event.sender.map_or(0, |PlayerId(player)| player).into();
     let GameBody::Packed { code, payload } = &event.body else { return JsValue::NULL };
     let row = game.events().get(usize::from(*code)).and_then(|layout| layout.unpack(payload));

@@ -2,7 +2,7 @@
 
 use crate::support::{Sandbox, Scene};
 use aether_client::JoinOptions;
-use aether_client_web::{Core, Rules};
+use aether_client_web::{ClientCore, PredictionRules};
 use aether_replication::DeliveryOrder;
 use aether_testkit_client::{network, zigzag};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Rules that leave something else than a state.
 struct Broken;
 
-impl Rules for Broken {
+impl PredictionRules for Broken {
     fn channel(&self) -> &str {
         "movement"
     }
@@ -40,7 +40,7 @@ fn inputs_and_messages_that_are_none_are_refused() {
 
 #[test]
 fn rules_that_leave_no_state_change_nothing_that_could_panic() {
-    let mut core = Core::new(Some(Broken), JoinOptions::default(), 1);
+    let mut core = ClientCore::new(Some(Broken), JoinOptions::default(), 1);
     core.client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     // Without a room there is nothing to step; frames that are noise change nothing either.
     for byte in 0..=255_u8 {
@@ -49,7 +49,7 @@ fn rules_that_leave_no_state_change_nothing_that_could_panic() {
     }
     let mut state = vec![1.0; 7];
     Broken.step(&mut state, &[], 0.1);
-    aether_client_web::Layout::new(&<aether_testkit_client::rules::Ship as aether_bits::Replicate>::kind())
+    aether_client_web::RowLayout::new(&<aether_testkit_client::rules::Ship as aether_bits::Replicate>::kind())
         .snap(&mut state);
     assert_eq!(state, [1.0], "what is no row is left as it is");
 }

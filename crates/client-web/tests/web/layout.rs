@@ -2,12 +2,12 @@
 
 use crate::support::{row_of, ship_of, snapped};
 use aether_bits::{BitWriter, FieldKind, RecordSchema, Replicate, Schema, SchemaValue};
-use aether_client_web::{Layout, Motion, Way, description};
+use aether_client_web::{InterpolationPath, RowLayout, RowMotion, description};
 use aether_testkit_client::rules::{Controls, Scoreboard, Ship, Thing};
 use proptest::prelude::*;
 
-fn layout<C: aether_bits::Component>() -> Layout {
-    Layout::new(&C::kind())
+fn layout<C: aether_bits::Component>() -> RowLayout {
+    RowLayout::new(&C::kind())
 }
 
 proptest! {
@@ -55,11 +55,18 @@ fn texts_come_last_and_back() {
 
 #[test]
 fn what_lies_between_follows_from_the_kinds() {
-    let motion = |at, len, way| Motion { at, len, way };
+    let motion = |at, len, way| RowMotion { at, len, way };
     let ship = layout::<Ship>();
-    assert_eq!(ship.motions(), [motion(0, 2, Way::Straight), motion(2, 2, Way::Straight), motion(4, 1, Way::Turn)]);
-    assert_eq!(ship.place(), Some(motion(0, 2, Way::Straight)), "what moves by a velocity is the place");
-    assert_eq!(layout::<Thing>().place(), Some(motion(0, 2, Way::Straight)));
+    assert_eq!(
+        ship.motions(),
+        [
+            motion(0, 2, InterpolationPath::Straight),
+            motion(2, 2, InterpolationPath::Straight),
+            motion(4, 1, InterpolationPath::Turn)
+        ]
+    );
+    assert_eq!(ship.place(), Some(motion(0, 2, InterpolationPath::Straight)), "what moves by a velocity is the place");
+    assert_eq!(layout::<Thing>().place(), Some(motion(0, 2, InterpolationPath::Straight)));
     assert_eq!(layout::<Scoreboard>().motions(), []);
 }
 
@@ -116,7 +123,7 @@ fn a_list_of_records_is_a_row_too() {
         initial: SchemaValue::List(Vec::new()),
         moves_by: None,
     };
-    let layout = Layout::new(&FieldKind::Record { fields: vec![field] });
+    let layout = RowLayout::new(&FieldKind::Record { fields: vec![field] });
     let row = [2.0, 1.0, 2.0, 3.0, 4.0];
     let mut snapped = row.to_vec();
     layout.snap(&mut snapped);

@@ -2,7 +2,7 @@
 
 use aether_bits::Replicate;
 use aether_client::JoinOptions;
-use aether_client_web::{Core, Rules};
+use aether_client_web::{ClientCore, PredictionRules};
 use aether_replication::DeliveryOrder;
 use aether_testkit::{Conditioner, Conditions, Delivery};
 use aether_testkit_client::engine::{ConnectionEndpoint, JoinRequest, NoObserver, Room, RoomHandle};
@@ -17,7 +17,7 @@ const STEP: Duration = Duration::from_millis(1);
 /// The sandbox's own rules, called with rows as a script would be.
 pub struct Sandbox;
 
-impl Rules for Sandbox {
+impl PredictionRules for Sandbox {
     fn channel(&self) -> &str {
         "movement"
     }
@@ -57,7 +57,7 @@ pub fn row_of(ship: &Ship) -> Vec<f64> {
 /// A room and one core in it.
 pub struct Scene {
     pub room: Room<Flight>,
-    pub core: Core<Sandbox>,
+    pub core: ClientCore<Sandbox>,
     pub player: Option<PlayerId>,
     /// What the core predicted, by the number of the input.
     pub predicted: Vec<(u32, Ship)>,
@@ -79,7 +79,7 @@ impl Scene {
         let room = Room::builder(Flight::default(), settings()).seed(seed).build().expect("the settings are valid");
         let handle = room.handle();
         let end = handle.join(JoinRequest::default(), link).expect("the mailbox has place");
-        let mut core = Core::new(rules, JoinOptions::default(), seed);
+        let mut core = ClientCore::new(rules, JoinOptions::default(), seed);
         core.client.connected(link, Duration::ZERO);
         let datagrams = if link == DeliveryOrder::Ordered { Delivery::Stream } else { Delivery::Datagrams };
         let ways = |seed| {

@@ -6,7 +6,7 @@ use aether_client::{
     Client, ClientEvent, ClientGame, ClientSchemaBuilder, ClientSettings, Interpolate, JoinOptions, Predict,
 };
 use aether_client_native::{Connection, Connector, NativeClient, NativeClientSettings, TransportPreference};
-use aether_client_web::{Core, Rules};
+use aether_client_web::{ClientCore, PredictionRules};
 use aether_engine::RoomSettings;
 use aether_replication::{DeliveryOrder, Mirror};
 use aether_server::Server;
@@ -221,7 +221,7 @@ impl Reader {
 /// No rules: the core predicts nothing.
 struct NoRules;
 
-impl Rules for NoRules {
+impl PredictionRules for NoRules {
     fn channel(&self) -> &str {
         ""
     }
@@ -235,7 +235,7 @@ impl Rules for NoRules {
 
 /// The core of browsers, fed with the bytes of a real socket.
 struct Page {
-    core: Core<NoRules>,
+    core: ClientCore<NoRules>,
     connection: Connection,
     began: Instant,
     seen: History,
@@ -245,7 +245,7 @@ struct Page {
 impl Page {
     async fn join(server: SocketAddr) -> Page {
         let login = JoinOptions { token: Some(guest(server).await), room: Some(of_type("depot")) };
-        let mut core = Core::new(None, login, 7);
+        let mut core = ClientCore::new(None, login, 7);
         let connector = connector(server).encoding(PROTOBUF);
         let connection = connector.open(TransportKind::WebSocket).await.expect("the server opens the connection");
         core.client.connected(DeliveryOrder::Ordered, Duration::ZERO);
