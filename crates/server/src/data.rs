@@ -12,7 +12,7 @@ use aether_services::clock::SystemClock;
 use aether_services::{
     Code, Extensions, Services, ServicesParts, ServicesSettings, account, outgoing, session, webhook,
 };
-use aether_store::{Database, Settings, Store, StoreError};
+use aether_store::{Database, Store, StoreError, StoreSettings};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -69,11 +69,11 @@ pub(crate) fn database(config: &Config) -> Result<Database, StoreError> {
 
 /// Opens the store that a configuration means.
 pub(crate) async fn open_store(config: &Config, registry: &Registry) -> Result<Store, StoreError> {
-    let settings = Settings {
+    let settings = StoreSettings {
         connections: config.database.connections,
         readers: config.database.readers,
         migrate: config.database.migrate,
-        ..Settings::new(database(config)?)
+        ..StoreSettings::new(database(config)?)
     };
     Store::open(&settings, registry).await
 }

@@ -10,7 +10,7 @@ pub(crate) mod serve;
 use crate::clock::WallClock;
 use crate::refusal::{Code, Refusal};
 use crate::storage::json::check_object;
-use aether_store::{Row, Store, StoreError, Transaction, values};
+use aether_store::{SqlRow, Store, StoreError, Transaction, values};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -230,7 +230,7 @@ fn read_all(transaction: &mut Transaction<'_>, user: Uuid) -> Result<Vec<Profile
     )
 }
 
-fn read(row: &Row<'_>) -> Result<Profile, StoreError> {
+fn read(row: &SqlRow<'_>) -> Result<Profile, StoreError> {
     Ok(Profile {
         id: row.get(0)?,
         name: row.get(1)?,

@@ -7,7 +7,7 @@ use crate::clock::{WallClock, id_within};
 use crate::cursor;
 use crate::refusal::{Code, INTERNAL, Refusal};
 use crate::storage::json;
-use aether_store::{Row, Store, StoreError, Transaction, values};
+use aether_store::{SqlRow, Store, StoreError, Transaction, values};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -236,7 +236,7 @@ struct Stored {
 }
 
 impl Stored {
-    fn from_row(row: &Row<'_>) -> Result<Stored, StoreError> {
+    fn from_row(row: &SqlRow<'_>) -> Result<Stored, StoreError> {
         let entry = LedgerEntry {
             id: row.get(0)?,
             user: row.get(1)?,

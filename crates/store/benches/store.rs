@@ -1,7 +1,7 @@
 //! What an operation costs when 50 callers ask at once, on both databases, with every commit on the disk.
 
 use aether_metrics::Registry;
-use aether_store::{Settings, Store, StoreError, Transaction, back_up, restore, values};
+use aether_store::{Store, StoreError, StoreSettings, Transaction, back_up, restore, values};
 use aether_testkit_postgres::{Cluster, is_installed};
 use aether_testkit_store::{TestDatabase, file, postgres_at};
 use futures_util::future::join_all;
@@ -47,7 +47,7 @@ async fn main() {
 /// Measures one database; gives the microseconds that a write takes.
 async fn measure(database: &TestDatabase, time: Duration, rows: u128) -> f64 {
     let registry = Registry::new();
-    let store = Store::open(&Settings::new(database.database.clone()), &registry).await.expect("it opens");
+    let store = Store::open(&StoreSettings::new(database.database.clone()), &registry).await.expect("it opens");
     let write = each(&store, time, async |store, caller| store.write(move |it| change(it, caller)).await).await;
     let commit = mean(&registry, "aether_database_commit_seconds") * 1e6;
     let shared = mean(&registry, "aether_database_commit_operations");

@@ -10,7 +10,7 @@ const SECONDS: &[f64] = &[0.000_05, 0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 
 
 /// Handles, resolved once.
 #[derive(Clone)]
-pub(crate) struct Figures {
+pub(crate) struct StoreMetrics {
     pub reads: Counter,
     pub writes: Counter,
     pub refused: Counter,
@@ -24,14 +24,14 @@ pub(crate) struct Figures {
     failed: Counter,
 }
 
-impl Figures {
-    pub fn new(registry: &Registry) -> Figures {
+impl StoreMetrics {
+    pub fn new(registry: &Registry) -> StoreMetrics {
         let operations = |kind| {
             registry.counter("aether_database_operations_total", "Operations of the data layer.", &[("kind", kind)])
         };
         let errors =
             |kind| registry.counter("aether_database_errors_total", "What the database did not do.", &[("kind", kind)]);
-        Figures {
+        StoreMetrics {
             reads: operations("read"),
             writes: operations("write"),
             unavailable: errors("unavailable"),

@@ -1,7 +1,7 @@
 //! An operation on its way to a thread of the store and back.
 
 use crate::error::StoreError;
-use crate::figures::Figures;
+use crate::figures::StoreMetrics;
 use crate::transaction::Transaction;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -71,7 +71,7 @@ impl Job {
     }
 
     /// Notes that a thread takes it. One that waited too long is answered, and gone.
-    pub fn taken(self, figures: &Figures) -> Option<Job> {
+    pub fn taken(self, figures: &StoreMetrics) -> Option<Job> {
         figures.waiting.dec();
         let waited = self.since.elapsed();
         figures.wait_seconds.observe(waited.as_secs_f64());
@@ -83,7 +83,7 @@ impl Job {
     }
 
     /// Runs the operation. A panic in it is an error, and so is a statement that failed and was passed over.
-    pub fn run(&mut self, transaction: &mut Transaction<'_>, figures: &Figures) -> Run {
+    pub fn run(&mut self, transaction: &mut Transaction<'_>, figures: &StoreMetrics) -> Run {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.work.run(transaction)));
         let trouble = transaction.take_trouble();
         if let Some(trouble) = &trouble {
@@ -99,7 +99,7 @@ impl Job {
     }
 
     /// Answers the caller. `kept` says whether what was done has been committed.
-    pub fn answer(self, kept: Result<(), StoreError>, figures: &Figures) {
+    pub fn answer(self, kept: Result<(), StoreError>, figures: &StoreMetrics) {
         if let Err(error) = &kept {
             figures.note(error);
         }

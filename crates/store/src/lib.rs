@@ -6,7 +6,7 @@
 //! ```
 //! # use aether_store::*;
 //! # #[tokio::main] async fn main() -> Result<(), StoreError> {
-//! let store = Store::open(&Settings::new(Database::Memory), &aether_metrics::Registry::new()).await?;
+//! let store = Store::open(&StoreSettings::new(Database::Memory), &aether_metrics::Registry::new()).await?;
 //! let found = store
 //!     .read(|transaction| {
 //!         transaction.row("SELECT count(*) FROM users WHERE username = ?1", values!["someone"], |row| {
@@ -33,8 +33,8 @@ mod value;
 
 pub use backup::{back_up, restore};
 pub use error::StoreError;
-pub use migrations::{Migration, Status};
-pub use row::{Column, Row};
-pub use store::{Database, Settings, Store};
+pub use migrations::{Migration, MigrationStatus};
+pub use row::{FromColumn, SqlRow};
+pub use store::{Database, Store, StoreSettings};
 pub use transaction::{Dialect, Transaction};
-pub use value::Value;
+pub use value::SqlValue;

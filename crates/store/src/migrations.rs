@@ -36,17 +36,17 @@ const ADVISORY_LOCK: &str = "SELECT pg_advisory_xact_lock(7350735173527349)";
 
 /// How far a database is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
+pub struct MigrationStatus {
     /// The steps that are applied.
     pub applied: Vec<i64>,
     /// Those that are not.
     pub pending: Vec<Migration>,
 }
 
-impl Status {
+impl MigrationStatus {
     /// A database that is not there yet.
-    pub(crate) fn of_nothing() -> Status {
-        Status { applied: Vec::new(), pending: MIGRATIONS.to_vec() }
+    pub(crate) fn of_nothing() -> MigrationStatus {
+        MigrationStatus { applied: Vec::new(), pending: MIGRATIONS.to_vec() }
     }
 }
 
@@ -71,7 +71,7 @@ impl Migration {
 
 impl Store {
     /// How far the database is. It is not changed.
-    pub async fn migration_status(&self) -> Result<Status, StoreError> {
+    pub async fn migration_status(&self) -> Result<MigrationStatus, StoreError> {
         self.snapshot(status).await
     }
 }
@@ -132,9 +132,9 @@ pub(crate) fn rewind(transaction: &mut Transaction<'_>, version: i64) -> Result<
 }
 
 /// How far the database is; refuses one that this program cannot know.
-fn status(transaction: &mut Transaction<'_>) -> Result<Status, StoreError> {
+fn status(transaction: &mut Transaction<'_>) -> Result<MigrationStatus, StoreError> {
     if !tables(transaction)?.iter().any(|table| table == "schema_migrations") {
-        return Ok(Status::of_nothing());
+        return Ok(MigrationStatus::of_nothing());
     }
     let applied = transaction.rows("SELECT version, checksum FROM schema_migrations ORDER BY version", &[], |row| {
         Ok((row.get::<i64>(0)?, row.get::<String>(1)?))
@@ -159,7 +159,7 @@ fn status(transaction: &mut Transaction<'_>) -> Result<Status, StoreError> {
     }
     let applied: Vec<i64> = applied.into_iter().map(|(version, _)| version).collect();
     let pending = MIGRATIONS.iter().filter(|step| !applied.contains(&step.version)).copied().collect();
-    Ok(Status { applied, pending })
+    Ok(MigrationStatus { applied, pending })
 }
 
 /// The names of the tables, in order.

@@ -7,7 +7,7 @@ use tokio_postgres::types::{FromSql, Type};
 use uuid::Uuid;
 
 /// A row of an answer.
-pub enum Row<'a> {
+pub enum SqlRow<'a> {
     /// Of SQLite.
     #[doc(hidden)]
     Sqlite(&'a rusqlite::Row<'a>),
@@ -16,21 +16,21 @@ pub enum Row<'a> {
     Postgres(&'a tokio_postgres::Row),
 }
 
-impl Row<'_> {
+impl SqlRow<'_> {
     /// A column by its place, from 0.
-    pub fn get<T: Column>(&self, index: usize) -> Result<T, StoreError> {
+    pub fn get<T: FromColumn>(&self, index: usize) -> Result<T, StoreError> {
         match self {
-            Row::Sqlite(row) => {
+            SqlRow::Sqlite(row) => {
                 let value = row.get_ref(index).map_err(|error| unexpected(index, &error))?;
                 T::from_sqlite(value).ok_or_else(|| unexpected(index, &value.data_type()))
             }
-            Row::Postgres(row) => T::from_postgres(row, index).map_err(|error| unexpected(index, &error)),
+            SqlRow::Postgres(row) => T::from_postgres(row, index).map_err(|error| unexpected(index, &error)),
         }
     }
 }
 
 /// What a column can be read as.
-pub trait Column: Sized {
+pub trait FromColumn: Sized {
     /// From a value of SQLite, if it is one.
     #[doc(hidden)]
     fn from_sqlite(value: ValueRef<'_>) -> Option<Self>;
@@ -42,7 +42,7 @@ pub trait Column: Sized {
 
 macro_rules! columns {
     ($($type:ty as $wire:ty, $value:ident => $read:expr;)+) => {$(
-        impl Column for $type {
+        impl FromColumn for $type {
             fn from_sqlite($value: ValueRef<'_>) -> Option<Self> {
                 $read
             }
@@ -52,7 +52,7 @@ macro_rules! columns {
             }
         }
 
-        impl Column for Option<$type> {
+        impl FromColumn for Option<$type> {
             fn from_sqlite(value: ValueRef<'_>) -> Option<Self> {
                 match value {
                     ValueRef::Null => Some(None),

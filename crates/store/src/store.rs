@@ -1,9 +1,9 @@
 //! The store: where operations are handed in.
 
 use crate::error::StoreError;
-use crate::figures::Figures;
+use crate::figures::StoreMetrics;
 use crate::job::{Job, Mode};
-use crate::migrations::{self, Status};
+use crate::migrations::{self, MigrationStatus};
 use crate::postgres::{Address, Pool, Worker};
 use crate::sqlite::{Reader, Writer};
 use crate::transaction::Transaction;
@@ -35,7 +35,7 @@ pub enum Database {
 
 /// How the store is to be opened.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct StoreSettings {
     /// Where the data is.
     pub database: Database,
     /// Connections to PostgreSQL. Each is a process there.
@@ -48,11 +48,17 @@ pub struct Settings {
     pub operation_time_max: Duration,
 }
 
-impl Settings {
+impl StoreSettings {
     /// Usual settings.
     #[must_use]
-    pub fn new(database: Database) -> Settings {
-        Settings { database, connections: 16, readers: 2, migrate: true, operation_time_max: Duration::from_secs(10) }
+    pub fn new(database: Database) -> StoreSettings {
+        StoreSettings {
+            database,
+            connections: 16,
+            readers: 2,
+            migrate: true,
+            operation_time_max: Duration::from_secs(10),
+        }
     }
 }
 
@@ -67,14 +73,14 @@ struct Shared {
     reads: Option<Sender<Job>>,
     writes: Option<Sender<Job>>,
     threads: Vec<JoinHandle<()>>,
-    figures: Figures,
+    figures: StoreMetrics,
     /// Held as long as the file is open, so that no second server writes to it.
     _lock: Option<File>,
 }
 
 impl Store {
     /// Opens the database and brings it up to date.
-    pub async fn open(settings: &Settings, registry: &Registry) -> Result<Store, StoreError> {
+    pub async fn open(settings: &StoreSettings, registry: &Registry) -> Result<Store, StoreError> {
         let mut store = Store::start(settings, registry)?;
         migrations::apply(&store, settings.migrate).await?;
         if let Database::File(path) = &settings.database {
@@ -87,23 +93,23 @@ impl Store {
 
     /// Opens a database beside a server that uses it, to read from it: nothing is changed, and writes are refused. It has to
     /// be there already, and up to date.
-    pub async fn open_beside(settings: &Settings, registry: &Registry) -> Result<Store, StoreError> {
+    pub async fn open_beside(settings: &StoreSettings, registry: &Registry) -> Result<Store, StoreError> {
         let Database::File(path) = &settings.database else {
-            return Store::open(&Settings { migrate: false, ..settings.clone() }, registry).await;
+            return Store::open(&StoreSettings { migrate: false, ..settings.clone() }, registry).await;
         };
         if !path.exists() {
             return Err(StoreError::Refused(format!("There is no database {}.", path.display())));
         }
-        let figures = Figures::new(registry);
+        let figures = StoreMetrics::new(registry);
         let mut shared = Shared { reads: None, writes: None, threads: Vec::new(), figures, _lock: None };
         shared.add_readers(path, settings)?;
         Ok(Store { shared: Arc::new(shared) })
     }
 
     /// How far a database is, without changing it. A file that is not there yet is not made.
-    pub async fn inspect(settings: &Settings, registry: &Registry) -> Result<Status, StoreError> {
+    pub async fn inspect(settings: &StoreSettings, registry: &Registry) -> Result<MigrationStatus, StoreError> {
         if matches!(&settings.database, Database::File(path) if !path.exists()) {
-            return Ok(Status::of_nothing());
+            return Ok(MigrationStatus::of_nothing());
         }
         let store = Store::start(settings, registry)?;
         let status = store.migration_status().await;
@@ -195,8 +201,8 @@ impl Store {
     }
 
     /// Starts the threads.
-    fn start(settings: &Settings, registry: &Registry) -> Result<Store, StoreError> {
-        let figures = Figures::new(registry);
+    fn start(settings: &StoreSettings, registry: &Registry) -> Result<Store, StoreError> {
+        let figures = StoreMetrics::new(registry);
         let shared = match &settings.database {
             Database::Memory => Shared::sqlite(None, settings, figures)?,
             Database::File(path) => Shared::sqlite(Some(path), settings, figures)?,
@@ -234,7 +240,7 @@ impl Store {
 }
 
 impl Shared {
-    fn sqlite(path: Option<&Path>, settings: &Settings, figures: Figures) -> Result<Shared, StoreError> {
+    fn sqlite(path: Option<&Path>, settings: &StoreSettings, figures: StoreMetrics) -> Result<Shared, StoreError> {
         let lock = path.map(lock).transpose()?;
         let (writes, jobs) = bounded(WAITING_MAX);
         let writer = Writer::open(path, settings.operation_time_max, jobs, figures.clone())?;
@@ -244,7 +250,7 @@ impl Shared {
     }
 
     /// From now on others read than the one who writes.
-    fn add_readers(&mut self, path: &Path, settings: &Settings) -> Result<(), StoreError> {
+    fn add_readers(&mut self, path: &Path, settings: &StoreSettings) -> Result<(), StoreError> {
         let (reads, jobs) = bounded(WAITING_MAX);
         for _ in 0..settings.readers.max(1) {
             let jobs = Receiver::clone(&jobs);
@@ -256,7 +262,7 @@ impl Shared {
         Ok(())
     }
 
-    fn postgres(url: &str, settings: &Settings, figures: Figures) -> Result<Shared, StoreError> {
+    fn postgres(url: &str, settings: &StoreSettings, figures: StoreMetrics) -> Result<Shared, StoreError> {
         let pool = Pool::new(Address::parse(url)?, settings.operation_time_max, figures.clone());
         let (jobs, taken) = bounded(WAITING_MAX);
         let threads = (0..settings.connections.max(1)).map(|_| {

@@ -3,9 +3,9 @@
 use crate::error::StoreError;
 use crate::job::Action;
 use crate::postgres::PostgresTransaction;
-use crate::row::Row;
+use crate::row::SqlRow;
 use crate::sqlite::SqliteTransaction;
-use crate::value::Value;
+use crate::value::SqlValue;
 
 /// Which database it is, for the few statements that cannot be the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Does a statement; tells how many rows it changed.
-    pub fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64, StoreError> {
+    pub fn execute(&mut self, sql: &str, parameters: &[SqlValue<'_>]) -> Result<u64, StoreError> {
         let outcome = check(parameters).and_then(|()| match &mut self.inner {
             Inner::Sqlite(transaction) => transaction.execute(sql, parameters),
             Inner::Postgres(transaction) => transaction.execute(sql, parameters),
@@ -76,8 +76,8 @@ impl<'a> Transaction<'a> {
     pub fn rows<T>(
         &mut self,
         sql: &str,
-        parameters: &[Value<'_>],
-        mut read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
+        parameters: &[SqlValue<'_>],
+        mut read: impl FnMut(&SqlRow<'_>) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
         let mut rows = Vec::new();
         self.each(sql, parameters, |row| {
@@ -91,8 +91,8 @@ impl<'a> Transaction<'a> {
     pub fn row<T>(
         &mut self,
         sql: &str,
-        parameters: &[Value<'_>],
-        mut read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
+        parameters: &[SqlValue<'_>],
+        mut read: impl FnMut(&SqlRow<'_>) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
         let mut found = None;
         self.each(sql, parameters, |row| {
@@ -106,8 +106,8 @@ impl<'a> Transaction<'a> {
     pub fn each(
         &mut self,
         sql: &str,
-        parameters: &[Value<'_>],
-        mut look: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
+        parameters: &[SqlValue<'_>],
+        mut look: impl FnMut(&SqlRow<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let outcome = check(parameters).and_then(|()| match &mut self.inner {
             Inner::Sqlite(transaction) => transaction.each(sql, parameters, &mut look),
@@ -165,14 +165,14 @@ impl<'a> Transaction<'a> {
 }
 
 /// Refuses what one of the databases cannot keep, so that both keep the same.
-fn check(parameters: &[Value<'_>]) -> Result<(), StoreError> {
+fn check(parameters: &[SqlValue<'_>]) -> Result<(), StoreError> {
     for value in parameters {
         match value {
-            Value::Text(text) if text.contains('\0') => {
+            SqlValue::Text(text) if text.contains('\0') => {
                 let why = "a text has the character U+0000 in it, which PostgreSQL does not keep";
                 return Err(StoreError::Failed(why.to_owned()));
             }
-            Value::Real(number) if number.is_nan() => {
+            SqlValue::Real(number) if number.is_nan() => {
                 return Err(StoreError::Failed("a number is none, which SQLite does not keep".to_owned()));
             }
             _ => {}

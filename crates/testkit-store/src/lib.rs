@@ -13,7 +13,7 @@
 //! fails if it is not.
 
 use aether_metrics::Registry;
-use aether_store::{Database, Settings, Store};
+use aether_store::{Database, Store, StoreSettings};
 use aether_testkit_postgres::{Cluster, REQUIRED_VARIABLE, URL_VARIABLE};
 use std::path::PathBuf;
 use std::sync::Once;
@@ -109,8 +109,8 @@ fn server() -> Option<String> {
 impl TestDatabase {
     /// The usual settings, with few connections: many tests run at once.
     #[must_use]
-    pub fn settings(&self) -> Settings {
-        Settings { connections: 4, ..Settings::new(self.database.clone()) }
+    pub fn settings(&self) -> StoreSettings {
+        StoreSettings { connections: 4, ..StoreSettings::new(self.database.clone()) }
     }
 
     /// Opens it.

@@ -10,7 +10,7 @@ use aether_services::session::{self, Beginning};
 use aether_services::{
     Caller, Context, Extensions, Services, ServicesParts, ServicesSettings, account, outgoing, purchase, storage,
 };
-use aether_store::{Database, Settings, Store, values};
+use aether_store::{Database, Store, StoreSettings, values};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::response::Response;
@@ -62,7 +62,8 @@ impl World {
     /// The same with a desk that is not as usual.
     pub async fn furnished(prepare: impl FnOnce(&mut Services), furnishing: Furnishing) -> World {
         let Furnishing { rates, registry, is_online } = furnishing;
-        let store = Store::open(&Settings::new(Database::Memory), &registry).await.expect("memory is always there");
+        let store =
+            Store::open(&StoreSettings::new(Database::Memory), &registry).await.expect("memory is always there");
         let folder = std::env::temp_dir().join(format!("aether-api-{}", Uuid::new_v4()));
         let ring = KeyRing::open(&folder, (NOW / 1_000) as u64).expect("the folder can be made");
         let settings = ServicesSettings {

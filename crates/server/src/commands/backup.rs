@@ -3,7 +3,7 @@
 use crate::config::ConfigArguments;
 use crate::data;
 use aether_metrics::Registry;
-use aether_store::{Settings, Store, StoreError, back_up, restore};
+use aether_store::{Store, StoreError, StoreSettings, back_up, restore};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl BackupArguments {
             return Err(format!("{} is there already. Choose another name.", self.file.display()));
         }
         let database = data::database(&config).map_err(shown)?;
-        let store = Store::open_beside(&Settings::new(database), &Registry::new()).await.map_err(shown)?;
+        let store = Store::open_beside(&StoreSettings::new(database), &Registry::new()).await.map_err(shown)?;
         // Only a whole backup gets the name.
         let unfinished = self.file.with_extension("unfinished");
         let file = File::create(&unfinished).map_err(|error| unwritable(&unfinished, &error))?;

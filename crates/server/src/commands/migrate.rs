@@ -3,7 +3,7 @@
 use crate::config::ConfigArguments;
 use crate::data;
 use aether_metrics::Registry;
-use aether_store::{Settings, Store};
+use aether_store::{Store, StoreSettings};
 use std::fmt::Write as _;
 
 /// The flags of `aether migrate`.
@@ -22,7 +22,7 @@ impl MigrateArguments {
     pub async fn run(&self) -> Result<String, String> {
         let config = self.config.load().map_err(|error| error.to_string())?;
         let database = data::database(&config).map_err(|error| error.to_string())?;
-        let settings = Settings { migrate: !self.status, ..Settings::new(database) };
+        let settings = StoreSettings { migrate: !self.status, ..StoreSettings::new(database) };
         if self.status {
             let status = Store::inspect(&settings, &Registry::new()).await.map_err(|error| error.to_string())?;
             let mut text = String::new();

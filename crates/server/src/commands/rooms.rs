@@ -5,7 +5,7 @@ use crate::data;
 use aether_metrics::Registry;
 use aether_services::clock::SystemClock;
 use aether_services::room::{ROOMS_LISTED_MAX, Rooms};
-use aether_store::{Settings, Store};
+use aether_store::{Store, StoreSettings};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl RoomsArguments {
 
 async fn open(config: &Config) -> Result<Rooms, String> {
     let database = data::database(config).map_err(|error| error.to_string())?;
-    let store = Store::open_beside(&Settings::new(database), &Registry::new()).await;
+    let store = Store::open_beside(&StoreSettings::new(database), &Registry::new()).await;
     Ok(Rooms::new(store.map_err(|error| error.to_string())?, Arc::new(SystemClock)))
 }
 

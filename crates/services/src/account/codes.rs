@@ -187,7 +187,7 @@ impl Accounts {
 fn recipient<'a>(
     transaction: &mut Transaction<'_>,
     find: &str,
-    by: impl Into<aether_store::Value<'a>>,
+    by: impl Into<aether_store::SqlValue<'a>>,
 ) -> Result<Option<Recipient>, StoreError> {
     transaction.row(find, &[by.into()], |row| {
         Ok(Recipient {

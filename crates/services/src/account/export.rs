@@ -2,7 +2,7 @@
 
 use super::{Accounts, NOT_FOUND};
 use crate::refusal::{Code, Refusal, TOO_OFTEN};
-use aether_store::{Row, StoreError, Transaction, values};
+use aether_store::{SqlRow, StoreError, Transaction, values};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -269,7 +269,7 @@ impl Section {
 
 impl Kind {
     /// The value of a column.
-    fn read(self, row: &Row<'_>, index: usize) -> Result<Value, StoreError> {
+    fn read(self, row: &SqlRow<'_>, index: usize) -> Result<Value, StoreError> {
         Ok(match self {
             Text => json!(row.get::<Option<String>>(index)?),
             Number => json!(row.get::<Option<i64>>(index)?),

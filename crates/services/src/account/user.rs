@@ -3,7 +3,7 @@
 use super::{Accounts, NOT_FOUND, USERNAME_TAKEN, Update};
 use crate::refusal::{Code, Refusal};
 use crate::session::tokens::Role;
-use aether_store::{Row, StoreError, Transaction, Value, values};
+use aether_store::{SqlRow, SqlValue, StoreError, Transaction, values};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ impl Accounts {
     pub async fn accounts(&self, users: Vec<Uuid>) -> Result<Vec<Account>, Refusal> {
         check_count(users.len())?;
         let operation = move |transaction: &mut Transaction<'_>| {
-            let ids: Vec<Value<'_>> = users.iter().map(Value::from).collect();
+            let ids: Vec<SqlValue<'_>> = users.iter().map(SqlValue::from).collect();
             let select = format!("SELECT {USER_COLUMNS}, {ACCOUNT_COLUMNS} FROM users u WHERE u.id IN ");
             let mut accounts = Vec::new();
             each_of(transaction, &select, "", ids, |row| {
@@ -117,9 +117,9 @@ impl Accounts {
             let by_facebook_id = "u.id IN (SELECT f.user_id FROM user_identities f
                 WHERE f.provider = 'facebook' AND f.subject IN ";
             let kinds = [
-                ("u.id IN ", "", ids.iter().map(Value::from).collect::<Vec<_>>()),
-                ("u.username IN ", "", usernames.iter().map(Value::from).collect()),
-                (by_facebook_id, ")", facebook_ids.iter().map(Value::from).collect()),
+                ("u.id IN ", "", ids.iter().map(SqlValue::from).collect::<Vec<_>>()),
+                ("u.username IN ", "", usernames.iter().map(SqlValue::from).collect()),
+                (by_facebook_id, ")", facebook_ids.iter().map(SqlValue::from).collect()),
             ];
             for (condition, end, named) in kinds {
                 let select = format!("SELECT {USER_COLUMNS} FROM users u WHERE {condition}");
@@ -182,8 +182,8 @@ fn each_of<'a>(
     transaction: &mut Transaction<'_>,
     statement: &str,
     end: &str,
-    mut keys: Vec<Value<'a>>,
-    look: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
+    mut keys: Vec<SqlValue<'a>>,
+    look: impl FnMut(&SqlRow<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let Some(last) = keys.last().copied() else { return Ok(()) };
     let length = LIST_LENGTHS.into_iter().find(|length| *length >= keys.len()).unwrap_or(keys.len());
@@ -197,7 +197,7 @@ fn each_of<'a>(
     transaction.each(&statement, &keys, look)
 }
 
-fn read_user(row: &Row<'_>) -> Result<User, StoreError> {
+fn read_user(row: &SqlRow<'_>) -> Result<User, StoreError> {
     let identities = row.get::<Option<String>>(11)?.unwrap_or_default();
     let identities = identities.lines().filter_map(|line| line.split_once(' '));
     Ok(User {
@@ -216,7 +216,7 @@ fn read_user(row: &Row<'_>) -> Result<User, StoreError> {
     })
 }
 
-fn read_account(row: &Row<'_>) -> Result<Account, StoreError> {
+fn read_account(row: &SqlRow<'_>) -> Result<Account, StoreError> {
     Ok(Account {
         user: read_user(row)?,
         wallet: row.get(12)?,

@@ -2,7 +2,7 @@
 
 use super::{fields, provider};
 use crate::refusal::{Code, Refusal};
-use aether_store::{Row, StoreError, Transaction, Value, values};
+use aether_store::{SqlRow, SqlValue, StoreError, Transaction, values};
 use uuid::Uuid;
 
 /// A way in, checked for its form.
@@ -111,7 +111,7 @@ impl Way {
 
     /// Makes it lead nowhere; tells whether it led to the account before.
     pub fn detach(&self, transaction: &mut Transaction<'_>, user: Uuid, now: i64) -> Result<bool, StoreError> {
-        let (statement, parameters): (_, Vec<Value<'_>>) = match self {
+        let (statement, parameters): (_, Vec<SqlValue<'_>>) = match self {
             Way::Device(id) => ("DELETE FROM user_devices WHERE user_id = ?1 AND id = ?2", values![user, id].to_vec()),
             Way::External { provider, subject } => (
                 "DELETE FROM user_identities WHERE user_id = ?1 AND provider = ?2 AND subject = ?3",
@@ -150,7 +150,7 @@ impl Way {
     }
 }
 
-fn found(row: &Row<'_>) -> Result<Found, StoreError> {
+fn found(row: &SqlRow<'_>) -> Result<Found, StoreError> {
     Ok(Found {
         user: row.get(0)?,
         username: row.get(1)?,

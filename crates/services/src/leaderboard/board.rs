@@ -3,7 +3,7 @@
 use super::schedule::Schedule;
 use crate::refusal::Refusal;
 use aether_ranks::{Order, Score};
-use aether_store::{Row, StoreError};
+use aether_store::{SqlRow, StoreError};
 use serde::de::IgnoredAny;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -157,7 +157,7 @@ impl Board {
     }
 
     /// Reads what [`COLUMNS`] names.
-    pub(super) fn read(row: &Row<'_>) -> Result<Board, StoreError> {
+    pub(super) fn read(row: &SqlRow<'_>) -> Result<Board, StoreError> {
         let id: String = row.get(0)?;
         let damaged = |what: &str| StoreError::Failed(format!("the leaderboard \"{id}\" has a damaged {what}"));
         let definition = Definition {

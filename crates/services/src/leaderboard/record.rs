@@ -1,7 +1,7 @@
 //! A record, and how it is read.
 
 use aether_ranks::Score;
-use aether_store::{Row, StoreError, Transaction, Value};
+use aether_store::{SqlRow, SqlValue, StoreError, Transaction};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use uuid::Uuid;
@@ -41,7 +41,7 @@ pub(super) use record_columns;
 
 impl Record {
     /// Reads a row of [`record_columns!`]. The rank is not in the database.
-    pub(super) fn read(row: &Row<'_>) -> Result<Record, StoreError> {
+    pub(super) fn read(row: &SqlRow<'_>) -> Result<Record, StoreError> {
         Ok(Record {
             owner: row.get(0)?,
             username: row.get(1)?,
@@ -78,9 +78,9 @@ pub(super) fn records_of(
     }
     sql.push(')');
     let mut parameters = Vec::with_capacity(places + 2);
-    parameters.extend([Value::from(board_id), Value::from(expiry)]);
-    parameters.extend(owners.iter().map(Value::from));
-    parameters.resize(places + 2, Value::from(last));
+    parameters.extend([SqlValue::from(board_id), SqlValue::from(expiry)]);
+    parameters.extend(owners.iter().map(SqlValue::from));
+    parameters.resize(places + 2, SqlValue::from(last));
     let records = transaction.rows(&sql, &parameters, Record::read)?;
     Ok(records.into_iter().map(|record| (record.owner, record)).collect())
 }

@@ -12,7 +12,7 @@ use super::{BOARD_NOT_FOUND, Leaderboards};
 use crate::caller::Caller;
 use crate::refusal::{Code, Refusal, TOKEN_REQUIRED};
 use aether_ranks::{Order, Score};
-use aether_store::{StoreError, Transaction, Value, values};
+use aether_store::{SqlValue, StoreError, Transaction, values};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -214,7 +214,7 @@ impl Upsert {
     fn run(self: &Arc<Self>, transaction: &mut Transaction<'_>) -> Result<Record, Refusal> {
         let Upsert { board, expiry, now_ms, write, .. } = &**self;
         let RecordWrite { owner, username, score, metadata, .. } = write;
-        let mut parameters: Vec<Value<'_>> = Vec::with_capacity(12);
+        let mut parameters: Vec<SqlValue<'_>> = Vec::with_capacity(12);
         parameters.extend_from_slice(values![&board.definition.id, *expiry, owner, username]);
         parameters.extend_from_slice(values![score.score, score.subscore, metadata, *now_ms]);
         let statement = match (self.action, board.definition.order) {

@@ -4,7 +4,7 @@ use super::provider::{Bought, Environment, Shop, Subscribed};
 use super::{Purchase, Subscription, Times};
 use crate::account::for_presence;
 use crate::refusal::{Code, Refusal};
-use aether_store::{Row, StoreError, Transaction, values};
+use aether_store::{SqlRow, StoreError, Transaction, values};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -131,7 +131,7 @@ impl Listing {
     }
 }
 
-fn purchase(row: &Row<'_>) -> Result<Purchase, StoreError> {
+fn purchase(row: &SqlRow<'_>) -> Result<Purchase, StoreError> {
     let bought = Bought {
         product_id: row.get(3)?,
         transaction_id: row.get(1)?,
@@ -144,7 +144,7 @@ fn purchase(row: &Row<'_>) -> Result<Purchase, StoreError> {
     Ok(Purchase { user: row.get(2)?, shop: shop(row)?, bought, times, seen_before: true })
 }
 
-fn subscription(row: &Row<'_>, now: i64) -> Result<Subscription, StoreError> {
+fn subscription(row: &SqlRow<'_>, now: i64) -> Result<Subscription, StoreError> {
     let subscribed = Subscribed {
         product_id: row.get(3)?,
         original_transaction_id: row.get(1)?,
@@ -158,7 +158,7 @@ fn subscription(row: &Row<'_>, now: i64) -> Result<Subscription, StoreError> {
     Ok(Subscription::new(row.get(2)?, shop(row)?, subscribed, times, now))
 }
 
-fn shop(row: &Row<'_>) -> Result<Shop, StoreError> {
+fn shop(row: &SqlRow<'_>) -> Result<Shop, StoreError> {
     let number = row.get(0)?;
     Shop::from_number(number).ok_or_else(|| StoreError::Failed(format!("there is no shop of the number {number}")))
 }

@@ -19,7 +19,7 @@ pub use visit::{PastVisit, VISITS_LISTED_MAX, Visit};
 use crate::clock::WallClock;
 use crate::refusal::Refusal;
 use crate::session::tokens::Role;
-use aether_store::{Dialect, Row, Store, StoreError, Transaction, values};
+use aether_store::{Dialect, SqlRow, Store, StoreError, Transaction, values};
 use std::sync::Arc;
 use uuid::Uuid;
 use visit::Visits;
@@ -136,7 +136,7 @@ impl Rooms {
 
 impl Holder {
     /// From the first six columns of a row.
-    fn from_row(row: &Row<'_>) -> Result<Holder, StoreError> {
+    fn from_row(row: &SqlRow<'_>) -> Result<Holder, StoreError> {
         let role = row.get::<String>(4)?;
         Ok(Holder {
             player: u32::try_from(row.get::<i64>(0)?).map_err(|_| out_of_range("player"))?,

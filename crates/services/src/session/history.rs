@@ -3,7 +3,7 @@
 use super::{Beginning, Sessions};
 use crate::account::for_presence;
 use crate::refusal::Refusal;
-use aether_store::{StoreError, Transaction, Value, values};
+use aether_store::{SqlValue, StoreError, Transaction, values};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -198,7 +198,7 @@ fn write(transaction: &mut Transaction<'_>, waiting: &Waiting) -> Result<(), Ref
 /// ours. If it was first, this statement waits for it and then no longer finds the user; if we were, it waits for our
 /// commit, and then finds the sessions and removes them. On SQLite one transaction writes at a time.
 fn present(transaction: &mut Transaction<'_>, batch: &[&Start]) -> Result<HashSet<Uuid>, StoreError> {
-    let users: Vec<Value<'_>> = padded(batch).map(|start| start.user.into()).collect();
+    let users: Vec<SqlValue<'_>> = padded(batch).map(|start| start.user.into()).collect();
     let places: Vec<String> = (1..=users.len()).map(|number| format!("?{number}")).collect();
     let (places, lock) = (places.join(", "), for_presence(transaction));
     let select = format!("SELECT id FROM users WHERE id IN ({places}) ORDER BY id{lock}");
@@ -219,7 +219,7 @@ fn insert(transaction: &mut Transaction<'_>, batch: &[&Start]) -> Result<(), Sto
             (id, user_id, state, created_at, refreshed_at, last_seen_at, expires_at, address, method)
         VALUES "
         .to_owned();
-    let mut parameters: Vec<Value<'_>> = Vec::new();
+    let mut parameters: Vec<SqlValue<'_>> = Vec::new();
     for start in padded(batch) {
         let [a, b, c, d, e, f] = [1, 2, 3, 4, 5, 6].map(|place| parameters.len() + place);
         let comma = if parameters.is_empty() { "" } else { ", " };

@@ -1,7 +1,7 @@
 //! What is stored, and who may read and write it.
 
 use crate::refusal::Refusal;
-use aether_store::{Row, StoreError};
+use aether_store::{SqlRow, StoreError};
 use md5::{Digest, Md5};
 use std::fmt::Write as _;
 use uuid::Uuid;
@@ -92,7 +92,7 @@ impl Permission {
 }
 
 impl Object {
-    pub(super) fn from_row(row: &Row<'_>) -> Result<Object, StoreError> {
+    pub(super) fn from_row(row: &SqlRow<'_>) -> Result<Object, StoreError> {
         let permission = |index| {
             Permission::from_number(row.get(index)?).map_err(|refusal| StoreError::Failed(refusal.message.into_owned()))
         };

@@ -3,7 +3,7 @@
 use super::object::{COLUMNS, Object, ObjectId, Permission, refuse_zero};
 use crate::cursor;
 use crate::refusal::Refusal;
-use aether_store::{Transaction, Value, values};
+use aether_store::{SqlValue, Transaction, values};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use uuid::Uuid;
@@ -46,8 +46,9 @@ pub(super) fn read(
     // Rounded up, and filled with the last one, so that there are few statements to keep ready.
     let count = ids.len().next_power_of_two();
     let parameters = ids.iter().chain(std::iter::repeat(last)).take(count);
-    let parameters: Vec<Value<'_>> =
-        parameters.flat_map(|id| [Value::from(&id.collection), Value::from(id.owner), Value::from(&id.key)]).collect();
+    let parameters: Vec<SqlValue<'_>> = parameters
+        .flat_map(|id| [SqlValue::from(&id.collection), SqlValue::from(id.owner), SqlValue::from(&id.key)])
+        .collect();
     let readable = |object: &Object| match user {
         None => true,
         Some(user) if user == object.id.owner => object.read >= Permission::Owner,

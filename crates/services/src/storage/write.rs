@@ -143,7 +143,7 @@ impl Checked {
         let needed = if user.is_some() { Permission::Owner } else { Permission::Nobody };
         let (read, write) = (read.number(), write.number());
         let version = &self.version;
-        let created_at = |row: &aether_store::Row<'_>| row.get::<i64>(0);
+        let created_at = |row: &aether_store::SqlRow<'_>| row.get::<i64>(0);
         let written = match condition {
             Condition::Always => {
                 let parameters = values![

@@ -26,7 +26,7 @@ struct World {
 
 impl World {
     async fn new(settings: Settings) -> World {
-        let database = aether_store::Settings::new(Database::Memory);
+        let database = aether_store::StoreSettings::new(Database::Memory);
         let store = Store::open(&database, &Registry::new()).await.expect("memory is always there");
         World::over(store, settings).await
     }

@@ -57,7 +57,7 @@ struct World {
 impl World {
     async fn new(url: &str, private_allowed: bool) -> World {
         let registry = Registry::new();
-        let store = Store::open(&aether_store::Settings::new(Database::Memory), &registry).await.expect("memory");
+        let store = Store::open(&aether_store::StoreSettings::new(Database::Memory), &registry).await.expect("memory");
         let clock = Arc::new(ManualClock::at(NOW));
         let allowed = if private_allowed { vec!["127.0.0.0/8".parse().expect("a network")] } else { Vec::new() };
         let outgoing = Outgoing::new(&outgoing::Settings { allowed, ..Default::default() });

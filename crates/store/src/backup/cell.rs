@@ -1,8 +1,8 @@
 //! One value of one row, on its way between a database and a line.
 
 use crate::error::StoreError;
-use crate::row::Row;
-use crate::value::Value;
+use crate::row::SqlRow;
+use crate::value::SqlValue;
 use serde_json::Value as Json;
 use std::fmt::Write as _;
 use uuid::Uuid;
@@ -57,7 +57,7 @@ impl Kind {
     }
 
     /// Reads a column of a row.
-    pub fn read(self, row: &Row<'_>, index: usize) -> Result<Cell, StoreError> {
+    pub fn read(self, row: &SqlRow<'_>, index: usize) -> Result<Cell, StoreError> {
         Ok(match self {
             Kind::Boolean => row.get::<Option<bool>>(index)?.map_or(Cell::Null, Cell::Boolean),
             Kind::Integer => row.get::<Option<i64>>(index)?.map_or(Cell::Null, Cell::Integer),
@@ -98,15 +98,15 @@ impl Cell {
     }
 
     /// As a parameter of a statement.
-    pub fn value(&self) -> Value<'_> {
+    pub fn value(&self) -> SqlValue<'_> {
         match self {
-            Cell::Null => Value::Null,
-            Cell::Boolean(value) => Value::Boolean(*value),
-            Cell::Integer(value) => Value::Integer(*value),
-            Cell::Real(value) => Value::Real(*value),
-            Cell::Text(value) => Value::Text(value),
-            Cell::Bytes(value) => Value::Bytes(value),
-            Cell::Uuid(value) => Value::Uuid(*value),
+            Cell::Null => SqlValue::Null,
+            Cell::Boolean(value) => SqlValue::Boolean(*value),
+            Cell::Integer(value) => SqlValue::Integer(*value),
+            Cell::Real(value) => SqlValue::Real(*value),
+            Cell::Text(value) => SqlValue::Text(value),
+            Cell::Bytes(value) => SqlValue::Bytes(value),
+            Cell::Uuid(value) => SqlValue::Uuid(*value),
         }
     }
 

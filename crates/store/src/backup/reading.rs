@@ -7,7 +7,7 @@ use crate::error::StoreError;
 use crate::migrations;
 use crate::store::Store;
 use crate::transaction::{Dialect, Transaction};
-use crate::value::Value;
+use crate::value::SqlValue;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -172,7 +172,7 @@ impl<R: Read> Filling<'_, R> {
     fn write(&mut self, transaction: &mut Transaction<'_>, batch: Option<&mut Batch>) -> Result<(), StoreError> {
         let Some(batch) = batch.filter(|batch| !batch.cells.is_empty()) else { return Ok(()) };
         let rows = batch.cells.len() / batch.columns.len();
-        let parameters: Vec<Value<'_>> = batch.cells.iter().map(Cell::value).collect();
+        let parameters: Vec<SqlValue<'_>> = batch.cells.iter().map(Cell::value).collect();
         transaction.execute(&batch.statement(rows), &parameters).map_err(|error| match error {
             StoreError::Unavailable(_) => error,
             other => self.source.damaged(&format!("a row of {} cannot be kept: {other}", batch.table)),

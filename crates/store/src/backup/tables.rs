@@ -75,11 +75,11 @@ pub(super) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Database, Settings, Store, migrations};
+    use crate::{Database, Store, StoreSettings, migrations};
 
     #[tokio::test]
     async fn all_tables_are_known_with_the_columns_that_name_their_user() {
-        let settings = Settings::new(Database::Memory);
+        let settings = StoreSettings::new(Database::Memory);
         let store = Store::open(&settings, &aether_metrics::Registry::new()).await.unwrap();
         let found = store.read(|transaction| {
             let tables = migrations::tables(transaction)?.into_iter().filter(|name| name != "schema_migrations");

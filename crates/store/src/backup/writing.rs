@@ -7,7 +7,7 @@ use crate::error::StoreError;
 use crate::migrations;
 use crate::store::Store;
 use crate::transaction::Transaction;
-use crate::value::Value;
+use crate::value::SqlValue;
 use serde::Serialize;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
@@ -131,7 +131,7 @@ fn write_table<W: Write, P: FnMut(u64)>(
     let pages = Pages::new(table, &columns);
     let mut after: Option<Vec<Cell>> = None;
     loop {
-        let parameters: Vec<Value<'_>> = after.iter().flatten().map(Cell::value).collect();
+        let parameters: Vec<SqlValue<'_>> = after.iter().flatten().map(Cell::value).collect();
         let select = if after.is_none() { &pages.first } else { &pages.next };
         let mut last = None;
         let mut rows = 0;

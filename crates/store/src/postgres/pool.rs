@@ -2,7 +2,7 @@
 
 use super::address::Address;
 use crate::error::StoreError;
-use crate::figures::Figures;
+use crate::figures::StoreMetrics;
 use crate::job::Job;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ const WAITING_MAX: usize = 4_096;
 /// What the threads share.
 pub(crate) struct Pool {
     pub(super) address: Address,
-    pub(super) figures: Figures,
+    pub(super) figures: StoreMetrics,
     /// How long an operation may take.
     pub(super) time_max: Duration,
     /// The last failure to connect, while it lasts.
@@ -33,7 +33,7 @@ struct Turns {
 }
 
 impl Pool {
-    pub fn new(address: Address, time_max: Duration, figures: Figures) -> Arc<Pool> {
+    pub fn new(address: Address, time_max: Duration, figures: StoreMetrics) -> Arc<Pool> {
         Arc::new(Pool { address, figures, time_max, outage: Mutex::default(), turns: Mutex::default() })
     }
 

@@ -18,24 +18,24 @@ const GRACE: Duration = Duration::from_secs(2);
 const STATEMENTS_KEPT: usize = 512;
 
 /// A connection with what it has prepared.
-pub(crate) struct Session {
+pub(crate) struct PostgresConnection {
     pub client: Client,
     statements: HashMap<String, Statement>,
     lost: bool,
 }
 
 /// Why a statement was not done.
-pub(super) enum Trouble {
+pub(super) enum StatementError {
     /// PostgreSQL says so, or the connection.
     Said(Error),
     /// No answer came in time.
     Late,
 }
 
-impl Session {
+impl PostgresConnection {
     /// Connects, and limits how long anything may take: no statement and no wait for a lock goes on for ever, nor does a
     /// transaction that its client has forgotten.
-    pub async fn open(pool: &Pool) -> Result<Session, StoreError> {
+    pub async fn open(pool: &Pool) -> Result<PostgresConnection, StoreError> {
         let client = tokio::time::timeout(CONNECT_TIME_MAX, pool.address.connect()).await;
         let client = client.map_err(|_| unreachable(pool, "it does not answer"))?;
         let client = client.map_err(|error| unreachable(pool, &described(&error)))?;
@@ -46,7 +46,7 @@ impl Session {
             (pool.time_max + GRACE).as_millis(),
         );
         client.batch_execute(&set_up).await.map_err(|error| unreachable(pool, &described(&error)))?;
-        Ok(Session { client, statements: HashMap::new(), lost: false })
+        Ok(PostgresConnection { client, statements: HashMap::new(), lost: false })
     }
 
     /// Whether it is of no more use.
@@ -68,10 +68,10 @@ impl Session {
     }
 
     /// Looks whether the connection has come to its end with this.
-    pub fn note(&mut self, trouble: &Trouble) {
+    pub fn note(&mut self, trouble: &StatementError) {
         self.lost |= match trouble {
-            Trouble::Late => true,
-            Trouble::Said(error) => {
+            StatementError::Late => true,
+            StatementError::Said(error) => {
                 let severity = error.as_db_error().and_then(|error| error.parsed_severity());
                 error.is_closed() || matches!(severity, Some(Severity::Fatal | Severity::Panic))
             }
@@ -84,15 +84,15 @@ pub(super) fn wait<T>(
     runtime: &Runtime,
     deadline: Option<Instant>,
     answer: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Trouble> {
+) -> Result<T, StatementError> {
     let answer = match deadline {
         None => runtime.block_on(answer),
         Some(deadline) => {
             let outcome = runtime.block_on(async { tokio::time::timeout_at((deadline + GRACE).into(), answer).await });
-            outcome.map_err(|_| Trouble::Late)?
+            outcome.map_err(|_| StatementError::Late)?
         }
     };
-    answer.map_err(Trouble::Said)
+    answer.map_err(StatementError::Said)
 }
 
 fn unreachable(pool: &Pool, why: &str) -> StoreError {

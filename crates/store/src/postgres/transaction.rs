@@ -1,11 +1,11 @@
 //! An operation's view of a connection.
 
-use super::session::{Session, Trouble, wait};
+use super::session::{PostgresConnection, StatementError, wait};
 use super::{failed, is_retryable};
 use crate::error::StoreError;
 use crate::job::Mode;
-use crate::row::Row;
-use crate::value::Value;
+use crate::row::SqlRow;
+use crate::value::SqlValue;
 use futures_util::future::join;
 use futures_util::{StreamExt, pin_mut};
 use std::future::Future;
@@ -32,7 +32,7 @@ enum Begun {
 /// An operation's view of a connection.
 pub(crate) struct PostgresTransaction<'a> {
     runtime: &'a Runtime,
-    session: &'a mut Session,
+    session: &'a mut PostgresConnection,
     begun: Begun,
     /// When it has to be done, if ever.
     deadline: Option<Instant>,
@@ -43,7 +43,7 @@ pub(crate) struct PostgresTransaction<'a> {
 impl<'a> PostgresTransaction<'a> {
     pub(super) fn new(
         runtime: &'a Runtime,
-        session: &'a mut Session,
+        session: &'a mut PostgresConnection,
         mode: Mode,
         deadline: Instant,
         retry: &'a mut bool,
@@ -56,7 +56,7 @@ impl<'a> PostgresTransaction<'a> {
         PostgresTransaction { runtime, session, begun, deadline: Some(deadline), retry }
     }
 
-    pub fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64, StoreError> {
+    pub fn execute(&mut self, sql: &str, parameters: &[SqlValue<'_>]) -> Result<u64, StoreError> {
         let statement = self.prepare(sql)?;
         let stream = self.ask(&statement, parameters)?;
         let outcome = wait(self.runtime, self.deadline, async {
@@ -72,8 +72,8 @@ impl<'a> PostgresTransaction<'a> {
     pub fn each(
         &mut self,
         sql: &str,
-        parameters: &[Value<'_>],
-        look: &mut dyn FnMut(&Row<'_>) -> Result<(), StoreError>,
+        parameters: &[SqlValue<'_>],
+        look: &mut dyn FnMut(&SqlRow<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let statement = self.prepare(sql)?;
         let stream = self.ask(&statement, parameters)?;
@@ -83,7 +83,7 @@ impl<'a> PostgresTransaction<'a> {
             // All of them, even after a refusal: an error of a later row must not be taken for the next statement's.
             while let Some(row) = stream.next().await {
                 let row = row?;
-                looked = looked.and_then(|()| look(&Row::Postgres(&row)));
+                looked = looked.and_then(|()| look(&SqlRow::Postgres(&row)));
             }
             Ok(looked)
         });
@@ -113,7 +113,7 @@ impl<'a> PostgresTransaction<'a> {
         self.begun == Begun::Yes
     }
 
-    fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<RowStream, StoreError> {
+    fn ask(&mut self, statement: &Statement, parameters: &[SqlValue<'_>]) -> Result<RowStream, StoreError> {
         let parameters = parameters.iter().map(|value| value as &(dyn ToSql + Sync));
         let client = &self.session.client;
         let query = client.query_raw(statement, parameters);
@@ -146,11 +146,11 @@ impl<'a> PostgresTransaction<'a> {
         }
     }
 
-    fn note(&mut self, trouble: Trouble) -> StoreError {
+    fn note(&mut self, trouble: StatementError) -> StoreError {
         self.session.note(&trouble);
         match trouble {
-            Trouble::Late => late(),
-            Trouble::Said(error) => {
+            StatementError::Late => late(),
+            StatementError::Said(error) => {
                 // Nothing was committed yet, so whatever was done before is undone and can be done again.
                 *self.retry |= is_retryable(&error) || self.session.is_lost();
                 failed(&error)

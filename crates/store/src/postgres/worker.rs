@@ -2,7 +2,7 @@
 
 use super::failed;
 use super::pool::Pool;
-use super::session::{Session, Trouble, wait};
+use super::session::{PostgresConnection, StatementError, wait};
 use super::transaction::PostgresTransaction;
 use crate::error::StoreError;
 use crate::job::{Action, Job, Mode, act};
@@ -20,7 +20,7 @@ pub(crate) struct Worker {
     pool: Arc<Pool>,
     jobs: Receiver<Job>,
     runtime: Runtime,
-    session: Option<Session>,
+    session: Option<PostgresConnection>,
 }
 
 /// How an attempt at an operation ended.
@@ -121,7 +121,7 @@ impl Worker {
 
 /// Ends a transaction. If the connection is lost meanwhile, nobody can say whether it was committed; so it is not done
 /// again.
-fn end(pool: &Pool, runtime: &Runtime, session: &mut Session, sql: &str) -> Result<(), StoreError> {
+fn end(pool: &Pool, runtime: &Runtime, session: &mut PostgresConnection, sql: &str) -> Result<(), StoreError> {
     let began = Instant::now();
     let outcome = wait(runtime, Some(began + pool.time_max), session.client.batch_execute(sql));
     if sql == "COMMIT" {
@@ -130,8 +130,8 @@ fn end(pool: &Pool, runtime: &Runtime, session: &mut Session, sql: &str) -> Resu
     outcome.map_err(|trouble| {
         session.note(&trouble);
         match trouble {
-            Trouble::Late => StoreError::Unavailable("it does not answer whether it was done".to_owned()),
-            Trouble::Said(error) => failed(&error),
+            StatementError::Late => StoreError::Unavailable("it does not answer whether it was done".to_owned()),
+            StatementError::Said(error) => failed(&error),
         }
     })
 }
@@ -140,14 +140,14 @@ fn end(pool: &Pool, runtime: &Runtime, session: &mut Session, sql: &str) -> Resu
 fn connected<'a>(
     pool: &Pool,
     runtime: &Runtime,
-    session: &'a mut Option<Session>,
-) -> Result<&'a mut Session, StoreError> {
-    if session.as_ref().is_some_and(Session::is_lost) {
+    session: &'a mut Option<PostgresConnection>,
+) -> Result<&'a mut PostgresConnection, StoreError> {
+    if session.as_ref().is_some_and(PostgresConnection::is_lost) {
         leave(pool, session);
     }
     if session.is_none() {
         pool.check_outage()?;
-        let opened = runtime.block_on(Session::open(pool));
+        let opened = runtime.block_on(PostgresConnection::open(pool));
         pool.note_outage(opened.as_ref().err());
         *session = Some(opened?);
         pool.figures.connections.inc();
@@ -155,7 +155,7 @@ fn connected<'a>(
     session.as_mut().ok_or_else(|| StoreError::Failed("there is no connection".to_owned()))
 }
 
-fn leave(pool: &Pool, session: &mut Option<Session>) {
+fn leave(pool: &Pool, session: &mut Option<PostgresConnection>) {
     if session.take().is_some() {
         pool.figures.connections.dec();
     }

@@ -11,22 +11,22 @@ const STEPS: i32 = 4_096;
 const NEVER: u64 = u64::MAX;
 
 /// Interrupts statements after the deadline of the operation they belong to.
-pub(super) struct Limit {
+pub(super) struct StatementDeadline {
     origin: Instant,
     time_max: Duration,
     /// Microseconds after `origin`.
     deadline: Arc<AtomicU64>,
 }
 
-impl Limit {
+impl StatementDeadline {
     /// Watches over a connection.
-    pub fn watch(connection: &mut Connection, time_max: Duration) -> rusqlite::Result<Limit> {
+    pub fn watch(connection: &mut Connection, time_max: Duration) -> rusqlite::Result<StatementDeadline> {
         let origin = Instant::now();
         let deadline = Arc::new(AtomicU64::new(NEVER));
         let watched = Arc::clone(&deadline);
         let is_over = move || origin.elapsed().as_micros() as u64 > watched.load(Ordering::Relaxed);
         connection.progress_handler(STEPS, Some(is_over))?;
-        Ok(Limit { origin, time_max, deadline })
+        Ok(StatementDeadline { origin, time_max, deadline })
     }
 
     /// From now on the time runs.

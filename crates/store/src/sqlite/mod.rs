@@ -8,9 +8,9 @@ pub(crate) use reader::Reader;
 pub(crate) use writer::Writer;
 
 use crate::error::StoreError;
-use crate::row::Row;
-use crate::value::Value;
-use limit::Limit;
+use crate::row::SqlRow;
+use crate::value::SqlValue;
+use limit::StatementDeadline;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi, params_from_iter};
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -24,38 +24,38 @@ const MAPPED_BYTES_MAX: i64 = 256 << 20;
 const BUSY_MS_MAX: u32 = 5_000;
 
 /// A connection, and how long an operation may keep it.
-pub(crate) struct Session {
+pub(crate) struct SqliteConnection {
     connection: Connection,
-    limit: Limit,
+    limit: StatementDeadline,
 }
 
-impl Session {
+impl SqliteConnection {
     /// Opens the file for writing, and makes it if it is missing.
-    fn writer(path: Option<&Path>, limit: Duration) -> Result<Session, StoreError> {
+    fn writer(path: Option<&Path>, limit: Duration) -> Result<SqliteConnection, StoreError> {
         let connection = match path {
             Some(path) => make_private(path).and_then(|()| Connection::open(path)),
             None => Connection::open_in_memory(),
         };
         let connection = connection.map_err(|error| cannot_open(path, &error))?;
         let pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;";
-        Session::new(connection, limit, pragmas).map_err(|error| cannot_open(path, &error))
+        SqliteConnection::new(connection, limit, pragmas).map_err(|error| cannot_open(path, &error))
     }
 
     /// Opens the file for reading.
-    fn reader(path: &Path, limit: Duration) -> Result<Session, StoreError> {
+    fn reader(path: &Path, limit: Duration) -> Result<SqliteConnection, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let opened =
-            Connection::open_with_flags(path, flags).and_then(|connection| Session::new(connection, limit, ""));
+        let opened = Connection::open_with_flags(path, flags)
+            .and_then(|connection| SqliteConnection::new(connection, limit, ""));
         opened.map_err(|error| cannot_open(Some(path), &error))
     }
 
-    fn new(mut connection: Connection, limit: Duration, pragmas: &str) -> rusqlite::Result<Session> {
+    fn new(mut connection: Connection, limit: Duration, pragmas: &str) -> rusqlite::Result<SqliteConnection> {
         connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
         connection.execute_batch(&format!(
             "PRAGMA busy_timeout = {BUSY_MS_MAX}; PRAGMA mmap_size = {MAPPED_BYTES_MAX}; {pragmas}"
         ))?;
-        let limit = Limit::watch(&mut connection, limit)?;
-        Ok(Session { connection, limit })
+        let limit = StatementDeadline::watch(&mut connection, limit)?;
+        Ok(SqliteConnection { connection, limit })
     }
 
     /// From now on the time of an operation runs.
@@ -76,15 +76,15 @@ impl Session {
 
 /// An operation's view of a connection.
 pub(crate) struct SqliteTransaction<'a> {
-    session: &'a Session,
+    session: &'a SqliteConnection,
 }
 
 impl<'a> SqliteTransaction<'a> {
-    fn new(session: &'a Session) -> Self {
+    fn new(session: &'a SqliteConnection) -> Self {
         SqliteTransaction { session }
     }
 
-    pub fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64, StoreError> {
+    pub fn execute(&mut self, sql: &str, parameters: &[SqlValue<'_>]) -> Result<u64, StoreError> {
         let mut statement = self.session.connection.prepare_cached(sql).map_err(|error| failed(&error))?;
         let changed = statement.execute(params_from_iter(parameters)).map_err(|error| failed(&error))?;
         Ok(changed as u64)
@@ -93,13 +93,13 @@ impl<'a> SqliteTransaction<'a> {
     pub fn each(
         &mut self,
         sql: &str,
-        parameters: &[Value<'_>],
-        look: &mut dyn FnMut(&Row<'_>) -> Result<(), StoreError>,
+        parameters: &[SqlValue<'_>],
+        look: &mut dyn FnMut(&SqlRow<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut statement = self.session.connection.prepare_cached(sql).map_err(|error| failed(&error))?;
         let mut rows = statement.query(params_from_iter(parameters)).map_err(|error| failed(&error))?;
         while let Some(row) = rows.next().map_err(|error| failed(&error))? {
-            look(&Row::Sqlite(row))?;
+            look(&SqlRow::Sqlite(row))?;
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! A thread that reads, with a connection of its own, beside the one that writes.
 
-use super::{Session, SqliteTransaction};
+use super::{SqliteConnection, SqliteTransaction};
 use crate::error::StoreError;
-use crate::figures::Figures;
+use crate::figures::StoreMetrics;
 use crate::job::{Job, Mode};
 use crate::transaction::Transaction;
 use crossbeam_channel::Receiver;
@@ -11,15 +11,20 @@ use std::time::Duration;
 
 /// A reading thread's side.
 pub(crate) struct Reader {
-    session: Session,
+    session: SqliteConnection,
     jobs: Receiver<Job>,
-    figures: Figures,
+    figures: StoreMetrics,
 }
 
 impl Reader {
     /// Opens the file for one more thread.
-    pub fn open(path: &Path, limit: Duration, jobs: Receiver<Job>, figures: Figures) -> Result<Reader, StoreError> {
-        Ok(Reader { session: Session::reader(path, limit)?, jobs, figures })
+    pub fn open(
+        path: &Path,
+        limit: Duration,
+        jobs: Receiver<Job>,
+        figures: StoreMetrics,
+    ) -> Result<Reader, StoreError> {
+        Ok(Reader { session: SqliteConnection::reader(path, limit)?, jobs, figures })
     }
 
     /// Works until nobody is left who could ask.
@@ -33,9 +38,9 @@ impl Reader {
     }
 }
 
-impl Session {
+impl SqliteConnection {
     /// Runs an operation that changes nothing.
-    pub(super) fn read(&self, mut job: Job, figures: &Figures) {
+    pub(super) fn read(&self, mut job: Job, figures: &StoreMetrics) {
         let snapshot = job.mode == Mode::Snapshot;
         if snapshot && let Err(error) = self.statement("BEGIN DEFERRED") {
             return job.answer(Err(error), figures);

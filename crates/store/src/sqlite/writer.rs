@@ -2,9 +2,9 @@
 //!
 //! While a commit waits for the disk, the next callers gather; so the more there are, the more share a commit.
 
-use super::{Session, SqliteTransaction};
+use super::{SqliteConnection, SqliteTransaction};
 use crate::error::StoreError;
-use crate::figures::Figures;
+use crate::figures::StoreMetrics;
 use crate::job::{Action, Job, Mode, act};
 use crate::transaction::Transaction;
 use crossbeam_channel::Receiver;
@@ -16,9 +16,9 @@ const BATCH_MAX: usize = 256;
 
 /// The writing thread's side.
 pub(crate) struct Writer {
-    session: Session,
+    session: SqliteConnection,
     jobs: Receiver<Job>,
-    figures: Figures,
+    figures: StoreMetrics,
 }
 
 /// Work that was done, or failed, and waits for the commit: what it saw is only true from then on.
@@ -34,9 +34,9 @@ impl Writer {
         path: Option<&Path>,
         limit: Duration,
         jobs: Receiver<Job>,
-        figures: Figures,
+        figures: StoreMetrics,
     ) -> Result<Writer, StoreError> {
-        Ok(Writer { session: Session::writer(path, limit)?, jobs, figures })
+        Ok(Writer { session: SqliteConnection::writer(path, limit)?, jobs, figures })
     }
 
     /// Works until nobody is left who could ask.

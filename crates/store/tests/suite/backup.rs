@@ -33,7 +33,7 @@ fn add_user(transaction: &mut Transaction<'_>, number: u128) -> Result<(), Store
     let id = Uuid::from_u128(number);
     let name = &format!("someone {number} 'é' \u{1F3AE}");
     let hash = Sha256::digest(name).to_vec();
-    let mut add = |sql: &str, values: &[aether_store::Value<'_>]| transaction.execute(sql, values).map(|_| ());
+    let mut add = |sql: &str, values: &[aether_store::SqlValue<'_>]| transaction.execute(sql, values).map(|_| ());
     add(
         "INSERT INTO users (id, username, email, created_at, updated_at, disabled_at) VALUES (?1, ?2, NULL, 1, ?3, ?4)",
         values![id, name, i64::MAX, (number == 1).then_some(5)],
@@ -90,7 +90,7 @@ fn add_user(transaction: &mut Transaction<'_>, number: u128) -> Result<(), Store
 /// Writes a durable room in which this user is.
 fn add_room(transaction: &mut Transaction<'_>, id: Uuid, name: &str) -> Result<(), StoreError> {
     let hash = Sha256::digest(name).to_vec();
-    let mut add = |sql: &str, values: &[aether_store::Value<'_>]| transaction.execute(sql, values).map(|_| ());
+    let mut add = |sql: &str, values: &[aether_store::SqlValue<'_>]| transaction.execute(sql, values).map(|_| ());
     add(
         "INSERT INTO rooms (id, code, room_type, wanted_label, label, created_at, updated_at, node, epoch, lease_until)
          VALUES (?1, ?1, '', '', '', 1, 1, '', 1, 1)",

@@ -2,7 +2,7 @@
 
 use crate::{count, counter, insert, on_each};
 use aether_metrics::Registry;
-use aether_store::{Settings, Store, StoreError, values};
+use aether_store::{Store, StoreError, StoreSettings, values};
 use aether_testkit_store::{databases, file, memory};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -264,7 +264,7 @@ async fn one_caller_that_fails_does_not_take_the_others_of_its_commit_along() {
 #[tokio::test(flavor = "multi_thread")]
 async fn too_many_that_wait_are_refused_at_once_and_none_of_them_is_done() {
     for database in databases() {
-        let settings = Settings { connections: 1, ..database.settings() };
+        let settings = StoreSettings { connections: 1, ..database.settings() };
         let store = Store::open(&settings, &Registry::new()).await.unwrap();
         let (began, has_begun) = mpsc::channel();
         let (go_on, gone_on) = mpsc::channel::<()>();

@@ -2,7 +2,7 @@
 
 use crate::{count, insert};
 use aether_metrics::Registry;
-use aether_store::{Dialect, Settings, Store, StoreError};
+use aether_store::{Dialect, Store, StoreError, StoreSettings};
 use aether_testkit_store::{databases, file, memory};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -12,7 +12,7 @@ const ENDLESS: &str = "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT 
     WHERE n < 2000000000) SELECT count(*) FROM numbers";
 
 async fn impatient(database: &aether_testkit_store::TestDatabase) -> Store {
-    let settings = Settings { operation_time_max: Duration::from_millis(300), ..database.settings() };
+    let settings = StoreSettings { operation_time_max: Duration::from_millis(300), ..database.settings() };
     let store = Store::open(&settings, &Registry::new()).await.unwrap();
     crate::make_counters(&store).await;
     store

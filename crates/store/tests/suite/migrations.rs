@@ -1,7 +1,7 @@
 //! Databases of this version, of an older one, of a newer one, and in use by someone else.
 
 use aether_metrics::Registry;
-use aether_store::{Settings, Store, StoreError, values};
+use aether_store::{Store, StoreError, StoreSettings, values};
 use aether_testkit_store::{TestDatabase, databases, file, postgres};
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ fn durable() -> impl Iterator<Item = TestDatabase> {
     [file()].into_iter().chain(postgres())
 }
 
-async fn open(settings: &Settings) -> Result<Store, StoreError> {
+async fn open(settings: &StoreSettings) -> Result<Store, StoreError> {
     Store::open(settings, &Registry::new()).await
 }
 
@@ -61,7 +61,7 @@ async fn a_database_from_the_future_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_database_is_refused_and_left_alone_where_it_may_not_be_changed() {
     for database in durable() {
-        let settings = Settings { migrate: false, ..database.settings() };
+        let settings = StoreSettings { migrate: false, ..database.settings() };
         let refused = open(&settings).await.err().unwrap();
         assert!(matches!(refused, StoreError::Refused(_)), "{refused:?}");
         assert!(refused.to_string().contains("aether migrate"), "{refused}");
@@ -111,7 +111,8 @@ async fn what_is_no_database_is_refused_with_a_sentence() {
     std::fs::write(path, "a letter, not a database; it is long enough to be looked at".repeat(100)).unwrap();
     let refused = open(&database.settings()).await.err().unwrap();
     assert!(refused.to_string().contains("cannot be opened"), "{refused}");
-    let nobody = Settings::new(aether_store::Database::Postgres("postgres://postgres@127.0.0.1:1/none".to_owned()));
+    let nobody =
+        StoreSettings::new(aether_store::Database::Postgres("postgres://postgres@127.0.0.1:1/none".to_owned()));
     let refused = open(&nobody).await.err().unwrap();
     assert!(matches!(&refused, StoreError::Unavailable(why) if why.contains("127.0.0.1:1")), "{refused:?}");
 }

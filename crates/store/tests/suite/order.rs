@@ -2,7 +2,7 @@
 
 use crate::{counter, insert, on_each};
 use aether_metrics::Registry;
-use aether_store::{Settings, Store, StoreError, values};
+use aether_store::{Store, StoreError, StoreSettings, values};
 use aether_testkit_store::postgres;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
@@ -77,7 +77,7 @@ async fn an_operation_in_turn_that_fails_lets_the_next_one_have_its_turn() {
 #[tokio::test(flavor = "multi_thread")]
 async fn many_that_wait_for_their_turn_do_not_hold_up_others_on_postgresql() {
     let Some(database) = postgres() else { return };
-    let settings = Settings { connections: 2, ..database.settings() };
+    let settings = StoreSettings { connections: 2, ..database.settings() };
     let store = Store::open(&settings, &Registry::new()).await.unwrap();
     let (began, has_begun) = mpsc::channel();
     let barrier = Arc::new(Barrier::new(2));

@@ -1,7 +1,7 @@
 //! PostgreSQL goes away and comes back.
 
 use crate::{count, insert};
-use aether_store::{Settings, Store, StoreError};
+use aether_store::{Store, StoreError, StoreSettings};
 use aether_testkit_store::{cluster, postgres_at};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -140,7 +140,8 @@ async fn an_operation_whose_connection_is_lost_before_its_commit_is_done_once() 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_is_not_there_when_the_server_starts_is_said_at_once() {
     let began = Instant::now();
-    let nobody = Settings::new(aether_store::Database::Postgres("postgres://postgres@127.0.0.1:1/none".to_owned()));
+    let nobody =
+        StoreSettings::new(aether_store::Database::Postgres("postgres://postgres@127.0.0.1:1/none".to_owned()));
     let refused = Store::open(&nobody, &aether_metrics::Registry::new()).await.err().unwrap();
     assert!(matches!(refused, StoreError::Unavailable(_)), "{refused:?}");
     assert!(began.elapsed().as_secs() < 5);

@@ -1,7 +1,7 @@
 //! Encrypted connections to PostgreSQL.
 
 use aether_metrics::Registry;
-use aether_store::{Database, Settings, Store, StoreError};
+use aether_store::{Database, Store, StoreError, StoreSettings};
 use aether_testkit_postgres::Cluster;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
@@ -21,7 +21,8 @@ fn encrypted_cluster(name: &str) -> Option<(Cluster, std::path::PathBuf)> {
 }
 
 async fn open(url: String) -> Result<Store, StoreError> {
-    Store::open(&Settings { connections: 1, ..Settings::new(Database::Postgres(url)) }, &Registry::new()).await
+    Store::open(&StoreSettings { connections: 1, ..StoreSettings::new(Database::Postgres(url)) }, &Registry::new())
+        .await
 }
 
 /// Whether the connection is encrypted, as PostgreSQL sees it.

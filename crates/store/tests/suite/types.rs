@@ -1,7 +1,7 @@
 //! What goes in comes out.
 
 use crate::on_each;
-use aether_store::{Dialect, Store, StoreError, Value, values};
+use aether_store::{Dialect, SqlValue, Store, StoreError, values};
 use uuid::Uuid;
 
 /// A row of each type.
@@ -34,7 +34,7 @@ async fn write(store: &Store, sample: &Sample) -> Result<u64, StoreError> {
     let sample = sample.clone();
     let insert = "INSERT INTO samples (id, whole, real, truth, text, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let operation = store.write(move |transaction| {
-        let bytes = sample.bytes.as_deref().map_or(Value::Null, Value::Bytes);
+        let bytes = sample.bytes.as_deref().map_or(SqlValue::Null, SqlValue::Bytes);
         let Sample { id, whole, real, truth, text, .. } = &sample;
         transaction.execute(insert, &[id.into(), (*whole).into(), (*real).into(), (*truth).into(), text.into(), bytes])
     });

@@ -1,7 +1,7 @@
 //! Memory and database agree, whoever writes at the same time.
 
 use super::*;
-use aether_store::Value;
+use aether_store::SqlValue;
 use std::time::Duration;
 
 /// A small generator, so that each writer has numbers of its own and each run the same.
@@ -37,7 +37,7 @@ async fn fill(place: &Place, records: u128) {
     let filled = place.store.write(move |transaction| {
         let numbers: Vec<u128> = (0..records).collect();
         for chunk in numbers.chunks(ROWS) {
-            let parameters: Vec<Value<'_>> =
+            let parameters: Vec<SqlValue<'_>> =
                 chunk.iter().flat_map(|&number| [owner(number).into(), ((number % 1_000) as i64).into()]).collect();
             transaction.execute(&sql, &parameters)?;
         }

@@ -16,7 +16,7 @@ use super::object::{COLLECTION_BYTES_MAX, Object, check_name, refuse_zero};
 use super::read::{Page, check_limit};
 use crate::cursor;
 use crate::refusal::Refusal;
-use aether_store::{Row, StoreError, Transaction};
+use aether_store::{SqlRow, StoreError, Transaction};
 use serde::{Deserialize, Serialize};
 use sql::Statement;
 use uuid::Uuid;
@@ -143,7 +143,7 @@ impl Checked {
 }
 
 impl SortedBy {
-    fn from_row(row: &Row<'_>, kind: Option<Kind>) -> Result<Option<SortedBy>, StoreError> {
+    fn from_row(row: &SqlRow<'_>, kind: Option<Kind>) -> Result<Option<SortedBy>, StoreError> {
         // It stands behind the columns of an object.
         match kind {
             None => Ok(None),

@@ -4,7 +4,7 @@ use super::super::object::COLUMNS;
 use super::field::Field;
 use super::filter::{Comparison, Filter, Scalar};
 use super::{Checked, Kind, Place, Sort, SortedBy};
-use aether_store::{Dialect, Value};
+use aether_store::{Dialect, SqlValue};
 use uuid::Uuid;
 
 /// A statement with its parameters.
@@ -47,12 +47,12 @@ impl Statement {
         statement
     }
 
-    pub fn values(&self) -> Vec<Value<'_>> {
+    pub fn values(&self) -> Vec<SqlValue<'_>> {
         let values = self.parameters.iter().map(|parameter| match parameter {
-            Parameter::Integer(value) => Value::Integer(*value),
-            Parameter::Real(value) => Value::Real(*value),
-            Parameter::Text(text) => Value::Text(text),
-            Parameter::Uuid(value) => Value::Uuid(*value),
+            Parameter::Integer(value) => SqlValue::Integer(*value),
+            Parameter::Real(value) => SqlValue::Real(*value),
+            Parameter::Text(text) => SqlValue::Text(text),
+            Parameter::Uuid(value) => SqlValue::Uuid(*value),
         });
         values.collect()
     }

@@ -193,7 +193,8 @@ async fn without_an_email_address_there_is_nothing_to_confirm() {
 #[tokio::test]
 async fn without_webhooks_no_codes_are_offered_and_nothing_is_told() {
     let world = World::new().await;
-    let store = Store::open(&aether_store::Settings::new(Database::Memory), &Registry::new()).await.expect("memory");
+    let store =
+        Store::open(&aether_store::StoreSettings::new(Database::Memory), &Registry::new()).await.expect("memory");
     let settings = Settings { announce: false, ..Settings::default() };
     let accounts = Accounts::new(store.clone(), world.clock.clone(), Arc::clone(&world.revocations), settings);
     let signed_in =

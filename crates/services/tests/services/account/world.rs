@@ -6,7 +6,7 @@ use aether_services::clock::{ManualClock, WallClock};
 use aether_services::outgoing::{self, Outgoing};
 use aether_services::session::Revocations;
 use aether_services::{Code, Refusal};
-use aether_store::{Store, StoreError, Transaction, Value, outbox};
+use aether_store::{SqlValue, Store, StoreError, Transaction, outbox};
 use aether_testkit_store::{TestDatabase, databases, memory};
 use serde_json::Value as Json;
 use std::net::IpAddr;
@@ -87,7 +87,7 @@ impl World {
 
     pub async fn count(&self, sql: String, user: Uuid) -> i64 {
         let operation = move |transaction: &mut Transaction<'_>| {
-            transaction.row(&sql, &[Value::Uuid(user)], |row| row.get::<i64>(0))
+            transaction.row(&sql, &[SqlValue::Uuid(user)], |row| row.get::<i64>(0))
         };
         self.store.read(operation).await.expect("rows can be counted").expect("a count is a row")
     }

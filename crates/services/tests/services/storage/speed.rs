@@ -5,7 +5,7 @@
 use crate::fixture::World;
 use crate::objects::{by, id, write};
 use aether_metrics::Registry;
-use aether_store::{Settings, Store};
+use aether_store::{Store, StoreSettings};
 use std::time::Instant;
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -18,7 +18,7 @@ const LOADS: [(usize, usize); 2] = [(1, 2_000), (50, 20_000)];
 async fn microseconds_of_a_single_write_and_read() {
     let (memory, file) = (aether_testkit_store::memory(), aether_testkit_store::file());
     for database in [Some(memory), Some(file), aether_testkit_store::postgres()].into_iter().flatten() {
-        let settings = Settings::new(database.database.clone());
+        let settings = StoreSettings::new(database.database.clone());
         let store = Store::open(&settings, &Registry::new()).await.expect("it can be opened");
         let world = World::over(store, database);
         let mut users = Vec::new();
