@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use aether_ranks::{Order, Owner, Ranking, Score};
+use aether_ranks::{RankOrder, RankOwner, Ranking, Score};
 
 const RECORDS: usize = 1_000_000;
 const RECORDS_SHORT: usize = 20_000;
@@ -54,14 +54,14 @@ fn main() {
 }
 
 /// Builds the ranking at once and one by one, shows what that takes, and returns the second.
-fn build(records: usize, random: &mut Random) -> (Vec<Owner>, Ranking) {
-    let owners: Vec<Owner> = (0..records).map(|_| random.owner()).collect();
-    let scored: Vec<(Owner, Score)> = owners.iter().map(|owner| (*owner, random.score())).collect();
+fn build(records: usize, random: &mut Random) -> (Vec<RankOwner>, Ranking) {
+    let owners: Vec<RankOwner> = (0..records).map(|_| random.owner()).collect();
+    let scored: Vec<(RankOwner, Score)> = owners.iter().map(|owner| (*owner, random.score())).collect();
     let start = Instant::now();
-    let bulk = Ranking::from_records(Order::Descending, scored.iter().copied());
+    let bulk = Ranking::from_records(RankOrder::Descending, scored.iter().copied());
     let bulk_time = start.elapsed();
     let start = Instant::now();
-    let mut single = Ranking::new(Order::Descending);
+    let mut single = Ranking::new(RankOrder::Descending);
     for (owner, score) in scored {
         single.set(owner, score);
     }
@@ -113,8 +113,8 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    fn owner(&mut self) -> Owner {
-        Owner::from(u128::from(self.next()) << 64 | u128::from(self.next()))
+    fn owner(&mut self) -> RankOwner {
+        RankOwner::from(u128::from(self.next()) << 64 | u128::from(self.next()))
     }
 
     fn score(&mut self) -> Score {
@@ -122,7 +122,7 @@ impl Random {
         Score { score: score as i64, subscore: subscore as i64 }
     }
 
-    fn pick(&mut self, owners: &[Owner]) -> Owner {
+    fn pick(&mut self, owners: &[RankOwner]) -> RankOwner {
         owners[self.next() as usize % owners.len()]
     }
 }

@@ -13,7 +13,7 @@
 //! needed: an insertion splits full nodes before it enters them, a removal fills up thin ones.
 
 /// A place in the table of records.
-pub type Slot = u32;
+pub type RecordSlot = u32;
 
 /// Slots in a leaf. Half or twice as many were as fast; half takes more memory, twice makes writes slower.
 /// Tests of this file have small nodes, so that few keys make a deep tree.
@@ -32,13 +32,13 @@ const THIN_PART: usize = 4;
 const _: () = assert!(CHILDREN_MAX / THIN_PART >= 2);
 
 /// Slots in the order of their keys, which are all different.
-pub struct Index<K> {
+pub struct OrderedIndex<K> {
     root: Node<K>,
     len: usize,
 }
 
 enum Node<K> {
-    Leaf(Vec<Slot>),
+    Leaf(Vec<RecordSlot>),
     Inner(Vec<Child<K>>),
 }
 
@@ -50,23 +50,23 @@ struct Child<K> {
     node: Node<K>,
 }
 
-impl<K: Copy + Ord> Index<K> {
+impl<K: Copy + Ord> OrderedIndex<K> {
     pub fn new() -> Self {
-        Index { root: Node::Leaf(Vec::new()), len: 0 }
+        OrderedIndex { root: Node::Leaf(Vec::new()), len: 0 }
     }
 
     /// An index of slots that are in the order of their keys already.
-    pub fn from_sorted(slots: impl ExactSizeIterator<Item = Slot>, key_of: impl Fn(Slot) -> K) -> Self {
+    pub fn from_sorted(slots: impl ExactSizeIterator<Item = RecordSlot>, key_of: impl Fn(RecordSlot) -> K) -> Self {
         let len = slots.len();
         if len <= LEAF_MAX {
-            return Index { root: Node::Leaf(slots.collect()), len };
+            return OrderedIndex { root: Node::Leaf(slots.collect()), len };
         }
         let child = |node| Child::of(node, &key_of);
         let mut level: Vec<Child<K>> = groups(slots, LEAF_MAX).map(Node::Leaf).map(child).collect();
         while level.len() > CHILDREN_MAX {
             level = groups(level.into_iter(), CHILDREN_MAX).map(Node::Inner).map(child).collect();
         }
-        Index { root: Node::Inner(level), len }
+        OrderedIndex { root: Node::Inner(level), len }
     }
 
     pub fn len(&self) -> usize {
@@ -74,7 +74,7 @@ impl<K: Copy + Ord> Index<K> {
     }
 
     /// How many keys are less than this one, and the slot that has it.
-    pub fn find(&self, key: &K, key_of: impl Fn(Slot) -> K) -> (usize, Option<Slot>) {
+    pub fn find(&self, key: &K, key_of: impl Fn(RecordSlot) -> K) -> (usize, Option<RecordSlot>) {
         let mut position = 0;
         let mut node = &self.root;
         loop {
@@ -94,7 +94,7 @@ impl<K: Copy + Ord> Index<K> {
     }
 
     /// The leaf that holds a position, and where in it. There must be such a position.
-    pub fn leaf_at(&self, mut position: usize) -> (&[Slot], usize) {
+    pub fn leaf_at(&self, mut position: usize) -> (&[RecordSlot], usize) {
         let mut node = &self.root;
         loop {
             match node {
@@ -112,7 +112,7 @@ impl<K: Copy + Ord> Index<K> {
     }
 
     /// Adds a slot, whose key must be new, and returns its position.
-    pub fn insert(&mut self, key: K, slot: Slot, key_of: impl Fn(Slot) -> K) -> usize {
+    pub fn insert(&mut self, key: K, slot: RecordSlot, key_of: impl Fn(RecordSlot) -> K) -> usize {
         if self.root.is_full() {
             let node = std::mem::replace(&mut self.root, Node::Leaf(Vec::new()));
             let mut children = Vec::with_capacity(CHILDREN_MAX);
@@ -147,7 +147,7 @@ impl<K: Copy + Ord> Index<K> {
     }
 
     /// Removes the slot with this key. There must be one.
-    pub fn remove(&mut self, key: &K, key_of: impl Fn(Slot) -> K) {
+    pub fn remove(&mut self, key: &K, key_of: impl Fn(RecordSlot) -> K) {
         self.len -= 1;
         let mut node = &mut self.root;
         loop {
@@ -181,7 +181,7 @@ impl<K: Copy + Ord> Index<K> {
         let mut waiting = vec![&self.root];
         while let Some(node) = waiting.pop() {
             match node {
-                Node::Leaf(slots) => bytes += slots.capacity() * size_of::<Slot>(),
+                Node::Leaf(slots) => bytes += slots.capacity() * size_of::<RecordSlot>(),
                 Node::Inner(children) => {
                     bytes += children.capacity() * size_of::<Child<K>>();
                     waiting.extend(children.iter().map(|child| &child.node));
@@ -209,7 +209,7 @@ impl<K: Copy> Node<K> {
     }
 
     /// A bound that no key below it is less than. It must not be empty.
-    fn least(&self, key_of: &impl Fn(Slot) -> K) -> K {
+    fn least(&self, key_of: &impl Fn(RecordSlot) -> K) -> K {
         match self {
             Node::Leaf(slots) => key_of(slots[0]),
             Node::Inner(children) => children[0].least,
@@ -225,7 +225,7 @@ impl<K: Copy> Node<K> {
 }
 
 impl<K: Copy> Child<K> {
-    fn of(node: Node<K>, key_of: &impl Fn(Slot) -> K) -> Self {
+    fn of(node: Node<K>, key_of: &impl Fn(RecordSlot) -> K) -> Self {
         Child { least: node.least(key_of), count: node.count(), node }
     }
 }
@@ -243,14 +243,14 @@ fn count_before<K>(children: &[Child<K>], chosen: usize) -> usize {
 }
 
 /// How many slots of a leaf have a key that is less, by two rounds of reads that do not wait for each other.
-fn count_less(slots: &[Slot], is_less: impl Fn(Slot) -> bool) -> usize {
+fn count_less(slots: &[RecordSlot], is_less: impl Fn(RecordSlot) -> bool) -> usize {
     let start = STRIDE * slots.iter().skip(STRIDE).step_by(STRIDE).filter(|slot| is_less(**slot)).count();
     let end = (start + STRIDE).min(slots.len());
     start + slots[start..end].iter().filter(|slot| is_less(**slot)).count()
 }
 
 /// Halves a full child.
-fn split<K: Copy>(children: &mut Vec<Child<K>>, chosen: usize, key_of: &impl Fn(Slot) -> K) {
+fn split<K: Copy>(children: &mut Vec<Child<K>>, chosen: usize, key_of: &impl Fn(RecordSlot) -> K) {
     let left = &mut children[chosen];
     let node = match &mut left.node {
         Node::Leaf(slots) => Node::Leaf(second_half(slots, LEAF_MAX)),
@@ -262,7 +262,7 @@ fn split<K: Copy>(children: &mut Vec<Child<K>>, chosen: usize, key_of: &impl Fn(
 }
 
 /// Makes a thin child one with a neighbour, or gives it a part of what the neighbour has. There must be a neighbour.
-fn fill_up<K: Copy>(children: &mut Vec<Child<K>>, chosen: usize, key_of: &impl Fn(Slot) -> K) {
+fn fill_up<K: Copy>(children: &mut Vec<Child<K>>, chosen: usize, key_of: &impl Fn(RecordSlot) -> K) {
     let first = chosen.saturating_sub(1);
     let [left, right] = &mut children[first..first + 2] else { unreachable!("two were taken") };
     let both = left.count + right.count;
@@ -322,12 +322,12 @@ mod tests {
     use super::*;
 
     /// Keys are the slots themselves.
-    fn key_of(slot: Slot) -> u32 {
+    fn key_of(slot: RecordSlot) -> u32 {
         slot
     }
 
     /// Walks the whole tree and checks all that the operations rely on. Returns its depth and its slots in order.
-    fn checked(index: &Index<u32>) -> (usize, Vec<Slot>) {
+    fn checked(index: &OrderedIndex<u32>) -> (usize, Vec<RecordSlot>) {
         let mut slots = Vec::new();
         let mut depths = Vec::new();
         let mut waiting = vec![(&index.root, 0, 0)];
@@ -370,7 +370,7 @@ mod tests {
         let scattered: Vec<u32> = (0..COUNT).map(|number| (number * 7_919 + 13) % COUNT).collect();
         let ways = [upwards, downwards, scattered];
         for (come, go) in ways.iter().flat_map(|come| ways.iter().map(move |go| (come, go))) {
-            let mut index = Index::new();
+            let mut index = OrderedIndex::new();
             let mut expected = BTreeSet::new();
             for key in come {
                 assert_eq!(index.insert(*key, *key, key_of), expected.range(..key).count());
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn an_index_of_any_size_is_built_at_once_in_shape() {
         for count in 0..1_000 {
-            let index = Index::from_sorted(0..count, key_of);
+            let index = OrderedIndex::from_sorted(0..count, key_of);
             assert!(checked(&index).1.into_iter().eq(0..count));
             for position in 0..count as usize {
                 let (leaf, at) = index.leaf_at(position);

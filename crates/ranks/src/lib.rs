@@ -1,6 +1,6 @@
 //! Who stands at which rank, in memory.
 //!
-//! A [`Ranking`] holds one [`Score`] for each [`Owner`] and knows all ranks at any moment: writing a score,
+//! A [`Ranking`] holds one [`Score`] for each [`RankOwner`] and knows all ranks at any moment: writing a score,
 //! asking for a rank and looking at the neighbours take O(log n) each, however the scores are spread and
 //! whoever chose the owners.
 //!
@@ -24,17 +24,17 @@
 //! # Example
 //!
 //! ```
-//! use aether_ranks::{Order, Owner, Ranking, Score};
+//! use aether_ranks::{RankOrder, RankOwner, Ranking, Score};
 //!
-//! let [ann, bob, cleo] = [1, 2, 3].map(Owner::from);
+//! let [ann, bob, cleo] = [1, 2, 3].map(RankOwner::from);
 //! let points = |score| Score { score, subscore: 0 };
 //!
-//! let mut ranking = Ranking::from_records(Order::Descending, [(ann, points(30)), (bob, points(-5))]);
+//! let mut ranking = Ranking::from_records(RankOrder::Descending, [(ann, points(30)), (bob, points(-5))]);
 //! assert_eq!(ranking.set(cleo, points(40)), 1);
 //! assert_eq!(ranking.rank(ann), Some(2));
 //!
 //! let around_bob = ranking.around(bob, 2).expect("bob has a record");
-//! let owners: Vec<(u64, Owner)> = around_bob.map(|standing| (standing.rank, standing.owner)).collect();
+//! let owners: Vec<(u64, RankOwner)> = around_bob.map(|standing| (standing.rank, standing.owner)).collect();
 //! assert_eq!(owners, [(2, ann), (3, bob)]);
 //! ```
 
@@ -44,5 +44,5 @@ mod record;
 mod standings;
 
 pub use ranking::Ranking;
-pub use record::{Order, Owner, Score};
-pub use standings::{Standing, Standings};
+pub use record::{RankOrder, RankOwner, Score};
+pub use standings::{RankedRecord, RankedRecords};

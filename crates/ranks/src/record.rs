@@ -2,7 +2,7 @@
 
 /// Whose record it is: the 16 bytes of a UUID, as one number whose order is that of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Owner(u128);
+pub struct RankOwner(u128);
 
 /// A score and its subscore, which are one value: the subscore decides only between equal scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,7 +15,7 @@ pub struct Score {
 
 /// Which end of a ranking is rank 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Order {
+pub enum RankOrder {
     /// The lowest score is best, as in a race against time.
     Ascending,
     /// The highest score is best.
@@ -26,15 +26,15 @@ pub enum Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Record {
     pub score: Score,
-    pub owner: Owner,
+    pub owner: RankOwner,
 }
 
-impl Owner {
+impl RankOwner {
     /// The owner with these bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         // The first byte is the most significant one, or numbers would not compare as bytes do.
-        Owner(u128::from_be_bytes(bytes))
+        RankOwner(u128::from_be_bytes(bytes))
     }
 
     /// The bytes it was made from.
@@ -44,20 +44,20 @@ impl Owner {
     }
 }
 
-impl From<[u8; 16]> for Owner {
+impl From<[u8; 16]> for RankOwner {
     fn from(bytes: [u8; 16]) -> Self {
-        Owner::from_bytes(bytes)
+        RankOwner::from_bytes(bytes)
     }
 }
 
-impl From<u128> for Owner {
+impl From<u128> for RankOwner {
     fn from(number: u128) -> Self {
-        Owner(number)
+        RankOwner(number)
     }
 }
 
-impl From<Owner> for u128 {
-    fn from(owner: Owner) -> Self {
+impl From<RankOwner> for u128 {
+    fn from(owner: RankOwner) -> Self {
         owner.0
     }
 }

@@ -3,26 +3,26 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use aether_ranks::{Order, Owner, Ranking, Score, Standing};
+use aether_ranks::{RankOrder, RankOwner, RankedRecord, Ranking, Score};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 /// Brute force: the records by owner, sorted anew for every question.
 struct Model {
-    order: Order,
+    order: RankOrder,
     records: BTreeMap<[u8; 16], Score>,
 }
 
 impl Model {
-    fn standings(&self) -> Vec<Standing> {
+    fn standings(&self) -> Vec<RankedRecord> {
         let mut records: Vec<(&[u8; 16], &Score)> = self.records.iter().collect();
         records.sort_by(|left, right| {
             let ascending = compare(*left, *right);
-            if self.order == Order::Ascending { ascending } else { ascending.reverse() }
+            if self.order == RankOrder::Ascending { ascending } else { ascending.reverse() }
         });
         (1..)
             .zip(records)
-            .map(|(rank, (owner, score))| Standing { rank, owner: Owner::from_bytes(*owner), score: *score })
+            .map(|(rank, (owner, score))| RankedRecord { rank, owner: RankOwner::from_bytes(*owner), score: *score })
             .collect()
     }
 }
@@ -77,32 +77,32 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-fn order() -> impl Strategy<Value = Order> {
-    prop::sample::select(vec![Order::Ascending, Order::Descending])
+fn order() -> impl Strategy<Value = RankOrder> {
+    prop::sample::select(vec![RankOrder::Ascending, RankOrder::Descending])
 }
 
 fn apply(operation: &Operation, ranking: &mut Ranking, model: &mut Model) {
     match *operation {
         Operation::Set(owner, score) => {
             model.records.insert(owner, score);
-            let rank = ranking.set(Owner::from_bytes(owner), score);
-            let standing = Standing { rank, owner: Owner::from_bytes(owner), score };
+            let rank = ranking.set(RankOwner::from_bytes(owner), score);
+            let standing = RankedRecord { rank, owner: RankOwner::from_bytes(owner), score };
             assert_eq!(model.standings().get(rank as usize - 1), Some(&standing));
         }
         Operation::Remove(owner) => {
             let existed = model.records.remove(&owner).is_some();
-            assert_eq!(ranking.remove(Owner::from_bytes(owner)), existed);
+            assert_eq!(ranking.remove(RankOwner::from_bytes(owner)), existed);
         }
         Operation::Look(owner) => {
             let expected = model.standings().into_iter().find(|standing| standing.owner.to_bytes() == owner);
-            let owner = Owner::from_bytes(owner);
+            let owner = RankOwner::from_bytes(owner);
             assert_eq!(ranking.standing(owner), expected);
             assert_eq!(ranking.rank(owner), expected.map(|standing| standing.rank));
             assert_eq!(ranking.score(owner), expected.map(|standing| standing.score));
         }
         Operation::Range(first, count) => {
             let wanted = |rank: u64| u128::from(rank) < u128::from(first) + count as u128 && rank >= first;
-            let expected: Vec<Standing> =
+            let expected: Vec<RankedRecord> =
                 model.standings().into_iter().filter(|standing| wanted(standing.rank)).collect();
             let range = ranking.range(first, count);
             assert_eq!(range.len(), expected.len());
@@ -113,7 +113,7 @@ fn apply(operation: &Operation, ranking: &mut Ranking, model: &mut Model) {
             );
         }
         Operation::Around(owner, count) => {
-            let around = ranking.around(Owner::from_bytes(owner), count).map(Iterator::collect);
+            let around = ranking.around(RankOwner::from_bytes(owner), count).map(Iterator::collect);
             assert_eq!(around, window(&model.standings(), owner, count));
         }
     }
@@ -121,7 +121,7 @@ fn apply(operation: &Operation, ranking: &mut Ranking, model: &mut Model) {
 
 /// The best window by trying all: full if it can be, with as equal numbers on both sides as there can be, and the
 /// odd one after the owner.
-fn window(standings: &[Standing], owner: [u8; 16], count: usize) -> Option<Vec<Standing>> {
+fn window(standings: &[RankedRecord], owner: [u8; 16], count: usize) -> Option<Vec<RankedRecord>> {
     let at = standings.iter().position(|standing| standing.owner.to_bytes() == owner)?;
     let size = count.min(standings.len());
     if size == 0 {
@@ -149,7 +149,7 @@ proptest! {
         records in prop::collection::vec((owner(), score()), 0..500),
         operations in prop::collection::vec(operation(), 0..150),
     ) {
-        let bulk = records.iter().map(|(owner, score)| (Owner::from_bytes(*owner), *score));
+        let bulk = records.iter().map(|(owner, score)| (RankOwner::from_bytes(*owner), *score));
         let mut ranking = Ranking::from_records(order, bulk);
         let mut model = Model { order, records: records.into_iter().collect() };
         for operation in &operations {
@@ -162,7 +162,7 @@ proptest! {
     #[test]
     fn many_at_once_are_ranked_as_one_by_one(
         order in order(),
-        records in prop::collection::vec((owner().prop_map(Owner::from), score()), 0..600),
+        records in prop::collection::vec((owner().prop_map(RankOwner::from), score()), 0..600),
     ) {
         let bulk = Ranking::from_records(order, records.iter().copied());
         let mut single = Ranking::new(order);
@@ -188,7 +188,7 @@ fn random(state: &mut u64) -> u64 {
 fn thousands_of_records_come_change_and_go() {
     const RECORDS: usize = 30_000;
     let mut state = 1;
-    let mut ranking = Ranking::new(Order::Ascending);
+    let mut ranking = Ranking::new(RankOrder::Ascending);
     let mut model: Vec<(Score, u128)> = Vec::new();
     let mut owners: Vec<(u128, Score)> = Vec::new();
     for step in 0..4 * RECORDS {
@@ -243,7 +243,7 @@ fn ranks_around(ranking: &Ranking, owner: u128, count: usize) -> Vec<u64> {
 #[test]
 fn the_window_around_an_owner_moves_at_the_ends_rather_than_shrinks() {
     // All are equal, so that the owner's bytes decide: owner n stands at rank n.
-    let ranking = Ranking::from_records(Order::Ascending, (1..=10).map(|owner| (Owner::from(owner), SOMEONE)));
+    let ranking = Ranking::from_records(RankOrder::Ascending, (1..=10).map(|owner| (RankOwner::from(owner), SOMEONE)));
     assert_eq!(ranks_around(&ranking, 5, 0), []);
     assert_eq!(ranks_around(&ranking, 5, 1), [5]);
     assert_eq!(ranks_around(&ranking, 5, 2), [5, 6]);
@@ -259,19 +259,19 @@ fn the_window_around_an_owner_moves_at_the_ends_rather_than_shrinks() {
 
 #[test]
 fn equal_scores_are_ordered_by_owner_and_a_descending_ranking_is_the_reverse_of_an_ascending_one() {
-    let records = || [3, 1, 2].map(|owner| (Owner::from(owner), SOMEONE));
+    let records = || [3, 1, 2].map(|owner| (RankOwner::from(owner), SOMEONE));
     let owners = |order| {
         let ranking = Ranking::from_records(order, records());
         ranking.range(1, 3).map(|standing| standing.owner).collect::<Vec<_>>()
     };
-    assert_eq!(owners(Order::Ascending), [1, 2, 3].map(Owner::from));
-    assert_eq!(owners(Order::Descending), [3, 2, 1].map(Owner::from));
+    assert_eq!(owners(RankOrder::Ascending), [1, 2, 3].map(RankOwner::from));
+    assert_eq!(owners(RankOrder::Descending), [3, 2, 1].map(RankOwner::from));
 }
 
 #[test]
 fn an_empty_ranking_answers_everything() {
-    let mut ranking = Ranking::from_records(Order::Descending, []);
-    let nobody = Owner::from(0);
+    let mut ranking = Ranking::from_records(RankOrder::Descending, []);
+    let nobody = RankOwner::from(0);
     assert!(ranking.is_empty());
     assert!(!ranking.remove(nobody));
     assert_eq!((ranking.rank(nobody), ranking.score(nobody), ranking.at(1)), (None, None, None));
@@ -283,11 +283,11 @@ fn an_empty_ranking_answers_everything() {
 
 #[test]
 fn of_several_records_of_an_owner_the_last_counts() {
-    let owner = Owner::from(7);
+    let owner = RankOwner::from(7);
     let records = (1..=200).map(|score| (owner, Score { score, subscore: 0 }));
-    let ranking = Ranking::from_records(Order::Descending, records);
+    let ranking = Ranking::from_records(RankOrder::Descending, records);
     assert_eq!(ranking.len(), 1);
-    assert_eq!(ranking.at(1), Some(Standing { rank: 1, owner, score: Score { score: 200, subscore: 0 } }));
+    assert_eq!(ranking.at(1), Some(RankedRecord { rank: 1, owner, score: Score { score: 200, subscore: 0 } }));
 }
 
 #[test]
@@ -296,13 +296,14 @@ fn owners_compare_as_their_bytes_do() {
     low[0] = 0;
     let mut high = [0; 16];
     high[0] = 1;
-    assert!(Owner::from_bytes(low) < Owner::from_bytes(high));
-    assert_eq!(Owner::from_bytes(low).to_bytes(), low);
+    assert!(RankOwner::from_bytes(low) < RankOwner::from_bytes(high));
+    assert_eq!(RankOwner::from_bytes(low).to_bytes(), low);
 }
 
 #[test]
 fn places_of_removed_records_are_used_again() {
-    let mut ranking = Ranking::from_records(Order::Ascending, (0..1_000).map(|owner| (Owner::from(owner), SOMEONE)));
+    let mut ranking =
+        Ranking::from_records(RankOrder::Ascending, (0..1_000).map(|owner| (RankOwner::from(owner), SOMEONE)));
     for owner in 0..1_000 {
         ranking.remove(owner.into());
     }

@@ -2,7 +2,7 @@
 
 use super::schedule::Schedule;
 use crate::refusal::Refusal;
-use aether_ranks::{Order, Score};
+use aether_ranks::{RankOrder, Score};
 use aether_store::{SqlRow, StoreError};
 use serde::de::IgnoredAny;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -34,7 +34,7 @@ pub struct Definition {
     /// Whether only the server's own code writes to it.
     pub authoritative: bool,
     /// Which scores are the better ones.
-    pub order: Order,
+    pub order: RankOrder,
     /// What a write does, unless it says otherwise.
     pub operator: Operator,
     /// When it begins anew, as [`Schedule`] reads it; empty for never.
@@ -78,7 +78,7 @@ impl Definition {
         Definition {
             id: id.into(),
             authoritative: false,
-            order: Order::Descending,
+            order: RankOrder::Descending,
             operator: Operator::Best,
             reset_schedule: String::new(),
             metadata: "{}".to_owned(),
@@ -151,8 +151,8 @@ impl Board {
     /// Whether `new` is better than `old` here.
     pub(super) fn is_better(&self, new: Score, old: Score) -> bool {
         match self.definition.order {
-            Order::Ascending => new < old,
-            Order::Descending => new > old,
+            RankOrder::Ascending => new < old,
+            RankOrder::Descending => new > old,
         }
     }
 
@@ -196,17 +196,17 @@ impl Operator {
 
 /// The number by which the database and the wire know an order.
 #[must_use]
-pub fn order_number(order: Order) -> u32 {
+pub fn order_number(order: RankOrder) -> u32 {
     match order {
-        Order::Ascending => 0,
-        Order::Descending => 1,
+        RankOrder::Ascending => 0,
+        RankOrder::Descending => 1,
     }
 }
 
-fn order_from(number: i64) -> Option<Order> {
+fn order_from(number: i64) -> Option<RankOrder> {
     match number {
-        0 => Some(Order::Ascending),
-        1 => Some(Order::Descending),
+        0 => Some(RankOrder::Ascending),
+        1 => Some(RankOrder::Descending),
         _ => None,
     }
 }

@@ -9,7 +9,7 @@ use super::period::{Period, rank_owner};
 use super::record::{Record, records_of};
 use crate::cursor;
 use crate::refusal::{Code, Refusal};
-use aether_ranks::{Order, Owner, Ranking, Score, Standing};
+use aether_ranks::{RankOrder, RankOwner, RankedRecord, Ranking, Score};
 use aether_store::StoreError;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -75,8 +75,8 @@ enum Window {
 
 /// What memory says about a list.
 struct Outline {
-    page: Vec<Standing>,
-    owners: Vec<Standing>,
+    page: Vec<RankedRecord>,
+    owners: Vec<RankedRecord>,
     rank_count: u64,
 }
 
@@ -155,7 +155,7 @@ impl Leaderboards {
 }
 
 impl Outline {
-    fn all(&self) -> impl Iterator<Item = &Standing> {
+    fn all(&self) -> impl Iterator<Item = &RankedRecord> {
         self.page.iter().chain(&self.owners)
     }
 
@@ -177,7 +177,7 @@ impl Outline {
         });
         let mut page: Vec<Record> = page.collect();
         put_in_order(&mut page, board.definition.order);
-        let cursor = |standing: &Standing, backwards: bool| {
+        let cursor = |standing: &RankedRecord, backwards: bool| {
             cursor::encode(&Place {
                 board: board.definition.id.clone(),
                 expiry,
@@ -219,18 +219,18 @@ fn outline(period: &Period, window: &Window, owners: &[Uuid]) -> Outline {
 }
 
 /// Gives the ranks of a page to its records in their order, should one have changed since it was ranked.
-fn put_in_order(page: &mut [Record], order: Order) {
+fn put_in_order(page: &mut [Record], order: RankOrder) {
     let place = |record: &Record| (record.score, rank_owner(record.owner));
     let is_in_order = |one: &Record, next: &Record| match order {
-        Order::Ascending => place(one) <= place(next),
-        Order::Descending => place(one) >= place(next),
+        RankOrder::Ascending => place(one) <= place(next),
+        RankOrder::Descending => place(one) >= place(next),
     };
     if page.is_sorted_by(is_in_order) {
         return;
     }
     let ranks: Vec<u64> = page.iter().map(|record| record.rank).collect();
     page.sort_by_key(place);
-    if order == Order::Descending {
+    if order == RankOrder::Descending {
         page.reverse();
     }
     for (record, rank) in page.iter_mut().zip(ranks) {
@@ -239,7 +239,7 @@ fn put_in_order(page: &mut [Record], order: Order) {
 }
 
 /// The records on one side of a place.
-fn page_at(ranking: &Ranking, place: &Place, limit: usize) -> Vec<Standing> {
+fn page_at(ranking: &Ranking, place: &Place, limit: usize) -> Vec<RankedRecord> {
     let score = Score { score: place.score, subscore: place.subscore };
     let at = (score, rank_owner(place.owner));
     if place.backwards {
@@ -253,16 +253,16 @@ fn page_at(ranking: &Ranking, place: &Place, limit: usize) -> Vec<Standing> {
 }
 
 /// How a record stands to a place, in the order of ranks.
-fn compare(order: Order, standing: &Standing, at: (Score, Owner)) -> Ordering {
+fn compare(order: RankOrder, standing: &RankedRecord, at: (Score, RankOwner)) -> Ordering {
     let ascending = (standing.score, standing.owner).cmp(&at);
     match order {
-        Order::Ascending => ascending,
-        Order::Descending => ascending.reverse(),
+        RankOrder::Ascending => ascending,
+        RankOrder::Descending => ascending.reverse(),
     }
 }
 
 /// How many of the first ranks satisfy a condition that no rank does after the first that does not.
-fn ranks_while(ranking: &Ranking, condition: impl Fn(&Standing) -> bool) -> u64 {
+fn ranks_while(ranking: &Ranking, condition: impl Fn(&RankedRecord) -> bool) -> u64 {
     let (mut yes, mut no) = (0, ranking.len() as u64 + 1);
     while no - yes > 1 {
         let middle = yes + (no - yes) / 2;
@@ -274,7 +274,7 @@ fn ranks_while(ranking: &Ranking, condition: impl Fn(&Standing) -> bool) -> u64 
     yes
 }
 
-fn owner_id(standing: &Standing) -> Uuid {
+fn owner_id(standing: &RankedRecord) -> Uuid {
     Uuid::from_bytes(standing.owner.to_bytes())
 }
 

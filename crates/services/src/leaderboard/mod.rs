@@ -32,7 +32,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use aether_ranks::{Order, Score};
+pub use aether_ranks::{RankOrder, Score};
 pub use board::{BOARD_ID_BYTES_MAX, BOARD_METADATA_BYTES_MAX, Board, Definition, Operator, order_number};
 pub use list::{AROUND_LIMIT_MAX, RECORD_LIMIT_MAX, RecordList, RecordQuery};
 pub use record::Record;

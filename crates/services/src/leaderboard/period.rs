@@ -1,6 +1,6 @@
 //! Who stands where in one period of a board, in memory.
 
-use aether_ranks::{Order, Owner, Ranking, Score, Standing};
+use aether_ranks::{RankOrder, RankOwner, RankedRecord, Ranking, Score};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
@@ -11,24 +11,24 @@ use uuid::Uuid;
 /// missing at the end: what was committed before is read, and what was committed after is told.
 pub(super) struct Period {
     state: Mutex<State>,
-    order: Order,
+    order: RankOrder,
     /// Set when the ranking is there, by one of those who wait for it.
     pub loaded: OnceCell<()>,
 }
 
 enum State {
     /// What was committed meanwhile, in order.
-    Loading(Vec<(Owner, Option<Score>)>),
+    Loading(Vec<(RankOwner, Option<Score>)>),
     Ready(Ranking),
 }
 
 impl Period {
-    pub fn new(order: Order) -> Period {
+    pub fn new(order: RankOrder) -> Period {
         Period { state: Mutex::new(State::Loading(Vec::new())), order, loaded: OnceCell::new() }
     }
 
     /// What was read from the database takes its place.
-    pub fn fill(&self, records: Vec<(Owner, Score)>) {
+    pub fn fill(&self, records: Vec<(RankOwner, Score)>) {
         // Long for many records, and so before the lock is taken.
         let mut ranking = Ranking::from_records(self.order, records);
         let mut state = self.lock();
@@ -61,7 +61,7 @@ impl Period {
     }
 
     /// Where an owner stands.
-    pub fn standing(&self, owner: Uuid) -> Option<Standing> {
+    pub fn standing(&self, owner: Uuid) -> Option<RankedRecord> {
         self.look(|ranking| ranking.standing(rank_owner(owner))).flatten()
     }
 
@@ -72,11 +72,11 @@ impl Period {
 }
 
 /// An owner as rankings know them.
-pub(super) fn rank_owner(owner: Uuid) -> Owner {
-    Owner::from_bytes(owner.into_bytes())
+pub(super) fn rank_owner(owner: Uuid) -> RankOwner {
+    RankOwner::from_bytes(owner.into_bytes())
 }
 
-fn apply(ranking: &mut Ranking, owner: Owner, score: Option<Score>) -> Option<u64> {
+fn apply(ranking: &mut Ranking, owner: RankOwner, score: Option<Score>) -> Option<u64> {
     match score {
         Some(score) => Some(ranking.set(owner, score)),
         None => {

@@ -5,7 +5,7 @@ use super::board::Board;
 use super::pending::Doubt;
 use super::period::Period;
 use crate::refusal::{INTERNAL, Refusal};
-use aether_ranks::{Owner, Score};
+use aether_ranks::{RankOwner, Score};
 use aether_store::{Store, StoreError, values};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -116,11 +116,11 @@ impl Periods {
                     values![&board_id, expiry, Uuid::from_u128(first), LOAD_STEP],
                     |row| {
                         let score = Score { score: row.get(1)?, subscore: row.get(2)? };
-                        Ok((Owner::from(row.get::<Uuid>(0)?.as_u128()), score))
+                        Ok((RankOwner::from(row.get::<Uuid>(0)?.as_u128()), score))
                     },
                 )
             });
-            let step: Vec<(Owner, Score)> = step.await.map_err(|error: StoreError| Refusal::from(error))?;
+            let step: Vec<(RankOwner, Score)> = step.await.map_err(|error: StoreError| Refusal::from(error))?;
             let is_last = (step.len() as i64) < LOAD_STEP;
             from = step.last().filter(|_| !is_last).and_then(|(owner, _)| u128::from(*owner).checked_add(1));
             records.extend(step);

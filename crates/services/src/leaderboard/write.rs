@@ -11,7 +11,7 @@ use super::record::{Record, read_one, record_columns};
 use super::{BOARD_NOT_FOUND, Leaderboards};
 use crate::caller::Caller;
 use crate::refusal::{Code, Refusal, TOKEN_REQUIRED};
-use aether_ranks::{Order, Score};
+use aether_ranks::{RankOrder, Score};
 use aether_store::{SqlValue, StoreError, Transaction, values};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -218,8 +218,8 @@ impl Upsert {
         parameters.extend_from_slice(values![&board.definition.id, *expiry, owner, username]);
         parameters.extend_from_slice(values![score.score, score.subscore, metadata, *now_ms]);
         let statement = match (self.action, board.definition.order) {
-            (Action::Best, Order::Ascending) => BEST_OF_ASCENDING,
-            (Action::Best, Order::Descending) => BEST_OF_DESCENDING,
+            (Action::Best, RankOrder::Ascending) => BEST_OF_ASCENDING,
+            (Action::Best, RankOrder::Descending) => BEST_OF_DESCENDING,
             (Action::Set, _) => SET,
             (Action::Add, _) => {
                 for room in [room_for(score.score), room_for(score.subscore)] {

@@ -1,5 +1,5 @@
 use crate::desk::{NOW, Player, World};
-use aether_services::leaderboard::{Definition, Leaderboards, Operator, Order};
+use aether_services::leaderboard::{Definition, Leaderboards, Operator, RankOrder};
 use http::Method;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -104,7 +104,7 @@ async fn what_is_wrong_is_refused_with_its_code() {
 
 #[tokio::test]
 async fn pages_owners_and_neighbours_are_asked_for_in_the_address() {
-    let world = world(&[Definition { order: Order::Ascending, ..Definition::new("race") }]).await;
+    let world = world(&[Definition { order: RankOrder::Ascending, ..Definition::new("race") }]).await;
     let mut players = Vec::new();
     for score in 1..=6 {
         let player = world.player().await;

@@ -13,7 +13,7 @@ async fn making_the_same_board_again_is_fine_and_another_of_its_id_is_refused() 
         assert!(Arc::ptr_eq(&made, &again));
         let others = [
             Definition { authoritative: true, ..definition.clone() },
-            Definition { order: Order::Ascending, ..definition.clone() },
+            Definition { order: RankOrder::Ascending, ..definition.clone() },
             Definition { operator: Operator::Set, ..definition.clone() },
             Definition { reset_schedule: "0 0 * * *".to_owned(), ..definition.clone() },
             Definition { metadata: "{}".to_owned(), ..definition.clone() },
@@ -88,7 +88,7 @@ async fn a_deleted_board_is_gone_with_its_records_and_may_be_made_anew() {
         assert_eq!(refused.unwrap_err().code, Code::NotFound);
         assert_eq!(place.boards.records("board", &[], &limit(1)).await.unwrap_err().code, Code::NotFound);
 
-        let ascending = Definition { order: Order::Ascending, ..Definition::new("board") };
+        let ascending = Definition { order: RankOrder::Ascending, ..Definition::new("board") };
         place.boards.create(ascending).await.unwrap();
         assert_eq!(place.submit("board", owner(1), 9).await.rank, 1, "{}", database.name);
         assert_eq!(place.submit("board", owner(2), 3).await.rank, 1, "{}", database.name);

@@ -63,7 +63,7 @@ impl Place {
 
     /// What the database itself says about a period: owners and scores, the best first.
     async fn ordered_by_the_database(&self, board: &Board, expiry: i64) -> Vec<(Uuid, Score)> {
-        let direction = if board.definition.order == Order::Ascending { "" } else { " DESC" };
+        let direction = if board.definition.order == RankOrder::Ascending { "" } else { " DESC" };
         let id = board.definition.id.clone();
         let sql = format!(
             "SELECT owner_id, score, subscore FROM leaderboard_records WHERE leaderboard_id = ?1 AND expiry = ?2 \

@@ -18,7 +18,7 @@ enum Step {
 
 #[derive(Clone, Debug)]
 struct Plain {
-    order: Order,
+    order: RankOrder,
     operator: Operator,
     records: HashMap<u8, (Score, i64)>,
 }
@@ -34,8 +34,8 @@ impl Plain {
         };
         let wanted = match (operator.unwrap_or(self.operator), self.order) {
             (Operator::Set, _) => new,
-            (Operator::Best, Order::Ascending) => old.map_or(new, |(old, _)| new.min(old)),
-            (Operator::Best, Order::Descending) => old.map_or(new, |(old, _)| new.max(old)),
+            (Operator::Best, RankOrder::Ascending) => old.map_or(new, |(old, _)| new.min(old)),
+            (Operator::Best, RankOrder::Descending) => old.map_or(new, |(old, _)| new.max(old)),
             (Operator::Increment, _) => added(1)?,
             (Operator::Decrement, _) => {
                 // What is written is what is added, so its negative has to exist.
@@ -56,7 +56,7 @@ impl Plain {
     fn sorted(&self) -> Vec<(Uuid, Score, i64)> {
         let mut all: Vec<_> = self.records.iter().map(|(id, (score, count))| (person(*id), *score, *count)).collect();
         all.sort_by_key(|(owner, score, _)| (*score, owner.into_bytes()));
-        if self.order == Order::Descending {
+        if self.order == RankOrder::Descending {
             all.reverse();
         }
         all
@@ -98,8 +98,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..60)
 }
 
-fn orders() -> impl Strategy<Value = Order> {
-    prop::sample::select(vec![Order::Ascending, Order::Descending])
+fn orders() -> impl Strategy<Value = RankOrder> {
+    prop::sample::select(vec![RankOrder::Ascending, RankOrder::Descending])
 }
 
 fn seen(records: &[Record]) -> Vec<(Uuid, Score, i64)> {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-async fn board(place: &Place, order: Order, operator: Operator) {
+async fn board(place: &Place, order: RankOrder, operator: Operator) {
     let definition = Definition { order, operator, ..Definition::new("board") };
     place.boards.create(definition).await.unwrap();
 }
@@ -15,7 +15,7 @@ async fn written(place: &Place, write: RecordWrite) -> Record {
 async fn score_and_subscore_are_one_value_so_no_record_mixes_two_runs() {
     for database in aether_testkit_store::databases() {
         let place = Place::at(&database).await;
-        board(&place, Order::Descending, Operator::Best).await;
+        board(&place, RankOrder::Descending, Operator::Best).await;
         let ann = owner(1);
         written(&place, write(ann, 10, 1)).await;
         let not_better = written(&place, write(ann, 9, 100)).await;
@@ -33,7 +33,7 @@ async fn score_and_subscore_are_one_value_so_no_record_mixes_two_runs() {
 async fn each_operator_may_take_the_place_of_the_board_s() {
     for database in aether_testkit_store::databases() {
         let place = Place::at(&database).await;
-        board(&place, Order::Ascending, Operator::Best).await;
+        board(&place, RankOrder::Ascending, Operator::Best).await;
         let ann = owner(1);
         let by = |operator, score, subscore| RecordWrite { operator: Some(operator), ..write(ann, score, subscore) };
         let steps = [
@@ -55,7 +55,7 @@ async fn each_operator_may_take_the_place_of_the_board_s() {
 #[tokio::test]
 async fn a_first_decrement_goes_below_zero() {
     let place = Place::at(&aether_testkit_store::memory()).await;
-    board(&place, Order::Descending, Operator::Decrement).await;
+    board(&place, RankOrder::Descending, Operator::Decrement).await;
     assert_eq!(written(&place, write(owner(1), 5, -2)).await.score, Score { score: -5, subscore: 2 });
 }
 
@@ -63,7 +63,7 @@ async fn a_first_decrement_goes_below_zero() {
 async fn a_sum_that_does_not_fit_is_refused_and_changes_nothing() {
     for database in aether_testkit_store::databases() {
         let place = Place::at(&database).await;
-        board(&place, Order::Descending, Operator::Set).await;
+        board(&place, RankOrder::Descending, Operator::Set).await;
         let ann = owner(1);
         let by = |operator, score, subscore| RecordWrite { operator: Some(operator), ..write(ann, score, subscore) };
         let (max, min) = (i64::MAX, i64::MIN);
@@ -97,7 +97,7 @@ async fn a_sum_that_does_not_fit_is_refused_and_changes_nothing() {
 async fn metadata_and_name_stay_where_none_is_given_and_go_with_the_score_that_counts() {
     for database in aether_testkit_store::databases() {
         let place = Place::at(&database).await;
-        board(&place, Order::Descending, Operator::Best).await;
+        board(&place, RankOrder::Descending, Operator::Best).await;
         let ann = owner(1);
         let with = |score, metadata: Option<&str>, name: &str| RecordWrite {
             metadata: metadata.map(str::to_owned),
@@ -125,7 +125,7 @@ async fn metadata_and_name_stay_where_none_is_given_and_go_with_the_score_that_c
 #[tokio::test]
 async fn times_say_when_a_record_was_made_and_when_it_last_changed() {
     let place = Place::at(&aether_testkit_store::memory()).await;
-    board(&place, Order::Descending, Operator::Best).await;
+    board(&place, RankOrder::Descending, Operator::Best).await;
     let first = place.submit("board", owner(1), 5).await;
     place.clock.advance_ms(1_500);
     let unchanged = place.submit("board", owner(1), 5).await;
@@ -137,7 +137,7 @@ async fn times_say_when_a_record_was_made_and_when_it_last_changed() {
 #[tokio::test]
 async fn a_write_answers_with_its_new_rank() {
     let place = Place::at(&aether_testkit_store::memory()).await;
-    board(&place, Order::Descending, Operator::Best).await;
+    board(&place, RankOrder::Descending, Operator::Best).await;
     for number in 0..50 {
         place.submit("board", owner(number), 10 * number as i64).await;
     }
@@ -150,7 +150,7 @@ async fn a_write_answers_with_its_new_rank() {
 #[tokio::test]
 async fn users_change_their_own_records_and_never_those_of_an_authoritative_board() {
     let place = Place::at(&aether_testkit_store::memory()).await;
-    board(&place, Order::Descending, Operator::Best).await;
+    board(&place, RankOrder::Descending, Operator::Best).await;
     place.boards.create(Definition { authoritative: true, ..Definition::new("strict") }).await.unwrap();
     let (ann, bob) = (owner(1), owner(2));
     let code = |outcome: Result<Record, Refusal>| outcome.unwrap_err().code;
@@ -174,7 +174,7 @@ async fn users_change_their_own_records_and_never_those_of_an_authoritative_boar
 #[tokio::test]
 async fn what_is_no_record_is_refused() {
     let place = Place::at(&aether_testkit_store::memory()).await;
-    board(&place, Order::Descending, Operator::Best).await;
+    board(&place, RankOrder::Descending, Operator::Best).await;
     let metadata = |text: &str| RecordWrite { metadata: Some(text.to_owned()), ..write(owner(1), 1, 0) };
     let longest = format!(r#"{{"a":"{}"}}"#, "x".repeat(RECORD_METADATA_BYTES_MAX - 8));
     assert_eq!(longest.len(), RECORD_METADATA_BYTES_MAX);

@@ -1,7 +1,7 @@
 //! Writes for a user while the account is being erased: whichever comes first, nothing of the user is left behind.
 
 use super::world::{NOW, World};
-use aether_ranks::{Order, Score};
+use aether_ranks::{RankOrder, Score};
 use aether_services::leaderboard::{Definition, Leaderboards, Operator, RecordWrite};
 use aether_services::purchase::{Asking, Bought, PurchaseProvider, Purchases, Receipt, Shop};
 use aether_services::session::keys::KeyRing;
@@ -104,7 +104,7 @@ impl Scene {
         let board = Definition {
             id: "board".to_owned(),
             authoritative: false,
-            order: Order::Descending,
+            order: RankOrder::Descending,
             operator: Operator::Best,
             reset_schedule: String::new(),
             metadata: "{}".to_owned(),
