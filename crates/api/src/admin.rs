@@ -1,6 +1,6 @@
 //! What only the operator may ask: metrics, health in detail, and profiles. It has a listener of its own.
 
-use crate::routing::{self, ApiError, Description, Interface, Own, Refused, Routes};
+use crate::routing::{self, ApiError, CustomRoute, Description, ErrorAnswer, Interface, Routes};
 use aether_services::calls::Access;
 use aether_services::{Caller, Code, Refusal};
 use axum::extract::rejection::QueryRejection;
@@ -22,7 +22,7 @@ const PROFILE_SECONDS_MAX: u64 = 60;
 const PROFILE_HZ: i32 = 997;
 
 /// What the operator's interface asks of the server.
-pub trait Operations: Send + Sync + 'static {
+pub trait AdminBackend: Send + Sync + 'static {
     /// All metrics as Prometheus reads them.
     fn metrics(&self) -> String;
 
@@ -33,7 +33,7 @@ pub trait Operations: Send + Sync + 'static {
 /// The interface of the operator.
 #[derive(Clone)]
 struct Admin {
-    operations: Arc<dyn Operations>,
+    operations: Arc<dyn AdminBackend>,
     /// Hash of the key, if there is one.
     key: Option<[u8; 32]>,
     /// One profile at a time: they share a signal.
@@ -55,7 +55,7 @@ impl Interface for Admin {
         }
     }
 
-    fn refuse(refused: Refused) -> Response {
+    fn refuse(refused: ErrorAnswer) -> Response {
         let is_key = refused.refusal.code == Code::Unauthenticated;
         let error = ApiError::from(refused);
         ApiError { code: if is_key { "no_key" } else { error.code }, ..error }.into_response()
@@ -65,7 +65,7 @@ impl Interface for Admin {
 /// The operator's interface.
 ///
 /// With a key, what is below `/health` and `/debug` asks for it as a bearer token; metrics do not.
-pub fn router(operations: Arc<dyn Operations>, key: Option<&str>) -> Router {
+pub fn router(operations: Arc<dyn AdminBackend>, key: Option<&str>) -> Router {
     let admin = Admin { operations, key: key.map(digest), profiling: Arc::new(Semaphore::new(1)) };
     routes()
         .described(&description())
@@ -77,7 +77,7 @@ pub fn router(operations: Arc<dyn Operations>, key: Option<&str>) -> Router {
 fn routes() -> Routes<Admin> {
     use Access::{Everyone, Operator};
     const TEXT: &str = "text/plain";
-    let own = |path, id, access, content_type| Own { method: Method::GET, path, id, access, content_type };
+    let own = |path, id, access, content_type| CustomRoute { method: Method::GET, path, id, access, content_type };
     Routes::default()
         .own(own("/health", "Health", Operator, "application/json"), get(health))
         .own(own("/debug/heap", "Heap", Operator, TEXT), get(heap))

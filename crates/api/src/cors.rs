@@ -1,6 +1,6 @@
 //! What pages elsewhere may read: browsers ask the server for each.
 
-use crate::origin::Origins;
+use crate::origin::AllowedOrigins;
 use crate::routing::{ApiError, encoding};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(crate) const REMEMBERED_SECONDS: HeaderValue = HeaderValue::from_static("86400");
 
 /// Lets pages of the origins that may connect read what the server tells about itself, and come in as guests.
-pub(crate) async fn for_origins(State(origins): State<Arc<Origins>>, request: Request, next: Next) -> Response {
+pub(crate) async fn for_origins(State(origins): State<Arc<AllowedOrigins>>, request: Request, next: Next) -> Response {
     let may_read = origins.allow_request(request.headers());
     let origin = request.headers().get(header::ORIGIN).filter(|_| may_read).cloned();
     let mut response = if request.method() != Method::OPTIONS {

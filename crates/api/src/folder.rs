@@ -17,20 +17,20 @@ const READS_MAX: usize = 4;
 
 /// A folder with pages.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct PageFolder {
     path: PathBuf,
     reads: Arc<Semaphore>,
     /// Contents that answers still hold, by the file's path: many answers with the same file take its memory once.
     held: Mutex<HashMap<PathBuf, Weak<[u8]>>>,
 }
 
-impl Folder {
-    pub(crate) fn new(path: PathBuf) -> Folder {
-        Folder { path, reads: Arc::new(Semaphore::new(READS_MAX)), held: Mutex::default() }
+impl PageFolder {
+    pub(crate) fn new(path: PathBuf) -> PageFolder {
+        PageFolder { path, reads: Arc::new(Semaphore::new(READS_MAX)), held: Mutex::default() }
     }
 
     /// The file at a path of an address.
-    pub(crate) async fn find(self: &Arc<Folder>, address: &str) -> io::Result<Option<PageFile>> {
+    pub(crate) async fn find(self: &Arc<PageFolder>, address: &str) -> io::Result<Option<PageFile>> {
         if !is_plain(address) {
             return Ok(None);
         }
@@ -145,7 +145,7 @@ pub(crate) mod tests {
     }
 
     /// A folder `web` with a page and hidden files, beside a file that is not of the pages.
-    fn nested() -> (TestFolder, Arc<Folder>) {
+    fn nested() -> (TestFolder, Arc<PageFolder>) {
         let around = TestFolder::new();
         around.write("secret.txt", b"secret");
         around.write("outside/index.html", b"secret");
@@ -154,7 +154,7 @@ pub(crate) mod tests {
         around.write("web/.built", b"hidden");
         around.write("web/.git/config.txt", b"hidden");
         around.write("web/a b.txt", b"space");
-        let folder = Arc::new(Folder::new(around.path.join("web")));
+        let folder = Arc::new(PageFolder::new(around.path.join("web")));
         (around, folder)
     }
 
@@ -222,7 +222,7 @@ pub(crate) mod tests {
     async fn the_folder_itself_may_be_a_link() {
         let (around, _) = nested();
         std::os::unix::fs::symlink("web", around.path.join("current")).unwrap();
-        let folder = Arc::new(Folder::new(around.path.join("current")));
+        let folder = Arc::new(PageFolder::new(around.path.join("current")));
         assert_eq!(&*folder.find("/docs").await.unwrap().unwrap().bytes, b"docs");
         assert!(folder.find("/../secret.txt").await.unwrap().is_none());
     }

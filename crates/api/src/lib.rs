@@ -16,8 +16,8 @@ mod routing;
 mod site;
 mod watch;
 
-pub use origin::Origins;
-pub use page::{Asset, PageFile, Pages};
-pub use peer::{Peer, PeerAddress, TrustedProxies, is_local_name, shares_prefix};
-pub use public::{Api, Backend, Guest, RoomFilter, RoomInfo, router};
+pub use origin::AllowedOrigins;
+pub use page::{PageAsset, PageFile, Pages};
+pub use peer::{PeerAddress, RequestPeer, TrustedProxies, is_local_name, shares_prefix};
+pub use public::{GuestLogin, PublicApi, PublicBackend, RoomFilter, RoomInfo, router};
 pub use routing::ApiError;

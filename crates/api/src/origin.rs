@@ -5,15 +5,15 @@ use http::{HeaderMap, header};
 
 /// The origins whose pages may connect: this server's own, and those on a list.
 #[derive(Clone, Debug, Default)]
-pub struct Origins {
+pub struct AllowedOrigins {
     allowed: Vec<String>,
 }
 
-impl Origins {
+impl AllowedOrigins {
     /// Also these origins, such as `https://game.example`; `*` stands for all.
     #[must_use]
-    pub fn new(allowed: Vec<String>) -> Origins {
-        Origins { allowed: allowed.into_iter().map(|origin| origin.trim_end_matches('/').to_owned()).collect() }
+    pub fn new(allowed: Vec<String>) -> AllowedOrigins {
+        AllowedOrigins { allowed: allowed.into_iter().map(|origin| origin.trim_end_matches('/').to_owned()).collect() }
     }
 
     /// Whether a request may be served.
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn pages_of_the_server_itself_may_connect_and_no_others() {
-        let origins = Origins::default();
+        let origins = AllowedOrigins::default();
         assert!(origins.allow(Some("http://play.example:7350"), HOST));
         assert!(origins.allow(Some("https://PLAY.example:7350"), HOST));
         for foreign in ["http://elsewhere.example", "http://play.example", "http://play.example:7350.evil", "null", ""]
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn this_machine_has_several_names() {
-        let origins = Origins::default();
+        let origins = AllowedOrigins::default();
         assert!(origins.allow(Some("http://localhost:7350"), "127.0.0.1:7350"));
         assert!(origins.allow(Some("http://[::1]:7350"), "localhost:7350"));
         assert!(!origins.allow(Some("http://localhost:8080"), "127.0.0.1:7350"), "another program's page");
@@ -70,9 +70,9 @@ mod tests {
 
     #[test]
     fn those_on_the_list_may_too() {
-        let origins = Origins::new(vec!["https://game.example/".into()]);
+        let origins = AllowedOrigins::new(vec!["https://game.example/".into()]);
         assert!(origins.allow(Some("https://game.example"), HOST));
         assert!(!origins.allow(Some("https://game.example.elsewhere.example"), HOST));
-        assert!(Origins::new(vec!["*".into()]).allow(Some("null"), HOST));
+        assert!(AllowedOrigins::new(vec!["*".into()]).allow(Some("null"), HOST));
     }
 }

@@ -1,6 +1,6 @@
 //! The pages of a server: files that are part of the program, or files in a folder.
 
-use crate::folder::Folder;
+use crate::folder::PageFolder;
 use axum::body::Bytes;
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,7 +20,7 @@ const NO_ROOT: &str =
 
 /// One file of pages that are part of the program.
 #[derive(Debug)]
-pub struct Asset {
+pub struct PageAsset {
     /// Its path in an address, with a leading slash.
     pub path: &'static str,
     /// Its contents.
@@ -42,8 +42,8 @@ pub struct Pages {
 
 #[derive(Clone, Debug)]
 enum Source {
-    Embedded(&'static [Asset]),
-    Folder(Arc<Folder>),
+    Embedded(&'static [PageAsset]),
+    Folder(Arc<PageFolder>),
 }
 
 impl Pages {
@@ -55,7 +55,7 @@ impl Pages {
 
     /// Pages that are part of the program.
     #[must_use]
-    pub fn embedded(assets: &'static [Asset]) -> Pages {
+    pub fn embedded(assets: &'static [PageAsset]) -> Pages {
         Pages { source: Source::Embedded(assets), plain: plain(NO_PAGES) }
     }
 
@@ -67,7 +67,7 @@ impl Pages {
     /// of it. A file has at most 32 MiB.
     #[must_use]
     pub fn folder(path: PathBuf) -> Pages {
-        Pages { source: Source::Folder(Arc::new(Folder::new(path))), plain: plain(NO_ROOT) }
+        Pages { source: Source::Folder(Arc::new(PageFolder::new(path))), plain: plain(NO_ROOT) }
     }
 
     /// Replaces the sentence on the plain page that is shown where there is none for the root.
@@ -134,11 +134,11 @@ impl PageFile {
     }
 }
 
-fn find_embedded(assets: &'static [Asset], path: &str) -> Option<PageFile> {
+fn find_embedded(assets: &'static [PageAsset], path: &str) -> Option<PageFile> {
     let folder = path.starts_with('/').then(|| path.strip_suffix('/').unwrap_or(path));
     let is_meant =
-        |asset: &&Asset| asset.path == path || folder.is_some() && asset.path.strip_suffix("/index.html") == folder;
-    let Asset { path, bytes, etag } = assets.iter().find(is_meant)?;
+        |asset: &&PageAsset| asset.path == path || folder.is_some() && asset.path.strip_suffix("/index.html") == folder;
+    let PageAsset { path, bytes, etag } = assets.iter().find(is_meant)?;
     Some(PageFile { path: (*path).into(), bytes: Bytes::from_static(bytes), etag: (*etag).into() })
 }
 
@@ -190,11 +190,11 @@ mod tests {
     use super::*;
     use crate::folder::tests::TestFolder;
 
-    const ASSETS: &[Asset] = &[
-        Asset { path: "/index.html", bytes: b"<!doctype html>root", etag: "\"1\"" },
-        Asset { path: "/docs/index.html", bytes: b"<!doctype html>docs", etag: "\"2\"" },
-        Asset { path: "/assets/main-HASH.js", bytes: b"export {};", etag: "\"3\"" },
-        Asset { path: "/icon.svg", bytes: b"<svg/>", etag: "\"4\"" },
+    const ASSETS: &[PageAsset] = &[
+        PageAsset { path: "/index.html", bytes: b"<!doctype html>root", etag: "\"1\"" },
+        PageAsset { path: "/docs/index.html", bytes: b"<!doctype html>docs", etag: "\"2\"" },
+        PageAsset { path: "/assets/main-HASH.js", bytes: b"export {};", etag: "\"3\"" },
+        PageAsset { path: "/icon.svg", bytes: b"<svg/>", etag: "\"4\"" },
     ];
 
     /// The same files in a folder.

@@ -26,7 +26,7 @@ const PROXY_HEADERS: [&str; 8] = [
 
 /// Who sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer {
+pub struct RequestPeer {
     /// Where it came from, past any trusted proxy.
     pub address: IpAddr,
     /// Whether it surely came from this machine, by a name of this machine. A request that some proxy passed on did not,
@@ -55,11 +55,11 @@ impl TrustedProxies {
 
     /// Who sent a request that came by this socket.
     #[must_use]
-    pub fn peer(&self, socket: IpAddr, headers: &HeaderMap) -> Peer {
+    pub fn peer(&self, socket: IpAddr, headers: &HeaderMap) -> RequestPeer {
         let forwarded = PROXY_HEADERS.iter().any(|name| headers.contains_key(*name));
         let address = if self.contains(socket) { self.behind(headers).unwrap_or(socket) } else { socket };
         let is_local = socket.is_loopback() && address.is_loopback() && !forwarded && names_this_machine(headers);
-        Peer { address, is_local }
+        RequestPeer { address, is_local }
     }
 
     /// The last address that a trusted proxy saw and that is none itself. Those before it anyone may have written.

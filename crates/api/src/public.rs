@@ -1,11 +1,11 @@
 //! What everyone may ask.
 
-use crate::client::{self, Desk};
-use crate::origin::Origins;
+use crate::client::{self, ClientApi};
+use crate::origin::AllowedOrigins;
 use crate::page::Pages;
-use crate::peer::{Peer, PeerAddress, TrustedProxies, name_of};
+use crate::peer::{PeerAddress, RequestPeer, TrustedProxies, name_of};
 use crate::routing::{self, ApiError};
-use crate::watch::Watch;
+use crate::watch::RequestMetrics;
 use crate::{cors, page, realtime, site};
 use aether_metrics::Registry;
 use aether_net::Gateway;
@@ -27,7 +27,7 @@ use tower_http::timeout::TimeoutLayer;
 const BODY_BYTES_MAX: usize = 65_536;
 
 /// What the interface asks of the server behind it.
-pub trait Backend: Send + Sync + 'static {
+pub trait PublicBackend: Send + Sync + 'static {
     /// What the server is. `host` is the name by which the client knows it, without a port.
     fn server(&self, host: Option<&str>) -> ServerInfo;
 
@@ -35,7 +35,7 @@ pub trait Backend: Send + Sync + 'static {
     fn rooms(&self, filter: &RoomFilter) -> Vec<RoomInfo>;
 
     /// Lets someone in without an account, if that is allowed.
-    fn guest(&self, peer: &Peer) -> Result<Guest, ApiError>;
+    fn guest(&self, peer: &RequestPeer) -> Result<GuestLogin, ApiError>;
 
     /// Whether new players are welcome; if not, why.
     fn readiness(&self) -> Result<(), String>;
@@ -79,7 +79,7 @@ pub struct RoomInfo {
 /// Someone who plays without an account.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Guest {
+pub struct GuestLogin {
     /// The access token for the hello.
     pub token: String,
     /// The role it carries.
@@ -92,17 +92,17 @@ pub struct Guest {
 
 /// What the router needs.
 #[derive(Clone)]
-pub struct Api {
+pub struct PublicApi {
     /// The server behind it.
-    pub backend: Arc<dyn Backend>,
+    pub backend: Arc<dyn PublicBackend>,
     /// Where realtime connections go.
     pub gateway: Arc<Gateway>,
     /// The services behind the client API.
-    pub desk: Desk,
+    pub desk: ClientApi,
     /// Whose word on addresses counts.
     pub proxies: Arc<TrustedProxies>,
     /// From which pages a browser may connect.
-    pub origins: Arc<Origins>,
+    pub origins: Arc<AllowedOrigins>,
     /// Whether WebSockets may be compressed.
     pub compression: bool,
     /// The UDP port of WebTransport, if that is on; the page may connect to it.
@@ -115,23 +115,23 @@ pub struct Api {
     pub registry: Registry,
 }
 
-impl FromRef<Api> for Pages {
-    fn from_ref(api: &Api) -> Pages {
+impl FromRef<PublicApi> for Pages {
+    fn from_ref(api: &PublicApi) -> Pages {
         api.pages.clone()
     }
 }
 
-impl Api {
+impl PublicApi {
     /// Who sent a request.
-    pub(crate) fn peer(&self, address: PeerAddress, headers: &HeaderMap) -> Peer {
+    pub(crate) fn peer(&self, address: PeerAddress, headers: &HeaderMap) -> RequestPeer {
         let peer = self.proxies.peer(address.socket.ip(), headers);
-        Peer { is_local: peer.is_local && !address.is_old, ..peer }
+        RequestPeer { is_local: peer.is_local && !address.is_old, ..peer }
     }
 }
 
 /// The public interface.
-pub fn router(api: Api) -> Router {
-    let watch = Watch::new(&api.registry);
+pub fn router(api: PublicApi) -> Router {
+    let watch = RequestMetrics::new(&api.registry);
     let policy = HeaderValue::from_str(&page::content_security_policy(api.web_transport_port));
     let policy = policy.unwrap_or(HeaderValue::from_static("default-src 'none'"));
     let for_pages = Router::new()
@@ -160,7 +160,7 @@ pub fn router(api: Api) -> Router {
 /// What is done around every request. It is one layer, because each costs every request some memory of its own.
 #[derive(Clone)]
 struct Around {
-    watch: Watch,
+    watch: RequestMetrics,
     policy: HeaderValue,
 }
 
@@ -182,11 +182,11 @@ async fn around(State(around): State<Around>, request: Request, next: Next) -> R
     response
 }
 
-async fn livez(State(api): State<Api>) -> Response {
+async fn livez(State(api): State<PublicApi>) -> Response {
     answer(api.backend.liveness(), "not_live")
 }
 
-async fn readyz(State(api): State<Api>) -> Response {
+async fn readyz(State(api): State<PublicApi>) -> Response {
     answer(api.backend.readiness(), "not_ready")
 }
 
@@ -197,13 +197,13 @@ fn answer(state: Result<(), String>, code: &'static str) -> Response {
     }
 }
 
-async fn server(State(api): State<Api>, headers: HeaderMap) -> Json<ServerInfo> {
+async fn server(State(api): State<PublicApi>, headers: HeaderMap) -> Json<ServerInfo> {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     Json(api.backend.server(host.map(name_of)))
 }
 
 async fn rooms(
-    State(api): State<Api>,
+    State(api): State<PublicApi>,
     filter: Result<Query<RoomFilter>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Response, ApiError> {
     let Query(filter) = filter.map_err(|_| {
@@ -213,10 +213,10 @@ async fn rooms(
 }
 
 async fn guest(
-    State(api): State<Api>,
+    State(api): State<PublicApi>,
     Extension(address): Extension<PeerAddress>,
     headers: HeaderMap,
-) -> Result<Json<Guest>, ApiError> {
+) -> Result<Json<GuestLogin>, ApiError> {
     if !api.origins.allow_request(&headers) {
         return Err(ApiError::new(StatusCode::FORBIDDEN, "foreign_origin", "Pages of this origin may not connect."));
     }

@@ -1,7 +1,7 @@
 //! Upgrades to realtime connections.
 
 use crate::peer::PeerAddress;
-use crate::public::Api;
+use crate::public::PublicApi;
 use crate::routing::ApiError;
 use aether_framing::websocket::handshake::{DEFLATE_ACCEPTED, HandshakeError, Upgrade, WEBSOCKET_VERSION};
 use aether_net::PendingClient;
@@ -21,7 +21,7 @@ use tracing::debug;
 
 /// `GET /rt`: the hello says which room is meant.
 pub(crate) async fn upgrade(
-    State(api): State<Api>,
+    State(api): State<PublicApi>,
     Extension(address): Extension<PeerAddress>,
     request: Request,
 ) -> Response {
@@ -30,7 +30,7 @@ pub(crate) async fn upgrade(
 
 /// `GET /api/rooms/{code}/ws`: the address says it.
 pub(crate) async fn upgrade_to_room(
-    State(api): State<Api>,
+    State(api): State<PublicApi>,
     Extension(address): Extension<PeerAddress>,
     Path(code): Path<String>,
     request: Request,
@@ -42,7 +42,7 @@ pub(crate) async fn upgrade_to_room(
 }
 
 fn begin(
-    api: &Api,
+    api: &PublicApi,
     address: PeerAddress,
     room: Option<RoomSelector>,
     mut request: Request,

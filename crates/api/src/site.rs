@@ -42,15 +42,15 @@ pub(crate) async fn serve(State(pages): State<Pages>, request: Request) -> Respo
 mod tests {
     use super::*;
     use crate::folder::tests::TestFolder;
-    use crate::page::Asset;
+    use crate::page::PageAsset;
     use axum::Router;
     use axum::routing::get;
     use http::Method;
     use tower::ServiceExt;
 
-    const ASSETS: &[Asset] = &[
-        Asset { path: "/index.html", bytes: b"<!doctype html>", etag: "\"1\"" },
-        Asset { path: "/assets/a.js", bytes: b"export {};", etag: "\"2\"" },
+    const ASSETS: &[PageAsset] = &[
+        PageAsset { path: "/index.html", bytes: b"<!doctype html>", etag: "\"1\"" },
+        PageAsset { path: "/assets/a.js", bytes: b"export {};", etag: "\"2\"" },
     ];
 
     async fn ask(pages: &Pages, method: Method, address: &str, known: Option<&HeaderValue>) -> Response {

@@ -11,7 +11,7 @@ const SECONDS: &[f64] = &[0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 
 
 /// Counts requests by route and status.
 #[derive(Clone)]
-pub(crate) struct Watch {
+pub(crate) struct RequestMetrics {
     registry: Registry,
     /// What was counted before is not looked up by name again. Routes and statuses are few, whatever a peer asks for.
     routes: Arc<RwLock<HashMap<String, Route>>>,
@@ -23,9 +23,9 @@ struct Route {
     by_status: Vec<(StatusCode, Counter)>,
 }
 
-impl Watch {
-    pub fn new(registry: &Registry) -> Watch {
-        Watch { registry: registry.clone(), routes: Arc::default() }
+impl RequestMetrics {
+    pub fn new(registry: &Registry) -> RequestMetrics {
+        RequestMetrics { registry: registry.clone(), routes: Arc::default() }
     }
 
     pub fn count(&self, route: &str, status: StatusCode, took: Duration) {
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn every_request_is_counted_by_route_and_status_also_the_first() {
         let registry = Registry::new();
-        let watch = Watch::new(&registry);
+        let watch = RequestMetrics::new(&registry);
         for status in [StatusCode::OK, StatusCode::OK, StatusCode::NOT_FOUND] {
             watch.count("/livez", status, Duration::from_millis(1));
         }

@@ -1,9 +1,9 @@
 //! The pages that this program shows: embedded in a release build, read from their folder in others.
 
-use aether_server::{Asset, Pages};
+use aether_server::{PageAsset, Pages};
 
 /// The files that `build.rs` embeds: `None` unless this is a release build, empty if the pages were not built before it.
-const EMBEDDED: Option<&[Asset]> = include!(concat!(env!("OUT_DIR"), "/files.rs"));
+const EMBEDDED: Option<&[PageAsset]> = include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// The folder where `cargo xtask web` builds the pages.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/dist");

@@ -4,8 +4,8 @@ use crate::clock::unix_seconds;
 use crate::config::Config;
 use crate::data::Health;
 use crate::tokens::{Claims, Role, Tokens};
-use aether_api::admin::Operations;
-use aether_api::{ApiError, Backend, Guest, Peer, RoomFilter, RoomInfo};
+use aether_api::admin::AdminBackend;
+use aether_api::{ApiError, GuestLogin, PublicBackend, RequestPeer, RoomFilter, RoomInfo};
 use aether_limits::{RateLimit, TokenBucket, network_of};
 use aether_metrics::{Gauge, Registry};
 use aether_net::Gateway;
@@ -59,7 +59,7 @@ struct Guests {
 }
 
 impl Guests {
-    fn may_come(&self, peer: &Peer, now: Duration) -> bool {
+    fn may_come(&self, peer: &RequestPeer, now: Duration) -> bool {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= GUEST_NETWORKS_MAX {
             buckets.clear();
@@ -131,7 +131,7 @@ impl Backstage {
     }
 }
 
-impl Backend for Backstage {
+impl PublicBackend for Backstage {
     fn server(&self, host: Option<&str>) -> ServerInfo {
         let room_types = self.rooms.types.all();
         let room_types = room_types.values().map(|room_type| RoomTypeInfo {
@@ -163,7 +163,7 @@ impl Backend for Backstage {
         self.rooms.list(&filter).into_iter().map(room_info).collect()
     }
 
-    fn guest(&self, peer: &Peer) -> Result<Guest, ApiError> {
+    fn guest(&self, peer: &RequestPeer) -> Result<GuestLogin, ApiError> {
         let Some(guests) = &self.guests else {
             let sentence = "This server has no guests: sign in. Whoever runs it may set guests.enabled.";
             return Err(ApiError::new(StatusCode::FORBIDDEN, "no_guests", sentence));
@@ -180,7 +180,7 @@ impl Backend for Backstage {
             Some(role) => claims.with_role(role),
             None => claims,
         };
-        Ok(Guest {
+        Ok(GuestLogin {
             token: self.tokens.sign(&claims),
             role: role.unwrap_or_default().name(),
             user: user.to_string(),
@@ -203,7 +203,7 @@ impl Backend for Backstage {
     }
 }
 
-impl Operations for Backstage {
+impl AdminBackend for Backstage {
     fn metrics(&self) -> String {
         self.registry.render()
     }

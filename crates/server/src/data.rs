@@ -5,7 +5,7 @@ use crate::platforms;
 use crate::running::StartError;
 use crate::tokens::Tokens;
 use aether_api::TrustedProxies;
-use aether_api::client::{Desk, Keys, Rates};
+use aether_api::client::{ApiKeys, ClientApi, RequestRates};
 use aether_metrics::Registry;
 use aether_rooms::RoomHost;
 use aether_services::clock::SystemClock;
@@ -126,9 +126,9 @@ pub(crate) fn desk(
     services: &Arc<Services>,
     proxies: &Arc<TrustedProxies>,
     registry: &Registry,
-) -> Desk {
-    let keys = Keys { server: config.api.server_key.clone() };
-    Desk::new(Arc::clone(services), keys, Rates::new(config.rates()), Arc::clone(proxies), registry)
+) -> ClientApi {
+    let keys = ApiKeys { server: config.api.server_key.clone() };
+    ClientApi::new(Arc::clone(services), keys, RequestRates::new(config.rates()), Arc::clone(proxies), registry)
 }
 
 /// Delivers news to the outside as they come.

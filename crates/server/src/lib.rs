@@ -14,7 +14,7 @@ mod platforms;
 mod running;
 mod server;
 
-pub use aether_api::{Asset, PageFile, Pages};
+pub use aether_api::{PageAsset, PageFile, Pages};
 pub use aether_rooms::LiveSessions;
 pub use aether_services as services;
 pub use aether_services::session::{keys, tokens};

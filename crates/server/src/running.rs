@@ -9,7 +9,7 @@ use crate::node;
 use crate::server::Server;
 use crate::tokens::Tokens;
 use aether_api::listener::{self, ListenerSettings};
-use aether_api::{Api, Origins, Pages, TrustedProxies};
+use aether_api::{AllowedOrigins, Pages, PublicApi, TrustedProxies};
 use aether_engine::Scheduler;
 use aether_limits::RateLimit;
 use aether_metrics::Registry;
@@ -213,12 +213,12 @@ impl Running {
         let desk = data::desk(config, &self.services, &proxies, &self.registry)
             .with_presence(move |user| accounts.count(&user.to_string()) > 0);
         let origins = config.http.allowed_origins.iter().map(ToString::to_string).collect();
-        let router = aether_api::router(Api {
+        let router = aether_api::router(PublicApi {
             backend: Arc::clone(&self.backstage) as _,
             gateway: Arc::clone(&self.gateway),
             desk,
             proxies,
-            origins: Arc::new(Origins::new(origins)),
+            origins: Arc::new(AllowedOrigins::new(origins)),
             compression: config.connections.compression,
             request_time_max: Duration::from_secs(config.http.request_seconds.into()),
             web_transport_port: self.webtransport.map(|address| address.port()),
@@ -245,7 +245,7 @@ impl Running {
 
     fn serve_webtransport(&mut self, mut server: WebTransportServer, config: &Config) {
         let gateway = Arc::clone(&self.gateway);
-        let origins = Origins::new(config.http.allowed_origins.iter().map(ToString::to_string).collect());
+        let origins = AllowedOrigins::new(config.http.allowed_origins.iter().map(ToString::to_string).collect());
         let close = Arc::clone(&self.close_webtransport);
         self.webtransport_task = Some(tokio::spawn(async move {
             loop {

@@ -14,13 +14,18 @@ const OPERATOR_ONLY: Refusal = Refusal::new(Code::PermissionDenied, "Only the op
 
 /// The keys of the API.
 #[derive(Clone, Debug)]
-pub struct Keys {
+pub struct ApiKeys {
     /// What clients send before they are signed in. It is in every copy of the game, so it is no secret.
     pub server: String,
 }
 
 /// Returns who sent a request, if they have this access.
-pub(super) fn admit(keys: &Keys, sessions: &Sessions, access: Access, headers: &HeaderMap) -> Result<Caller, Refusal> {
+pub(super) fn admit(
+    keys: &ApiKeys,
+    sessions: &Sessions,
+    access: Access,
+    headers: &HeaderMap,
+) -> Result<Caller, Refusal> {
     let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     match access {
         Access::Everyone => Ok(Caller::Stranger),

@@ -4,13 +4,13 @@
 mod recovery;
 mod sign_in;
 
-use super::Desk;
+use super::ClientApi;
 use crate::routing::Routes;
 use aether_messages::operation::{DeleteAccount, GetAccount, GetUsers, UpdateAccount};
 use aether_services::account::operation::ExportAccount;
 use http::Method;
 
-pub(super) fn routes(routes: Routes<Desk>) -> Routes<Desk> {
+pub(super) fn routes(routes: Routes<ClientApi>) -> Routes<ClientApi> {
     routes
         .address::<GetAccount>(Method::GET, "/v2/account")
         .body::<UpdateAccount>(Method::PUT, "/v2/account")

@@ -1,6 +1,6 @@
 //! Leaderboards: writing, deleting and listing records.
 
-use super::Desk;
+use super::ClientApi;
 use crate::routing::Routes;
 use aether_messages::api::write_leaderboard_record_request::LeaderboardRecordWrite;
 use aether_messages::operation::{
@@ -10,7 +10,7 @@ use http::Method;
 
 const BOARD: &str = "/v2/leaderboard/{leaderboard_id}";
 
-pub(super) fn routes(routes: Routes<Desk>) -> Routes<Desk> {
+pub(super) fn routes(routes: Routes<ClientApi>) -> Routes<ClientApi> {
     routes
         .field::<WriteLeaderboardRecord, Option<LeaderboardRecordWrite>>(Method::POST, BOARD, |request, record| {
             request.record = record;

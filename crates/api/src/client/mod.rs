@@ -14,12 +14,12 @@ mod rpc;
 mod session;
 mod storage;
 
-pub use crate::routing::{RateSettings, Rates, usual_rate};
-pub use access::Keys;
+pub use crate::routing::{RateSettings, RequestRates, usual_rate};
+pub use access::ApiKeys;
 pub use aether_services::calls::Preset;
 
 use crate::peer::{PeerAddress, TrustedProxies};
-use crate::routing::{Calls, Description, Interface, Own, Refused, Routes, answer};
+use crate::routing::{Calls, CustomRoute, Description, ErrorAnswer, Interface, Routes, answer};
 use aether_metrics::Registry;
 use aether_services::calls::Access;
 use aether_services::{Caller, Code, Refusal, Services};
@@ -35,27 +35,27 @@ use uuid::Uuid;
 
 /// The interface of the client API: the services, and who may ask them how often.
 #[derive(Clone)]
-pub struct Desk(Arc<Inner>);
+pub struct ClientApi(Arc<Inner>);
 
 struct Inner {
     services: Arc<Services>,
-    keys: Keys,
-    rates: Rates,
+    keys: ApiKeys,
+    rates: RequestRates,
     proxies: Arc<TrustedProxies>,
     registry: Registry,
 }
 
-impl Desk {
+impl ClientApi {
     /// A desk before these services, that counts what is asked of it.
     #[must_use]
     pub fn new(
         services: Arc<Services>,
-        keys: Keys,
-        rates: Rates,
+        keys: ApiKeys,
+        rates: RequestRates,
         proxies: Arc<TrustedProxies>,
         registry: &Registry,
-    ) -> Desk {
-        Desk(Arc::new(Inner { services, keys, rates, proxies, registry: registry.clone() }))
+    ) -> ClientApi {
+        ClientApi(Arc::new(Inner { services, keys, rates, proxies, registry: registry.clone() }))
     }
 
     /// The same where it is known which users are connected.
@@ -63,28 +63,28 @@ impl Desk {
     /// # Panics
     /// If the services know it from elsewhere already.
     #[must_use]
-    pub fn with_presence(self, is_online: impl Fn(Uuid) -> bool + Send + Sync + 'static) -> Desk {
+    pub fn with_presence(self, is_online: impl Fn(Uuid) -> bool + Send + Sync + 'static) -> ClientApi {
         self.0.services.set_presence(is_online);
         self
     }
 }
 
-impl Interface for Desk {
+impl Interface for ClientApi {
     fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, Refusal> {
         access::admit(&self.0.keys, &self.0.services.sessions, access, headers)
     }
 
-    fn refuse(refused: Refused) -> Response {
+    fn refuse(refused: ErrorAnswer) -> Response {
         refused.into_response()
     }
 }
 
-impl Calls for Desk {
+impl Calls for ClientApi {
     fn services(&self) -> &Arc<Services> {
         &self.0.services
     }
 
-    fn rates(&self) -> &Rates {
+    fn rates(&self) -> &RequestRates {
         &self.0.rates
     }
 
@@ -101,12 +101,14 @@ impl Calls for Desk {
 }
 
 /// All routes of the client API, behind one desk; to be part of a router of any state.
-pub fn router<S: Clone + Send + Sync + 'static>(desk: Desk) -> Router<S> {
+pub fn router<S: Clone + Send + Sync + 'static>(desk: ClientApi) -> Router<S> {
     routes()
         .described(&description())
         .into_router(desk)
-        .method_not_allowed_fallback(async || Refused::from(Refusal::new(Code::Unimplemented, "Method Not Allowed")))
-        .route("/v2/{*anything}", any(async || Refused::from(Refusal::new(Code::NotFound, "Not Found"))))
+        .method_not_allowed_fallback(async || {
+            ErrorAnswer::from(Refusal::new(Code::Unimplemented, "Method Not Allowed"))
+        })
+        .route("/v2/{*anything}", any(async || ErrorAnswer::from(Refusal::new(Code::NotFound, "Not Found"))))
         .layer(axum::middleware::from_fn(around::around))
 }
 
@@ -116,9 +118,9 @@ pub fn operations() -> Vec<(&'static str, Preset)> {
     routes().table.iter().filter_map(|route| Some((route.id, route.preset?))).collect()
 }
 
-pub(crate) fn routes() -> Routes<Desk> {
+pub(crate) fn routes() -> Routes<ClientApi> {
     // It tells that the process answers, so it goes neither through the table nor through limits.
-    let health = Own {
+    let health = CustomRoute {
         method: Method::GET,
         path: "/healthcheck",
         id: "Healthcheck",

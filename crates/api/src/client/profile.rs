@@ -12,12 +12,12 @@
 //! A profile is `{"id": text, "name": text, "data": object, "active": boolean, "create_time": time, "update_time": time}`,
 //! with all fields always there.
 
-use super::Desk;
+use super::ClientApi;
 use crate::routing::Routes;
 use aether_services::profile::operation::{CreateProfile, DeleteProfile, ListProfiles, SelectProfile, UpdateProfile};
 use http::Method;
 
-pub(super) fn routes(routes: Routes<Desk>) -> Routes<Desk> {
+pub(super) fn routes(routes: Routes<ClientApi>) -> Routes<ClientApi> {
     routes
         .address::<ListProfiles>(Method::GET, "/v2/profile")
         .body::<CreateProfile>(Method::POST, "/v2/profile")

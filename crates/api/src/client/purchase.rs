@@ -1,6 +1,6 @@
 //! Purchases and subscriptions.
 
-use super::Desk;
+use super::ClientApi;
 use crate::routing::Routes;
 use aether_messages::operation::{
     GetSubscription, ListSubscriptions, ValidatePurchaseApple, ValidatePurchaseFacebookInstant, ValidatePurchaseGoogle,
@@ -8,7 +8,7 @@ use aether_messages::operation::{
 };
 use http::Method;
 
-pub(super) fn routes(routes: Routes<Desk>) -> Routes<Desk> {
+pub(super) fn routes(routes: Routes<ClientApi>) -> Routes<ClientApi> {
     routes
         .body::<ValidatePurchaseApple>(Method::POST, "/v2/iap/purchase/apple")
         .body::<ValidatePurchaseFacebookInstant>(Method::POST, "/v2/iap/purchase/facebookinstant")

@@ -8,8 +8,8 @@
 //!
 //! [`Context::query`]: aether_services::Context::query
 
-use super::Desk;
-use crate::routing::{Form, Received, Refused, Routes, Written, json, with_headers};
+use super::ClientApi;
+use crate::routing::{ErrorAnswer, Form, Received, Routes, Written, json, with_headers};
 use aether_messages::api::Rpc;
 use aether_messages::operation::RpcFunc;
 use aether_services::Refusal;
@@ -29,7 +29,7 @@ const HTTP_KEY: &str = "http_key";
 /// Content type of an unwrapped answer where the request had none.
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-pub(super) fn routes(routes: Routes<Desk>) -> Routes<Desk> {
+pub(super) fn routes(routes: Routes<ClientApi>) -> Routes<ClientApi> {
     let form = |read, body| Form::<RpcFunc, Wrapping> { read, write, refuse, written: written(body) };
     routes.formed(Method::POST, PATH, form(read_body, Some(value!({ "type": "string" })))).formed(
         Method::GET,
@@ -83,14 +83,14 @@ fn write(wrapping: Wrapping, answer: &Rpc) -> Response {
     response
 }
 
-fn refuse(refused: Refused) -> Response {
+fn refuse(refused: ErrorAnswer) -> Response {
     #[derive(Serialize)]
     struct Shown<'a> {
         code: u8,
         error: &'a str,
         message: &'a str,
     }
-    let Refused { status, refusal } = refused;
+    let ErrorAnswer { status, refusal } = refused;
     let shown = Shown { code: refusal.code as u8, error: &refusal.message, message: &refusal.message };
     with_headers(json(status, &shown), &refusal)
 }

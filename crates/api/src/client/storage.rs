@@ -3,12 +3,12 @@
 //! What a client writes and removes is its user's own; an object without a user id in a reading request belongs to the
 //! server.
 
-use super::Desk;
+use super::ClientApi;
 use crate::routing::Routes;
 use aether_messages::operation::{DeleteStorageObjects, ListStorageObjects, ReadStorageObjects, WriteStorageObjects};
 use http::Method;
 
-pub(super) fn routes(routes: Routes<Desk>) -> Routes<Desk> {
+pub(super) fn routes(routes: Routes<ClientApi>) -> Routes<ClientApi> {
     routes
         .body::<ReadStorageObjects>(Method::POST, "/v2/storage")
         .body::<WriteStorageObjects>(Method::PUT, "/v2/storage")

@@ -10,21 +10,21 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// A refusal on its way to the client.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct ErrorAnswer {
     pub status: StatusCode,
     pub refusal: Refusal,
 }
 
-impl Refused {
+impl ErrorAnswer {
     /// A refusal with a status that its code alone does not say.
-    pub fn with_status(status: StatusCode, refusal: Refusal) -> Refused {
-        Refused { status, refusal }
+    pub fn with_status(status: StatusCode, refusal: Refusal) -> ErrorAnswer {
+        ErrorAnswer { status, refusal }
     }
 }
 
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Refused {
-        Refused { status: status(refusal.code), refusal }
+impl From<Refusal> for ErrorAnswer {
+    fn from(refusal: Refusal) -> ErrorAnswer {
+        ErrorAnswer { status: status(refusal.code), refusal }
     }
 }
 
@@ -34,9 +34,9 @@ struct Shown<'a> {
     message: &'a str,
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for ErrorAnswer {
     fn into_response(self) -> Response {
-        let Refused { status, refusal } = self;
+        let ErrorAnswer { status, refusal } = self;
         let shown = Shown { code: refusal.code as u8, message: &refusal.message };
         with_headers(json(status, &shown), &refusal)
     }

@@ -25,7 +25,7 @@ enum Encoding {
 
 /// Why a body could not be unpacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Packed {
+pub(crate) enum EncodingError {
     /// It is written in a way that is not known.
     Unknown,
     /// It is not what it says.
@@ -35,16 +35,16 @@ pub(crate) enum Packed {
 }
 
 /// A large document that everyone may ask for as often as they want: it is compressed once.
-pub(crate) struct Document {
+pub(crate) struct CompressedDocument {
     plain: Bytes,
     packed: Option<Bytes>,
 }
 
-impl Document {
+impl CompressedDocument {
     /// A document of JSON.
-    pub fn json(text: String) -> Document {
+    pub fn json(text: String) -> CompressedDocument {
         let packed = Encoding::Gzip.pack(text.as_bytes()).ok().map(Bytes::from);
-        Document { plain: text.into(), packed }
+        CompressedDocument { plain: text.into(), packed }
     }
 
     /// The document for someone with this `Accept-Encoding`.
@@ -90,13 +90,13 @@ pub(crate) async fn compress(response: Response, accepted: Option<HeaderValue>) 
 }
 
 /// The body of a request as it was before it was compressed (`Content-Encoding`); never more than so many bytes of it.
-pub(crate) fn decompress(body: Bytes, headers: &HeaderMap, bytes_max: usize) -> Result<Bytes, Packed> {
+pub(crate) fn decompress(body: Bytes, headers: &HeaderMap, bytes_max: usize) -> Result<Bytes, EncodingError> {
     let mut names = headers.get_all(header::CONTENT_ENCODING).iter();
     let Some(name) = names.next() else { return Ok(body) };
-    let name = name.to_str().map_err(|_| Packed::Unknown)?.trim().to_ascii_lowercase();
+    let name = name.to_str().map_err(|_| EncodingError::Unknown)?.trim().to_ascii_lowercase();
     // One within another is nothing that clients do.
     if names.next().is_some() {
-        return Err(Packed::Unknown);
+        return Err(EncodingError::Unknown);
     }
     let limit = bytes_max as u64 + 1;
     let mut plain = Vec::new();
@@ -104,10 +104,10 @@ pub(crate) fn decompress(body: Bytes, headers: &HeaderMap, bytes_max: usize) -> 
         "" | "identity" => return Ok(body),
         "gzip" | "x-gzip" => MultiGzDecoder::new(&*body).take(limit).read_to_end(&mut plain),
         "deflate" => ZlibDecoder::new(&*body).take(limit).read_to_end(&mut plain),
-        _ => return Err(Packed::Unknown),
+        _ => return Err(EncodingError::Unknown),
     };
-    read.map_err(|_| Packed::Damaged)?;
-    if plain.len() > bytes_max { Err(Packed::TooLarge) } else { Ok(plain.into()) }
+    read.map_err(|_| EncodingError::Damaged)?;
+    if plain.len() > bytes_max { Err(EncodingError::TooLarge) } else { Ok(plain.into()) }
 }
 
 impl Encoding {
@@ -165,7 +165,7 @@ mod tests {
 
     const LIMIT: usize = 65_536;
 
-    fn unpack(encoding: &'static str, body: Vec<u8>) -> Result<Bytes, Packed> {
+    fn unpack(encoding: &'static str, body: Vec<u8>) -> Result<Bytes, EncodingError> {
         let headers = HeaderMap::from_iter([(header::CONTENT_ENCODING, HeaderValue::from_static(encoding))]);
         decompress(body.into(), &headers, LIMIT)
     }
@@ -196,16 +196,16 @@ mod tests {
         for encoding in [Encoding::Gzip, Encoding::Deflate] {
             let pack = |bytes: usize| encoding.pack(&vec![b' '; bytes]).expect("memory takes all");
             assert_eq!(unpack(encoding.name(), pack(LIMIT)).map(|plain| plain.len()), Ok(LIMIT));
-            assert_eq!(unpack(encoding.name(), pack(LIMIT + 1)), Err(Packed::TooLarge));
+            assert_eq!(unpack(encoding.name(), pack(LIMIT + 1)), Err(EncodingError::TooLarge));
             let bomb = pack(64 << 20);
-            assert_eq!(unpack(encoding.name(), bomb), Err(Packed::TooLarge));
+            assert_eq!(unpack(encoding.name(), bomb), Err(EncodingError::TooLarge));
             let mut cut = pack(LIMIT);
             cut.truncate(cut.len() / 2);
-            assert_eq!(unpack(encoding.name(), cut), Err(Packed::Damaged));
-            assert_eq!(unpack(encoding.name(), b"{}".to_vec()), Err(Packed::Damaged));
+            assert_eq!(unpack(encoding.name(), cut), Err(EncodingError::Damaged));
+            assert_eq!(unpack(encoding.name(), b"{}".to_vec()), Err(EncodingError::Damaged));
         }
-        assert_eq!(unpack("br", b"{}".to_vec()), Err(Packed::Unknown));
-        assert_eq!(unpack("gzip, gzip", b"{}".to_vec()), Err(Packed::Unknown));
+        assert_eq!(unpack("br", b"{}".to_vec()), Err(EncodingError::Unknown));
+        assert_eq!(unpack("gzip, gzip", b"{}".to_vec()), Err(EncodingError::Unknown));
         assert_eq!(unpack("identity", b"{}".to_vec()), Ok(Bytes::from_static(b"{}")));
     }
 }

@@ -1,7 +1,7 @@
 //! The one form of failures outside the protocols that have their own (`/v2`): a status, a code for programs and a sentence
 //! for people, as `{"code": "not_found", "error": "There is nothing at this address."}`.
 
-use super::answer::{Refused, json};
+use super::answer::{ErrorAnswer, json};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
@@ -56,9 +56,9 @@ impl ApiError {
     }
 }
 
-impl From<Refused> for ApiError {
-    fn from(refused: Refused) -> ApiError {
-        let Refused { status, refusal } = refused;
+impl From<ErrorAnswer> for ApiError {
+    fn from(refused: ErrorAnswer) -> ApiError {
+        let ErrorAnswer { status, refusal } = refused;
         ApiError::new(status, refusal.code.name(), refusal.message)
     }
 }

@@ -14,12 +14,12 @@ mod query;
 mod rate;
 mod routes;
 
-pub(crate) use answer::{Refused, answer, json, with_headers};
+pub(crate) use answer::{ErrorAnswer, answer, json, with_headers};
 pub use error::ApiError;
 pub(crate) use error::complete;
 pub(crate) use openapi::Description;
-pub use rate::{RateSettings, Rates, usual_rate};
-pub(crate) use routes::{Form, Own, Received, Routes, Written};
+pub use rate::{RateSettings, RequestRates, usual_rate};
+pub(crate) use routes::{CustomRoute, Form, Received, Routes, Written};
 
 use aether_metrics::Registry;
 use aether_services::calls::Access;
@@ -36,7 +36,7 @@ pub(crate) trait Interface: Clone + Send + Sync + 'static {
     fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, Refusal>;
 
     /// Writes a refusal in the form of the interface.
-    fn refuse(refused: Refused) -> Response;
+    fn refuse(refused: ErrorAnswer) -> Response;
 }
 
 /// An interface whose routes call operations.
@@ -51,7 +51,7 @@ pub(crate) trait Calls: Interface {
     fn services(&self) -> &Arc<Services>;
 
     /// Limits of how often callers may ask.
-    fn rates(&self) -> &Rates;
+    fn rates(&self) -> &RequestRates;
 
     /// Registry where calls are counted.
     fn registry(&self) -> &Registry;

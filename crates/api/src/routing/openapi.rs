@@ -4,7 +4,7 @@
 mod messages;
 mod schema;
 
-use super::encoding::Document;
+use super::encoding::CompressedDocument;
 use super::query::PAIRS_MAX;
 use super::routes::{Described, Route, Routes, Source, Written};
 use super::{ApiError, Interface};
@@ -30,7 +30,7 @@ pub(crate) struct Description {
 impl<I: Interface> Routes<I> {
     /// Adds the route of the description of all routes before it.
     pub fn described(self, description: &Description) -> Routes<I> {
-        let document = Arc::new(Document::json(document(&self.table, description).to_string()));
+        let document = Arc::new(CompressedDocument::json(document(&self.table, description).to_string()));
         let answer = async move |headers: HeaderMap| document.answer(headers.get(header::ACCEPT_ENCODING));
         let other = async || ApiError::of_status(StatusCode::METHOD_NOT_ALLOWED);
         self.undescribed(PATH, Access::Everyone, get(answer).fallback(other))

@@ -12,11 +12,11 @@ pub(super) const PAIRS_MAX: usize = 1_100;
 
 /// Names and values, those of the same name together.
 #[derive(Default)]
-pub(super) struct Asked<'a> {
+pub(super) struct QueryValues<'a> {
     named: Vec<(Cow<'a, str>, Vec<Cow<'a, str>>)>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> QueryValues<'a> {
     /// Adds a value from the path.
     pub fn add(&mut self, name: Cow<'a, str>, value: Cow<'a, str>) {
         match self.named.iter_mut().find(|(known, _)| *known == name) {
@@ -152,7 +152,7 @@ mod tests {
     use aether_messages::api::{GetUsersRequest, ListFriendsRequest, ListGroupsRequest};
 
     fn read<T: DeserializeOwned + Default>(query: &str) -> Result<T, Refusal> {
-        let mut asked = Asked::default();
+        let mut asked = QueryValues::default();
         asked.add_query(query)?;
         asked.read()
     }

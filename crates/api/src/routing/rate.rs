@@ -30,7 +30,7 @@ pub struct RateSettings {
 }
 
 /// Counts who asks how often.
-pub struct Rates {
+pub struct RequestRates {
     settings: RateSettings,
     now: Box<dyn Fn() -> Duration + Send + Sync>,
     hasher: RandomState,
@@ -65,19 +65,19 @@ pub fn usual_rate(preset: Preset) -> RateLimit {
     }
 }
 
-impl Rates {
+impl RequestRates {
     /// With these limits.
     #[must_use]
-    pub fn new(settings: RateSettings) -> Rates {
+    pub fn new(settings: RateSettings) -> RequestRates {
         let began = Instant::now();
-        Rates::with_time(settings, move || began.elapsed())
+        RequestRates::with_time(settings, move || began.elapsed())
     }
 
     /// With these limits, and a time that goes as it is told to.
     #[must_use]
-    pub fn with_time(settings: RateSettings, now: impl Fn() -> Duration + Send + Sync + 'static) -> Rates {
+    pub fn with_time(settings: RateSettings, now: impl Fn() -> Duration + Send + Sync + 'static) -> RequestRates {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Rates { settings, now: Box::new(now), hasher: RandomState::new(), shards }
+        RequestRates { settings, now: Box::new(now), hasher: RandomState::new(), shards }
     }
 
     /// Counts a request for an operation; refuses it if there were too many.
@@ -135,10 +135,10 @@ mod tests {
     const SLOW: Option<RateLimit> = Some(RateLimit { per_second: 10, burst: 2 });
 
     /// Limits at a time in milliseconds that is set by hand.
-    fn rates(settings: RateSettings) -> (Rates, Arc<AtomicU64>) {
+    fn rates(settings: RateSettings) -> (RequestRates, Arc<AtomicU64>) {
         let time = Arc::new(AtomicU64::new(1_000));
         let clock = Arc::clone(&time);
-        (Rates::with_time(settings, move || Duration::from_millis(clock.load(Ordering::Relaxed))), time)
+        (RequestRates::with_time(settings, move || Duration::from_millis(clock.load(Ordering::Relaxed))), time)
     }
 
     fn account(number: u128) -> Who {

@@ -1,8 +1,8 @@
 //! Routes: where an operation is found, and how its request is read from there.
 
-use super::answer::{Refused, answer};
-use super::encoding::{self, Packed};
-use super::query::{self, Asked};
+use super::answer::{ErrorAnswer, answer};
+use super::encoding::{self, EncodingError};
+use super::query::{self, QueryValues};
 use super::{Calls, Interface};
 use aether_messages::Operation;
 use aether_messages::prost::Name as _;
@@ -85,7 +85,7 @@ pub(crate) enum Source {
 }
 
 /// A route that is no operation: something of our own, without hooks.
-pub(crate) struct Own {
+pub(crate) struct CustomRoute {
     pub method: Method,
     pub path: &'static str,
     pub id: &'static str,
@@ -100,7 +100,7 @@ pub(crate) struct Form<O: Serve, W> {
     /// Writes the answer.
     pub write: fn(W, &O::Answer) -> Response,
     /// Writes a refusal.
-    pub refuse: fn(Refused) -> Response,
+    pub refuse: fn(ErrorAnswer) -> Response,
     pub written: Written,
 }
 
@@ -113,7 +113,7 @@ struct Kind {
     operation: &'static str,
     access: Access,
     preset: Preset,
-    refuse: fn(Refused) -> Response,
+    refuse: fn(ErrorAnswer) -> Response,
 }
 
 impl<I: Interface> Default for Routes<I> {
@@ -129,8 +129,8 @@ impl<I: Interface> Routes<I> {
     }
 
     /// Adds a route that is no operation.
-    pub fn own(mut self, own: Own, handlers: MethodRouter<I>) -> Routes<I> {
-        let Own { method, path, id, access, content_type } = own;
+    pub fn own(mut self, own: CustomRoute, handlers: MethodRouter<I>) -> Routes<I> {
+        let CustomRoute { method, path, id, access, content_type } = own;
         let answer =
             serde_json::json!({ "type": if content_type == "application/json" { "object" } else { "string" } });
         let form = Written { parameters: Vec::new(), body: None, content_type, answer, refused: None };
@@ -260,8 +260,8 @@ impl Received {
     }
 
     /// Reads the values in path and query.
-    fn asked(&self) -> Result<Asked<'_>, Refusal> {
-        let mut asked = Asked::default();
+    fn asked(&self) -> Result<QueryValues<'_>, Refusal> {
+        let mut asked = QueryValues::default();
         for (name, value) in self.path.iter().flat_map(RawPathParams::iter) {
             asked.add(Cow::Borrowed(name), Cow::Borrowed(value));
         }
@@ -284,7 +284,7 @@ fn on_method<I: Calls>(method: &Method, kind: Kind, handler: Handler<I>) -> Meth
     on(filter, move |State(interface): State<I>, request: Request| async move {
         let began = Instant::now();
         let outcome = match take_in(&interface, kind, request).await {
-            Ok(received) => handler(interface.clone(), received).await.map_err(Refused::from),
+            Ok(received) => handler(interface.clone(), received).await.map_err(ErrorAnswer::from),
             Err(refused) => Err(refused),
         };
         let code = outcome.as_ref().err().map(|refused| refused.refusal.code);
@@ -293,7 +293,7 @@ fn on_method<I: Calls>(method: &Method, kind: Kind, handler: Handler<I>) -> Meth
     })
 }
 
-async fn take_in<I: Calls>(interface: &I, kind: Kind, mut request: Request) -> Result<Received, Refused> {
+async fn take_in<I: Calls>(interface: &I, kind: Kind, mut request: Request) -> Result<Received, ErrorAnswer> {
     let context = receive(interface, kind, &request)?;
     let path = request.extract_parts::<RawPathParams>().await.ok();
     let (parts, body) = request.into_parts();
@@ -318,16 +318,16 @@ async fn read_body(body: Body) -> Result<Bytes, Refusal> {
 }
 
 /// Refuses a body that cannot be unpacked.
-fn not_unpacked(why: Packed) -> Refused {
+fn not_unpacked(why: EncodingError) -> ErrorAnswer {
     match why {
-        Packed::TooLarge => {
+        EncodingError::TooLarge => {
             let sentence = format!("The body of a request has at most {BODY_BYTES_MAX} bytes after it is unpacked.");
-            Refused::with_status(StatusCode::PAYLOAD_TOO_LARGE, Refusal::invalid(sentence))
+            ErrorAnswer::with_status(StatusCode::PAYLOAD_TOO_LARGE, Refusal::invalid(sentence))
         }
-        Packed::Damaged => Refusal::invalid("The body is not compressed as its Content-Encoding says.").into(),
-        Packed::Unknown => {
+        EncodingError::Damaged => Refusal::invalid("The body is not compressed as its Content-Encoding says.").into(),
+        EncodingError::Unknown => {
             let sentence = "The body's Content-Encoding is not known: use gzip, deflate or identity.";
-            Refused::with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE, Refusal::invalid(sentence))
+            ErrorAnswer::with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE, Refusal::invalid(sentence))
         }
     }
 }
@@ -342,7 +342,7 @@ fn read_json<T: DeserializeOwned + Default>(body: &[u8]) -> Result<T, Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ApiError, Rates};
+    use super::super::{ApiError, RequestRates};
     use super::*;
     use crate::routing::{Description, RateSettings};
     use aether_messages::operation::{GetUsers, ListStorageObjects};
@@ -358,7 +358,7 @@ mod tests {
 
     /// An interface for an operator who has a key.
     #[derive(Clone)]
-    struct Operator(Arc<(Arc<Services>, Rates, Registry)>);
+    struct Operator(Arc<(Arc<Services>, RequestRates, Registry)>);
 
     impl Interface for Operator {
         fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, Refusal> {
@@ -367,7 +367,7 @@ mod tests {
             if shown { Ok(Caller::Server) } else { Err(Refusal::new(Code::Unauthenticated, "Show the key.")) }
         }
 
-        fn refuse(refused: Refused) -> Response {
+        fn refuse(refused: ErrorAnswer) -> Response {
             ApiError::from(refused).into_response()
         }
     }
@@ -381,7 +381,7 @@ mod tests {
             &self.0.0
         }
 
-        fn rates(&self) -> &Rates {
+        fn rates(&self) -> &RequestRates {
             &self.0.1
         }
 
@@ -423,8 +423,11 @@ mod tests {
     #[tokio::test]
     async fn an_operators_interface_is_declared_with_the_same_routes() {
         let registry = Registry::new();
-        let operator =
-            Operator(Arc::new((services(&registry).await, Rates::new(RateSettings::default()), registry.clone())));
+        let operator = Operator(Arc::new((
+            services(&registry).await,
+            RequestRates::new(RateSettings::default()),
+            registry.clone(),
+        )));
         let description = Description { title: "", text: "", refused: json!({}) };
         let routes = Routes::default()
             .address::<GetUsers>(Method::GET, "/users")

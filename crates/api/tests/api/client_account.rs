@@ -1,7 +1,7 @@
 //! Accounts over the client API, through the router without a socket: what is sent as clients send it, and what comes back
 //! in the small things that they rely on.
 
-use aether_api::client::{Desk, Keys, RateSettings, Rates, router};
+use aether_api::client::{ApiKeys, ClientApi, RateSettings, RequestRates, router};
 use aether_api::{PeerAddress, TrustedProxies};
 use aether_metrics::Registry;
 use aether_services::account::operation::{
@@ -117,9 +117,9 @@ impl World {
             services.accounts = services.accounts.with_provider(Trusting(name));
         }
         let services = Arc::new(services);
-        let keys = Keys { server: "defaultkey".to_owned() };
-        let rates = Rates::new(RateSettings::default());
-        let desk = Desk::new(Arc::clone(&services), keys, rates, Arc::new(TrustedProxies::default()), &registry);
+        let keys = ApiKeys { server: "defaultkey".to_owned() };
+        let rates = RequestRates::new(RateSettings::default());
+        let desk = ClientApi::new(Arc::clone(&services), keys, rates, Arc::new(TrustedProxies::default()), &registry);
         World { router: router(desk), services, tokens, folder }
     }
 

@@ -1,7 +1,7 @@
 //! The client API before services over a database in memory, with users who are signed in.
 
 use aether_api::TrustedProxies;
-use aether_api::client::{Desk, Keys, RateSettings, Rates, router};
+use aether_api::client::{ApiKeys, ClientApi, RateSettings, RequestRates, router};
 use aether_metrics::Registry;
 use aether_services::clock::ManualClock;
 use aether_services::session::keys::KeyRing;
@@ -34,14 +34,14 @@ pub struct World {
 
 /// What a desk has beside its services.
 pub struct Furnishing {
-    pub rates: Rates,
+    pub rates: RequestRates,
     pub registry: Registry,
     pub is_online: fn(Uuid) -> bool,
 }
 
 impl Default for Furnishing {
     fn default() -> Furnishing {
-        let rates = Rates::new(RateSettings::default());
+        let rates = RequestRates::new(RateSettings::default());
         Furnishing { rates, registry: Registry::new(), is_online: |_| false }
     }
 }
@@ -86,8 +86,8 @@ impl World {
         let mut services = services.expect("the tables are there");
         prepare(&mut services);
         let services = Arc::new(services);
-        let keys = Keys { server: "defaultkey".to_owned() };
-        let desk = Desk::new(Arc::clone(&services), keys, rates, Arc::new(TrustedProxies::default()), &registry);
+        let keys = ApiKeys { server: "defaultkey".to_owned() };
+        let desk = ClientApi::new(Arc::clone(&services), keys, rates, Arc::new(TrustedProxies::default()), &registry);
         World { router: router(desk.with_presence(is_online)), services, folder }
     }
 

@@ -104,7 +104,7 @@ impl Origin {
     /// Whether a page from this `Origin` header may connect.
     #[must_use]
     pub fn allows(&self, header: &str) -> bool {
-        aether_api::Origins::new(vec![self.0.clone()]).allow(Some(header), "")
+        aether_api::AllowedOrigins::new(vec![self.0.clone()]).allow(Some(header), "")
     }
 }
 

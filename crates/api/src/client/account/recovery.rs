@@ -11,12 +11,12 @@
 //! Codes go to the webhook, as `account.password_reset` and `account.email_verification`, which sends them to their owner.
 //! The answer is `{}`.
 
-use super::super::Desk;
+use super::super::ClientApi;
 use crate::routing::Routes;
 use aether_services::account::operation::{RequestEmailVerification, RequestPasswordReset, ResetPassword, VerifyEmail};
 use http::Method;
 
-pub(super) fn routes(routes: Routes<Desk>) -> Routes<Desk> {
+pub(super) fn routes(routes: Routes<ClientApi>) -> Routes<ClientApi> {
     routes
         .body::<RequestPasswordReset>(Method::POST, "/v2/account/password/reset")
         .body::<ResetPassword>(Method::POST, "/v2/account/password/confirm")

@@ -4,7 +4,7 @@
 //! own: `POST /v2/account/authenticate/external/{provider}`, and `link` and `unlink` in the place of `authenticate`. Their
 //! body is that of the others: `{"token": "…", "vars": {…}}`.
 
-use super::super::Desk;
+use super::super::ClientApi;
 use crate::routing::Routes;
 use aether_messages::operation::{
     AuthenticateApple, AuthenticateCustom, AuthenticateDevice, AuthenticateEmail, AuthenticateFacebook,
@@ -16,11 +16,11 @@ use aether_messages::operation::{
 use aether_services::account::operation::{AuthenticateExternal, LinkExternal, UnlinkExternal};
 use http::Method;
 
-pub(super) fn routes(routes: Routes<Desk>) -> Routes<Desk> {
+pub(super) fn routes(routes: Routes<ClientApi>) -> Routes<ClientApi> {
     routes.with(authenticate_routes).with(link_routes).with(unlink_routes).with(external_routes)
 }
 
-fn authenticate_routes(routes: Routes<Desk>) -> Routes<Desk> {
+fn authenticate_routes(routes: Routes<ClientApi>) -> Routes<ClientApi> {
     const POST: Method = Method::POST;
     routes
         .field::<AuthenticateApple, _>(POST, "/v2/account/authenticate/apple", |to, body| to.account = Some(body))
@@ -40,7 +40,7 @@ fn authenticate_routes(routes: Routes<Desk>) -> Routes<Desk> {
         .field::<AuthenticateSteam, _>(POST, "/v2/account/authenticate/steam", |to, body| to.account = Some(body))
 }
 
-fn link_routes(routes: Routes<Desk>) -> Routes<Desk> {
+fn link_routes(routes: Routes<ClientApi>) -> Routes<ClientApi> {
     routes
         .body::<LinkApple>(Method::POST, "/v2/account/link/apple")
         .body::<LinkCustom>(Method::POST, "/v2/account/link/custom")
@@ -53,7 +53,7 @@ fn link_routes(routes: Routes<Desk>) -> Routes<Desk> {
         .body::<LinkSteam>(Method::POST, "/v2/account/link/steam")
 }
 
-fn unlink_routes(routes: Routes<Desk>) -> Routes<Desk> {
+fn unlink_routes(routes: Routes<ClientApi>) -> Routes<ClientApi> {
     routes
         .body::<UnlinkApple>(Method::POST, "/v2/account/unlink/apple")
         .body::<UnlinkCustom>(Method::POST, "/v2/account/unlink/custom")
@@ -66,7 +66,7 @@ fn unlink_routes(routes: Routes<Desk>) -> Routes<Desk> {
         .body::<UnlinkSteam>(Method::POST, "/v2/account/unlink/steam")
 }
 
-fn external_routes(routes: Routes<Desk>) -> Routes<Desk> {
+fn external_routes(routes: Routes<ClientApi>) -> Routes<ClientApi> {
     const POST: Method = Method::POST;
     routes
         .field::<AuthenticateExternal, _>(POST, "/v2/account/authenticate/external/{provider}", |to, body| {

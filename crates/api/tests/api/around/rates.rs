@@ -1,5 +1,5 @@
 use crate::desk::{Furnishing, Player, World};
-use aether_api::client::{Preset, RateSettings, Rates, operations};
+use aether_api::client::{Preset, RateSettings, RequestRates, operations};
 use aether_limits::RateLimit;
 use aether_metrics::Registry;
 use axum::response::Response;
@@ -19,7 +19,7 @@ impl Timed {
     async fn new(settings: RateSettings) -> Timed {
         let time_ms = Arc::new(AtomicU64::new(0));
         let clock = Arc::clone(&time_ms);
-        let rates = Rates::with_time(settings, move || Duration::from_millis(clock.load(Ordering::Relaxed)));
+        let rates = RequestRates::with_time(settings, move || Duration::from_millis(clock.load(Ordering::Relaxed)));
         let registry = Registry::new();
         let furnishing = Furnishing { rates, registry: registry.clone(), ..Furnishing::default() };
         Timed { world: World::furnished(|_| {}, furnishing).await, time_ms, registry }
