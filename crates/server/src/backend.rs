@@ -32,7 +32,7 @@ const LOCAL_GUESTS: RateLimit = RateLimit { per_second: 2_000, burst: 10_000 };
 const GUEST_NETWORKS_MAX: usize = 10_000;
 
 /// What is behind the HTTP interfaces.
-pub(crate) struct Backstage {
+pub(crate) struct ServerBackend {
     rooms: Arc<RoomHost>,
     gateway: Arc<Gateway>,
     tokens: Arc<Tokens>,
@@ -76,21 +76,21 @@ struct Watch {
     stuck: Option<String>,
 }
 
-impl Backstage {
+impl ServerBackend {
     pub fn new(
         config: &Config,
         registry: &Registry,
         (rooms, gateway, tokens, sessions): (&Arc<RoomHost>, &Arc<Gateway>, &Arc<Tokens>, &Arc<LiveSessions>),
         web_transport: Option<(Certificates, SocketAddr)>,
         version: &'static str,
-    ) -> Backstage {
+    ) -> ServerBackend {
         let guests = config.accepts_guests().then(|| Guests {
             local_role: config.accepts_development().then(|| config.guest_role()),
             access_seconds: config.tokens.access_seconds,
             buckets: Mutex::default(),
         });
         registry.gauge("aether_build_info", "The version that runs.", &[("version", version)]).set(1.0);
-        Backstage {
+        ServerBackend {
             rooms: Arc::clone(rooms),
             gateway: Arc::clone(gateway),
             tokens: Arc::clone(tokens),
@@ -131,7 +131,7 @@ impl Backstage {
     }
 }
 
-impl PublicBackend for Backstage {
+impl PublicBackend for ServerBackend {
     fn server(&self, host: Option<&str>) -> ServerInfo {
         let room_types = self.rooms.types.all();
         let room_types = room_types.values().map(|room_type| RoomTypeInfo {
@@ -203,7 +203,7 @@ impl PublicBackend for Backstage {
     }
 }
 
-impl AdminBackend for Backstage {
+impl AdminBackend for ServerBackend {
     fn metrics(&self) -> String {
         self.registry.render()
     }

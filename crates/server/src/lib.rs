@@ -18,5 +18,5 @@ pub use aether_api::{PageAsset, PageFile, Pages};
 pub use aether_rooms::LiveSessions;
 pub use aether_services as services;
 pub use aether_services::session::{keys, tokens};
-pub use running::{Running, StartError};
+pub use running::{RunningServer, StartError};
 pub use server::Server;

@@ -1,6 +1,6 @@
 //! A server that runs: what was wired together, and how it ends.
 
-use crate::backend::Backstage;
+use crate::backend::ServerBackend;
 use crate::clock::{UptimeClock, unix_seconds};
 use crate::config::Config;
 use crate::data;
@@ -50,7 +50,7 @@ const CERTIFICATES_EVERY: Duration = Duration::from_secs(60);
 const RENEW_BEFORE: Duration = Duration::from_secs(24 * 3_600);
 
 /// A server that runs.
-pub struct Running {
+pub struct RunningServer {
     /// Where pages, the API and WebSockets are.
     pub http: SocketAddr,
     /// Where metrics and profiles are.
@@ -62,7 +62,7 @@ pub struct Running {
     registry: Registry,
     rooms: Arc<RoomHost>,
     gateway: Arc<Gateway>,
-    backstage: Arc<Backstage>,
+    backstage: Arc<ServerBackend>,
     tasks: Vec<JoinHandle<()>>,
     webtransport_task: Option<JoinHandle<()>>,
     close_webtransport: Arc<Notify>,
@@ -120,12 +120,12 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-impl Running {
+impl RunningServer {
     pub(crate) async fn start(
         mut server: Server,
         config: Config,
         recordings: Option<PathBuf>,
-    ) -> Result<Running, StartError> {
+    ) -> Result<RunningServer, StartError> {
         let registry = Registry::new();
         let (version, pages) = (server.version, std::mem::take(&mut server.pages));
         let tokens = KeyRing::open(&config.data_dir, unix_seconds()).map_err(StartError::Keys)?;
@@ -160,8 +160,8 @@ impl Running {
         let transport = open_webtransport(&config, http, &registry)?;
         let web = transport.as_ref().map(|(_, certificates, address)| (certificates.clone(), *address));
         let backstage =
-            Arc::new(Backstage::new(&config, &registry, (&rooms, &gateway, &tokens, &sessions), web, version));
-        let mut running = Running {
+            Arc::new(ServerBackend::new(&config, &registry, (&rooms, &gateway, &tokens, &sessions), web, version));
+        let mut running = RunningServer {
             http,
             admin,
             webtransport: transport.as_ref().map(|(_, _, address)| *address),

@@ -2,7 +2,7 @@
 
 use crate::commands::Command;
 use crate::config::Config;
-use crate::running::{Running, StartError};
+use crate::running::{RunningServer, StartError};
 use aether_api::Pages;
 use aether_engine::{Game, RoomSettings};
 use aether_metrics::Registry;
@@ -215,8 +215,8 @@ impl Server {
     }
 
     /// Starts the server within a tokio runtime and returns at once.
-    pub async fn start(self, config: Config) -> Result<Running, StartError> {
-        Running::start(self, config, None).await
+    pub async fn start(self, config: Config) -> Result<RunningServer, StartError> {
+        RunningServer::start(self, config, None).await
     }
 
     /// The room types with their settings; those of relays are the defaults.

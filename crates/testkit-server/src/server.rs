@@ -13,7 +13,7 @@ use aether_server::config::Config;
 use aether_server::keys::KeyRing;
 use aether_server::services::Services;
 use aether_server::tokens::{Claims, Role, Tokens};
-use aether_server::{LiveSessions, Running, Server};
+use aether_server::{LiveSessions, RunningServer, Server};
 use aether_wire::{ErrorNotice, Hello, RoomSelector, Token};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub struct TestServer {
     pub http: SocketAddr,
     /// Where metrics and profiles are.
     pub admin: SocketAddr,
-    running: Option<Running>,
+    running: Option<RunningServer>,
     tokens: Tokens,
     data_dir: DataDir,
 }
@@ -108,7 +108,7 @@ impl TestServer {
     ///
     /// # Panics
     /// If it was stopped.
-    pub fn take_running(&mut self) -> Running {
+    pub fn take_running(&mut self) -> RunningServer {
         self.running.take().expect("it runs")
     }
 

@@ -3,7 +3,7 @@
 use super::fail;
 use crate::config::{Config, ConfigArguments};
 use crate::logging;
-use crate::running::Running;
+use crate::running::RunningServer;
 use crate::server::Server;
 use serde_json::json;
 use std::path::PathBuf;
@@ -69,7 +69,7 @@ async fn serve(server: Server, config: Config, recordings: Option<PathBuf>) -> E
     let (Ok(mut terminate), Ok(mut interrupt)) = signals else {
         return fail(&"Signals cannot be heard on this system.");
     };
-    let running = match Running::start(server, config, recordings).await {
+    let running = match RunningServer::start(server, config, recordings).await {
         Ok(running) => running,
         Err(error) => return fail(&error),
     };
@@ -85,7 +85,7 @@ async fn serve(server: Server, config: Config, recordings: Option<PathBuf>) -> E
 }
 
 /// One line for programs that started this one, and one for people.
-fn announce(running: &Running, name: &str, version: &str) {
+fn announce(running: &RunningServer, name: &str, version: &str) {
     let line = json!({ "listening": {
         "http": running.http.to_string(),
         "admin": running.admin.to_string(),

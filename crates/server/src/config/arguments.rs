@@ -1,7 +1,7 @@
 //! The flags that configure, and the thin layer that reads the real file and environment.
 
 use super::load::{ENVIRONMENT_CONFIG, ENVIRONMENT_PREFIX};
-use super::{Config, ConfigError, ConfigFile, Flag, Place, Problem, Sources};
+use super::{Config, ConfigError, ConfigFile, ConfigProblem, Flag, SettingSource, Sources};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -72,8 +72,8 @@ impl ConfigArguments {
     ) -> Result<Option<ConfigFile>, ConfigError> {
         let variable = environment.iter().find(|(name, value)| name == ENVIRONMENT_CONFIG && !value.is_empty());
         let (path, place) = match (&self.config, variable) {
-            (Some(path), _) => (path.clone(), Some(Place::Flag("--config".to_owned()))),
-            (None, Some((name, path))) => (PathBuf::from(path), Some(Place::Environment(name.clone()))),
+            (Some(path), _) => (path.clone(), Some(SettingSource::Flag("--config".to_owned()))),
+            (None, Some((name, path))) => (PathBuf::from(path), Some(SettingSource::Environment(name.clone()))),
             (None, None) => (PathBuf::from(FILE_DEFAULT), None),
         };
         match (read_file(&path), place) {
@@ -81,7 +81,7 @@ impl ConfigArguments {
             (Err(error), None) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             (Err(error), place) => {
                 let sentence = format!("The configuration file {} cannot be read: {error}.", path.display());
-                Err(Problem::new(place.unwrap_or(Place::Default), sentence).into())
+                Err(ConfigProblem::new(place.unwrap_or(SettingSource::Default), sentence).into())
             }
         }
     }
@@ -91,8 +91,8 @@ fn set_flag(pair: &str) -> Result<Flag, ConfigError> {
     let spelled = "--set".to_owned();
     match pair.split_once('=') {
         Some((key, value)) => Ok(Flag { spelled, key: key.trim().to_owned(), value: value.trim().to_owned() }),
-        None => Err(Problem::new(
-            Place::Flag(spelled),
+        None => Err(ConfigProblem::new(
+            SettingSource::Flag(spelled),
             format!("{pair:?} sets nothing: write a key and a value, such as --set http.address=127.0.0.1:7350."),
         )
         .into()),
@@ -104,6 +104,6 @@ fn own_variable(name: OsString, value: OsString) -> Option<Result<(String, Strin
     let name = name.into_string().ok().filter(|name| name.starts_with(ENVIRONMENT_PREFIX))?;
     Some(match value.into_string() {
         Ok(value) => Ok((name, value)),
-        Err(_) => Err(Problem::new(Place::Environment(name), "Its value is not UTF-8.").into()),
+        Err(_) => Err(ConfigProblem::new(SettingSource::Environment(name), "Its value is not UTF-8.").into()),
     })
 }

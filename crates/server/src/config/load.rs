@@ -3,7 +3,7 @@
 use super::declare::{Group, Refused};
 use super::problem::closest;
 use super::value::Written;
-use super::{Config, ConfigError, Place, Problem, dotted, normalized};
+use super::{Config, ConfigError, ConfigProblem, SettingSource, dotted, normalized};
 use std::borrow::Cow;
 use std::io;
 use std::path::Path;
@@ -72,7 +72,7 @@ impl Config {
 
 struct Loading {
     config: Config,
-    problems: Vec<Problem>,
+    problems: Vec<ConfigProblem>,
 }
 
 impl Loading {
@@ -81,7 +81,7 @@ impl Loading {
             Ok(table) => table,
             Err(error) => {
                 let place = file.place(error.span().map_or(0, |span| span.start));
-                self.problems.push(Problem::new(place, format!("This is not TOML: {}.", error.message())));
+                self.problems.push(ConfigProblem::new(place, format!("This is not TOML: {}.", error.message())));
                 return;
             }
         };
@@ -94,7 +94,7 @@ impl Loading {
             }
         }
         self.problems.sort_by_key(|problem| match problem.place {
-            Place::File { line, .. } => line,
+            SettingSource::File { line, .. } => line,
             _ => 0,
         });
     }
@@ -115,8 +115,8 @@ impl Loading {
                         self.put(&dotted(group.name, name), key.get_ref(), &written(value.get_ref()), place);
                     }
                 }
-                DeValue::Table(_) => self.problems.push(Problem::new(place, group.refusal(name))),
-                _ => self.problems.push(Problem::new(
+                DeValue::Table(_) => self.problems.push(ConfigProblem::new(place, group.refusal(name))),
+                _ => self.problems.push(ConfigProblem::new(
                     place,
                     format!("{name} stands in a section with a name: write {} above it.", group.heading()),
                 )),
@@ -124,14 +124,14 @@ impl Loading {
         }
     }
 
-    fn file_section(&mut self, file: &ConfigFile, section: &str, keys: &DeTable<'_>, place: &Place) {
+    fn file_section(&mut self, file: &ConfigFile, section: &str, keys: &DeTable<'_>, place: &SettingSource) {
         let names: Vec<&str> = Config::sections().iter().map(|(name, ..)| *name).collect();
         if section.is_empty() || !names.contains(&section) {
             let groups = Config::groups();
             let known = names.into_iter().filter(|name| !name.is_empty()).chain(groups.iter().map(|group| group.name));
             let heading = |name: &str| group(name).map_or_else(|| format!("[{name}]"), |group| group.heading());
             let hint = hint(closest(section, known).map(heading));
-            self.problems.push(Problem::new(place.clone(), format!("There is no section [{section}]{hint}")));
+            self.problems.push(ConfigProblem::new(place.clone(), format!("There is no section [{section}]{hint}")));
             return;
         }
         for (key, value) in keys {
@@ -142,10 +142,10 @@ impl Loading {
     fn environment(&mut self, variables: &[(String, String)], read_file: &dyn Fn(&Path) -> io::Result<String>) {
         let ours = |name: &str| name.starts_with(ENVIRONMENT_PREFIX) && name != ENVIRONMENT_CONFIG;
         for (name, value) in variables.iter().filter(|(name, _)| ours(name)) {
-            let place = Place::Environment(name.clone());
+            let place = SettingSource::Environment(name.clone());
             let direct = name.strip_suffix(FILE_SUFFIX).filter(|_| setting_of(name).is_none());
             let Some((section, key)) = setting_of(direct.unwrap_or(name)) else {
-                self.problems.push(Problem::new(place, unknown_variable(name)));
+                self.problems.push(ConfigProblem::new(place, unknown_variable(name)));
                 continue;
             };
             let text = match direct {
@@ -167,21 +167,23 @@ impl Loading {
                     let text = text.trim_end_matches(['\r', '\n']).to_owned();
                     self.put(&section, &key, &Written::Loose(text), place);
                 }
-                Err(sentence) => self.problems.push(Problem::new(place, sentence)),
+                Err(sentence) => self.problems.push(ConfigProblem::new(place, sentence)),
             }
         }
     }
 
     fn flag(&mut self, flag: &Flag) {
         let (section, key) = flag.key.rsplit_once('.').unwrap_or(("", &flag.key));
-        let place = Place::Flag(flag.spelled.clone());
+        let place = SettingSource::Flag(flag.spelled.clone());
         match section.split_once('.').and_then(|(first, name)| Some((group(first)?, name))) {
-            Some((group, name)) if !group.takes(name) => self.problems.push(Problem::new(place, group.refusal(name))),
+            Some((group, name)) if !group.takes(name) => {
+                self.problems.push(ConfigProblem::new(place, group.refusal(name)))
+            }
             _ => self.put(section, key, &Written::Loose(flag.value.clone()), place),
         }
     }
 
-    fn put(&mut self, section: &str, key: &str, written: &Written, place: Place) {
+    fn put(&mut self, section: &str, key: &str, written: &Written, place: SettingSource) {
         let section = if section.contains('.') { Cow::from(normalized(section)) } else { Cow::from(section) };
         let answer = self.config.set(&section, key, written);
         let name = dotted(&section, key);
@@ -190,19 +192,19 @@ impl Loading {
                 self.config.places.insert(name, place);
             }
             Err(Refused::BadValue(sentence)) => {
-                self.problems.push(Problem::new(place, format!("{name}: {sentence}.")));
+                self.problems.push(ConfigProblem::new(place, format!("{name}: {sentence}.")));
             }
             Err(Refused::UnknownKey) => {
-                self.problems.push(Problem::new(place, unknown_key(&section, key)));
+                self.problems.push(ConfigProblem::new(place, unknown_key(&section, key)));
             }
         }
     }
 }
 
 impl ConfigFile {
-    fn place(&self, offset: usize) -> Place {
+    fn place(&self, offset: usize) -> SettingSource {
         let before = self.text.as_bytes().iter().take(offset);
-        Place::File { path: self.path.clone(), line: 1 + before.filter(|byte| **byte == b'\n').count() }
+        SettingSource::File { path: self.path.clone(), line: 1 + before.filter(|byte| **byte == b'\n').count() }
     }
 }
 

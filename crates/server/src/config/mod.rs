@@ -19,7 +19,7 @@ pub use arguments::ConfigArguments;
 pub use kinds::{IpNetwork, LogFormat, NodeName, Origin, Secret};
 pub use load::{ConfigFile, Flag, Sources};
 pub use platforms::{Apple, Facebook, Google, Huawei, OpenIdProvider, Steam};
-pub use problem::{ConfigError, Place, Problem};
+pub use problem::{ConfigError, ConfigProblem, SettingSource};
 pub use rates::{OperationRate, Storage};
 pub use reference::reference;
 pub use rooms::RoomOverrides;
@@ -96,7 +96,7 @@ configuration! {
         }
         others {
             /// Where each value was set that is not a default.
-            pub(crate) places: BTreeMap<String, Place>,
+            pub(crate) places: BTreeMap<String, SettingSource>,
         }
     }
 }
@@ -362,17 +362,17 @@ impl Config {
 
     /// Every setting that is not a default: key, value as TOML, and where it was set. Secrets are hidden.
     #[must_use]
-    pub fn effective(&self) -> Vec<(String, String, &Place)> {
+    pub fn effective(&self) -> Vec<(String, String, &SettingSource)> {
         let values = self.values().into_iter();
         values.filter_map(|(key, value)| self.places.get(&key).map(|place| (key, value, place))).collect()
     }
 
     /// Where the first of a section's settings was set, or where it stands if it has none.
-    fn section_place(&self, section: &str) -> Place {
+    fn section_place(&self, section: &str) -> SettingSource {
         let mut places = self.places.iter();
         let is_within =
             |key: &str| key.strip_prefix(section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        places.find(|(key, _)| is_within(key)).map_or(Place::Default, |(_, place)| place.clone())
+        places.find(|(key, _)| is_within(key)).map_or(SettingSource::Default, |(_, place)| place.clone())
     }
 }
 

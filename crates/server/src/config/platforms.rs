@@ -3,7 +3,7 @@
 
 use super::declare::section;
 use super::load::{environment_name, group, is_secret};
-use super::{Config, Problem, Secret};
+use super::{Config, ConfigProblem, Secret};
 use aether_services::account::provider::{APPLE, FACEBOOK, FACEBOOK_INSTANT, GAME_CENTER, GOOGLE, STEAM};
 
 /// Names of providers that are platforms of their own: a section with one of them would take its place.
@@ -108,7 +108,7 @@ impl Config {
     }
 
     /// What is wrong with platforms and providers.
-    pub(super) fn validate_platforms(&self, problems: &mut Vec<Problem>) {
+    pub(super) fn validate_platforms(&self, problems: &mut Vec<ConfigProblem>) {
         let Config { apple, google, steam, facebook, huawei, .. } = self;
         if apple.shared_secret.is_some() {
             let settings = [("apple.shared_secret", true), ("apple.bundle_ids", !apple.bundle_ids.is_empty())];
@@ -146,7 +146,7 @@ impl Config {
     }
 
     /// Refuses settings of which only some are set, though they count for nothing but together.
-    fn validate_together(&self, problems: &mut Vec<Problem>, purpose: &str, settings: &[(&str, bool)]) {
+    fn validate_together(&self, problems: &mut Vec<ConfigProblem>, purpose: &str, settings: &[(&str, bool)]) {
         let (set, missing): (Vec<_>, Vec<_>) = settings.iter().partition(|(_, is_set)| *is_set);
         let Some((first, _)) = set.first().filter(|_| !missing.is_empty()) else { return };
         let set: Vec<String> = set.iter().map(|(key, _)| (*key).to_owned()).collect();
@@ -160,9 +160,9 @@ impl Config {
         problems.push(self.problem(first, sentence));
     }
 
-    fn validate_provider(&self, problems: &mut Vec<Problem>, name: &str, provider: &OpenIdProvider) {
+    fn validate_provider(&self, problems: &mut Vec<ConfigProblem>, name: &str, provider: &OpenIdProvider) {
         let section = format!("provider.{name}");
-        let mut refuse = |sentence: String| problems.push(Problem::new(self.section_place(&section), sentence));
+        let mut refuse = |sentence: String| problems.push(ConfigProblem::new(self.section_place(&section), sentence));
         if PLATFORMS.contains(&name) {
             refuse(format!(
                 "[{section}] has the name of a platform that the server knows: set it up in its own section, or choose \
@@ -204,7 +204,7 @@ impl Config {
     }
 
     /// Refuses an address that others on the way could answer in the provider's place.
-    fn validate_address(&self, problems: &mut Vec<Problem>, key: &str, url: Option<&str>) {
+    fn validate_address(&self, problems: &mut Vec<ConfigProblem>, key: &str, url: Option<&str>) {
         let Some(url) = url else { return };
         let may_be_plain = !self.outgoing.allowed_networks.is_empty();
         let is_safe = url.starts_with("https://") || (may_be_plain && url.starts_with("http://"));

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Where a value was set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SettingSource {
     /// Nowhere: it is the default.
     Default,
     /// A line of the file.
@@ -22,9 +22,9 @@ pub enum Place {
 
 /// One thing that is wrong, in a sentence that says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ConfigProblem {
     /// Where.
-    pub place: Place,
+    pub place: SettingSource,
     /// What, and what to do about it.
     pub sentence: String,
 }
@@ -33,22 +33,22 @@ pub struct Problem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// At least one problem.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ConfigProblem>,
 }
 
-impl Problem {
-    pub(crate) fn new(place: Place, sentence: impl Into<String>) -> Self {
+impl ConfigProblem {
+    pub(crate) fn new(place: SettingSource, sentence: impl Into<String>) -> Self {
         Self { place, sentence: sentence.into() }
     }
 }
 
-impl From<Problem> for ConfigError {
-    fn from(problem: Problem) -> Self {
+impl From<ConfigProblem> for ConfigError {
+    fn from(problem: ConfigProblem) -> Self {
         Self { problems: vec![problem] }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SettingSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => formatter.write_str("default"),
@@ -59,10 +59,10 @@ impl fmt::Display for Place {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.place {
-            Place::Default => formatter.write_str(&self.sentence),
+            SettingSource::Default => formatter.write_str(&self.sentence),
             _ => write!(formatter, "{}: {}", self.place, self.sentence),
         }
     }

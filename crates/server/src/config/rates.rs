@@ -2,7 +2,7 @@
 
 use super::declare::section;
 use super::problem::closest;
-use super::{Config, Problem};
+use super::{Config, ConfigProblem};
 use aether_api::client::{Preset, RateSettings, operations, usual_rate};
 use aether_limits::RateLimit;
 use aether_services::storage::Quota;
@@ -91,7 +91,7 @@ impl Config {
     }
 
     /// Refuses rates of what is not there, and those that say nothing.
-    pub(super) fn validate_rates(&self, problems: &mut Vec<Problem>) {
+    pub(super) fn validate_rates(&self, problems: &mut Vec<ConfigProblem>) {
         if self.rate.is_empty() {
             return;
         }
@@ -108,10 +108,10 @@ impl Config {
                     if hint.is_empty() { "." } else { &hint },
                     Preset::ALL.map(Preset::name).join(", ")
                 );
-                problems.push(Problem::new(place, sentence));
+                problems.push(ConfigProblem::new(place, sentence));
             } else if rate.per_second.is_none() {
                 let sentence = format!("[rate.{name}] does not say how often: set rate.{name}.per_second.");
-                problems.push(Problem::new(place, sentence));
+                problems.push(ConfigProblem::new(place, sentence));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Overrides by room type.
 
 use super::declare::section;
-use super::{Config, Problem, normalized};
+use super::{Config, ConfigProblem, normalized};
 use aether_engine::RoomSettings;
 
 section! {
@@ -44,28 +44,28 @@ impl Config {
     }
 
     /// The settings of a room type: those its game declares, with the overrides; or what is wrong with them together.
-    pub fn room_settings(&self, room_type: &str, declared: RoomSettings) -> Result<RoomSettings, Problem> {
+    pub fn room_settings(&self, room_type: &str, declared: RoomSettings) -> Result<RoomSettings, ConfigProblem> {
         let settings = self.room(room_type).over(declared);
         match settings.validate() {
             Ok(()) => Ok(settings),
             Err(error) => {
                 let place = self.section_place(&format!("room.{}", normalized(room_type)));
                 let rates = format!("tick_hz is {}, snapshot_hz is {}", settings.tick_hz, settings.snapshot_hz);
-                Err(Problem::new(place, format!("room type {room_type}: {error} ({rates}).")))
+                Err(ConfigProblem::new(place, format!("room type {room_type}: {error} ({rates}).")))
             }
         }
     }
 
     /// A problem for each section of a room type that the server does not have.
     #[must_use]
-    pub fn unknown_room_types(&self, known: &[&str]) -> Vec<Problem> {
+    pub fn unknown_room_types(&self, known: &[&str]) -> Vec<ConfigProblem> {
         let unknown = self.room.keys().filter(|name| !known.iter().any(|known| normalized(known) == **name));
         unknown.map(|name| self.unknown_room_type(name, known)).collect()
     }
 
-    fn unknown_room_type(&self, name: &str, known: &[&str]) -> Problem {
+    fn unknown_room_type(&self, name: &str, known: &[&str]) -> ConfigProblem {
         let place = self.section_place(&format!("room.{name}"));
-        Problem::new(place, format!("There is no room type {name}; there is {}.", known.join(", ")))
+        ConfigProblem::new(place, format!("There is no room type {name}; there is {}.", known.join(", ")))
     }
 }
 

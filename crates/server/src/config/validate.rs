@@ -1,7 +1,7 @@
 //! What no single value can tell.
 
 use super::rooms::RoomOverrides;
-use super::{Config, Place, Problem};
+use super::{Config, ConfigProblem, SettingSource};
 use crate::tokens::Role;
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ impl Config {
     /// Everything that is wrong, each in a sentence that says what to do. [`Config::load`] has asked already; this is
     /// for configurations that were made or changed in a program.
     #[must_use]
-    pub fn validate(&self) -> Vec<Problem> {
+    pub fn validate(&self) -> Vec<ConfigProblem> {
         let mut problems = Vec::new();
         self.validate_pair(&mut problems, "http.tls_certificate", &self.http.tls_certificate, &self.http.tls_key);
         let webtransport = &self.webtransport;
@@ -36,7 +36,7 @@ impl Config {
 
     fn validate_pair(
         &self,
-        problems: &mut Vec<Problem>,
+        problems: &mut Vec<ConfigProblem>,
         certificate_name: &str,
         certificate: &Option<PathBuf>,
         key: &Option<PathBuf>,
@@ -55,7 +55,7 @@ impl Config {
         }
     }
 
-    fn validate_listeners(&self, problems: &mut Vec<Problem>) {
+    fn validate_listeners(&self, problems: &mut Vec<ConfigProblem>) {
         // Port 0 asks the system for a free one, so two of them are never the same.
         if self.http.address == self.http.admin_address && self.http.address.port() != 0 {
             problems.push(self.problem(
@@ -65,7 +65,7 @@ impl Config {
         }
     }
 
-    fn validate_public(&self, problems: &mut Vec<Problem>) {
+    fn validate_public(&self, problems: &mut Vec<ConfigProblem>) {
         if !self.is_public() {
             return;
         }
@@ -95,7 +95,7 @@ impl Config {
         }
     }
 
-    fn validate_admin(&self, problems: &mut Vec<Problem>) {
+    fn validate_admin(&self, problems: &mut Vec<ConfigProblem>) {
         let is_loopback = self.http.admin_address.ip().to_canonical().is_loopback();
         match &self.http.admin_key {
             None if !is_loopback => problems.push(self.problem(
@@ -115,7 +115,7 @@ impl Config {
         }
     }
 
-    fn validate_webhook(&self, problems: &mut Vec<Problem>) {
+    fn validate_webhook(&self, problems: &mut Vec<ConfigProblem>) {
         let Some(url) = &self.webhook.url else { return };
         if !url.starts_with("https://") && !url.starts_with("http://") {
             let sentence = "webhook.url is no address of the web: it begins with https:// or http://.";
@@ -135,7 +135,7 @@ impl Config {
         }
     }
 
-    fn validate_limits(&self, problems: &mut Vec<Problem>) {
+    fn validate_limits(&self, problems: &mut Vec<ConfigProblem>) {
         let limits = &self.connections;
         for (key, limit) in [("per_ip_max", limits.per_ip_max), ("per_account_max", limits.per_account_max)] {
             if limit > limits.max {
@@ -160,7 +160,7 @@ impl Config {
         }
     }
 
-    fn validate_room(&self, problems: &mut Vec<Problem>, room_type: &str, overrides: &RoomOverrides) {
+    fn validate_room(&self, problems: &mut Vec<ConfigProblem>, room_type: &str, overrides: &RoomOverrides) {
         let (Some(tick_hz), Some(snapshot_hz)) = (overrides.tick_hz, overrides.snapshot_hz) else { return };
         if tick_hz == 0 || snapshot_hz == 0 || !tick_hz.is_multiple_of(snapshot_hz) {
             let divisors: Vec<String> =
@@ -176,7 +176,7 @@ impl Config {
         }
     }
 
-    pub(super) fn problem(&self, key: &str, sentence: impl Into<String>) -> Problem {
-        Problem::new(self.places.get(key).cloned().unwrap_or(Place::Default), sentence)
+    pub(super) fn problem(&self, key: &str, sentence: impl Into<String>) -> ConfigProblem {
+        ConfigProblem::new(self.places.get(key).cloned().unwrap_or(SettingSource::Default), sentence)
     }
 }

@@ -1,7 +1,7 @@
 //! Later layers win over earlier ones, and every way to write a value is understood.
 
 use super::{flag, load, read_file};
-use aether_server::config::{Config, ConfigArguments, LogFormat, Place, Secret};
+use aether_server::config::{Config, ConfigArguments, LogFormat, Secret, SettingSource};
 use aether_server::tokens::Role;
 use std::path::PathBuf;
 
@@ -182,7 +182,7 @@ fn a_named_file_must_be_there_and_the_usual_one_may_be() {
 fn a_place_is_kept_for_what_was_set() {
     let config = load("", &[], &[("rooms.max", "5")]).unwrap();
     let (_, _, place) = config.effective().remove(0);
-    assert_eq!(*place, Place::Flag(flag("", "").spelled));
+    assert_eq!(*place, SettingSource::Flag(flag("", "").spelled));
 }
 
 #[test]
