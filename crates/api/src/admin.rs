@@ -2,7 +2,7 @@
 
 use crate::routing::{self, ApiError, CustomRoute, Description, ErrorAnswer, Interface, Routes};
 use aether_services::calls::Access;
-use aether_services::{Caller, Code, Refusal};
+use aether_services::{Caller, GrpcCode, ServiceError};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
@@ -42,8 +42,9 @@ struct Admin {
 
 impl Interface for Admin {
     /// Asks for the key, if there is one. Hashes are compared, so that the time tells nothing about the key.
-    fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, Refusal> {
-        const KEY_REQUIRED: Refusal = Refusal::new(Code::Unauthenticated, "Show the admin key as a bearer token.");
+    fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, ServiceError> {
+        const KEY_REQUIRED: ServiceError =
+            ServiceError::new(GrpcCode::Unauthenticated, "Show the admin key as a bearer token.");
         if access == Access::Everyone {
             return Ok(Caller::Stranger);
         }
@@ -56,7 +57,7 @@ impl Interface for Admin {
     }
 
     fn refuse(refused: ErrorAnswer) -> Response {
-        let is_key = refused.refusal.code == Code::Unauthenticated;
+        let is_key = refused.refusal.code == GrpcCode::Unauthenticated;
         let error = ApiError::from(refused);
         ApiError { code: if is_key { "no_key" } else { error.code }, ..error }.into_response()
     }

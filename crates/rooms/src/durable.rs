@@ -9,8 +9,8 @@ use crate::supervisor::RoomSupervisor;
 use crate::writer::{RoomWriter, WriteQueue};
 use aether_engine::{EntryNumber, JoinRequest, Rejection, RestoreData};
 use aether_limits::KeyedShare;
-use aether_services::Code;
-use aether_services::room::{self, HELD, Opened, Which};
+use aether_services::GrpcCode;
+use aether_services::room::{self, HELD, OpenedRoom, RoomChoice};
 use aether_wire::{ErrorCode, PlayerId, RoomId, RoomSelector};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -45,8 +45,8 @@ impl RoomHost {
             return Ok(None);
         }
         let which = match selector {
-            RoomSelector::Id(id) => Which::Id(id.0.clone()),
-            RoomSelector::Code(code) => Which::Code(code.to_ascii_uppercase()),
+            RoomSelector::Id(id) => RoomChoice::Id(id.0.clone()),
+            RoomSelector::Code(code) => RoomChoice::Code(code.to_ascii_uppercase()),
             RoomSelector::Type { .. } => return Ok(None),
         };
         Ok(within_time(self.stored().find(which)).await?.map(RoomId))
@@ -78,7 +78,7 @@ impl RoomHost {
         }
         // Players who return to a room have not created it.
         let share = self.share(address, u32::MAX)?;
-        let opened = self.stored().open(self.node_id(), Which::Id(id.0), self.away_ms_max());
+        let opened = self.stored().open(self.node_id(), RoomChoice::Id(id.0), self.away_ms_max());
         let opened = within_time(opened).await?.ok_or_else(not_found)?;
         let hold = opened.hold.clone();
         let rebuilt = self.rebuild(opened, share).await;
@@ -119,7 +119,7 @@ impl RoomHost {
         room_type: &RoomType,
         id: &RoomId,
         label: &str,
-    ) -> Result<(room::Hold, String), Rejection> {
+    ) -> Result<(room::RoomLease, String), Rejection> {
         for _ in 0..CODES_TRIED_MAX {
             let code = new_code();
             let room = room::NewRoom {
@@ -130,7 +130,7 @@ impl RoomHost {
             };
             match timeout(STORE_TIME_MAX, self.stored().create(self.node_id(), room)).await {
                 Ok(Ok(hold)) => return Ok((hold, code)),
-                Ok(Err(refusal)) if refusal.code == Code::AlreadyExists => {}
+                Ok(Err(refusal)) if refusal.code == GrpcCode::AlreadyExists => {}
                 Ok(Err(refusal)) => return Err(to_room_error(refusal)),
                 // If it is stored after all, it is opened like any other when someone asks for its type.
                 Err(_) => return Err(database_silent()),
@@ -139,14 +139,14 @@ impl RoomHost {
         Err(unavailable("no free room code was found; try again"))
     }
 
-    async fn rebuild(&self, opened: Opened, share: KeyedShare<IpAddr>) -> Result<RoomRef, Rejection> {
-        let Opened { hold, room, state, applied, last_player, holders, journal } = opened;
+    async fn rebuild(&self, opened: OpenedRoom, share: KeyedShare<IpAddr>) -> Result<RoomRef, Rejection> {
+        let OpenedRoom { hold, room, state, applied, last_player, holders, journal } = opened;
         let room_type = self.types.find(&room.room_type).filter(|room_type| room_type.is_durable());
         let room_type = room_type.ok_or_else(|| {
             error!(room = room.id, room_type = room.room_type, "a stored room is of a type that is not durable here");
             not_found()
         })?;
-        let joiner = |holder: room::Holder| {
+        let joiner = |holder: room::MemberIdentity| {
             let permissions = holder.role.permissions();
             let joiner =
                 JoinRequest { user: holder.user.to_string(), name: holder.name, permissions, metadata: Vec::new() };
@@ -175,7 +175,7 @@ impl RoomHost {
         room_type: Arc<RoomType>,
         names: RoomNames,
         started: StartedRoom,
-        (share, hold): (KeyedShare<IpAddr>, room::Hold),
+        (share, hold): (KeyedShare<IpAddr>, room::RoomLease),
     ) -> RoomRef {
         let queue = Arc::new(WriteQueue::default());
         if let Some(handle) = &started.handle {
@@ -218,7 +218,7 @@ impl RoomHost {
 
 /// Waits for the database, at most for [`STORE_TIME_MAX`].
 pub(crate) async fn within_time<T>(
-    work: impl Future<Output = Result<T, aether_services::Refusal>>,
+    work: impl Future<Output = Result<T, aether_services::ServiceError>>,
 ) -> Result<T, Rejection> {
     match timeout(STORE_TIME_MAX, work).await {
         Ok(done) => done.map_err(to_room_error),
@@ -227,11 +227,13 @@ pub(crate) async fn within_time<T>(
 }
 
 /// Turns a refusal of the services into that of a join.
-pub(crate) fn to_room_error(refusal: aether_services::Refusal) -> Rejection {
+pub(crate) fn to_room_error(refusal: aether_services::ServiceError) -> Rejection {
     match refusal.code {
-        Code::NotFound => not_found(),
+        GrpcCode::NotFound => not_found(),
         _ if refusal == HELD => unavailable(refusal.message),
-        Code::Unavailable | Code::DeadlineExceeded | Code::Aborted | Code::ResourceExhausted => database_silent(),
+        GrpcCode::Unavailable | GrpcCode::DeadlineExceeded | GrpcCode::Aborted | GrpcCode::ResourceExhausted => {
+            database_silent()
+        }
         _ => Rejection::new(ErrorCode::Internal, "the room could not be opened"),
     }
 }

@@ -10,7 +10,7 @@ use aether_limits::{KeyedShare, KeyedShares};
 use aether_metrics::{Counter, Registry};
 use aether_net::lobby::{JoinAttempt, JoinGrant, Lobby, RoomMember, SessionCheck, SessionValidity};
 use aether_services::Services;
-use aether_services::room::{self, Found, Visit};
+use aether_services::room::{self, ResumeTarget, Visit};
 use aether_services::session::tokens::{Tokens, VerifiedToken};
 use aether_wire::limits::NAME_BYTES_MAX;
 use aether_wire::{
@@ -200,7 +200,7 @@ impl RoomLobby {
             return Ok(known);
         }
         let found = within_time(self.services.rooms.find_holder(hash(token.reveal()))).await?;
-        let Some(Found { room, holder, is_spent, .. }) = found else { return Ok(ResumeLookup::Unknown) };
+        let Some(ResumeTarget { room, holder, is_spent, .. }) = found else { return Ok(ResumeLookup::Unknown) };
         let session = SessionId(holder.session.as_u128());
         let standing = self.sessions.enter(session, holder.user, holder.issued_at);
         let record = ResumeRecord {
@@ -318,7 +318,7 @@ impl Lobby for RoomLobby {
         Box::pin(async move {
             if let Some((queue, holder)) = stored {
                 // If the database is away, the token is good as long as this server runs, and is stored when it is back.
-                queue.store_place(room::Place { holder, hash, previous_hash }, PLACE_STORE_TIME_MAX).await;
+                queue.store_place(room::StoredMember { holder, hash, previous_hash }, PLACE_STORE_TIME_MAX).await;
             }
             Some(token)
         })
@@ -381,8 +381,8 @@ fn entrance(place: RoomMember, membership: Membership) -> JoinGrant {
 }
 
 /// Returns the player of a place, as it is stored; none if the user has no account.
-fn holder(record: &ResumeRecord) -> Option<room::Holder> {
-    Some(room::Holder {
+fn holder(record: &ResumeRecord) -> Option<room::MemberIdentity> {
+    Some(room::MemberIdentity {
         player: record.player.0,
         user: Uuid::try_parse(&record.user).ok()?,
         session: Uuid::from_u128(record.session.0),

@@ -4,7 +4,7 @@ use crate::entry::RoomEntry;
 use crate::host::{OWN_NETWORK, RoomHost};
 use crate::hosted;
 use aether_services::matches::{MATCHES_LISTED_MAX, MatchFilter, MatchInfo, Matches, MatchesFuture};
-use aether_services::{Code, Refusal};
+use aether_services::{GrpcCode, ServiceError};
 use aether_wire::{CloseReason, ErrorCode, RoomId, RoomSelector};
 
 impl RoomHost {
@@ -16,9 +16,11 @@ impl RoomHost {
         found.take(filter.limit.unwrap_or(MATCHES_LISTED_MAX).min(MATCHES_LISTED_MAX)).collect()
     }
 
-    fn running(&self, id: &str) -> Result<crate::entry::RoomRef, Refusal> {
+    fn running(&self, id: &str) -> Result<crate::entry::RoomRef, ServiceError> {
         let room = self.directory.local(&RoomSelector::Id(RoomId(id.to_owned())));
-        room.ok_or_else(|| Refusal::with(Code::NotFound, format!("Match {id} was not found; it may have ended.")))
+        room.ok_or_else(|| {
+            ServiceError::with(GrpcCode::NotFound, format!("Match {id} was not found; it may have ended."))
+        })
     }
 }
 
@@ -42,7 +44,10 @@ impl Matches for RoomHost {
         Box::pin(async move {
             let room = self.running(id)?;
             let handle = room.room.signal_handle().cloned().ok_or_else(|| {
-                Refusal::with(Code::FailedPrecondition, format!("Match {id} is a relay, which takes no signals."))
+                ServiceError::with(
+                    GrpcCode::FailedPrecondition,
+                    format!("Match {id} is a relay, which takes no signals."),
+                )
             })?;
             hosted::signal(handle, data).await.map_err(to_service_error)
         })
@@ -70,12 +75,12 @@ fn info(room: &RoomEntry) -> MatchInfo {
 }
 
 /// Turns a refusal of a room into that of a service.
-fn to_service_error(refusal: aether_engine::Rejection) -> Refusal {
+fn to_service_error(refusal: aether_engine::Rejection) -> ServiceError {
     let code = match refusal.code {
-        ErrorCode::RoomNotFound => Code::NotFound,
-        ErrorCode::LimitReached => Code::ResourceExhausted,
-        ErrorCode::Unavailable => Code::Unavailable,
-        _ => Code::Internal,
+        ErrorCode::RoomNotFound => GrpcCode::NotFound,
+        ErrorCode::LimitReached => GrpcCode::ResourceExhausted,
+        ErrorCode::Unavailable => GrpcCode::Unavailable,
+        _ => GrpcCode::Internal,
     };
-    Refusal::with(code, refusal.message)
+    ServiceError::with(code, refusal.message)
 }

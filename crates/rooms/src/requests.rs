@@ -5,7 +5,7 @@ use aether_metrics::{Counter, Registry};
 use aether_services::calls::Functions;
 use aether_services::leaderboard::{RecordQuery, RecordWrite, Score};
 use aether_services::storage::{ObjectId, Permission, Write};
-use aether_services::{Caller, Code, Context, Refusal, Services};
+use aether_services::{CallContext, Caller, GrpcCode, ServiceError, Services};
 use aether_wire::RequestId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -33,7 +33,7 @@ const BYTES_FIELD: &str = "base64";
 pub struct RoomRequests {
     services: Arc<Services>,
     /// Circumstances of calls that rooms make.
-    context: Arc<Context>,
+    context: Arc<CallContext>,
     answered: Counter,
     failed: Counter,
 }
@@ -48,7 +48,7 @@ impl RoomRequests {
         };
         RoomRequests {
             services,
-            context: Arc::new(Context::server()),
+            context: Arc::new(CallContext::server()),
             answered: counter("done"),
             failed: counter("failed"),
         }
@@ -90,21 +90,26 @@ impl RoomRequests {
         outcome.unwrap_or_else(|refusal| Answer::Failed(refusal.to_string()))
     }
 
-    async fn read(&self, owner: &str, collection: String, key: String) -> Result<Answer, Refusal> {
+    async fn read(&self, owner: &str, collection: String, key: String) -> Result<Answer, ServiceError> {
         let id = ObjectId::new(collection, key, account(owner)?);
         let found = self.services.storage.read(&Caller::Server, vec![id]).await?;
         Ok(Answer::Value(found.into_iter().next().map(|object| unwrapped(object.value))))
     }
 
     /// What a game keeps of an account is for the game to change, and for the account to see.
-    async fn write(&self, owner: &str, (collection, key): (String, String), value: &[u8]) -> Result<Answer, Refusal> {
+    async fn write(
+        &self,
+        owner: &str,
+        (collection, key): (String, String),
+        value: &[u8],
+    ) -> Result<Answer, ServiceError> {
         let id = ObjectId::new(collection, key, account(owner)?);
         let write = Write::new(id, wrapped(value)).permit(Permission::Owner, Permission::Nobody);
         self.services.storage.write(&Caller::Server, vec![write]).await?;
         Ok(Answer::Done)
     }
 
-    async fn submit(&self, board: &str, user: &str, score: i64) -> Result<Answer, Refusal> {
+    async fn submit(&self, board: &str, user: &str, score: i64) -> Result<Answer, ServiceError> {
         let owner = account(user)?;
         let username = self.services.accounts.account(owner).await?.user.username;
         let score = Score { score, subscore: 0 };
@@ -145,10 +150,10 @@ impl RoomRequests {
 }
 
 /// The account that a room means; that of the server for an empty text.
-fn account(text: &str) -> Result<Uuid, Refusal> {
+fn account(text: &str) -> Result<Uuid, ServiceError> {
     match text {
         "" => Ok(Uuid::nil()),
-        id => Uuid::try_parse(id).map_err(|_| Refusal::invalid("An account is named by its id.")),
+        id => Uuid::try_parse(id).map_err(|_| ServiceError::invalid("An account is named by its id.")),
     }
 }
 
@@ -175,8 +180,8 @@ pub fn register_functions(functions: &mut Functions) {
 }
 
 /// The best of a leaderboard, whose name is the payload: a line for each with the score, a space and the name.
-async fn leaderboard_top(services: Arc<Services>, payload: Vec<u8>) -> Result<Option<Vec<u8>>, Refusal> {
-    let not_a_name = |_| Refusal::new(Code::InvalidArgument, "The payload is the name of a leaderboard.");
+async fn leaderboard_top(services: Arc<Services>, payload: Vec<u8>) -> Result<Option<Vec<u8>>, ServiceError> {
+    let not_a_name = |_| ServiceError::new(GrpcCode::InvalidArgument, "The payload is the name of a leaderboard.");
     let board = String::from_utf8(payload).map_err(not_a_name)?;
     let query = RecordQuery { limit: Some(TOP_RECORDS), ..RecordQuery::default() };
     let list = services.leaderboards.records(&board, &[], &query).await?;

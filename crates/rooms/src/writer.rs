@@ -8,7 +8,7 @@ use crate::durable::DurableSettings;
 use crate::telemetry::DurableMetrics;
 use aether_engine::{EntryNumber, RoomCheckpoint, RoomHandle};
 use aether_services::Services;
-use aether_services::room::{Batch, Hold, LOST, Place, Rooms, State};
+use aether_services::room::{Batch, Checkpoint, LOST, RoomLease, Rooms, StoredMember};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ pub(crate) struct WriteQueue {
 struct Inbox {
     entries: Vec<(EntryNumber, Vec<u8>)>,
     kept: Option<RoomCheckpoint>,
-    places: BTreeMap<u32, (Place, Vec<oneshot::Sender<bool>>)>,
+    places: BTreeMap<u32, (StoredMember, Vec<oneshot::Sender<bool>>)>,
     heard: Vec<u32>,
     left: Vec<u32>,
     /// Set when there will be nothing more: whether the room is over for good.
@@ -64,7 +64,7 @@ impl WriteQueue {
     }
 
     /// Stores a place with its resume token; returns true if it is stored within the time. Attempts go on after that.
-    pub async fn store_place(&self, place: Place, at_most: Duration) -> bool {
+    pub async fn store_place(&self, place: StoredMember, at_most: Duration) -> bool {
         let (sender, stored) = oneshot::channel();
         let player = place.holder.player;
         {
@@ -120,7 +120,7 @@ impl WriteQueue {
 pub(crate) struct RoomWriter {
     pub queue: Arc<WriteQueue>,
     pub services: Arc<Services>,
-    pub hold: Hold,
+    pub hold: RoomLease,
     pub handle: RoomHandle,
     pub settings: DurableSettings,
     pub metrics: DurableMetrics,
@@ -291,7 +291,7 @@ impl Taken {
             places: places.values().map(|(place, _)| place.clone()).collect(),
             heard: heard.clone(),
             left: left.clone(),
-            state: kept.as_ref().map(|kept| State {
+            state: kept.as_ref().map(|kept| Checkpoint {
                 bytes: Arc::clone(&kept.state),
                 applied: kept.applied.0,
                 last_player: kept.last_player.0,

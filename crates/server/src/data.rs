@@ -10,7 +10,7 @@ use aether_metrics::Registry;
 use aether_rooms::RoomHost;
 use aether_services::clock::SystemClock;
 use aether_services::{
-    Code, Extensions, Services, ServicesParts, ServicesSettings, account, outgoing, session, webhook,
+    GrpcCode, Services, ServicesExtensions, ServicesParts, ServicesSettings, account, outgoing, session, webhook,
 };
 use aether_store::{Database, Store, StoreError, StoreSettings};
 use std::path::PathBuf;
@@ -81,7 +81,7 @@ pub(crate) async fn open_store(config: &Config, registry: &Registry) -> Result<S
 /// Opens the services.
 pub(crate) async fn open(
     config: &Config,
-    extensions: Extensions,
+    extensions: ServicesExtensions,
     tokens: &Arc<Tokens>,
     registry: &Registry,
 ) -> Result<Arc<Services>, StartError> {
@@ -110,7 +110,7 @@ pub(crate) async fn open(
     let parts = ServicesParts { store, clock: Arc::new(SystemClock), tokens: Arc::clone(tokens), registry };
     let services = Services::open(parts, settings, extensions).await;
     Ok(Arc::new(services.map_err(|refusal| match refusal.code {
-        Code::InvalidArgument => StartError::Config(refusal.to_string()),
+        GrpcCode::InvalidArgument => StartError::Config(refusal.to_string()),
         _ => StartError::Game(refusal.to_string()),
     })?))
 }

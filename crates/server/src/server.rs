@@ -9,7 +9,7 @@ use aether_metrics::Registry;
 use aether_net::relay::RelaySettings;
 use aether_rooms::{RoomDefinition, RoomType};
 use aether_services::event::Event;
-use aether_services::{Context as Circumstances, Extensions, Operation, Refusal, Services};
+use aether_services::{CallContext as Circumstances, Operation, ServiceError, Services, ServicesExtensions};
 use clap::Parser;
 use std::pin::Pin;
 use std::process::ExitCode;
@@ -40,13 +40,13 @@ pub struct Server {
     pub(crate) name: &'static str,
     pub(crate) version: &'static str,
     room_types: Vec<(String, RoomDefinition)>,
-    pub(crate) extensions: Extensions,
+    pub(crate) extensions: ServicesExtensions,
     set_up: Vec<SetUp>,
     pub(crate) pages: Pages,
 }
 
 /// What a game does with the services before anyone comes in.
-type SetUp = Box<dyn FnOnce(Arc<Services>) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + Send>> + Send>;
+type SetUp = Box<dyn FnOnce(Arc<Services>) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>> + Send>;
 
 /// The command line of a server.
 #[derive(Parser)]
@@ -64,7 +64,7 @@ impl Server {
             name,
             version,
             room_types: Vec::new(),
-            extensions: Extensions::default(),
+            extensions: ServicesExtensions::default(),
             set_up: Vec::new(),
             pages: Pages::none(),
         }
@@ -100,7 +100,7 @@ impl Server {
         hook: impl Fn(Arc<Circumstances>, O::Request) -> F + Send + Sync + 'static,
     ) -> Server
     where
-        F: Future<Output = Result<Option<O::Request>, Refusal>> + Send + 'static,
+        F: Future<Output = Result<Option<O::Request>, ServiceError>> + Send + 'static,
     {
         self.extensions.hooks.before::<O, F>(hook);
         self
@@ -131,7 +131,7 @@ impl Server {
         function: impl Fn(Arc<Services>, Arc<Circumstances>, String) -> F + Send + Sync + 'static,
     ) -> Server
     where
-        F: Future<Output = Result<String, Refusal>> + Send + 'static,
+        F: Future<Output = Result<String, ServiceError>> + Send + 'static,
     {
         let added = self.extensions.functions.register_rpc(name, function);
         assert!(added.is_ok(), "the function {name} cannot be added: {added:?}");
@@ -149,7 +149,7 @@ impl Server {
     #[must_use]
     pub fn on_start<F>(mut self, set_up: impl FnOnce(Arc<Services>) -> F + Send + 'static) -> Server
     where
-        F: Future<Output = Result<(), Refusal>> + Send + 'static,
+        F: Future<Output = Result<(), ServiceError>> + Send + 'static,
     {
         self.set_up.push(Box::new(move |services| Box::pin(set_up(services))));
         self
@@ -168,7 +168,7 @@ impl Server {
         call: impl Fn(Arc<Services>, Vec<u8>) -> F + Send + Sync + 'static,
     ) -> Server
     where
-        F: Future<Output = Result<Option<Vec<u8>>, Refusal>> + Send + 'static,
+        F: Future<Output = Result<Option<Vec<u8>>, ServiceError>> + Send + 'static,
     {
         let name = name.into();
         let added = self.extensions.functions.register_call(&name, call);

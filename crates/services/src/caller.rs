@@ -13,12 +13,12 @@ pub enum Caller {
     /// Someone who has yet to say who they are.
     Stranger,
     /// A user, who may do what users may.
-    User(Arc<Identity>),
+    User(Arc<UserIdentity>),
 }
 
 /// A user who is signed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct UserIdentity {
     /// The user.
     pub user: Uuid,
     /// Their name.
@@ -35,7 +35,7 @@ pub struct Identity {
 
 /// An operation's circumstances, as hooks see them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Context {
+pub struct CallContext {
     /// Who asks.
     pub caller: Caller,
     /// Where they ask from, past any trusted proxy; none for the server's own code.
@@ -48,7 +48,7 @@ pub struct Context {
 impl Caller {
     /// The user, if it is one.
     #[must_use]
-    pub fn user(&self) -> Option<&Arc<Identity>> {
+    pub fn user(&self) -> Option<&Arc<UserIdentity>> {
         match self {
             Caller::User(identity) => Some(identity),
             Caller::Server | Caller::Stranger => None,
@@ -56,16 +56,16 @@ impl Caller {
     }
 }
 
-impl Context {
+impl CallContext {
     /// The server's own code.
     #[must_use]
-    pub fn server() -> Context {
-        Context { caller: Caller::Server, address: None, query: BTreeMap::new() }
+    pub fn server() -> CallContext {
+        CallContext { caller: Caller::Server, address: None, query: BTreeMap::new() }
     }
 
     /// Someone who asks from an address.
     #[must_use]
-    pub fn from_address(caller: Caller, address: IpAddr) -> Context {
-        Context { caller, address: Some(address), query: BTreeMap::new() }
+    pub fn from_address(caller: Caller, address: IpAddr) -> CallContext {
+        CallContext { caller, address: Some(address), query: BTreeMap::new() }
     }
 }

@@ -1,6 +1,6 @@
 //! Where a list goes on: opaque to clients, and refused when it was altered beyond recognition.
 
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
@@ -16,8 +16,8 @@ pub fn encode(place: &impl Serialize) -> String {
 }
 
 /// Reads a place; an empty text is the beginning.
-pub fn decode<T: DeserializeOwned>(cursor: &str) -> Result<Option<T>, Refusal> {
-    const INVALID: Refusal = Refusal::new(Code::InvalidArgument, "Cursor is invalid or expired.");
+pub fn decode<T: DeserializeOwned>(cursor: &str) -> Result<Option<T>, ServiceError> {
+    const INVALID: ServiceError = ServiceError::new(GrpcCode::InvalidArgument, "Cursor is invalid or expired.");
     if cursor.is_empty() {
         return Ok(None);
     }

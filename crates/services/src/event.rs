@@ -2,9 +2,9 @@
 
 pub(crate) mod serve;
 
-use crate::caller::Context;
+use crate::caller::CallContext;
 use crate::clock::WallClock;
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use aether_store::{Store, Transaction, outbox};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub struct Event {
 }
 
 /// What is told of events.
-pub type Handler = Box<dyn Fn(&Context, &Event) + Send + Sync>;
+pub type Handler = Box<dyn Fn(&CallContext, &Event) + Send + Sync>;
 
 /// Passes events on.
 pub struct Events {
@@ -49,7 +49,7 @@ impl Events {
     }
 
     /// Reports an event. A time of 0 is now. With a webhook, it is durable when this returns.
-    pub async fn report(&self, context: &Context, mut event: Event) -> Result<(), Refusal> {
+    pub async fn report(&self, context: &CallContext, mut event: Event) -> Result<(), ServiceError> {
         check(&event)?;
         let now = self.clock.now_ms();
         if event.at == 0 {
@@ -65,7 +65,7 @@ impl Events {
             });
             let payload = payload.to_string();
             let push = move |transaction: &mut Transaction<'_>| {
-                outbox::push(transaction, "event", &payload, now).map_err(Refusal::from).map(|_| ())
+                outbox::push(transaction, "event", &payload, now).map_err(ServiceError::from).map(|_| ())
             };
             self.store.write(push).await?;
         }
@@ -74,10 +74,13 @@ impl Events {
     }
 }
 
-fn check(event: &Event) -> Result<(), Refusal> {
-    const NAME: Refusal = Refusal::new(Code::InvalidArgument, "Event name must be set, with at most 128 bytes.");
-    const PROPERTIES: Refusal =
-        Refusal::new(Code::InvalidArgument, "Event properties are too large: at most 64, with 8192 bytes together.");
+fn check(event: &Event) -> Result<(), ServiceError> {
+    const NAME: ServiceError =
+        ServiceError::new(GrpcCode::InvalidArgument, "Event name must be set, with at most 128 bytes.");
+    const PROPERTIES: ServiceError = ServiceError::new(
+        GrpcCode::InvalidArgument,
+        "Event properties are too large: at most 64, with 8192 bytes together.",
+    );
     let texts = event.properties.iter().flat_map(|(name, value)| [name, value]);
     let bytes: usize = texts.clone().map(String::len).sum();
     if event.name.is_empty() || event.name.len() > NAME_BYTES_MAX || event.name.contains('\0') {

@@ -1,12 +1,12 @@
 //! Hooks: what the program or a module does before and after operations.
 //!
-//! A before hook may change the request, reject it with a [`Refusal`], or take it away (`None`), and then the resource
+//! A before hook may change the request, reject it with a [`ServiceError`], or take it away (`None`), and then the resource
 //! does not exist for the caller. An after hook observes. Several run in the order in which they were registered. A hook is
 //! registered by the type of its operation, or by the operation's name, and then it gets JSON.
 
-use crate::caller::Context;
+use crate::caller::CallContext;
 use crate::calls::is_operation;
-use crate::refusal::{Code, INTERNAL, NOT_FOUND, Refusal};
+use crate::refusal::{GrpcCode, INTERNAL, NOT_FOUND, ServiceError};
 use aether_messages::operation::Operation;
 use serde::Serialize;
 use serde_json::Value;
@@ -19,15 +19,20 @@ use tracing::error;
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 type Before<O> = Box<
-    dyn Fn(Arc<Context>, <O as Operation>::Request) -> BoxFuture<Result<Option<<O as Operation>::Request>, Refusal>>
+    dyn Fn(
+            Arc<CallContext>,
+            <O as Operation>::Request,
+        ) -> BoxFuture<Result<Option<<O as Operation>::Request>, ServiceError>>
         + Send
         + Sync,
 >;
 type After<O> = Box<
-    dyn Fn(Arc<Context>, Arc<<O as Operation>::Request>, Arc<<O as Operation>::Answer>) -> BoxFuture<()> + Send + Sync,
+    dyn Fn(Arc<CallContext>, Arc<<O as Operation>::Request>, Arc<<O as Operation>::Answer>) -> BoxFuture<()>
+        + Send
+        + Sync,
 >;
-type BeforeJson = Box<dyn Fn(Arc<Context>, Value) -> BoxFuture<Result<Option<Value>, Refusal>> + Send + Sync>;
-type AfterJson = Box<dyn Fn(Arc<Context>, Arc<Value>, Arc<Value>) -> BoxFuture<()> + Send + Sync>;
+type BeforeJson = Box<dyn Fn(Arc<CallContext>, Value) -> BoxFuture<Result<Option<Value>, ServiceError>> + Send + Sync>;
+type AfterJson = Box<dyn Fn(Arc<CallContext>, Arc<Value>, Arc<Value>) -> BoxFuture<()> + Send + Sync>;
 
 /// Hooks around operations, of the program or of one module.
 #[derive(Default)]
@@ -53,9 +58,9 @@ impl Hooks {
     /// Adds a hook before an operation.
     pub fn before<O: Operation + 'static, F>(
         &mut self,
-        hook: impl Fn(Arc<Context>, O::Request) -> F + Send + Sync + 'static,
+        hook: impl Fn(Arc<CallContext>, O::Request) -> F + Send + Sync + 'static,
     ) where
-        F: Future<Output = Result<Option<O::Request>, Refusal>> + Send + 'static,
+        F: Future<Output = Result<Option<O::Request>, ServiceError>> + Send + 'static,
     {
         let hook: Before<O> = Box::new(move |context, request| Box::pin(hook(context, request)));
         self.entry(O::NAME).before.push(Hook::Typed(Box::new(hook)));
@@ -64,7 +69,7 @@ impl Hooks {
     /// Adds a hook after an operation that succeeded. The caller's answer waits for it.
     pub fn after<O: Operation + 'static, F>(
         &mut self,
-        hook: impl Fn(Arc<Context>, Arc<O::Request>, Arc<O::Answer>) -> F + Send + Sync + 'static,
+        hook: impl Fn(Arc<CallContext>, Arc<O::Request>, Arc<O::Answer>) -> F + Send + Sync + 'static,
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -76,10 +81,10 @@ impl Hooks {
     pub fn before_named<F>(
         &mut self,
         operation: &str,
-        hook: impl Fn(Arc<Context>, Value) -> F + Send + Sync + 'static,
-    ) -> Result<(), Refusal>
+        hook: impl Fn(Arc<CallContext>, Value) -> F + Send + Sync + 'static,
+    ) -> Result<(), ServiceError>
     where
-        F: Future<Output = Result<Option<Value>, Refusal>> + Send + 'static,
+        F: Future<Output = Result<Option<Value>, ServiceError>> + Send + 'static,
     {
         let hook: BeforeJson = Box::new(move |context, request| Box::pin(hook(context, request)));
         self.named(operation)?.before.push(Hook::Json(hook));
@@ -90,8 +95,8 @@ impl Hooks {
     pub fn after_named<F>(
         &mut self,
         operation: &str,
-        hook: impl Fn(Arc<Context>, Arc<Value>, Arc<Value>) -> F + Send + Sync + 'static,
-    ) -> Result<(), Refusal>
+        hook: impl Fn(Arc<CallContext>, Arc<Value>, Arc<Value>) -> F + Send + Sync + 'static,
+    ) -> Result<(), ServiceError>
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -115,12 +120,12 @@ impl Hooks {
     /// Runs an operation with these hooks around it.
     pub async fn run<O: Operation + 'static, F>(
         &self,
-        context: &Arc<Context>,
+        context: &Arc<CallContext>,
         request: O::Request,
         operation: impl FnOnce(O::Request) -> F,
-    ) -> Result<O::Answer, Refusal>
+    ) -> Result<O::Answer, ServiceError>
     where
-        F: Future<Output = Result<O::Answer, Refusal>>,
+        F: Future<Output = Result<O::Answer, ServiceError>>,
     {
         run_around::<O, F>(self.around(O::NAME).as_slice(), context, request, operation).await
     }
@@ -135,11 +140,11 @@ impl Hooks {
         self.by_operation.keys().map(String::as_str)
     }
 
-    fn named(&mut self, operation: &str) -> Result<&mut Around, Refusal> {
+    fn named(&mut self, operation: &str) -> Result<&mut Around, ServiceError> {
         if !is_operation(operation) {
             // The precision bounds how much of a script's text the refusal repeats.
             let sentence = format!("There is no operation {operation:.64}; a hook needs the name of an operation.");
-            return Err(Refusal::with(Code::NotFound, sentence));
+            return Err(ServiceError::with(GrpcCode::NotFound, sentence));
         }
         Ok(self.entry(operation))
     }
@@ -152,12 +157,12 @@ impl Hooks {
 /// Runs an operation with hooks around it, set by set.
 pub(crate) async fn run_around<O: Operation + 'static, F>(
     around: &[&Around],
-    context: &Arc<Context>,
+    context: &Arc<CallContext>,
     mut request: O::Request,
     operation: impl FnOnce(O::Request) -> F,
-) -> Result<O::Answer, Refusal>
+) -> Result<O::Answer, ServiceError>
 where
-    F: Future<Output = Result<O::Answer, Refusal>>,
+    F: Future<Output = Result<O::Answer, ServiceError>>,
 {
     for hook in around.iter().flat_map(|around| &around.before) {
         request = hook.before::<O>(context, request).await?.ok_or(NOT_FOUND)?;
@@ -189,9 +194,9 @@ where
 impl Hook<BeforeJson> {
     async fn before<O: Operation + 'static>(
         &self,
-        context: &Arc<Context>,
+        context: &Arc<CallContext>,
         request: O::Request,
-    ) -> Result<Option<O::Request>, Refusal> {
+    ) -> Result<Option<O::Request>, ServiceError> {
         let hook = match self {
             Hook::Typed(hook) => return typed::<Before<O>>(&**hook)(Arc::clone(context), request).await,
             Hook::Json(hook) => hook,
@@ -210,7 +215,7 @@ fn typed<H: 'static>(hook: &(dyn Any + Send + Sync)) -> &H {
     hook.downcast_ref().expect("no two operations have the same name")
 }
 
-fn to_json<O: Operation>(message: &impl Serialize) -> Result<Value, Refusal> {
+fn to_json<O: Operation>(message: &impl Serialize) -> Result<Value, ServiceError> {
     serde_json::to_value(message).map_err(|error| {
         error!(operation = O::NAME, %error, "a message has no JSON form");
         INTERNAL

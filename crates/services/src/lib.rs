@@ -27,8 +27,8 @@ pub mod wallet;
 pub mod webhook;
 
 pub use aether_messages::operation::{self, Operation};
-pub use caller::{Caller, Context, Identity};
+pub use caller::{CallContext, Caller, UserIdentity};
 pub use declare::PACKAGE;
 pub use hooks::Hooks;
-pub use refusal::{Code, Refusal};
-pub use services::{Extensions, Services, ServicesParts, ServicesSettings};
+pub use refusal::{GrpcCode, ServiceError};
+pub use services::{Services, ServicesExtensions, ServicesParts, ServicesSettings};

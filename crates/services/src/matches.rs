@@ -1,6 +1,6 @@
 //! Matches as the services need them: the rooms that clients play in, wherever they run.
 
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use std::future::Future;
 use std::pin::Pin;
 
@@ -8,7 +8,7 @@ use std::pin::Pin;
 pub const MATCHES_LISTED_MAX: usize = 100;
 
 /// Result of a call to [`Matches`], in the future.
-pub type MatchesFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;
+pub type MatchesFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ServiceError>> + Send + 'a>>;
 
 /// The matches of a server. Whoever hosts rooms implements it; services and server code call it.
 pub trait Matches: Send + Sync {
@@ -74,4 +74,5 @@ impl MatchFilter {
 }
 
 /// Refusal of calls while no rooms are hosted.
-pub(crate) const NOT_HOSTED: Refusal = Refusal::new(Code::Unavailable, "No matches are hosted here at the moment.");
+pub(crate) const NOT_HOSTED: ServiceError =
+    ServiceError::new(GrpcCode::Unavailable, "No matches are hosted here at the moment.");

@@ -4,7 +4,7 @@
 
 use crate::account::{self, Update};
 use crate::clock::WallClock;
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use crate::storage::{self, Ack, Author, Change, Delete, Write};
 use crate::wallet::{self, Ledger, WalletUpdate, WalletUpdated, Wallets};
 use aether_store::{Store, Transaction};
@@ -70,7 +70,7 @@ impl MultiUpdates {
     }
 
     /// Does all of it or, if anything is refused, nothing.
-    pub async fn apply(&self, changes: Changes) -> Result<Changed, Refusal> {
+    pub async fn apply(&self, changes: Changes) -> Result<Changed, ServiceError> {
         let ledger = self.wallets.ledger(changes.ledger);
         let now = self.clock.now_ms();
         let checked = changes.check()?;
@@ -85,9 +85,9 @@ impl MultiUpdates {
 }
 
 impl Changes {
-    fn check(self) -> Result<Checked, Refusal> {
+    fn check(self) -> Result<Checked, ServiceError> {
         if self.accounts.len() > ACCOUNTS_MAX {
-            return Err(Refusal::invalid(format!("At most {ACCOUNTS_MAX} accounts may be changed at once.")));
+            return Err(ServiceError::invalid(format!("At most {ACCOUNTS_MAX} accounts may be changed at once.")));
         }
         wallet::check_count(self.wallets.len())?;
         storage::check_count(self.writes.len() + self.deletes.len())?;
@@ -95,7 +95,7 @@ impl Changes {
         let wallets = self.wallets.into_iter().map(WalletUpdate::check).collect::<Result<Vec<_>, _>>()?;
         let writes = self.writes.into_iter().map(|write| Ok(Change::Write(write.check()?)));
         let deletes = self.deletes.into_iter().map(|delete| Ok(Change::Delete(delete.check()?)));
-        let objects = writes.chain(deletes).collect::<Result<Vec<_>, Refusal>>()?;
+        let objects = writes.chain(deletes).collect::<Result<Vec<_>, ServiceError>>()?;
         let mut users: BTreeMap<Uuid, Places> = BTreeMap::new();
         for (place, (user, _)) in self.accounts.iter().enumerate() {
             users.entry(*user).or_default().accounts.push(place);
@@ -113,7 +113,7 @@ impl Checked {
         transaction: &mut Transaction<'_>,
         ledger: &Ledger,
         now: i64,
-    ) -> Result<Vec<WalletUpdated>, Refusal> {
+    ) -> Result<Vec<WalletUpdated>, ServiceError> {
         let mut done: Vec<Option<WalletUpdated>> = vec![None; self.wallets.len()];
         for (user, places) in &self.users {
             for &place in &places.accounts {

@@ -49,7 +49,7 @@ pub struct Settings {
 
 /// Makes requests to the outside. Clones share their connections.
 #[derive(Clone)]
-pub struct Outgoing {
+pub struct HttpClient {
     client: Client<Connector, Full<Bytes>>,
     places: Arc<Semaphore>,
     time_max: Duration,
@@ -58,7 +58,7 @@ pub struct Outgoing {
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Response {
+pub struct HttpResponse {
     /// The HTTP status.
     pub status: u16,
     /// The body.
@@ -91,10 +91,10 @@ impl Default for Settings {
     }
 }
 
-impl Outgoing {
+impl HttpClient {
     /// Prepares for requests: reads which authorities the system trusts.
     #[must_use]
-    pub fn new(settings: &Settings) -> Outgoing {
+    pub fn new(settings: &Settings) -> HttpClient {
         let connector = Connector::new(settings.allowed.clone(), &settings.authorities);
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
@@ -103,7 +103,7 @@ impl Outgoing {
             .http1_max_buf_size(HEADER_BYTES_MAX)
             .http1_max_headers(HEADERS_MAX)
             .build(connector);
-        Outgoing {
+        HttpClient {
             client,
             places: Arc::new(Semaphore::new(CONCURRENT_MAX)),
             time_max: settings.time_max,
@@ -112,7 +112,7 @@ impl Outgoing {
     }
 
     /// Asks for what is at an address.
-    pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Response, OutgoingError> {
+    pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<HttpResponse, OutgoingError> {
         self.ask(Method::GET, url, headers, Bytes::new()).await
     }
 
@@ -122,7 +122,7 @@ impl Outgoing {
         url: &str,
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
-    ) -> Result<Response, OutgoingError> {
+    ) -> Result<HttpResponse, OutgoingError> {
         self.ask(Method::POST, url, headers, body.into()).await
     }
 
@@ -132,7 +132,7 @@ impl Outgoing {
         url: &str,
         headers: &[(&str, &str)],
         body: Bytes,
-    ) -> Result<Response, OutgoingError> {
+    ) -> Result<HttpResponse, OutgoingError> {
         let request = request(method, url, headers, body)?;
         match tokio::time::timeout(self.time_max, self.answer(request)).await {
             Ok(outcome) => outcome,
@@ -140,7 +140,7 @@ impl Outgoing {
         }
     }
 
-    async fn answer(&self, request: Request<Full<Bytes>>) -> Result<Response, OutgoingError> {
+    async fn answer(&self, request: Request<Full<Bytes>>) -> Result<HttpResponse, OutgoingError> {
         let _place = self.places.acquire().await.expect("it is never closed");
         let response = self.client.request(request).await.map_err(|error| described(&error))?;
         let status = response.status().as_u16();
@@ -149,11 +149,11 @@ impl Outgoing {
             let too_large = error.downcast_ref::<http_body_util::LengthLimitError>().is_some();
             if too_large { OutgoingError::TooLarge } else { OutgoingError::Unreachable(error.to_string()) }
         })?;
-        Ok(Response { status, body: body.to_bytes() })
+        Ok(HttpResponse { status, body: body.to_bytes() })
     }
 }
 
-impl Response {
+impl HttpResponse {
     /// Whether the other side did what it was asked.
     #[must_use]
     pub fn is_success(&self) -> bool {

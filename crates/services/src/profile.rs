@@ -8,7 +8,7 @@ pub mod operation;
 pub(crate) mod serve;
 
 use crate::clock::WallClock;
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use crate::storage::json::check_object;
 use aether_store::{SqlRow, Store, StoreError, Transaction, values};
 use std::sync::Arc;
@@ -76,7 +76,7 @@ impl Profiles {
     }
 
     /// A user's profiles, the oldest first.
-    pub async fn list(&self, user: Uuid) -> Result<Vec<Profile>, Refusal> {
+    pub async fn list(&self, user: Uuid) -> Result<Vec<Profile>, ServiceError> {
         let profiles = self.store.read(move |transaction| read_all(transaction, user)).await?;
         if profiles.iter().any(|profile| profile.is_active) {
             return Ok(profiles);
@@ -85,13 +85,13 @@ impl Profiles {
     }
 
     /// A user's active profile.
-    pub async fn active(&self, user: Uuid) -> Result<Profile, Refusal> {
+    pub async fn active(&self, user: Uuid) -> Result<Profile, ServiceError> {
         let profiles = self.list(user).await?;
         profiles.into_iter().find(|profile| profile.is_active).ok_or(NOT_FOUND)
     }
 
     /// Makes a profile. It is not selected by that.
-    pub async fn create(&self, user: Uuid, new: NewProfile) -> Result<Profile, Refusal> {
+    pub async fn create(&self, user: Uuid, new: NewProfile) -> Result<Profile, ServiceError> {
         let id = new.id.unwrap_or_else(|| Uuid::new_v4().to_string());
         check_id(&id)?;
         check_name(&new.name)?;
@@ -101,11 +101,14 @@ impl Profiles {
         let name = new.name;
         self.change(user, move |transaction, profiles| {
             if profiles.iter().any(|profile| profile.id == id) {
-                return Err(Refusal::new(Code::AlreadyExists, "There is a profile of this id. Choose another id."));
+                return Err(ServiceError::new(
+                    GrpcCode::AlreadyExists,
+                    "There is a profile of this id. Choose another id.",
+                ));
             }
             if profiles.len() >= PROFILES_MAX {
                 let why = format!("A user has at most {PROFILES_MAX} profiles. Delete one first.");
-                return Err(Refusal::with(Code::FailedPrecondition, why));
+                return Err(ServiceError::with(GrpcCode::FailedPrecondition, why));
             }
             transaction.execute(INSERT, values![user, &id, &name, &data, now_ms])?;
             let (id, name, data) = (id.clone(), name.clone(), data.clone());
@@ -115,7 +118,7 @@ impl Profiles {
     }
 
     /// Changes a profile.
-    pub async fn update(&self, user: Uuid, id: &str, change: ProfileChange) -> Result<Profile, Refusal> {
+    pub async fn update(&self, user: Uuid, id: &str, change: ProfileChange) -> Result<Profile, ServiceError> {
         change.name.as_deref().map_or(Ok(()), check_name)?;
         change.data.as_deref().map_or(Ok(()), check_data)?;
         let now_ms = self.clock.now_ms();
@@ -136,12 +139,12 @@ impl Profiles {
 
     /// Deletes a profile, but not the last one. If it was the active one, another is selected. The answer is the one
     /// that is active now.
-    pub async fn delete(&self, user: Uuid, id: &str) -> Result<Profile, Refusal> {
+    pub async fn delete(&self, user: Uuid, id: &str) -> Result<Profile, ServiceError> {
         let id = id.to_owned();
         self.change(user, move |transaction, mut profiles| {
             if profiles.len() == 1 && profiles.iter().any(|profile| profile.id == id) {
                 let why = "The last profile cannot be deleted. Create another one first.";
-                return Err(Refusal::new(Code::FailedPrecondition, why));
+                return Err(ServiceError::new(GrpcCode::FailedPrecondition, why));
             }
             let place = profiles.iter().position(|profile| profile.id == id).ok_or(NOT_FOUND)?;
             profiles.remove(place);
@@ -153,7 +156,7 @@ impl Profiles {
     }
 
     /// Makes a profile the active one.
-    pub async fn select(&self, user: Uuid, id: &str) -> Result<Profile, Refusal> {
+    pub async fn select(&self, user: Uuid, id: &str) -> Result<Profile, ServiceError> {
         let id = id.to_owned();
         self.change(user, move |transaction, profiles| {
             let profile = take(profiles, &id)?;
@@ -169,8 +172,8 @@ impl Profiles {
     async fn change<T: Send + 'static>(
         &self,
         user: Uuid,
-        change: impl Fn(&mut Transaction<'_>, Vec<Profile>) -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<T, Refusal> {
+        change: impl Fn(&mut Transaction<'_>, Vec<Profile>) -> Result<T, ServiceError> + Send + 'static,
+    ) -> Result<T, ServiceError> {
         let now_ms = self.clock.now_ms();
         let work = move |transaction: &mut Transaction<'_>| {
             let profiles = mended(transaction, user, now_ms)?;
@@ -180,16 +183,16 @@ impl Profiles {
     }
 }
 
-const NOT_FOUND: Refusal = Refusal::new(Code::NotFound, "Profile not found.");
+const NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "Profile not found.");
 
 const INSERT: &str =
     "INSERT INTO profiles (user_id, id, name, data, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?5)";
 
 /// A user's profiles, of which exactly one is active afterwards. The user is held until the end of the transaction.
-fn mended(transaction: &mut Transaction<'_>, user: Uuid, now_ms: i64) -> Result<Vec<Profile>, Refusal> {
+fn mended(transaction: &mut Transaction<'_>, user: Uuid, now_ms: i64) -> Result<Vec<Profile>, ServiceError> {
     let held = format!("SELECT 1 FROM users WHERE id = ?1{}", transaction.for_update());
     if transaction.row(&held, values![user], |_| Ok(()))?.is_none() {
-        return Err(Refusal::new(Code::NotFound, "User not found."));
+        return Err(ServiceError::new(GrpcCode::NotFound, "User not found."));
     }
     let mut profiles = read_all(transaction, user)?;
     if profiles.is_empty() {
@@ -241,34 +244,34 @@ fn read(row: &SqlRow<'_>) -> Result<Profile, StoreError> {
     })
 }
 
-fn take(profiles: Vec<Profile>, id: &str) -> Result<Profile, Refusal> {
+fn take(profiles: Vec<Profile>, id: &str) -> Result<Profile, ServiceError> {
     profiles.into_iter().find(|profile| profile.id == id).ok_or(NOT_FOUND)
 }
 
-fn check_id(id: &str) -> Result<(), Refusal> {
+fn check_id(id: &str) -> Result<(), ServiceError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if (1..=PROFILE_ID_BYTES_MAX).contains(&id.len()) && id.bytes().all(is_plain) {
         return Ok(());
     }
-    Err(Refusal::invalid(format!(
+    Err(ServiceError::invalid(format!(
         "A profile's id must have 1 to {PROFILE_ID_BYTES_MAX} letters, digits, hyphens or underscores."
     )))
 }
 
-fn check_name(name: &str) -> Result<(), Refusal> {
+fn check_name(name: &str) -> Result<(), ServiceError> {
     let has_length = (1..=PROFILE_NAME_CHARACTERS_MAX).contains(&name.chars().count());
     if has_length && !name.trim().is_empty() && !name.chars().any(char::is_control) {
         return Ok(());
     }
-    Err(Refusal::invalid(format!(
+    Err(ServiceError::invalid(format!(
         "A profile's name must have 1 to {PROFILE_NAME_CHARACTERS_MAX} characters, some of them visible."
     )))
 }
 
-fn check_data(data: &str) -> Result<(), Refusal> {
+fn check_data(data: &str) -> Result<(), ServiceError> {
     if data.len() > PROFILE_DATA_BYTES_MAX {
         let why = format!("A profile's data must have at most {PROFILE_DATA_BYTES_MAX} bytes. Use storage for more.");
-        return Err(Refusal::invalid(why));
+        return Err(ServiceError::invalid(why));
     }
     check_object("A profile's data", data, PROFILE_DATA_BYTES_MAX)
 }
@@ -306,7 +309,7 @@ mod tests {
             done.await.map_err(|error: StoreError| error).unwrap();
         }
 
-        async fn create(&self, id: &str) -> Result<Profile, Refusal> {
+        async fn create(&self, id: &str) -> Result<Profile, ServiceError> {
             self.clock.advance_ms(1);
             let new = NewProfile { id: Some(id.to_owned()), name: format!("the {id}"), data: None };
             self.profiles.create(self.user, new).await
@@ -387,7 +390,7 @@ mod tests {
             assert_eq!(profiles.delete(user, "mage").await.unwrap().id, DEFAULT_ID, "another one is selected");
             assert_eq!(place.shown().await, "default*");
             let last = profiles.delete(user, DEFAULT_ID).await.unwrap_err();
-            assert_eq!(last.code, Code::FailedPrecondition);
+            assert_eq!(last.code, GrpcCode::FailedPrecondition);
         }
     }
 
@@ -450,14 +453,14 @@ mod tests {
         for new in wrong {
             let change = ProfileChange { name: Some(new.name.clone()), data: new.data.clone() };
             let refusal = profiles.create(user, new.clone()).await.unwrap_err();
-            assert_eq!(refusal.code, Code::InvalidArgument, "{new:?}");
+            assert_eq!(refusal.code, GrpcCode::InvalidArgument, "{new:?}");
             if new.id.is_none() {
                 let refusal = profiles.update(user, DEFAULT_ID, change).await.unwrap_err();
-                assert_eq!(refusal.code, Code::InvalidArgument, "{new:?}");
+                assert_eq!(refusal.code, GrpcCode::InvalidArgument, "{new:?}");
             }
         }
         let taken = place.create(DEFAULT_ID).await.unwrap_err();
-        assert_eq!(taken.code, Code::AlreadyExists);
+        assert_eq!(taken.code, GrpcCode::AlreadyExists);
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -475,7 +478,7 @@ mod tests {
             for answer in making {
                 match answer.await.unwrap() {
                     Ok(_) => made += 1,
-                    Err(refusal) => assert_eq!(refusal.code, Code::FailedPrecondition, "{refusal}"),
+                    Err(refusal) => assert_eq!(refusal.code, GrpcCode::FailedPrecondition, "{refusal}"),
                 }
             }
             assert_eq!(made, PROFILES_MAX - 1, "{}: the first one counts", database.name);
@@ -497,7 +500,7 @@ mod tests {
                 profiles.select(nobody, DEFAULT_ID).await.unwrap_err(),
             ];
             for refusal in refusals {
-                assert_eq!(refusal.code, Code::NotFound, "{}: {refusal}", database.name);
+                assert_eq!(refusal.code, GrpcCode::NotFound, "{}: {refusal}", database.name);
             }
         }
     }

@@ -8,7 +8,7 @@ use tracing::error;
 /// What kind of refusal it is. The numbers are those of gRPC, which clients know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Code {
+pub enum GrpcCode {
     /// What was sent is wrong.
     InvalidArgument = 3,
     /// It took too long.
@@ -35,75 +35,75 @@ pub enum Code {
     Unauthenticated = 16,
 }
 
-impl Code {
+impl GrpcCode {
     /// Its name, as metrics tell it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Code::InvalidArgument => "invalid_argument",
-            Code::DeadlineExceeded => "deadline_exceeded",
-            Code::NotFound => "not_found",
-            Code::AlreadyExists => "already_exists",
-            Code::PermissionDenied => "permission_denied",
-            Code::ResourceExhausted => "resource_exhausted",
-            Code::FailedPrecondition => "failed_precondition",
-            Code::Aborted => "aborted",
-            Code::Unimplemented => "unimplemented",
-            Code::Internal => "internal",
-            Code::Unavailable => "unavailable",
-            Code::Unauthenticated => "unauthenticated",
+            GrpcCode::InvalidArgument => "invalid_argument",
+            GrpcCode::DeadlineExceeded => "deadline_exceeded",
+            GrpcCode::NotFound => "not_found",
+            GrpcCode::AlreadyExists => "already_exists",
+            GrpcCode::PermissionDenied => "permission_denied",
+            GrpcCode::ResourceExhausted => "resource_exhausted",
+            GrpcCode::FailedPrecondition => "failed_precondition",
+            GrpcCode::Aborted => "aborted",
+            GrpcCode::Unimplemented => "unimplemented",
+            GrpcCode::Internal => "internal",
+            GrpcCode::Unavailable => "unavailable",
+            GrpcCode::Unauthenticated => "unauthenticated",
         }
     }
 }
 
 /// Why something was not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ServiceError {
     /// What kind it is.
-    pub code: Code,
+    pub code: GrpcCode,
     /// A sentence for people.
     pub message: Cow<'static, str>,
     /// After how many seconds it is worth trying again, where that is known.
     pub retry_after_seconds: Option<u32>,
 }
 
-impl Refusal {
+impl ServiceError {
     /// A refusal.
-    pub const fn new(code: Code, message: &'static str) -> Refusal {
-        Refusal { code, message: Cow::Borrowed(message), retry_after_seconds: None }
+    pub const fn new(code: GrpcCode, message: &'static str) -> ServiceError {
+        ServiceError { code, message: Cow::Borrowed(message), retry_after_seconds: None }
     }
 
     /// A refusal with a sentence of its own.
-    pub fn with(code: Code, message: impl Into<String>) -> Refusal {
-        Refusal { code, message: Cow::Owned(message.into()), retry_after_seconds: None }
+    pub fn with(code: GrpcCode, message: impl Into<String>) -> ServiceError {
+        ServiceError { code, message: Cow::Owned(message.into()), retry_after_seconds: None }
     }
 
     /// The same, worth trying again after so many seconds.
     #[must_use]
-    pub const fn retry_after(mut self, seconds: u32) -> Refusal {
+    pub const fn retry_after(mut self, seconds: u32) -> ServiceError {
         self.retry_after_seconds = Some(seconds);
         self
     }
 
     /// What was sent is wrong.
-    pub fn invalid(message: impl Into<String>) -> Refusal {
-        Refusal::with(Code::InvalidArgument, message)
+    pub fn invalid(message: impl Into<String>) -> ServiceError {
+        ServiceError::with(GrpcCode::InvalidArgument, message)
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ServiceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for ServiceError {}
 
-impl From<StoreError> for Refusal {
-    fn from(error: StoreError) -> Refusal {
+impl From<StoreError> for ServiceError {
+    fn from(error: StoreError) -> ServiceError {
         match error {
             StoreError::Unavailable(_) => UNAVAILABLE,
-            StoreError::Duplicate(_) => Refusal::new(Code::AlreadyExists, "It is there already."),
+            StoreError::Duplicate(_) => ServiceError::new(GrpcCode::AlreadyExists, "It is there already."),
             StoreError::Failed(why) | StoreError::Refused(why) => {
                 // Not the caller's doing, so it has to be seen; the caller is told nothing of the inside.
                 error!(why, "an operation of the data layer failed");
@@ -114,17 +114,19 @@ impl From<StoreError> for Refusal {
 }
 
 /// The database cannot be reached.
-pub const UNAVAILABLE: Refusal =
-    Refusal::new(Code::Unavailable, "The database is not available at the moment. Try again in a few seconds.")
-        .retry_after(5);
+pub const UNAVAILABLE: ServiceError = ServiceError::new(
+    GrpcCode::Unavailable,
+    "The database is not available at the moment. Try again in a few seconds.",
+)
+.retry_after(5);
 /// A defect of the server.
-pub const INTERNAL: Refusal = Refusal::new(Code::Internal, "An internal error occurred.");
+pub const INTERNAL: ServiceError = ServiceError::new(GrpcCode::Internal, "An internal error occurred.");
 /// A token is missing.
-pub const TOKEN_REQUIRED: Refusal = Refusal::new(Code::Unauthenticated, "Auth token required");
+pub const TOKEN_REQUIRED: ServiceError = ServiceError::new(GrpcCode::Unauthenticated, "Auth token required");
 /// A token does not count.
-pub const TOKEN_INVALID: Refusal = Refusal::new(Code::Unauthenticated, "Auth token invalid");
+pub const TOKEN_INVALID: ServiceError = ServiceError::new(GrpcCode::Unauthenticated, "Auth token invalid");
 /// Too often.
-pub const TOO_OFTEN: Refusal =
-    Refusal::new(Code::ResourceExhausted, "Too many requests. Try again in a moment.").retry_after(1);
+pub const TOO_OFTEN: ServiceError =
+    ServiceError::new(GrpcCode::ResourceExhausted, "Too many requests. Try again in a moment.").retry_after(1);
 /// A before hook took the request away.
-pub const NOT_FOUND: Refusal = Refusal::new(Code::NotFound, "Requested resource was not found.");
+pub const NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "Requested resource was not found.");

@@ -9,10 +9,10 @@ use crate::hooks::Hooks;
 use crate::leaderboard::Leaderboards;
 use crate::matches::{Matches, NOT_HOSTED};
 use crate::multi_update::MultiUpdates;
-use crate::outgoing::{self, Outgoing};
+use crate::outgoing::{self, HttpClient};
 use crate::profile::Profiles;
 use crate::purchase::{self, Purchases};
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use crate::room::Rooms;
 use crate::session::tokens::Tokens;
 use crate::session::{self, Sessions};
@@ -57,7 +57,7 @@ pub struct ServicesSettings {
 
 /// What the program adds to the services.
 #[derive(Default)]
-pub struct Extensions {
+pub struct ServicesExtensions {
     /// What runs before and after operations.
     pub hooks: Hooks,
     /// Functions that are called by name.
@@ -99,7 +99,7 @@ pub struct Services {
     /// Delivers news to the outside, if there is somewhere to.
     pub webhooks: Option<Webhooks>,
     /// Makes requests to the outside.
-    pub outgoing: Outgoing,
+    pub outgoing: HttpClient,
     /// The host of the rooms, which itself holds the services.
     matches: OnceLock<Weak<dyn Matches>>,
     is_online: OnceLock<IsOnline>,
@@ -113,12 +113,12 @@ impl Services {
     pub async fn open(
         parts: ServicesParts<'_>,
         settings: ServicesSettings,
-        extensions: Extensions,
-    ) -> Result<Services, Refusal> {
+        extensions: ServicesExtensions,
+    ) -> Result<Services, ServiceError> {
         let ServicesParts { store, clock, tokens, registry } = parts;
         let sessions = Sessions::open(store.clone(), tokens, Arc::clone(&clock), settings.sessions).await?;
         let leaderboards = Arc::new(Leaderboards::open(store.clone(), Arc::clone(&clock)).await?);
-        let outgoing = Outgoing::new(&settings.outgoing);
+        let outgoing = HttpClient::new(&settings.outgoing);
         let announce = settings.webhook.is_some();
         let webhooks = settings
             .webhook
@@ -158,7 +158,7 @@ impl Services {
     }
 
     /// Returns the running matches: to create, find, list, signal and end them.
-    pub fn matches(&self) -> Result<Arc<dyn Matches>, Refusal> {
+    pub fn matches(&self) -> Result<Arc<dyn Matches>, ServiceError> {
         self.matches.get().and_then(Weak::upgrade).ok_or(NOT_HOSTED)
     }
 

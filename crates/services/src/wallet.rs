@@ -5,7 +5,7 @@
 
 use crate::clock::{WallClock, id_within};
 use crate::cursor;
-use crate::refusal::{Code, INTERNAL, Refusal};
+use crate::refusal::{GrpcCode, INTERNAL, ServiceError};
 use crate::storage::json;
 use aether_store::{SqlRow, Store, StoreError, Transaction, values};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub const METADATA_BYTES_MAX: usize = 16_384;
 /// Entries of one page of the ledger.
 pub const LEDGER_LIST_MAX: i32 = 100;
 
-const NO_USER: Refusal = Refusal::new(Code::NotFound, "User account not found.");
+const NO_USER: ServiceError = ServiceError::new(GrpcCode::NotFound, "User account not found.");
 
 /// Amounts by name; or what is added to them.
 pub type Amounts = BTreeMap<String, i64>;
@@ -89,7 +89,7 @@ pub struct LedgerPage {
 
 /// The last entry of a page.
 #[derive(Serialize, Deserialize)]
-struct Place {
+struct PageCursor {
     created_at: i64,
     id: Uuid,
 }
@@ -110,17 +110,17 @@ impl Wallets {
     }
 
     /// What is in a user's wallet.
-    pub async fn amounts(&self, user: Uuid) -> Result<Amounts, Refusal> {
+    pub async fn amounts(&self, user: Uuid) -> Result<Amounts, ServiceError> {
         let select = "SELECT wallet FROM users WHERE id = ?1";
         let found = self.store.read(move |transaction| {
-            transaction.row(select, values![user], |row| row.get::<String>(0)).map_err(Refusal::from)
+            transaction.row(select, values![user], |row| row.get::<String>(0)).map_err(ServiceError::from)
         });
         parse(&found.await?.ok_or(NO_USER)?)
     }
 
     /// Changes wallets, all or none; several changes of the same user in their order. The answers are in the order of
     /// the updates. With `ledger`, each is entered.
-    pub async fn update(&self, updates: Vec<WalletUpdate>, ledger: bool) -> Result<Vec<WalletUpdated>, Refusal> {
+    pub async fn update(&self, updates: Vec<WalletUpdate>, ledger: bool) -> Result<Vec<WalletUpdated>, ServiceError> {
         check_count(updates.len())?;
         let updates = updates.into_iter().map(WalletUpdate::check).collect::<Result<Vec<_>, _>>()?;
         if updates.is_empty() {
@@ -143,15 +143,15 @@ impl Wallets {
     }
 
     /// A user's ledger, the newest entries first.
-    pub async fn list_ledger(&self, user: Uuid, limit: i32, cursor: &str) -> Result<LedgerPage, Refusal> {
+    pub async fn list_ledger(&self, user: Uuid, limit: i32, cursor: &str) -> Result<LedgerPage, ServiceError> {
         if !(1..=LEDGER_LIST_MAX).contains(&limit) {
-            return Err(Refusal::invalid(format!("Limit must be between 1 and {LEDGER_LIST_MAX}.")));
+            return Err(ServiceError::invalid(format!("Limit must be between 1 and {LEDGER_LIST_MAX}.")));
         }
-        let after = cursor::decode(cursor)?.unwrap_or(Place { created_at: i64::MAX, id: Uuid::max() });
+        let after = cursor::decode(cursor)?.unwrap_or(PageCursor { created_at: i64::MAX, id: Uuid::max() });
         let found = self.store.read(move |transaction| {
             // One more than is shown tells whether the list goes on.
             let parameters = values![user, after.created_at, after.id, limit + 1];
-            Ok::<_, Refusal>(transaction.rows(LIST, parameters, Stored::from_row)?)
+            Ok::<_, ServiceError>(transaction.rows(LIST, parameters, Stored::from_row)?)
         });
         let mut found = found.await?;
         let shown = usize::try_from(limit).unwrap_or(0);
@@ -159,18 +159,18 @@ impl Wallets {
         found.truncate(shown);
         let entries = found.into_iter().map(Stored::entry).collect::<Result<Vec<_>, _>>()?;
         let last = entries.last().filter(|_| goes_on);
-        let cursor = last.map(|last| cursor::encode(&Place { created_at: last.created_at, id: last.id }));
+        let cursor = last.map(|last| cursor::encode(&PageCursor { created_at: last.created_at, id: last.id }));
         Ok(LedgerPage { entries, cursor: cursor.unwrap_or_default() })
     }
 
     /// Notes something else about a change.
-    pub async fn annotate(&self, entry: Uuid, metadata: &str) -> Result<LedgerEntry, Refusal> {
+    pub async fn annotate(&self, entry: Uuid, metadata: &str) -> Result<LedgerEntry, ServiceError> {
         let metadata = checked_metadata(metadata)?;
         let now = self.clock.now_ms();
         let updated = self.store.write(move |transaction| {
-            Ok::<_, Refusal>(transaction.row(ANNOTATE, values![entry, &metadata, now], Stored::from_row)?)
+            Ok::<_, ServiceError>(transaction.row(ANNOTATE, values![entry, &metadata, now], Stored::from_row)?)
         });
-        updated.await?.ok_or(Refusal::new(Code::NotFound, "There is no such entry in the ledger."))?.entry()
+        updated.await?.ok_or(ServiceError::new(GrpcCode::NotFound, "There is no such entry in the ledger."))?.entry()
     }
 
     pub(crate) fn ledger(&self, is_kept: bool) -> Ledger {
@@ -180,13 +180,13 @@ impl Wallets {
 
 impl WalletUpdate {
     /// Refuses what cannot be, and fills in what is missing.
-    pub(crate) fn check(mut self) -> Result<WalletUpdate, Refusal> {
+    pub(crate) fn check(mut self) -> Result<WalletUpdate, ServiceError> {
         if self.changes.len() > NAMES_MAX {
-            return Err(Refusal::invalid(format!("A wallet has at most {NAMES_MAX} names.")));
+            return Err(ServiceError::invalid(format!("A wallet has at most {NAMES_MAX} names.")));
         }
         for name in self.changes.keys() {
             if name.is_empty() || name.len() > NAME_BYTES_MAX || name.contains('\0') {
-                return Err(Refusal::invalid(format!(
+                return Err(ServiceError::invalid(format!(
                     "A name in a wallet must have 1 to {NAME_BYTES_MAX} bytes, and none of them zero."
                 )));
             }
@@ -204,7 +204,7 @@ impl Ledger {
         &self,
         transaction: &mut Transaction<'_>,
         updates: &[&WalletUpdate],
-    ) -> Result<Vec<WalletUpdated>, Refusal> {
+    ) -> Result<Vec<WalletUpdated>, ServiceError> {
         let Some(user) = updates.first().map(|update| update.user) else { return Ok(Vec::new()) };
         let select = format!("SELECT wallet FROM users WHERE id = ?1{}", transaction.for_update());
         let found = transaction.row(&select, values![user], |row| row.get::<String>(0))?;
@@ -248,13 +248,13 @@ impl Stored {
         Ok(Stored { entry, changes: row.get(2)? })
     }
 
-    fn entry(self) -> Result<LedgerEntry, Refusal> {
+    fn entry(self) -> Result<LedgerEntry, ServiceError> {
         Ok(LedgerEntry { changes: parse(&self.changes)?, ..self.entry })
     }
 }
 
 /// Adds what is to be added, if every amount stays what it can be.
-fn add(amounts: &mut Amounts, changes: &Amounts) -> Result<(), Refusal> {
+fn add(amounts: &mut Amounts, changes: &Amounts) -> Result<(), ServiceError> {
     for (name, change) in changes {
         let before = amounts.get(name).copied().unwrap_or(0);
         let after = before.checked_add(*change);
@@ -267,23 +267,25 @@ fn add(amounts: &mut Amounts, changes: &Amounts) -> Result<(), Refusal> {
             None if *change < 0 => format!("wallet update rejected negative value at path '{name}'"),
             None => format!("wallet update rejected value beyond 64 bits at path '{name}'"),
         };
-        return Err(Refusal::with(Code::FailedPrecondition, refused));
+        return Err(ServiceError::with(GrpcCode::FailedPrecondition, refused));
     }
     match amounts.len() <= NAMES_MAX {
         true => Ok(()),
-        false => Err(Refusal::with(Code::FailedPrecondition, format!("A wallet has at most {NAMES_MAX} names."))),
+        false => {
+            Err(ServiceError::with(GrpcCode::FailedPrecondition, format!("A wallet has at most {NAMES_MAX} names.")))
+        }
     }
 }
 
 /// Refuses more than may be changed at once.
-pub(crate) fn check_count(count: usize) -> Result<(), Refusal> {
+pub(crate) fn check_count(count: usize) -> Result<(), ServiceError> {
     match count <= UPDATES_MAX {
         true => Ok(()),
-        false => Err(Refusal::invalid(format!("At most {UPDATES_MAX} wallets may be changed at once."))),
+        false => Err(ServiceError::invalid(format!("At most {UPDATES_MAX} wallets may be changed at once."))),
     }
 }
 
-fn checked_metadata(metadata: &str) -> Result<String, Refusal> {
+fn checked_metadata(metadata: &str) -> Result<String, ServiceError> {
     let metadata = if metadata.is_empty() { "{}" } else { metadata };
     json::check_object("Metadata", metadata, METADATA_BYTES_MAX)?;
     Ok(metadata.to_owned())
@@ -293,7 +295,7 @@ fn text(amounts: &Amounts) -> String {
     serde_json::to_string(amounts).expect("names and numbers are plain values")
 }
 
-fn parse(text: &str) -> Result<Amounts, Refusal> {
+fn parse(text: &str) -> Result<Amounts, ServiceError> {
     serde_json::from_str(text).map_err(|why| {
         // Only a stranger's hand in the database makes it so.
         error!(%why, "a wallet in the database is not a map of whole numbers");

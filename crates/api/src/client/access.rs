@@ -2,15 +2,16 @@
 
 use aether_services::calls::Access;
 use aether_services::session::Sessions;
-use aether_services::{Caller, Code, Refusal, refusal};
+use aether_services::{Caller, GrpcCode, ServiceError, refusal};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, header};
 use std::sync::Arc;
 
-const SERVER_KEY_REQUIRED: Refusal = Refusal::new(Code::Unauthenticated, "Server key required");
-const SERVER_KEY_INVALID: Refusal = Refusal::new(Code::Unauthenticated, "Server key invalid");
-const OPERATOR_ONLY: Refusal = Refusal::new(Code::PermissionDenied, "Only the operator may do this, by the admin API.");
+const SERVER_KEY_REQUIRED: ServiceError = ServiceError::new(GrpcCode::Unauthenticated, "Server key required");
+const SERVER_KEY_INVALID: ServiceError = ServiceError::new(GrpcCode::Unauthenticated, "Server key invalid");
+const OPERATOR_ONLY: ServiceError =
+    ServiceError::new(GrpcCode::PermissionDenied, "Only the operator may do this, by the admin API.");
 
 /// The keys of the API.
 #[derive(Clone, Debug)]
@@ -25,7 +26,7 @@ pub(super) fn admit(
     sessions: &Sessions,
     access: Access,
     headers: &HeaderMap,
-) -> Result<Caller, Refusal> {
+) -> Result<Caller, ServiceError> {
     let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     match access {
         Access::Everyone => Ok(Caller::Stranger),

@@ -16,13 +16,13 @@ mod storage;
 
 pub use crate::routing::{RateSettings, RequestRates, usual_rate};
 pub use access::ApiKeys;
-pub use aether_services::calls::Preset;
+pub use aether_services::calls::RatePreset;
 
 use crate::peer::{PeerAddress, TrustedProxies};
 use crate::routing::{Calls, CustomRoute, Description, ErrorAnswer, Interface, Routes, answer};
 use aether_metrics::Registry;
 use aether_services::calls::Access;
-use aether_services::{Caller, Code, Refusal, Services};
+use aether_services::{Caller, GrpcCode, ServiceError, Services};
 use axum::Router;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
@@ -70,7 +70,7 @@ impl ClientApi {
 }
 
 impl Interface for ClientApi {
-    fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, Refusal> {
+    fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, ServiceError> {
         access::admit(&self.0.keys, &self.0.services.sessions, access, headers)
     }
 
@@ -106,15 +106,15 @@ pub fn router<S: Clone + Send + Sync + 'static>(desk: ClientApi) -> Router<S> {
         .described(&description())
         .into_router(desk)
         .method_not_allowed_fallback(async || {
-            ErrorAnswer::from(Refusal::new(Code::Unimplemented, "Method Not Allowed"))
+            ErrorAnswer::from(ServiceError::new(GrpcCode::Unimplemented, "Method Not Allowed"))
         })
-        .route("/v2/{*anything}", any(async || ErrorAnswer::from(Refusal::new(Code::NotFound, "Not Found"))))
+        .route("/v2/{*anything}", any(async || ErrorAnswer::from(ServiceError::new(GrpcCode::NotFound, "Not Found"))))
         .layer(axum::middleware::from_fn(around::around))
 }
 
 /// The names of all operations that are served, each with what kind of work it is.
 #[must_use]
-pub fn operations() -> Vec<(&'static str, Preset)> {
+pub fn operations() -> Vec<(&'static str, RatePreset)> {
     routes().table.iter().filter_map(|route| Some((route.id, route.preset?))).collect()
 }
 

@@ -12,7 +12,7 @@ use super::ClientApi;
 use crate::routing::{ErrorAnswer, Form, Received, Routes, Written, json, with_headers};
 use aether_messages::api::Rpc;
 use aether_messages::operation::RpcFunc;
-use aether_services::Refusal;
+use aether_services::ServiceError;
 use aether_services::calls::unreadable;
 use axum::body::Body;
 use axum::response::Response;
@@ -41,25 +41,25 @@ pub(super) fn routes(routes: Routes<ClientApi>) -> Routes<ClientApi> {
 /// Content type of an answer that is the payload as it is; none where the payload is wrapped into JSON.
 type Wrapping = Option<HeaderValue>;
 
-fn read_address(received: &mut Received) -> Result<(Rpc, Wrapping), Refusal> {
+fn read_address(received: &mut Received) -> Result<(Rpc, Wrapping), ServiceError> {
     read(received, |_, _| Ok(String::new()))
 }
 
-fn read_body(received: &mut Received) -> Result<(Rpc, Wrapping), Refusal> {
+fn read_body(received: &mut Received) -> Result<(Rpc, Wrapping), ServiceError> {
     read(received, |body, is_wrapped| match body {
         [] => Ok(String::new()),
         body if is_wrapped => serde_json::from_slice(body).map_err(|error| unreadable(&error)),
         body => match std::str::from_utf8(body) {
             Ok(payload) => Ok(payload.to_owned()),
-            Err(_) => Err(Refusal::invalid("The payload is not UTF-8.")),
+            Err(_) => Err(ServiceError::invalid("The payload is not UTF-8.")),
         },
     })
 }
 
 fn read(
     received: &mut Received,
-    payload: fn(&[u8], bool) -> Result<String, Refusal>,
-) -> Result<(Rpc, Wrapping), Refusal> {
+    payload: fn(&[u8], bool) -> Result<String, ServiceError>,
+) -> Result<(Rpc, Wrapping), ServiceError> {
     let id = received.in_path("id").unwrap_or_default().to_owned();
     let mut query = received.query()?;
     query.remove(HTTP_KEY);

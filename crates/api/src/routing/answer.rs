@@ -1,6 +1,6 @@
 //! Answers: a message as JSON, or a refusal in the form of the client protocol.
 
-use aether_services::{Code, Refusal};
+use aether_services::{GrpcCode, ServiceError};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
@@ -12,18 +12,18 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 #[derive(Debug)]
 pub(crate) struct ErrorAnswer {
     pub status: StatusCode,
-    pub refusal: Refusal,
+    pub refusal: ServiceError,
 }
 
 impl ErrorAnswer {
     /// A refusal with a status that its code alone does not say.
-    pub fn with_status(status: StatusCode, refusal: Refusal) -> ErrorAnswer {
+    pub fn with_status(status: StatusCode, refusal: ServiceError) -> ErrorAnswer {
         ErrorAnswer { status, refusal }
     }
 }
 
-impl From<Refusal> for ErrorAnswer {
-    fn from(refusal: Refusal) -> ErrorAnswer {
+impl From<ServiceError> for ErrorAnswer {
+    fn from(refusal: ServiceError) -> ErrorAnswer {
         ErrorAnswer { status: status(refusal.code), refusal }
     }
 }
@@ -43,11 +43,11 @@ impl IntoResponse for ErrorAnswer {
 }
 
 /// Adds the headers that a refusal has beside its body.
-pub(crate) fn with_headers(mut response: Response, refusal: &Refusal) -> Response {
+pub(crate) fn with_headers(mut response: Response, refusal: &ServiceError) -> Response {
     if let Some(seconds) = refusal.retry_after_seconds {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
-    if refusal.code == Code::Unauthenticated
+    if refusal.code == GrpcCode::Unauthenticated
         && let Ok(value) = HeaderValue::from_str(&refusal.message)
     {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
@@ -73,17 +73,17 @@ pub(crate) fn json(status: StatusCode, message: &impl Serialize) -> Response {
 }
 
 /// The HTTP status of a code.
-fn status(code: Code) -> StatusCode {
+fn status(code: GrpcCode) -> StatusCode {
     match code {
-        Code::InvalidArgument | Code::FailedPrecondition => StatusCode::BAD_REQUEST,
-        Code::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
-        Code::NotFound => StatusCode::NOT_FOUND,
-        Code::AlreadyExists | Code::Aborted => StatusCode::CONFLICT,
-        Code::PermissionDenied => StatusCode::FORBIDDEN,
-        Code::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
-        Code::Unimplemented => StatusCode::NOT_IMPLEMENTED,
-        Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-        Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-        Code::Unauthenticated => StatusCode::UNAUTHORIZED,
+        GrpcCode::InvalidArgument | GrpcCode::FailedPrecondition => StatusCode::BAD_REQUEST,
+        GrpcCode::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
+        GrpcCode::NotFound => StatusCode::NOT_FOUND,
+        GrpcCode::AlreadyExists | GrpcCode::Aborted => StatusCode::CONFLICT,
+        GrpcCode::PermissionDenied => StatusCode::FORBIDDEN,
+        GrpcCode::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
+        GrpcCode::Unimplemented => StatusCode::NOT_IMPLEMENTED,
+        GrpcCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        GrpcCode::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        GrpcCode::Unauthenticated => StatusCode::UNAUTHORIZED,
     }
 }

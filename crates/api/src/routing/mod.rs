@@ -23,7 +23,7 @@ pub(crate) use routes::{CustomRoute, Form, Received, Routes, Written};
 
 use aether_metrics::Registry;
 use aether_services::calls::Access;
-use aether_services::{Caller, Refusal, Services};
+use aether_services::{Caller, ServiceError, Services};
 use axum::extract::Request;
 use axum::response::Response;
 use http::HeaderMap;
@@ -33,7 +33,7 @@ use std::sync::Arc;
 /// An interface whose routes are declared by [`Routes`].
 pub(crate) trait Interface: Clone + Send + Sync + 'static {
     /// Returns who sent a request, if they have this access.
-    fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, Refusal>;
+    fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, ServiceError>;
 
     /// Writes a refusal in the form of the interface.
     fn refuse(refused: ErrorAnswer) -> Response;

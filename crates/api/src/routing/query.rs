@@ -1,6 +1,6 @@
 //! Requests from what stands in an address: names in the path and the query, where a list is a name that is repeated.
 
-use aether_services::Refusal;
+use aether_services::ServiceError;
 use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
@@ -26,7 +26,7 @@ impl<'a> QueryValues<'a> {
     }
 
     /// Adds what stands in a query.
-    pub fn add_query(&mut self, query: &'a str) -> Result<(), Refusal> {
+    pub fn add_query(&mut self, query: &'a str) -> Result<(), ServiceError> {
         for (count, (name, value)) in form_urlencoded::parse(query.as_bytes()).enumerate() {
             check_count(count)?;
             if !name.is_empty() {
@@ -37,17 +37,17 @@ impl<'a> QueryValues<'a> {
     }
 
     /// Reads a request.
-    pub fn read<T: DeserializeOwned + Default>(self) -> Result<T, Refusal> {
+    pub fn read<T: DeserializeOwned + Default>(self) -> Result<T, ServiceError> {
         if self.named.is_empty() {
             return Ok(T::default());
         }
         let named = self.named.into_iter().map(|(name, values)| (name, Values(values)));
-        T::deserialize(MapDeserializer::new(named)).map_err(|error: Error| Refusal::invalid(error.to_string()))
+        T::deserialize(MapDeserializer::new(named)).map_err(|error: Error| ServiceError::invalid(error.to_string()))
     }
 }
 
 /// Returns the values of a query by their names, if there are not too many.
-pub(super) fn by_name(query: &str) -> Result<BTreeMap<String, Vec<String>>, Refusal> {
+pub(super) fn by_name(query: &str) -> Result<BTreeMap<String, Vec<String>>, ServiceError> {
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (count, (name, value)) in form_urlencoded::parse(query.as_bytes()).enumerate() {
         check_count(count)?;
@@ -58,10 +58,10 @@ pub(super) fn by_name(query: &str) -> Result<BTreeMap<String, Vec<String>>, Refu
     Ok(values)
 }
 
-fn check_count(count: usize) -> Result<(), Refusal> {
+fn check_count(count: usize) -> Result<(), ServiceError> {
     match count < PAIRS_MAX {
         true => Ok(()),
-        false => Err(Refusal::invalid(format!("The query has more than {PAIRS_MAX} values."))),
+        false => Err(ServiceError::invalid(format!("The query has more than {PAIRS_MAX} values."))),
     }
 }
 
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
     use aether_messages::api::{GetUsersRequest, ListFriendsRequest, ListGroupsRequest};
 
-    fn read<T: DeserializeOwned + Default>(query: &str) -> Result<T, Refusal> {
+    fn read<T: DeserializeOwned + Default>(query: &str) -> Result<T, ServiceError> {
         let mut asked = QueryValues::default();
         asked.add_query(query)?;
         asked.read()

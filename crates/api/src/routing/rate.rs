@@ -2,8 +2,8 @@
 //! each kind of them.
 
 use aether_limits::{RateLimit, TokenBucket, network_of};
-use aether_services::calls::Preset;
-use aether_services::{Caller, Code, Refusal};
+use aether_services::calls::RatePreset;
+use aether_services::{Caller, GrpcCode, ServiceError};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ pub struct RateSettings {
     pub account: Option<RateLimit>,
     /// For everything together, of a network without being signed in.
     pub stranger: Option<RateLimit>,
-    /// For the operations of each kind together, in the order of [`Preset::ALL`].
+    /// For the operations of each kind together, in the order of [`RatePreset::ALL`].
     pub presets: [Option<RateLimit>; 4],
     /// For single operations, by their names, in the place of their preset.
     pub operations: HashMap<String, Option<RateLimit>>,
@@ -49,19 +49,19 @@ enum Who {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum What {
     Everything,
-    Preset(Preset),
+    Preset(RatePreset),
     Operation(&'static str),
 }
 
 /// Rate that a public server allows for a preset if nothing else is set. Clients read much at once when they start.
 #[must_use]
-pub fn usual_rate(preset: Preset) -> RateLimit {
+pub fn usual_rate(preset: RatePreset) -> RateLimit {
     match preset {
-        Preset::Read => RateLimit { per_second: 100, burst: 100 },
-        Preset::Write => RateLimit::STANDARD,
+        RatePreset::Read => RateLimit { per_second: 100, burst: 100 },
+        RatePreset::Write => RateLimit::STANDARD,
         // Players behind one router are one network.
-        Preset::Login => RateLimit { per_second: 20, burst: 100 },
-        Preset::Expensive => RateLimit::STRICT,
+        RatePreset::Login => RateLimit { per_second: 20, burst: 100 },
+        RatePreset::Expensive => RateLimit::STRICT,
     }
 }
 
@@ -85,8 +85,8 @@ impl RequestRates {
         &self,
         caller: &Caller,
         address: IpAddr,
-        (operation, preset): (&'static str, Preset),
-    ) -> Result<(), Refusal> {
+        (operation, preset): (&'static str, RatePreset),
+    ) -> Result<(), ServiceError> {
         let (who, everything) = match caller {
             Caller::Server => return Ok(()),
             Caller::User(identity) => (Who::Account(identity.user), self.settings.account),
@@ -101,7 +101,7 @@ impl RequestRates {
         self.count((who, What::Everything), everything)
     }
 
-    fn count(&self, key: (Who, What), rate: Option<RateLimit>) -> Result<(), Refusal> {
+    fn count(&self, key: (Who, What), rate: Option<RateLimit>) -> Result<(), ServiceError> {
         let Some(rate) = rate else { return Ok(()) };
         let now = (self.now)();
         let shard = &self.shards[self.hasher.hash_one(key.0) as usize % SHARDS];
@@ -114,7 +114,7 @@ impl RequestRates {
     }
 }
 
-fn too_often(what: What, wait: Duration) -> Refusal {
+fn too_often(what: What, wait: Duration) -> ServiceError {
     let seconds = u32::try_from(wait.as_secs_f64().ceil() as u64).unwrap_or(u32::MAX).max(1);
     let of = match what {
         What::Everything => String::new(),
@@ -123,7 +123,7 @@ fn too_often(what: What, wait: Duration) -> Refusal {
     };
     let plural = if seconds == 1 { "" } else { "s" };
     let sentence = format!("Too many requests{of}. Try again in {seconds} second{plural}.");
-    Refusal::with(Code::ResourceExhausted, sentence).retry_after(seconds)
+    ServiceError::with(GrpcCode::ResourceExhausted, sentence).retry_after(seconds)
 }
 
 #[cfg(test)]
@@ -177,11 +177,11 @@ mod tests {
             let ask = |_: &i32| rates.take(&Caller::Stranger, address, (operation, preset)).is_ok();
             (0..10).filter(ask).count()
         };
-        assert_eq!(taken("Event", Preset::Write), 3);
-        assert_eq!(taken("GetUsers", Preset::Read), 10);
-        assert_eq!(taken("GetAccount", Preset::Read), 2);
-        assert_eq!(taken("ListStorageObjects", Preset::Read), 0, "those of a kind share");
-        assert_eq!(taken("LinkDevice", Preset::Write), 2, "those of another do not");
+        assert_eq!(taken("Event", RatePreset::Write), 3);
+        assert_eq!(taken("GetUsers", RatePreset::Read), 10);
+        assert_eq!(taken("GetAccount", RatePreset::Read), 2);
+        assert_eq!(taken("ListStorageObjects", RatePreset::Read), 0, "those of a kind share");
+        assert_eq!(taken("LinkDevice", RatePreset::Write), 2, "those of another do not");
     }
 
     #[test]

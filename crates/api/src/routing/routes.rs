@@ -6,8 +6,8 @@ use super::query::{self, QueryValues};
 use super::{Calls, Interface};
 use aether_messages::Operation;
 use aether_messages::prost::Name as _;
-use aether_services::calls::{Access, Figures, Preset, Serve, unreadable};
-use aether_services::{Context, Refusal};
+use aether_services::calls::{Access, OperationMetrics, RatePreset, Serve, unreadable};
+use aether_services::{CallContext, ServiceError};
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{RawPathParams, Request, State};
 use axum::middleware::Next;
@@ -45,7 +45,7 @@ pub(crate) struct Route {
     pub id: &'static str,
     pub access: Access,
     /// Rate preset; none for what is no operation, which has no limit.
-    pub preset: Option<Preset>,
+    pub preset: Option<RatePreset>,
     pub form: Described,
 }
 
@@ -105,14 +105,14 @@ pub(crate) struct Form<O: Serve, W> {
 }
 
 /// A request that was read, with what writing its answer needs.
-type Reading<O, W> = Result<(<O as Operation>::Request, W), Refusal>;
+type Reading<O, W> = Result<(<O as Operation>::Request, W), ServiceError>;
 
 /// Properties of an operation's route that do not depend on a request.
 #[derive(Clone, Copy)]
 struct Kind {
     operation: &'static str,
     access: Access,
-    preset: Preset,
+    preset: RatePreset,
     refuse: fn(ErrorAnswer) -> Response,
 }
 
@@ -201,7 +201,7 @@ impl<I: Calls> Routes<I> {
         method: Method,
         path: &'static str,
         source: Source,
-        read: impl Fn(&mut Received) -> Result<O::Request, Refusal> + Send + Sync + 'static,
+        read: impl Fn(&mut Received) -> Result<O::Request, ServiceError> + Send + Sync + 'static,
     ) -> Routes<I> {
         let kind = Kind { operation: O::NAME, access: I::access(O::ACCESS), preset: O::PRESET, refuse: I::refuse };
         let (request, answered) = (O::Request::full_name(), O::Answer::full_name());
@@ -237,11 +237,11 @@ impl<I: Calls> Routes<I> {
 
 /// Calls an operation for a request, its type forgotten: so the way to it is compiled once and not for each.
 type Handler<I> = Arc<dyn Fn(I, Received) -> Serving + Send + Sync>;
-type Serving = Pin<Box<dyn Future<Output = Result<Response, Refusal>> + Send>>;
+type Serving = Pin<Box<dyn Future<Output = Result<Response, ServiceError>> + Send>>;
 
 /// A request whose sender is known and whose body is there.
 pub(crate) struct Received {
-    pub context: Arc<Context>,
+    pub context: Arc<CallContext>,
     path: Option<RawPathParams>,
     pub parts: Parts,
     pub body: Bytes,
@@ -255,12 +255,12 @@ impl Received {
     }
 
     /// Values of the query by their names, if there are not too many.
-    pub fn query(&self) -> Result<BTreeMap<String, Vec<String>>, Refusal> {
+    pub fn query(&self) -> Result<BTreeMap<String, Vec<String>>, ServiceError> {
         query::by_name(self.parts.uri.query().unwrap_or(""))
     }
 
     /// Reads the values in path and query.
-    fn asked(&self) -> Result<QueryValues<'_>, Refusal> {
+    fn asked(&self) -> Result<QueryValues<'_>, ServiceError> {
         let mut asked = QueryValues::default();
         for (name, value) in self.path.iter().flat_map(RawPathParams::iter) {
             asked.add(Cow::Borrowed(name), Cow::Borrowed(value));
@@ -280,7 +280,7 @@ async fn guard<I: Interface>(State((interface, access)): State<(I, Access)>, req
 
 fn on_method<I: Calls>(method: &Method, kind: Kind, handler: Handler<I>) -> MethodRouter<I> {
     let filter = MethodFilter::try_from(method.clone()).expect("routes use the methods of the web");
-    let figures = Arc::new(Figures::new(kind.operation));
+    let figures = Arc::new(OperationMetrics::new(kind.operation));
     on(filter, move |State(interface): State<I>, request: Request| async move {
         let began = Instant::now();
         let outcome = match take_in(&interface, kind, request).await {
@@ -303,17 +303,19 @@ async fn take_in<I: Calls>(interface: &I, kind: Kind, mut request: Request) -> R
 }
 
 /// Returns who asks, if they may, and not too often.
-fn receive<I: Calls>(interface: &I, kind: Kind, request: &Request) -> Result<Arc<Context>, Refusal> {
+fn receive<I: Calls>(interface: &I, kind: Kind, request: &Request) -> Result<Arc<CallContext>, ServiceError> {
     let address = interface.address(request);
     let caller = interface.admit(kind.access, request.headers())?;
     interface.rates().take(&caller, address, (kind.operation, kind.preset))?;
-    Ok(Arc::new(Context::from_address(caller, address)))
+    Ok(Arc::new(CallContext::from_address(caller, address)))
 }
 
 /// The whole body, if it is not too long.
-async fn read_body(body: Body) -> Result<Bytes, Refusal> {
+async fn read_body(body: Body) -> Result<Bytes, ServiceError> {
     to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
-        Refusal::invalid(format!("The body of a request has at most {BODY_BYTES_MAX} bytes, and has to arrive whole."))
+        ServiceError::invalid(format!(
+            "The body of a request has at most {BODY_BYTES_MAX} bytes, and has to arrive whole."
+        ))
     })
 }
 
@@ -322,18 +324,20 @@ fn not_unpacked(why: EncodingError) -> ErrorAnswer {
     match why {
         EncodingError::TooLarge => {
             let sentence = format!("The body of a request has at most {BODY_BYTES_MAX} bytes after it is unpacked.");
-            ErrorAnswer::with_status(StatusCode::PAYLOAD_TOO_LARGE, Refusal::invalid(sentence))
+            ErrorAnswer::with_status(StatusCode::PAYLOAD_TOO_LARGE, ServiceError::invalid(sentence))
         }
-        EncodingError::Damaged => Refusal::invalid("The body is not compressed as its Content-Encoding says.").into(),
+        EncodingError::Damaged => {
+            ServiceError::invalid("The body is not compressed as its Content-Encoding says.").into()
+        }
         EncodingError::Unknown => {
             let sentence = "The body's Content-Encoding is not known: use gzip, deflate or identity.";
-            ErrorAnswer::with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE, Refusal::invalid(sentence))
+            ErrorAnswer::with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE, ServiceError::invalid(sentence))
         }
     }
 }
 
 /// A message from JSON. Nothing is a message without anything in it.
-fn read_json<T: DeserializeOwned + Default>(body: &[u8]) -> Result<T, Refusal> {
+fn read_json<T: DeserializeOwned + Default>(body: &[u8]) -> Result<T, ServiceError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(T::default());
     }
@@ -349,7 +353,7 @@ mod tests {
     use aether_metrics::Registry;
     use aether_services::clock::{ManualClock, WallClock};
     use aether_services::session::{self, keys::KeyRing, tokens::Tokens};
-    use aether_services::{Caller, Code, Extensions, Services, ServicesParts, ServicesSettings};
+    use aether_services::{Caller, GrpcCode, Services, ServicesExtensions, ServicesParts, ServicesSettings};
     use axum::response::IntoResponse;
     use http::{HeaderMap, header};
     use serde_json::json;
@@ -361,10 +365,10 @@ mod tests {
     struct Operator(Arc<(Arc<Services>, RequestRates, Registry)>);
 
     impl Interface for Operator {
-        fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, Refusal> {
+        fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, ServiceError> {
             assert_eq!(access, Access::Operator, "whatever the operation asks for");
             let shown = headers.get(header::AUTHORIZATION).is_some_and(|key| key == "Bearer key");
-            if shown { Ok(Caller::Server) } else { Err(Refusal::new(Code::Unauthenticated, "Show the key.")) }
+            if shown { Ok(Caller::Server) } else { Err(ServiceError::new(GrpcCode::Unauthenticated, "Show the key.")) }
         }
 
         fn refuse(refused: ErrorAnswer) -> Response {
@@ -416,7 +420,7 @@ mod tests {
         let clock = Arc::new(ManualClock::at(0)) as Arc<dyn WallClock>;
         let tokens = Arc::new(Tokens::new(ring, "aether"));
         let parts = ServicesParts { store, clock, tokens, registry };
-        let services = Services::open(parts, settings, Extensions::default()).await;
+        let services = Services::open(parts, settings, ServicesExtensions::default()).await;
         Arc::new(services.expect("the tables are there"))
     }
 

@@ -8,13 +8,13 @@ use aether_services::account::operation::{
     AuthenticateExternal, LinkExternal, RequestEmailVerification, RequestPasswordReset, ResetPassword, UnlinkExternal,
     VerifyEmail,
 };
-use aether_services::account::provider::{self, External, Proof, Provider, Verifying};
+use aether_services::account::provider::{self, ExternalIdentity, Provider, ProviderProof, VerifyFuture};
 use aether_services::clock::{ManualClock, WallClock};
 use aether_services::session::keys::KeyRing;
 use aether_services::session::tokens::{Claims, Role, Tokens};
 use aether_services::{
-    Code, Extensions, Hooks, Operation, Refusal, Services, ServicesParts, ServicesSettings, account, outgoing,
-    purchase, session, storage, webhook,
+    GrpcCode, Hooks, Operation, ServiceError, Services, ServicesExtensions, ServicesParts, ServicesSettings, account,
+    outgoing, purchase, session, storage, webhook,
 };
 use aether_store::{StoreError, Transaction, outbox};
 use axum::Router;
@@ -39,15 +39,15 @@ impl Provider for Trusting {
         self.0
     }
 
-    fn verify<'a>(&'a self, proof: &'a Proof) -> Verifying<'a> {
+    fn verify<'a>(&'a self, proof: &'a ProviderProof) -> VerifyFuture<'a> {
         let subject = match proof {
-            Proof::Token(token) => token.clone(),
-            Proof::GameCenter(proof) => format!("{} {}", proof.player_id, proof.timestamp),
+            ProviderProof::Token(token) => token.clone(),
+            ProviderProof::GameCenter(proof) => format!("{} {}", proof.player_id, proof.timestamp),
         };
         Box::pin(async move {
             match subject.as_str() {
-                "wrong" => Err(Refusal::new(Code::Unauthenticated, "It is wrong.")),
-                _ => Ok(External { subject, ..External::default() }),
+                "wrong" => Err(ServiceError::new(GrpcCode::Unauthenticated, "It is wrong.")),
+                _ => Ok(ExternalIdentity { subject, ..ExternalIdentity::default() }),
             }
         })
     }
@@ -73,11 +73,11 @@ struct Answer {
 
 impl World {
     async fn new() -> World {
-        World::with(Extensions::default()).await
+        World::with(ServicesExtensions::default()).await
     }
 
     /// With what a game adds.
-    async fn with(extensions: Extensions) -> World {
+    async fn with(extensions: ServicesExtensions) -> World {
         let registry = Registry::new();
         let store = aether_testkit_store::memory().open().await;
         let folder = std::env::temp_dir().join(format!("aether-client-account-{}", uuid::Uuid::new_v4()));
@@ -540,7 +540,7 @@ async fn hooks_run_around_what_the_protocol_has_nothing_of() {
         request.username = "chosen".to_owned();
         Ok(Some(request))
     });
-    let world = World::with(Extensions { hooks, ..Extensions::default() }).await;
+    let world = World::with(ServicesExtensions { hooks, ..ServicesExtensions::default() }).await;
     let external = world.post("/v2/account/authenticate/external/example", json!({ "token": "one" })).await;
     assert_eq!(claims(&external.body["token"])["usn"], "chosen", "a hook may change the request");
     let email = json!({ "email": "a@example.com", "password": "password1" });

@@ -6,9 +6,10 @@ use aether_metrics::Registry;
 use aether_services::clock::ManualClock;
 use aether_services::session::keys::KeyRing;
 use aether_services::session::tokens::Tokens;
-use aether_services::session::{self, Beginning};
+use aether_services::session::{self, NewSession};
 use aether_services::{
-    Caller, Context, Extensions, Services, ServicesParts, ServicesSettings, account, outgoing, purchase, storage,
+    CallContext, Caller, Services, ServicesExtensions, ServicesParts, ServicesSettings, account, outgoing, purchase,
+    storage,
 };
 use aether_store::{Database, Store, StoreSettings, values};
 use axum::Router;
@@ -82,7 +83,7 @@ impl World {
         };
         let clock = Arc::new(ManualClock::at(NOW));
         let parts = ServicesParts { store, clock, tokens: Arc::new(Tokens::new(ring, "aether")), registry: &registry };
-        let services = Services::open(parts, settings, Extensions::default()).await;
+        let services = Services::open(parts, settings, ServicesExtensions::default()).await;
         let mut services = services.expect("the tables are there");
         prepare(&mut services);
         let services = Arc::new(services);
@@ -101,7 +102,7 @@ impl World {
             .write(move |transaction| transaction.execute(insert, values![id, &id.to_string(), NOW]));
         inserted.await.expect("the name is free");
         let beginning =
-            Beginning { user: id, username: &name, variables: BTreeMap::new(), address: None, method: "device" };
+            NewSession { user: id, username: &name, variables: BTreeMap::new(), address: None, method: "device" };
         let pair = self.services.sessions.start(beginning).await.expect("it starts");
         Player { id, token: pair.access }
     }
@@ -112,9 +113,9 @@ impl World {
     }
 
     /// The circumstances of a call by a player.
-    pub fn context(&self, player: &Player) -> Arc<Context> {
+    pub fn context(&self, player: &Player) -> Arc<CallContext> {
         let identity = self.services.sessions.check(&player.token).expect("the player is signed in");
-        Arc::new(Context::from_address(Caller::User(Arc::new(identity)), [127, 0, 0, 1].into()))
+        Arc::new(CallContext::from_address(Caller::User(Arc::new(identity)), [127, 0, 0, 1].into()))
     }
 
     /// What is answered to a request, with its status.

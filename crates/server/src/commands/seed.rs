@@ -6,11 +6,11 @@ use crate::data;
 use crate::keys::KeyRing;
 use crate::tokens::Tokens;
 use aether_metrics::Registry;
-use aether_services::account::{Method, SignIn, Update};
+use aether_services::account::{SignIn, SignInMethod, Update};
 use aether_services::leaderboard::{Definition, RecordWrite, Score};
 use aether_services::storage::{Condition, ObjectId, Permission, Write};
 use aether_services::wallet::WalletUpdate;
-use aether_services::{Caller, Code, Extensions, Refusal, Services};
+use aether_services::{Caller, GrpcCode, ServiceError, Services, ServicesExtensions};
 use indicatif::ProgressBar;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl SeedArguments {
 async fn seed_configured(config: &Config) -> Result<Seeded, String> {
     let keys = KeyRing::open(&config.data_dir, unix_seconds()).map_err(|error| error.to_string())?;
     let tokens = Arc::new(Tokens::new(keys, &config.tokens.audience));
-    let opened = data::open(config, Extensions::default(), &tokens, &Registry::new()).await;
+    let opened = data::open(config, ServicesExtensions::default(), &tokens, &Registry::new()).await;
     let services = opened.map_err(|error| error.to_string())?;
     let progress = ProgressBar::new(PLAYERS.len() as u64);
     let seeded = seed(&services, &|| progress.inc(1)).await;
@@ -67,7 +67,7 @@ async fn seed_configured(config: &Config) -> Result<Seeded, String> {
 }
 
 /// Makes the sample players and what they have. `made` is called after each player.
-pub async fn seed(services: &Services, made: &dyn Fn()) -> Result<Seeded, Refusal> {
+pub async fn seed(services: &Services, made: &dyn Fn()) -> Result<Seeded, ServiceError> {
     for (board, schedule) in BOARDS {
         let definition = Definition { reset_schedule: schedule.to_owned(), ..Definition::new(board) };
         services.leaderboards.create(definition).await?;
@@ -83,17 +83,17 @@ pub async fn seed(services: &Services, made: &dyn Fn()) -> Result<Seeded, Refusa
 }
 
 /// Makes one player; tells whether it is new.
-async fn player(services: &Services, index: i64, name: &'static str) -> Result<bool, Refusal> {
+async fn player(services: &Services, index: i64, name: &'static str) -> Result<bool, ServiceError> {
     let sign_in = SignIn {
-        method: Method::Device(format!("seed-device-{name}")),
+        method: SignInMethod::Device(format!("seed-device-{name}")),
         username: Some(name.to_owned()),
         create: true,
         address: None,
     };
     let signed_in = match services.accounts.authenticate(sign_in).await {
         // Someone else has the name; the player gets a random one.
-        Err(refusal) if refusal.code == Code::AlreadyExists => {
-            let method = Method::Device(format!("seed-device-{name}"));
+        Err(refusal) if refusal.code == GrpcCode::AlreadyExists => {
+            let method = SignInMethod::Device(format!("seed-device-{name}"));
             let sign_in = SignIn { method, username: None, create: true, address: None };
             services.accounts.authenticate(sign_in).await?
         }
@@ -105,7 +105,7 @@ async fn player(services: &Services, index: i64, name: &'static str) -> Result<b
     Ok(signed_in.created)
 }
 
-async fn belongings(services: &Services, user: Uuid, index: i64, name: &'static str) -> Result<(), Refusal> {
+async fn belongings(services: &Services, user: Uuid, index: i64, name: &'static str) -> Result<(), ServiceError> {
     let display_name = Some(name.to_uppercase());
     services.accounts.update(user, Update { display_name, ..Update::default() }).await?;
     let coins = BTreeMap::from([("coins".to_owned(), COINS * (index + 1))]);

@@ -3,7 +3,7 @@
 use super::declare::section;
 use super::problem::closest;
 use super::{Config, ConfigProblem};
-use aether_api::client::{Preset, RateSettings, operations, usual_rate};
+use aether_api::client::{RatePreset, RateSettings, operations, usual_rate};
 use aether_limits::RateLimit;
 use aether_services::storage::Quota;
 
@@ -62,13 +62,14 @@ impl Config {
         };
         let api = &self.api;
         let stranger = total(api.logins_per_second, LOGINS_PER_SECOND, api.logins_burst);
-        let presets = Preset::ALL.map(|preset| match (self.rate.get(preset.name()), preset) {
+        let presets = RatePreset::ALL.map(|preset| match (self.rate.get(preset.name()), preset) {
             (Some(set), _) => set.rate(),
             // All of them are of strangers, who have that limit together anyway.
-            (None, Preset::Login) => stranger,
+            (None, RatePreset::Login) => stranger,
             (None, _) => usual(usual_rate(preset)),
         });
-        let set = |(name, _): (&'static str, Preset)| Some((name.to_owned(), self.rate.get(&spelled(name))?.rate()));
+        let set =
+            |(name, _): (&'static str, RatePreset)| Some((name.to_owned(), self.rate.get(&spelled(name))?.rate()));
         RateSettings {
             account: total(api.requests_per_second, REQUESTS_PER_SECOND, api.requests_burst),
             stranger,
@@ -95,7 +96,7 @@ impl Config {
         if self.rate.is_empty() {
             return;
         }
-        let presets = Preset::ALL.map(|preset| preset.name().to_owned());
+        let presets = RatePreset::ALL.map(|preset| preset.name().to_owned());
         let known: Vec<String> =
             presets.into_iter().chain(operations().iter().map(|(name, _)| spelled(name))).collect();
         for (name, rate) in &self.rate {
@@ -106,7 +107,7 @@ impl Config {
                 let sentence = format!(
                     "There is neither an operation nor a preset {name}{} The presets are {}.",
                     if hint.is_empty() { "." } else { &hint },
-                    Preset::ALL.map(Preset::name).join(", ")
+                    RatePreset::ALL.map(RatePreset::name).join(", ")
                 );
                 problems.push(ConfigProblem::new(place, sentence));
             } else if rate.per_second.is_none() {

@@ -1,7 +1,7 @@
 //! Bans, and what a user may do.
 
 use super::{Accounts, NOT_FOUND, end_sessions};
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use crate::session::end_sessions_of;
 use crate::session::tokens::Role;
 use aether_store::{Transaction, values};
@@ -13,7 +13,7 @@ const USERS_MAX: usize = 1_024;
 
 impl Accounts {
     /// Lets users in no more, and ends their sessions, all or none of them. Returns those who were not banned before.
-    pub async fn ban(&self, users: Vec<Uuid>) -> Result<Vec<Uuid>, Refusal> {
+    pub async fn ban(&self, users: Vec<Uuid>) -> Result<Vec<Uuid>, ServiceError> {
         let users = in_order(users)?;
         let now = self.clock.now_ms();
         let revocations = Arc::clone(&self.revocations);
@@ -33,7 +33,7 @@ impl Accounts {
     }
 
     /// Lets users in again. Returns those who were banned.
-    pub async fn unban(&self, users: Vec<Uuid>) -> Result<Vec<Uuid>, Refusal> {
+    pub async fn unban(&self, users: Vec<Uuid>) -> Result<Vec<Uuid>, ServiceError> {
         let users = in_order(users)?;
         let operation = move |transaction: &mut Transaction<'_>| {
             let mut unbanned = Vec::new();
@@ -49,7 +49,7 @@ impl Accounts {
     }
 
     /// What a user may do from now on. For the server's own code alone.
-    pub async fn set_role(&self, user: Uuid, role: Role) -> Result<(), Refusal> {
+    pub async fn set_role(&self, user: Uuid, role: Role) -> Result<(), ServiceError> {
         let now = self.clock.now_ms();
         let operation = move |transaction: &mut Transaction<'_>| {
             let update = "UPDATE users SET role = ?2, updated_at = ?3 WHERE id = ?1";
@@ -60,9 +60,9 @@ impl Accounts {
 }
 
 /// Each once, and always in the same order, so that two who ban the same users do not wait for each other for ever.
-fn in_order(mut users: Vec<Uuid>) -> Result<Vec<Uuid>, Refusal> {
+fn in_order(mut users: Vec<Uuid>) -> Result<Vec<Uuid>, ServiceError> {
     if users.len() > USERS_MAX {
-        return Err(Refusal::invalid(format!("At most {USERS_MAX} users can be banned or unbanned at once.")));
+        return Err(ServiceError::invalid(format!("At most {USERS_MAX} users can be banned or unbanned at once.")));
     }
     users.sort_unstable();
     users.dedup();

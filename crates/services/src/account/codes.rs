@@ -4,7 +4,7 @@
 //! kept; what is kept is only its hash. A code works once, for a while, and as long as the address stays the same.
 
 use super::{Accounts, end_sessions, fields};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use crate::session::end_sessions_of;
 use aether_store::{StoreError, Transaction, outbox, values};
 use base64::Engine as _;
@@ -25,14 +25,18 @@ const CODE_TEXT_BYTES: usize = CODE_BYTES.div_ceil(3) * 4 - 1;
 /// there, so that the time does not tell whether it is.
 const ANSWER_TIME_MIN: Duration = Duration::from_millis(250);
 
-const NOT_OFFERED: Refusal = Refusal::new(
-    Code::FailedPrecondition,
+const NOT_OFFERED: ServiceError = ServiceError::new(
+    GrpcCode::FailedPrecondition,
     "This server cannot send codes, because no webhook is configured that would receive them.",
 );
-const CODE_INVALID: Refusal =
-    Refusal::new(Code::InvalidArgument, "The code is not valid, was used before, or has expired. Ask for a new one.");
-const NO_EMAIL: Refusal = Refusal::new(Code::FailedPrecondition, "The account has no email address to confirm.");
-const VERIFIED: Refusal = Refusal::new(Code::FailedPrecondition, "The email address is confirmed already.");
+const CODE_INVALID: ServiceError = ServiceError::new(
+    GrpcCode::InvalidArgument,
+    "The code is not valid, was used before, or has expired. Ask for a new one.",
+);
+const NO_EMAIL: ServiceError =
+    ServiceError::new(GrpcCode::FailedPrecondition, "The account has no email address to confirm.");
+const VERIFIED: ServiceError =
+    ServiceError::new(GrpcCode::FailedPrecondition, "The email address is confirmed already.");
 
 /// What a code is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,13 +75,15 @@ impl Purpose {
 impl Accounts {
     /// Sends a code with which the owner of an email address can choose a new password. The answer is the same, and
     /// takes as long, whether there is such an account or not.
-    pub async fn request_password_reset(&self, email: &str, address: Option<IpAddr>) -> Result<(), Refusal> {
+    pub async fn request_password_reset(&self, email: &str, address: Option<IpAddr>) -> Result<(), ServiceError> {
         let email = fields::email(email)?;
         self.check_offered(address)?;
         let find = "SELECT id, username, email, verified_at FROM users WHERE email = ?1 AND disabled_at IS NULL";
         let work = async {
-            let recipient =
-                self.store.read(move |transaction| Ok::<_, Refusal>(recipient(transaction, find, &email)?)).await?;
+            let recipient = self
+                .store
+                .read(move |transaction| Ok::<_, ServiceError>(recipient(transaction, find, &email)?))
+                .await?;
             match recipient {
                 Some(recipient) => self.send(recipient, Purpose::PasswordReset).await.map(|_| ()),
                 None => Ok(()),
@@ -87,13 +93,14 @@ impl Accounts {
     }
 
     /// Sets a new password by a code, and ends all sessions of the account: whoever knew the old password is out.
-    pub async fn reset_password(&self, code: &str, password: String) -> Result<(), Refusal> {
+    pub async fn reset_password(&self, code: &str, password: String) -> Result<(), ServiceError> {
         fields::check_password(&password)?;
         let hash = hash_of(code)?;
         let now = self.clock.now_ms();
         let purpose = Purpose::PasswordReset;
         // Hashing is dear, so the code is looked at before; it counts only when it is used.
-        let known = self.store.read(move |transaction| Ok::<_, Refusal>(is_known(transaction, &hash, purpose, now)?));
+        let known =
+            self.store.read(move |transaction| Ok::<_, ServiceError>(is_known(transaction, &hash, purpose, now)?));
         if !known.await? {
             return Err(CODE_INVALID);
         }
@@ -115,11 +122,11 @@ impl Accounts {
     }
 
     /// Sends a code with which a user can confirm their email address.
-    pub async fn request_email_verification(&self, user: Uuid, address: Option<IpAddr>) -> Result<(), Refusal> {
+    pub async fn request_email_verification(&self, user: Uuid, address: Option<IpAddr>) -> Result<(), ServiceError> {
         self.check_offered(address)?;
         let find = "SELECT id, username, email, verified_at FROM users WHERE id = ?1 AND email IS NOT NULL";
         let recipient =
-            self.store.read(move |transaction| Ok::<_, Refusal>(recipient(transaction, find, user)?)).await?;
+            self.store.read(move |transaction| Ok::<_, ServiceError>(recipient(transaction, find, user)?)).await?;
         let recipient = recipient.ok_or(NO_EMAIL)?;
         if recipient.verified {
             return Err(VERIFIED);
@@ -132,7 +139,7 @@ impl Accounts {
 
     /// Confirms an email address by a code. Whoever has the code has shown that they read what is sent there, so they
     /// need not be signed in.
-    pub async fn verify_email(&self, code: &str) -> Result<(), Refusal> {
+    pub async fn verify_email(&self, code: &str) -> Result<(), ServiceError> {
         let hash = hash_of(code)?;
         let now = self.clock.now_ms();
         let operation = move |transaction: &mut Transaction<'_>| {
@@ -143,7 +150,7 @@ impl Accounts {
         self.store.write(operation).await
     }
 
-    fn check_offered(&self, address: Option<IpAddr>) -> Result<(), Refusal> {
+    fn check_offered(&self, address: Option<IpAddr>) -> Result<(), ServiceError> {
         if !self.settings.announce {
             return Err(NOT_OFFERED);
         }
@@ -152,7 +159,7 @@ impl Accounts {
 
     /// Keeps the hash of a new code, which takes the place of an earlier one, and tells the webhook the code. Tells
     /// whether it was done: not if the account was sent enough.
-    async fn send(&self, recipient: Recipient, purpose: Purpose) -> Result<bool, Refusal> {
+    async fn send(&self, recipient: Recipient, purpose: Purpose) -> Result<bool, ServiceError> {
         let now = self.clock.now_ms();
         if !self.lockout.may_send_code(recipient.user, now) {
             return Ok(false);
@@ -178,7 +185,7 @@ impl Accounts {
                 "user_id": user, "username": username, "email": email, "code": code, "expires_at": expires_at,
             });
             outbox::push(transaction, purpose.topic(), &told.to_string(), now)?;
-            Ok::<_, Refusal>(true)
+            Ok::<_, ServiceError>(true)
         };
         self.store.write(operation).await
     }
@@ -199,7 +206,7 @@ fn recipient<'a>(
     })
 }
 
-fn hash_of(code: &str) -> Result<[u8; 32], Refusal> {
+fn hash_of(code: &str) -> Result<[u8; 32], ServiceError> {
     if code.len() != CODE_TEXT_BYTES {
         return Err(CODE_INVALID);
     }
@@ -217,7 +224,7 @@ fn consume(
     hash: &[u8],
     purpose: Purpose,
     now: i64,
-) -> Result<(Uuid, String), Refusal> {
+) -> Result<(Uuid, String), ServiceError> {
     let delete = "DELETE FROM account_codes WHERE hash = ?1 AND purpose = ?2 AND expires_at > ?3
         RETURNING user_id, email";
     let used = transaction.row(delete, values![hash, purpose.name(), now], |row| Ok((row.get(0)?, row.get(1)?)))?;

@@ -2,7 +2,7 @@
 
 use super::{Accounts, NOT_FOUND};
 use crate::leaderboard::Leaderboards;
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use aether_store::{StoreError, Transaction, outbox, values};
 use serde_json::json;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ const DISOWNED: [(&str, &str); 2] = [("purchases", ""), ("subscriptions", ", not
 impl Accounts {
     /// Erases an account with all that belongs to it, and ends its sessions. That it was erased is remembered by its id
     /// alone, so that a backup does not bring it back.
-    pub async fn delete(&self, user: Uuid) -> Result<(), Refusal> {
+    pub async fn delete(&self, user: Uuid) -> Result<(), ServiceError> {
         let (now, announce) = (self.clock.now_ms(), self.settings.announce);
         let (revocations, erasers) = (Arc::clone(&self.revocations), Arc::clone(&self.erasers));
         let operation = move |transaction: &mut Transaction<'_>| {

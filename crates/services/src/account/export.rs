@@ -1,7 +1,7 @@
 //! Everything that is kept about a user, as one document.
 
 use super::{Accounts, NOT_FOUND};
-use crate::refusal::{Code, Refusal, TOO_OFTEN};
+use crate::refusal::{GrpcCode, ServiceError, TOO_OFTEN};
 use aether_store::{SqlRow, StoreError, Transaction, values};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -211,7 +211,7 @@ const SECTIONS: [Section; 12] = [
 impl Accounts {
     /// Everything that is kept about a user, as it is at one moment. The tables and columns have the names of the
     /// database; times are in milliseconds since 1970.
-    pub async fn export(&self, user: Uuid) -> Result<Value, Refusal> {
+    pub async fn export(&self, user: Uuid) -> Result<Value, ServiceError> {
         let _place = self.exports.try_acquire().map_err(|_| TOO_OFTEN)?;
         let now = self.clock.now_ms();
         let operation = move |transaction: &mut Transaction<'_>| {
@@ -231,14 +231,14 @@ impl Accounts {
 }
 
 /// Measures before anything is read, because a database may hand over all rows at once.
-fn check_size(transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), Refusal> {
+fn check_size(transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), ServiceError> {
     let mut bytes = 0;
     for section in &SECTIONS {
         bytes += section.bytes(transaction, user)?;
     }
     if bytes > EXPORT_BYTES_MAX {
         let sentence = "The user has too much data for one export. Read it from a backup instead.";
-        return Err(Refusal::new(Code::ResourceExhausted, sentence));
+        return Err(ServiceError::new(GrpcCode::ResourceExhausted, sentence));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What the texts of an account may be.
 
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 
 /// Bytes of a device's id.
 const DEVICE_ID_BYTES: std::ops::RangeInclusive<usize> = 10..=128;
@@ -45,7 +45,7 @@ pub struct Update {
 
 impl Update {
     /// Refuses what an account cannot hold.
-    pub fn check(&self) -> Result<(), Refusal> {
+    pub fn check(&self) -> Result<(), ServiceError> {
         if let Some(username) = &self.username {
             check_username(username)?;
         }
@@ -72,41 +72,41 @@ impl Update {
 }
 
 /// A device's id.
-pub(super) fn check_device_id(id: &str) -> Result<(), Refusal> {
+pub(super) fn check_device_id(id: &str) -> Result<(), ServiceError> {
     check_text("Device ID", id, DEVICE_ID_BYTES)
 }
 
 /// A custom id.
-pub(super) fn check_custom_id(id: &str) -> Result<(), Refusal> {
+pub(super) fn check_custom_id(id: &str) -> Result<(), ServiceError> {
     check_text("Custom ID", id, CUSTOM_ID_BYTES)
 }
 
 /// A username.
-pub(super) fn check_username(username: &str) -> Result<(), Refusal> {
+pub(super) fn check_username(username: &str) -> Result<(), ServiceError> {
     check_text("Username", username, USERNAME_BYTES)?;
     if username.trim() != username {
         // It would look like another's.
-        return Err(Refusal::invalid("Username must not begin or end with a space."));
+        return Err(ServiceError::invalid("Username must not begin or end with a space."));
     }
     Ok(())
 }
 
 /// A password that is to be kept.
-pub(super) fn check_password(password: &str) -> Result<(), Refusal> {
+pub(super) fn check_password(password: &str) -> Result<(), ServiceError> {
     if !PASSWORD_BYTES.contains(&password.len()) {
         let (least, most) = (PASSWORD_BYTES.start(), PASSWORD_BYTES.end());
-        return Err(Refusal::invalid(format!("Password must be {least} to {most} bytes long.")));
+        return Err(ServiceError::invalid(format!("Password must be {least} to {most} bytes long.")));
     }
     Ok(())
 }
 
 /// An email address in the form in which it is kept: in small letters.
-pub(super) fn email(text: &str) -> Result<String, Refusal> {
+pub(super) fn email(text: &str) -> Result<String, ServiceError> {
     let email = text.to_lowercase();
     check_text("Email address", &email, EMAIL_BYTES)?;
     let well_formed = email.split_once('@').is_some_and(|(name, host)| !name.is_empty() && has_inner_dot(host));
     if !well_formed || email.contains(char::is_whitespace) {
-        return Err(Refusal::invalid("Email address is not of the form name@example.com."));
+        return Err(ServiceError::invalid("Email address is not of the form name@example.com."));
     }
     Ok(email)
 }
@@ -134,28 +134,28 @@ pub(super) fn display_name_of(given: Option<&str>) -> String {
 }
 
 /// A text of so many bytes that holds nothing that cannot be seen. That also keeps out the NUL, which PostgreSQL refuses.
-pub(super) fn check_text(what: &str, text: &str, bytes: std::ops::RangeInclusive<usize>) -> Result<(), Refusal> {
+pub(super) fn check_text(what: &str, text: &str, bytes: std::ops::RangeInclusive<usize>) -> Result<(), ServiceError> {
     if text.is_empty() && *bytes.start() > 0 {
-        return Err(Refusal::invalid(format!("{what} is required.")));
+        return Err(ServiceError::invalid(format!("{what} is required.")));
     }
     if !bytes.contains(&text.len()) {
-        return Err(Refusal::invalid(match bytes.start() {
+        return Err(ServiceError::invalid(match bytes.start() {
             0 => format!("{what} must be at most {} bytes long.", bytes.end()),
             least => format!("{what} must be {least} to {} bytes long.", bytes.end()),
         }));
     }
     if text.contains(char::is_control) {
-        return Err(Refusal::invalid(format!("{what} must not contain control characters.")));
+        return Err(ServiceError::invalid(format!("{what} must not contain control characters.")));
     }
     Ok(())
 }
 
-fn check_metadata(metadata: &str) -> Result<(), Refusal> {
+fn check_metadata(metadata: &str) -> Result<(), ServiceError> {
     if metadata.len() > METADATA_BYTES_MAX {
-        return Err(Refusal::invalid(format!("Metadata must be at most {METADATA_BYTES_MAX} bytes long.")));
+        return Err(ServiceError::invalid(format!("Metadata must be at most {METADATA_BYTES_MAX} bytes long.")));
     }
     let parsed: Result<serde_json::Map<String, serde_json::Value>, _> = serde_json::from_str(metadata);
-    parsed.map(|_| ()).map_err(|_| Refusal::invalid("Metadata must be a JSON object."))
+    parsed.map(|_| ()).map_err(|_| ServiceError::invalid("Metadata must be a JSON object."))
 }
 
 /// Whether there is a dot with something on both sides of it.

@@ -1,6 +1,6 @@
 //! Who has failed too often lately, by account and by address. Kept in memory, and only so much of it.
 
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
@@ -23,19 +23,21 @@ const CODES_PERIOD_MS: i64 = 600_000;
 /// a failure for each.
 const HALF_MAX: usize = 65_536;
 
-const ACCOUNT_LOCKED: Refusal = Refusal::new(
-    Code::ResourceExhausted,
+const ACCOUNT_LOCKED: ServiceError = ServiceError::new(
+    GrpcCode::ResourceExhausted,
     "Too many failed attempts to sign in to this account. Try again in a minute.",
 )
 .retry_after(60);
-const ADDRESS_LOCKED: Refusal = Refusal::new(
-    Code::ResourceExhausted,
+const ADDRESS_LOCKED: ServiceError = ServiceError::new(
+    GrpcCode::ResourceExhausted,
     "Too many failed attempts to sign in from this address. Try again in ten minutes.",
 )
 .retry_after(600);
-const CODES_LOCKED: Refusal =
-    Refusal::new(Code::ResourceExhausted, "Too many codes were asked for from this address. Try again in ten minutes.")
-        .retry_after(600);
+const CODES_LOCKED: ServiceError = ServiceError::new(
+    GrpcCode::ResourceExhausted,
+    "Too many codes were asked for from this address. Try again in ten minutes.",
+)
+.retry_after(600);
 
 /// Counts failures.
 pub(super) struct Lockout {
@@ -56,7 +58,7 @@ impl Lockout {
     }
 
     /// Refuses an address that has failed too often.
-    pub fn check_address(&self, address: Option<IpAddr>, now: i64) -> Result<(), Refusal> {
+    pub fn check_address(&self, address: Option<IpAddr>, now: i64) -> Result<(), ServiceError> {
         match address {
             Some(address) if self.addresses.is_full(network_of(address), now) => Err(ADDRESS_LOCKED),
             _ => Ok(()),
@@ -65,7 +67,7 @@ impl Lockout {
 
     /// Counts an attempt on an account as failed before it is made, so that many at once are no way around; refuses it
     /// if there were too many.
-    pub fn begin(&self, account: Uuid, now: i64) -> Result<(), Refusal> {
+    pub fn begin(&self, account: Uuid, now: i64) -> Result<(), ServiceError> {
         if self.accounts.add(account, now) { Ok(()) } else { Err(ACCOUNT_LOCKED) }
     }
 
@@ -87,7 +89,7 @@ impl Lockout {
     }
 
     /// Counts that an address asks for a code; refuses it if there were too many.
-    pub fn ask_code(&self, address: Option<IpAddr>, now: i64) -> Result<(), Refusal> {
+    pub fn ask_code(&self, address: Option<IpAddr>, now: i64) -> Result<(), ServiceError> {
         match address {
             Some(address) if !self.address_codes.add(network_of(address), now) => Err(CODES_LOCKED),
             _ => Ok(()),

@@ -21,12 +21,12 @@ mod way;
 
 pub use erase::Eraser;
 pub use fields::Update;
-pub use sign_in::{Method, SignIn, SignedIn};
+pub use sign_in::{SignIn, SignInMethod, SignedIn};
 pub use user::{Account, USERS_MAX, User};
 pub(crate) use user::{apply, name_taken};
 
 use crate::clock::WallClock;
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use crate::session::Revocations;
 use crate::session::tokens::VALID_SECONDS_MAX;
 use aether_store::{Dialect, Store, Transaction};
@@ -66,9 +66,9 @@ pub struct Accounts {
     exports: Semaphore,
 }
 
-const NOT_FOUND: Refusal = Refusal::new(Code::NotFound, "User account not found.");
-const BANNED: Refusal = Refusal::new(Code::PermissionDenied, "User account banned.");
-const USERNAME_TAKEN: Refusal = Refusal::new(Code::AlreadyExists, "Username is already in use.");
+const NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "User account not found.");
+const BANNED: ServiceError = ServiceError::new(GrpcCode::PermissionDenied, "User account banned.");
+const USERNAME_TAKEN: ServiceError = ServiceError::new(GrpcCode::AlreadyExists, "Username is already in use.");
 
 impl Default for Settings {
     fn default() -> Settings {

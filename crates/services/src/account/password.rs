@@ -4,7 +4,7 @@
 //! more wait, and whoever comes beyond that is told to come back: a thousand logins at once take no more memory than
 //! the first few.
 
-use crate::refusal::{INTERNAL, Refusal, TOO_OFTEN};
+use crate::refusal::{INTERNAL, ServiceError, TOO_OFTEN};
 use argon2::password_hash::phc::{Output, PasswordHash, Salt};
 use argon2::password_hash::{self, phc};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
@@ -57,7 +57,7 @@ impl Passwords {
     }
 
     /// The hash of a password, in the form in which it is kept.
-    pub async fn hash(&self, password: String) -> Result<String, Refusal> {
+    pub async fn hash(&self, password: String) -> Result<String, ServiceError> {
         self.run(move |memory| {
             let mut salt = [0; SALT_BYTES];
             getrandom::fill(&mut salt).expect("the system has random numbers");
@@ -71,11 +71,14 @@ impl Passwords {
     }
 
     /// Whether a password is the one that was kept. Without one the answer is no, and takes as long.
-    pub async fn verify(&self, password: String, kept: Option<String>) -> Result<bool, Refusal> {
+    pub async fn verify(&self, password: String, kept: Option<String>) -> Result<bool, ServiceError> {
         self.run(move |memory| fits(password.as_bytes(), kept.as_deref().unwrap_or(NOBODYS), memory)).await
     }
 
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce(&mut Memory) -> T + Send + 'static) -> Result<T, Refusal> {
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Memory) -> T + Send + 'static,
+    ) -> Result<T, ServiceError> {
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| TOO_OFTEN)?;
         let (done, outcome) = oneshot::channel();
         let job = Box::new(move |memory: &mut Memory| {

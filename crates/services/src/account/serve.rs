@@ -3,10 +3,10 @@
 mod recovery;
 mod sign_in;
 
-use crate::Refusal;
+use crate::ServiceError;
 use crate::account::operation::{AccountExport, ExportAccount};
 use crate::account::{Account, Update, User, provider};
-use crate::calls::{Call, Operations, Preset, Serve};
+use crate::calls::{Call, Operations, RatePreset, Serve};
 use aether_messages::api::{self, AccountDevice, GetUsersRequest, UpdateAccountRequest, Users};
 use aether_messages::operation::{DeleteAccount, GetAccount, GetUsers, UpdateAccount};
 use aether_messages::{Empty, timestamp};
@@ -24,15 +24,15 @@ pub(crate) fn operations(operations: Operations) -> Operations {
 }
 
 impl Serve for GetAccount {
-    const PRESET: Preset = Preset::Read;
+    const PRESET: RatePreset = RatePreset::Read;
 
-    async fn serve(call: &Call<'_>, _: Empty) -> Result<api::Account, Refusal> {
+    async fn serve(call: &Call<'_>, _: Empty) -> Result<api::Account, ServiceError> {
         call.services.accounts.account(call.identity()?.user).await.map(|found| account(call, found))
     }
 }
 
 impl Serve for UpdateAccount {
-    async fn serve(call: &Call<'_>, request: UpdateAccountRequest) -> Result<Empty, Refusal> {
+    async fn serve(call: &Call<'_>, request: UpdateAccountRequest) -> Result<Empty, ServiceError> {
         let update = Update {
             username: request.username,
             display_name: request.display_name,
@@ -48,36 +48,36 @@ impl Serve for UpdateAccount {
 }
 
 impl Serve for DeleteAccount {
-    const PRESET: Preset = Preset::Expensive;
+    const PRESET: RatePreset = RatePreset::Expensive;
 
-    async fn serve(call: &Call<'_>, _: Empty) -> Result<Empty, Refusal> {
+    async fn serve(call: &Call<'_>, _: Empty) -> Result<Empty, ServiceError> {
         call.services.accounts.delete(call.identity()?.user).await?;
         Ok(Empty::default())
     }
 }
 
 impl Serve for ExportAccount {
-    const PRESET: Preset = Preset::Expensive;
+    const PRESET: RatePreset = RatePreset::Expensive;
 
-    async fn serve(call: &Call<'_>, _: Empty) -> Result<AccountExport, Refusal> {
+    async fn serve(call: &Call<'_>, _: Empty) -> Result<AccountExport, ServiceError> {
         let document = call.services.accounts.export(call.identity()?.user).await?;
         Ok(AccountExport { document: document.to_string() })
     }
 }
 
 impl Serve for GetUsers {
-    const PRESET: Preset = Preset::Read;
+    const PRESET: RatePreset = RatePreset::Read;
 
-    async fn serve(call: &Call<'_>, request: GetUsersRequest) -> Result<Users, Refusal> {
-        let ids = request.ids.iter().map(|id| user_id(id)).collect::<Result<Vec<Uuid>, Refusal>>()?;
+    async fn serve(call: &Call<'_>, request: GetUsersRequest) -> Result<Users, ServiceError> {
+        let ids = request.ids.iter().map(|id| user_id(id)).collect::<Result<Vec<Uuid>, ServiceError>>()?;
         let users = call.services.accounts.users(ids, request.usernames, request.facebook_ids).await?;
         Ok(Users { users: users.into_iter().map(|found| user(call, found)).collect() })
     }
 }
 
 /// The id of a user, if it is one.
-fn user_id(text: &str) -> Result<Uuid, Refusal> {
-    Uuid::try_parse(text).map_err(|_| Refusal::invalid("A user's ID must be a UUID."))
+fn user_id(text: &str) -> Result<Uuid, ServiceError> {
+    Uuid::try_parse(text).map_err(|_| ServiceError::invalid("A user's ID must be a UUID."))
 }
 
 /// A user as clients know them.

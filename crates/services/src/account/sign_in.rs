@@ -1,10 +1,10 @@
 //! Signing in: the account behind a way in, or a new one.
 
-use super::provider::{External, Proof};
-use super::way::{Found, Way};
+use super::provider::{ExternalIdentity, ProviderProof};
+use super::way::{FoundAccount, LoginIdentity};
 use super::{Accounts, BANNED, NOT_FOUND, USERNAME_TAKEN, fields};
 use crate::clock::new_id;
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use aether_store::{StoreError, Transaction, outbox, values};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -15,12 +15,13 @@ use uuid::Uuid;
 /// chose are taken again and again.
 const ROUNDS_MAX: usize = 5;
 
-const INVALID_CREDENTIALS: Refusal = Refusal::new(Code::Unauthenticated, "Invalid credentials.");
-const AGAIN: Refusal = Refusal::new(Code::Aborted, "The account is being changed by another request. Try again.");
+const INVALID_CREDENTIALS: ServiceError = ServiceError::new(GrpcCode::Unauthenticated, "Invalid credentials.");
+const AGAIN: ServiceError =
+    ServiceError::new(GrpcCode::Aborted, "The account is being changed by another request. Try again.");
 
 /// A way to say who one is, as a client sends it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum SignInMethod {
     /// By a device's id.
     Device(String),
     /// By an id of the game's own choice.
@@ -37,7 +38,7 @@ pub enum Method {
         /// Its name.
         provider: String,
         /// What the provider gave to the client.
-        proof: Proof,
+        proof: ProviderProof,
     },
 }
 
@@ -45,7 +46,7 @@ pub enum Method {
 #[derive(Clone, Debug)]
 pub struct SignIn {
     /// The way.
-    pub method: Method,
+    pub method: SignInMethod,
     /// The username for a new account; or, without an email address, the one to sign in to.
     pub username: Option<String>,
     /// Whether an account is created when there is none.
@@ -70,36 +71,36 @@ enum NotCreated {
     /// The way leads to an account meanwhile.
     WayTaken,
     NameTaken,
-    Refused(Refusal),
+    Refused(ServiceError),
 }
 
 /// An account that is to be created.
 #[derive(Clone)]
 struct New {
-    way: Way,
+    way: LoginIdentity,
     method: &'static str,
     username: String,
     display_name: String,
     password: Option<String>,
 }
 
-impl Method {
+impl SignInMethod {
     /// What kind it is, for the history of sessions.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Method::Device(_) => "device",
-            Method::Custom(_) => "custom",
-            Method::Email { email, .. } if email.is_empty() => "username",
-            Method::Email { .. } => "email",
-            Method::External { .. } => "external",
+            SignInMethod::Device(_) => "device",
+            SignInMethod::Custom(_) => "custom",
+            SignInMethod::Email { email, .. } if email.is_empty() => "username",
+            SignInMethod::Email { .. } => "email",
+            SignInMethod::External { .. } => "external",
         }
     }
 }
 
 impl Accounts {
     /// Finds the account behind a way in, or creates it.
-    pub async fn authenticate(&self, sign_in: SignIn) -> Result<SignedIn, Refusal> {
+    pub async fn authenticate(&self, sign_in: SignIn) -> Result<SignedIn, ServiceError> {
         let SignIn { method, username, create, address } = sign_in;
         let username = username.filter(|username| !username.is_empty());
         if let Some(username) = &username {
@@ -107,22 +108,26 @@ impl Accounts {
         }
         let kind = method.name();
         match method {
-            Method::Email { email, password } if email.is_empty() => {
-                let required = || Refusal::invalid("Username is required when there is no email address.");
-                let way = Way::username(username.ok_or_else(required)?)?;
+            SignInMethod::Email { email, password } if email.is_empty() => {
+                let required = || ServiceError::invalid("Username is required when there is no email address.");
+                let way = LoginIdentity::username(username.ok_or_else(required)?)?;
                 let found = self.find(&way).await?;
                 self.check_password(&way, found, password, address).await
             }
-            Method::Email { email, password } => {
+            SignInMethod::Email { email, password } => {
                 fields::check_password(&password)?;
-                let way = Way::email(&email)?;
+                let way = LoginIdentity::email(&email)?;
                 self.by_password(way, password, username, create, address).await
             }
-            Method::Device(id) => self.by_way(Way::device(id)?, kind, External::default(), username, create).await,
-            Method::Custom(id) => self.by_way(Way::custom(id)?, kind, External::default(), username, create).await,
-            Method::External { provider, proof } => {
+            SignInMethod::Device(id) => {
+                self.by_way(LoginIdentity::device(id)?, kind, ExternalIdentity::default(), username, create).await
+            }
+            SignInMethod::Custom(id) => {
+                self.by_way(LoginIdentity::custom(id)?, kind, ExternalIdentity::default(), username, create).await
+            }
+            SignInMethod::External { provider, proof } => {
                 let external = self.verify(&provider, &proof).await?;
-                let way = Way::external(&provider, external.subject.clone())?;
+                let way = LoginIdentity::external(&provider, external.subject.clone())?;
                 self.by_way(way, kind, external, username, create).await
             }
         }
@@ -131,12 +136,12 @@ impl Accounts {
     /// A way that is enough by itself.
     async fn by_way(
         &self,
-        way: Way,
+        way: LoginIdentity,
         method: &'static str,
-        external: External,
+        external: ExternalIdentity,
         username: Option<String>,
         create: bool,
-    ) -> Result<SignedIn, Refusal> {
+    ) -> Result<SignedIn, ServiceError> {
         for _ in 0..ROUNDS_MAX {
             if let Some(found) = self.find(&way).await? {
                 return admit(found);
@@ -155,12 +160,12 @@ impl Accounts {
 
     async fn by_password(
         &self,
-        way: Way,
+        way: LoginIdentity,
         password: String,
         username: Option<String>,
         create: bool,
         address: Option<IpAddr>,
-    ) -> Result<SignedIn, Refusal> {
+    ) -> Result<SignedIn, ServiceError> {
         for _ in 0..ROUNDS_MAX {
             let found = self.find(&way).await?;
             if found.is_some() || !create {
@@ -186,11 +191,11 @@ impl Accounts {
     /// The same answer, and in the same time, whether there is no such account or the password is wrong.
     async fn check_password(
         &self,
-        way: &Way,
-        found: Option<Found>,
+        way: &LoginIdentity,
+        found: Option<FoundAccount>,
         password: String,
         address: Option<IpAddr>,
-    ) -> Result<SignedIn, Refusal> {
+    ) -> Result<SignedIn, ServiceError> {
         fields::check_password(&password)?;
         let now = self.clock.now_ms();
         self.lockout.check_address(address, now)?;
@@ -213,13 +218,13 @@ impl Accounts {
         }
     }
 
-    async fn find(&self, way: &Way) -> Result<Option<Found>, Refusal> {
+    async fn find(&self, way: &LoginIdentity) -> Result<Option<FoundAccount>, ServiceError> {
         let way = way.clone();
         self.store.read(move |transaction| Ok(way.find(transaction)?)).await
     }
 
     /// Creates an account; `None` if it has to be looked for again.
-    async fn create(&self, new: New, name_was_chosen: bool) -> Result<Option<SignedIn>, Refusal> {
+    async fn create(&self, new: New, name_was_chosen: bool) -> Result<Option<SignedIn>, ServiceError> {
         let (now, announce) = (self.clock.now_ms(), self.settings.announce);
         let user = new_id(now);
         let username = new.username.clone();
@@ -239,7 +244,7 @@ impl From<StoreError> for NotCreated {
     }
 }
 
-fn admit(found: Found) -> Result<SignedIn, Refusal> {
+fn admit(found: FoundAccount) -> Result<SignedIn, ServiceError> {
     if found.banned {
         return Err(BANNED);
     }
@@ -258,8 +263,8 @@ fn insert(
     announce: bool,
 ) -> Result<(), NotCreated> {
     let (custom_id, email) = match &new.way {
-        Way::Custom(id) => (Some(id), None),
-        Way::Email(email) => (None, Some(email)),
+        LoginIdentity::Custom(id) => (Some(id), None),
+        LoginIdentity::Email(email) => (None, Some(email)),
         _ => (None, None),
     };
     let insert = "INSERT INTO users
@@ -273,7 +278,7 @@ fn insert(
             None => NotCreated::NameTaken,
         });
     }
-    let is_row = matches!(new.way, Way::Device(_) | Way::External { .. });
+    let is_row = matches!(new.way, LoginIdentity::Device(_) | LoginIdentity::External { .. });
     if is_row && !new.way.attach(transaction, user, None, now)? {
         return Err(NotCreated::WayTaken);
     }
@@ -285,7 +290,7 @@ fn insert(
 }
 
 /// What failures are counted by when there is no such account.
-fn nobody(way: &Way) -> Uuid {
+fn nobody(way: &LoginIdentity) -> Uuid {
     let digest = Sha256::digest(format!("{way:?}"));
     Uuid::from_slice(&digest[..16]).expect("an id is sixteen bytes")
 }

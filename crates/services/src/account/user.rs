@@ -1,7 +1,7 @@
 //! What is known about a user, for everyone and for themselves, and how it changes.
 
 use super::{Accounts, NOT_FOUND, USERNAME_TAKEN, Update};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use crate::session::tokens::Role;
 use aether_store::{SqlRow, SqlValue, StoreError, Transaction, values};
 use std::collections::BTreeMap;
@@ -77,12 +77,12 @@ const ACCOUNT_COLUMNS: &str = "u.wallet, u.email, u.custom_id, u.role, u.verifie
 
 impl Accounts {
     /// An account: one statement.
-    pub async fn account(&self, user: Uuid) -> Result<Account, Refusal> {
+    pub async fn account(&self, user: Uuid) -> Result<Account, ServiceError> {
         self.accounts(vec![user]).await?.pop().ok_or(NOT_FOUND)
     }
 
     /// Several accounts; those that are not there are left out.
-    pub async fn accounts(&self, users: Vec<Uuid>) -> Result<Vec<Account>, Refusal> {
+    pub async fn accounts(&self, users: Vec<Uuid>) -> Result<Vec<Account>, ServiceError> {
         check_count(users.len())?;
         let operation = move |transaction: &mut Transaction<'_>| {
             let ids: Vec<SqlValue<'_>> = users.iter().map(SqlValue::from).collect();
@@ -103,12 +103,12 @@ impl Accounts {
         ids: Vec<Uuid>,
         usernames: Vec<String>,
         facebook_ids: Vec<String>,
-    ) -> Result<Vec<User>, Refusal> {
+    ) -> Result<Vec<User>, ServiceError> {
         for count in [ids.len(), usernames.len(), facebook_ids.len()] {
             check_count(count)?;
         }
         if usernames.iter().chain(&facebook_ids).any(|text| text.contains('\0')) {
-            return Err(Refusal::invalid("A name must not contain control characters."));
+            return Err(ServiceError::invalid("A name must not contain control characters."));
         }
         let asked = Arc::new((ids, usernames, facebook_ids));
         let operation = move |transaction: &mut Transaction<'_>| {
@@ -135,7 +135,7 @@ impl Accounts {
     }
 
     /// Changes what is known about a user.
-    pub async fn update(&self, user: Uuid, update: Update) -> Result<(), Refusal> {
+    pub async fn update(&self, user: Uuid, update: Update) -> Result<(), ServiceError> {
         update.check()?;
         let now = self.clock.now_ms();
         let outcome = self.store.write(move |transaction| apply(transaction, user, &update, now)).await;
@@ -145,7 +145,12 @@ impl Accounts {
 
 /// Changes what is known about a user, in a transaction that does more. The update was checked before. A username that
 /// is taken ends the transaction: see [`name_taken`].
-pub(crate) fn apply(transaction: &mut Transaction<'_>, user: Uuid, update: &Update, now: i64) -> Result<(), Refusal> {
+pub(crate) fn apply(
+    transaction: &mut Transaction<'_>,
+    user: Uuid,
+    update: &Update,
+    now: i64,
+) -> Result<(), ServiceError> {
     let statement = "UPDATE users SET username = coalesce(?2, username), display_name = coalesce(?3, display_name),
             avatar_url = coalesce(?4, avatar_url), lang_tag = coalesce(?5, lang_tag),
             location = coalesce(?6, location), timezone = coalesce(?7, timezone),
@@ -166,13 +171,13 @@ pub(crate) fn apply(transaction: &mut Transaction<'_>, user: Uuid, update: &Upda
 }
 
 /// What the database says of a username that is taken, in the words that clients know.
-pub(crate) fn name_taken(refusal: Refusal) -> Refusal {
-    if refusal.code == Code::AlreadyExists { USERNAME_TAKEN } else { refusal }
+pub(crate) fn name_taken(refusal: ServiceError) -> ServiceError {
+    if refusal.code == GrpcCode::AlreadyExists { USERNAME_TAKEN } else { refusal }
 }
 
-fn check_count(count: usize) -> Result<(), Refusal> {
+fn check_count(count: usize) -> Result<(), ServiceError> {
     if count > USERS_MAX {
-        return Err(Refusal::invalid(format!("At most {USERS_MAX} users can be asked for at once.")));
+        return Err(ServiceError::invalid(format!("At most {USERS_MAX} users can be asked for at once.")));
     }
     Ok(())
 }

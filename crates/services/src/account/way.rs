@@ -1,13 +1,13 @@
 //! A way into an account: something that leads to one account and no other.
 
 use super::{fields, provider};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use aether_store::{SqlRow, SqlValue, StoreError, Transaction, values};
 use uuid::Uuid;
 
 /// A way in, checked for its form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum LoginIdentity {
     Device(String),
     Custom(String),
     Email(String),
@@ -21,41 +21,41 @@ pub(super) enum Way {
 
 /// An account that a way leads to.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct FoundAccount {
     pub user: Uuid,
     pub username: String,
     pub banned: bool,
     pub password: Option<String>,
 }
 
-impl Way {
-    pub fn device(id: String) -> Result<Way, Refusal> {
+impl LoginIdentity {
+    pub fn device(id: String) -> Result<LoginIdentity, ServiceError> {
         fields::check_device_id(&id)?;
-        Ok(Way::Device(id))
+        Ok(LoginIdentity::Device(id))
     }
 
-    pub fn custom(id: String) -> Result<Way, Refusal> {
+    pub fn custom(id: String) -> Result<LoginIdentity, ServiceError> {
         fields::check_custom_id(&id)?;
-        Ok(Way::Custom(id))
+        Ok(LoginIdentity::Custom(id))
     }
 
-    pub fn email(address: &str) -> Result<Way, Refusal> {
-        fields::email(address).map(Way::Email)
+    pub fn email(address: &str) -> Result<LoginIdentity, ServiceError> {
+        fields::email(address).map(LoginIdentity::Email)
     }
 
-    pub fn username(username: String) -> Result<Way, Refusal> {
+    pub fn username(username: String) -> Result<LoginIdentity, ServiceError> {
         fields::check_username(&username)?;
-        Ok(Way::Username(username))
+        Ok(LoginIdentity::Username(username))
     }
 
-    pub fn external(provider: &str, subject: String) -> Result<Way, Refusal> {
+    pub fn external(provider: &str, subject: String) -> Result<LoginIdentity, ServiceError> {
         // The provider's word, but not beyond what can be kept.
         fields::check_text("The provider's user id", &subject, 1..=provider::SUBJECT_BYTES_MAX)?;
-        Ok(Way::External { provider: provider.to_owned(), subject })
+        Ok(LoginIdentity::External { provider: provider.to_owned(), subject })
     }
 
     /// The account it leads to: one statement, with what is needed to sign in.
-    pub fn find(&self, transaction: &mut Transaction<'_>) -> Result<Option<Found>, StoreError> {
+    pub fn find(&self, transaction: &mut Transaction<'_>) -> Result<Option<FoundAccount>, StoreError> {
         const BY_DEVICE: &str = "SELECT u.id, u.username, u.disabled_at, u.password
             FROM user_devices d JOIN users u ON u.id = d.user_id WHERE d.id = ?1";
         const BY_IDENTITY: &str = "SELECT u.id, u.username, u.disabled_at, u.password
@@ -64,11 +64,13 @@ impl Way {
         const BY_EMAIL: &str = "SELECT id, username, disabled_at, password FROM users WHERE email = ?1";
         const BY_USERNAME: &str = "SELECT id, username, disabled_at, password FROM users WHERE username = ?1";
         match self {
-            Way::Device(id) => transaction.row(BY_DEVICE, values![id], found),
-            Way::Custom(id) => transaction.row(BY_CUSTOM_ID, values![id], found),
-            Way::Email(email) => transaction.row(BY_EMAIL, values![email], found),
-            Way::Username(username) => transaction.row(BY_USERNAME, values![username], found),
-            Way::External { provider, subject } => transaction.row(BY_IDENTITY, values![provider, subject], found),
+            LoginIdentity::Device(id) => transaction.row(BY_DEVICE, values![id], found),
+            LoginIdentity::Custom(id) => transaction.row(BY_CUSTOM_ID, values![id], found),
+            LoginIdentity::Email(email) => transaction.row(BY_EMAIL, values![email], found),
+            LoginIdentity::Username(username) => transaction.row(BY_USERNAME, values![username], found),
+            LoginIdentity::External { provider, subject } => {
+                transaction.row(BY_IDENTITY, values![provider, subject], found)
+            }
         }
     }
 
@@ -82,21 +84,21 @@ impl Way {
         now: i64,
     ) -> Result<bool, StoreError> {
         let inserted = match self {
-            Way::Device(id) => {
+            LoginIdentity::Device(id) => {
                 let insert = "INSERT INTO user_devices (id, user_id, created_at) VALUES (?1, ?2, ?3)
                     ON CONFLICT (id) DO NOTHING";
                 transaction.execute(insert, values![id, user, now])?
             }
-            Way::External { provider, subject } => {
+            LoginIdentity::External { provider, subject } => {
                 let insert = "INSERT INTO user_identities (provider, subject, user_id, created_at)
                     VALUES (?1, ?2, ?3, ?4) ON CONFLICT (provider, subject) DO NOTHING";
                 transaction.execute(insert, values![provider, subject, user, now])?
             }
-            Way::Custom(id) => {
+            LoginIdentity::Custom(id) => {
                 let update = "UPDATE users SET custom_id = ?2, updated_at = ?3 WHERE id = ?1";
                 transaction.execute(update, values![user, id, now])?
             }
-            Way::Email(email) => {
+            LoginIdentity::Email(email) => {
                 // Whoever has the new address has not shown it yet; codes that went to the old one are void.
                 transaction.execute("DELETE FROM account_codes WHERE user_id = ?1", values![user])?;
                 let update = "UPDATE users SET email = ?2, password = ?3, updated_at = ?4,
@@ -104,7 +106,7 @@ impl Way {
                     WHERE id = ?1";
                 transaction.execute(update, values![user, email, password, now])?
             }
-            Way::Username(_) => 0,
+            LoginIdentity::Username(_) => 0,
         };
         Ok(inserted > 0 || self.find(transaction)?.is_some_and(|found| found.user == user))
     }
@@ -112,46 +114,48 @@ impl Way {
     /// Makes it lead nowhere; tells whether it led to the account before.
     pub fn detach(&self, transaction: &mut Transaction<'_>, user: Uuid, now: i64) -> Result<bool, StoreError> {
         let (statement, parameters): (_, Vec<SqlValue<'_>>) = match self {
-            Way::Device(id) => ("DELETE FROM user_devices WHERE user_id = ?1 AND id = ?2", values![user, id].to_vec()),
-            Way::External { provider, subject } => (
+            LoginIdentity::Device(id) => {
+                ("DELETE FROM user_devices WHERE user_id = ?1 AND id = ?2", values![user, id].to_vec())
+            }
+            LoginIdentity::External { provider, subject } => (
                 "DELETE FROM user_identities WHERE user_id = ?1 AND provider = ?2 AND subject = ?3",
                 values![user, provider, subject].to_vec(),
             ),
-            Way::Custom(id) => (
+            LoginIdentity::Custom(id) => (
                 "UPDATE users SET custom_id = NULL, updated_at = ?3 WHERE id = ?1 AND custom_id = ?2",
                 values![user, id, now].to_vec(),
             ),
-            Way::Email(email) => (
+            LoginIdentity::Email(email) => (
                 "UPDATE users SET email = NULL, password = NULL, verified_at = NULL, updated_at = ?3
                     WHERE id = ?1 AND email = ?2",
                 values![user, email, now].to_vec(),
             ),
-            Way::Username(_) => return Ok(false),
+            LoginIdentity::Username(_) => return Ok(false),
         };
         let changed = transaction.execute(statement, &parameters)? > 0;
-        if changed && matches!(self, Way::Email(_)) {
+        if changed && matches!(self, LoginIdentity::Email(_)) {
             transaction.execute("DELETE FROM account_codes WHERE user_id = ?1", values![user])?;
         }
         Ok(changed)
     }
 
     /// What whoever wants it is told when it leads to another's account.
-    pub fn taken(&self) -> Refusal {
-        Refusal::new(
-            Code::AlreadyExists,
+    pub fn taken(&self) -> ServiceError {
+        ServiceError::new(
+            GrpcCode::AlreadyExists,
             match self {
-                Way::Device(_) => "Device ID is already in use.",
-                Way::Custom(_) => "Custom ID is already in use.",
-                Way::Email(_) => "Email address is already in use.",
-                Way::Username(_) => "Username is already in use.",
-                Way::External { .. } => "The provider's user is already linked to another account.",
+                LoginIdentity::Device(_) => "Device ID is already in use.",
+                LoginIdentity::Custom(_) => "Custom ID is already in use.",
+                LoginIdentity::Email(_) => "Email address is already in use.",
+                LoginIdentity::Username(_) => "Username is already in use.",
+                LoginIdentity::External { .. } => "The provider's user is already linked to another account.",
             },
         )
     }
 }
 
-fn found(row: &SqlRow<'_>) -> Result<Found, StoreError> {
-    Ok(Found {
+fn found(row: &SqlRow<'_>) -> Result<FoundAccount, StoreError> {
+    Ok(FoundAccount {
         user: row.get(0)?,
         username: row.get(1)?,
         banned: row.get::<Option<i64>>(2)?.is_some(),

@@ -1,6 +1,6 @@
 //! Counters of operations: how many calls there were, how long they took, and why they were refused.
 
-use crate::refusal::Code;
+use crate::refusal::GrpcCode;
 use aether_metrics::{Counter, Histogram, Registry};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -11,21 +11,21 @@ const SECONDS: &[f64] = &[0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 
 const CODES: usize = 17;
 
 /// Counters of one operation. Whoever calls it often holds them, so that nothing is looked up for a call.
-pub struct Figures {
+pub struct OperationMetrics {
     operation: &'static str,
     seconds: OnceLock<Histogram>,
     refused: [OnceLock<Counter>; CODES],
 }
 
-impl Figures {
+impl OperationMetrics {
     /// Counters of an operation, which are registered with the first call that is counted.
     #[must_use]
-    pub fn new(operation: &'static str) -> Figures {
-        Figures { operation, seconds: OnceLock::new(), refused: [const { OnceLock::new() }; CODES] }
+    pub fn new(operation: &'static str) -> OperationMetrics {
+        OperationMetrics { operation, seconds: OnceLock::new(), refused: [const { OnceLock::new() }; CODES] }
     }
 
     /// Counts a call that was answered or, with a code, refused.
-    pub fn count(&self, registry: &Registry, took: Duration, refused: Option<Code>) {
+    pub fn count(&self, registry: &Registry, took: Duration, refused: Option<GrpcCode>) {
         let seconds = self.seconds.get_or_init(|| {
             let (name, help) = ("aether_operation_seconds", "What operations of the client API took.");
             registry.histogram(name, help, &[("operation", self.operation)], SECONDS)
@@ -48,8 +48,8 @@ mod tests {
     #[test]
     fn operations_are_counted_and_refusals_by_code() {
         let registry = Registry::new();
-        let figures = Figures::new("GetAccount");
-        for refused in [None, Some(Code::NotFound), Some(Code::NotFound), Some(Code::Unauthenticated)] {
+        let figures = OperationMetrics::new("GetAccount");
+        for refused in [None, Some(GrpcCode::NotFound), Some(GrpcCode::NotFound), Some(GrpcCode::Unauthenticated)] {
             figures.count(&registry, Duration::from_millis(1), refused);
         }
         let text = registry.render();

@@ -2,8 +2,8 @@
 
 use super::limits::{FUNCTION_NAME_BYTES_MAX, FUNCTIONS_MAX, PAYLOAD_BYTES_MAX};
 use super::serve::{Call, Serve};
-use crate::caller::{Caller, Context};
-use crate::refusal::{Code, INTERNAL, Refusal};
+use crate::caller::{CallContext, Caller};
+use crate::refusal::{GrpcCode, INTERNAL, ServiceError};
 use crate::services::Services;
 use aether_messages::api::Rpc;
 use aether_messages::operation::RpcFunc;
@@ -12,11 +12,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tracing::error;
 
-const FUNCTION_NOT_FOUND: Refusal = Refusal::new(Code::NotFound, "RPC function not found");
-const NAME_MISSING: Refusal = Refusal::new(Code::InvalidArgument, "RPC ID missing");
+const FUNCTION_NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "RPC function not found");
+const NAME_MISSING: ServiceError = ServiceError::new(GrpcCode::InvalidArgument, "RPC ID missing");
 
-type Answering = Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, Refusal>> + Send>>;
-type Run = Box<dyn Fn(Arc<Services>, Arc<Context>, Vec<u8>) -> Answering + Send + Sync>;
+type Answering = Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, ServiceError>> + Send>>;
+type Run = Box<dyn Fn(Arc<Services>, Arc<CallContext>, Vec<u8>) -> Answering + Send + Sync>;
 
 /// Functions by name. Names are compared without regard to the case of ASCII letters, as clients of this protocol expect.
 #[derive(Default)]
@@ -37,16 +37,17 @@ impl Functions {
     pub fn register_rpc<F>(
         &mut self,
         name: &str,
-        function: impl Fn(Arc<Services>, Arc<Context>, String) -> F + Send + Sync + 'static,
-    ) -> Result<(), Refusal>
+        function: impl Fn(Arc<Services>, Arc<CallContext>, String) -> F + Send + Sync + 'static,
+    ) -> Result<(), ServiceError>
     where
-        F: Future<Output = Result<String, Refusal>> + Send + 'static,
+        F: Future<Output = Result<String, ServiceError>> + Send + 'static,
     {
         let function = Arc::new(function);
         let run: Run = Box::new(move |services, context, payload| {
             let function = Arc::clone(&function);
             Box::pin(async move {
-                let payload = String::from_utf8(payload).map_err(|_| Refusal::invalid("The payload is not UTF-8."))?;
+                let payload =
+                    String::from_utf8(payload).map_err(|_| ServiceError::invalid("The payload is not UTF-8."))?;
                 Ok(Some(function(services, context, payload).await?.into_bytes()))
             })
         });
@@ -58,9 +59,9 @@ impl Functions {
         &mut self,
         name: &str,
         function: impl Fn(Arc<Services>, Vec<u8>) -> F + Send + Sync + 'static,
-    ) -> Result<(), Refusal>
+    ) -> Result<(), ServiceError>
     where
-        F: Future<Output = Result<Option<Vec<u8>>, Refusal>> + Send + 'static,
+        F: Future<Output = Result<Option<Vec<u8>>, ServiceError>> + Send + 'static,
     {
         let run: Run = Box::new(move |services, _, payload| Box::pin(function(services, payload)));
         self.add(name, Function { is_rpc: false, run })
@@ -78,14 +79,14 @@ impl Functions {
         self.by_name.is_empty()
     }
 
-    fn add(&mut self, name: &str, function: Function) -> Result<(), Refusal> {
+    fn add(&mut self, name: &str, function: Function) -> Result<(), ServiceError> {
         if name.is_empty() || name.len() > FUNCTION_NAME_BYTES_MAX {
             let sentence = format!("The name of a function has 1 to {FUNCTION_NAME_BYTES_MAX} bytes.");
-            return Err(Refusal::invalid(sentence));
+            return Err(ServiceError::invalid(sentence));
         }
         if self.by_name.len() >= FUNCTIONS_MAX {
             let sentence = format!("There are {FUNCTIONS_MAX} functions already; {name} would be one too many.");
-            return Err(Refusal::with(Code::ResourceExhausted, sentence));
+            return Err(ServiceError::with(GrpcCode::ResourceExhausted, sentence));
         }
         let name = name.to_ascii_lowercase();
         if self.by_name.contains_key(&name) {
@@ -110,22 +111,22 @@ impl Function {
     pub(super) async fn run(
         &self,
         services: &Arc<Services>,
-        context: &Arc<Context>,
+        context: &Arc<CallContext>,
         payload: Vec<u8>,
-    ) -> Result<Option<Vec<u8>>, Refusal> {
+    ) -> Result<Option<Vec<u8>>, ServiceError> {
         if !self.is_rpc && context.caller != Caller::Server {
             return Err(FUNCTION_NOT_FOUND);
         }
         if payload.len() > PAYLOAD_BYTES_MAX {
             let sentence = format!("The payload of a function has at most {PAYLOAD_BYTES_MAX} bytes.");
-            return Err(Refusal::invalid(sentence));
+            return Err(ServiceError::invalid(sentence));
         }
         (self.run)(Arc::clone(services), Arc::clone(context), payload).await
     }
 }
 
 impl Serve for RpcFunc {
-    async fn serve(call: &Call<'_>, request: Rpc) -> Result<Rpc, Refusal> {
+    async fn serve(call: &Call<'_>, request: Rpc) -> Result<Rpc, ServiceError> {
         let Rpc { id, payload, .. } = request;
         if id.is_empty() {
             return Err(NAME_MISSING);
@@ -141,7 +142,10 @@ impl Serve for RpcFunc {
 }
 
 /// Returns a function by its name, which a peer may have chosen.
-pub(super) fn find<'a>(registered: &'a super::modules::Registered, name: &str) -> Result<&'a Arc<Function>, Refusal> {
+pub(super) fn find<'a>(
+    registered: &'a super::modules::Registered,
+    name: &str,
+) -> Result<&'a Arc<Function>, ServiceError> {
     if name.len() > FUNCTION_NAME_BYTES_MAX {
         return Err(FUNCTION_NOT_FOUND);
     }
@@ -149,6 +153,9 @@ pub(super) fn find<'a>(registered: &'a super::modules::Registered, name: &str) -
 }
 
 /// Refuses a second function of a name.
-pub(super) fn already_exists(name: &str) -> Refusal {
-    Refusal::with(Code::AlreadyExists, format!("There is a function of the name {name} already; choose another name."))
+pub(super) fn already_exists(name: &str) -> ServiceError {
+    ServiceError::with(
+        GrpcCode::AlreadyExists,
+        format!("There is a function of the name {name} already; choose another name."),
+    )
 }

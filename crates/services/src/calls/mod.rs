@@ -18,17 +18,17 @@ mod limits;
 mod modules;
 mod serve;
 
-pub use figures::Figures;
+pub use figures::OperationMetrics;
 pub use functions::Functions;
 pub use limits::{
     FUNCTION_NAME_BYTES_MAX, FUNCTIONS_MAX, HOOKS_MAX, MODULE_NAME_BYTES_MAX, MODULES_MAX, PAYLOAD_BYTES_MAX,
 };
 pub use modules::{Module, PROGRAM};
-pub use serve::{Access, Call, Preset, Serve};
+pub use serve::{Access, Call, RatePreset, Serve};
 
-use crate::caller::Context;
+use crate::caller::CallContext;
 use crate::hooks::{Around, run_around};
-use crate::refusal::{Code, INTERNAL, Refusal};
+use crate::refusal::{GrpcCode, INTERNAL, ServiceError};
 use crate::services::Services;
 use crate::{account, event, leaderboard, profile, purchase, session, storage};
 use aether_messages::api::Rpc;
@@ -43,9 +43,11 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 use tracing::error;
 
-const OPERATOR_ONLY: Refusal = Refusal::new(Code::PermissionDenied, "Only the operator of the server may do this.");
-const OPERATION_NOT_FOUND: Refusal = Refusal::new(Code::NotFound, "There is no operation of this name.");
-const OPERATION_NOT_SERVED: Refusal = Refusal::new(Code::Unimplemented, "This server does not serve the operation.");
+const OPERATOR_ONLY: ServiceError =
+    ServiceError::new(GrpcCode::PermissionDenied, "Only the operator of the server may do this.");
+const OPERATION_NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "There is no operation of this name.");
+const OPERATION_NOT_SERVED: ServiceError =
+    ServiceError::new(GrpcCode::Unimplemented, "This server does not serve the operation.");
 
 /// The table of calls of a server.
 pub struct CallTable {
@@ -64,7 +66,7 @@ pub struct OperationInfo {
     /// Access that a caller needs.
     pub access: Access,
     /// Kind of work that it is.
-    pub preset: Preset,
+    pub preset: RatePreset,
     /// Full name of its request's message.
     pub request: String,
     /// Full name of its answer's message.
@@ -73,12 +75,12 @@ pub struct OperationInfo {
 
 struct Entry {
     info: OperationInfo,
-    figures: Figures,
+    figures: OperationMetrics,
     call: CallJson,
 }
 
-type Answering<'a> = Pin<Box<dyn Future<Output = Result<Value, Refusal>> + Send + 'a>>;
-type CallJson = for<'a> fn(&'a Arc<Services>, &'a Arc<Context>, Value) -> Answering<'a>;
+type Answering<'a> = Pin<Box<dyn Future<Output = Result<Value, ServiceError>> + Send + 'a>>;
+type CallJson = for<'a> fn(&'a Arc<Services>, &'a Arc<CallContext>, Value) -> Answering<'a>;
 
 /// Operations of the table, noun by noun.
 #[derive(Default)]
@@ -94,7 +96,7 @@ impl Operations {
             request: O::Request::full_name(),
             answer: O::Answer::full_name(),
         };
-        let entry = Entry { info, figures: Figures::new(O::NAME), call: call_as::<O> };
+        let entry = Entry { info, figures: OperationMetrics::new(O::NAME), call: call_as::<O> };
         let former = self.0.insert(O::NAME, entry);
         debug_assert!(former.is_none(), "the operation {} is in the table twice", O::NAME);
         self
@@ -120,7 +122,7 @@ impl Operations {
 
 impl CallTable {
     /// A table of all operations and of the program's own functions, which counts calls in a registry.
-    pub(crate) fn new(functions: Functions, registry: &Registry) -> Result<CallTable, Refusal> {
+    pub(crate) fn new(functions: Functions, registry: &Registry) -> Result<CallTable, ServiceError> {
         let program = Module { functions, ..Module::default() };
         let registered = Registered::default().with(PROGRAM, Some(program))?;
         Ok(CallTable {
@@ -156,19 +158,19 @@ impl CallTable {
 
     /// Registers a module, in the place of the one of that name if there is one. Calls that have begun end with the former
     /// modules, and no call meets a part of one and a part of the other. If it is refused, nothing changes.
-    pub fn replace(&self, name: &str, module: Module) -> Result<(), Refusal> {
+    pub fn replace(&self, name: &str, module: Module) -> Result<(), ServiceError> {
         self.change(name, Some(module))
     }
 
     /// Removes a module; nothing happens if there is none of that name.
-    pub fn remove(&self, name: &str) -> Result<(), Refusal> {
+    pub fn remove(&self, name: &str) -> Result<(), ServiceError> {
         self.change(name, None)
     }
 
-    fn change(&self, name: &str, module: Option<Module>) -> Result<(), Refusal> {
+    fn change(&self, name: &str, module: Option<Module>) -> Result<(), ServiceError> {
         if name == PROGRAM {
             let sentence = format!("The module {PROGRAM} is the program itself; choose another name.");
-            return Err(Refusal::invalid(sentence));
+            return Err(ServiceError::invalid(sentence));
         }
         let _alone = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let next = Arc::new(self.registered().with(name, module)?);
@@ -185,12 +187,12 @@ impl CallTable {
         Arc::clone(&self.registered.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn entry(&self, name: &str) -> Result<&Entry, Refusal> {
+    fn entry(&self, name: &str) -> Result<&Entry, ServiceError> {
         let is_known = || is_operation(name);
         self.operations.get(name).ok_or_else(|| if is_known() { OPERATION_NOT_SERVED } else { OPERATION_NOT_FOUND })
     }
 
-    fn count<T>(&self, entry: &Entry, began: Instant, outcome: &Result<T, Refusal>) {
+    fn count<T>(&self, entry: &Entry, began: Instant, outcome: &Result<T, ServiceError>) {
         entry.figures.count(&self.registry, began.elapsed(), outcome.as_ref().err().map(|refusal| refusal.code));
     }
 }
@@ -199,9 +201,9 @@ impl Services {
     /// Calls an operation, with the hooks around it, and counts the call.
     pub async fn call<O: Serve>(
         self: &Arc<Self>,
-        context: &Arc<Context>,
+        context: &Arc<CallContext>,
         request: O::Request,
-    ) -> Result<O::Answer, Refusal> {
+    ) -> Result<O::Answer, ServiceError> {
         let (entry, began) = (self.calls.entry(O::NAME)?, Instant::now());
         let outcome = self.run::<O>(context, request).await;
         self.calls.count(entry, began, &outcome);
@@ -212,9 +214,9 @@ impl Services {
     pub async fn call_json(
         self: &Arc<Self>,
         name: &str,
-        context: &Arc<Context>,
+        context: &Arc<CallContext>,
         request: Value,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<Value, ServiceError> {
         let (entry, began) = (self.calls.entry(name)?, Instant::now());
         let outcome = (entry.call)(self, context, request).await;
         self.calls.count(entry, began, &outcome);
@@ -225,9 +227,9 @@ impl Services {
     pub async fn call_function(
         self: &Arc<Self>,
         name: &str,
-        context: &Arc<Context>,
+        context: &Arc<CallContext>,
         payload: String,
-    ) -> Result<String, Refusal> {
+    ) -> Result<String, ServiceError> {
         let request = Rpc { id: name.to_owned(), payload, http_key: String::new() };
         Ok(self.call::<RpcFunc>(context, request).await?.payload)
     }
@@ -236,20 +238,20 @@ impl Services {
     pub async fn call_bytes(
         self: &Arc<Self>,
         name: &str,
-        context: &Arc<Context>,
+        context: &Arc<CallContext>,
         payload: Vec<u8>,
-    ) -> Result<Option<Vec<u8>>, Refusal> {
+    ) -> Result<Option<Vec<u8>>, ServiceError> {
         let registered = self.calls.registered();
         functions::find(&registered, name)?.run(self, context, payload).await
     }
 
     /// Calls an operation, with the hooks around it, and leaves counting to the caller: an interface counts what it refuses
-    /// before a call, too. [`Figures`] of the same name count in the same place.
+    /// before a call, too. [`OperationMetrics`] of the same name count in the same place.
     pub async fn run<O: Serve>(
         self: &Arc<Self>,
-        context: &Arc<Context>,
+        context: &Arc<CallContext>,
         request: O::Request,
-    ) -> Result<O::Answer, Refusal> {
+    ) -> Result<O::Answer, ServiceError> {
         O::ACCESS.check(&context.caller)?;
         let registered = self.calls.registered();
         let call = Call { services: self, context, registered: &registered };
@@ -268,7 +270,7 @@ pub(crate) fn is_operation(name: &str) -> bool {
 }
 
 /// Calls an operation with JSON.
-fn call_as<'a, O: Serve>(services: &'a Arc<Services>, context: &'a Arc<Context>, request: Value) -> Answering<'a> {
+fn call_as<'a, O: Serve>(services: &'a Arc<Services>, context: &'a Arc<CallContext>, request: Value) -> Answering<'a> {
     Box::pin(async move {
         let request = serde_json::from_value(request).map_err(|error| unreadable(&error))?;
         let answer = services.run::<O>(context, request).await?;
@@ -281,6 +283,6 @@ fn call_as<'a, O: Serve>(services: &'a Arc<Services>, context: &'a Arc<Context>,
 
 /// Refuses a request that is not of the JSON form of its message.
 #[must_use]
-pub fn unreadable(error: &serde_json::Error) -> Refusal {
-    Refusal::invalid(format!("The body is not what it should be: {error}."))
+pub fn unreadable(error: &serde_json::Error) -> ServiceError {
+    ServiceError::invalid(format!("The body is not what it should be: {error}."))
 }

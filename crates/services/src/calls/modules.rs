@@ -3,7 +3,7 @@
 use super::functions::{Function, Functions, already_exists};
 use super::limits::{FUNCTIONS_MAX, HOOKS_MAX, MODULE_NAME_BYTES_MAX, MODULES_MAX};
 use crate::hooks::{Around, Hooks};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl Registered {
     }
 
     /// Returns the same modules with one of them in a new form, or without it.
-    pub fn with(&self, name: &str, module: Option<Module>) -> Result<Registered, Refusal> {
+    pub fn with(&self, name: &str, module: Option<Module>) -> Result<Registered, ServiceError> {
         let mut modules = self.modules.clone();
         let place = modules.iter().position(|(known, _)| known == name);
         match (place, module.map(Arc::new)) {
@@ -67,13 +67,13 @@ impl Registered {
         Registered::of(modules)
     }
 
-    fn of(modules: Vec<(String, Arc<Module>)>) -> Result<Registered, Refusal> {
+    fn of(modules: Vec<(String, Arc<Module>)>) -> Result<Registered, ServiceError> {
         let mut hooked: HashMap<String, Vec<Arc<Module>>> = HashMap::new();
         let mut functions = HashMap::new();
         for (name, module) in &modules {
             if module.hooks.len() > HOOKS_MAX {
                 let sentence = format!("The module {name} has more than {HOOKS_MAX} hooks.");
-                return Err(Refusal::with(Code::ResourceExhausted, sentence));
+                return Err(ServiceError::with(GrpcCode::ResourceExhausted, sentence));
             }
             for operation in module.hooks.operations() {
                 hooked.entry(operation.to_owned()).or_default().push(Arc::clone(module));
@@ -86,20 +86,20 @@ impl Registered {
         }
         if functions.len() > FUNCTIONS_MAX {
             let sentence = format!("All modules together have more than {FUNCTIONS_MAX} functions.");
-            return Err(Refusal::with(Code::ResourceExhausted, sentence));
+            return Err(ServiceError::with(GrpcCode::ResourceExhausted, sentence));
         }
         Ok(Registered { modules, hooked, functions })
     }
 }
 
 /// Returns the name of a new module, if it may be one.
-fn checked_name(name: &str, modules: usize) -> Result<String, Refusal> {
+fn checked_name(name: &str, modules: usize) -> Result<String, ServiceError> {
     if name.is_empty() || name.len() > MODULE_NAME_BYTES_MAX {
-        return Err(Refusal::invalid(format!("The name of a module has 1 to {MODULE_NAME_BYTES_MAX} bytes.")));
+        return Err(ServiceError::invalid(format!("The name of a module has 1 to {MODULE_NAME_BYTES_MAX} bytes.")));
     }
     if modules >= MODULES_MAX {
         let sentence = format!("There are {MODULES_MAX} modules already; {name} would be one too many.");
-        return Err(Refusal::with(Code::ResourceExhausted, sentence));
+        return Err(ServiceError::with(GrpcCode::ResourceExhausted, sentence));
     }
     Ok(name.to_owned())
 }

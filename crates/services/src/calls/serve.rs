@@ -1,8 +1,8 @@
 //! An operation with its handler: what the table calls.
 
 use super::modules::Registered;
-use crate::caller::{Caller, Context, Identity};
-use crate::refusal::{Refusal, TOKEN_REQUIRED};
+use crate::caller::{CallContext, Caller, UserIdentity};
+use crate::refusal::{ServiceError, TOKEN_REQUIRED};
 use crate::services::Services;
 use aether_messages::Operation;
 use std::sync::Arc;
@@ -13,10 +13,13 @@ pub trait Serve: Operation {
     const ACCESS: Access = Access::Session;
 
     /// Which kind of work it is, by which calls of clients are limited.
-    const PRESET: Preset = Preset::Write;
+    const PRESET: RatePreset = RatePreset::Write;
 
     /// Handles a call whose hooks have run.
-    fn serve(call: &Call<'_>, request: Self::Request) -> impl Future<Output = Result<Self::Answer, Refusal>> + Send;
+    fn serve(
+        call: &Call<'_>,
+        request: Self::Request,
+    ) -> impl Future<Output = Result<Self::Answer, ServiceError>> + Send;
 }
 
 /// Access that an operation asks for. The server's own code may call all operations.
@@ -45,7 +48,7 @@ impl Access {
     }
 
     /// Refuses a caller who may not call an operation of this access.
-    pub(super) fn check(self, caller: &Caller) -> Result<(), Refusal> {
+    pub(super) fn check(self, caller: &Caller) -> Result<(), ServiceError> {
         match (self, caller) {
             (_, Caller::Server) | (Access::Everyone | Access::ServerKey, _) | (Access::Session, Caller::User(_)) => {
                 Ok(())
@@ -58,7 +61,7 @@ impl Access {
 
 /// Kind of work that an operation is, by which calls of clients are limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Preset {
+pub enum RatePreset {
     /// Reads a little.
     Read,
     /// Writes a little.
@@ -69,18 +72,18 @@ pub enum Preset {
     Expensive,
 }
 
-impl Preset {
+impl RatePreset {
     /// All of them.
-    pub const ALL: [Preset; 4] = [Preset::Read, Preset::Write, Preset::Login, Preset::Expensive];
+    pub const ALL: [RatePreset; 4] = [RatePreset::Read, RatePreset::Write, RatePreset::Login, RatePreset::Expensive];
 
     /// Its name in the configuration.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Preset::Read => "read",
-            Preset::Write => "write",
-            Preset::Login => "login",
-            Preset::Expensive => "expensive",
+            RatePreset::Read => "read",
+            RatePreset::Write => "write",
+            RatePreset::Login => "login",
+            RatePreset::Expensive => "expensive",
         }
     }
 }
@@ -90,14 +93,14 @@ pub struct Call<'a> {
     /// The services.
     pub services: &'a Arc<Services>,
     /// Caller and address.
-    pub context: &'a Arc<Context>,
+    pub context: &'a Arc<CallContext>,
     /// The modules that were registered when the call began.
     pub(super) registered: &'a Arc<Registered>,
 }
 
 impl Call<'_> {
     /// The user who asks.
-    pub fn identity(&self) -> Result<&Arc<Identity>, Refusal> {
+    pub fn identity(&self) -> Result<&Arc<UserIdentity>, ServiceError> {
         self.context.caller.user().ok_or(TOKEN_REQUIRED)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::calls::{Call, Operations, Serve};
 use crate::event::Event;
-use crate::{Caller, Refusal};
+use crate::{Caller, ServiceError};
 use aether_messages::operation::Event as ReportEvent;
 use aether_messages::{Empty, api, timestamp_ms};
 
@@ -11,7 +11,7 @@ pub(crate) fn operations(operations: Operations) -> Operations {
 }
 
 impl Serve for ReportEvent {
-    async fn serve(call: &Call<'_>, request: api::Event) -> Result<Empty, Refusal> {
+    async fn serve(call: &Call<'_>, request: api::Event) -> Result<Empty, ServiceError> {
         let event = Event {
             name: request.name,
             properties: request.properties,

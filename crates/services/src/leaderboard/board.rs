@@ -1,7 +1,7 @@
 //! A board: what it is, and which period is the current one.
 
 use super::schedule::Schedule;
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use aether_ranks::{RankOrder, Score};
 use aether_store::{SqlRow, StoreError};
 use serde::de::IgnoredAny;
@@ -86,9 +86,9 @@ impl Definition {
     }
 
     /// Refuses what cannot be a board.
-    pub(super) fn check(&self) -> Result<(), Refusal> {
+    pub(super) fn check(&self) -> Result<(), ServiceError> {
         if self.id.is_empty() || self.id.len() > BOARD_ID_BYTES_MAX || self.id.contains('\0') {
-            return Err(Refusal::invalid(format!(
+            return Err(ServiceError::invalid(format!(
                 "A leaderboard's id must have 1 to {BOARD_ID_BYTES_MAX} bytes, none of them zero."
             )));
         }
@@ -98,7 +98,7 @@ impl Definition {
 
 impl Board {
     /// A board that is being made or was read. `told_until` is in seconds.
-    pub(super) fn new(definition: Definition, created_at_ms: i64, told_until: i64) -> Result<Board, Refusal> {
+    pub(super) fn new(definition: Definition, created_at_ms: i64, told_until: i64) -> Result<Board, ServiceError> {
         static BOARDS: AtomicU64 = AtomicU64::new(0);
         let schedule = match definition.reset_schedule.as_str() {
             "" => None,
@@ -212,10 +212,10 @@ fn order_from(number: i64) -> Option<RankOrder> {
 }
 
 /// Refuses what is no JSON object, or too long.
-pub(super) fn check_object(json: &str, bytes_max: usize) -> Result<(), Refusal> {
+pub(super) fn check_object(json: &str, bytes_max: usize) -> Result<(), ServiceError> {
     if json.len() > bytes_max {
-        return Err(Refusal::invalid(format!("Metadata must have at most {bytes_max} bytes.")));
+        return Err(ServiceError::invalid(format!("Metadata must have at most {bytes_max} bytes.")));
     }
     let is_object = json.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(json).is_ok();
-    if is_object { Ok(()) } else { Err(Refusal::invalid("Metadata must be a JSON object.")) }
+    if is_object { Ok(()) } else { Err(ServiceError::invalid("Metadata must be a JSON object.")) }
 }

@@ -8,7 +8,7 @@ use super::board::Board;
 use super::period::{Period, rank_owner};
 use super::record::{Record, records_of};
 use crate::cursor;
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use aether_ranks::{RankOrder, RankOwner, RankedRecord, Ranking, Score};
 use aether_store::StoreError;
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ pub struct RecordList {
 /// Where a list goes on: at a record, by what it is ordered by, so that nothing is shown twice or left out when others
 /// move meanwhile, not even when that record does.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Place {
+struct PageCursor {
     board: String,
     expiry: i64,
     score: i64,
@@ -69,7 +69,7 @@ struct Place {
 #[derive(Clone, Debug)]
 enum Window {
     Nothing,
-    From(Option<Place>, usize),
+    From(Option<PageCursor>, usize),
     Around(Uuid, usize),
 }
 
@@ -82,9 +82,14 @@ struct Outline {
 
 impl Leaderboards {
     /// Lists records by rank, and those of given owners.
-    pub async fn records(&self, board_id: &str, owners: &[Uuid], query: &RecordQuery) -> Result<RecordList, Refusal> {
+    pub async fn records(
+        &self,
+        board_id: &str,
+        owners: &[Uuid],
+        query: &RecordQuery,
+    ) -> Result<RecordList, ServiceError> {
         if owners.len() > RECORD_LIMIT_MAX {
-            return Err(Refusal::invalid(format!("Ask for at most {RECORD_LIMIT_MAX} owners at once.")));
+            return Err(ServiceError::invalid(format!("Ask for at most {RECORD_LIMIT_MAX} owners at once.")));
         }
         let limit = checked_limit(query.limit, RECORD_LIMIT_MAX)?;
         let board = self.board(board_id)?;
@@ -101,7 +106,7 @@ impl Leaderboards {
         board_id: &str,
         owner: Uuid,
         query: &RecordQuery,
-    ) -> Result<RecordList, Refusal> {
+    ) -> Result<RecordList, ServiceError> {
         let limit = checked_limit(query.limit, AROUND_LIMIT_MAX)?;
         let board = self.board(board_id)?;
         let (expiry, window) = match self.whereabouts(&board, query)? {
@@ -112,18 +117,18 @@ impl Leaderboards {
     }
 
     /// Which period, and where in it.
-    fn whereabouts(&self, board: &Board, query: &RecordQuery) -> Result<(i64, Option<Place>), Refusal> {
+    fn whereabouts(&self, board: &Board, query: &RecordQuery) -> Result<(i64, Option<PageCursor>), ServiceError> {
         if query.expiry < 0 {
-            return Err(Refusal::invalid("An expiry must be a time in seconds since 1970, or 0."));
+            return Err(ServiceError::invalid("An expiry must be a time in seconds since 1970, or 0."));
         }
         let current = || board.expiry(self.clock.now_seconds());
-        let Some(place) = cursor::decode::<Place>(&query.cursor)? else {
+        let Some(place) = cursor::decode::<PageCursor>(&query.cursor)? else {
             return Ok((if query.expiry == 0 { current() } else { query.expiry }, None));
         };
         // A list that was begun before a reset goes on in its own period.
         let fits = place.board == board.definition.id && (query.expiry == 0 || query.expiry == place.expiry);
         if !fits {
-            return Err(Refusal::new(Code::InvalidArgument, "Cursor is invalid or expired."));
+            return Err(ServiceError::new(GrpcCode::InvalidArgument, "Cursor is invalid or expired."));
         }
         Ok((place.expiry, Some(place)))
     }
@@ -134,7 +139,7 @@ impl Leaderboards {
         expiry: i64,
         window: Window,
         owners: &[Uuid],
-    ) -> Result<RecordList, Refusal> {
+    ) -> Result<RecordList, ServiceError> {
         let period = self.periods.ready(board, expiry, self.clock.now_seconds()).await?;
         let (board, owners) = (Arc::clone(board), owners.to_vec());
         let read = self.store.read(move |transaction| {
@@ -178,7 +183,7 @@ impl Outline {
         let mut page: Vec<Record> = page.collect();
         put_in_order(&mut page, board.definition.order);
         let cursor = |standing: &RankedRecord, backwards: bool| {
-            cursor::encode(&Place {
+            cursor::encode(&PageCursor {
                 board: board.definition.id.clone(),
                 expiry,
                 score: standing.score.score,
@@ -239,7 +244,7 @@ fn put_in_order(page: &mut [Record], order: RankOrder) {
 }
 
 /// The records on one side of a place.
-fn page_at(ranking: &Ranking, place: &Place, limit: usize) -> Vec<RankedRecord> {
+fn page_at(ranking: &Ranking, place: &PageCursor, limit: usize) -> Vec<RankedRecord> {
     let score = Score { score: place.score, subscore: place.subscore };
     let at = (score, rank_owner(place.owner));
     if place.backwards {
@@ -278,8 +283,8 @@ fn owner_id(standing: &RankedRecord) -> Uuid {
     Uuid::from_bytes(standing.owner.to_bytes())
 }
 
-fn checked_limit(limit: Option<i64>, max: usize) -> Result<usize, Refusal> {
+fn checked_limit(limit: Option<i64>, max: usize) -> Result<usize, ServiceError> {
     let Some(limit) = limit else { return Ok(LIMIT_DEFAULT) };
     let fits = usize::try_from(limit).ok().filter(|limit| (1..=max).contains(limit));
-    fits.ok_or_else(|| Refusal::invalid(format!("Invalid limit: it must be between 1 and {max}.")))
+    fits.ok_or_else(|| ServiceError::invalid(format!("Invalid limit: it must be between 1 and {max}.")))
 }

@@ -42,7 +42,7 @@ pub use write::{RECORD_METADATA_BYTES_MAX, RecordWrite};
 
 use crate::clock::WallClock;
 use crate::cursor;
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use aether_store::{Store, StoreError, values};
 use board::COLUMNS;
 use periods::Periods;
@@ -57,7 +57,7 @@ pub const BOARD_LIMIT_MAX: usize = 100;
 const DELETE_STEP: i64 = 10_000;
 
 /// There is no board of this id.
-pub(super) const BOARD_NOT_FOUND: Refusal = Refusal::new(Code::NotFound, "Leaderboard not found.");
+pub(super) const BOARD_NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "Leaderboard not found.");
 
 /// All leaderboards.
 pub struct Leaderboards {
@@ -88,10 +88,10 @@ struct BoardPlace {
 
 impl Leaderboards {
     /// Reads the boards, and the ranks of their current periods, from the database.
-    pub async fn open(store: Store, clock: Arc<dyn WallClock>) -> Result<Leaderboards, Refusal> {
+    pub async fn open(store: Store, clock: Arc<dyn WallClock>) -> Result<Leaderboards, ServiceError> {
         let sql = format!("SELECT {COLUMNS} FROM leaderboards ORDER BY id");
         let boards: Vec<Board> =
-            store.read(move |transaction| transaction.rows(&sql, &[], Board::read).map_err(Refusal::from)).await?;
+            store.read(move |transaction| transaction.rows(&sql, &[], Board::read).map_err(ServiceError::from)).await?;
         let now = clock.now_seconds();
         let periods = Arc::new(Periods::new(store.clone()));
         let boards: Vec<Arc<Board>> = boards.into_iter().map(Arc::new).collect();
@@ -111,8 +111,8 @@ impl Leaderboards {
     }
 
     /// Makes a board. If there is one of this id already, it is the answer, provided that it is the same in all it is
-    /// defined by; otherwise [`Code::AlreadyExists`].
-    pub async fn create(&self, definition: Definition) -> Result<Arc<Board>, Refusal> {
+    /// defined by; otherwise [`GrpcCode::AlreadyExists`].
+    pub async fn create(&self, definition: Definition) -> Result<Arc<Board>, ServiceError> {
         definition.check()?;
         let _turn = self.changing.lock().await;
         if let Ok(board) = self.board(&definition.id) {
@@ -137,7 +137,7 @@ impl Leaderboards {
                 ],
             )
         });
-        insert.await.map_err(|error: StoreError| Refusal::from(error))?;
+        insert.await.map_err(|error: StoreError| ServiceError::from(error))?;
         let board = Arc::new(board);
         self.boards_mut(|boards| boards.insert(board.definition.id.clone(), Arc::clone(&board)));
         Ok(board)
@@ -147,7 +147,7 @@ impl Leaderboards {
     ///
     /// A board with many records goes in steps. If the server is stopped in between, the board is still there, with
     /// fewer records: delete it again.
-    pub async fn delete(&self, board_id: &str) -> Result<bool, Refusal> {
+    pub async fn delete(&self, board_id: &str) -> Result<bool, ServiceError> {
         let _turn = self.changing.lock().await;
         let Some(board) = self.boards_mut(|boards| boards.remove(board_id)) else { return Ok(false) };
         self.periods.forget(&board);
@@ -163,15 +163,15 @@ impl Leaderboards {
     }
 
     /// A board.
-    pub fn board(&self, board_id: &str) -> Result<Arc<Board>, Refusal> {
+    pub fn board(&self, board_id: &str) -> Result<Arc<Board>, ServiceError> {
         let boards = self.boards.read().unwrap_or_else(PoisonError::into_inner);
         boards.get(board_id).map(Arc::clone).ok_or(BOARD_NOT_FOUND)
     }
 
     /// The boards, page by page, by id.
-    pub fn boards(&self, limit: usize, cursor: &str) -> Result<BoardList, Refusal> {
+    pub fn boards(&self, limit: usize, cursor: &str) -> Result<BoardList, ServiceError> {
         if limit == 0 || limit > BOARD_LIMIT_MAX {
-            return Err(Refusal::invalid(format!("A list has 1 to {BOARD_LIMIT_MAX} leaderboards.")));
+            return Err(ServiceError::invalid(format!("A list has 1 to {BOARD_LIMIT_MAX} leaderboards.")));
         }
         let place: Option<BoardPlace> = cursor::decode(cursor)?;
         let from = place.as_ref().map_or(Bound::Unbounded, |place| Bound::Excluded(place.after.as_str()));
@@ -183,7 +183,7 @@ impl Leaderboards {
         Ok(BoardList { boards: page, cursor: cursor.unwrap_or_default() })
     }
 
-    async fn delete_rows(&self, board_id: &str) -> Result<(), Refusal> {
+    async fn delete_rows(&self, board_id: &str) -> Result<(), ServiceError> {
         loop {
             let id = board_id.to_owned();
             let step = self.store.write(move |transaction| {
@@ -193,7 +193,7 @@ impl Leaderboards {
                     values![&id, DELETE_STEP],
                 )
             });
-            let deleted = step.await.map_err(|error: StoreError| Refusal::from(error))?;
+            let deleted = step.await.map_err(|error: StoreError| ServiceError::from(error))?;
             if deleted < DELETE_STEP as u64 {
                 break;
             }
@@ -203,7 +203,7 @@ impl Leaderboards {
         let last = self
             .store
             .write(move |transaction| transaction.execute("DELETE FROM leaderboards WHERE id = ?1", values![&id]));
-        last.await.map(|_| ()).map_err(|error: StoreError| Refusal::from(error))
+        last.await.map(|_| ()).map_err(|error: StoreError| ServiceError::from(error))
     }
 
     fn boards_mut<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Arc<Board>>) -> T) -> T {
@@ -218,8 +218,8 @@ fn is_same(one: &Definition, other: &Definition) -> bool {
     same_metadata && *one == Definition { metadata: one.metadata.clone(), ..other.clone() }
 }
 
-fn other_settings(board: &Board) -> Refusal {
+fn other_settings(board: &Board) -> ServiceError {
     let id = &board.definition.id;
     let why = format!("There is a leaderboard \"{id}\" with other settings. Delete it first, or choose another id.");
-    Refusal::with(Code::AlreadyExists, why)
+    ServiceError::with(GrpcCode::AlreadyExists, why)
 }

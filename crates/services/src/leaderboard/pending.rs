@@ -4,7 +4,7 @@ use super::Leaderboards;
 use super::board::Board;
 use super::periods::Periods;
 use super::record::read_one;
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use aether_ranks::Score;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -48,7 +48,7 @@ impl Drop for Pending {
 
 impl Leaderboards {
     /// Asks the database about all records that are in doubt.
-    pub(super) async fn settle_doubts(&self) -> Result<(), Refusal> {
+    pub(super) async fn settle_doubts(&self) -> Result<(), ServiceError> {
         while let Some(doubt) = self.periods.take_doubt() {
             let (periods, asked) = (Arc::clone(&self.periods), doubt.clone());
             let settled = self.store.write_in_turn(Leaderboards::turn(doubt.owner), move |transaction| {

@@ -4,7 +4,7 @@ use super::BOARD_NOT_FOUND;
 use super::board::Board;
 use super::pending::Doubt;
 use super::period::Period;
-use crate::refusal::{INTERNAL, Refusal};
+use crate::refusal::{INTERNAL, ServiceError};
 use aether_ranks::{RankOwner, Score};
 use aether_store::{Store, StoreError, values};
 use std::collections::BTreeMap;
@@ -54,7 +54,12 @@ impl Periods {
     /// A period with its ranking, which is loaded if it has to be.
     ///
     /// As long as someone has it in hand it stays where others find it, so that all see the same one.
-    pub async fn ready(self: &Arc<Self>, board: &Arc<Board>, expiry: i64, now: i64) -> Result<Arc<Period>, Refusal> {
+    pub async fn ready(
+        self: &Arc<Self>,
+        board: &Arc<Board>,
+        expiry: i64,
+        now: i64,
+    ) -> Result<Arc<Period>, ServiceError> {
         let is_current = expiry == board.expiry(now);
         let period = self.lock().enter(board, expiry, is_current)?;
         if !period.loaded.initialized() {
@@ -91,7 +96,13 @@ impl Periods {
     }
 
     /// Loads a period, or waits for who does already.
-    async fn load(&self, board: &Board, expiry: i64, is_current: bool, period: &Arc<Period>) -> Result<(), Refusal> {
+    async fn load(
+        &self,
+        board: &Board,
+        expiry: i64,
+        is_current: bool,
+        period: &Arc<Period>,
+    ) -> Result<(), ServiceError> {
         let load = || async {
             let _turn = match is_current {
                 true => None,
@@ -104,7 +115,7 @@ impl Periods {
         Ok(())
     }
 
-    async fn fill(&self, board_id: &str, expiry: i64, period: &Arc<Period>) -> Result<(), Refusal> {
+    async fn fill(&self, board_id: &str, expiry: i64, period: &Arc<Period>) -> Result<(), ServiceError> {
         let mut records = Vec::new();
         let mut from = Some(0_u128);
         while let Some(first) = from {
@@ -120,7 +131,7 @@ impl Periods {
                     },
                 )
             });
-            let step: Vec<(RankOwner, Score)> = step.await.map_err(|error: StoreError| Refusal::from(error))?;
+            let step: Vec<(RankOwner, Score)> = step.await.map_err(|error: StoreError| ServiceError::from(error))?;
             let is_last = (step.len() as i64) < LOAD_STEP;
             from = step.last().filter(|_| !is_last).and_then(|(owner, _)| u128::from(*owner).checked_add(1));
             records.extend(step);
@@ -136,7 +147,7 @@ impl Periods {
 }
 
 impl Entries {
-    fn enter(&mut self, board: &Board, expiry: i64, is_current: bool) -> Result<Arc<Period>, Refusal> {
+    fn enter(&mut self, board: &Board, expiry: i64, is_current: bool) -> Result<Arc<Period>, ServiceError> {
         if board.deleted.load(Ordering::Relaxed) {
             return Err(BOARD_NOT_FOUND);
         }

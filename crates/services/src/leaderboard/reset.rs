@@ -2,7 +2,7 @@
 
 use super::Leaderboards;
 use super::board::Board;
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use aether_store::{StoreError, values};
 use std::future::Future;
 use std::pin::Pin;
@@ -42,7 +42,7 @@ impl Leaderboards {
 
     /// Tells the resets that have come by `now`, in seconds since 1970, and mends what is in memory where the database
     /// went away in the middle of a write. To be called every second.
-    pub async fn tick(&self, now: i64) -> Result<(), Refusal> {
+    pub async fn tick(&self, now: i64) -> Result<(), ServiceError> {
         let _turn = self.telling.lock().await;
         self.settle_doubts().await?;
         let due: Vec<Arc<Board>> = {
@@ -55,7 +55,7 @@ impl Leaderboards {
         Ok(())
     }
 
-    async fn tell(&self, board: &Arc<Board>, now: i64) -> Result<(), Refusal> {
+    async fn tell(&self, board: &Arc<Board>, now: i64) -> Result<(), ServiceError> {
         for _ in 0..RESETS_PER_TICK_MAX {
             let Some(expiry) = board.untold_reset(now) else { break };
             for hook in &self.reset_hooks {
@@ -69,7 +69,7 @@ impl Leaderboards {
                     values![&board.definition.id, expiry],
                 )
             });
-            noted.await.map_err(|error: StoreError| Refusal::from(error))?;
+            noted.await.map_err(|error: StoreError| ServiceError::from(error))?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! When a board begins anew.
 
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use chrono::{DateTime, Utc};
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
@@ -24,13 +24,15 @@ pub struct Schedule(Cron);
 
 impl Schedule {
     /// Reads a schedule. One that never comes after `now`, in seconds since 1970, is refused.
-    pub fn parse(text: &str, now: i64) -> Result<Schedule, Refusal> {
+    pub fn parse(text: &str, now: i64) -> Result<Schedule, ServiceError> {
         if text.len() > SCHEDULE_BYTES_MAX {
-            return Err(Refusal::invalid(format!("A reset schedule must have at most {SCHEDULE_BYTES_MAX} bytes.")));
+            return Err(ServiceError::invalid(format!(
+                "A reset schedule must have at most {SCHEDULE_BYTES_MAX} bytes."
+            )));
         }
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
         let cron = parser.parse(text).map_err(|error| {
-            Refusal::invalid(format!(
+            ServiceError::invalid(format!(
                 "\"{text}\" is no reset schedule: {error}. Give minute, hour, day of month, month and day of week, such \
                  as \"0 0 * * 1\"."
             ))
@@ -38,7 +40,7 @@ impl Schedule {
         let schedule = Schedule(cron);
         match schedule.next_after(now) {
             Some(_) => Ok(schedule),
-            None => Err(Refusal::invalid(format!("The reset schedule \"{text}\" names a time that never comes."))),
+            None => Err(ServiceError::invalid(format!("The reset schedule \"{text}\" names a time that never comes."))),
         }
     }
 
@@ -60,7 +62,7 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::refusal::Code;
+    use crate::refusal::GrpcCode;
 
     /// Seconds since 1970 of a time in UTC.
     fn at(text: &str) -> i64 {
@@ -136,7 +138,7 @@ mod tests {
         ];
         for text in wrong {
             let refusal = Schedule::parse(text, at("2026-11-16T00:00:00Z")).expect_err(text);
-            assert_eq!(refusal.code, Code::InvalidArgument, "{text}");
+            assert_eq!(refusal.code, GrpcCode::InvalidArgument, "{text}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Operations of leaderboards: writing, deleting and listing records.
 
-use crate::Refusal;
-use crate::calls::{Call, Operations, Preset, Serve};
+use crate::ServiceError;
+use crate::calls::{Call, Operations, RatePreset, Serve};
 use crate::leaderboard::{Operator, Record, RecordList, RecordQuery, RecordWrite, Score};
 use aether_messages::api::{
     DeleteLeaderboardRecordRequest, LeaderboardRecord, LeaderboardRecordList, ListLeaderboardRecordsAroundOwnerRequest,
@@ -22,9 +22,9 @@ pub(crate) fn operations(operations: Operations) -> Operations {
 }
 
 impl Serve for WriteLeaderboardRecord {
-    async fn serve(call: &Call<'_>, request: WriteLeaderboardRecordRequest) -> Result<LeaderboardRecord, Refusal> {
+    async fn serve(call: &Call<'_>, request: WriteLeaderboardRecordRequest) -> Result<LeaderboardRecord, ServiceError> {
         let identity = call.identity()?;
-        let record = request.record.ok_or_else(|| Refusal::invalid("A record with a score is required."))?;
+        let record = request.record.ok_or_else(|| ServiceError::invalid("A record with a score is required."))?;
         let write = RecordWrite {
             owner: identity.user,
             username: identity.username.clone(),
@@ -38,7 +38,7 @@ impl Serve for WriteLeaderboardRecord {
 }
 
 impl Serve for DeleteLeaderboardRecord {
-    async fn serve(call: &Call<'_>, request: DeleteLeaderboardRecordRequest) -> Result<Empty, Refusal> {
+    async fn serve(call: &Call<'_>, request: DeleteLeaderboardRecordRequest) -> Result<Empty, ServiceError> {
         let owner = call.identity()?.user;
         call.services.leaderboards.delete_record(call.caller(), &request.leaderboard_id, owner).await?;
         Ok(Empty::default())
@@ -46,11 +46,14 @@ impl Serve for DeleteLeaderboardRecord {
 }
 
 impl Serve for ListLeaderboardRecords {
-    const PRESET: Preset = Preset::Read;
+    const PRESET: RatePreset = RatePreset::Read;
 
-    async fn serve(call: &Call<'_>, request: ListLeaderboardRecordsRequest) -> Result<LeaderboardRecordList, Refusal> {
+    async fn serve(
+        call: &Call<'_>,
+        request: ListLeaderboardRecordsRequest,
+    ) -> Result<LeaderboardRecordList, ServiceError> {
         let ListLeaderboardRecordsRequest { leaderboard_id, owner_ids, limit, cursor, expiry } = request;
-        let owners = owner_ids.iter().map(|id| owner(id)).collect::<Result<Vec<Uuid>, Refusal>>()?;
+        let owners = owner_ids.iter().map(|id| owner(id)).collect::<Result<Vec<Uuid>, ServiceError>>()?;
         let query = RecordQuery { limit: limit.map(i64::from), cursor, expiry: expiry.unwrap_or(0) };
         let list = call.services.leaderboards.records(&leaderboard_id, &owners, &query).await?;
         Ok(shown_list(&leaderboard_id, list))
@@ -58,12 +61,12 @@ impl Serve for ListLeaderboardRecords {
 }
 
 impl Serve for ListLeaderboardRecordsAroundOwner {
-    const PRESET: Preset = Preset::Read;
+    const PRESET: RatePreset = RatePreset::Read;
 
     async fn serve(
         call: &Call<'_>,
         request: ListLeaderboardRecordsAroundOwnerRequest,
-    ) -> Result<LeaderboardRecordList, Refusal> {
+    ) -> Result<LeaderboardRecordList, ServiceError> {
         let ListLeaderboardRecordsAroundOwnerRequest { leaderboard_id, limit, owner_id, expiry, cursor } = request;
         let query = RecordQuery { limit: limit.map(i64::from), cursor, expiry: expiry.unwrap_or(0) };
         let list = call.services.leaderboards.records_around(&leaderboard_id, owner(&owner_id)?, &query).await?;
@@ -99,19 +102,19 @@ fn shown(board_id: &str, record: Record) -> LeaderboardRecord {
 }
 
 /// Operator of a write, if the request names one.
-fn operator(number: i32) -> Result<Option<Operator>, Refusal> {
+fn operator(number: i32) -> Result<Option<Operator>, ServiceError> {
     match Override::try_from(number) {
         Ok(Override::NoOverride) => Ok(None),
         Ok(Override::Best) => Ok(Some(Operator::Best)),
         Ok(Override::Set) => Ok(Some(Operator::Set)),
         Ok(Override::Increment) => Ok(Some(Operator::Increment)),
         Ok(Override::Decrement) => Ok(Some(Operator::Decrement)),
-        Err(_) => Err(Refusal::invalid("An operator is a number from 0 to 4.")),
+        Err(_) => Err(ServiceError::invalid("An operator is a number from 0 to 4.")),
     }
 }
 
-fn owner(id: &str) -> Result<Uuid, Refusal> {
-    id.parse().map_err(|_| Refusal::invalid("An owner's id must be a UUID."))
+fn owner(id: &str) -> Result<Uuid, ServiceError> {
+    id.parse().map_err(|_| ServiceError::invalid("An owner's id must be a UUID."))
 }
 
 /// Counts of what is in memory fit by far.

@@ -10,7 +10,7 @@ use super::periods::Periods;
 use super::record::{Record, read_one, record_columns};
 use super::{BOARD_NOT_FOUND, Leaderboards};
 use crate::caller::Caller;
-use crate::refusal::{Code, Refusal, TOKEN_REQUIRED};
+use crate::refusal::{GrpcCode, ServiceError, TOKEN_REQUIRED};
 use aether_ranks::{RankOrder, Score};
 use aether_store::{SqlValue, StoreError, Transaction, values};
 use std::ops::RangeInclusive;
@@ -63,7 +63,7 @@ impl Leaderboards {
     /// Writes a score. The answer is the record as it stands now, with its rank, whether or not the write changed it.
     ///
     /// A write that would leave the 64 bits of a score is refused, and so is one by a user to an authoritative board.
-    pub async fn write(&self, caller: &Caller, board_id: &str, write: RecordWrite) -> Result<Record, Refusal> {
+    pub async fn write(&self, caller: &Caller, board_id: &str, write: RecordWrite) -> Result<Record, ServiceError> {
         let board = self.board(board_id)?;
         may_change(caller, &board, write.owner)?;
         write.check()?;
@@ -87,7 +87,7 @@ impl Leaderboards {
     }
 
     /// Deletes an owner's record in the current period. Tells whether there was one.
-    pub async fn delete_record(&self, caller: &Caller, board_id: &str, owner: Uuid) -> Result<bool, Refusal> {
+    pub async fn delete_record(&self, caller: &Caller, board_id: &str, owner: Uuid) -> Result<bool, ServiceError> {
         let board = self.board(board_id)?;
         may_change(caller, &board, owner)?;
         let now = self.clock.now_seconds();
@@ -108,7 +108,7 @@ impl Leaderboards {
     }
 
     /// Deletes all records of an owner, of all boards and periods: they have left.
-    pub async fn forget_owner(self: &Arc<Self>, owner: Uuid) -> Result<(), Refusal> {
+    pub async fn forget_owner(self: &Arc<Self>, owner: Uuid) -> Result<(), ServiceError> {
         let leaderboards = Arc::clone(self);
         let turn = Leaderboards::turn(owner);
         let forgotten =
@@ -145,7 +145,7 @@ impl Leaderboards {
     }
 
     /// The record that stands, if memory says that this write changes nothing about it: then it is not even tried.
-    async fn standing_record(&self, upsert: &Upsert) -> Result<Option<Record>, Refusal> {
+    async fn standing_record(&self, upsert: &Upsert) -> Result<Option<Record>, ServiceError> {
         let owner = upsert.write.owner;
         let Some(standing) = upsert.period.standing(owner) else { return Ok(None) };
         if upsert.action != Action::Best || upsert.board.is_better(upsert.write.score, standing.score) {
@@ -160,9 +160,9 @@ impl Leaderboards {
 }
 
 impl RecordWrite {
-    fn check(&self) -> Result<(), Refusal> {
+    fn check(&self) -> Result<(), ServiceError> {
         if self.username.len() > USERNAME_BYTES_MAX || self.username.contains('\0') {
-            return Err(Refusal::invalid(format!(
+            return Err(ServiceError::invalid(format!(
                 "A username must have at most {USERNAME_BYTES_MAX} bytes, none zero."
             )));
         }
@@ -211,7 +211,7 @@ const ADD: &str = upsert!(
 );
 
 impl Upsert {
-    fn run(self: &Arc<Self>, transaction: &mut Transaction<'_>) -> Result<Record, Refusal> {
+    fn run(self: &Arc<Self>, transaction: &mut Transaction<'_>) -> Result<Record, ServiceError> {
         let Upsert { board, expiry, now_ms, write, .. } = &**self;
         let RecordWrite { owner, username, score, metadata, .. } = write;
         let mut parameters: Vec<SqlValue<'_>> = Vec::with_capacity(12);
@@ -241,10 +241,10 @@ impl Upsert {
     }
 
     /// The record that stands, unless it is unchanged because the sum does not fit.
-    fn unchanged(self: &Arc<Self>, transaction: &mut Transaction<'_>) -> Result<Record, Refusal> {
+    fn unchanged(self: &Arc<Self>, transaction: &mut Transaction<'_>) -> Result<Record, ServiceError> {
         let record = read_one(transaction, &self.board.definition.id, self.expiry, self.write.owner)?;
         // The statement has just met it, and nobody else can delete it meanwhile; unless the owner was erased.
-        let record = record.ok_or(Refusal::new(Code::NotFound, "User account not found."))?;
+        let record = record.ok_or(ServiceError::new(GrpcCode::NotFound, "User account not found."))?;
         let (stands, added) = (record.score, self.write.score);
         let fits =
             stands.score.checked_add(added.score).is_some() && stands.subscore.checked_add(added.subscore).is_some();
@@ -260,15 +260,17 @@ impl Upsert {
     }
 
     /// A board that is deleted while a record is written to it is no defect.
-    fn explain(&self, refusal: Refusal) -> Refusal {
+    fn explain(&self, refusal: ServiceError) -> ServiceError {
         if self.board.deleted.load(Ordering::Relaxed) { BOARD_NOT_FOUND } else { refusal }
     }
 }
 
-const OUT_OF_RANGE: Refusal =
-    Refusal::new(Code::InvalidArgument, "The score would leave the range of 64-bit integers. Write a smaller change.");
+const OUT_OF_RANGE: ServiceError = ServiceError::new(
+    GrpcCode::InvalidArgument,
+    "The score would leave the range of 64-bit integers. Write a smaller change.",
+);
 
-fn may_change(caller: &Caller, board: &Board, owner: Uuid) -> Result<(), Refusal> {
+fn may_change(caller: &Caller, board: &Board, owner: Uuid) -> Result<(), ServiceError> {
     let identity = match caller {
         Caller::Server => return Ok(()),
         Caller::Stranger => return Err(TOKEN_REQUIRED),
@@ -276,16 +278,16 @@ fn may_change(caller: &Caller, board: &Board, owner: Uuid) -> Result<(), Refusal
     };
     if board.definition.authoritative {
         let why = "Only the server changes the records of an authoritative leaderboard.";
-        return Err(Refusal::new(Code::PermissionDenied, why));
+        return Err(ServiceError::new(GrpcCode::PermissionDenied, why));
     }
     if identity.user != owner {
-        return Err(Refusal::new(Code::PermissionDenied, "Users change their own records only."));
+        return Err(ServiceError::new(GrpcCode::PermissionDenied, "Users change their own records only."));
     }
     Ok(())
 }
 
 /// What an operator does, and with which value.
-fn resolve(operator: Operator, score: Score) -> Result<(Action, Score), Refusal> {
+fn resolve(operator: Operator, score: Score) -> Result<(Action, Score), ServiceError> {
     Ok(match operator {
         Operator::Best => (Action::Best, score),
         Operator::Set => (Action::Set, score),

@@ -1,7 +1,7 @@
 //! Operations of profiles: the characters of the user who asks.
 
-use crate::Refusal;
-use crate::calls::{Call, Operations, Preset, Serve};
+use crate::ServiceError;
+use crate::calls::{Call, Operations, RatePreset, Serve};
 use crate::profile::operation::{
     ActiveProfile, CreateProfile, CreateProfileRequest, DeleteProfile, ListProfiles, ProfileList, ProfileRequest,
     SelectProfile, ShownProfile, UpdateProfile, UpdateProfileRequest,
@@ -18,35 +18,35 @@ pub(crate) fn operations(operations: Operations) -> Operations {
 }
 
 impl Serve for ListProfiles {
-    const PRESET: Preset = Preset::Read;
+    const PRESET: RatePreset = RatePreset::Read;
 
-    async fn serve(call: &Call<'_>, _: Empty) -> Result<ProfileList, Refusal> {
+    async fn serve(call: &Call<'_>, _: Empty) -> Result<ProfileList, ServiceError> {
         call.services.profiles.list(call.identity()?.user).await.map(Into::into)
     }
 }
 
 impl Serve for CreateProfile {
-    async fn serve(call: &Call<'_>, request: CreateProfileRequest) -> Result<ShownProfile, Refusal> {
+    async fn serve(call: &Call<'_>, request: CreateProfileRequest) -> Result<ShownProfile, ServiceError> {
         call.services.profiles.create(call.identity()?.user, request.into()).await.map(Into::into)
     }
 }
 
 impl Serve for UpdateProfile {
-    async fn serve(call: &Call<'_>, request: UpdateProfileRequest) -> Result<ShownProfile, Refusal> {
+    async fn serve(call: &Call<'_>, request: UpdateProfileRequest) -> Result<ShownProfile, ServiceError> {
         let (user, change) = (call.identity()?.user, request.profile.unwrap_or_default().into());
         call.services.profiles.update(user, &request.id, change).await.map(Into::into)
     }
 }
 
 impl Serve for DeleteProfile {
-    async fn serve(call: &Call<'_>, request: ProfileRequest) -> Result<ActiveProfile, Refusal> {
+    async fn serve(call: &Call<'_>, request: ProfileRequest) -> Result<ActiveProfile, ServiceError> {
         let active = call.services.profiles.delete(call.identity()?.user, &request.id).await?;
         Ok(ActiveProfile { active: active.id })
     }
 }
 
 impl Serve for SelectProfile {
-    async fn serve(call: &Call<'_>, request: ProfileRequest) -> Result<ShownProfile, Refusal> {
+    async fn serve(call: &Call<'_>, request: ProfileRequest) -> Result<ShownProfile, ServiceError> {
         call.services.profiles.select(call.identity()?.user, &request.id).await.map(Into::into)
     }
 }

@@ -3,13 +3,13 @@
 mod signed;
 
 use super::provider::{
-    Asking, Bought, Environment, INVALID, MALFORMED, PURCHASES_MAX, PurchaseProvider, Receipt, Shop, Subscribed,
-    number, text,
+    Environment, INVALID, MALFORMED, PURCHASES_MAX, PurchaseProvider, Receipt, Shop, ValidateFuture, ValidatedPurchase,
+    ValidatedSubscription, number, text,
 };
 use super::remote::Remote;
 use crate::clock::WallClock;
-use crate::outgoing::Outgoing;
-use crate::refusal::Refusal;
+use crate::outgoing::HttpClient;
+use crate::refusal::ServiceError;
 use serde_json::{Value, json};
 use signed::Transaction;
 use std::sync::Arc;
@@ -63,16 +63,16 @@ impl std::fmt::Debug for AppleSettings {
 impl Apple {
     /// Apple with these settings.
     #[must_use]
-    pub fn new(settings: AppleSettings, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> Apple {
+    pub fn new(settings: AppleSettings, outgoing: HttpClient, clock: Arc<dyn WallClock>) -> Apple {
         Apple { settings, remote: Remote::new(Shop::Apple, outgoing, clock) }
     }
 
-    async fn bought(&self, receipt: &Receipt) -> Result<Vec<Bought>, Refusal> {
+    async fn bought(&self, receipt: &Receipt) -> Result<Vec<ValidatedPurchase>, ServiceError> {
         if let Some(transaction) = self.signed(receipt)? {
             return transaction
                 .bought()
                 .map(|bought| vec![bought])
-                .ok_or_else(|| Refusal::invalid("This is a subscription: have it validated as one."));
+                .ok_or_else(|| ServiceError::invalid("This is a subscription: have it validated as one."));
         }
         let answer = self.ask(receipt).await?;
         let environment = environment(&answer, "environment");
@@ -80,7 +80,7 @@ impl Apple {
         // What ends is a subscription.
         let entries = entries.iter().filter(|entry| entry.get("expires_date_ms").is_none());
         let bought = entries.map(|entry| {
-            Some(Bought {
+            Some(ValidatedPurchase {
                 product_id: text(entry, "product_id")?.to_owned(),
                 transaction_id: text(entry, "transaction_id")?.to_owned(),
                 purchased_at: number(entry, "purchase_date_ms")?,
@@ -95,7 +95,7 @@ impl Apple {
         if bought.is_empty() { Err(INVALID) } else { Ok(bought) }
     }
 
-    async fn subscribed(&self, receipt: &Receipt) -> Result<Subscribed, Refusal> {
+    async fn subscribed(&self, receipt: &Receipt) -> Result<ValidatedSubscription, ServiceError> {
         if let Some(transaction) = self.signed(receipt)? {
             return transaction.subscribed().ok_or(INVALID);
         }
@@ -106,7 +106,7 @@ impl Apple {
             entries.into_iter().flatten().filter_map(|entry| Some((number(entry, "expires_date_ms")?, entry)));
         let (expires_at, entry) = entries.max_by_key(|(expires_at, _)| *expires_at).ok_or(INVALID)?;
         let subscribed = || {
-            Some(Subscribed {
+            Some(ValidatedSubscription {
                 product_id: text(entry, "product_id")?.to_owned(),
                 original_transaction_id: text(entry, "original_transaction_id")?.to_owned(),
                 purchased_at: number(entry, "purchase_date_ms")?,
@@ -120,7 +120,7 @@ impl Apple {
     }
 
     /// The transaction of a receipt that Apple signed, if it is one.
-    fn signed(&self, receipt: &Receipt) -> Result<Option<Transaction>, Refusal> {
+    fn signed(&self, receipt: &Receipt) -> Result<Option<Transaction>, ServiceError> {
         let AppleSettings { bundle_ids, root_hashes, .. } = &self.settings;
         match receipt.text.split('.').count() {
             1 => Ok(None),
@@ -130,7 +130,7 @@ impl Apple {
     }
 
     /// Asks about a receipt: first where players pay, and if Apple says so, where testers do not.
-    async fn ask(&self, receipt: &Receipt) -> Result<Value, Refusal> {
+    async fn ask(&self, receipt: &Receipt) -> Result<Value, ServiceError> {
         let AppleSettings { bundle_ids, shared_secret, production_url, sandbox_url, .. } = &self.settings;
         let question =
             json!({ "receipt-data": receipt.text, "password": shared_secret, "exclude-old-transactions": true });
@@ -154,11 +154,11 @@ impl PurchaseProvider for Apple {
         Shop::Apple
     }
 
-    fn purchases<'a>(&'a self, receipt: &'a Receipt) -> Asking<'a, Vec<Bought>> {
+    fn purchases<'a>(&'a self, receipt: &'a Receipt) -> ValidateFuture<'a, Vec<ValidatedPurchase>> {
         Box::pin(self.bought(receipt))
     }
 
-    fn subscription<'a>(&'a self, receipt: &'a Receipt) -> Asking<'a, Subscribed> {
+    fn subscription<'a>(&'a self, receipt: &'a Receipt) -> ValidateFuture<'a, ValidatedSubscription> {
         Box::pin(self.subscribed(receipt))
     }
 }

@@ -1,13 +1,13 @@
 //! Google Play: what the client bought is asked for by its purchase token, as a service account that may.
 
 use super::provider::{
-    Asking, Bought, Environment, INVALID, MALFORMED, NOT_BOUGHT, PurchaseProvider, Receipt, Shop, Subscribed, number,
-    text,
+    Environment, INVALID, MALFORMED, NOT_BOUGHT, PurchaseProvider, Receipt, Shop, ValidateFuture, ValidatedPurchase,
+    ValidatedSubscription, number, text,
 };
 use super::remote::{Remote, encoded};
 use crate::clock::WallClock;
-use crate::outgoing::Outgoing;
-use crate::refusal::{INTERNAL, Refusal};
+use crate::outgoing::HttpClient;
+use crate::refusal::{INTERNAL, ServiceError};
 use aether_messages::{Timestamp, timestamp_ms};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -78,15 +78,19 @@ impl std::fmt::Debug for GoogleSettings {
 
 impl Google {
     /// Google with these settings; refused if the key cannot be read.
-    pub fn new(settings: GoogleSettings, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> Result<Google, Refusal> {
+    pub fn new(
+        settings: GoogleSettings,
+        outgoing: HttpClient,
+        clock: Arc<dyn WallClock>,
+    ) -> Result<Google, ServiceError> {
         let key = PrivatePkcs8KeyDer::from_pem_slice(settings.private_key.as_bytes()).ok();
         let key = key.and_then(|key| RsaKeyPair::from_pkcs8(key.secret_pkcs8_der()).ok()).ok_or_else(|| {
-            Refusal::invalid("The key of Google's service account is not one: copy private_key from its key file.")
+            ServiceError::invalid("The key of Google's service account is not one: copy private_key from its key file.")
         })?;
         Ok(Google { settings, key, remote: Remote::new(Shop::Google, outgoing, clock) })
     }
 
-    async fn bought(&self, receipt: &Receipt) -> Result<Vec<Bought>, Refusal> {
+    async fn bought(&self, receipt: &Receipt) -> Result<Vec<ValidatedPurchase>, ServiceError> {
         let Claim { package_name, product_id, purchase_token } = self.claim(receipt)?;
         let path = format!("products/{}/tokens/{}", encoded(&product_id), encoded(&purchase_token));
         let answer = self.ask(&package_name, &path).await?;
@@ -94,7 +98,7 @@ impl Google {
             return Err(NOT_BOUGHT);
         }
         let is_test = number(&answer, "purchaseType") == Some(TYPE_TEST);
-        Ok(vec![Bought {
+        Ok(vec![ValidatedPurchase {
             product_id,
             transaction_id: purchase_token,
             purchased_at: number(&answer, "purchaseTimeMillis").ok_or(INVALID)?,
@@ -104,7 +108,7 @@ impl Google {
         }])
     }
 
-    async fn subscribed(&self, receipt: &Receipt) -> Result<Subscribed, Refusal> {
+    async fn subscribed(&self, receipt: &Receipt) -> Result<ValidatedSubscription, ServiceError> {
         let Claim { package_name, product_id, purchase_token } = self.claim(receipt)?;
         let path = format!("subscriptionsv2/tokens/{}", encoded(&purchase_token));
         let answer = self.ask(&package_name, &path).await?;
@@ -117,7 +121,7 @@ impl Google {
         let items = items.filter(|item| text(item, "productId") == Some(&product_id));
         let expires_at = items.filter_map(|item| time_ms(item, "expiryTime")).max().ok_or(INVALID)?;
         let is_test = answer.get("testPurchase").is_some();
-        Ok(Subscribed {
+        Ok(ValidatedSubscription {
             product_id,
             original_transaction_id: purchase_token,
             purchased_at: time_ms(&answer, "startTime").ok_or(INVALID)?,
@@ -129,7 +133,7 @@ impl Google {
     }
 
     /// What a client says that it bought, if it is of this game.
-    fn claim(&self, receipt: &Receipt) -> Result<Claim, Refusal> {
+    fn claim(&self, receipt: &Receipt) -> Result<Claim, ServiceError> {
         let said: Value = serde_json::from_str(&receipt.text).map_err(|_| MALFORMED)?;
         let part = |name| text(&said, name).map(str::to_owned).ok_or(MALFORMED);
         let claim = Claim {
@@ -140,7 +144,7 @@ impl Google {
         if self.settings.package_names.contains(&claim.package_name) { Ok(claim) } else { Err(INVALID) }
     }
 
-    async fn ask(&self, package_name: &str, path: &str) -> Result<Value, Refusal> {
+    async fn ask(&self, package_name: &str, path: &str) -> Result<Value, ServiceError> {
         let GoogleSettings { token_url, api_url, .. } = &self.settings;
         let token = self.remote.access_token(token_url, || async {
             let assertion = self.assertion()?;
@@ -152,7 +156,7 @@ impl Google {
     }
 
     /// The service account's word that it is itself.
-    fn assertion(&self) -> Result<String, Refusal> {
+    fn assertion(&self) -> Result<String, ServiceError> {
         let GoogleSettings { client_email, token_url, .. } = &self.settings;
         let now = self.remote.now_ms().div_euclid(1_000);
         let header = json!({ "alg": "RS256", "typ": "JWT" });
@@ -173,11 +177,11 @@ impl PurchaseProvider for Google {
         Shop::Google
     }
 
-    fn purchases<'a>(&'a self, receipt: &'a Receipt) -> Asking<'a, Vec<Bought>> {
+    fn purchases<'a>(&'a self, receipt: &'a Receipt) -> ValidateFuture<'a, Vec<ValidatedPurchase>> {
         Box::pin(self.bought(receipt))
     }
 
-    fn subscription<'a>(&'a self, receipt: &'a Receipt) -> Asking<'a, Subscribed> {
+    fn subscription<'a>(&'a self, receipt: &'a Receipt) -> ValidateFuture<'a, ValidatedSubscription> {
         Box::pin(self.subscribed(receipt))
     }
 }

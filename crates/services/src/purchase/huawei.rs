@@ -1,12 +1,13 @@
 //! Huawei's AppGallery: what the client bought is signed, and then asked for, because it may have been given back since.
 
 use super::provider::{
-    Asking, Bought, Environment, INVALID, MALFORMED, NOT_BOUGHT, PurchaseProvider, Receipt, Shop, number, text,
+    Environment, INVALID, MALFORMED, NOT_BOUGHT, PurchaseProvider, Receipt, Shop, ValidateFuture, ValidatedPurchase,
+    number, text,
 };
 use super::remote::{Remote, encoded};
 use crate::clock::WallClock;
-use crate::outgoing::Outgoing;
-use crate::refusal::Refusal;
+use crate::outgoing::HttpClient;
+use crate::refusal::ServiceError;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
@@ -66,19 +67,23 @@ impl std::fmt::Debug for HuaweiSettings {
 
 impl Huawei {
     /// Huawei with these settings; refused if the key cannot be read.
-    pub fn new(settings: HuaweiSettings, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> Result<Huawei, Refusal> {
+    pub fn new(
+        settings: HuaweiSettings,
+        outgoing: HttpClient,
+        clock: Arc<dyn WallClock>,
+    ) -> Result<Huawei, ServiceError> {
         let key = STANDARD.decode(&settings.public_key).ok();
         let key = key.and_then(|der| {
             let (_, key) = SubjectPublicKeyInfo::from_der(&der).ok()?;
             Some(key.subject_public_key.data.to_vec())
         });
         let key = key.ok_or_else(|| {
-            Refusal::invalid("The key of Huawei's purchases is not one: copy it from the console of AppGallery.")
+            ServiceError::invalid("The key of Huawei's purchases is not one: copy it from the console of AppGallery.")
         })?;
         Ok(Huawei { settings, key, remote: Remote::new(Shop::Huawei, outgoing, clock) })
     }
 
-    async fn bought(&self, receipt: &Receipt) -> Result<Vec<Bought>, Refusal> {
+    async fn bought(&self, receipt: &Receipt) -> Result<Vec<ValidatedPurchase>, ServiceError> {
         let claimed = self.signed(&receipt.text, &receipt.signature)?;
         let is_ours = text(&claimed, "packageName").is_some_and(|name| self.is_ours(name));
         let product_id = text(&claimed, "productId").ok_or(MALFORMED)?;
@@ -102,7 +107,7 @@ impl Huawei {
             return Err(NOT_BOUGHT);
         }
         let is_sandbox = number(&confirmed, "purchaseType") == Some(TYPE_SANDBOX);
-        Ok(vec![Bought {
+        Ok(vec![ValidatedPurchase {
             product_id: product_id.to_owned(),
             transaction_id: purchase_token.to_owned(),
             purchased_at: number(&confirmed, "purchaseTime").ok_or(INVALID)?,
@@ -113,7 +118,7 @@ impl Huawei {
     }
 
     /// What a text says, if Huawei signed it for this game.
-    fn signed(&self, said: &str, signature: &str) -> Result<Value, Refusal> {
+    fn signed(&self, said: &str, signature: &str) -> Result<Value, ServiceError> {
         let signature = STANDARD.decode(signature).map_err(|_| MALFORMED)?;
         let key = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, &self.key);
         key.verify(said.as_bytes(), &signature).map_err(|_| INVALID)?;
@@ -124,7 +129,7 @@ impl Huawei {
         self.settings.package_names.iter().any(|own| own == package_name)
     }
 
-    async fn ask(&self, product_id: &str, purchase_token: &str) -> Result<Value, Refusal> {
+    async fn ask(&self, product_id: &str, purchase_token: &str) -> Result<Value, ServiceError> {
         let HuaweiSettings { client_id, client_secret, token_url, orders_url, .. } = &self.settings;
         let token = self.remote.access_token(token_url, || async {
             let (id, secret) = (encoded(client_id), encoded(client_secret));
@@ -142,7 +147,7 @@ impl PurchaseProvider for Huawei {
         Shop::Huawei
     }
 
-    fn purchases<'a>(&'a self, receipt: &'a Receipt) -> Asking<'a, Vec<Bought>> {
+    fn purchases<'a>(&'a self, receipt: &'a Receipt) -> ValidateFuture<'a, Vec<ValidatedPurchase>> {
         Box::pin(self.bought(receipt))
     }
 }

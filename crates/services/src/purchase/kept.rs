@@ -1,19 +1,20 @@
 //! What was bought, as the database holds it.
 
-use super::provider::{Bought, Environment, Shop, Subscribed};
+use super::provider::{Environment, Shop, ValidatedPurchase, ValidatedSubscription};
 use super::{Purchase, Subscription, Times};
 use crate::account::for_presence;
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use aether_store::{SqlRow, StoreError, Transaction, values};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-const OF_ANOTHER: Refusal = Refusal::new(Code::FailedPrecondition, "The receipt was used by another account.");
-const NO_USER: Refusal = Refusal::new(Code::NotFound, "User account not found.");
+const OF_ANOTHER: ServiceError =
+    ServiceError::new(GrpcCode::FailedPrecondition, "The receipt was used by another account.");
+const NO_USER: ServiceError = ServiceError::new(GrpcCode::NotFound, "User account not found.");
 
 /// The last entry of a page, or the first if the list is read backward. Lists begin with the newest.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct PageCursor {
     pub purchased_at: i64,
     pub transaction_id: String,
     pub store: i64,
@@ -29,18 +30,18 @@ pub(super) struct Listing {
     pub limit: i32,
     /// Whether the list is read from its beginning.
     pub is_first: bool,
-    pub from: Place,
+    pub from: PageCursor,
 }
 
-impl Place {
+impl PageCursor {
     /// Before the newest.
-    pub fn first() -> Place {
-        Place { purchased_at: i64::MAX, transaction_id: String::new(), store: 0, is_backward: false }
+    pub fn first() -> PageCursor {
+        PageCursor { purchased_at: i64::MAX, transaction_id: String::new(), store: 0, is_backward: false }
     }
 }
 
 /// Refuses a user who is not there. One who is cannot be erased before the purchase is kept.
-pub(super) fn check_user(transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), Refusal> {
+pub(super) fn check_user(transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), ServiceError> {
     let select = format!("SELECT 1 FROM users WHERE id = ?1{}", for_presence(transaction));
     transaction.row(&select, values![user], |_| Ok(()))?.ok_or(NO_USER)
 }
@@ -50,12 +51,12 @@ pub(super) fn keep(
     transaction: &mut Transaction<'_>,
     user: Uuid,
     shop: Shop,
-    bought: &Bought,
+    bought: &ValidatedPurchase,
     now: i64,
-) -> Result<Purchase, Refusal> {
+) -> Result<Purchase, ServiceError> {
     let (store, environment, refunded_at) =
         (shop.number(), bought.environment.number(), bought.refunded_at.unwrap_or(0));
-    let Bought { product_id, transaction_id, purchased_at, response, .. } = bought;
+    let ValidatedPurchase { product_id, transaction_id, purchased_at, response, .. } = bought;
     let new = transaction.row(
         INSERT,
         values![store, transaction_id, user, product_id, environment, *purchased_at, refunded_at, response, now],
@@ -77,10 +78,11 @@ pub(super) fn keep_subscription(
     transaction: &mut Transaction<'_>,
     user: Uuid,
     shop: Shop,
-    subscribed: &Subscribed,
+    subscribed: &ValidatedSubscription,
     now: i64,
-) -> Result<Subscription, Refusal> {
-    let Subscribed { product_id, original_transaction_id, purchased_at, expires_at, response, .. } = subscribed;
+) -> Result<Subscription, ServiceError> {
+    let ValidatedSubscription { product_id, original_transaction_id, purchased_at, expires_at, response, .. } =
+        subscribed;
     let (environment, refunded_at) = (subscribed.environment.number(), subscribed.refunded_at.unwrap_or(0));
     let parameters = values![
         shop.number(),
@@ -100,7 +102,7 @@ pub(super) fn keep_subscription(
 }
 
 /// A purchase by the shop's id of it, whichever shop it is.
-pub(super) fn find(transaction: &mut Transaction<'_>, transaction_id: &str) -> Result<Option<Purchase>, Refusal> {
+pub(super) fn find(transaction: &mut Transaction<'_>, transaction_id: &str) -> Result<Option<Purchase>, ServiceError> {
     Ok(transaction.row(FIND, values![transaction_id], purchase)?)
 }
 
@@ -110,21 +112,25 @@ pub(super) fn find_subscription(
     user: Uuid,
     product_id: &str,
     now: i64,
-) -> Result<Option<Subscription>, Refusal> {
+) -> Result<Option<Subscription>, ServiceError> {
     Ok(transaction.row(FIND_SUBSCRIPTION, values![user, product_id], |row| subscription(row, now))?)
 }
 
 impl Listing {
     /// One entry more than is shown: it tells whether the list goes on. What is read backward comes in that order.
-    pub fn purchases(&self, transaction: &mut Transaction<'_>) -> Result<Vec<Purchase>, Refusal> {
-        let Place { purchased_at, transaction_id, store, is_backward } = &self.from;
+    pub fn purchases(&self, transaction: &mut Transaction<'_>) -> Result<Vec<Purchase>, ServiceError> {
+        let PageCursor { purchased_at, transaction_id, store, is_backward } = &self.from;
         let parameters = values![self.user, *purchased_at, transaction_id, *store, i64::from(self.limit) + 1];
         let statement = if *is_backward { LIST_BACKWARD } else { LIST };
         Ok(transaction.rows(statement, parameters, purchase)?)
     }
 
-    pub fn subscriptions(&self, transaction: &mut Transaction<'_>, now: i64) -> Result<Vec<Subscription>, Refusal> {
-        let Place { purchased_at, transaction_id, store, is_backward } = &self.from;
+    pub fn subscriptions(
+        &self,
+        transaction: &mut Transaction<'_>,
+        now: i64,
+    ) -> Result<Vec<Subscription>, ServiceError> {
+        let PageCursor { purchased_at, transaction_id, store, is_backward } = &self.from;
         let parameters = values![self.user, *purchased_at, transaction_id, *store, i64::from(self.limit) + 1];
         let statement = if *is_backward { LIST_SUBSCRIPTIONS_BACKWARD } else { LIST_SUBSCRIPTIONS };
         Ok(transaction.rows(statement, parameters, |row| subscription(row, now))?)
@@ -132,7 +138,7 @@ impl Listing {
 }
 
 fn purchase(row: &SqlRow<'_>) -> Result<Purchase, StoreError> {
-    let bought = Bought {
+    let bought = ValidatedPurchase {
         product_id: row.get(3)?,
         transaction_id: row.get(1)?,
         purchased_at: row.get(5)?,
@@ -145,7 +151,7 @@ fn purchase(row: &SqlRow<'_>) -> Result<Purchase, StoreError> {
 }
 
 fn subscription(row: &SqlRow<'_>, now: i64) -> Result<Subscription, StoreError> {
-    let subscribed = Subscribed {
+    let subscribed = ValidatedSubscription {
         product_id: row.get(3)?,
         original_transaction_id: row.get(1)?,
         purchased_at: row.get(5)?,

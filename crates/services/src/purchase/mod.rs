@@ -18,16 +18,16 @@ pub use facebook_instant::FacebookInstant;
 pub use google::{Google, GoogleSettings};
 pub use huawei::{Huawei, HuaweiSettings};
 pub use provider::{
-    Asking, Bought, Environment, ID_BYTES_MAX, PURCHASES_MAX, PurchaseProvider, RECEIPT_BYTES_MAX, RESPONSE_BYTES_MAX,
-    Receipt, Shop, Subscribed,
+    Environment, ID_BYTES_MAX, PURCHASES_MAX, PurchaseProvider, RECEIPT_BYTES_MAX, RESPONSE_BYTES_MAX, Receipt, Shop,
+    ValidateFuture, ValidatedPurchase, ValidatedSubscription,
 };
 
 use crate::clock::WallClock;
 use crate::cursor;
-use crate::outgoing::Outgoing;
-use crate::refusal::{Code, Refusal};
+use crate::outgoing::HttpClient;
+use crate::refusal::{GrpcCode, ServiceError};
 use aether_store::Store;
-use kept::{Listing, Place};
+use kept::{Listing, PageCursor};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -66,7 +66,7 @@ pub struct Purchase {
     /// Where it was bought.
     pub shop: Shop,
     /// What was bought.
-    pub bought: Bought,
+    pub bought: ValidatedPurchase,
     /// When it was kept, if it was.
     pub times: Option<Times>,
     /// Whether it was validated before.
@@ -81,7 +81,7 @@ pub struct Subscription {
     /// Where it was bought.
     pub shop: Shop,
     /// What was bought.
-    pub subscribed: Subscribed,
+    pub subscribed: ValidatedSubscription,
     /// When it was kept, if it was.
     pub times: Option<Times>,
     /// Whether it is paid for now.
@@ -119,9 +119,9 @@ impl Purchases {
     pub fn open(
         store: Store,
         clock: Arc<dyn WallClock>,
-        outgoing: &Outgoing,
+        outgoing: &HttpClient,
         settings: Settings,
-    ) -> Result<Purchases, Refusal> {
+    ) -> Result<Purchases, ServiceError> {
         let mut purchases = Purchases::new(store, Arc::clone(&clock));
         if let Some(apple) = settings.apple {
             purchases = purchases.with_provider(Apple::new(apple, outgoing.clone(), Arc::clone(&clock)));
@@ -152,9 +152,9 @@ impl Purchases {
         shop: Shop,
         receipt: Receipt,
         persist: bool,
-    ) -> Result<Vec<Purchase>, Refusal> {
+    ) -> Result<Vec<Purchase>, ServiceError> {
         let bought = self.provider(shop, &receipt)?.purchases(&receipt).await?;
-        let bought = bought.into_iter().map(Bought::check).collect::<Result<Vec<_>, _>>()?;
+        let bought = bought.into_iter().map(ValidatedPurchase::check).collect::<Result<Vec<_>, _>>()?;
         if !persist {
             let purchase = |bought| Purchase { user, shop, bought, times: None, seen_before: false };
             return Ok(bought.into_iter().map(purchase).collect());
@@ -168,7 +168,7 @@ impl Purchases {
                 kept::check_user(transaction, user)?;
                 let keep =
                     order.iter().map(|&index| Ok((index, kept::keep(transaction, user, shop, &bought[index], now)?)));
-                let mut purchases = keep.collect::<Result<Vec<_>, Refusal>>()?;
+                let mut purchases = keep.collect::<Result<Vec<_>, ServiceError>>()?;
                 purchases.sort_by_key(|(index, _)| *index);
                 Ok(purchases.into_iter().map(|(_, purchase)| purchase).collect())
             })
@@ -182,7 +182,7 @@ impl Purchases {
         shop: Shop,
         receipt: Receipt,
         persist: bool,
-    ) -> Result<Subscription, Refusal> {
+    ) -> Result<Subscription, ServiceError> {
         let subscribed = self.provider(shop, &receipt)?.subscription(&receipt).await?.check()?;
         let now = self.clock.now_ms();
         if !persist {
@@ -197,19 +197,19 @@ impl Purchases {
     }
 
     /// A purchase that was kept, by the shop's id of it.
-    pub async fn purchase(&self, transaction_id: &str) -> Result<Purchase, Refusal> {
+    pub async fn purchase(&self, transaction_id: &str) -> Result<Purchase, ServiceError> {
         let transaction_id = checked(transaction_id)?;
         let found = self.store.read(move |transaction| kept::find(transaction, &transaction_id)).await?;
-        found.ok_or(Refusal::new(Code::NotFound, "Purchase not found."))
+        found.ok_or(ServiceError::new(GrpcCode::NotFound, "Purchase not found."))
     }
 
     /// The purchases of a user, the newest first.
-    pub async fn purchases(&self, user: Uuid, limit: i32, cursor: &str) -> Result<Page<Purchase>, Refusal> {
+    pub async fn purchases(&self, user: Uuid, limit: i32, cursor: &str) -> Result<Page<Purchase>, ServiceError> {
         let listing = Listing::check(user, limit, PURCHASE_LIST_MAX, cursor)?;
         self.store
             .read(move |transaction| {
                 let entries = listing.purchases(transaction)?;
-                Ok(listing.page(entries, |one| Place {
+                Ok(listing.page(entries, |one| PageCursor {
                     purchased_at: one.bought.purchased_at,
                     transaction_id: one.bought.transaction_id.clone(),
                     store: one.shop.number(),
@@ -220,20 +220,25 @@ impl Purchases {
     }
 
     /// A user's subscription to a product.
-    pub async fn subscription(&self, user: Uuid, product_id: &str) -> Result<Subscription, Refusal> {
+    pub async fn subscription(&self, user: Uuid, product_id: &str) -> Result<Subscription, ServiceError> {
         let (product_id, now) = (checked(product_id)?, self.clock.now_ms());
         let found = self.store.read(move |transaction| kept::find_subscription(transaction, user, &product_id, now));
-        found.await?.ok_or(Refusal::new(Code::NotFound, "Subscription not found."))
+        found.await?.ok_or(ServiceError::new(GrpcCode::NotFound, "Subscription not found."))
     }
 
     /// The subscriptions of a user, the newest first.
-    pub async fn subscriptions(&self, user: Uuid, limit: i32, cursor: &str) -> Result<Page<Subscription>, Refusal> {
+    pub async fn subscriptions(
+        &self,
+        user: Uuid,
+        limit: i32,
+        cursor: &str,
+    ) -> Result<Page<Subscription>, ServiceError> {
         let listing = Listing::check(user, limit, SUBSCRIPTION_LIST_MAX, cursor)?;
         let now = self.clock.now_ms();
         self.store
             .read(move |transaction| {
                 let entries = listing.subscriptions(transaction, now)?;
-                Ok(listing.page(entries, |one| Place {
+                Ok(listing.page(entries, |one| PageCursor {
                     purchased_at: one.subscribed.purchased_at,
                     transaction_id: one.subscribed.original_transaction_id.clone(),
                     store: one.shop.number(),
@@ -244,41 +249,41 @@ impl Purchases {
     }
 
     /// The shop that is asked about a receipt.
-    fn provider(&self, shop: Shop, receipt: &Receipt) -> Result<&Arc<dyn PurchaseProvider>, Refusal> {
+    fn provider(&self, shop: Shop, receipt: &Receipt) -> Result<&Arc<dyn PurchaseProvider>, ServiceError> {
         if receipt.text.is_empty() {
-            return Err(Refusal::invalid("A receipt is required."));
+            return Err(ServiceError::invalid("A receipt is required."));
         }
         if receipt.text.len().max(receipt.signature.len()) > RECEIPT_BYTES_MAX {
-            return Err(Refusal::invalid(format!("A receipt must have at most {RECEIPT_BYTES_MAX} bytes.")));
+            return Err(ServiceError::invalid(format!("A receipt must have at most {RECEIPT_BYTES_MAX} bytes.")));
         }
         self.providers.get(&shop).ok_or_else(|| {
             let sentence = format!("Purchases from {} are not configured on this server.", shop.name());
-            Refusal::with(Code::FailedPrecondition, sentence)
+            ServiceError::with(GrpcCode::FailedPrecondition, sentence)
         })
     }
 }
 
 impl Subscription {
-    fn new(user: Uuid, shop: Shop, subscribed: Subscribed, times: Option<Times>, now: i64) -> Subscription {
+    fn new(user: Uuid, shop: Shop, subscribed: ValidatedSubscription, times: Option<Times>, now: i64) -> Subscription {
         let is_active = subscribed.expires_at > now && subscribed.refunded_at.is_none();
         Subscription { user, shop, subscribed, times, is_active }
     }
 }
 
 impl Listing {
-    fn check(user: Uuid, limit: i32, limit_max: i32, cursor: &str) -> Result<Listing, Refusal> {
+    fn check(user: Uuid, limit: i32, limit_max: i32, cursor: &str) -> Result<Listing, ServiceError> {
         if !(1..=limit_max).contains(&limit) {
-            return Err(Refusal::invalid(format!("Limit must be between 1 and {limit_max}.")));
+            return Err(ServiceError::invalid(format!("Limit must be between 1 and {limit_max}.")));
         }
-        let from: Option<Place> = cursor::decode(cursor)?;
+        let from: Option<PageCursor> = cursor::decode(cursor)?;
         if from.as_ref().is_some_and(|from| from.transaction_id.contains('\0')) {
-            return Err(Refusal::invalid("Cursor is invalid or expired."));
+            return Err(ServiceError::invalid("Cursor is invalid or expired."));
         }
-        Ok(Listing { user, limit, is_first: from.is_none(), from: from.unwrap_or_else(Place::first) })
+        Ok(Listing { user, limit, is_first: from.is_none(), from: from.unwrap_or_else(PageCursor::first) })
     }
 
     /// A page of what was found, with the places of its neighbours.
-    fn page<T>(&self, mut entries: Vec<T>, place: impl Fn(&T) -> Place) -> Page<T> {
+    fn page<T>(&self, mut entries: Vec<T>, place: impl Fn(&T) -> PageCursor) -> Page<T> {
         let limit = usize::try_from(self.limit).unwrap_or(0);
         let goes_on = entries.len() > limit;
         entries.truncate(limit);
@@ -290,13 +295,17 @@ impl Listing {
         let (has_next, has_prev) = if is_backward { (true, goes_on) } else { (goes_on, !self.is_first) };
         let next = entries.last().filter(|_| has_next).map(|last| cursor::encode(&place(last)));
         let prev = entries.first().filter(|_| has_prev);
-        let prev = prev.map(|first| cursor::encode(&Place { is_backward: true, ..place(first) }));
+        let prev = prev.map(|first| cursor::encode(&PageCursor { is_backward: true, ..place(first) }));
         Page { entries, cursor: next.unwrap_or_default(), prev_cursor: prev.unwrap_or_default() }
     }
 }
 
 /// An id of a shop that someone asks for.
-fn checked(id: &str) -> Result<String, Refusal> {
+fn checked(id: &str) -> Result<String, ServiceError> {
     let fits = (1..=ID_BYTES_MAX).contains(&id.len()) && !id.contains('\0');
-    if fits { Ok(id.to_owned()) } else { Err(Refusal::invalid(format!("An id must have 1 to {ID_BYTES_MAX} bytes."))) }
+    if fits {
+        Ok(id.to_owned())
+    } else {
+        Err(ServiceError::invalid(format!("An id must have 1 to {ID_BYTES_MAX} bytes.")))
+    }
 }

@@ -1,6 +1,6 @@
 //! Shops, and what they say about receipts.
 
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use serde_json::Value;
 use std::future::Future;
 use std::pin::Pin;
@@ -16,14 +16,14 @@ pub const PURCHASES_MAX: usize = 256;
 /// The last moment that can be written as a date of four digits: the end of the year 9999.
 const TIME_MS_MAX: i64 = 253_402_300_799_999;
 
-pub(super) const INVALID: Refusal = Refusal::new(
-    Code::FailedPrecondition,
+pub(super) const INVALID: ServiceError = ServiceError::new(
+    GrpcCode::FailedPrecondition,
     "The receipt is not valid: the shop does not know it, or it is for another game.",
 );
-pub(super) const NOT_BOUGHT: Refusal =
-    Refusal::new(Code::FailedPrecondition, "The purchase is not complete, or it was cancelled.");
-pub(super) const MALFORMED: Refusal =
-    Refusal::new(Code::InvalidArgument, "The receipt is not of the form that the shop gives.");
+pub(super) const NOT_BOUGHT: ServiceError =
+    ServiceError::new(GrpcCode::FailedPrecondition, "The purchase is not complete, or it was cancelled.");
+pub(super) const MALFORMED: ServiceError =
+    ServiceError::new(GrpcCode::InvalidArgument, "The receipt is not of the form that the shop gives.");
 
 /// A shop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,7 +61,7 @@ pub struct Receipt {
 
 /// Something that was bought. Times are in milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bought {
+pub struct ValidatedPurchase {
     /// What it is.
     pub product_id: String,
     /// The shop's id of the purchase, which is never given twice.
@@ -78,7 +78,7 @@ pub struct Bought {
 
 /// Something that was bought for a time. Times are in milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Subscribed {
+pub struct ValidatedSubscription {
     /// What it is.
     pub product_id: String,
     /// The shop's id of the first purchase, which stays the same with every renewal.
@@ -96,7 +96,7 @@ pub struct Subscribed {
 }
 
 /// What a shop will say.
-pub type Asking<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;
+pub type ValidateFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ServiceError>> + Send + 'a>>;
 
 /// Asks a shop about receipts.
 pub trait PurchaseProvider: Send + Sync + 'static {
@@ -104,11 +104,12 @@ pub trait PurchaseProvider: Send + Sync + 'static {
     fn shop(&self) -> Shop;
 
     /// What was bought, by a receipt: at least one thing.
-    fn purchases<'a>(&'a self, receipt: &'a Receipt) -> Asking<'a, Vec<Bought>>;
+    fn purchases<'a>(&'a self, receipt: &'a Receipt) -> ValidateFuture<'a, Vec<ValidatedPurchase>>;
 
     /// What was bought for a time, by a receipt.
-    fn subscription<'a>(&'a self, _receipt: &'a Receipt) -> Asking<'a, Subscribed> {
-        let refusal = Refusal::new(Code::Unimplemented, "Subscriptions of this shop are not known to the server.");
+    fn subscription<'a>(&'a self, _receipt: &'a Receipt) -> ValidateFuture<'a, ValidatedSubscription> {
+        let refusal =
+            ServiceError::new(GrpcCode::Unimplemented, "Subscriptions of this shop are not known to the server.");
         Box::pin(async move { Err(refusal) })
     }
 }
@@ -155,12 +156,12 @@ impl Environment {
     }
 }
 
-impl Bought {
+impl ValidatedPurchase {
     /// Refuses what cannot be kept, and cuts what is too long.
-    pub(super) fn check(self) -> Result<Bought, Refusal> {
+    pub(super) fn check(self) -> Result<ValidatedPurchase, ServiceError> {
         check_id(&self.product_id)?;
         check_id(&self.transaction_id)?;
-        Ok(Bought {
+        Ok(ValidatedPurchase {
             purchased_at: clamped(self.purchased_at),
             refunded_at: self.refunded_at.map(clamped),
             response: kept(self.response),
@@ -169,12 +170,12 @@ impl Bought {
     }
 }
 
-impl Subscribed {
+impl ValidatedSubscription {
     /// Refuses what cannot be kept, and cuts what is too long.
-    pub(super) fn check(self) -> Result<Subscribed, Refusal> {
+    pub(super) fn check(self) -> Result<ValidatedSubscription, ServiceError> {
         check_id(&self.product_id)?;
         check_id(&self.original_transaction_id)?;
-        Ok(Subscribed {
+        Ok(ValidatedSubscription {
             purchased_at: clamped(self.purchased_at),
             expires_at: clamped(self.expires_at),
             refunded_at: self.refunded_at.map(clamped),
@@ -202,7 +203,7 @@ pub(super) fn number(value: &Value, name: &str) -> Option<i64> {
     }
 }
 
-fn check_id(id: &str) -> Result<(), Refusal> {
+fn check_id(id: &str) -> Result<(), ServiceError> {
     let fits = (1..=ID_BYTES_MAX).contains(&id.len()) && !id.contains('\0');
     if fits { Ok(()) } else { Err(INVALID) }
 }

@@ -2,8 +2,8 @@
 
 use super::provider::{INVALID, Shop};
 use crate::clock::WallClock;
-use crate::outgoing::{Outgoing, OutgoingError, Response};
-use crate::refusal::{Code, Refusal};
+use crate::outgoing::{HttpClient, HttpResponse, OutgoingError};
+use crate::refusal::{GrpcCode, ServiceError};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::future::Future;
@@ -16,22 +16,22 @@ const TOKEN_MARGIN_MS: i64 = 60_000;
 /// The longest that an access token is kept, whatever the shop says of it.
 const TOKEN_AGE_MS_MAX: i64 = 3_600_000;
 
-const UNAVAILABLE: Refusal =
-    Refusal::new(Code::Unavailable, "The shop cannot be asked at the moment. Try again in a few seconds.");
-const NOT_LET_IN: Refusal =
-    Refusal::new(Code::Unavailable, "The shop does not let this server ask. Its operator has been told.");
+const UNAVAILABLE: ServiceError =
+    ServiceError::new(GrpcCode::Unavailable, "The shop cannot be asked at the moment. Try again in a few seconds.");
+const NOT_LET_IN: ServiceError =
+    ServiceError::new(GrpcCode::Unavailable, "The shop does not let this server ask. Its operator has been told.");
 
 /// Asks one shop.
 pub(super) struct Remote {
     shop: Shop,
-    outgoing: Outgoing,
+    outgoing: HttpClient,
     clock: Arc<dyn WallClock>,
     /// The access token, and when it ends. Whoever needs a new one while it is being asked for waits.
     token: Mutex<Option<(String, i64)>>,
 }
 
 impl Remote {
-    pub fn new(shop: Shop, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> Remote {
+    pub fn new(shop: Shop, outgoing: HttpClient, clock: Arc<dyn WallClock>) -> Remote {
         Remote { shop, outgoing, clock, token: Mutex::new(None) }
     }
 
@@ -40,13 +40,13 @@ impl Remote {
     }
 
     /// What is at an address, as JSON.
-    pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Value, Refusal> {
+    pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Value, ServiceError> {
         let response = self.outgoing.get(url, headers).await;
         self.read(response).await
     }
 
     /// What is answered to JSON.
-    pub async fn post_json(&self, url: &str, headers: &[(&str, &str)], body: &Value) -> Result<Value, Refusal> {
+    pub async fn post_json(&self, url: &str, headers: &[(&str, &str)], body: &Value) -> Result<Value, ServiceError> {
         let mut headers = headers.to_vec();
         headers.push(("content-type", "application/json"));
         let response = self.outgoing.post(url, &headers, body.to_string()).await;
@@ -54,11 +54,11 @@ impl Remote {
     }
 
     /// An access token from a form that is sent to an address, or the one from before while it lasts.
-    pub async fn access_token<F: Future<Output = Result<String, Refusal>>>(
+    pub async fn access_token<F: Future<Output = Result<String, ServiceError>>>(
         &self,
         url: &str,
         form: impl FnOnce() -> F,
-    ) -> Result<String, Refusal> {
+    ) -> Result<String, ServiceError> {
         let mut kept = self.token.lock().await;
         let now = self.clock.now_ms();
         if let Some((token, ends_at)) = &*kept
@@ -80,7 +80,7 @@ impl Remote {
     }
 
     /// What a shop says, if it says something; otherwise why not.
-    async fn read(&self, response: Result<Response, OutgoingError>) -> Result<Value, Refusal> {
+    async fn read(&self, response: Result<HttpResponse, OutgoingError>) -> Result<Value, ServiceError> {
         let response = response.map_err(|error| self.unreachable(&error))?;
         match response.status {
             200..300 => serde_json::from_slice(&response.body).map_err(|_| {
@@ -101,19 +101,19 @@ impl Remote {
         }
     }
 
-    fn unreachable(&self, error: &OutgoingError) -> Refusal {
+    fn unreachable(&self, error: &OutgoingError) -> ServiceError {
         warn!(shop = self.shop.name(), %error, "the shop cannot be asked");
         UNAVAILABLE
     }
 
     /// The shop says that something is wrong with itself.
-    pub fn out_of_order(&self, status: i64) -> Refusal {
+    pub fn out_of_order(&self, status: i64) -> ServiceError {
         warn!(shop = self.shop.name(), status, "the shop is out of order");
         UNAVAILABLE
     }
 
     /// The shop says that something is wrong with this server.
-    pub fn not_let_in(&self, status: i64) -> Refusal {
+    pub fn not_let_in(&self, status: i64) -> ServiceError {
         error!(shop = self.shop.name(), status, "the shop does not let this server ask");
         NOT_LET_IN
     }

@@ -1,7 +1,7 @@
 //! Operations of purchases and subscriptions.
 
-use crate::Refusal;
-use crate::calls::{Call, Operations, Preset, Serve};
+use crate::ServiceError;
+use crate::calls::{Call, Operations, RatePreset, Serve};
 use crate::purchase::{Purchase, Receipt, Shop, Subscription};
 use aether_messages::api::{
     GetSubscriptionRequest, ListSubscriptionsRequest, SubscriptionList, ValidatePurchaseAppleRequest,
@@ -31,85 +31,85 @@ pub(crate) fn operations(operations: Operations) -> Operations {
 }
 
 impl Serve for ValidatePurchaseApple {
-    const PRESET: Preset = Preset::Expensive;
+    const PRESET: RatePreset = RatePreset::Expensive;
 
     async fn serve(
         call: &Call<'_>,
         request: ValidatePurchaseAppleRequest,
-    ) -> Result<ValidatePurchaseResponse, Refusal> {
+    ) -> Result<ValidatePurchaseResponse, ServiceError> {
         validate(call, Shop::Apple, receipt(request.receipt), request.persist).await
     }
 }
 
 impl Serve for ValidatePurchaseFacebookInstant {
-    const PRESET: Preset = Preset::Expensive;
+    const PRESET: RatePreset = RatePreset::Expensive;
 
     async fn serve(
         call: &Call<'_>,
         request: ValidatePurchaseFacebookInstantRequest,
-    ) -> Result<ValidatePurchaseResponse, Refusal> {
+    ) -> Result<ValidatePurchaseResponse, ServiceError> {
         validate(call, Shop::FacebookInstant, receipt(request.signed_request), request.persist).await
     }
 }
 
 impl Serve for ValidatePurchaseGoogle {
-    const PRESET: Preset = Preset::Expensive;
+    const PRESET: RatePreset = RatePreset::Expensive;
 
     async fn serve(
         call: &Call<'_>,
         request: ValidatePurchaseGoogleRequest,
-    ) -> Result<ValidatePurchaseResponse, Refusal> {
+    ) -> Result<ValidatePurchaseResponse, ServiceError> {
         validate(call, Shop::Google, receipt(request.purchase), request.persist).await
     }
 }
 
 impl Serve for ValidatePurchaseHuawei {
-    const PRESET: Preset = Preset::Expensive;
+    const PRESET: RatePreset = RatePreset::Expensive;
 
     async fn serve(
         call: &Call<'_>,
         request: ValidatePurchaseHuaweiRequest,
-    ) -> Result<ValidatePurchaseResponse, Refusal> {
+    ) -> Result<ValidatePurchaseResponse, ServiceError> {
         let ValidatePurchaseHuaweiRequest { purchase, signature, persist } = request;
         validate(call, Shop::Huawei, Receipt { text: purchase, signature }, persist).await
     }
 }
 
 impl Serve for ValidateSubscriptionApple {
-    const PRESET: Preset = Preset::Expensive;
+    const PRESET: RatePreset = RatePreset::Expensive;
 
     async fn serve(
         call: &Call<'_>,
         request: ValidateSubscriptionAppleRequest,
-    ) -> Result<ValidateSubscriptionResponse, Refusal> {
+    ) -> Result<ValidateSubscriptionResponse, ServiceError> {
         validate_subscription(call, Shop::Apple, request.receipt, request.persist).await
     }
 }
 
 impl Serve for ValidateSubscriptionGoogle {
-    const PRESET: Preset = Preset::Expensive;
+    const PRESET: RatePreset = RatePreset::Expensive;
 
     async fn serve(
         call: &Call<'_>,
         request: ValidateSubscriptionGoogleRequest,
-    ) -> Result<ValidateSubscriptionResponse, Refusal> {
+    ) -> Result<ValidateSubscriptionResponse, ServiceError> {
         validate_subscription(call, Shop::Google, request.receipt, request.persist).await
     }
 }
 
 impl Serve for GetSubscription {
-    const PRESET: Preset = Preset::Read;
+    const PRESET: RatePreset = RatePreset::Read;
 
-    async fn serve(call: &Call<'_>, request: GetSubscriptionRequest) -> Result<ValidatedSubscription, Refusal> {
+    async fn serve(call: &Call<'_>, request: GetSubscriptionRequest) -> Result<ValidatedSubscription, ServiceError> {
         let user = call.identity()?.user;
         call.services.purchases.subscription(user, &request.product_id).await.map(subscription)
     }
 }
 
 impl Serve for ListSubscriptions {
-    const PRESET: Preset = Preset::Read;
+    const PRESET: RatePreset = RatePreset::Read;
 
-    async fn serve(call: &Call<'_>, request: ListSubscriptionsRequest) -> Result<SubscriptionList, Refusal> {
+    async fn serve(call: &Call<'_>, request: ListSubscriptionsRequest) -> Result<SubscriptionList, ServiceError> {
         let (user, limit) = (call.identity()?.user, request.limit.unwrap_or(LIST_DEFAULT));
         let page = call.services.purchases.subscriptions(user, limit, &request.cursor).await?;
         Ok(SubscriptionList {
@@ -126,7 +126,7 @@ async fn validate(
     shop: Shop,
     receipt: Receipt,
     persist: Option<bool>,
-) -> Result<ValidatePurchaseResponse, Refusal> {
+) -> Result<ValidatePurchaseResponse, ServiceError> {
     let user = call.identity()?.user;
     let purchases = call.services.purchases.validate(user, shop, receipt, persist.unwrap_or(true)).await?;
     Ok(ValidatePurchaseResponse { validated_purchases: purchases.into_iter().map(purchase).collect() })
@@ -137,7 +137,7 @@ async fn validate_subscription(
     shop: Shop,
     text: String,
     persist: Option<bool>,
-) -> Result<ValidateSubscriptionResponse, Refusal> {
+) -> Result<ValidateSubscriptionResponse, ServiceError> {
     let (user, persist) = (call.identity()?.user, persist.unwrap_or(true));
     let validated = call.services.purchases.validate_subscription(user, shop, receipt(text), persist).await?;
     Ok(ValidateSubscriptionResponse { validated_subscription: Some(subscription(validated)) })

@@ -1,16 +1,16 @@
 //! Writing to a room that this server holds.
 
-use super::{Hold, Holder, LEASE_MS, Rooms, now};
-use crate::refusal::{Code, Refusal};
+use super::{LEASE_MS, MemberIdentity, RoomLease, Rooms, now};
+use crate::refusal::{GrpcCode, ServiceError};
 use aether_store::{StoreError, Transaction, values};
 use std::sync::Arc;
 
 /// Another server has taken the room since: nothing was written, and nothing ever will be under this hold.
-pub const LOST: Refusal = Refusal::new(Code::Aborted, "Another server has taken the room.");
+pub const LOST: ServiceError = ServiceError::new(GrpcCode::Aborted, "Another server has taken the room.");
 
 /// The state of a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct Checkpoint {
     /// What its game gave.
     pub bytes: Arc<Vec<u8>>,
     /// Entries up to this one are in it.
@@ -27,9 +27,9 @@ pub struct State {
 
 /// A place in a room, with the token by which its player comes back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct StoredMember {
     /// Whose it is.
-    pub holder: Holder,
+    pub holder: MemberIdentity,
     /// The hash of the token.
     pub hash: [u8; 32],
     /// The hash of the token that was used for it, if one was.
@@ -44,13 +44,13 @@ pub struct Batch {
     /// Entries that were given up, although they may have been stored.
     pub voided: Vec<u64>,
     /// Places, new or with a new token.
-    pub places: Vec<Place>,
+    pub places: Vec<StoredMember>,
     /// Players who were heard from since they got their token.
     pub heard: Vec<u32>,
     /// Players who have left.
     pub left: Vec<u32>,
     /// The newest state.
-    pub state: Option<State>,
+    pub state: Option<Checkpoint>,
     /// How many states are kept to look back, if this one is to be among them.
     pub snapshots: Option<u32>,
 }
@@ -65,13 +65,13 @@ impl Batch {
 
 impl Rooms {
     /// Writes to a room. The answer is [`LOST`] if another server has it now.
-    pub async fn keep(&self, hold: &Hold, batch: Arc<Batch>) -> Result<(), Refusal> {
+    pub async fn keep(&self, hold: &RoomLease, batch: Arc<Batch>) -> Result<(), ServiceError> {
         let (hold, at) = (hold.clone(), self.clock.now_ms());
         self.store.write(move |transaction| write(transaction, &hold, &batch, at)).await
     }
 
     /// Gives a room up, so that others may take it at once.
-    pub async fn release(&self, hold: &Hold) -> Result<(), Refusal> {
+    pub async fn release(&self, hold: &RoomLease) -> Result<(), ServiceError> {
         let hold = hold.clone();
         let operation = move |transaction: &mut Transaction<'_>| {
             let update = format!("UPDATE rooms SET lease_until = {} WHERE id = ?1 AND epoch = ?2", now(transaction));
@@ -82,7 +82,7 @@ impl Rooms {
     }
 
     /// Removes a room that is over, with everything that is stored of it.
-    pub async fn remove(&self, hold: &Hold) -> Result<(), Refusal> {
+    pub async fn remove(&self, hold: &RoomLease) -> Result<(), ServiceError> {
         let hold = hold.clone();
         let operation = move |transaction: &mut Transaction<'_>| {
             let delete = "DELETE FROM rooms WHERE id = ?1 AND epoch = ?2";
@@ -93,7 +93,7 @@ impl Rooms {
     }
 }
 
-fn write(transaction: &mut Transaction<'_>, hold: &Hold, batch: &Batch, at: i64) -> Result<(), Refusal> {
+fn write(transaction: &mut Transaction<'_>, hold: &RoomLease, batch: &Batch, at: i64) -> Result<(), ServiceError> {
     // First, because it locks the room: whoever takes it waits for this commit, or this waits for theirs and finds out.
     let fence = format!(
         "UPDATE rooms SET updated_at = ?3, lease_until = {} + ?4 WHERE id = ?1 AND epoch = ?2",
@@ -137,8 +137,8 @@ fn write(transaction: &mut Transaction<'_>, hold: &Hold, batch: &Batch, at: i64)
     Ok(())
 }
 
-fn write_place(transaction: &mut Transaction<'_>, room: &str, place: &Place) -> Result<(), StoreError> {
-    let Place { holder, hash, previous_hash } = place;
+fn write_place(transaction: &mut Transaction<'_>, room: &str, place: &StoredMember) -> Result<(), StoreError> {
+    let StoredMember { holder, hash, previous_hash } = place;
     let insert = "INSERT INTO room_players
             (room, player, user_id, session, name, role, issued_at, hash, previous_hash, heard)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
@@ -159,8 +159,8 @@ fn write_place(transaction: &mut Transaction<'_>, room: &str, place: &Place) -> 
     transaction.execute(insert, parameters).map(|_| ())
 }
 
-fn write_state(transaction: &mut Transaction<'_>, room: &str, state: &State, at: i64) -> Result<(), StoreError> {
-    let State { bytes, applied, last_player: _, label, players, entities } = state;
+fn write_state(transaction: &mut Transaction<'_>, room: &str, state: &Checkpoint, at: i64) -> Result<(), StoreError> {
+    let Checkpoint { bytes, applied, last_player: _, label, players, entities } = state;
     let insert = "INSERT INTO room_states (room, number, taken_at, players, entities, applied, state)
         VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6)
         ON CONFLICT (room, number) DO UPDATE SET taken_at = excluded.taken_at, players = excluded.players,

@@ -1,7 +1,7 @@
 //! Looking at what is stored of rooms, for tools.
 
 use super::Rooms;
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use aether_store::{Transaction, values};
 
 /// Rooms in one list.
@@ -43,7 +43,7 @@ pub struct Snapshot {
 
 impl Rooms {
     /// The stored rooms, the most recently used first.
-    pub async fn list(&self, limit: u32) -> Result<Vec<Summary>, Refusal> {
+    pub async fn list(&self, limit: u32) -> Result<Vec<Summary>, ServiceError> {
         let limit = limit.clamp(1, ROOMS_LISTED_MAX);
         let select = "SELECT id, code, room_type, label, players, created_at, updated_at
             FROM rooms ORDER BY updated_at DESC, id LIMIT ?1";
@@ -65,7 +65,7 @@ impl Rooms {
     }
 
     /// The states of a room that are kept, in the order in which they were taken, the newest last.
-    pub async fn snapshots(&self, room: &str) -> Result<Vec<Snapshot>, Refusal> {
+    pub async fn snapshots(&self, room: &str) -> Result<Vec<Snapshot>, ServiceError> {
         let room = room.to_owned();
         let select = "SELECT number, taken_at, players, entities, length(state) FROM room_states WHERE room = ?1
             ORDER BY taken_at, CASE number WHEN 0 THEN 1 ELSE 0 END, number";
@@ -85,7 +85,7 @@ impl Rooms {
     }
 
     /// The bytes of a state; nothing if there is none of this number.
-    pub async fn snapshot(&self, room: &str, number: i64) -> Result<Option<Vec<u8>>, Refusal> {
+    pub async fn snapshot(&self, room: &str, number: i64) -> Result<Option<Vec<u8>>, ServiceError> {
         let room = room.to_owned();
         let select = "SELECT state FROM room_states WHERE room = ?1 AND number = ?2";
         let operation = move |transaction: &mut Transaction<'_>| {

@@ -11,13 +11,13 @@ mod list;
 mod open;
 mod visit;
 
-pub use keep::{Batch, LOST, Place, State};
+pub use keep::{Batch, Checkpoint, LOST, StoredMember};
 pub use list::{ROOMS_LISTED_MAX, Snapshot, Summary};
-pub use open::{HELD, NewRoom, Opened, Which};
+pub use open::{HELD, NewRoom, OpenedRoom, RoomChoice};
 pub use visit::{PastVisit, VISITS_LISTED_MAX, Visit};
 
 use crate::clock::WallClock;
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use crate::session::tokens::Role;
 use aether_store::{Dialect, SqlRow, Store, StoreError, Transaction, values};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub struct Rooms {
 
 /// A room that this server holds: without the epoch nothing of it can be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hold {
+pub struct RoomLease {
     /// The room's id.
     pub room: String,
     /// Which holder this is, counted from the first.
@@ -45,7 +45,7 @@ pub struct Hold {
 
 /// A player who has a place in a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
+pub struct MemberIdentity {
     /// The number in the room.
     pub player: u32,
     /// The account.
@@ -62,13 +62,13 @@ pub struct Holder {
 
 /// Where a resume token leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ResumeTarget {
     /// The room.
     pub room: String,
     /// Its type.
     pub room_type: String,
     /// Whose token it is.
-    pub holder: Holder,
+    pub holder: MemberIdentity,
     /// Whether it was used, and whoever used it was heard from since.
     pub is_spent: bool,
 }
@@ -81,7 +81,7 @@ impl Rooms {
     }
 
     /// Says that a server lives, so that its rooms stay its own. To be called every few seconds.
-    pub async fn renew(&self, node: &str) -> Result<(), Refusal> {
+    pub async fn renew(&self, node: &str) -> Result<(), ServiceError> {
         let node = node.to_owned();
         let operation = move |transaction: &mut Transaction<'_>| {
             let now = now(transaction);
@@ -93,14 +93,14 @@ impl Rooms {
     }
 
     /// Whose token has this hash, and where it leads.
-    pub async fn find_holder(&self, hash: [u8; 32]) -> Result<Option<Found>, Refusal> {
+    pub async fn find_holder(&self, hash: [u8; 32]) -> Result<Option<ResumeTarget>, ServiceError> {
         let select = "SELECT p.player, p.user_id, p.session, p.name, p.role, p.issued_at,
                 p.room, r.room_type, p.heard AND p.hash <> ?1
             FROM room_players p JOIN rooms r ON r.id = p.room WHERE p.hash = ?1 OR p.previous_hash = ?1";
         let operation = move |transaction: &mut Transaction<'_>| {
             let found = transaction.row(select, values![&hash[..]], |row| {
-                let holder = Holder::from_row(row)?;
-                Ok(Found { holder, room: row.get(6)?, room_type: row.get(7)?, is_spent: row.get(8)? })
+                let holder = MemberIdentity::from_row(row)?;
+                Ok(ResumeTarget { holder, room: row.get(6)?, room_type: row.get(7)?, is_spent: row.get(8)? })
             })?;
             Ok(found)
         };
@@ -108,7 +108,7 @@ impl Rooms {
     }
 
     /// Takes the place of a player away, so that no token leads there any more.
-    pub async fn forget_holder(&self, room: &str, player: u32) -> Result<(), Refusal> {
+    pub async fn forget_holder(&self, room: &str, player: u32) -> Result<(), ServiceError> {
         let room = room.to_owned();
         let delete = "DELETE FROM room_players WHERE room = ?1 AND player = ?2";
         let operation = move |transaction: &mut Transaction<'_>| {
@@ -120,7 +120,7 @@ impl Rooms {
 
     /// Forgets rooms in which nothing was stored since a time, places in rooms whose server is gone for so long that nobody
     /// comes back, and visits from before a time. Returns how many rooms.
-    pub async fn prune(&self, unused_since: i64, away_ms_max: i64, visits_before: i64) -> Result<u64, Refusal> {
+    pub async fn prune(&self, unused_since: i64, away_ms_max: i64, visits_before: i64) -> Result<u64, ServiceError> {
         let operation = move |transaction: &mut Transaction<'_>| {
             let now = now(transaction);
             let rooms = format!("DELETE FROM rooms WHERE updated_at < ?1 AND lease_until < {now}");
@@ -134,11 +134,11 @@ impl Rooms {
     }
 }
 
-impl Holder {
+impl MemberIdentity {
     /// From the first six columns of a row.
-    fn from_row(row: &SqlRow<'_>) -> Result<Holder, StoreError> {
+    fn from_row(row: &SqlRow<'_>) -> Result<MemberIdentity, StoreError> {
         let role = row.get::<String>(4)?;
-        Ok(Holder {
+        Ok(MemberIdentity {
             player: u32::try_from(row.get::<i64>(0)?).map_err(|_| out_of_range("player"))?,
             user: row.get(1)?,
             session: row.get(2)?,

@@ -1,7 +1,7 @@
 //! Making a durable room, and taking one that is there.
 
-use super::{Hold, Holder, LEASE_MS, Rooms, now, out_of_range};
-use crate::refusal::{Code, Refusal};
+use super::{LEASE_MS, MemberIdentity, RoomLease, Rooms, now, out_of_range};
+use crate::refusal::{GrpcCode, ServiceError};
 use aether_store::{StoreError, Transaction, values};
 
 /// Rooms that are looked at when any of a type will do.
@@ -10,9 +10,11 @@ const CANDIDATES: i64 = 16;
 const JOURNAL_MAX: i64 = 100_000;
 
 /// Another server holds the room.
-pub const HELD: Refusal =
-    Refusal::new(Code::Unavailable, "Another server has the room, or had it a moment ago; try again in a few seconds.");
-const TAKEN: Refusal = Refusal::new(Code::AlreadyExists, "There is a room of this code already.");
+pub const HELD: ServiceError = ServiceError::new(
+    GrpcCode::Unavailable,
+    "Another server has the room, or had it a moment ago; try again in a few seconds.",
+);
+const TAKEN: ServiceError = ServiceError::new(GrpcCode::AlreadyExists, "There is a room of this code already.");
 
 /// A room that is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,28 +31,28 @@ pub struct NewRoom {
 
 /// Which room is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum RoomChoice {
     /// The one of this id.
     Id(String),
     /// The one of this code.
     Code(String),
 }
 
-impl Which {
+impl RoomChoice {
     /// Returns the column that names the room, and its value.
     fn column(&self) -> (&'static str, &str) {
         match self {
-            Which::Id(id) => ("id", id),
-            Which::Code(code) => ("code", code),
+            RoomChoice::Id(id) => ("id", id),
+            RoomChoice::Code(code) => ("code", code),
         }
     }
 }
 
 /// A room that this server holds now, with everything that is stored of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpenedRoom {
     /// The right to write to it.
-    pub hold: Hold,
+    pub hold: RoomLease,
     /// What it is.
     pub room: NewRoom,
     /// The newest state; nothing if none was stored.
@@ -60,14 +62,14 @@ pub struct Opened {
     /// The number of the player who came last.
     pub last_player: u32,
     /// Those who have a place in it, by number.
-    pub holders: Vec<Holder>,
+    pub holders: Vec<MemberIdentity>,
     /// What was committed after the state, by number.
     pub journal: Vec<(u64, Vec<u8>)>,
 }
 
 impl Rooms {
     /// Stores a new room, which this server holds.
-    pub async fn create(&self, node: &str, room: NewRoom) -> Result<Hold, Refusal> {
+    pub async fn create(&self, node: &str, room: NewRoom) -> Result<RoomLease, ServiceError> {
         let (node, at) = (node.to_owned(), self.clock.now_ms());
         let operation = move |transaction: &mut Transaction<'_>| {
             let insert = format!(
@@ -79,7 +81,7 @@ impl Rooms {
             let NewRoom { id, code, room_type, wanted_label } = &room;
             let parameters = values![id, code, room_type, wanted_label, at, &node, LEASE_MS];
             match transaction.execute(&insert, parameters)? {
-                1 => Ok(Hold { room: id.clone(), epoch: 1 }),
+                1 => Ok(RoomLease { room: id.clone(), epoch: 1 }),
                 _ => Err(TAKEN),
             }
         };
@@ -93,7 +95,7 @@ impl Rooms {
         room_type: &str,
         wanted_label: &str,
         players_max: usize,
-    ) -> Result<Vec<String>, Refusal> {
+    ) -> Result<Vec<String>, ServiceError> {
         let (node, room_type, wanted_label) = (node.to_owned(), room_type.to_owned(), wanted_label.to_owned());
         let players_max = i64::try_from(players_max).unwrap_or(i64::MAX);
         let operation = move |transaction: &mut Transaction<'_>| {
@@ -110,7 +112,7 @@ impl Rooms {
     }
 
     /// Returns the id of a stored room; none if there is no such room.
-    pub async fn find(&self, which: Which) -> Result<Option<String>, Refusal> {
+    pub async fn find(&self, which: RoomChoice) -> Result<Option<String>, ServiceError> {
         let operation = move |transaction: &mut Transaction<'_>| {
             let (column, text) = which.column();
             let select = format!("SELECT id FROM rooms WHERE {column} = ?1");
@@ -122,7 +124,12 @@ impl Rooms {
     /// Takes a room and reads what is stored of it; nothing if there is none. Whoever held it before can no longer write.
     ///
     /// If its server was away for longer than `away_ms_max`, nobody has a place in it any more.
-    pub async fn open(&self, node: &str, which: Which, away_ms_max: i64) -> Result<Option<Opened>, Refusal> {
+    pub async fn open(
+        &self,
+        node: &str,
+        which: RoomChoice,
+        away_ms_max: i64,
+    ) -> Result<Option<OpenedRoom>, ServiceError> {
         let (node, at) = (node.to_owned(), self.clock.now_ms());
         let operation = move |transaction: &mut Transaction<'_>| {
             let Some(hold_and_room) = take(transaction, &node, &which, (away_ms_max, at))? else { return Ok(None) };
@@ -136,9 +143,9 @@ impl Rooms {
 fn take(
     transaction: &mut Transaction<'_>,
     node: &str,
-    which: &Which,
+    which: &RoomChoice,
     (away_ms_max, at): (i64, i64),
-) -> Result<Option<(Hold, NewRoom)>, Refusal> {
+) -> Result<Option<(RoomLease, NewRoom)>, ServiceError> {
     let (column, text) = which.column();
     let now = now(transaction);
     let select = format!(
@@ -154,7 +161,7 @@ fn take(
     if !is_free {
         return Err(HELD);
     }
-    let hold = Hold { room: room.id.clone(), epoch: epoch + 1 };
+    let hold = RoomLease { room: room.id.clone(), epoch: epoch + 1 };
     let update = format!("UPDATE rooms SET node = ?2, epoch = ?3, lease_until = {now} + ?4 WHERE id = ?1");
     transaction.execute(&update, values![&hold.room, node, hold.epoch, LEASE_MS])?;
     // A server renews its leases as long as it lives.
@@ -166,7 +173,7 @@ fn take(
     Ok(Some((hold, room)))
 }
 
-fn read(transaction: &mut Transaction<'_>, (hold, room): (Hold, NewRoom)) -> Result<Opened, StoreError> {
+fn read(transaction: &mut Transaction<'_>, (hold, room): (RoomLease, NewRoom)) -> Result<OpenedRoom, StoreError> {
     let select = "SELECT state, applied FROM room_states WHERE room = ?1 AND number = 0";
     let state = transaction.row(select, values![&hold.room], |row| Ok((row.get::<Vec<u8>>(0)?, row.get::<i64>(1)?)))?;
     let (state, applied) = state.map_or((None, 0), |(state, applied)| (Some(state), applied));
@@ -174,7 +181,7 @@ fn read(transaction: &mut Transaction<'_>, (hold, room): (Hold, NewRoom)) -> Res
     let last_player = transaction.row(select, values![&hold.room], |row| row.get::<i64>(0))?.unwrap_or(0);
     let select =
         "SELECT player, user_id, session, name, role, issued_at FROM room_players WHERE room = ?1 ORDER BY player";
-    let holders = transaction.rows(select, values![&hold.room], Holder::from_row)?;
+    let holders = transaction.rows(select, values![&hold.room], MemberIdentity::from_row)?;
     let select = "SELECT number, entry FROM room_journal WHERE room = ?1 AND number > ?2 ORDER BY number LIMIT ?3";
     let journal = transaction.rows(select, values![&hold.room, applied, JOURNAL_MAX], |row| {
         let number = u64::try_from(row.get::<i64>(0)?).map_err(|_| out_of_range("number"))?;
@@ -182,5 +189,5 @@ fn read(transaction: &mut Transaction<'_>, (hold, room): (Hold, NewRoom)) -> Res
     })?;
     let applied = u64::try_from(applied).map_err(|_| out_of_range("applied"))?;
     let last_player = u32::try_from(last_player).map_err(|_| out_of_range("last_player"))?;
-    Ok(Opened { hold, room, state, applied, last_player, holders, journal })
+    Ok(OpenedRoom { hold, room, state, applied, last_player, holders, journal })
 }

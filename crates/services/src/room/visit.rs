@@ -3,7 +3,7 @@
 use super::{Rooms, now};
 use crate::account::for_presence;
 use crate::clock::new_id;
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use aether_store::{StoreError, Transaction, values};
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -88,7 +88,7 @@ impl Rooms {
     }
 
     /// Writes what was noted. To be called each second.
-    pub async fn flush_visits(&self) -> Result<(), Refusal> {
+    pub async fn flush_visits(&self) -> Result<(), ServiceError> {
         loop {
             let batch: Arc<Vec<Note>> = {
                 let mut waiting = self.visits.waiting();
@@ -112,7 +112,7 @@ impl Rooms {
 
     /// Tidies up after a server that was killed, when it starts again: none of its rooms run, so others may take them, and
     /// the visits that were cut off have ended. Those in durable rooms go on.
-    pub async fn started(&self, node: &str) -> Result<(), Refusal> {
+    pub async fn started(&self, node: &str) -> Result<(), ServiceError> {
         let (node, at) = (node.to_owned(), self.clock.now_ms());
         let operation = move |transaction: &mut Transaction<'_>| {
             let now = now(transaction);
@@ -127,7 +127,7 @@ impl Rooms {
     }
 
     /// The last visits of a user, the newest first.
-    pub async fn visits(&self, user: Uuid, limit: u32) -> Result<Vec<PastVisit>, Refusal> {
+    pub async fn visits(&self, user: Uuid, limit: u32) -> Result<Vec<PastVisit>, ServiceError> {
         let limit = limit.clamp(1, VISITS_LISTED_MAX);
         let select = "SELECT session, room, room_type, joined_at, left_at, reason FROM room_visits
             WHERE user_id = ?1 ORDER BY joined_at DESC, id DESC LIMIT ?2";

@@ -1,8 +1,8 @@
 //! The history of sessions: gathered in memory and written many at once, because nobody waits for it.
 
-use super::{Beginning, Sessions};
+use super::{NewSession, Sessions};
 use crate::account::for_presence;
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use aether_store::{SqlValue, StoreError, Transaction, values};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ pub const HISTORY_MAX: u32 = 100;
 
 /// How far a session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum SessionState {
     /// Someone has opened a connection and not yet said who they are. Never stored: it has no session yet.
     Connecting,
     /// There are tokens.
@@ -36,10 +36,10 @@ pub enum State {
 
 /// A session of the past, or of now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Past {
+pub struct SessionRecord {
     /// The session.
     pub session: Uuid,
-    /// How far it is: see [`State::name`].
+    /// How far it is: see [`SessionState::name`].
     pub state: String,
     /// When it started, in milliseconds since 1970.
     pub created_at: i64,
@@ -63,7 +63,7 @@ pub(super) struct History {
 #[derive(Default)]
 struct Waiting {
     starts: Vec<Start>,
-    seen: HashMap<Uuid, (State, i64)>,
+    seen: HashMap<Uuid, (SessionState, i64)>,
 }
 
 #[derive(Clone)]
@@ -76,22 +76,22 @@ struct Start {
     method: &'static str,
 }
 
-impl State {
+impl SessionState {
     /// Its name in the database.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            State::Connecting => "connecting",
-            State::Authenticated => "authenticated",
-            State::Active => "active",
-            State::Resuming => "resuming",
-            State::Closed => "closed",
+            SessionState::Connecting => "connecting",
+            SessionState::Authenticated => "authenticated",
+            SessionState::Active => "active",
+            SessionState::Resuming => "resuming",
+            SessionState::Closed => "closed",
         }
     }
 }
 
 impl History {
-    pub fn note_start(&self, session: Uuid, beginning: &Beginning<'_>, at: i64, expires_at: i64) {
+    pub fn note_start(&self, session: Uuid, beginning: &NewSession<'_>, at: i64, expires_at: i64) {
         let mut waiting = self.waiting();
         if waiting.starts.len() < WAITING_MAX {
             let address = beginning.address.map(|address| address.to_string()).unwrap_or_default();
@@ -100,7 +100,7 @@ impl History {
         }
     }
 
-    fn note_seen(&self, session: Uuid, state: State, at: i64) {
+    fn note_seen(&self, session: Uuid, state: SessionState, at: i64) {
         let mut waiting = self.waiting();
         if waiting.seen.len() < WAITING_MAX || waiting.seen.contains_key(&session) {
             waiting.seen.insert(session, (state, at));
@@ -114,12 +114,12 @@ impl History {
 
 impl Sessions {
     /// Notes how far a session is: a heartbeat. It is written with the next [`Sessions::flush`].
-    pub fn note(&self, session: Uuid, state: State) {
+    pub fn note(&self, session: Uuid, state: SessionState) {
         self.history.note_seen(session, state, self.clock.now_ms());
     }
 
     /// Writes what was noted. To be called each second.
-    pub async fn flush(&self) -> Result<(), Refusal> {
+    pub async fn flush(&self) -> Result<(), ServiceError> {
         let waiting = std::mem::take(&mut *self.history.waiting());
         if waiting.starts.is_empty() && waiting.seen.is_empty() {
             return Ok(());
@@ -144,13 +144,13 @@ impl Sessions {
     }
 
     /// The last sessions of a user, the newest first.
-    pub async fn history(&self, user: Uuid, limit: u32) -> Result<Vec<Past>, Refusal> {
+    pub async fn history(&self, user: Uuid, limit: u32) -> Result<Vec<SessionRecord>, ServiceError> {
         let select = "SELECT id, state, created_at, last_seen_at, revoked_at, reason, address, method
             FROM sessions WHERE user_id = ?1 ORDER BY created_at DESC, id LIMIT ?2";
         let limit = limit.clamp(1, HISTORY_MAX);
         let operation = move |transaction: &mut Transaction<'_>| {
             let rows = transaction.rows(select, values![user, limit], |row| {
-                Ok(Past {
+                Ok(SessionRecord {
                     session: row.get(0)?,
                     state: row.get(1)?,
                     created_at: row.get(2)?,
@@ -167,7 +167,7 @@ impl Sessions {
     }
 
     /// Forgets sessions that expired before a time. Returns how many.
-    pub async fn prune(&self, expired_before: i64) -> Result<u64, Refusal> {
+    pub async fn prune(&self, expired_before: i64) -> Result<u64, ServiceError> {
         let delete = "DELETE FROM sessions WHERE expires_at < ?1";
         let operation =
             move |transaction: &mut Transaction<'_>| Ok(transaction.execute(delete, values![expired_before])?);
@@ -175,7 +175,7 @@ impl Sessions {
     }
 }
 
-fn write(transaction: &mut Transaction<'_>, waiting: &Waiting) -> Result<(), Refusal> {
+fn write(transaction: &mut Transaction<'_>, waiting: &Waiting) -> Result<(), ServiceError> {
     // Users are locked in the order of their ids, as everywhere, so that no two transactions wait for each other.
     let mut starts: Vec<&Start> = waiting.starts.iter().collect();
     starts.sort_by_key(|start| start.user);

@@ -10,27 +10,27 @@ mod revocations;
 pub(crate) mod serve;
 pub mod tokens;
 
-pub use history::{HISTORY_MAX, Past, State};
+pub use history::{HISTORY_MAX, SessionRecord, SessionState};
 pub use revocations::Revocations;
 
 use crate::account::for_presence;
-use crate::caller::Identity;
+use crate::caller::UserIdentity;
 use crate::clock::{WallClock, new_id};
-use crate::refusal::{Code, Refusal, TOKEN_INVALID};
+use crate::refusal::{GrpcCode, ServiceError, TOKEN_INVALID};
 use aether_store::{Store, StoreError, Transaction, values};
 use history::History;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use tokens::{Claims, Kind, TokenError, Tokens, VALID_SECONDS_MAX, VerifiedToken};
+use tokens::{Claims, TokenError, TokenKind, Tokens, VALID_SECONDS_MAX, VerifiedToken};
 use uuid::Uuid;
 
 /// Variables of a session, and bytes of all of them together: they travel in every token.
 const VARIABLES_MAX: usize = 32;
 const VARIABLES_BYTES_MAX: usize = 1_024;
 
-const NO_ACCOUNT: Refusal =
-    Refusal::new(Code::Unauthenticated, "Guests and development tokens have no account here. Sign in first.");
+const NO_ACCOUNT: ServiceError =
+    ServiceError::new(GrpcCode::Unauthenticated, "Guests and development tokens have no account here. Sign in first.");
 
 /// How sessions are to be.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,7 @@ pub struct Sessions {
 
 /// The tokens of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pair {
+pub struct TokenPair {
     /// To use the server.
     pub access: String,
     /// To get new tokens.
@@ -66,7 +66,7 @@ pub struct Pair {
 
 /// A session that is about to start.
 #[derive(Clone, Debug)]
-pub struct Beginning<'a> {
+pub struct NewSession<'a> {
     /// Whose it is.
     pub user: Uuid,
     /// Their name.
@@ -94,7 +94,7 @@ impl Sessions {
     }
 
     /// Starts a session.
-    pub async fn start(&self, beginning: Beginning<'_>) -> Result<Pair, Refusal> {
+    pub async fn start(&self, beginning: NewSession<'_>) -> Result<TokenPair, ServiceError> {
         check_variables(&beginning.variables)?;
         if self.settings.single {
             self.revoke_user(beginning.user, "another session was started").await?;
@@ -105,7 +105,7 @@ impl Sessions {
         let issued_at = (now / 1_000).max(not_before) as u64;
         let session = new_id(now);
         self.history.note_start(session, &beginning, now, now + i64::from(self.settings.refresh_seconds) * 1_000);
-        let Beginning { user, username, variables, .. } = beginning;
+        let NewSession { user, username, variables, .. } = beginning;
         Ok(self.pair(Claims {
             session,
             user,
@@ -114,12 +114,12 @@ impl Sessions {
             issued_at,
             expires_at: 0,
             role: None,
-            kind: Kind::Refresh(0),
+            kind: TokenKind::Refresh(0),
         }))
     }
 
     /// Who someone is, by an access token. Whoever has no account, such as a guest, is nobody here.
-    pub fn check(&self, token: &str) -> Result<Identity, Refusal> {
+    pub fn check(&self, token: &str) -> Result<UserIdentity, ServiceError> {
         let now = self.clock.now_seconds() as u64;
         let verified = self.tokens.verify(token, now, false).map_err(|error| match error {
             TokenError::DevelopmentKey => NO_ACCOUNT,
@@ -136,7 +136,7 @@ impl Sessions {
     }
 
     /// Ends the sessions that tokens name; without any, all sessions of the user.
-    pub async fn log_out(&self, user: Uuid, access: &str, refresh: &str) -> Result<(), Refusal> {
+    pub async fn log_out(&self, user: Uuid, access: &str, refresh: &str) -> Result<(), ServiceError> {
         if access.is_empty() && refresh.is_empty() {
             return self.revoke_user(user, "logged out everywhere").await;
         }
@@ -150,14 +150,14 @@ impl Sessions {
                 continue;
             }
             let identity = verified.ok().and_then(identity_of).filter(|identity| identity.user == user);
-            let identity = identity.ok_or(Refusal::new(Code::InvalidArgument, refused))?;
+            let identity = identity.ok_or(ServiceError::new(GrpcCode::InvalidArgument, refused))?;
             self.revoke(identity.session, user, "logged out").await?;
         }
         Ok(())
     }
 
     /// Ends a session for good.
-    pub async fn revoke(&self, session: Uuid, user: Uuid, reason: &'static str) -> Result<(), Refusal> {
+    pub async fn revoke(&self, session: Uuid, user: Uuid, reason: &'static str) -> Result<(), ServiceError> {
         let now = self.clock.now_ms();
         let expires_at = now + i64::from(self.settings.refresh_seconds) * 1_000;
         let revocations = Arc::clone(&self.revocations);
@@ -171,7 +171,7 @@ impl Sessions {
     }
 
     /// Ends all sessions of a user that were started up to now.
-    pub async fn revoke_user(&self, user: Uuid, reason: &'static str) -> Result<(), Refusal> {
+    pub async fn revoke_user(&self, user: Uuid, reason: &'static str) -> Result<(), ServiceError> {
         let now = self.clock.now_ms();
         let forget_at = now / 1_000 + i64::from(self.settings.refresh_seconds);
         let revocations = Arc::clone(&self.revocations);
@@ -191,12 +191,15 @@ impl Sessions {
     }
 
     /// The tokens of a session. Claims are those of the refresh token, but for the expiry.
-    fn pair(&self, claims: Claims) -> Pair {
+    fn pair(&self, claims: Claims) -> TokenPair {
         let now = self.clock.now_seconds() as u64;
         let refresh = Claims { expires_at: now + u64::from(self.settings.refresh_seconds), ..claims };
-        let access =
-            Claims { expires_at: now + u64::from(self.settings.access_seconds), kind: Kind::Access, ..refresh.clone() };
-        Pair { access: self.tokens.sign(&access), refresh: self.tokens.sign(&refresh) }
+        let access = Claims {
+            expires_at: now + u64::from(self.settings.access_seconds),
+            kind: TokenKind::Access,
+            ..refresh.clone()
+        };
+        TokenPair { access: self.tokens.sign(&access), refresh: self.tokens.sign(&refresh) }
     }
 
     async fn load(&self) -> Result<(), StoreError> {
@@ -251,11 +254,11 @@ pub fn end_sessions_of(
 
 /// Refuses variables that a session cannot carry. [`Sessions::start`] does so too; whoever writes something before looks
 /// first.
-pub fn check_variables(variables: &BTreeMap<String, String>) -> Result<(), Refusal> {
+pub fn check_variables(variables: &BTreeMap<String, String>) -> Result<(), ServiceError> {
     // As they stand in a token: more than it can hold would be a token that is refused.
     if variables.len() > VARIABLES_MAX || tokens::plain_json(variables).len() > VARIABLES_BYTES_MAX {
         let sentence = "Session variables are too large: at most 32, with 1024 bytes of JSON together.";
-        return Err(Refusal::new(Code::InvalidArgument, sentence));
+        return Err(ServiceError::new(GrpcCode::InvalidArgument, sentence));
     }
     Ok(())
 }
@@ -280,8 +283,8 @@ fn end_session(
     transaction.execute(upsert, values![session, user, now, expires_at, reason]).map(|_| ())
 }
 
-fn identity_of(verified: VerifiedToken) -> Option<Identity> {
-    Some(Identity {
+fn identity_of(verified: VerifiedToken) -> Option<UserIdentity> {
+    Some(UserIdentity {
         user: Uuid::try_parse(&verified.user).ok()?,
         username: verified.name,
         session: Uuid::from_u128(verified.session.0),

@@ -4,18 +4,18 @@
 //! was used before: by a client that did not get the answer, for a few seconds; or by a thief, and then nobody can tell
 //! who is who, so the session ends for both.
 
-use super::tokens::{Claims, Kind};
-use super::{Pair, Sessions, check_variables, end_session, identity_of};
+use super::tokens::{Claims, TokenKind};
+use super::{Sessions, TokenPair, check_variables, end_session, identity_of};
 use crate::account::for_presence;
-use crate::caller::Identity;
-use crate::refusal::{Code, Refusal};
+use crate::caller::UserIdentity;
+use crate::refusal::{GrpcCode, ServiceError};
 use aether_store::{Transaction, values};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tracing::warn;
 
-const INVALID: Refusal = Refusal::new(Code::Unauthenticated, "Refresh token invalid or expired.");
-const BANNED: Refusal = Refusal::new(Code::PermissionDenied, "User account banned.");
+const INVALID: ServiceError = ServiceError::new(GrpcCode::Unauthenticated, "Refresh token invalid or expired.");
+const BANNED: ServiceError = ServiceError::new(GrpcCode::PermissionDenied, "User account banned.");
 
 /// What became of an attempt.
 enum Outcome {
@@ -25,7 +25,7 @@ enum Outcome {
 
 impl Sessions {
     /// New tokens for a refresh token. Variables replace the session's own unless they are empty.
-    pub async fn refresh(&self, token: &str, variables: BTreeMap<String, String>) -> Result<Pair, Refusal> {
+    pub async fn refresh(&self, token: &str, variables: BTreeMap<String, String>) -> Result<TokenPair, ServiceError> {
         check_variables(&variables)?;
         let now_seconds = self.clock.now_seconds() as u64;
         let (verified, generation) = self.tokens.verify_refresh(token, now_seconds).map_err(|_| INVALID)?;
@@ -42,7 +42,7 @@ impl Sessions {
                 issued_at: identity.issued_at,
                 expires_at: 0,
                 role: None,
-                kind: Kind::Refresh(generation),
+                kind: TokenKind::Refresh(generation),
             })),
             Outcome::UsedTwice => {
                 warn!(session = %identity.session, "a refresh token was used twice; its session is ended");
@@ -51,7 +51,7 @@ impl Sessions {
         }
     }
 
-    async fn renew(&self, identity: Arc<Identity>, generation: u64) -> Result<Outcome, Refusal> {
+    async fn renew(&self, identity: Arc<UserIdentity>, generation: u64) -> Result<Outcome, ServiceError> {
         let now = self.clock.now_ms();
         let expires_at = now + i64::from(self.settings.refresh_seconds) * 1_000;
         let again_until_ms = i64::from(self.settings.refresh_again_seconds) * 1_000;
@@ -83,7 +83,7 @@ impl Sessions {
 }
 
 /// The user's name as it is now, if they may still come in. Until the session is written the account cannot be erased.
-fn username(transaction: &mut Transaction<'_>, identity: &Identity) -> Result<String, Refusal> {
+fn username(transaction: &mut Transaction<'_>, identity: &UserIdentity) -> Result<String, ServiceError> {
     let select = format!("SELECT username, disabled_at FROM users WHERE id = ?1{}", for_presence(transaction));
     let found = transaction
         .row(&select, values![identity.user], |row| Ok((row.get::<String>(0)?, row.get::<Option<i64>>(1)?)))?;
@@ -97,10 +97,10 @@ fn username(transaction: &mut Transaction<'_>, identity: &Identity) -> Result<St
 /// Whether a session that was not ended came to this count since a time.
 fn was_just_renewed(
     transaction: &mut Transaction<'_>,
-    identity: &Identity,
+    identity: &UserIdentity,
     generation: i64,
     since: i64,
-) -> Result<bool, Refusal> {
+) -> Result<bool, ServiceError> {
     let select = "SELECT count(*) FROM sessions
         WHERE id = ?1 AND generation = ?2 AND refreshed_at > ?3 AND revoked_at IS NULL";
     let found = transaction.row(select, values![identity.session, generation, since], |row| row.get::<i64>(0))?;

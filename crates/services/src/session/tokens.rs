@@ -59,12 +59,12 @@ pub struct Claims {
     /// The role, if the token is to carry one. Then the development key signs it, because under no other does it count.
     pub role: Option<Role>,
     /// What the token is for.
-    pub kind: Kind,
+    pub kind: TokenKind,
 }
 
 /// What a token is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     /// To use the server.
     #[default]
     Access,
@@ -180,8 +180,8 @@ impl Tokens {
         let mut header = Header::new(Algorithm::HS256);
         header.kid = Some(key.id().to_owned());
         let (audience, generation) = match claims.kind {
-            Kind::Access | Kind::Guest => (&self.audience, None),
-            Kind::Refresh(generation) => (&self.refresh_audience, Some(generation)),
+            TokenKind::Access | TokenKind::Guest => (&self.audience, None),
+            TokenKind::Refresh(generation) => (&self.refresh_audience, Some(generation)),
         };
         let wire = WireClaims {
             tid: claims.session,
@@ -191,7 +191,7 @@ impl Tokens {
             exp: Some(claims.expires_at),
             iat: claims.issued_at,
             aud: Some(audience.clone()),
-            is_guest: claims.kind == Kind::Guest,
+            is_guest: claims.kind == TokenKind::Guest,
             role: claims.role.map(|role| role.to_string()),
             generation,
         };
@@ -281,14 +281,14 @@ impl Claims {
             issued_at: now,
             expires_at: now.saturating_add(valid_seconds.into()),
             role: None,
-            kind: Kind::Access,
+            kind: TokenKind::Access,
         }
     }
 
     /// The same for a guest, who has no account.
     #[must_use]
     pub fn of_guest(self) -> Self {
-        Self { kind: Kind::Guest, ..self }
+        Self { kind: TokenKind::Guest, ..self }
     }
 
     /// The same with a role, and so under the development key.

@@ -2,12 +2,14 @@
 
 use super::object::{ObjectId, Permission};
 use super::write::{Condition, find};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use aether_store::{Transaction, values};
 use uuid::Uuid;
 
-const VERSION_FAILED: Refusal = Refusal::new(Code::InvalidArgument, "Storage delete rejected - version check failed.");
-const DENIED: Refusal = Refusal::new(Code::PermissionDenied, "Storage delete rejected - permission denied.");
+const VERSION_FAILED: ServiceError =
+    ServiceError::new(GrpcCode::InvalidArgument, "Storage delete rejected - version check failed.");
+const DENIED: ServiceError =
+    ServiceError::new(GrpcCode::PermissionDenied, "Storage delete rejected - permission denied.");
 
 /// The end of an object. One that is gone already is no failure, unless a version of it was expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +30,7 @@ impl Delete {
         Delete { id, version: None }
     }
 
-    pub(crate) fn check(self) -> Result<Checked, Refusal> {
+    pub(crate) fn check(self) -> Result<Checked, ServiceError> {
         self.id.check()?;
         self.version.clone().map_or(Condition::Always, Condition::Version).check()?;
         Ok(Checked(self))
@@ -41,7 +43,7 @@ impl Checked {
     }
 
     /// Removes it for a user, or for the server if there is none.
-    pub(crate) fn apply(&self, transaction: &mut Transaction<'_>, user: Option<Uuid>) -> Result<(), Refusal> {
+    pub(crate) fn apply(&self, transaction: &mut Transaction<'_>, user: Option<Uuid>) -> Result<(), ServiceError> {
         let Delete { id, version } = &self.0;
         if user.is_some_and(|user| user != id.owner) {
             return Err(DENIED);

@@ -3,7 +3,7 @@
 //! A text is kept as it came, so it is only looked at: in one pass, without memory for what it says. It has to be such
 //! that both databases can read it in queries, else one object would make the queries of a whole collection fail.
 
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use std::fmt;
 
 /// Objects and lists within each other. Deeper ones are mistakes or attacks, and readers differ in what they bear.
@@ -14,13 +14,13 @@ pub const NUMBER_BYTES_MAX: usize = 128;
 const DIGITS_EXACT: usize = 15;
 
 /// Refuses a text that is no JSON object, or one that cannot be kept. `what` names it for people.
-pub fn check_object(what: &str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
+pub fn check_object(what: &str, text: &str, bytes_max: usize) -> Result<(), ServiceError> {
     if text.len() > bytes_max {
-        return Err(Refusal::invalid(format!("{what} must have at most {bytes_max} bytes.")));
+        return Err(ServiceError::invalid(format!("{what} must have at most {bytes_max} bytes.")));
     }
     Scanner { bytes: text.as_bytes(), at: 0, open: Vec::new() }
         .object()
-        .map_err(|fault| Refusal::invalid(format!("{what} {fault}")))
+        .map_err(|fault| ServiceError::invalid(format!("{what} {fault}")))
 }
 
 /// What is wrong with a text.

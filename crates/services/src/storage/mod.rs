@@ -26,7 +26,7 @@ pub(crate) use write::Checked as CheckedWrite;
 
 use crate::caller::Caller;
 use crate::clock::WallClock;
-use crate::refusal::{Refusal, TOKEN_REQUIRED};
+use crate::refusal::{ServiceError, TOKEN_REQUIRED};
 use aether_store::{Store, Transaction};
 use read::Listing;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl Storage {
     /// Writes objects, all or none; the answers are in the order of the writes.
     ///
     /// A user writes what is theirs, and changes the value of what others have opened to [`Permission::Everyone`].
-    pub async fn write(&self, caller: &Caller, writes: Vec<Write>) -> Result<Vec<Ack>, Refusal> {
+    pub async fn write(&self, caller: &Caller, writes: Vec<Write>) -> Result<Vec<Ack>, ServiceError> {
         let author = Author { user: user_of(caller)?, quota: self.quota };
         check_count(writes.len())?;
         if writes.is_empty() {
@@ -82,12 +82,12 @@ impl Storage {
         }
         let now = self.clock.now_ms();
         let changes = writes.into_iter().map(|write| Ok(Change::Write(write.check()?)));
-        let changes = changes.collect::<Result<Vec<_>, Refusal>>()?;
+        let changes = changes.collect::<Result<Vec<_>, ServiceError>>()?;
         self.store.write(move |transaction| apply(transaction, author, &changes, now)).await
     }
 
     /// Removes objects, all or none. One that is not there is no failure, unless a version of it was expected.
-    pub async fn delete(&self, caller: &Caller, deletes: Vec<Delete>) -> Result<(), Refusal> {
+    pub async fn delete(&self, caller: &Caller, deletes: Vec<Delete>) -> Result<(), ServiceError> {
         // Whoever has too much must be able to delete.
         let author = Author { user: user_of(caller)?, quota: Quota::default() };
         check_count(deletes.len())?;
@@ -96,13 +96,13 @@ impl Storage {
         }
         let now = self.clock.now_ms();
         let changes = deletes.into_iter().map(|delete| Ok(Change::Delete(delete.check()?)));
-        let changes = changes.collect::<Result<Vec<_>, Refusal>>()?;
+        let changes = changes.collect::<Result<Vec<_>, ServiceError>>()?;
         self.store.write(move |transaction| apply(transaction, author, &changes, now)).await?;
         Ok(())
     }
 
     /// Reads objects, in the order of the ids. What is not there or not for the caller is left out.
-    pub async fn read(&self, caller: &Caller, ids: Vec<ObjectId>) -> Result<Vec<Object>, Refusal> {
+    pub async fn read(&self, caller: &Caller, ids: Vec<ObjectId>) -> Result<Vec<Object>, ServiceError> {
         let user = user_of(caller)?;
         check_count(ids.len())?;
         ids.iter().try_for_each(ObjectId::check)?;
@@ -123,7 +123,7 @@ impl Storage {
         owner: Option<Uuid>,
         limit: i32,
         cursor: &str,
-    ) -> Result<Page, Refusal> {
+    ) -> Result<Page, ServiceError> {
         let listing = Listing::check(collection, owner, user_of(caller)?, limit, cursor)?;
         self.store.read(move |transaction| listing.run(transaction)).await
     }
@@ -132,7 +132,7 @@ impl Storage {
     ///
     /// This looks at every object of the collection, or of the owner in it, so no client reaches it unless the server's
     /// code offers it. On behalf of a user, only what they may read is found.
-    pub async fn query(&self, caller: &Caller, query: Query) -> Result<Page, Refusal> {
+    pub async fn query(&self, caller: &Caller, query: Query) -> Result<Page, ServiceError> {
         let checked = query.check(user_of(caller)?)?;
         self.store.read(move |transaction| checked.run(transaction)).await
     }
@@ -145,7 +145,7 @@ pub(crate) fn apply(
     author: Author,
     changes: &[Change],
     now: i64,
-) -> Result<Vec<Ack>, Refusal> {
+) -> Result<Vec<Ack>, ServiceError> {
     let Author { user, quota } = author;
     let bounded = user.filter(|_| quota.is_set());
     let mut is_held = false;
@@ -181,7 +181,7 @@ impl Change {
 }
 
 /// The user for whom something is done; none for the server.
-fn user_of(caller: &Caller) -> Result<Option<Uuid>, Refusal> {
+fn user_of(caller: &Caller) -> Result<Option<Uuid>, ServiceError> {
     match caller {
         Caller::Server => Ok(None),
         Caller::User(identity) => Ok(Some(identity.user)),
@@ -190,9 +190,9 @@ fn user_of(caller: &Caller) -> Result<Option<Uuid>, Refusal> {
 }
 
 /// Refuses more than may be handed in at once.
-pub(crate) fn check_count(count: usize) -> Result<(), Refusal> {
+pub(crate) fn check_count(count: usize) -> Result<(), ServiceError> {
     match count <= BATCH_MAX {
         true => Ok(()),
-        false => Err(Refusal::invalid(format!("At most {BATCH_MAX} objects may be handled at once."))),
+        false => Err(ServiceError::invalid(format!("At most {BATCH_MAX} objects may be handled at once."))),
     }
 }

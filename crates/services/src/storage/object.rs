@@ -1,6 +1,6 @@
 //! What is stored, and who may read and write it.
 
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use aether_store::{SqlRow, StoreError};
 use md5::{Digest, Md5};
 use std::fmt::Write as _;
@@ -67,7 +67,7 @@ impl ObjectId {
     }
 
     /// Refuses names that cannot be.
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
+    pub(crate) fn check(&self) -> Result<(), ServiceError> {
         check_name("Collection", &self.collection, COLLECTION_BYTES_MAX)?;
         check_name("Key", &self.key, KEY_BYTES_MAX)
     }
@@ -75,12 +75,12 @@ impl ObjectId {
 
 impl Permission {
     /// The permission of a number: 0 nobody, 1 the owner, 2 everyone.
-    pub fn from_number(number: i64) -> Result<Permission, Refusal> {
+    pub fn from_number(number: i64) -> Result<Permission, ServiceError> {
         match number {
             0 => Ok(Permission::Nobody),
             1 => Ok(Permission::Owner),
             2 => Ok(Permission::Everyone),
-            _ => Err(Refusal::invalid("A permission must be 0 (nobody), 1 (the owner) or 2 (everyone).")),
+            _ => Err(ServiceError::invalid("A permission must be 0 (nobody), 1 (the owner) or 2 (everyone).")),
         }
     }
 
@@ -117,17 +117,17 @@ pub(super) fn version_of(value: &str) -> String {
 }
 
 /// Refuses a name that is empty, too long, or cannot be kept.
-pub(super) fn check_name(what: &str, name: &str, bytes_max: usize) -> Result<(), Refusal> {
+pub(super) fn check_name(what: &str, name: &str, bytes_max: usize) -> Result<(), ServiceError> {
     if name.is_empty() || name.len() > bytes_max {
-        return Err(Refusal::invalid(format!("{what} must have 1 to {bytes_max} bytes.")));
+        return Err(ServiceError::invalid(format!("{what} must have 1 to {bytes_max} bytes.")));
     }
     refuse_zero(what, name)
 }
 
 /// Refuses the character that PostgreSQL cannot keep.
-pub(super) fn refuse_zero(what: &str, text: &str) -> Result<(), Refusal> {
+pub(super) fn refuse_zero(what: &str, text: &str) -> Result<(), ServiceError> {
     match text.contains('\0') {
-        true => Err(Refusal::invalid(format!("{what} must not hold the character U+0000."))),
+        true => Err(ServiceError::invalid(format!("{what} must not hold the character U+0000."))),
         false => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! How much one user may keep.
 
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use aether_store::{Transaction, values};
 use uuid::Uuid;
 
@@ -21,7 +21,7 @@ impl Quota {
 
     /// Keeps others from writing for the user until this transaction has ended, so that they are counted one after the
     /// other. SQLite has one writer, so there nothing is needed.
-    pub(super) fn hold(transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), Refusal> {
+    pub(super) fn hold(transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), ServiceError> {
         let lock = transaction.for_update();
         if !lock.is_empty() {
             transaction.row(&format!("SELECT 1 FROM users WHERE id = ?1{lock}"), values![user], |_| Ok(()))?;
@@ -30,7 +30,7 @@ impl Quota {
     }
 
     /// Refuses what the transaction has written if the user has too much now.
-    pub(super) fn check(&self, transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), Refusal> {
+    pub(super) fn check(&self, transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), ServiceError> {
         let counted = transaction.row(COUNT, values![user], |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)))?;
         let (objects, bytes) = counted.unwrap_or_default();
         let is_beyond = |count: i64, max: Option<u64>| max.filter(|max| count.unsigned_abs() > *max);
@@ -44,8 +44,8 @@ impl Quota {
     }
 }
 
-fn full(sentence: String) -> Refusal {
-    Refusal::with(Code::FailedPrecondition, sentence)
+fn full(sentence: String) -> ServiceError {
+    ServiceError::with(GrpcCode::FailedPrecondition, sentence)
 }
 
 /// By an index of the owner, so it takes as long as the user has objects.

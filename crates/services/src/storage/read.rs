@@ -2,7 +2,7 @@
 
 use super::object::{COLUMNS, Object, ObjectId, Permission, refuse_zero};
 use crate::cursor;
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use aether_store::{SqlValue, Transaction, values};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ pub struct Page {
 
 /// The last object of a page.
 #[derive(Serialize, Deserialize)]
-struct Place {
+struct PageCursor {
     key: String,
     owner: Uuid,
 }
@@ -33,7 +33,7 @@ pub(super) struct Listing {
     owner: Option<Uuid>,
     user: Option<Uuid>,
     limit: i64,
-    after: Place,
+    after: PageCursor,
 }
 
 /// What of some objects is there and may be read by a user, or by the server if there is none; in the order of the ids.
@@ -41,7 +41,7 @@ pub(super) fn read(
     transaction: &mut Transaction<'_>,
     user: Option<Uuid>,
     ids: &[ObjectId],
-) -> Result<Vec<Object>, Refusal> {
+) -> Result<Vec<Object>, ServiceError> {
     let Some(last) = ids.last() else { return Ok(Vec::new()) };
     // Rounded up, and filled with the last one, so that there are few statements to keep ready.
     let count = ids.len().next_power_of_two();
@@ -67,15 +67,15 @@ impl Listing {
         user: Option<Uuid>,
         limit: i32,
         cursor: &str,
-    ) -> Result<Listing, Refusal> {
+    ) -> Result<Listing, ServiceError> {
         super::object::check_name("Collection", collection, super::object::COLLECTION_BYTES_MAX)?;
         check_limit(limit)?;
-        let after = cursor::decode(cursor)?.unwrap_or(Place { key: String::new(), owner: Uuid::nil() });
+        let after = cursor::decode(cursor)?.unwrap_or(PageCursor { key: String::new(), owner: Uuid::nil() });
         refuse_zero("Cursor", &after.key)?;
         Ok(Listing { collection: collection.to_owned(), owner, user, limit: limit.into(), after })
     }
 
-    pub fn run(&self, transaction: &mut Transaction<'_>) -> Result<Page, Refusal> {
+    pub fn run(&self, transaction: &mut Transaction<'_>) -> Result<Page, ServiceError> {
         // One more than is shown tells whether the list goes on.
         let (limit, after) = (self.limit + 1, &self.after);
         let objects = match (self.owner, self.user) {
@@ -98,7 +98,7 @@ impl Listing {
             }
         };
         Ok(Page::cut(objects, self.limit, |last| {
-            cursor::encode(&Place { key: last.id.key.clone(), owner: last.id.owner })
+            cursor::encode(&PageCursor { key: last.id.key.clone(), owner: last.id.owner })
         }))
     }
 }
@@ -115,10 +115,10 @@ impl Page {
 }
 
 /// Refuses pages that are empty or too long.
-pub(super) fn check_limit(limit: i32) -> Result<(), Refusal> {
+pub(super) fn check_limit(limit: i32) -> Result<(), ServiceError> {
     match (1..=LIST_MAX).contains(&limit) {
         true => Ok(()),
-        false => Err(Refusal::invalid(format!("Limit must be between 1 and {LIST_MAX}."))),
+        false => Err(ServiceError::invalid(format!("Limit must be between 1 and {LIST_MAX}."))),
     }
 }
 

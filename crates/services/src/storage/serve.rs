@@ -3,8 +3,8 @@
 //! What a client writes and removes is its user's own; an object without a user id in a reading request belongs to the
 //! server.
 
-use crate::Refusal;
-use crate::calls::{Call, Operations, Preset, Serve};
+use crate::ServiceError;
+use crate::calls::{Call, Operations, RatePreset, Serve};
 use crate::storage::{Ack, Condition, Delete, Object, ObjectId, Permission, Write};
 use aether_messages::api::{
     DeleteStorageObjectId, DeleteStorageObjectsRequest, ListStorageObjectsRequest, ReadStorageObjectId,
@@ -27,7 +27,7 @@ pub(crate) fn operations(operations: Operations) -> Operations {
 }
 
 impl Serve for WriteStorageObjects {
-    async fn serve(call: &Call<'_>, request: WriteStorageObjectsRequest) -> Result<StorageObjectAcks, Refusal> {
+    async fn serve(call: &Call<'_>, request: WriteStorageObjectsRequest) -> Result<StorageObjectAcks, ServiceError> {
         let user = call.identity()?.user;
         let writes = request.objects.into_iter().map(|object| write(user, object)).collect::<Result<_, _>>()?;
         let acks = call.services.storage.write(call.caller(), writes).await?;
@@ -36,20 +36,20 @@ impl Serve for WriteStorageObjects {
 }
 
 impl Serve for ReadStorageObjects {
-    const PRESET: Preset = Preset::Read;
+    const PRESET: RatePreset = RatePreset::Read;
 
-    async fn serve(call: &Call<'_>, request: ReadStorageObjectsRequest) -> Result<StorageObjects, Refusal> {
+    async fn serve(call: &Call<'_>, request: ReadStorageObjectsRequest) -> Result<StorageObjects, ServiceError> {
         let ids = request.object_ids.into_iter().map(|ReadStorageObjectId { collection, key, user_id }| {
             Ok(ObjectId { collection, owner: owner(&user_id)?.unwrap_or_default(), key })
         });
-        let ids = ids.collect::<Result<_, Refusal>>()?;
+        let ids = ids.collect::<Result<_, ServiceError>>()?;
         let objects = call.services.storage.read(call.caller(), ids).await?;
         Ok(StorageObjects { objects: objects.into_iter().map(object).collect() })
     }
 }
 
 impl Serve for DeleteStorageObjects {
-    async fn serve(call: &Call<'_>, request: DeleteStorageObjectsRequest) -> Result<Empty, Refusal> {
+    async fn serve(call: &Call<'_>, request: DeleteStorageObjectsRequest) -> Result<Empty, ServiceError> {
         let owner = call.identity()?.user;
         let deletes = request.object_ids.into_iter().map(|DeleteStorageObjectId { collection, key, version }| Delete {
             id: ObjectId { collection, owner, key },
@@ -61,9 +61,9 @@ impl Serve for DeleteStorageObjects {
 }
 
 impl Serve for ListStorageObjects {
-    const PRESET: Preset = Preset::Read;
+    const PRESET: RatePreset = RatePreset::Read;
 
-    async fn serve(call: &Call<'_>, request: ListStorageObjectsRequest) -> Result<StorageObjectList, Refusal> {
+    async fn serve(call: &Call<'_>, request: ListStorageObjectsRequest) -> Result<StorageObjectList, ServiceError> {
         let ListStorageObjectsRequest { user_id, collection, limit, cursor } = request;
         let (owner, limit) = (owner(&user_id)?, limit.unwrap_or(LIST_DEFAULT));
         let page = call.services.storage.list(call.caller(), &collection, owner, limit, &cursor).await?;
@@ -71,7 +71,7 @@ impl Serve for ListStorageObjects {
     }
 }
 
-fn write(owner: Uuid, object: WriteStorageObject) -> Result<Write, Refusal> {
+fn write(owner: Uuid, object: WriteStorageObject) -> Result<Write, ServiceError> {
     let permission =
         |number: Option<i32>| number.map_or(Ok(Permission::Owner), |number| Permission::from_number(number.into()));
     let WriteStorageObject { collection, key, value, version, permission_read, permission_write } = object;
@@ -110,9 +110,9 @@ fn object(object: Object) -> StorageObject {
 }
 
 /// The owner that a text names, if it names one.
-fn owner(user_id: &str) -> Result<Option<Uuid>, Refusal> {
+fn owner(user_id: &str) -> Result<Option<Uuid>, ServiceError> {
     match user_id {
         "" => Ok(None),
-        text => text.parse().map(Some).map_err(|_| Refusal::invalid("User ID must be a UUID.")),
+        text => text.parse().map(Some).map_err(|_| ServiceError::invalid("User ID must be a UUID.")),
     }
 }

@@ -2,17 +2,18 @@
 
 use super::json;
 use super::object::{Object, ObjectId, Permission, VALUE_BYTES_MAX, refuse_zero, version_of};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{GrpcCode, ServiceError};
 use aether_store::{Dialect, Transaction, values};
 use uuid::Uuid;
 
 /// Bytes of a version that someone expects. Ours have 32.
 const VERSION_BYTES_MAX: usize = 128;
 
-pub(super) const VERSION_FAILED: Refusal =
-    Refusal::new(Code::InvalidArgument, "Storage write rejected - version check failed.");
-pub(super) const DENIED: Refusal = Refusal::new(Code::PermissionDenied, "Storage write rejected - permission denied.");
-pub(super) const NO_OWNER: Refusal = Refusal::new(Code::NotFound, "User account not found.");
+pub(super) const VERSION_FAILED: ServiceError =
+    ServiceError::new(GrpcCode::InvalidArgument, "Storage write rejected - version check failed.");
+pub(super) const DENIED: ServiceError =
+    ServiceError::new(GrpcCode::PermissionDenied, "Storage write rejected - permission denied.");
+pub(super) const NO_OWNER: ServiceError = ServiceError::new(GrpcCode::NotFound, "User account not found.");
 
 /// A new object or a new value of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +88,7 @@ impl Write {
         self
     }
 
-    pub(crate) fn check(self) -> Result<Checked, Refusal> {
+    pub(crate) fn check(self) -> Result<Checked, ServiceError> {
         self.id.check()?;
         self.condition.check()?;
         json::check_object("Value", &self.value, VALUE_BYTES_MAX)?;
@@ -107,10 +108,10 @@ impl Condition {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), Refusal> {
+    pub(super) fn check(&self) -> Result<(), ServiceError> {
         match self {
             Condition::Version(version) if version.is_empty() || version.len() > VERSION_BYTES_MAX => {
-                Err(Refusal::invalid(format!("Version must have 1 to {VERSION_BYTES_MAX} bytes.")))
+                Err(ServiceError::invalid(format!("Version must have 1 to {VERSION_BYTES_MAX} bytes.")))
             }
             Condition::Version(version) => refuse_zero("Version", version),
             Condition::Always | Condition::Absent => Ok(()),
@@ -129,7 +130,7 @@ impl Checked {
         transaction: &mut Transaction<'_>,
         user: Option<Uuid>,
         now: i64,
-    ) -> Result<Ack, Refusal> {
+    ) -> Result<Ack, ServiceError> {
         let created_at = match user {
             Some(user) if user != self.write.id.owner => self.write_of_another(transaction, now)?,
             _ => self.write_own(transaction, user, now)?,
@@ -138,7 +139,7 @@ impl Checked {
         Ok(Ack { id: id.clone(), version: self.version.clone(), created_at, updated_at: now })
     }
 
-    fn write_own(&self, transaction: &mut Transaction<'_>, user: Option<Uuid>, now: i64) -> Result<i64, Refusal> {
+    fn write_own(&self, transaction: &mut Transaction<'_>, user: Option<Uuid>, now: i64) -> Result<i64, ServiceError> {
         let Write { id, value, condition, read, write } = &self.write;
         let needed = if user.is_some() { Permission::Owner } else { Permission::Nobody };
         let (read, write) = (read.number(), write.number());
@@ -188,7 +189,7 @@ impl Checked {
     }
 
     /// Others than the owner change the value of an object that is there and open to everyone, and nothing else.
-    fn write_of_another(&self, transaction: &mut Transaction<'_>, now: i64) -> Result<i64, Refusal> {
+    fn write_of_another(&self, transaction: &mut Transaction<'_>, now: i64) -> Result<i64, ServiceError> {
         let Write { id, value, condition, .. } = &self.write;
         let expected = match condition {
             Condition::Always => None,
@@ -213,7 +214,7 @@ impl Checked {
     }
 
     /// Why nothing was written.
-    fn why_not(&self, transaction: &mut Transaction<'_>, needed: Permission) -> Result<Refusal, Refusal> {
+    fn why_not(&self, transaction: &mut Transaction<'_>, needed: Permission) -> Result<ServiceError, ServiceError> {
         let Write { id, condition, .. } = &self.write;
         if let Some(found) = find(transaction, id)? {
             let refusal = if *condition != Condition::Absent && found.write < needed { DENIED } else { VERSION_FAILED };
@@ -233,7 +234,7 @@ impl Checked {
 }
 
 /// An object as the transaction sees it, whoever may read it.
-pub(super) fn find(transaction: &mut Transaction<'_>, id: &ObjectId) -> Result<Option<Object>, Refusal> {
+pub(super) fn find(transaction: &mut Transaction<'_>, id: &ObjectId) -> Result<Option<Object>, ServiceError> {
     Ok(transaction.row(FIND, values![&id.collection, id.owner, &id.key], Object::from_row)?)
 }
 

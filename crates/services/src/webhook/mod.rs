@@ -13,8 +13,8 @@
 //! message is parked in the outbox, and counted.
 
 use crate::clock::WallClock;
-use crate::outgoing::Outgoing;
-use crate::refusal::Refusal;
+use crate::outgoing::HttpClient;
+use crate::refusal::ServiceError;
 use aether_metrics::{Counter, Gauge, Registry};
 use aether_store::outbox::{self, Message};
 use aether_store::{Store, Transaction};
@@ -49,7 +49,7 @@ pub struct Settings {
 pub struct Webhooks {
     store: Store,
     clock: Arc<dyn WallClock>,
-    outgoing: Outgoing,
+    outgoing: HttpClient,
     settings: Settings,
     delivered: Counter,
     failed: Counter,
@@ -63,7 +63,7 @@ impl Webhooks {
     pub fn new(
         store: Store,
         clock: Arc<dyn WallClock>,
-        outgoing: Outgoing,
+        outgoing: HttpClient,
         settings: Settings,
         registry: &Registry,
     ) -> Webhooks {
@@ -82,11 +82,11 @@ impl Webhooks {
     }
 
     /// Delivers what is due, a few messages at once; tells how many there were.
-    pub async fn deliver_due(&self) -> Result<usize, Refusal> {
+    pub async fn deliver_due(&self) -> Result<usize, ServiceError> {
         let now = self.clock.now_ms();
         let claim = move |transaction: &mut Transaction<'_>| {
             let messages = outbox::claim(transaction, now, now + CLAIM_MS, AT_ONCE)?;
-            Ok::<_, Refusal>((messages, outbox::depth(transaction)?.0))
+            Ok::<_, ServiceError>((messages, outbox::depth(transaction)?.0))
         };
         let (messages, waiting) = self.store.write(claim).await?;
         self.waiting.set(waiting as f64);
@@ -97,7 +97,7 @@ impl Webhooks {
         Ok(messages.len())
     }
 
-    async fn deliver(&self, message: &Message) -> Result<(), Refusal> {
+    async fn deliver(&self, message: &Message) -> Result<(), ServiceError> {
         let id = message.id;
         let Err(why) = self.post(message).await else {
             self.delivered.inc();

@@ -1,7 +1,7 @@
 //! A store of each kind with users in it, at a time that is set by hand.
 
 use aether_services::clock::ManualClock;
-use aether_services::{Code, Refusal};
+use aether_services::{GrpcCode, ServiceError};
 use aether_store::{Store, values};
 use aether_testkit_store::{TestDatabase, databases};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub async fn worlds() -> Vec<World> {
 }
 
 /// The code and the sentence of a refusal.
-pub fn refusal<T: std::fmt::Debug>(outcome: Result<T, Refusal>) -> (Code, String) {
+pub fn refusal<T: std::fmt::Debug>(outcome: Result<T, ServiceError>) -> (GrpcCode, String) {
     let refusal = outcome.expect_err("it is refused");
     (refusal.code, refusal.message.into_owned())
 }

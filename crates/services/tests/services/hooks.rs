@@ -2,12 +2,12 @@
 
 use aether_messages::api::{ReadStorageObjectId, ReadStorageObjectsRequest, StorageObjects};
 use aether_messages::operation::ReadStorageObjects;
-use aether_services::{Code, Context, Hooks, Refusal};
+use aether_services::{CallContext, GrpcCode, Hooks, ServiceError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-async fn run(hooks: &Hooks, request: ReadStorageObjectsRequest) -> Result<StorageObjects, Refusal> {
-    let context = Arc::new(Context::server());
+async fn run(hooks: &Hooks, request: ReadStorageObjectsRequest) -> Result<StorageObjects, ServiceError> {
+    let context = Arc::new(CallContext::server());
     let operation = |request: ReadStorageObjectsRequest| async move {
         let objects = request
             .object_ids
@@ -46,7 +46,7 @@ async fn a_before_hook_rejects_or_takes_away_and_nothing_after_it_runs() {
     let mut hooks = Hooks::default();
     hooks.before::<ReadStorageObjects, _>(|_, request| async move {
         match request.object_ids[0].key.as_str() {
-            "forbidden" => Err(Refusal::new(Code::PermissionDenied, "not this one")),
+            "forbidden" => Err(ServiceError::new(GrpcCode::PermissionDenied, "not this one")),
             "hidden" => Ok(None),
             _ => Ok(Some(request)),
         }
@@ -58,9 +58,9 @@ async fn a_before_hook_rejects_or_takes_away_and_nothing_after_it_runs() {
         async {}
     });
     let refused = run(&hooks, request("forbidden")).await.expect_err("it is rejected");
-    assert_eq!((refused.code, &*refused.message), (Code::PermissionDenied, "not this one"));
+    assert_eq!((refused.code, &*refused.message), (GrpcCode::PermissionDenied, "not this one"));
     let gone = run(&hooks, request("hidden")).await.expect_err("it is taken away");
-    assert_eq!((gone.code, &*gone.message), (Code::NotFound, "Requested resource was not found."));
+    assert_eq!((gone.code, &*gone.message), (GrpcCode::NotFound, "Requested resource was not found."));
     assert_eq!(after_calls.load(Ordering::Relaxed), 0);
     run(&hooks, request("open")).await.expect("it is let through");
     assert_eq!(after_calls.load(Ordering::Relaxed), 1);
@@ -91,7 +91,7 @@ async fn a_hook_by_name_rejects_takes_away_and_observes() {
     let mut hooks = Hooks::default();
     let named = hooks.before_named("ReadStorageObjects", |_, request| async move {
         match request["object_ids"][0]["key"].as_str() {
-            Some("forbidden") => Err(Refusal::new(Code::PermissionDenied, "not this one")),
+            Some("forbidden") => Err(ServiceError::new(GrpcCode::PermissionDenied, "not this one")),
             Some("hidden") => Ok(None),
             _ => Ok(Some(request)),
         }
@@ -106,8 +106,8 @@ async fn a_hook_by_name_rejects_takes_away_and_observes() {
         });
         named.expect("there is such an operation");
     }
-    assert_eq!(run(&hooks, request("forbidden")).await.expect_err("it is rejected").code, Code::PermissionDenied);
-    assert_eq!(run(&hooks, request("hidden")).await.expect_err("it is taken away").code, Code::NotFound);
+    assert_eq!(run(&hooks, request("forbidden")).await.expect_err("it is rejected").code, GrpcCode::PermissionDenied);
+    assert_eq!(run(&hooks, request("hidden")).await.expect_err("it is taken away").code, GrpcCode::NotFound);
     assert_eq!(seen.load(Ordering::Relaxed), 0);
     run(&hooks, request("open")).await.expect("it is let through");
     assert_eq!(seen.load(Ordering::Relaxed), 2);
@@ -118,7 +118,7 @@ fn a_hook_needs_the_name_of_an_operation() {
     let mut hooks = Hooks::default();
     for name in ["ReadStorageObject", "", "readStorageObjects"] {
         let refused = hooks.before_named(name, |_, request| async { Ok(Some(request)) }).expect_err("it is none");
-        assert_eq!(refused.code, Code::NotFound, "{name}");
+        assert_eq!(refused.code, GrpcCode::NotFound, "{name}");
         let refused = hooks.after_named(name, |_, _, _| async {}).expect_err("it is none");
         assert!(refused.message.contains(name), "{refused}");
     }

@@ -2,7 +2,7 @@
 
 use crate::fixture::World;
 use aether_services::storage::{ObjectId, Storage, Write};
-use aether_services::{Caller, Identity};
+use aether_services::{Caller, UserIdentity};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -15,7 +15,7 @@ impl World {
 
 /// What a signed-in user's calls come with.
 pub fn by(user: Uuid) -> Caller {
-    Caller::User(Arc::new(Identity {
+    Caller::User(Arc::new(UserIdentity {
         user,
         username: user.to_string(),
         session: Uuid::new_v4(),

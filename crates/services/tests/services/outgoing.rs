@@ -1,6 +1,6 @@
 //! Requests to the outside, and where they do not go.
 
-use aether_services::outgoing::{Outgoing, OutgoingError, Settings};
+use aether_services::outgoing::{HttpClient, OutgoingError, Settings};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -15,8 +15,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 /// A client that may reach this machine.
-fn here() -> Outgoing {
-    Outgoing::new(&settings())
+fn here() -> HttpClient {
+    HttpClient::new(&settings())
 }
 
 fn settings() -> Settings {
@@ -70,7 +70,7 @@ async fn what_is_asked_and_sent_arrives_and_so_does_the_answer() {
 async fn addresses_that_are_not_public_are_not_even_connected_to() {
     let (address, connections) = silent().await;
     let port = address.port();
-    let outgoing = Outgoing::new(&Settings::default());
+    let outgoing = HttpClient::new(&Settings::default());
     for host in [
         "127.0.0.1",
         "localhost",
@@ -107,7 +107,7 @@ async fn addresses_that_are_not_public_are_not_even_connected_to() {
 async fn only_the_networks_that_are_allowed_are_reached() {
     let address = serve(Router::new().route("/", get(async || "here"))).await;
     let allowed = vec!["127.0.0.2/32".parse().expect("it is a network"), "10.0.0.0/8".parse().expect("it is one")];
-    let other = Outgoing::new(&Settings { allowed, ..settings() });
+    let other = HttpClient::new(&Settings { allowed, ..settings() });
     assert_eq!(other.get(&format!("http://{address}/"), &[]).await, Err(OutgoingError::Forbidden));
     for host in
         [address.to_string(), format!("localhost:{}", address.port()), format!("[::ffff:127.0.0.1]:{}", address.port())]
@@ -160,7 +160,7 @@ async fn an_answer_has_a_time_whether_it_never_begins_or_never_ends() {
             }
         }
     });
-    let outgoing = Outgoing::new(&Settings { time_max: Duration::from_millis(300), ..settings() });
+    let outgoing = HttpClient::new(&Settings { time_max: Duration::from_millis(300), ..settings() });
     for address in [never_begins, never_ends] {
         let began = Instant::now();
         assert_eq!(outgoing.get(&format!("http://{address}/"), &[]).await, Err(OutgoingError::TimedOut));
@@ -240,7 +240,7 @@ async fn a_certificate_counts_if_its_authority_is_trusted_and_its_name_is_right(
     let by_name = format!("https://localhost:{}/", address.port());
     let outcome = here().get(&by_name, &[]).await;
     assert!(matches!(outcome, Err(OutgoingError::Unreachable(_))), "nobody vouches for it: {outcome:?}");
-    let trusting = Outgoing::new(&Settings { authorities: vec![certificate], ..settings() });
+    let trusting = HttpClient::new(&Settings { authorities: vec![certificate], ..settings() });
     assert_eq!(trusting.get(&by_name, &[]).await.map(|got| got.body.to_vec()), Ok(b"sealed".to_vec()));
     let outcome = trusting.get(&format!("https://{address}/"), &[]).await;
     assert!(matches!(outcome, Err(OutgoingError::Unreachable(_))), "it is for another name: {outcome:?}");

@@ -1,8 +1,10 @@
 //! Durable rooms in the store: one holder, nothing old over anything new, and what is kept of whom.
 
-use aether_services::Code;
+use aether_services::GrpcCode;
 use aether_services::clock::ManualClock;
-use aether_services::room::{Batch, HELD, Hold, Holder, LEASE_MS, LOST, NewRoom, Place, Rooms, State, Visit, Which};
+use aether_services::room::{
+    Batch, Checkpoint, HELD, LEASE_MS, LOST, MemberIdentity, NewRoom, RoomChoice, RoomLease, Rooms, StoredMember, Visit,
+};
 use aether_services::session::tokens::Role;
 use aether_store::{Store, StoreError, values};
 use aether_testkit_store::databases;
@@ -20,18 +22,24 @@ fn new_room(id: &str, code: &str) -> NewRoom {
     NewRoom { id: id.into(), code: code.into(), room_type: "outpost".into(), wanted_label: "red".into() }
 }
 
-fn state(bytes: &[u8], applied: u64) -> State {
+fn state(bytes: &[u8], applied: u64) -> Checkpoint {
     let bytes = Arc::new(bytes.to_vec());
-    State { bytes, applied, last_player: 4, label: "shown".into(), players: 2, entities: 9 }
+    Checkpoint { bytes, applied, last_player: 4, label: "shown".into(), players: 2, entities: 9 }
 }
 
-fn place(player: u32, user: Uuid, hash: u8, previous: Option<u8>) -> Place {
-    let holder =
-        Holder { player, user, session: Uuid::from_u128(7), name: "Ann".into(), role: Role::Player, issued_at: 5 };
-    Place { holder, hash: [hash; 32], previous_hash: previous.map(|hash| [hash; 32]) }
+fn place(player: u32, user: Uuid, hash: u8, previous: Option<u8>) -> StoredMember {
+    let holder = MemberIdentity {
+        player,
+        user,
+        session: Uuid::from_u128(7),
+        name: "Ann".into(),
+        role: Role::Player,
+        issued_at: 5,
+    };
+    StoredMember { holder, hash: [hash; 32], previous_hash: previous.map(|hash| [hash; 32]) }
 }
 
-async fn keep(rooms: &Rooms, hold: &Hold, batch: Batch) -> Result<(), Code> {
+async fn keep(rooms: &Rooms, hold: &RoomLease, batch: Batch) -> Result<(), GrpcCode> {
     rooms.keep(hold, Arc::new(batch)).await.map_err(|refusal| refusal.code)
 }
 
@@ -50,14 +58,14 @@ async fn a_room_comes_back_with_its_newest_state_and_what_was_committed_since() 
         let rooms = rooms(&store);
         let hold = rooms.create("node-a", new_room("r1", "ABCDEF")).await.expect("it is new");
         let taken = rooms.create("node-a", new_room("r2", "ABCDEF")).await.expect_err("the code is taken");
-        assert_eq!(taken.code, Code::AlreadyExists);
+        assert_eq!(taken.code, GrpcCode::AlreadyExists);
         let entries =
             |numbers: std::ops::RangeInclusive<u64>| numbers.map(|number| (number, vec![number as u8])).collect();
         keep(&rooms, &hold, Batch { entries: entries(1..=3), ..Batch::default() }).await.expect("it is held");
         let batch = Batch { state: Some(state(b"two", 2)), entries: entries(4..=5), ..Batch::default() };
         keep(&rooms, &hold, batch).await.expect("it is held");
         keep(&rooms, &hold, Batch { voided: vec![4], ..Batch::default() }).await.expect("it is held");
-        for which in [Which::Id("r1".into()), Which::Code("ABCDEF".into())] {
+        for which in [RoomChoice::Id("r1".into()), RoomChoice::Code("ABCDEF".into())] {
             let opened = rooms.open("node-a", which, AWAY_MAX).await.expect("it is ours").expect("it is stored");
             assert_eq!(opened.room, new_room("r1", "ABCDEF"), "{}", database.name);
             assert_eq!((opened.state.as_deref(), opened.applied, opened.last_player), (Some(&b"two"[..]), 2, 4));
@@ -70,7 +78,7 @@ async fn a_room_comes_back_with_its_newest_state_and_what_was_committed_since() 
             "it is full"
         );
         assert!(rooms.candidates("node-a", "outpost", "", 3).await.expect("it can be read").is_empty());
-        assert_eq!(rooms.open("node-a", Which::Id("none".into()), AWAY_MAX).await, Ok(None));
+        assert_eq!(rooms.open("node-a", RoomChoice::Id("none".into()), AWAY_MAX).await, Ok(None));
     }
 }
 
@@ -81,7 +89,7 @@ async fn a_room_has_one_holder_and_an_old_one_can_write_nothing() {
         let rooms = rooms(&store);
         let old = rooms.create("node-a", new_room("r1", "ABCDEF")).await.expect("it is new");
         keep(&rooms, &old, Batch { state: Some(state(b"old", 1)), ..Batch::default() }).await.expect("it is held");
-        let open = |node: &'static str| rooms.open(node, Which::Id("r1".into()), AWAY_MAX);
+        let open = |node: &'static str| rooms.open(node, RoomChoice::Id("r1".into()), AWAY_MAX);
         assert_eq!(open("node-b").await, Err(HELD), "{}", database.name);
         assert!(rooms.candidates("node-b", "outpost", "red", 9).await.expect("it can be read").is_empty());
         pass(&store, LEASE_MS - 1_000).await;
@@ -130,7 +138,7 @@ async fn a_token_leads_back_once_and_a_spent_one_is_known_as_such() {
         assert_eq!((spent(1).await, spent(2).await), (Some(false), Some(false)), "the welcome may have been lost");
         keep(&rooms, &hold, Batch { heard: vec![1], ..Batch::default() }).await.expect("it is held");
         assert_eq!((spent(1).await, spent(2).await), (Some(true), Some(false)), "{}", database.name);
-        let opened = rooms.open("node-a", Which::Id("r1".into()), AWAY_MAX).await.expect("ours").expect("stored");
+        let opened = rooms.open("node-a", RoomChoice::Id("r1".into()), AWAY_MAX).await.expect("ours").expect("stored");
         assert_eq!(opened.holders.iter().map(|holder| holder.player).collect::<Vec<_>>(), [1, 2]);
         let hold = opened.hold;
         keep(&rooms, &hold, Batch { left: vec![2], ..Batch::default() }).await.expect("it is held");
@@ -139,7 +147,7 @@ async fn a_token_leads_back_once_and_a_spent_one_is_known_as_such() {
             .await
             .expect("it is held");
         pass(&store, AWAY_MAX + 1).await;
-        let opened = rooms.open("node-a", Which::Id("r1".into()), AWAY_MAX).await.expect("ours").expect("stored");
+        let opened = rooms.open("node-a", RoomChoice::Id("r1".into()), AWAY_MAX).await.expect("ours").expect("stored");
         assert!(opened.holders.is_empty(), "after so long nobody has a place any more");
         assert_eq!(opened.last_player, 8, "but no number is given twice");
     }

@@ -1,11 +1,11 @@
 //! Sessions: start, renewal, theft, and the end.
 
 use aether_metrics::Registry;
-use aether_services::Code;
+use aether_services::GrpcCode;
 use aether_services::clock::{ManualClock, WallClock};
 use aether_services::session::keys::KeyRing;
 use aether_services::session::tokens::{Claims, Role, Tokens};
-use aether_services::session::{Beginning, Pair, Sessions, Settings, State};
+use aether_services::session::{NewSession, SessionState, Sessions, Settings, TokenPair};
 use aether_store::{Database, Store, StoreError, values};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ impl World {
         id
     }
 
-    async fn start(&self, user: Uuid) -> Pair {
+    async fn start(&self, user: Uuid) -> TokenPair {
         self.sessions.start(beginning(user)).await.expect("it starts")
     }
 
@@ -70,9 +70,9 @@ async fn open(store: &Store, tokens: &Arc<Tokens>, clock: &Arc<ManualClock>, set
     Sessions::open(store.clone(), Arc::clone(tokens), clock, settings).await.expect("the tables are there")
 }
 
-fn beginning(user: Uuid) -> Beginning<'static> {
+fn beginning(user: Uuid) -> NewSession<'static> {
     let variables = BTreeMap::from([("team".to_owned(), "red".to_owned())]);
-    Beginning { user, username: "alice", variables, address: None, method: "device" }
+    NewSession { user, username: "alice", variables, address: None, method: "device" }
 }
 
 fn none() -> BTreeMap<String, String> {
@@ -90,7 +90,7 @@ async fn an_access_token_tells_who_someone_is_until_it_expires() {
     assert!(world.sessions.check(&pair.refresh).is_err(), "a refresh token is no access token");
     world.clock.advance_ms(900_000);
     let refused = world.sessions.check(&pair.access).expect_err("it has expired");
-    assert_eq!((refused.code, &*refused.message), (Code::Unauthenticated, "Auth token invalid"));
+    assert_eq!((refused.code, &*refused.message), (GrpcCode::Unauthenticated, "Auth token invalid"));
 }
 
 #[tokio::test]
@@ -121,7 +121,7 @@ async fn a_refresh_token_that_is_used_twice_ends_the_session_for_both() {
     let second = world.sessions.refresh(&first.refresh, none()).await.expect("it is the first time");
     world.clock.advance_ms(11_000);
     let refused = world.sessions.refresh(&first.refresh, none()).await.expect_err("it was used");
-    assert_eq!(refused.code, Code::Unauthenticated);
+    assert_eq!(refused.code, GrpcCode::Unauthenticated);
     assert!(world.sessions.check(&second.access).is_err(), "nobody can tell who is the thief");
     assert!(world.sessions.refresh(&second.refresh, none()).await.is_err());
     assert!(world.restarted().await.check(&second.access).is_err(), "nor after a restart");
@@ -162,7 +162,7 @@ async fn logging_out_ends_the_session_that_a_token_names_also_after_a_restart() 
     }
     let stranger = world.user("bob").await;
     let refused = world.sessions.log_out(stranger, &other.access, "").await.expect_err("it is another's");
-    assert_eq!(refused.code, Code::InvalidArgument);
+    assert_eq!(refused.code, GrpcCode::InvalidArgument);
     assert!(world.sessions.check(&other.access).is_ok());
 }
 
@@ -189,7 +189,7 @@ async fn a_banned_user_gets_no_new_tokens() {
     };
     world.store.write(ban).await.expect("the user is there");
     let refused = world.sessions.refresh(&pair.refresh, none()).await.expect_err("the user is banned");
-    assert_eq!((refused.code, &*refused.message), (Code::PermissionDenied, "User account banned."));
+    assert_eq!((refused.code, &*refused.message), (GrpcCode::PermissionDenied, "User account banned."));
 }
 
 #[tokio::test]
@@ -215,9 +215,9 @@ async fn the_history_is_written_and_shows_how_far_each_session_is() {
     world.clock.advance_ms(1_000);
     let second = world.start(user).await;
     world.sessions.flush().await.expect("the database is there");
-    let session = |pair: &Pair| world.sessions.check(&pair.access).expect("it is fresh").session;
+    let session = |pair: &TokenPair| world.sessions.check(&pair.access).expect("it is fresh").session;
     let (first_id, second_id) = (session(&first), session(&second));
-    world.sessions.note(second_id, State::Active);
+    world.sessions.note(second_id, SessionState::Active);
     world.sessions.log_out(user, &first.access, "").await.expect("it is mine");
     world.sessions.flush().await.expect("the database is there");
     let history = world.sessions.history(user, 10).await.expect("the database is there");
@@ -234,8 +234,8 @@ async fn variables_have_limits() {
     let many = (0..33).map(|index| (index.to_string(), String::new())).collect();
     let long = BTreeMap::from([("long".to_owned(), "x".repeat(1_025))]);
     for variables in [many, long] {
-        let refused = world.sessions.start(Beginning { variables, ..beginning(user) }).await;
-        assert_eq!(refused.expect_err("it is too much").code, Code::InvalidArgument);
+        let refused = world.sessions.start(NewSession { variables, ..beginning(user) }).await;
+        assert_eq!(refused.expect_err("it is too much").code, GrpcCode::InvalidArgument);
     }
 }
 
@@ -249,7 +249,7 @@ async fn whatever_variables_and_names_are_allowed_make_tokens_that_count() {
         let variables = (0..600).rev().map(|count| BTreeMap::from([("v".to_owned(), letter.repeat(count))]));
         let username = letter.repeat(128 / letter.len());
         for variables in variables {
-            let beginning = Beginning { variables: variables.clone(), username: &username, ..beginning(user) };
+            let beginning = NewSession { variables: variables.clone(), username: &username, ..beginning(user) };
             let Ok(pair) = world.sessions.start(beginning).await else { continue };
             let identity = world.sessions.check(&pair.access).expect("a token that was given out counts");
             assert_eq!((identity.variables, identity.username), (variables, username));
@@ -353,7 +353,7 @@ async fn whoever_has_no_account_is_told_to_sign_in() {
     let developer = world.tokens.sign(&claims.with_role(Role::Admin));
     for token in [&guest, &local_guest, &developer] {
         let refused = world.sessions.check(token).expect_err("there is no account");
-        assert_eq!(refused.code, Code::Unauthenticated);
+        assert_eq!(refused.code, GrpcCode::Unauthenticated);
         assert!(refused.message.ends_with("Sign in first."), "{refused}");
     }
     let identity = world.tokens.verify(&guest, (NOW / 1_000) as u64, false).expect("to play, it is good");

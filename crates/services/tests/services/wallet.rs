@@ -2,7 +2,7 @@
 
 use crate::fixture::{START_MS, World, refusal, worlds};
 use crate::objects::{by, id, write};
-use aether_services::Code;
+use aether_services::GrpcCode;
 use aether_services::account::Update;
 use aether_services::clock::ManualClock;
 use aether_services::multi_update::{Changes, MultiUpdates};
@@ -62,7 +62,7 @@ async fn changes_are_added_and_answered_with_what_was_and_what_is() {
         let updated: Vec<_> = updated.into_iter().map(|one| (one.user, one.previous, one.updated)).collect();
         assert_eq!(updated, expected, "{}", world.name);
         assert_eq!(wallets.amounts(ben).await, Ok(amounts(&[("gold", 3)])));
-        assert_eq!(refusal(wallets.amounts(Uuid::new_v4()).await).0, Code::NotFound);
+        assert_eq!(refusal(wallets.amounts(Uuid::new_v4()).await).0, GrpcCode::NotFound);
     }
 }
 
@@ -71,16 +71,17 @@ async fn an_amount_is_never_negative_nor_beyond_64_bits_and_nothing_is_half_done
     for world in worlds().await {
         let (wallets, ann, ben) = (wallets(&world), world.user().await, world.user().await);
         wallets.update(vec![change(ann, &[("gold", 5)]), change(ben, &[("gold", i64::MAX)])], true).await.unwrap();
-        let negative = (Code::FailedPrecondition, "wallet update rejected negative value at path 'gold'".to_owned());
+        let negative =
+            (GrpcCode::FailedPrecondition, "wallet update rejected negative value at path 'gold'".to_owned());
         let overdrawn = vec![change(ben, &[("gold", -6), ("gems", 1)]), change(ann, &[("gold", -6)])];
         assert_eq!(refusal(wallets.update(overdrawn, true).await), negative, "{}", world.name);
         let least = refusal(wallets.update(vec![change(ann, &[("gold", i64::MIN)])], true).await);
         assert_eq!(least, negative);
         let beyond =
             refusal(wallets.update(vec![change(ann, &[("gold", -5)]), change(ben, &[("gold", 1)])], true).await);
-        assert_eq!(beyond.0, Code::FailedPrecondition);
+        assert_eq!(beyond.0, GrpcCode::FailedPrecondition);
         let nobody = vec![change(ann, &[("gold", 1)]), change(Uuid::new_v4(), &[("gold", 1)])];
-        let expected = (Code::NotFound, "User account not found.".to_owned());
+        let expected = (GrpcCode::NotFound, "User account not found.".to_owned());
         assert_eq!(refusal(wallets.update(nobody, true).await), expected);
         assert_eq!(wallets.amounts(ann).await, Ok(amounts(&[("gold", 5)])), "{}", world.name);
         assert_eq!(wallets.amounts(ben).await, Ok(amounts(&[("gold", i64::MAX)])));
@@ -113,9 +114,9 @@ async fn the_ledger_lists_the_newest_first_and_goes_on_where_it_stopped() {
             assert_eq!((&entries[0].changes, entries[0].created_at), (&amounts(&[("gold", 15)]), START_MS + 2));
         }
         for limit in [0, -1, 101] {
-            assert_eq!(refusal(wallets.list_ledger(ann, limit, "").await).0, Code::InvalidArgument);
+            assert_eq!(refusal(wallets.list_ledger(ann, limit, "").await).0, GrpcCode::InvalidArgument);
         }
-        assert_eq!(refusal(wallets.list_ledger(ann, 10, "x").await).0, Code::InvalidArgument);
+        assert_eq!(refusal(wallets.list_ledger(ann, 10, "x").await).0, GrpcCode::InvalidArgument);
     }
 }
 
@@ -131,8 +132,8 @@ async fn what_is_noted_about_a_change_may_be_changed() {
         let expected = LedgerEntry { metadata: r#"{"why":"gift"}"#.to_owned(), updated_at: START_MS + 9, ..entry };
         assert_eq!(annotated, expected);
         assert_eq!(whole_ledger(&wallets, ann, 10).await, [expected]);
-        assert_eq!(refusal(wallets.annotate(Uuid::new_v4(), "{}").await).0, Code::NotFound);
-        assert_eq!(refusal(wallets.annotate(annotated.id, "[]").await).0, Code::InvalidArgument);
+        assert_eq!(refusal(wallets.annotate(Uuid::new_v4(), "{}").await).0, GrpcCode::NotFound);
+        assert_eq!(refusal(wallets.annotate(annotated.id, "[]").await).0, GrpcCode::InvalidArgument);
     }
 }
 
@@ -156,10 +157,10 @@ async fn changes_that_cannot_be_are_refused() {
             vec![change(ann, &[("gold", 1)]); UPDATES_MAX + 1],
         ];
         for wrong in wrong {
-            assert_eq!(refusal(wallets.update(wrong, true).await).0, Code::InvalidArgument, "{}", world.name);
+            assert_eq!(refusal(wallets.update(wrong, true).await).0, GrpcCode::InvalidArgument, "{}", world.name);
         }
         wallets.update(vec![names(0, NAMES_MAX)], true).await.expect(world.name);
-        assert_eq!(refusal(wallets.update(vec![names(NAMES_MAX, 1)], true).await).0, Code::FailedPrecondition);
+        assert_eq!(refusal(wallets.update(vec![names(NAMES_MAX, 1)], true).await).0, GrpcCode::FailedPrecondition);
     }
 }
 
@@ -203,31 +204,31 @@ async fn one_refused_change_undoes_all_kinds() {
         };
         let taken = Update { username: Some(ben.to_string()), ..Update::default() };
         let wrong = [
-            (Changes { accounts: vec![(ann, taken)], ..good() }, Code::AlreadyExists),
+            (Changes { accounts: vec![(ann, taken)], ..good() }, GrpcCode::AlreadyExists),
             (
                 Changes {
                     accounts: vec![(Uuid::new_v4(), Update { location: Some("x".to_owned()), ..Update::default() })],
                     ..good()
                 },
-                Code::NotFound,
+                GrpcCode::NotFound,
             ),
             (
                 Changes {
                     writes: vec![write("items", "b", ann, "{}").when(Condition::Version("v".to_owned()))],
                     ..good()
                 },
-                Code::InvalidArgument,
+                GrpcCode::InvalidArgument,
             ),
             (
                 Changes {
                     deletes: vec![Delete { id: id("items", "x", ann), version: Some("v".to_owned()) }],
                     ..good()
                 },
-                Code::InvalidArgument,
+                GrpcCode::InvalidArgument,
             ),
             (
                 Changes { wallets: vec![change(ann, &[("gold", 5)]), change(ben, &[("gold", -1)])], ..good() },
-                Code::FailedPrecondition,
+                GrpcCode::FailedPrecondition,
             ),
         ];
         for (changes, code) in wrong {
@@ -287,7 +288,7 @@ async fn wallets_conserve_under_concurrent_transfers() {
         let outcomes = transfers.join_all().await;
         let refused = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
         assert!(
-            refused.clone().all(|refusal| refusal.code == Code::FailedPrecondition),
+            refused.clone().all(|refusal| refusal.code == GrpcCode::FailedPrecondition),
             "{:?}",
             refused.collect::<Vec<_>>()
         );

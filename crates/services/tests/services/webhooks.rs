@@ -3,9 +3,9 @@
 use aether_metrics::Registry;
 use aether_services::clock::{ManualClock, WallClock};
 use aether_services::event::{Event, Events, Handler};
-use aether_services::outgoing::{self, Outgoing};
+use aether_services::outgoing::{self, HttpClient};
 use aether_services::webhook::{Settings, Webhooks};
-use aether_services::{Code, Context};
+use aether_services::{CallContext, GrpcCode};
 use aether_store::{Database, Store, StoreError, outbox};
 use axum::body::Bytes;
 use axum::extract::State;
@@ -60,7 +60,7 @@ impl World {
         let store = Store::open(&aether_store::StoreSettings::new(Database::Memory), &registry).await.expect("memory");
         let clock = Arc::new(ManualClock::at(NOW));
         let allowed = if private_allowed { vec!["127.0.0.0/8".parse().expect("a network")] } else { Vec::new() };
-        let outgoing = Outgoing::new(&outgoing::Settings { allowed, ..Default::default() });
+        let outgoing = HttpClient::new(&outgoing::Settings { allowed, ..Default::default() });
         let settings = Settings { url: url.to_owned(), secret: "a secret of its own".to_owned(), attempts_max: 3 };
         let webhooks =
             Webhooks::new(store.clone(), Arc::clone(&clock) as Arc<dyn WallClock>, outgoing, settings, &registry);
@@ -142,7 +142,7 @@ async fn events_reach_the_handlers_and_the_outbox() {
         at: 0,
         external: true,
     };
-    events.report(&Context::server(), event.clone()).await.expect("it is right");
+    events.report(&CallContext::server(), event.clone()).await.expect("it is right");
     assert_eq!(*seen.lock().expect("no handler panics"), [Event { at: NOW, ..event.clone() }]);
     assert_eq!(world.depth().await, (1, 0));
     for wrong in [
@@ -152,7 +152,7 @@ async fn events_reach_the_handlers_and_the_outbox() {
         Event { properties: (0..65).map(|index| (index.to_string(), String::new())).collect(), ..event.clone() },
         Event { properties: BTreeMap::from([("a".to_owned(), "x".repeat(8_193))]), ..event.clone() },
     ] {
-        let refused = events.report(&Context::server(), wrong).await.expect_err("it is wrong");
-        assert_eq!(refused.code, Code::InvalidArgument);
+        let refused = events.report(&CallContext::server(), wrong).await.expect_err("it is wrong");
+        assert_eq!(refused.code, GrpcCode::InvalidArgument);
     }
 }

@@ -5,7 +5,7 @@
 use aether_server::Server;
 use aether_server::services::operation::Event;
 use aether_server::services::wallet::{Amounts, WalletUpdate};
-use aether_server::services::{Code, Refusal, Services};
+use aether_server::services::{GrpcCode, ServiceError, Services};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
             let services = Arc::clone(services.get().expect("clients come in after the start"));
             async move {
                 let caller = context.caller.user().map(|identity| identity.user);
-                let caller = caller.ok_or(Refusal::new(Code::Unauthenticated, "Sign in first."))?;
+                let caller = caller.ok_or(ServiceError::new(GrpcCode::Unauthenticated, "Sign in first."))?;
                 let updates = updates(caller, &event.name, &event.properties)?;
                 services.wallets.update(updates, true).await?;
                 Ok(Some(event))
@@ -32,9 +32,10 @@ fn main() -> ExitCode {
         .main()
 }
 
-fn updates(caller: Uuid, name: &str, properties: &BTreeMap<String, String>) -> Result<Vec<WalletUpdate>, Refusal> {
-    let property = |name: &str| properties.get(name).ok_or_else(|| Refusal::invalid(format!("{name} is missing.")));
-    let coins: i64 = property("coins")?.parse().map_err(|_| Refusal::invalid("coins is no number."))?;
+fn updates(caller: Uuid, name: &str, properties: &BTreeMap<String, String>) -> Result<Vec<WalletUpdate>, ServiceError> {
+    let property =
+        |name: &str| properties.get(name).ok_or_else(|| ServiceError::invalid(format!("{name} is missing.")));
+    let coins: i64 = property("coins")?.parse().map_err(|_| ServiceError::invalid("coins is no number."))?;
     let metadata = serde_json::json!({ "id": property("id")? }).to_string();
     let update = |user: Uuid, coins: i64| WalletUpdate {
         user,
@@ -44,9 +45,9 @@ fn updates(caller: Uuid, name: &str, properties: &BTreeMap<String, String>) -> R
     match name {
         "mint" => Ok(vec![update(caller, coins)]),
         "transfer" => {
-            let to = Uuid::try_parse(property("to")?).map_err(|_| Refusal::invalid("to is no id."))?;
+            let to = Uuid::try_parse(property("to")?).map_err(|_| ServiceError::invalid("to is no id."))?;
             Ok(vec![update(caller, -coins), update(to, coins)])
         }
-        _ => Err(Refusal::invalid("There are mint and transfer.")),
+        _ => Err(ServiceError::invalid("There are mint and transfer.")),
     }
 }

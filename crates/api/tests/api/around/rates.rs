@@ -1,5 +1,5 @@
 use crate::desk::{Furnishing, Player, World};
-use aether_api::client::{Preset, RateSettings, RequestRates, operations};
+use aether_api::client::{RatePreset, RateSettings, RequestRates, operations};
 use aether_limits::RateLimit;
 use aether_metrics::Registry;
 use axum::response::Response;
@@ -113,22 +113,22 @@ fn every_operation_has_the_preset_of_what_it_does() {
     let operations = operations();
     let preset = |name: &str| operations.iter().find(|(known, _)| *known == name).map(|(_, preset)| *preset);
     for (name, expected) in [
-        ("GetAccount", Preset::Read),
-        ("ReadStorageObjects", Preset::Read),
-        ("ListLeaderboardRecords", Preset::Read),
-        ("WriteStorageObjects", Preset::Write),
-        ("CreateProfile", Preset::Write),
-        ("AuthenticateDevice", Preset::Login),
-        ("SessionRefresh", Preset::Login),
-        ("ResetPassword", Preset::Login),
-        ("ValidatePurchaseApple", Preset::Expensive),
-        ("ExportAccount", Preset::Expensive),
-        ("LinkEmail", Preset::Expensive),
+        ("GetAccount", RatePreset::Read),
+        ("ReadStorageObjects", RatePreset::Read),
+        ("ListLeaderboardRecords", RatePreset::Read),
+        ("WriteStorageObjects", RatePreset::Write),
+        ("CreateProfile", RatePreset::Write),
+        ("AuthenticateDevice", RatePreset::Login),
+        ("SessionRefresh", RatePreset::Login),
+        ("ResetPassword", RatePreset::Login),
+        ("ValidatePurchaseApple", RatePreset::Expensive),
+        ("ExportAccount", RatePreset::Expensive),
+        ("LinkEmail", RatePreset::Expensive),
     ] {
         assert_eq!(preset(name), Some(expected), "{name}");
     }
     for (name, preset) in &operations {
         let reads = name.starts_with("Get") || name.starts_with("List") || name.starts_with("Read");
-        assert_eq!(*preset == Preset::Read, reads, "{name}");
+        assert_eq!(*preset == RatePreset::Read, reads, "{name}");
     }
 }

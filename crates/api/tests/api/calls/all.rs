@@ -2,7 +2,7 @@
 
 use crate::desk::World;
 use aether_messages::operation::NAMES;
-use aether_services::{Code, Refusal};
+use aether_services::{GrpcCode, ServiceError};
 use http::Method;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -97,11 +97,11 @@ async fn every_operation_is_called_by_its_name() {
             match outcome {
                 Ok(answer) => assert!(answer.is_object(), "{name}: {answer}"),
                 Err(refusal) => {
-                    assert!(!matches!(refusal.code, Code::Internal | Code::Unimplemented), "{name}: {refusal}");
+                    assert!(!matches!(refusal.code, GrpcCode::Internal | GrpcCode::Unimplemented), "{name}: {refusal}");
                 }
             }
         }
-        let code = |outcome: &Result<Value, Refusal>| outcome.as_ref().err().map(|refusal| refusal.code);
+        let code = |outcome: &Result<Value, ServiceError>| outcome.as_ref().err().map(|refusal| refusal.code);
         assert_eq!(code(&outcome), code(&ignored), "{name} ignores fields that it does not know");
     }
 }
@@ -119,7 +119,7 @@ async fn a_bad_value_is_refused_by_name_as_it_is_over_http() {
             // A message of our own may also be read from a list of its fields, by name as over HTTP.
             if !bad.is_array() || operation.request.starts_with("nakama.") {
                 let code = outcome.as_ref().err().map(|refusal| refusal.code);
-                assert_eq!(code, Some(Code::InvalidArgument), "{} {bad}: {outcome:?}", operation.name);
+                assert_eq!(code, Some(GrpcCode::InvalidArgument), "{} {bad}: {outcome:?}", operation.name);
             }
             let Some((method, path)) = routes.get(operation.name) else { continue };
             let refusal = outcome.expect_err("no operation does anything with an empty request");
@@ -171,7 +171,7 @@ async fn a_name_that_is_none_is_told_from_one_that_is_not_served() {
     let context = world.context(&world.player().await);
     let call = async |name: &str| world.services().call_json(name, &context, json!({})).await.expect_err("it is none");
     for name in ["", "getaccount", "GetAccount ", "Nothing", &"x".repeat(100_000)] {
-        assert_eq!(call(name).await.code, Code::NotFound);
+        assert_eq!(call(name).await.code, GrpcCode::NotFound);
     }
-    assert_eq!(call("CreateGroup").await.code, Code::Unimplemented);
+    assert_eq!(call("CreateGroup").await.code, GrpcCode::Unimplemented);
 }

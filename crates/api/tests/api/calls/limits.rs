@@ -5,10 +5,10 @@ use aether_services::calls::{
     FUNCTION_NAME_BYTES_MAX, FUNCTIONS_MAX, Functions, HOOKS_MAX, MODULE_NAME_BYTES_MAX, MODULES_MAX, Module,
     PAYLOAD_BYTES_MAX,
 };
-use aether_services::{Code, Context, Hooks, Refusal};
+use aether_services::{CallContext, GrpcCode, Hooks, ServiceError};
 use std::sync::Arc;
 
-fn add(functions: &mut Functions, name: &str) -> Result<(), Refusal> {
+fn add(functions: &mut Functions, name: &str) -> Result<(), ServiceError> {
     functions.register_rpc(name, |_, _, payload| async { Ok(payload) })
 }
 
@@ -18,16 +18,16 @@ async fn names_are_neither_empty_nor_too_long_nor_taken() {
     let longest = "x".repeat(FUNCTION_NAME_BYTES_MAX);
     add(&mut functions, &longest).expect("it is just not too long");
     for name in ["", &format!("{longest}x")] {
-        assert_eq!(add(&mut functions, name).expect_err("it is no name").code, Code::InvalidArgument);
+        assert_eq!(add(&mut functions, name).expect_err("it is no name").code, GrpcCode::InvalidArgument);
     }
-    assert_eq!(add(&mut functions, &longest.to_uppercase()).expect_err("it is taken").code, Code::AlreadyExists);
+    assert_eq!(add(&mut functions, &longest.to_uppercase()).expect_err("it is taken").code, GrpcCode::AlreadyExists);
     assert_eq!(functions.len(), 1);
     let world = World::new(|_| {}).await;
     let calls = &world.services().calls;
     let longest = "m".repeat(MODULE_NAME_BYTES_MAX);
     calls.replace(&longest, Module { functions, ..Module::default() }).expect("it is just not too long");
     for name in ["", &format!("{longest}m")] {
-        assert_eq!(calls.replace(name, Module::default()).expect_err("no name").code, Code::InvalidArgument);
+        assert_eq!(calls.replace(name, Module::default()).expect_err("no name").code, GrpcCode::InvalidArgument);
     }
 }
 
@@ -41,14 +41,14 @@ async fn functions_are_limited_in_one_module_and_in_all_together() {
         functions
     };
     let mut functions = full();
-    assert_eq!(add(&mut functions, "one more").expect_err("it is full").code, Code::ResourceExhausted);
+    assert_eq!(add(&mut functions, "one more").expect_err("it is full").code, GrpcCode::ResourceExhausted);
     let world = World::new(|_| {}).await;
     let calls = &world.services().calls;
     calls.replace("full", Module { functions, ..Module::default() }).expect("it is just not too much");
     let mut more = Functions::default();
     add(&mut more, "more").expect("there is room");
     let refused = calls.replace("more", Module { functions: more, ..Module::default() }).expect_err("it is too much");
-    assert_eq!(refused.code, Code::ResourceExhausted);
+    assert_eq!(refused.code, GrpcCode::ResourceExhausted);
     calls.replace("full", Module { functions: full(), ..Module::default() }).expect("it takes the place of its own");
 }
 
@@ -65,22 +65,22 @@ async fn modules_and_their_hooks_are_limited() {
     };
     calls.replace("hooks", with_hooks(HOOKS_MAX)).expect("it is just not too much");
     let refused = calls.replace("hooks", with_hooks(HOOKS_MAX + 1)).expect_err("it is too much");
-    assert_eq!(refused.code, Code::ResourceExhausted);
+    assert_eq!(refused.code, GrpcCode::ResourceExhausted);
     for number in calls.modules().len()..MODULES_MAX {
         calls.replace(&format!("m{number}"), Module::default()).expect("there is room");
     }
     let refused = calls.replace("one more", Module::default()).expect_err("it is full");
-    assert_eq!(refused.code, Code::ResourceExhausted);
+    assert_eq!(refused.code, GrpcCode::ResourceExhausted);
 }
 
 #[tokio::test]
 async fn a_payload_is_limited() {
     let world = World::new(|_| {}).await;
-    let (services, server) = (world.services(), Arc::new(Context::server()));
+    let (services, server) = (world.services(), Arc::new(CallContext::server()));
     let mut functions = Functions::default();
     add(&mut functions, "echo").expect("the name is free");
     services.calls.replace("test", Module { functions, ..Module::default() }).expect("the module is good");
     let call = async |bytes: usize| services.call_bytes("echo", &server, vec![b'x'; bytes]).await;
     assert!(call(PAYLOAD_BYTES_MAX).await.is_ok());
-    assert_eq!(call(PAYLOAD_BYTES_MAX + 1).await.expect_err("it is too long").code, Code::InvalidArgument);
+    assert_eq!(call(PAYLOAD_BYTES_MAX + 1).await.expect_err("it is too long").code, GrpcCode::InvalidArgument);
 }

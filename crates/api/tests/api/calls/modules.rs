@@ -2,7 +2,7 @@
 
 use crate::desk::World;
 use aether_messages::operation::RpcFunc;
-use aether_services::Code;
+use aether_services::GrpcCode;
 use aether_services::calls::{Module, PROGRAM};
 use http::Method;
 use serde_json::json;
@@ -104,7 +104,7 @@ async fn a_call_that_has_begun_ends_with_the_modules_it_began_with() {
     assert_eq!(services.call_function("which", &context, String::new()).await.as_deref(), Ok("new"));
     services.calls.remove("game").expect("it may be removed");
     let gone = services.call_function("which", &context, String::new()).await.expect_err("it is removed");
-    assert_eq!(gone.code, Code::NotFound);
+    assert_eq!(gone.code, GrpcCode::NotFound);
     go_on.notify_one();
     assert_eq!(call.await.expect("it ends").as_deref(), Ok("old"));
 }
@@ -150,8 +150,8 @@ async fn a_module_that_is_refused_changes_nothing() {
     };
     calls.replace("one", with(&["a", "b"])).expect("the module is good");
     let refused = calls.replace("two", with(&["B", "c"])).expect_err("b is taken");
-    assert_eq!(refused.code, Code::AlreadyExists);
-    assert_eq!(calls.replace(PROGRAM, with(&["d"])).expect_err("it is the program").code, Code::InvalidArgument);
+    assert_eq!(refused.code, GrpcCode::AlreadyExists);
+    assert_eq!(calls.replace(PROGRAM, with(&["d"])).expect_err("it is the program").code, GrpcCode::InvalidArgument);
     assert_eq!(
         (calls.functions(), calls.modules()),
         (vec!["a".into(), "b".into()], vec![PROGRAM.into(), "one".into()])

@@ -3,7 +3,7 @@
 use crate::desk::{Player, World};
 use aether_messages::operation::RpcFunc;
 use aether_services::calls::Module;
-use aether_services::{Code, Context, Refusal};
+use aether_services::{CallContext, GrpcCode, ServiceError};
 use axum::body::to_bytes;
 use http::{HeaderMap, Method, Request, header};
 use serde_json::{Value, json};
@@ -18,9 +18,9 @@ async fn world() -> (World, Player) {
         Ok(json!({ "payload": payload, "query": context.query, "user": user }).to_string())
     });
     told.expect("the name is free");
-    let refused = module
-        .functions
-        .register_rpc("refuse", |_, _, _| async { Err(Refusal::new(Code::FailedPrecondition, "The shop is closed.")) });
+    let refused = module.functions.register_rpc("refuse", |_, _, _| async {
+        Err(ServiceError::new(GrpcCode::FailedPrecondition, "The shop is closed."))
+    });
     refused.expect("the name is free");
     let hidden = module.functions.register_call("hidden", |_, payload| async move { Ok(Some(payload)) });
     hidden.expect("the name is free");
@@ -108,16 +108,16 @@ async fn a_function_is_called_by_name_with_the_hooks_around_it() {
 #[tokio::test]
 async fn rooms_call_functions_with_bytes_and_clients_not_those_of_rooms() {
     let (world, player) = world().await;
-    let (services, server) = (world.services(), Arc::new(Context::server()));
+    let (services, server) = (world.services(), Arc::new(CallContext::server()));
     let bytes = vec![0, 159, 255];
     assert_eq!(services.call_bytes("hidden", &server, bytes.clone()).await, Ok(Some(bytes.clone())));
     let answer = services.call_bytes("tell", &server, b"text".to_vec()).await.expect("it is for everyone");
     let answer: Value = serde_json::from_slice(&answer.expect("it answers")).expect("JSON");
     assert_eq!((&answer["payload"], &answer["user"]), (&json!("text"), &Value::Null));
     let no_text = services.call_bytes("tell", &server, bytes.clone()).await.expect_err("it takes text");
-    assert_eq!(no_text.code, Code::InvalidArgument);
+    assert_eq!(no_text.code, GrpcCode::InvalidArgument);
     let context = world.context(&player);
-    assert_eq!(services.call_bytes("hidden", &context, bytes).await.expect_err("hidden").code, Code::NotFound);
+    assert_eq!(services.call_bytes("hidden", &context, bytes).await.expect_err("hidden").code, GrpcCode::NotFound);
     assert_eq!(services.calls.functions(), ["refuse", "tell"], "those for clients");
     assert!(services.calls.has_function("Hidden") && !services.calls.has_function("none"));
 }

@@ -5,7 +5,7 @@ use aether_messages::api::{ReadStorageObjectId, ReadStorageObjectsRequest};
 use aether_messages::operation::{ReadStorageObjects, WriteStorageObjects};
 use aether_metrics::Registry;
 use aether_services::calls::Module;
-use aether_services::{Code, Context, Refusal};
+use aether_services::{CallContext, GrpcCode, ServiceError};
 use http::Method;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -91,13 +91,13 @@ async fn a_refusal_is_the_same_and_counted_the_same() {
     module.hooks.before::<WriteStorageObjects, _>(|_, request| async move {
         match request.objects.len() {
             0 => Ok(None),
-            _ => Err(Refusal::new(Code::PermissionDenied, "Not today.")),
+            _ => Err(ServiceError::new(GrpcCode::PermissionDenied, "Not today.")),
         }
     });
     services.calls.replace("test", module).expect("the module is good");
     let cases = [
-        (json!({}), 404, Code::NotFound, "Requested resource was not found."),
-        (json!({ "objects": [{}] }), 403, Code::PermissionDenied, "Not today."),
+        (json!({}), 404, GrpcCode::NotFound, "Requested resource was not found."),
+        (json!({ "objects": [{}] }), 403, GrpcCode::PermissionDenied, "Not today."),
     ];
     for (request, status, code, sentence) in cases {
         let typed = serde_json::from_value(request.clone()).expect("it is a request");
@@ -130,9 +130,9 @@ async fn a_hook_that_makes_no_request_of_a_request_is_a_defect_of_the_server() {
 #[tokio::test]
 async fn who_may_call_is_the_same_by_name() {
     let world = World::new(|_| {}).await;
-    let stranger = Arc::new(Context::from_address(aether_services::Caller::Stranger, [127, 0, 0, 1].into()));
+    let stranger = Arc::new(CallContext::from_address(aether_services::Caller::Stranger, [127, 0, 0, 1].into()));
     let refused = world.services().call_json("GetUsers", &stranger, json!({})).await.expect_err("they are nobody");
-    assert_eq!((refused.code, &*refused.message), (Code::Unauthenticated, "Auth token required"));
+    assert_eq!((refused.code, &*refused.message), (GrpcCode::Unauthenticated, "Auth token required"));
     assert_eq!(
         world.ask(None, Method::GET, "/v2/user", "").await,
         (401, json!({ "code": 16, "message": "Auth token required" }))
@@ -140,7 +140,7 @@ async fn who_may_call_is_the_same_by_name() {
     let device = json!({ "account": { "id": "a device of the tests" } });
     let session = world.services().call_json("AuthenticateDevice", &stranger, device).await.expect("they sign in");
     assert!(session["token"].is_string() && session["created"] == true, "{session}");
-    let own = Arc::new(Context::server());
+    let own = Arc::new(CallContext::server());
     let users = world.services().call_json("GetUsers", &own, json!({})).await.expect("the server may all");
     assert_eq!(users, json!({}));
 }

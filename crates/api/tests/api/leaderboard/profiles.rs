@@ -2,7 +2,7 @@ use crate::desk::World;
 use aether_services::profile::operation::{
     CreateProfile, DeleteProfile, ListProfiles, SelectProfile, UpdateProfile, UpdateProfileRequest,
 };
-use aether_services::{Code, Hooks, Operation, Refusal};
+use aether_services::{GrpcCode, Hooks, Operation, ServiceError};
 use http::Method;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -118,7 +118,7 @@ async fn hooks_run_around_profiles_and_may_change_or_refuse() {
         hooks.before::<UpdateProfile, _>(|_, request: UpdateProfileRequest| async move {
             assert_eq!(request.id, "mage", "it stands in the path");
             match request.profile.as_ref().is_some_and(|fields| fields.data.is_some()) {
-                true => Err(Refusal::new(Code::PermissionDenied, "Levels are earned.")),
+                true => Err(ServiceError::new(GrpcCode::PermissionDenied, "Levels are earned.")),
                 false => Ok(Some(request)),
             }
         });

@@ -1,5 +1,7 @@
 use crate::desk::{NOW, World};
-use aether_services::purchase::{Asking, Bought, Environment, PurchaseProvider, Receipt, Shop, Subscribed};
+use aether_services::purchase::{
+    Environment, PurchaseProvider, Receipt, Shop, ValidateFuture, ValidatedPurchase, ValidatedSubscription,
+};
 use http::Method;
 use serde_json::json;
 
@@ -11,8 +13,8 @@ impl PurchaseProvider for Market {
         self.0
     }
 
-    fn purchases<'a>(&'a self, receipt: &'a Receipt) -> Asking<'a, Vec<Bought>> {
-        let bought = Bought {
+    fn purchases<'a>(&'a self, receipt: &'a Receipt) -> ValidateFuture<'a, Vec<ValidatedPurchase>> {
+        let bought = ValidatedPurchase {
             product_id: "gems".to_owned(),
             transaction_id: format!("{}{}", receipt.text, receipt.signature),
             purchased_at: NOW,
@@ -23,8 +25,8 @@ impl PurchaseProvider for Market {
         Box::pin(async { Ok(vec![bought]) })
     }
 
-    fn subscription<'a>(&'a self, receipt: &'a Receipt) -> Asking<'a, Subscribed> {
-        let subscribed = Subscribed {
+    fn subscription<'a>(&'a self, receipt: &'a Receipt) -> ValidateFuture<'a, ValidatedSubscription> {
+        let subscribed = ValidatedSubscription {
             product_id: "vip".to_owned(),
             original_transaction_id: receipt.text.clone(),
             purchased_at: NOW,

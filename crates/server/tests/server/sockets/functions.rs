@@ -3,7 +3,7 @@
 use aether_server::Server;
 use aether_server::config::{Config, Secret};
 use aether_server::services::calls::Module;
-use aether_server::services::{Refusal, operation};
+use aether_server::services::{ServiceError, operation};
 use aether_testkit_server::ApiClient;
 use serde_json::json;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ async fn clients_call_functions_of_the_program_and_of_modules_that_come_later() 
     let running = Server::new("functions", "1.0.0")
         .relay("relay", aether_net::relay::RelaySettings::default())
         .rpc("whoami", |services, context, payload| async move {
-            let user = context.caller.user().ok_or(Refusal::invalid("Sign in first."))?.user;
+            let user = context.caller.user().ok_or(ServiceError::invalid("Sign in first."))?.user;
             let account = services.accounts.account(user).await?;
             Ok(format!("{payload} {}", account.user.id))
         })

@@ -1,7 +1,7 @@
 //! Rooms: found, made, listed, limited, and ended.
 
 use aether_server::config::NodeName;
-use aether_server::services::Code;
+use aether_server::services::GrpcCode;
 use aether_server::services::matches::{MatchFilter, MatchInfo};
 use aether_testkit_server::workshop::{CRASH, HANG, RELEASED};
 use aether_testkit_server::{
@@ -323,7 +323,7 @@ async fn server_code_creates_finds_lists_signals_and_ends_rooms() {
     timeout(DEADLINE, shown).await.expect("the game has set its label");
     let stored = matches.create("outpost", "").await.expect("durable rooms are created too");
     let relay = matches.create("relay", "").await.expect("and relays");
-    assert_eq!(matches.signal(&relay.id, vec![]).await.unwrap_err().code, Code::FailedPrecondition);
+    assert_eq!(matches.signal(&relay.id, vec![]).await.unwrap_err().code, GrpcCode::FailedPrecondition);
     let ids = |found: Vec<MatchInfo>| found.into_iter().map(|found| found.id).collect::<Vec<_>>();
     let all = MatchFilter::default();
     assert_eq!(
@@ -338,10 +338,10 @@ async fn server_code_creates_finds_lists_signals_and_ends_rooms() {
     for id in [&made.id, &relay.id] {
         matches.end(id).await.expect("it ends");
         assert_eq!(matches.find(id).await, Ok(None));
-        assert_eq!(matches.end(id).await.unwrap_err().code, Code::NotFound);
+        assert_eq!(matches.end(id).await.unwrap_err().code, GrpcCode::NotFound);
     }
     assert_eq!(player.end().await.reason(), Some(CloseReason::RoomEnded));
-    assert_eq!(matches.create("chess", "").await.unwrap_err().code, Code::NotFound);
+    assert_eq!(matches.create("chess", "").await.unwrap_err().code, GrpcCode::NotFound);
     drop(matches);
     server.stop().await;
 }

@@ -2,10 +2,10 @@
 
 use super::open_id::{OpenId, OpenIdSettings};
 use super::remote::Remote;
-use super::{External, FACEBOOK, Proof, Provider, REFUSED, Verifying, encoded};
+use super::{ExternalIdentity, FACEBOOK, Provider, ProviderProof, REFUSED, VerifyFuture, encoded};
 use crate::clock::WallClock;
-use crate::outgoing::Outgoing;
-use crate::refusal::Refusal;
+use crate::outgoing::HttpClient;
+use crate::refusal::ServiceError;
 use ring::hmac;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -44,12 +44,12 @@ impl FacebookSettings {
 impl Facebook {
     /// Facebook with these settings.
     #[must_use]
-    pub fn new(settings: FacebookSettings, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> Facebook {
+    pub fn new(settings: FacebookSettings, outgoing: HttpClient, clock: Arc<dyn WallClock>) -> Facebook {
         let limited = OpenId::new(settings.limited.clone(), outgoing.clone(), Arc::clone(&clock));
         Facebook { settings, limited, remote: Remote::new(FACEBOOK, outgoing, clock) }
     }
 
-    async fn check(&self, token: &str) -> Result<External, Refusal> {
+    async fn check(&self, token: &str) -> Result<ExternalIdentity, ServiceError> {
         let FacebookSettings { app_id, app_secret, graph_url, .. } = &self.settings;
         let (input, own) = (encoded(token), encoded(&format!("{app_id}|{app_secret}")));
         let url = format!("{graph_url}/debug_token?input_token={input}&access_token={own}");
@@ -66,7 +66,7 @@ impl Facebook {
             return Err(REFUSED);
         }
         let text = |name: &str| user[name].as_str().map(str::to_owned);
-        Ok(External { subject, email: text("email"), username: None, display_name: text("name") })
+        Ok(ExternalIdentity { subject, email: text("email"), username: None, display_name: text("name") })
     }
 
     /// Shows that the question comes from whoever knows the secret, so that a stolen token alone asks nothing.
@@ -85,7 +85,7 @@ impl Provider for Facebook {
         FACEBOOK
     }
 
-    fn verify<'a>(&'a self, proof: &'a Proof) -> Verifying<'a> {
+    fn verify<'a>(&'a self, proof: &'a ProviderProof) -> VerifyFuture<'a> {
         Box::pin(async {
             let token = proof.token()?;
             let is_signed = token.split('.').count() == 3;

@@ -1,9 +1,9 @@
 //! Facebook Instant Games: information about the player that Facebook signed with the game's secret. Nobody is asked.
 
-use super::{External, FACEBOOK_INSTANT, Proof, Provider, REFUSED, Verifying, is_recent};
+use super::{ExternalIdentity, FACEBOOK_INSTANT, Provider, ProviderProof, REFUSED, VerifyFuture, is_recent};
 use crate::clock::WallClock;
 use crate::facebook::{FacebookInstantSettings, SignatureCheck};
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -27,14 +27,14 @@ impl FacebookInstant {
         FacebookInstant { signatures: SignatureCheck::new(&settings.app_secret), clock }
     }
 
-    fn check(&self, signed: &str) -> Result<External, Refusal> {
+    fn check(&self, signed: &str) -> Result<ExternalIdentity, ServiceError> {
         let signatures = self.signatures.as_ref().ok_or(REFUSED)?;
         let payload = signatures.payload(signed).map_err(|_| REFUSED)?;
         let info: PlayerInfo = serde_json::from_value(payload).map_err(|_| REFUSED)?;
         if !is_recent(info.issued_at, self.clock.now_seconds()) || info.player_id.is_empty() {
             return Err(REFUSED);
         }
-        Ok(External { subject: info.player_id, ..External::default() })
+        Ok(ExternalIdentity { subject: info.player_id, ..ExternalIdentity::default() })
     }
 }
 
@@ -43,7 +43,7 @@ impl Provider for FacebookInstant {
         FACEBOOK_INSTANT
     }
 
-    fn verify<'a>(&'a self, proof: &'a Proof) -> Verifying<'a> {
+    fn verify<'a>(&'a self, proof: &'a ProviderProof) -> VerifyFuture<'a> {
         Box::pin(async { self.check(proof.token()?) })
     }
 }

@@ -4,10 +4,12 @@
 //! after the other. The client says where the certificate is; it counts only from Apple's own addresses.
 
 use super::remote::Remote;
-use super::{External, GAME_CENTER, GameCenterProof, Proof, Provider, REFUSED, Verifying, is_recent};
+use super::{
+    ExternalIdentity, GAME_CENTER, GameCenterProof, Provider, ProviderProof, REFUSED, VerifyFuture, is_recent,
+};
 use crate::clock::WallClock;
-use crate::outgoing::Outgoing;
-use crate::refusal::Refusal;
+use crate::outgoing::HttpClient;
+use crate::refusal::ServiceError;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Uri;
@@ -53,11 +55,11 @@ impl GameCenterSettings {
 impl GameCenter {
     /// Game Center with these settings.
     #[must_use]
-    pub fn new(settings: GameCenterSettings, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> GameCenter {
+    pub fn new(settings: GameCenterSettings, outgoing: HttpClient, clock: Arc<dyn WallClock>) -> GameCenter {
         GameCenter { settings, remote: Remote::new(GAME_CENTER, outgoing, clock), certificates: Mutex::default() }
     }
 
-    async fn check(&self, proof: &GameCenterProof) -> Result<External, Refusal> {
+    async fn check(&self, proof: &GameCenterProof) -> Result<ExternalIdentity, ServiceError> {
         let texts = [&proof.player_id, &proof.salt, &proof.signature, &proof.public_key_url];
         if texts.iter().any(|text| text.is_empty() || text.len() > TEXT_BYTES_MAX) {
             return Err(REFUSED);
@@ -77,11 +79,11 @@ impl GameCenter {
         let key = &certificate.public_key().subject_public_key.data;
         let key = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, key);
         key.verify(&signed, &signature).map_err(|_| REFUSED)?;
-        Ok(External { subject: proof.player_id.clone(), ..External::default() })
+        Ok(ExternalIdentity { subject: proof.player_id.clone(), ..ExternalIdentity::default() })
     }
 
     /// The certificate at an address, if it is one of Apple's. That it is Apple's is shown by the connection.
-    async fn certificate(&self, url: &str) -> Result<Arc<[u8]>, Refusal> {
+    async fn certificate(&self, url: &str) -> Result<Arc<[u8]>, ServiceError> {
         let origin = origin_of(url).ok_or(REFUSED)?;
         if !self.settings.key_origins.contains(&origin) {
             return Err(REFUSED);
@@ -116,17 +118,17 @@ impl Provider for GameCenter {
         GAME_CENTER
     }
 
-    fn verify<'a>(&'a self, proof: &'a Proof) -> Verifying<'a> {
+    fn verify<'a>(&'a self, proof: &'a ProviderProof) -> VerifyFuture<'a> {
         Box::pin(async {
             match proof {
-                Proof::GameCenter(proof) => self.check(proof).await,
-                Proof::Token(_) => Err(REFUSED),
+                ProviderProof::GameCenter(proof) => self.check(proof).await,
+                ProviderProof::Token(_) => Err(REFUSED),
             }
         })
     }
 }
 
-fn signed_bytes(proof: &GameCenterProof) -> Result<Vec<u8>, Refusal> {
+fn signed_bytes(proof: &GameCenterProof) -> Result<Vec<u8>, ServiceError> {
     let salt = STANDARD.decode(&proof.salt).map_err(|_| REFUSED)?;
     let time = u64::try_from(proof.timestamp).map_err(|_| REFUSED)?;
     Ok([proof.player_id.as_bytes(), proof.bundle_id.as_bytes(), &time.to_be_bytes(), &salt].concat())

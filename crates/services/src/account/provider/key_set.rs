@@ -1,7 +1,7 @@
 //! The keys by which a provider signs, read from where it publishes them.
 
 use super::remote::Remote;
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, DecodingKey};
@@ -72,7 +72,7 @@ impl KeySet {
     }
 
     /// The key of an id, if the provider has it.
-    pub async fn find(&self, id: &str, remote: &Remote) -> Result<Option<Arc<Key>>, Refusal> {
+    pub async fn find(&self, id: &str, remote: &Remote) -> Result<Option<Arc<Key>>, ServiceError> {
         if id.len() > KEY_ID_BYTES_MAX {
             return Ok(None);
         }
@@ -92,7 +92,7 @@ impl KeySet {
     }
 
     /// Reads the keys anew, because the one that is needed is not among them.
-    async fn read_for(&self, id: &str, remote: &Remote) -> Result<Option<Arc<Key>>, Refusal> {
+    async fn read_for(&self, id: &str, remote: &Remote) -> Result<Option<Arc<Key>>, ServiceError> {
         let _reading = self.reading.lock().await;
         let now = remote.now_ms();
         if let Some(key) = self.known(id, now, FRESH_MS) {
@@ -122,7 +122,7 @@ impl KeySet {
         may
     }
 
-    async fn read(&self, remote: &Remote) -> Result<(), Refusal> {
+    async fn read(&self, remote: &Remote) -> Result<(), ServiceError> {
         let published = remote.get_json(&self.url, &[("accept", "application/json")]).await?;
         let published: Published =
             serde_json::from_value(published).map_err(|_| remote.complain("its keys are no set of keys"))?;

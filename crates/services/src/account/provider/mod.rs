@@ -16,8 +16,8 @@ pub use open_id::{OpenId, OpenIdSettings, SessionStatus};
 pub use steam::{Steam, SteamSettings};
 
 use super::Accounts;
-use crate::outgoing::Outgoing;
-use crate::refusal::{Code, Refusal};
+use crate::outgoing::HttpClient;
+use crate::refusal::{GrpcCode, ServiceError};
 use std::fmt::Write as _;
 use std::future::Future;
 use std::pin::Pin;
@@ -45,16 +45,18 @@ const SIGNATURE_AGE_SECONDS_MAX: i64 = 86_400;
 /// How far a provider's clock may differ from this one's.
 const CLOCK_SKEW_SECONDS_MAX: i64 = 60;
 
-const REFUSED: Refusal = Refusal::new(
-    Code::Unauthenticated,
+const REFUSED: ServiceError = ServiceError::new(
+    GrpcCode::Unauthenticated,
     "The provider's token is not valid here. Sign in there again and use the new one.",
 );
-const UNAVAILABLE: Refusal =
-    Refusal::new(Code::Unavailable, "The sign-in provider cannot be asked at the moment. Try again in a few seconds.");
+const UNAVAILABLE: ServiceError = ServiceError::new(
+    GrpcCode::Unavailable,
+    "The sign-in provider cannot be asked at the moment. Try again in a few seconds.",
+);
 
 /// What a provider gave to a client as a proof of who they are.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Proof {
+pub enum ProviderProof {
     /// A token, a ticket, or signed information.
     Token(String),
     /// What Game Center signs.
@@ -80,7 +82,7 @@ pub struct GameCenterProof {
 
 /// Who someone is at a provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct External {
+pub struct ExternalIdentity {
     /// Their id there, which never changes.
     pub subject: String,
     /// Their email address, as the provider knows it.
@@ -107,7 +109,7 @@ pub struct ProviderSettings {
 }
 
 /// What becomes of a proof.
-pub type Verifying<'a> = Pin<Box<dyn Future<Output = Result<External, Refusal>> + Send + 'a>>;
+pub type VerifyFuture<'a> = Pin<Box<dyn Future<Output = Result<ExternalIdentity, ServiceError>> + Send + 'a>>;
 
 /// An external provider.
 pub trait Provider: Send + Sync + 'static {
@@ -115,13 +117,13 @@ pub trait Provider: Send + Sync + 'static {
     fn name(&self) -> &str;
 
     /// Who a proof shows someone to be.
-    fn verify<'a>(&'a self, proof: &'a Proof) -> Verifying<'a>;
+    fn verify<'a>(&'a self, proof: &'a ProviderProof) -> VerifyFuture<'a>;
 }
 
 impl Accounts {
     /// Lets people sign in by these providers.
     #[must_use]
-    pub fn with_providers(mut self, settings: ProviderSettings, outgoing: &Outgoing) -> Accounts {
+    pub fn with_providers(mut self, settings: ProviderSettings, outgoing: &HttpClient) -> Accounts {
         let clock = Arc::clone(&self.clock);
         for settings in settings.open_id {
             self = self.with_provider(OpenId::new(settings, outgoing.clone(), Arc::clone(&clock)));
@@ -142,41 +144,43 @@ impl Accounts {
     }
 
     /// Who a proof shows someone to be.
-    pub(super) async fn verify(&self, provider: &str, proof: &Proof) -> Result<External, Refusal> {
+    pub(super) async fn verify(&self, provider: &str, proof: &ProviderProof) -> Result<ExternalIdentity, ServiceError> {
         let Some(provider) = self.providers.get(provider) else {
             let sentence = format!("Signing in with {provider:?} is not configured on this server.");
-            return Err(Refusal::with(Code::FailedPrecondition, sentence));
+            return Err(ServiceError::with(GrpcCode::FailedPrecondition, sentence));
         };
         provider.verify(proof).await
     }
 }
 
-impl Proof {
+impl ProviderProof {
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
-            Proof::Token(token) => token.is_empty(),
-            Proof::GameCenter(proof) => *proof == GameCenterProof::default(),
+            ProviderProof::Token(token) => token.is_empty(),
+            ProviderProof::GameCenter(proof) => *proof == GameCenterProof::default(),
         }
     }
 
     /// The token, if it is one of a length that can be right.
-    fn token(&self) -> Result<&str, Refusal> {
+    fn token(&self) -> Result<&str, ServiceError> {
         match self {
-            Proof::Token(token) if token.is_empty() => Err(Refusal::invalid("The provider's token is required.")),
-            Proof::Token(token) if token.len() <= TOKEN_BYTES_MAX => Ok(token),
+            ProviderProof::Token(token) if token.is_empty() => {
+                Err(ServiceError::invalid("The provider's token is required."))
+            }
+            ProviderProof::Token(token) if token.len() <= TOKEN_BYTES_MAX => Ok(token),
             _ => Err(REFUSED),
         }
     }
 }
 
-impl std::fmt::Debug for Proof {
+impl std::fmt::Debug for ProviderProof {
     /// Shows no token: whoever reads it could sign in by it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Proof::Token(_) => "Token",
-            Proof::GameCenter(_) => "GameCenter",
+            ProviderProof::Token(_) => "Token",
+            ProviderProof::GameCenter(_) => "GameCenter",
         })
     }
 }

@@ -3,10 +3,13 @@
 
 use super::key_set::KeySet;
 use super::remote::Remote;
-use super::{APPLE, CLOCK_SKEW_SECONDS_MAX, External, FACEBOOK, GOOGLE, Proof, Provider, REFUSED, Verifying, encoded};
+use super::{
+    APPLE, CLOCK_SKEW_SECONDS_MAX, ExternalIdentity, FACEBOOK, GOOGLE, Provider, ProviderProof, REFUSED, VerifyFuture,
+    encoded,
+};
 use crate::clock::WallClock;
-use crate::outgoing::Outgoing;
-use crate::refusal::Refusal;
+use crate::outgoing::HttpClient;
+use crate::refusal::ServiceError;
 use jsonwebtoken::{Algorithm, Validation};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -112,13 +115,13 @@ impl OpenIdSettings {
 impl OpenId {
     /// A provider with these settings.
     #[must_use]
-    pub fn new(settings: OpenIdSettings, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> OpenId {
+    pub fn new(settings: OpenIdSettings, outgoing: HttpClient, clock: Arc<dyn WallClock>) -> OpenId {
         let keys = KeySet::new(settings.keys_url.clone());
         let remote = Remote::new(&settings.name, outgoing, clock);
         OpenId { settings, keys, remote }
     }
 
-    async fn check(&self, token: &str) -> Result<External, Refusal> {
+    async fn check(&self, token: &str) -> Result<ExternalIdentity, ServiceError> {
         let claims = self.signed(token).await?;
         let now = self.remote.now_ms().div_euclid(1_000);
         if !self.is_for_us(&claims) || !is_current(&claims, now) || claims.sub.is_empty() {
@@ -127,7 +130,7 @@ impl OpenId {
         if let Some(status) = &self.settings.session_status {
             self.check_session(status, claims.sid.as_deref()).await?;
         }
-        Ok(External {
+        Ok(ExternalIdentity {
             subject: claims.sub,
             email: claims.email,
             username: claims.preferred_username,
@@ -136,7 +139,7 @@ impl OpenId {
     }
 
     /// What a token says, if one of the provider's keys has signed it.
-    async fn signed(&self, token: &str) -> Result<Claims, Refusal> {
+    async fn signed(&self, token: &str) -> Result<Claims, ServiceError> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| REFUSED)?;
         // An extension that must be understood is not understood here.
         if !ALGORITHMS.contains(&header.alg) || header.crit.is_some() {
@@ -164,7 +167,7 @@ impl OpenId {
     }
 
     /// Asks whether the session at the provider still lasts. Without an answer nobody is let in.
-    async fn check_session(&self, status: &SessionStatus, session: Option<&str>) -> Result<(), Refusal> {
+    async fn check_session(&self, status: &SessionStatus, session: Option<&str>) -> Result<(), ServiceError> {
         let session = session.filter(|session| (1..=SESSION_ID_BYTES_MAX).contains(&session.len())).ok_or(REFUSED)?;
         let url = status.url.replace(SESSION_PLACE, &encoded(session));
         let bearer = format!("Bearer {}", status.bearer);
@@ -180,7 +183,7 @@ impl Provider for OpenId {
         &self.settings.name
     }
 
-    fn verify<'a>(&'a self, proof: &'a Proof) -> Verifying<'a> {
+    fn verify<'a>(&'a self, proof: &'a ProviderProof) -> VerifyFuture<'a> {
         Box::pin(async { self.check(proof.token()?).await })
     }
 }

@@ -2,8 +2,8 @@
 
 use super::UNAVAILABLE;
 use crate::clock::WallClock;
-use crate::outgoing::{Outgoing, Response};
-use crate::refusal::Refusal;
+use crate::outgoing::{HttpClient, HttpResponse};
+use crate::refusal::ServiceError;
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -15,13 +15,13 @@ const COMPLAINT_PAUSE_MS: i64 = 60_000;
 /// The line to a provider.
 pub(super) struct Remote {
     provider: String,
-    outgoing: Outgoing,
+    outgoing: HttpClient,
     clock: Arc<dyn WallClock>,
     complained_at: AtomicI64,
 }
 
 impl Remote {
-    pub fn new(provider: &str, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> Remote {
+    pub fn new(provider: &str, outgoing: HttpClient, clock: Arc<dyn WallClock>) -> Remote {
         Remote { provider: provider.to_owned(), outgoing, clock, complained_at: AtomicI64::new(i64::MIN) }
     }
 
@@ -32,7 +32,7 @@ impl Remote {
 
     /// What is at an address. An answer that does not concern the one who signs in, such as that the server's own key is
     /// wrong or that it asks too often, is none.
-    pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Response, Refusal> {
+    pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<HttpResponse, ServiceError> {
         let why = match self.outgoing.get(url, headers).await {
             Ok(response) if !matches!(response.status, 300..=399 | 401 | 403 | 429 | 500..) => return Ok(response),
             Ok(response) => format!("it answers with the status {}", response.status),
@@ -42,13 +42,13 @@ impl Remote {
     }
 
     /// What is at an address, as JSON.
-    pub async fn get_json(&self, url: &str, headers: &[(&str, &str)]) -> Result<Value, Refusal> {
+    pub async fn get_json(&self, url: &str, headers: &[(&str, &str)]) -> Result<Value, ServiceError> {
         let response = self.get(url, headers).await?;
         serde_json::from_slice(&response.body).map_err(|_| self.complain("its answer is no JSON"))
     }
 
     /// Says that the provider does not do its part; what the client is told.
-    pub fn complain(&self, why: &str) -> Refusal {
+    pub fn complain(&self, why: &str) -> ServiceError {
         let (now, last) = (self.now_ms(), self.complained_at.load(Ordering::Relaxed));
         if now.saturating_sub(last) >= COMPLAINT_PAUSE_MS {
             self.complained_at.store(now, Ordering::Relaxed);

@@ -1,10 +1,10 @@
 //! Steam: a ticket that the game got from Steam, checked by Steam's web interface.
 
 use super::remote::Remote;
-use super::{External, Proof, Provider, REFUSED, STEAM, Verifying, encoded};
+use super::{ExternalIdentity, Provider, ProviderProof, REFUSED, STEAM, VerifyFuture, encoded};
 use crate::clock::WallClock;
-use crate::outgoing::Outgoing;
-use crate::refusal::Refusal;
+use crate::outgoing::HttpClient;
+use crate::refusal::ServiceError;
 use std::sync::Arc;
 
 /// How a game is known to Steam.
@@ -38,11 +38,11 @@ impl SteamSettings {
 impl Steam {
     /// Steam with these settings.
     #[must_use]
-    pub fn new(settings: SteamSettings, outgoing: Outgoing, clock: Arc<dyn WallClock>) -> Steam {
+    pub fn new(settings: SteamSettings, outgoing: HttpClient, clock: Arc<dyn WallClock>) -> Steam {
         Steam { settings, remote: Remote::new(STEAM, outgoing, clock) }
     }
 
-    async fn check(&self, ticket: &str) -> Result<External, Refusal> {
+    async fn check(&self, ticket: &str) -> Result<ExternalIdentity, ServiceError> {
         if !ticket.len().is_multiple_of(2) || !ticket.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(REFUSED);
         }
@@ -62,7 +62,7 @@ impl Steam {
             return Err(REFUSED);
         }
         let subject = found["steamid"].as_str().filter(|id| is_steam_id(id)).ok_or(REFUSED)?;
-        Ok(External { subject: subject.to_owned(), ..External::default() })
+        Ok(ExternalIdentity { subject: subject.to_owned(), ..ExternalIdentity::default() })
     }
 }
 
@@ -71,7 +71,7 @@ impl Provider for Steam {
         STEAM
     }
 
-    fn verify<'a>(&'a self, proof: &'a Proof) -> Verifying<'a> {
+    fn verify<'a>(&'a self, proof: &'a ProviderProof) -> VerifyFuture<'a> {
         Box::pin(async { self.check(proof.token()?).await })
     }
 }

@@ -1,11 +1,11 @@
 //! Operations for lost passwords and unconfirmed email addresses.
 
-use crate::Refusal;
+use crate::ServiceError;
 use crate::account::operation::{
     RequestEmailVerification, RequestPasswordReset, RequestPasswordResetRequest, ResetPassword, ResetPasswordRequest,
     VerifyEmail, VerifyEmailRequest,
 };
-use crate::calls::{Access, Call, Operations, Preset, Serve};
+use crate::calls::{Access, Call, Operations, RatePreset, Serve};
 use aether_messages::Empty;
 
 pub(super) fn operations(operations: Operations) -> Operations {
@@ -18,9 +18,9 @@ pub(super) fn operations(operations: Operations) -> Operations {
 
 impl Serve for RequestPasswordReset {
     const ACCESS: Access = Access::ServerKey;
-    const PRESET: Preset = Preset::Login;
+    const PRESET: RatePreset = RatePreset::Login;
 
-    async fn serve(call: &Call<'_>, request: RequestPasswordResetRequest) -> Result<Empty, Refusal> {
+    async fn serve(call: &Call<'_>, request: RequestPasswordResetRequest) -> Result<Empty, ServiceError> {
         call.services.accounts.request_password_reset(&request.email, call.context.address).await?;
         Ok(Empty::default())
     }
@@ -28,18 +28,18 @@ impl Serve for RequestPasswordReset {
 
 impl Serve for ResetPassword {
     const ACCESS: Access = Access::ServerKey;
-    const PRESET: Preset = Preset::Login;
+    const PRESET: RatePreset = RatePreset::Login;
 
-    async fn serve(call: &Call<'_>, request: ResetPasswordRequest) -> Result<Empty, Refusal> {
+    async fn serve(call: &Call<'_>, request: ResetPasswordRequest) -> Result<Empty, ServiceError> {
         call.services.accounts.reset_password(&request.code, request.password).await?;
         Ok(Empty::default())
     }
 }
 
 impl Serve for RequestEmailVerification {
-    const PRESET: Preset = Preset::Expensive;
+    const PRESET: RatePreset = RatePreset::Expensive;
 
-    async fn serve(call: &Call<'_>, _: Empty) -> Result<Empty, Refusal> {
+    async fn serve(call: &Call<'_>, _: Empty) -> Result<Empty, ServiceError> {
         let user = call.identity()?.user;
         call.services.accounts.request_email_verification(user, call.context.address).await?;
         Ok(Empty::default())
@@ -48,9 +48,9 @@ impl Serve for RequestEmailVerification {
 
 impl Serve for VerifyEmail {
     const ACCESS: Access = Access::ServerKey;
-    const PRESET: Preset = Preset::Login;
+    const PRESET: RatePreset = RatePreset::Login;
 
-    async fn serve(call: &Call<'_>, request: VerifyEmailRequest) -> Result<Empty, Refusal> {
+    async fn serve(call: &Call<'_>, request: VerifyEmailRequest) -> Result<Empty, ServiceError> {
         call.services.accounts.verify_email(&request.code).await?;
         Ok(Empty::default())
     }

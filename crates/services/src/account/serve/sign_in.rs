@@ -1,14 +1,14 @@
 //! Operations of signing in, and of the ways to do so.
 
-use crate::Refusal;
+use crate::ServiceError;
 use crate::account::operation::{
     AccountExternal, AuthenticateExternal, AuthenticateExternalRequest, LinkExternal, LinkExternalRequest,
     UnlinkExternal,
 };
-use crate::account::provider::{self, GameCenterProof, Proof};
+use crate::account::provider::{self, GameCenterProof, ProviderProof};
 use crate::account::{self, SignIn};
-use crate::calls::{Access, Call, Operations, Preset, Serve};
-use crate::session::{self, Beginning};
+use crate::calls::{Access, Call, Operations, RatePreset, Serve};
+use crate::session::{self, NewSession};
 use aether_messages::Empty;
 use aether_messages::api::{
     AccountApple, AccountCustom, AccountDevice, AccountEmail, AccountFacebook, AccountFacebookInstantGame,
@@ -60,29 +60,29 @@ pub(super) fn operations(operations: Operations) -> Operations {
 /// A way to sign in, as a message says it.
 trait Way {
     /// Returns the sign-in method and the variables of the new session.
-    fn split(self) -> (account::Method, BTreeMap<String, String>);
+    fn split(self) -> (account::SignInMethod, BTreeMap<String, String>);
 }
 
 impl Way for AccountDevice {
-    fn split(self) -> (account::Method, BTreeMap<String, String>) {
-        (account::Method::Device(self.id), self.vars)
+    fn split(self) -> (account::SignInMethod, BTreeMap<String, String>) {
+        (account::SignInMethod::Device(self.id), self.vars)
     }
 }
 
 impl Way for AccountCustom {
-    fn split(self) -> (account::Method, BTreeMap<String, String>) {
-        (account::Method::Custom(self.id), self.vars)
+    fn split(self) -> (account::SignInMethod, BTreeMap<String, String>) {
+        (account::SignInMethod::Custom(self.id), self.vars)
     }
 }
 
 impl Way for AccountEmail {
-    fn split(self) -> (account::Method, BTreeMap<String, String>) {
-        (account::Method::Email { email: self.email, password: self.password }, self.vars)
+    fn split(self) -> (account::SignInMethod, BTreeMap<String, String>) {
+        (account::SignInMethod::Email { email: self.email, password: self.password }, self.vars)
     }
 }
 
 impl Way for AccountGameCenter {
-    fn split(self) -> (account::Method, BTreeMap<String, String>) {
+    fn split(self) -> (account::SignInMethod, BTreeMap<String, String>) {
         let proof = GameCenterProof {
             player_id: self.player_id,
             bundle_id: self.bundle_id,
@@ -91,15 +91,15 @@ impl Way for AccountGameCenter {
             signature: self.signature,
             public_key_url: self.public_key_url,
         };
-        (external(provider::GAME_CENTER, Proof::GameCenter(proof)), self.vars)
+        (external(provider::GAME_CENTER, ProviderProof::GameCenter(proof)), self.vars)
     }
 }
 
 macro_rules! ways_by_token {
     ($($message:ty, $token:ident => $provider:expr;)+) => {$(
         impl Way for $message {
-            fn split(self) -> (account::Method, BTreeMap<String, String>) {
-                (external($provider, Proof::Token(self.$token)), self.vars)
+            fn split(self) -> (account::SignInMethod, BTreeMap<String, String>) {
+                (external($provider, ProviderProof::Token(self.$token)), self.vars)
             }
         }
     )+};
@@ -117,12 +117,12 @@ macro_rules! authenticate {
     ($($operation:ident)+) => {$(
         impl Serve for $operation {
             const ACCESS: Access = Access::ServerKey;
-            const PRESET: Preset = Preset::Login;
+            const PRESET: RatePreset = RatePreset::Login;
 
             async fn serve(
                 call: &Call<'_>,
                 request: <Self as Operation>::Request,
-            ) -> Result<Session, Refusal> {
+            ) -> Result<Session, ServiceError> {
                 let way = request.account.unwrap_or_default().split();
                 authenticate(call, way, request.username, request.create).await
             }
@@ -140,9 +140,9 @@ macro_rules! change {
     ($($operation:ident: $change:ident $(. $account:ident)?;)+) => {$(
         impl Serve for $operation {
             // A provider may be asked, or a password hashed.
-            const PRESET: Preset = Preset::Expensive;
+            const PRESET: RatePreset = RatePreset::Expensive;
 
-            async fn serve(call: &Call<'_>, request: <Self as Operation>::Request) -> Result<Empty, Refusal> {
+            async fn serve(call: &Call<'_>, request: <Self as Operation>::Request) -> Result<Empty, ServiceError> {
                 let (method, _) = request $(.$account.unwrap_or_default())? .split();
                 call.services.accounts.$change(call.identity()?.user, method).await?;
                 Ok(Empty::default())
@@ -174,53 +174,54 @@ change! {
 
 async fn authenticate(
     call: &Call<'_>,
-    (method, variables): (account::Method, BTreeMap<String, String>),
+    (method, variables): (account::SignInMethod, BTreeMap<String, String>),
     username: String,
     create: Option<bool>,
-) -> Result<Session, Refusal> {
+) -> Result<Session, ServiceError> {
     // Before anything is written: an account must not come of a request that is refused.
     session::check_variables(&variables)?;
     let (name, address) = (method.name(), call.context.address);
     let sign_in = SignIn { method, username: Some(username), create: create.unwrap_or(true), address };
     let signed_in = call.services.accounts.authenticate(sign_in).await?;
-    let beginning = Beginning { user: signed_in.user, username: &signed_in.username, variables, address, method: name };
+    let beginning =
+        NewSession { user: signed_in.user, username: &signed_in.username, variables, address, method: name };
     let pair = call.services.sessions.start(beginning).await?;
     Ok(Session { created: signed_in.created, token: pair.access, refresh_token: pair.refresh })
 }
 
 impl Serve for AuthenticateExternal {
     const ACCESS: Access = Access::ServerKey;
-    const PRESET: Preset = Preset::Login;
+    const PRESET: RatePreset = RatePreset::Login;
 
-    async fn serve(call: &Call<'_>, request: AuthenticateExternalRequest) -> Result<Session, Refusal> {
+    async fn serve(call: &Call<'_>, request: AuthenticateExternalRequest) -> Result<Session, ServiceError> {
         let AccountExternal { token, vars } = request.account.unwrap_or_default();
-        let way = (external(&request.provider, Proof::Token(token)), vars);
+        let way = (external(&request.provider, ProviderProof::Token(token)), vars);
         authenticate(call, way, request.username, request.create).await
     }
 }
 
 impl Serve for LinkExternal {
-    const PRESET: Preset = Preset::Expensive;
+    const PRESET: RatePreset = RatePreset::Expensive;
 
-    async fn serve(call: &Call<'_>, request: LinkExternalRequest) -> Result<Empty, Refusal> {
+    async fn serve(call: &Call<'_>, request: LinkExternalRequest) -> Result<Empty, ServiceError> {
         call.services.accounts.link(call.identity()?.user, external_way(request)).await?;
         Ok(Empty::default())
     }
 }
 
 impl Serve for UnlinkExternal {
-    const PRESET: Preset = Preset::Expensive;
+    const PRESET: RatePreset = RatePreset::Expensive;
 
-    async fn serve(call: &Call<'_>, request: LinkExternalRequest) -> Result<Empty, Refusal> {
+    async fn serve(call: &Call<'_>, request: LinkExternalRequest) -> Result<Empty, ServiceError> {
         call.services.accounts.unlink(call.identity()?.user, external_way(request)).await?;
         Ok(Empty::default())
     }
 }
 
-fn external_way(request: LinkExternalRequest) -> account::Method {
-    external(&request.provider, Proof::Token(request.account.unwrap_or_default().token))
+fn external_way(request: LinkExternalRequest) -> account::SignInMethod {
+    external(&request.provider, ProviderProof::Token(request.account.unwrap_or_default().token))
 }
 
-fn external(provider: &str, proof: Proof) -> account::Method {
-    account::Method::External { provider: provider.to_owned(), proof }
+fn external(provider: &str, proof: ProviderProof) -> account::SignInMethod {
+    account::SignInMethod::External { provider: provider.to_owned(), proof }
 }

@@ -19,7 +19,7 @@ async fn making_the_same_board_again_is_fine_and_another_of_its_id_is_refused() 
             Definition { metadata: "{}".to_owned(), ..definition.clone() },
         ];
         for other in others {
-            assert_eq!(place.boards.create(other).await.unwrap_err().code, Code::AlreadyExists);
+            assert_eq!(place.boards.create(other).await.unwrap_err().code, GrpcCode::AlreadyExists);
         }
         let reopened = place.reopened().await;
         assert_eq!(reopened.boards.board("speed").unwrap().definition, definition, "{}", database.name);
@@ -44,7 +44,7 @@ async fn what_cannot_be_a_board_is_refused() {
     ];
     for definition in wrong {
         let refusal = place.boards.create(definition.clone()).await.unwrap_err();
-        assert_eq!(refusal.code, Code::InvalidArgument, "{definition:?}");
+        assert_eq!(refusal.code, GrpcCode::InvalidArgument, "{definition:?}");
     }
     place.boards.create(Definition::new("x".repeat(BOARD_ID_BYTES_MAX))).await.unwrap();
 }
@@ -69,9 +69,9 @@ async fn boards_are_listed_by_id_in_pages() {
     assert_eq!(seen, ["alpha", "bravo", "charlie", "delta", "echo"]);
     assert_eq!(place.boards.boards(5, "").unwrap().cursor, "");
     for wrong in [0, BOARD_LIMIT_MAX + 1] {
-        assert_eq!(place.boards.boards(wrong, "").unwrap_err().code, Code::InvalidArgument);
+        assert_eq!(place.boards.boards(wrong, "").unwrap_err().code, GrpcCode::InvalidArgument);
     }
-    assert_eq!(place.boards.boards(1, "no cursor").unwrap_err().code, Code::InvalidArgument);
+    assert_eq!(place.boards.boards(1, "no cursor").unwrap_err().code, GrpcCode::InvalidArgument);
 }
 
 #[tokio::test]
@@ -85,8 +85,8 @@ async fn a_deleted_board_is_gone_with_its_records_and_may_be_made_anew() {
         assert!(place.boards.delete("board").await.unwrap());
         assert!(!place.boards.delete("board").await.unwrap());
         let refused = place.boards.write(&Caller::Server, "board", write(owner(1), 1, 0)).await;
-        assert_eq!(refused.unwrap_err().code, Code::NotFound);
-        assert_eq!(place.boards.records("board", &[], &limit(1)).await.unwrap_err().code, Code::NotFound);
+        assert_eq!(refused.unwrap_err().code, GrpcCode::NotFound);
+        assert_eq!(place.boards.records("board", &[], &limit(1)).await.unwrap_err().code, GrpcCode::NotFound);
 
         let ascending = Definition { order: RankOrder::Ascending, ..Definition::new("board") };
         place.boards.create(ascending).await.unwrap();
@@ -111,7 +111,7 @@ async fn a_board_that_is_deleted_under_its_writers_leaves_nothing_behind_and_fai
                             let written = boards.write(&Caller::Server, "board", write(owner(number), score, 0)).await;
                             match written {
                                 Ok(_) => {}
-                                Err(refusal) => return assert_eq!(refusal.code, Code::NotFound, "{refusal}"),
+                                Err(refusal) => return assert_eq!(refusal.code, GrpcCode::NotFound, "{refusal}"),
                             }
                         }
                     })

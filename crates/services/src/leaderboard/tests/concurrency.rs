@@ -262,7 +262,7 @@ async fn memory_is_as_the_database_is_after_that_was_killed_under_its_writers() 
                     loop {
                         let write = write(owner(u128::from(numbers.below(200))), 1 + numbers.below(9) as i64, 0);
                         if let Err(refusal) = boards.write(&Caller::Server, "board", write).await {
-                            return assert_eq!(refusal.code, Code::Unavailable, "{refusal}");
+                            return assert_eq!(refusal.code, GrpcCode::Unavailable, "{refusal}");
                         }
                     }
                 })

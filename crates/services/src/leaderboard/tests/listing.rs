@@ -61,16 +61,16 @@ async fn the_default_is_one_record_and_limits_are_kept() {
     assert_eq!(scores(&around.records), [7]);
     for wrong in [-1, 0, RECORD_LIMIT_MAX as i64 + 1, i64::MIN, i64::MAX] {
         let refusal = place.boards.records("board", &[], &limit(wrong)).await.unwrap_err();
-        assert_eq!(refusal.code, Code::InvalidArgument);
+        assert_eq!(refusal.code, GrpcCode::InvalidArgument);
     }
     for wrong in [0, AROUND_LIMIT_MAX as i64 + 1] {
         let refusal = place.boards.records_around("board", owner(7), &limit(wrong)).await.unwrap_err();
-        assert_eq!(refusal.code, Code::InvalidArgument);
+        assert_eq!(refusal.code, GrpcCode::InvalidArgument);
     }
     let largest = place.boards.records("board", &[], &limit(RECORD_LIMIT_MAX as i64)).await.unwrap();
     assert_eq!(largest.records.len(), 30);
     let owners = vec![owner(1); RECORD_LIMIT_MAX + 1];
-    assert_eq!(place.boards.records("board", &owners, &limit(1)).await.unwrap_err().code, Code::InvalidArgument);
+    assert_eq!(place.boards.records("board", &owners, &limit(1)).await.unwrap_err().code, GrpcCode::InvalidArgument);
 }
 
 #[tokio::test]
@@ -123,15 +123,15 @@ async fn a_cursor_that_is_damaged_or_of_another_list_is_refused() {
     thirty(&place).await;
     place.boards.create(Definition::new("other")).await.unwrap();
     let cursor = place.boards.records("board", &[], &limit(3)).await.unwrap().next_cursor;
-    let code = |outcome: Result<RecordList, Refusal>| outcome.unwrap_err().code;
+    let code = |outcome: Result<RecordList, ServiceError>| outcome.unwrap_err().code;
     let query = RecordQuery { cursor: cursor.clone(), ..limit(3) };
-    assert_eq!(code(place.boards.records("other", &[], &query).await), Code::InvalidArgument);
+    assert_eq!(code(place.boards.records("other", &[], &query).await), GrpcCode::InvalidArgument);
     let of_another_period = RecordQuery { expiry: NOON, ..query.clone() };
-    assert_eq!(code(place.boards.records("board", &[], &of_another_period).await), Code::InvalidArgument);
+    assert_eq!(code(place.boards.records("board", &[], &of_another_period).await), GrpcCode::InvalidArgument);
     for damaged in [&cursor[1..], "!", "e30", &"A".repeat(10_000)] {
         let query = RecordQuery { cursor: damaged.to_owned(), ..limit(3) };
-        assert_eq!(code(place.boards.records("board", &[], &query).await), Code::InvalidArgument);
+        assert_eq!(code(place.boards.records("board", &[], &query).await), GrpcCode::InvalidArgument);
     }
     let negative = RecordQuery { expiry: -1, ..limit(3) };
-    assert_eq!(code(place.boards.records("board", &[], &negative).await), Code::InvalidArgument);
+    assert_eq!(code(place.boards.records("board", &[], &negative).await), GrpcCode::InvalidArgument);
 }

@@ -9,7 +9,7 @@ mod periods;
 mod writing;
 
 use super::*;
-use crate::caller::{Caller, Identity};
+use crate::caller::{Caller, UserIdentity};
 use crate::clock::ManualClock;
 use aether_testkit_store::TestDatabase;
 use std::collections::BTreeMap;
@@ -84,7 +84,7 @@ fn owner(number: u128) -> Uuid {
 }
 
 fn user(id: Uuid) -> Caller {
-    Caller::User(Arc::new(Identity {
+    Caller::User(Arc::new(UserIdentity {
         user: id,
         username: format!("user-{id}"),
         session: Uuid::nil(),

@@ -154,7 +154,7 @@ async fn check(place: &Place, board: &str, plain: &mut Plain, step: &Step) {
                     assert_eq!(Some(record.rank as usize), plain.rank(*owner));
                 }
                 (Err(refusal), None) => {
-                    assert_eq!(refusal.code, Code::InvalidArgument);
+                    assert_eq!(refusal.code, GrpcCode::InvalidArgument);
                     *plain = before;
                 }
                 (outcome, expected) => panic!("{write:?}: {outcome:?} where {expected:?} was expected"),

@@ -81,7 +81,7 @@ async fn a_sum_that_does_not_fit_is_refused_and_changes_nothing() {
         for ((score, subscore), too_much) in cases {
             written(&place, write(ann, score, subscore)).await;
             let refusal = place.boards.write(&Caller::Server, "board", too_much.clone()).await.unwrap_err();
-            assert_eq!(refusal.code, Code::InvalidArgument, "{} {too_much:?}", database.name);
+            assert_eq!(refusal.code, GrpcCode::InvalidArgument, "{} {too_much:?}", database.name);
             let stands = place.all("board", 0).await.remove(0);
             assert_eq!(stands.score, Score { score, subscore }, "{} {too_much:?}", database.name);
         }
@@ -153,11 +153,11 @@ async fn users_change_their_own_records_and_never_those_of_an_authoritative_boar
     board(&place, RankOrder::Descending, Operator::Best).await;
     place.boards.create(Definition { authoritative: true, ..Definition::new("strict") }).await.unwrap();
     let (ann, bob) = (owner(1), owner(2));
-    let code = |outcome: Result<Record, Refusal>| outcome.unwrap_err().code;
+    let code = |outcome: Result<Record, ServiceError>| outcome.unwrap_err().code;
     place.boards.write(&user(ann), "board", write(ann, 1, 0)).await.unwrap();
-    assert_eq!(code(place.boards.write(&user(ann), "board", write(bob, 1, 0)).await), Code::PermissionDenied);
-    assert_eq!(code(place.boards.write(&user(ann), "strict", write(ann, 1, 0)).await), Code::PermissionDenied);
-    assert_eq!(code(place.boards.write(&Caller::Stranger, "board", write(ann, 1, 0)).await), Code::Unauthenticated);
+    assert_eq!(code(place.boards.write(&user(ann), "board", write(bob, 1, 0)).await), GrpcCode::PermissionDenied);
+    assert_eq!(code(place.boards.write(&user(ann), "strict", write(ann, 1, 0)).await), GrpcCode::PermissionDenied);
+    assert_eq!(code(place.boards.write(&Caller::Stranger, "board", write(ann, 1, 0)).await), GrpcCode::Unauthenticated);
     place.boards.write(&Caller::Server, "strict", write(ann, 1, 0)).await.unwrap();
 
     let denied = [
@@ -165,7 +165,7 @@ async fn users_change_their_own_records_and_never_those_of_an_authoritative_boar
         place.boards.delete_record(&user(ann), "strict", ann).await,
     ];
     for outcome in denied {
-        assert_eq!(outcome.unwrap_err().code, Code::PermissionDenied);
+        assert_eq!(outcome.unwrap_err().code, GrpcCode::PermissionDenied);
     }
     assert!(place.boards.delete_record(&user(ann), "board", ann).await.unwrap());
     assert!(!place.boards.delete_record(&user(ann), "board", ann).await.unwrap(), "deleting twice is fine");
@@ -194,10 +194,10 @@ async fn what_is_no_record_is_refused() {
     ];
     for write in wrong {
         let refusal = place.boards.write(&Caller::Server, "board", write.clone()).await.unwrap_err();
-        assert_eq!(refusal.code, Code::InvalidArgument, "{write:?}");
+        assert_eq!(refusal.code, GrpcCode::InvalidArgument, "{write:?}");
     }
     let missing = place.boards.write(&Caller::Server, "missing", write(owner(1), 1, 0)).await;
-    assert_eq!(missing.unwrap_err().code, Code::NotFound);
+    assert_eq!(missing.unwrap_err().code, GrpcCode::NotFound);
 }
 
 #[tokio::test]

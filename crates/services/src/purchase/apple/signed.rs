@@ -1,9 +1,9 @@
 //! A transaction that Apple signed: three texts joined by points, which are a header with the certificates of the key, what
 //! is said, and the signature. Nobody is asked.
 
-use super::super::provider::{Bought, INVALID, MALFORMED, Subscribed, number, text};
+use super::super::provider::{INVALID, MALFORMED, ValidatedPurchase, ValidatedSubscription, number, text};
 use super::environment;
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
@@ -29,7 +29,7 @@ pub(super) struct Transaction {
 
 impl Transaction {
     /// Reads one, if Apple signed it and it is for one of these games.
-    pub fn verify(signed: &str, root_hashes: &[[u8; 32]], bundle_ids: &[String]) -> Result<Transaction, Refusal> {
+    pub fn verify(signed: &str, root_hashes: &[[u8; 32]], bundle_ids: &[String]) -> Result<Transaction, ServiceError> {
         let (message, signature) = signed.rsplit_once('.').ok_or(MALFORMED)?;
         let (header, payload) = message.split_once('.').ok_or(MALFORMED)?;
         let (header, said) = (json(header)?, json(payload)?);
@@ -49,11 +49,11 @@ impl Transaction {
     }
 
     /// What was bought, unless it is a subscription.
-    pub fn bought(&self) -> Option<Bought> {
+    pub fn bought(&self) -> Option<ValidatedPurchase> {
         if self.said.get("expiresDate").is_some() {
             return None;
         }
-        Some(Bought {
+        Some(ValidatedPurchase {
             product_id: text(&self.said, "productId")?.to_owned(),
             transaction_id: text(&self.said, "transactionId")?.to_owned(),
             purchased_at: number(&self.said, "purchaseDate")?,
@@ -64,8 +64,8 @@ impl Transaction {
     }
 
     /// What was subscribed to, if it is a subscription.
-    pub fn subscribed(&self) -> Option<Subscribed> {
-        Some(Subscribed {
+    pub fn subscribed(&self) -> Option<ValidatedSubscription> {
+        Some(ValidatedSubscription {
             product_id: text(&self.said, "productId")?.to_owned(),
             original_transaction_id: text(&self.said, "originalTransactionId")?.to_owned(),
             purchased_at: number(&self.said, "purchaseDate")?,
@@ -77,7 +77,7 @@ impl Transaction {
     }
 }
 
-fn json(encoded: &str) -> Result<Value, Refusal> {
+fn json(encoded: &str) -> Result<Value, ServiceError> {
     let bytes = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| MALFORMED)?;
     serde_json::from_slice(&bytes).map_err(|_| MALFORMED)
 }

@@ -1,6 +1,6 @@
 //! Where in an object something stands.
 
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use std::fmt::Write as _;
 
 /// Steps from the object to a field.
@@ -19,9 +19,9 @@ pub struct Field {
 
 impl Field {
     /// Reads a field.
-    pub fn parse(text: &str) -> Result<Field, Refusal> {
+    pub fn parse(text: &str) -> Result<Field, ServiceError> {
         if text.is_empty() || text.len() > FIELD_BYTES_MAX {
-            return Err(Refusal::invalid(format!("A field must have 1 to {FIELD_BYTES_MAX} bytes.")));
+            return Err(ServiceError::invalid(format!("A field must have 1 to {FIELD_BYTES_MAX} bytes.")));
         }
         let mut path = "$".to_owned();
         let mut steps = 0;
@@ -35,7 +35,7 @@ impl Field {
         }
         match steps <= FIELD_STEPS_MAX {
             true => Ok(Field { path }),
-            false => Err(Refusal::invalid(format!("A field must have at most {FIELD_STEPS_MAX} steps."))),
+            false => Err(ServiceError::invalid(format!("A field must have at most {FIELD_STEPS_MAX} steps."))),
         }
     }
 
@@ -63,8 +63,11 @@ fn is_forbidden(character: char) -> bool {
     matches!(character, '"' | '\\' | '[' | ']' | '.') || character.is_control()
 }
 
-fn wrong(text: &str) -> Refusal {
-    Refusal::invalid(format!("'{}' is no field. Write it as in stats.level or items[0].name.", text.escape_debug()))
+fn wrong(text: &str) -> ServiceError {
+    ServiceError::invalid(format!(
+        "'{}' is no field. Write it as in stats.level or items[0].name.",
+        text.escape_debug()
+    ))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::super::object::refuse_zero;
 use super::field::Field;
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 
 /// Filters within each other.
 pub const FILTER_DEPTH_MAX: usize = 8;
@@ -60,12 +60,12 @@ pub enum Scalar {
 
 impl Filter {
     /// A field compares in this way with a value: `Filter::compare("stats.level", Comparison::Greater, 5)`.
-    pub fn compare(field: &str, comparison: Comparison, value: impl Into<Scalar>) -> Result<Filter, Refusal> {
+    pub fn compare(field: &str, comparison: Comparison, value: impl Into<Scalar>) -> Result<Filter, ServiceError> {
         Ok(Filter::Compare(Field::parse(field)?, comparison, value.into()))
     }
 
     /// A field is there, whatever it holds.
-    pub fn exists(field: &str) -> Result<Filter, Refusal> {
+    pub fn exists(field: &str) -> Result<Filter, ServiceError> {
         Field::parse(field).map(Filter::Exists)
     }
 
@@ -75,20 +75,20 @@ impl Filter {
         Filter::Not(Box::new(self))
     }
 
-    pub(super) fn check(&self) -> Result<(), Refusal> {
+    pub(super) fn check(&self) -> Result<(), ServiceError> {
         let mut comparisons = 0;
         self.check_within(1, &mut comparisons)
     }
 
-    fn check_within(&self, depth: usize, comparisons: &mut usize) -> Result<(), Refusal> {
+    fn check_within(&self, depth: usize, comparisons: &mut usize) -> Result<(), ServiceError> {
         if depth > FILTER_DEPTH_MAX {
-            return Err(Refusal::invalid(format!(
+            return Err(ServiceError::invalid(format!(
                 "A filter must not be nested deeper than {FILTER_DEPTH_MAX} levels."
             )));
         }
         *comparisons += 1;
         if *comparisons > COMPARISONS_MAX {
-            return Err(Refusal::invalid(format!("A filter must have at most {COMPARISONS_MAX} parts.")));
+            return Err(ServiceError::invalid(format!("A filter must have at most {COMPARISONS_MAX} parts.")));
         }
         match self {
             Filter::Compare(_, comparison, value) => value.check(*comparison),
@@ -108,15 +108,15 @@ impl Comparison {
 }
 
 impl Scalar {
-    fn check(&self, comparison: Comparison) -> Result<(), Refusal> {
+    fn check(&self, comparison: Comparison) -> Result<(), ServiceError> {
         match self {
             Scalar::Null | Scalar::Boolean(_) if comparison.has_order() => {
-                Err(Refusal::invalid("Null, true and false are equal or not, and have no order."))
+                Err(ServiceError::invalid("Null, true and false are equal or not, and have no order."))
             }
-            Scalar::Real(value) if !value.is_finite() => Err(Refusal::invalid("A number must be finite.")),
-            Scalar::Text(text) if text.len() > TEXT_BYTES_MAX => {
-                Err(Refusal::invalid(format!("A text that is compared with must have at most {TEXT_BYTES_MAX} bytes.")))
-            }
+            Scalar::Real(value) if !value.is_finite() => Err(ServiceError::invalid("A number must be finite.")),
+            Scalar::Text(text) if text.len() > TEXT_BYTES_MAX => Err(ServiceError::invalid(format!(
+                "A text that is compared with must have at most {TEXT_BYTES_MAX} bytes."
+            ))),
             Scalar::Text(text) => refuse_zero("A text that is compared with", text),
             _ => Ok(()),
         }

@@ -15,7 +15,7 @@ pub use filter::{COMPARISONS_MAX, Comparison, FILTER_DEPTH_MAX, Filter, Scalar, 
 use super::object::{COLLECTION_BYTES_MAX, Object, check_name, refuse_zero};
 use super::read::{Page, check_limit};
 use crate::cursor;
-use crate::refusal::Refusal;
+use crate::refusal::ServiceError;
 use aether_store::{SqlRow, StoreError, Transaction};
 use serde::{Deserialize, Serialize};
 use sql::Statement;
@@ -60,7 +60,7 @@ pub enum Kind {
 
 /// The last object of a page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Place {
+struct PageCursor {
     sorted: Option<SortedBy>,
     owner: Uuid,
     key: String,
@@ -78,7 +78,7 @@ enum SortedBy {
 pub(super) struct Checked {
     query: Query,
     user: Option<Uuid>,
-    after: Option<Place>,
+    after: Option<PageCursor>,
 }
 
 impl Query {
@@ -94,11 +94,11 @@ impl Query {
         }
     }
 
-    pub(super) fn check(self, user: Option<Uuid>) -> Result<Checked, Refusal> {
+    pub(super) fn check(self, user: Option<Uuid>) -> Result<Checked, ServiceError> {
         check_name("Collection", &self.collection, COLLECTION_BYTES_MAX)?;
         check_limit(self.limit)?;
         self.filter.as_ref().map_or(Ok(()), Filter::check)?;
-        let after: Option<Place> = cursor::decode(&self.cursor)?;
+        let after: Option<PageCursor> = cursor::decode(&self.cursor)?;
         if let Some(place) = &after {
             place.check(self.sort.as_ref())?;
         }
@@ -106,21 +106,21 @@ impl Query {
     }
 }
 
-impl Place {
+impl PageCursor {
     /// Refuses a place of another list than the one that is asked for.
-    fn check(&self, sort: Option<&Sort>) -> Result<(), Refusal> {
+    fn check(&self, sort: Option<&Sort>) -> Result<(), ServiceError> {
         refuse_zero("Cursor", &self.key)?;
         match (&self.sorted, sort.map(|sort| sort.kind)) {
             (None, None) => Ok(()),
             (Some(SortedBy::Number(bits)), Some(Kind::Number)) if !f64::from_bits(*bits).is_nan() => Ok(()),
             (Some(SortedBy::Text(text)), Some(Kind::Text)) => refuse_zero("Cursor", text),
-            _ => Err(Refusal::invalid("Cursor belongs to a list of another order.")),
+            _ => Err(ServiceError::invalid("Cursor belongs to a list of another order.")),
         }
     }
 }
 
 impl Checked {
-    pub fn run(&self, transaction: &mut Transaction<'_>) -> Result<Page, Refusal> {
+    pub fn run(&self, transaction: &mut Transaction<'_>) -> Result<Page, ServiceError> {
         let statement = Statement::compile(transaction.dialect(), self);
         let kind = self.query.sort.as_ref().map(|sort| sort.kind);
         let found = transaction.rows(&statement.text, &statement.values(), |row| {
@@ -137,7 +137,7 @@ impl Checked {
         let last = usize::try_from(self.query.limit).unwrap_or(0).saturating_sub(1);
         Ok(Page::cut(objects, self.query.limit.into(), |object| {
             let sorted = sorted.get(last).cloned().flatten();
-            cursor::encode(&Place { sorted, owner: object.id.owner, key: object.id.key.clone() })
+            cursor::encode(&PageCursor { sorted, owner: object.id.owner, key: object.id.key.clone() })
         }))
     }
 }

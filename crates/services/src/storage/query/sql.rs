@@ -3,7 +3,7 @@
 use super::super::object::COLUMNS;
 use super::field::Field;
 use super::filter::{Comparison, Filter, Scalar};
-use super::{Checked, Kind, Place, Sort, SortedBy};
+use super::{Checked, Kind, PageCursor, Sort, SortedBy};
 use aether_store::{Dialect, SqlValue};
 use uuid::Uuid;
 
@@ -141,7 +141,7 @@ impl Statement {
     }
 
     /// What comes behind the last object of the page before.
-    fn after(&mut self, place: &Place, sort: Option<&Sort>) -> String {
+    fn after(&mut self, place: &PageCursor, sort: Option<&Sort>) -> String {
         let owner = self.parameter(Parameter::Uuid(place.owner));
         let key = self.parameter(Parameter::Text(place.key.clone()));
         let behind = format!("(user_id, key) > ({owner}, {key})");

@@ -2,7 +2,7 @@
 
 use super::world::{HOME, NOW, World, assert_refused, by_device, by_email};
 use aether_metrics::Registry;
-use aether_services::Code;
+use aether_services::GrpcCode;
 use aether_services::account::{Accounts, Settings};
 use aether_store::{Database, Store};
 use serde_json::Value as Json;
@@ -53,9 +53,9 @@ async fn a_code_sets_a_new_password_once_and_ends_all_sessions() {
         world.accounts.reset_password(&code, NEW.to_owned()).await.expect("the code is new");
         assert!(world.revocations.is_ended(Uuid::from_u128(7), user, issued_at));
         assert_eq!(world.sign_in(by_email(EMAIL, NEW)).await.expect("it is the password").user, user);
-        assert_eq!(world.sign_in(by_email(EMAIL, OLD)).await.expect_err("it was").code, Code::Unauthenticated);
+        assert_eq!(world.sign_in(by_email(EMAIL, OLD)).await.expect_err("it was").code, GrpcCode::Unauthenticated);
         let again = world.accounts.reset_password(&code, OLD.to_owned()).await;
-        assert_eq!(again.expect_err("it was used").code, Code::InvalidArgument);
+        assert_eq!(again.expect_err("it was used").code, GrpcCode::InvalidArgument);
     }
 }
 
@@ -113,14 +113,17 @@ async fn codes_that_nobody_sent_open_nothing() {
     let long = "a".repeat(1_000_000);
     for wrong in ["", "a", &"A".repeat(43), &"\0".repeat(43), &long, &verification] {
         let outcome = world.accounts.reset_password(wrong, NEW.to_owned()).await;
-        assert_eq!(outcome.expect_err("it is refused").code, Code::InvalidArgument);
+        assert_eq!(outcome.expect_err("it is refused").code, GrpcCode::InvalidArgument);
     }
     for wrong in ["", &reset] {
-        assert_eq!(world.accounts.verify_email(wrong).await.expect_err("it is refused").code, Code::InvalidArgument);
+        assert_eq!(
+            world.accounts.verify_email(wrong).await.expect_err("it is refused").code,
+            GrpcCode::InvalidArgument
+        );
     }
     for password in ["short", &long] {
         let outcome = world.accounts.reset_password(&reset, password.to_owned()).await;
-        assert_eq!(outcome.expect_err("it is refused").code, Code::InvalidArgument);
+        assert_eq!(outcome.expect_err("it is refused").code, GrpcCode::InvalidArgument);
     }
     world.accounts.reset_password(&reset, NEW.to_owned()).await.expect("nothing has used it up");
 }
@@ -139,7 +142,7 @@ async fn an_account_that_is_not_there_answers_like_one_that_is() {
         assert_eq!(world.told().await.len(), sent, "{email}");
     }
     let wrong = world.accounts.request_password_reset("no address", HOME).await;
-    assert_eq!(wrong.expect_err("it is refused").code, Code::InvalidArgument);
+    assert_eq!(wrong.expect_err("it is refused").code, GrpcCode::InvalidArgument);
 }
 
 #[tokio::test]
@@ -155,7 +158,7 @@ async fn an_account_is_not_flooded_and_an_address_does_not_flood() {
     for number in 0..12 {
         let email = format!("nobody-{number}@example.com");
         let outcome = world.accounts.request_password_reset(&email, address(100)).await;
-        refused += usize::from(outcome.is_err_and(|refusal| refusal.code == Code::ResourceExhausted));
+        refused += usize::from(outcome.is_err_and(|refusal| refusal.code == GrpcCode::ResourceExhausted));
     }
     assert_eq!(refused, 2);
     world.clock.advance_ms(600_000);
@@ -178,7 +181,7 @@ async fn a_code_confirms_the_address_it_was_sent_to_and_no_other() {
         world.accounts.verify_email(&code(&told)).await.expect("it is the address");
         assert_eq!(world.accounts.account(user).await.expect("it is there").verified_at, Some(NOW + 5_000));
         let again = world.accounts.request_email_verification(user, HOME).await;
-        assert_refused(again, Code::FailedPrecondition, "The email address is confirmed already.");
+        assert_refused(again, GrpcCode::FailedPrecondition, "The email address is confirmed already.");
     }
 }
 
@@ -187,7 +190,7 @@ async fn without_an_email_address_there_is_nothing_to_confirm() {
     let world = World::new().await;
     let user = world.user("device-0001").await;
     let outcome = world.accounts.request_email_verification(user, HOME).await;
-    assert_refused(outcome, Code::FailedPrecondition, "The account has no email address to confirm.");
+    assert_refused(outcome, GrpcCode::FailedPrecondition, "The account has no email address to confirm.");
 }
 
 #[tokio::test]
@@ -203,7 +206,7 @@ async fn without_webhooks_no_codes_are_offered_and_nothing_is_told() {
         accounts.request_password_reset(EMAIL, HOME).await,
         accounts.request_email_verification(signed_in.user, HOME).await,
     ] {
-        assert_eq!(outcome.expect_err("it is refused").code, Code::FailedPrecondition);
+        assert_eq!(outcome.expect_err("it is refused").code, GrpcCode::FailedPrecondition);
     }
     accounts.delete(signed_in.user).await.expect("it is there");
     let count = |transaction: &mut aether_store::Transaction<'_>| {

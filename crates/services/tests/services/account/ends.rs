@@ -1,7 +1,7 @@
 //! The end of an account, and all that is kept about a user.
 
 use super::world::{NOW, World, assert_refused, by_device, by_email};
-use aether_services::Code;
+use aether_services::GrpcCode;
 use aether_store::{StoreError, Transaction, values};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -115,7 +115,7 @@ async fn a_deleted_account_leaves_its_id_among_the_erased_and_nothing_else() {
         let told = [("account.deleted".to_owned(), json!({ "user_id": user }))];
         assert_eq!(world.told().await, told);
         assert!(world.revocations.is_ended(Uuid::from_u128(7), user, (NOW / 1_000) as u64));
-        assert_refused(world.accounts.delete(user).await, Code::NotFound, "User account not found.");
+        assert_refused(world.accounts.delete(user).await, GrpcCode::NotFound, "User account not found.");
         assert!(world.sign_in(by_device("device-0001")).await.expect("the device is free").created);
     }
 }
@@ -151,7 +151,7 @@ async fn whoever_keeps_more_about_a_user_is_asked_in_the_same_transaction() {
     .await;
     let user = world.user_with_everything("device-0001").await;
     let refused = world.accounts.delete(user).await.expect_err("the other part failed");
-    assert_eq!(refused.code, Code::Unavailable);
+    assert_eq!(refused.code, GrpcCode::Unavailable);
     assert!(world.found(user).await.contains("users"), "nothing was erased");
     world.accounts.delete(user).await.expect("it is there");
     assert_eq!(*asked.lock().expect("no test panics with it"), [user, user]);
@@ -186,7 +186,7 @@ async fn an_export_holds_everything_that_is_kept_about_a_user_and_no_secret() {
             }
         }
         let missing = world.accounts.export(Uuid::from_u128(1)).await;
-        assert_refused(missing, Code::NotFound, "User account not found.");
+        assert_refused(missing, GrpcCode::NotFound, "User account not found.");
     }
 }
 
@@ -202,7 +202,7 @@ async fn an_export_that_would_be_too_large_is_refused() {
         (0..65).try_for_each(|key| transaction.execute(insert, values![user, &key.to_string(), &value]).map(|_| ()))
     };
     world.store.write(fill).await.expect("the rows fit");
-    assert_eq!(world.accounts.export(user).await.expect_err("it is refused").code, Code::ResourceExhausted);
+    assert_eq!(world.accounts.export(user).await.expect_err("it is refused").code, GrpcCode::ResourceExhausted);
 }
 
 impl World {

@@ -1,8 +1,8 @@
 //! Further ways into an account, and fewer.
 
 use super::world::{World, assert_refused, by_custom_id, by_device, by_email};
-use aether_services::Code;
-use aether_services::account::Method;
+use aether_services::GrpcCode;
+use aether_services::account::SignInMethod;
 use uuid::Uuid;
 
 const LAST: &str = "Cannot unlink last account identifier. Check profile exists and is not last link.";
@@ -42,7 +42,7 @@ async fn what_leads_to_another_account_is_not_linked() {
         ];
         for (way, sentence) in taken {
             let other = world.sign_in(way.clone()).await.expect("it is created").user;
-            assert_refused(world.accounts.link(user, way.clone()).await, Code::AlreadyExists, sentence);
+            assert_refused(world.accounts.link(user, way.clone()).await, GrpcCode::AlreadyExists, sentence);
             assert_eq!(world.sign_in(way).await.expect("it is unchanged").user, other);
         }
     }
@@ -55,7 +55,7 @@ async fn the_last_way_in_stays() {
             [by_device("device-0001"), by_custom_id("custom-1"), by_email("someone@example.com", "correct horse")];
         for way in first {
             let user = world.sign_in(way.clone()).await.expect("it is created").user;
-            assert_refused(world.accounts.unlink(user, way.clone()).await, Code::PermissionDenied, LAST);
+            assert_refused(world.accounts.unlink(user, way.clone()).await, GrpcCode::PermissionDenied, LAST);
             assert_eq!(world.sign_in(way).await.expect("it is still there").user, user);
         }
     }
@@ -68,10 +68,10 @@ async fn only_ones_own_ways_are_unlinked() {
     world.accounts.link(user, by_custom_id("custom-1")).await.expect("it is nobody's");
     world.user("device-0002").await;
     for way in [by_device("device-0002"), by_custom_id("custom-2"), by_email("a@example.com", "")] {
-        assert_refused(world.accounts.unlink(user, way).await, Code::PermissionDenied, LAST);
+        assert_refused(world.accounts.unlink(user, way).await, GrpcCode::PermissionDenied, LAST);
     }
     let nobody = world.accounts.link(Uuid::from_u128(1), by_device("device-0003")).await;
-    assert_refused(nobody, Code::NotFound, "User account not found.");
+    assert_refused(nobody, GrpcCode::NotFound, "User account not found.");
 }
 
 #[tokio::test]
@@ -80,10 +80,10 @@ async fn two_ways_unlinked_at_once_leave_one() {
         for round in 0..10 {
             let (device, custom) = (format!("device-{round:04}"), format!("custom-{round}"));
             let user = world.user(&device).await;
-            world.accounts.link(user, Method::Custom(custom.clone())).await.expect("it is nobody's");
+            world.accounts.link(user, SignInMethod::Custom(custom.clone())).await.expect("it is nobody's");
             let outcomes = tokio::join!(
-                world.accounts.unlink(user, Method::Device(device)),
-                world.accounts.unlink(user, Method::Custom(custom))
+                world.accounts.unlink(user, SignInMethod::Device(device)),
+                world.accounts.unlink(user, SignInMethod::Custom(custom))
             );
             assert!(outcomes.0.is_ok() != outcomes.1.is_ok(), "{}: {outcomes:?}", world.name);
         }
@@ -104,7 +104,7 @@ async fn one_id_linked_by_many_at_once_is_one_accounts() {
         for kind in 0..2 {
             let of_kind = outcomes.iter().filter(|(number, _)| *number == kind);
             let linked = of_kind.clone().filter(|(_, outcome)| outcome.is_ok()).count();
-            let taken = of_kind.filter(|(_, outcome)| *outcome == Err(Code::AlreadyExists)).count();
+            let taken = of_kind.filter(|(_, outcome)| *outcome == Err(GrpcCode::AlreadyExists)).count();
             assert_eq!((linked, taken), (1, 4), "{}: {outcomes:?}", world.name);
         }
     }
@@ -136,7 +136,7 @@ async fn a_custom_id_and_an_email_address_are_unlinked_without_being_named() {
     world.accounts.unlink(user, by_email("", "")).await.expect("there is one");
     let account = world.accounts.account(user).await.expect("it is there");
     assert_eq!((account.custom_id, account.email), (None, None));
-    assert_refused(world.accounts.unlink(user, by_custom_id("")).await, Code::PermissionDenied, LAST);
+    assert_refused(world.accounts.unlink(user, by_custom_id("")).await, GrpcCode::PermissionDenied, LAST);
 }
 
 #[tokio::test]
@@ -147,7 +147,7 @@ async fn an_account_has_only_so_many_devices() {
         world.accounts.link(user, by_device(&format!("device-{number:04}"))).await.expect("there is room");
     }
     let refusal = world.accounts.link(user, by_device("device-0064")).await.expect_err("there is none");
-    assert_eq!(refusal.code, Code::FailedPrecondition);
+    assert_eq!(refusal.code, GrpcCode::FailedPrecondition);
     world.accounts.link(user, by_device("device-0063")).await.expect("it is theirs already");
     assert!(world.sign_in(by_device("device-0064")).await.expect("it is nobody's").created);
 }

@@ -3,9 +3,9 @@
 use super::signer::{Signer, base64};
 use super::stand_in::{Asked, StandIn, json as answer};
 use super::world::{NOW, World, assert_refused, by_device, outgoing, sign_in};
-use aether_services::account::provider::{OpenId, OpenIdSettings, Proof, SessionStatus};
-use aether_services::account::{Method, SignIn, SignedIn};
-use aether_services::{Code, Refusal};
+use aether_services::account::provider::{OpenId, OpenIdSettings, ProviderProof, SessionStatus};
+use aether_services::account::{SignIn, SignInMethod, SignedIn};
+use aether_services::{GrpcCode, ServiceError};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Setting {
         self.signer.token("key-1", claims)
     }
 
-    async fn sign_in(&self, token: &str) -> Result<SignedIn, Refusal> {
+    async fn sign_in(&self, token: &str) -> Result<SignedIn, ServiceError> {
         self.world.sign_in(by_token(token)).await
     }
 
@@ -61,8 +61,8 @@ fn at_keys(asked: &Asked, keys: &Value) -> (u16, Vec<u8>) {
     if asked.path == "/keys" { answer(keys) } else { (404, Vec::new()) }
 }
 
-fn by_token(token: &str) -> Method {
-    Method::External { provider: "example".to_owned(), proof: Proof::Token(token.to_owned()) }
+fn by_token(token: &str) -> SignInMethod {
+    SignInMethod::External { provider: "example".to_owned(), proof: ProviderProof::Token(token.to_owned()) }
 }
 
 /// Claims that are right, with some of them changed; null takes one out.
@@ -81,8 +81,8 @@ fn claims(changes: &Value) -> Value {
 }
 
 #[track_caller]
-fn assert_not_accepted(outcome: Result<SignedIn, Refusal>, what: &str) {
-    assert_eq!(outcome.expect_err(what).code, Code::Unauthenticated, "{what}");
+fn assert_not_accepted(outcome: Result<SignedIn, ServiceError>, what: &str) {
+    assert_eq!(outcome.expect_err(what).code, GrpcCode::Unauthenticated, "{what}");
 }
 
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn claims_that_are_not_for_us_or_not_of_now_are_refused() {
         setting.sign_in(&setting.token(&claims(&changes))).await.expect("clocks differ a little");
     }
     let long = setting.sign_in(&setting.token(&claims(&json!({ "sub": "s".repeat(256) })))).await;
-    assert_eq!(long.expect_err("it cannot be kept").code, Code::InvalidArgument);
+    assert_eq!(long.expect_err("it cannot be kept").code, GrpcCode::InvalidArgument);
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn a_token_that_the_provider_did_not_sign_is_refused() {
         assert_not_accepted(setting.sign_in(&token).await, what);
     }
     let empty = setting.sign_in("").await.expect_err("there is none");
-    assert_eq!(empty.code, Code::InvalidArgument);
+    assert_eq!(empty.code, GrpcCode::InvalidArgument);
     setting.sign_in(&right).await.expect("the right one is still right");
 }
 
@@ -249,7 +249,7 @@ async fn while_the_provider_is_down_known_keys_count_for_a_day_and_others_are_no
     setting.provider.answer(|_| (503, Vec::new()));
     for _ in 0..3 {
         let outcome = setting.sign_in(&setting.token(&lasting)).await;
-        assert_eq!(outcome.expect_err("no key is known").code, Code::Unavailable);
+        assert_eq!(outcome.expect_err("no key is known").code, GrpcCode::Unavailable);
     }
     assert_eq!(setting.reads(), 1, "it is not asked again at once");
     let keys = json!({ "keys": [setting.signer.published("key-1")] });
@@ -261,7 +261,7 @@ async fn while_the_provider_is_down_known_keys_count_for_a_day_and_others_are_no
     setting.sign_in(&setting.token(&lasting)).await.expect("the key was good a day ago");
     setting.world.clock.advance_ms(30_000);
     let outcome = setting.sign_in(&setting.token(&lasting)).await;
-    assert_eq!(outcome.expect_err("that is too long ago").code, Code::Unavailable);
+    assert_eq!(outcome.expect_err("that is too long ago").code, GrpcCode::Unavailable);
 }
 
 #[tokio::test]
@@ -298,7 +298,7 @@ async fn where_the_provider_tells_whether_a_session_lasts_it_is_asked() {
         assert_not_accepted(setting.sign_in(&with(session.clone())).await, &session.to_string());
     }
     let unknown = setting.sign_in(&with(json!("fails"))).await;
-    assert_eq!(unknown.expect_err("it cannot be told").code, Code::Unavailable);
+    assert_eq!(unknown.expect_err("it cannot be told").code, GrpcCode::Unavailable);
 }
 
 #[tokio::test]
@@ -312,12 +312,12 @@ async fn an_identity_is_linked_and_unlinked_by_its_token() {
     assert_eq!(world.sign_in(token("user-1")).await.expect("it leads there").user, user);
     let other = world.user("device-0002").await;
     let taken = world.accounts.link(other, token("user-1")).await;
-    assert_refused(taken, Code::AlreadyExists, "The provider's user is already linked to another account.");
+    assert_refused(taken, GrpcCode::AlreadyExists, "The provider's user is already linked to another account.");
     world.accounts.link(user, token("user-2")).await.expect("it takes the place of the first");
     assert_eq!(world.sign_in(token("user-2")).await.expect("it leads there").user, user);
     assert_ne!(world.sign_in(token("user-1")).await.expect("it is free").user, user);
     let wrong = world.accounts.unlink(user, token("user-3")).await;
-    assert_eq!(wrong.expect_err("it is not theirs").code, Code::PermissionDenied);
+    assert_eq!(wrong.expect_err("it is not theirs").code, GrpcCode::PermissionDenied);
     world.accounts.unlink(user, by_token("")).await.expect("there is one, and a device");
     assert!(world.accounts.account(user).await.expect("it is there").user.identities.is_empty());
 }
@@ -326,10 +326,10 @@ async fn an_identity_is_linked_and_unlinked_by_its_token() {
 async fn what_is_not_configured_is_refused_and_nobody_is_created_unasked() {
     let setting = Setting::new(Signer::elliptic()).await;
     let token = setting.token(&claims(&json!({})));
-    let method = Method::External { provider: "unknown".to_owned(), proof: Proof::Token(token.clone()) };
-    assert_eq!(setting.world.sign_in(method).await.expect_err("it is refused").code, Code::FailedPrecondition);
+    let method = SignInMethod::External { provider: "unknown".to_owned(), proof: ProviderProof::Token(token.clone()) };
+    assert_eq!(setting.world.sign_in(method).await.expect_err("it is refused").code, GrpcCode::FailedPrecondition);
     let unasked = SignIn { create: false, ..sign_in(by_token(&token)) };
     let outcome = setting.world.accounts.authenticate(unasked).await;
-    assert_refused(outcome, Code::NotFound, "User account not found.");
+    assert_refused(outcome, GrpcCode::NotFound, "User account not found.");
     assert!(setting.world.sign_in(by_device("device-0001")).await.expect("others are not concerned").created);
 }

@@ -3,12 +3,12 @@
 use super::signer::{RSA_KEY, Signer};
 use super::stand_in::{Asked, StandIn, json as answer};
 use super::world::{NOW, World, outgoing};
-use aether_services::account::Method;
+use aether_services::account::SignInMethod;
 use aether_services::account::provider::{
     FACEBOOK, FACEBOOK_INSTANT, FacebookInstantSettings, FacebookSettings, GAME_CENTER, GameCenterProof,
-    GameCenterSettings, Proof, ProviderSettings, STEAM, SteamSettings,
+    GameCenterSettings, ProviderProof, ProviderSettings, STEAM, SteamSettings,
 };
-use aether_services::{Code, Refusal};
+use aether_services::{GrpcCode, ServiceError};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
 use ring::hmac;
@@ -18,9 +18,11 @@ use uuid::Uuid;
 const SECONDS: i64 = NOW / 1_000;
 
 impl World {
-    async fn by_token(&self, provider: &str, token: &str) -> Result<Uuid, Refusal> {
-        let proof = Proof::Token(token.to_owned());
-        self.sign_in(Method::External { provider: provider.to_owned(), proof }).await.map(|signed_in| signed_in.user)
+    async fn by_token(&self, provider: &str, token: &str) -> Result<Uuid, ServiceError> {
+        let proof = ProviderProof::Token(token.to_owned());
+        self.sign_in(SignInMethod::External { provider: provider.to_owned(), proof })
+            .await
+            .map(|signed_in| signed_in.user)
     }
 
     async fn identity(&self, user: Uuid, provider: &str) -> Option<String> {
@@ -28,7 +30,7 @@ impl World {
     }
 }
 
-fn code<T>(outcome: Result<T, Refusal>) -> Option<Code> {
+fn code<T>(outcome: Result<T, ServiceError>) -> Option<GrpcCode> {
     outcome.err().map(|refusal| refusal.code)
 }
 
@@ -70,24 +72,24 @@ async fn a_ticket_of_steam_leads_to_the_account_of_its_player() {
     assert_eq!(world.identity(user, STEAM).await.as_deref(), Some("76561197960287930"));
     assert_eq!(world.by_token(STEAM, "0a0b0c").await, Ok(user));
     for (ticket, expected) in [
-        ("0d", Code::Unauthenticated),
-        ("0e", Code::Unauthenticated),
-        ("0f", Code::Unavailable),
-        ("ffff", Code::Unauthenticated),
-        ("0a0b0", Code::Unauthenticated),
-        ("0a&key=x", Code::Unauthenticated),
+        ("0d", GrpcCode::Unauthenticated),
+        ("0e", GrpcCode::Unauthenticated),
+        ("0f", GrpcCode::Unavailable),
+        ("ffff", GrpcCode::Unauthenticated),
+        ("0a0b0", GrpcCode::Unauthenticated),
+        ("0a&key=x", GrpcCode::Unauthenticated),
     ] {
         assert_eq!(code(world.by_token(STEAM, ticket).await), Some(expected), "{ticket}");
     }
     let before = stand_in.asked().len();
-    assert_eq!(code(world.by_token(STEAM, &"ab".repeat(5_000)).await), Some(Code::Unauthenticated));
+    assert_eq!(code(world.by_token(STEAM, &"ab".repeat(5_000)).await), Some(GrpcCode::Unauthenticated));
     assert_eq!(stand_in.asked().len(), before, "what cannot be a ticket is not asked about");
     let wrong = with_key("wrong key");
     let settings = ProviderSettings { steam: Some(wrong), ..ProviderSettings::default() };
     let world = World::with(|accounts, _| accounts.with_providers(settings, &outgoing())).await;
     assert_eq!(
         code(world.by_token(STEAM, "0a0b0c").await),
-        Some(Code::Unavailable),
+        Some(GrpcCode::Unavailable),
         "the key is not the player's doing"
     );
 }
@@ -136,7 +138,7 @@ async fn a_token_of_facebook_leads_to_the_account_of_its_user() {
     let found = world.accounts.users(vec![], vec![], vec!["1001".to_owned()]).await.expect("these are few");
     assert_eq!(found.iter().map(|user| user.id).collect::<Vec<_>>(), [user]);
     for token in ["expired", "others", "mixed", "unproved", "unknown", "right&input_token=x"] {
-        assert_eq!(code(world.by_token(FACEBOOK, token).await), Some(Code::Unauthenticated), "{token}");
+        assert_eq!(code(world.by_token(FACEBOOK, token).await), Some(GrpcCode::Unauthenticated), "{token}");
     }
     let claims = |audience: &str| {
         json!({
@@ -145,7 +147,7 @@ async fn a_token_of_facebook_leads_to_the_account_of_its_user() {
     };
     assert_eq!(world.by_token(FACEBOOK, &signer.token("key-1", &claims("app"))).await, Ok(user), "by limited login");
     let others = signer.token("key-1", &claims("another app"));
-    assert_eq!(code(world.by_token(FACEBOOK, &others).await), Some(Code::Unauthenticated));
+    assert_eq!(code(world.by_token(FACEBOOK, &others).await), Some(GrpcCode::Unauthenticated));
 }
 
 /// Returns Facebook's message for an instant game, signed with this secret.
@@ -170,7 +172,7 @@ async fn instant_game(secret: &str) -> World {
 async fn without_a_secret_nobody_signs_in_to_an_instant_game() {
     let world = instant_game("").await;
     let signed_with_nothing = signed("", &info("5001", SECONDS));
-    assert_eq!(code(world.by_token(FACEBOOK_INSTANT, &signed_with_nothing).await), Some(Code::Unauthenticated));
+    assert_eq!(code(world.by_token(FACEBOOK_INSTANT, &signed_with_nothing).await), Some(GrpcCode::Unauthenticated));
 }
 
 #[tokio::test]
@@ -193,7 +195,7 @@ async fn information_that_facebook_signed_for_an_instant_game_leads_to_the_accou
         "!.!".to_owned(),
     ];
     for signed in wrong {
-        assert_eq!(code(world.by_token(FACEBOOK_INSTANT, &signed).await), Some(Code::Unauthenticated), "{signed}");
+        assert_eq!(code(world.by_token(FACEBOOK_INSTANT, &signed).await), Some(GrpcCode::Unauthenticated), "{signed}");
     }
 }
 
@@ -238,7 +240,8 @@ async fn what_game_center_signed_leads_to_the_account_of_its_player() {
     let settings = ProviderSettings { game_center: Some(settings), ..ProviderSettings::default() };
     let world = World::with(|accounts, _| accounts.with_providers(settings, &outgoing())).await;
     let sign_in = async |proof: GameCenterProof| {
-        let method = Method::External { provider: GAME_CENTER.to_owned(), proof: Proof::GameCenter(proof) };
+        let method =
+            SignInMethod::External { provider: GAME_CENTER.to_owned(), proof: ProviderProof::GameCenter(proof) };
         world.sign_in(method).await.map(|signed_in| signed_in.user)
     };
     let url = &stand_in.url;
@@ -270,8 +273,8 @@ async fn what_game_center_signed_leads_to_the_account_of_its_player() {
         ("with a long address", elsewhere(&format!("{url}/{}", "a".repeat(2_000)))),
     ];
     for (what, proof) in wrong {
-        assert_eq!(code(sign_in(proof).await), Some(Code::Unauthenticated), "{what}");
+        assert_eq!(code(sign_in(proof).await), Some(GrpcCode::Unauthenticated), "{what}");
     }
     let token = world.by_token(GAME_CENTER, "a token").await;
-    assert_eq!(code(token), Some(Code::Unauthenticated));
+    assert_eq!(code(token), Some(GrpcCode::Unauthenticated));
 }

@@ -3,13 +3,13 @@
 use super::world::{NOW, World};
 use aether_ranks::{RankOrder, Score};
 use aether_services::leaderboard::{Definition, Leaderboards, Operator, RecordWrite};
-use aether_services::purchase::{Asking, Bought, PurchaseProvider, Purchases, Receipt, Shop};
+use aether_services::purchase::{PurchaseProvider, Purchases, Receipt, Shop, ValidateFuture, ValidatedPurchase};
 use aether_services::session::keys::KeyRing;
 use aether_services::session::tokens::Tokens;
-use aether_services::session::{self, Beginning, Pair, Sessions};
+use aether_services::session::{self, NewSession, Sessions, TokenPair};
 use aether_services::storage::{Condition, ObjectId, Storage, Write};
 use aether_services::wallet::{WalletUpdate, Wallets};
-use aether_services::{Caller, Refusal};
+use aether_services::{Caller, ServiceError};
 use aether_store::{StoreError, Transaction, values};
 use aether_testkit_store::{TestDatabase, databases, postgres};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,10 +41,10 @@ struct Scene {
 #[derive(Clone)]
 struct Subject {
     user: Uuid,
-    pair: Pair,
+    pair: TokenPair,
 }
 
-type Writing = Pin<Box<dyn Future<Output = Result<(), Refusal>> + Send>>;
+type Writing = Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>>;
 type Deed = fn(Arc<Scene>, Subject) -> Writing;
 
 /// Everything that leaves rows of a user.
@@ -74,13 +74,13 @@ impl PurchaseProvider for Market {
         Shop::Apple
     }
 
-    fn purchases<'a>(&'a self, receipt: &'a Receipt) -> Asking<'a, Vec<Bought>> {
-        let bought = Bought {
+    fn purchases<'a>(&'a self, receipt: &'a Receipt) -> ValidateFuture<'a, Vec<ValidatedPurchase>> {
+        let bought = ValidatedPurchase {
             product_id: "gems".to_owned(),
             transaction_id: receipt.text.clone(),
             purchased_at: NOW,
             response: "{}".to_owned(),
-            ..Bought::default()
+            ..ValidatedPurchase::default()
         };
         Box::pin(async { Ok(vec![bought]) })
     }
@@ -124,27 +124,27 @@ impl Scene {
     async fn subject(&self, number: usize) -> Subject {
         let user = self.world.user(&format!("device-of-{number:06}")).await;
         let beginning =
-            Beginning { user, username: "someone", variables: BTreeMap::new(), address: None, method: "device" };
+            NewSession { user, username: "someone", variables: BTreeMap::new(), address: None, method: "device" };
         Subject { user, pair: self.sessions.start(beginning).await.expect("it starts") }
     }
 
-    async fn put(&self, user: Uuid, condition: Condition) -> Result<(), Refusal> {
+    async fn put(&self, user: Uuid, condition: Condition) -> Result<(), ServiceError> {
         let id = ObjectId { collection: "saves".to_owned(), owner: user, key: "one".to_owned() };
         self.storage.write(&Caller::Server, vec![Write::new(id, "{}").when(condition)]).await.map(|_| ())
     }
 
-    async fn pay(&self, user: Uuid) -> Result<(), Refusal> {
+    async fn pay(&self, user: Uuid) -> Result<(), ServiceError> {
         let update =
             WalletUpdate { user, changes: BTreeMap::from([("gold".to_owned(), 5)]), metadata: "{}".to_owned() };
         self.wallets.update(vec![update], true).await.map(|_| ())
     }
 
-    async fn buy(&self, user: Uuid) -> Result<(), Refusal> {
+    async fn buy(&self, user: Uuid) -> Result<(), ServiceError> {
         let receipt = Receipt { text: Uuid::new_v4().to_string(), signature: String::new() };
         self.purchases.validate(user, Shop::Apple, receipt, true).await.map(|_| ())
     }
 
-    async fn score(&self, user: Uuid) -> Result<(), Refusal> {
+    async fn score(&self, user: Uuid) -> Result<(), ServiceError> {
         let write = RecordWrite {
             owner: user,
             username: String::new(),

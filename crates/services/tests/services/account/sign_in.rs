@@ -1,8 +1,8 @@
 //! Finding the account behind a way in, or creating it.
 
 use super::world::{World, assert_refused, by_custom_id, by_device, by_email, sign_in};
-use aether_services::Code;
-use aether_services::account::{Method, SignIn};
+use aether_services::GrpcCode;
+use aether_services::account::{SignIn, SignInMethod};
 use serde_json::json;
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn without_leave_to_create_nothing_is_created() {
     let (_, writes) = world.operations();
     for method in [by_device("device-0001"), by_custom_id("custom-1")] {
         let outcome = world.accounts.authenticate(SignIn { create: false, ..sign_in(method) }).await;
-        assert_refused(outcome, Code::NotFound, "User account not found.");
+        assert_refused(outcome, GrpcCode::NotFound, "User account not found.");
     }
     assert_eq!(world.operations().1, writes, "nothing was written");
 }
@@ -67,13 +67,17 @@ async fn a_chosen_username_belongs_to_one_account() {
         };
         assert_eq!(named("device-0001", "alice").await.expect("the name is free").username, "alice");
         let taken = named("device-0002", "alice").await;
-        assert_refused(taken, Code::AlreadyExists, "Username is already in use.");
+        assert_refused(taken, GrpcCode::AlreadyExists, "Username is already in use.");
         let again = named("device-0001", "bob").await.expect("it is known");
         assert_eq!((again.username.as_str(), again.created), ("alice", false), "a known account keeps its name");
         assert!(named("device-0002", "bob").await.expect("the failure before left nothing").created);
         let email =
             SignIn { username: Some("alice".to_owned()), ..sign_in(by_email("a@example.com", "correct horse")) };
-        assert_refused(world.accounts.authenticate(email).await, Code::AlreadyExists, "Username is already in use.");
+        assert_refused(
+            world.accounts.authenticate(email).await,
+            GrpcCode::AlreadyExists,
+            "Username is already in use.",
+        );
     }
 }
 
@@ -128,11 +132,11 @@ async fn whoever_is_banned_is_not_let_in_and_is_after_the_ban() {
     let by_mail = world.sign_in(by_email("someone@example.com", "correct horse")).await.expect("it is created").user;
     world.accounts.ban(vec![user, by_mail]).await.expect("it can be done");
     let banned = "User account banned.";
-    assert_refused(world.sign_in(by_device("device-0001")).await, Code::PermissionDenied, banned);
+    assert_refused(world.sign_in(by_device("device-0001")).await, GrpcCode::PermissionDenied, banned);
     let right = world.sign_in(by_email("someone@example.com", "correct horse")).await;
-    assert_refused(right, Code::PermissionDenied, banned);
+    assert_refused(right, GrpcCode::PermissionDenied, banned);
     let wrong = world.sign_in(by_email("someone@example.com", "wrong horse")).await;
-    assert_refused(wrong, Code::Unauthenticated, "Invalid credentials.");
+    assert_refused(wrong, GrpcCode::Unauthenticated, "Invalid credentials.");
     assert_eq!(world.accounts.unban(vec![user, by_mail]).await.expect("it can be done").len(), 2);
     assert_eq!(world.sign_in(by_device("device-0001")).await.expect("the ban is over").user, user);
 }
@@ -160,11 +164,14 @@ async fn what_has_not_the_form_of_an_id_is_refused_before_anything_is_asked() {
     ];
     for method in wrong {
         let refusal = world.sign_in(method.clone()).await.expect_err("it is refused");
-        assert_eq!(refusal.code, Code::InvalidArgument, "{method:?}");
+        assert_eq!(refusal.code, GrpcCode::InvalidArgument, "{method:?}");
     }
     for username in ["a".repeat(129), "a\0b".to_owned(), " alice".to_owned(), "alice ".to_owned()] {
         let attempt = SignIn { username: Some(username), ..sign_in(by_device("device-0001")) };
-        assert_eq!(world.accounts.authenticate(attempt).await.expect_err("it is refused").code, Code::InvalidArgument);
+        assert_eq!(
+            world.accounts.authenticate(attempt).await.expect_err("it is refused").code,
+            GrpcCode::InvalidArgument
+        );
     }
     assert_eq!(world.operations(), before);
 }
@@ -193,7 +200,7 @@ async fn words_of_sql_in_an_id_are_an_id() {
             assert!(world.sign_in(by_device(id)).await.expect("it is an id").created, "{id}");
             assert!(!world.sign_in(by_device(id)).await.expect("it is the same id").created, "{id}");
             let username = Some(id.to_owned());
-            let named = SignIn { username, ..sign_in(Method::Custom(format!("c{id}"))) };
+            let named = SignIn { username, ..sign_in(SignInMethod::Custom(format!("c{id}"))) };
             assert_eq!(world.accounts.authenticate(named).await.expect("it is a name").username, id);
         }
     }

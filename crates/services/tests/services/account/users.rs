@@ -1,7 +1,7 @@
 //! What is known about users, and how it changes.
 
 use super::world::{NOW, World, assert_refused, by_custom_id, by_device, sign_in};
-use aether_services::Code;
+use aether_services::GrpcCode;
 use aether_services::account::{SignIn, USERS_MAX, Update};
 use aether_services::session::tokens::Role;
 use uuid::Uuid;
@@ -24,7 +24,7 @@ async fn an_account_shows_what_is_known_about_its_owner() {
         assert_eq!((account.email, account.custom_id), (None, None));
         assert_eq!((account.verified_at, account.disabled_at), (None, None));
         let missing = world.accounts.account(Uuid::from_u128(1)).await;
-        assert_refused(missing, Code::NotFound, "User account not found.");
+        assert_refused(missing, GrpcCode::NotFound, "User account not found.");
     }
 }
 
@@ -67,7 +67,7 @@ async fn a_username_that_is_taken_stays_with_its_owner() {
         let other = world.accounts.authenticate(named("device-0002", "bob")).await.expect("the name is free").user;
         let update = Update { username: text("alice"), location: text("here"), ..Update::default() };
         let taken = world.accounts.update(other, update).await;
-        assert_refused(taken, Code::AlreadyExists, "Username is already in use.");
+        assert_refused(taken, GrpcCode::AlreadyExists, "Username is already in use.");
         let unchanged = world.accounts.account(other).await.expect("it is there").user;
         assert_eq!((unchanged.username.as_str(), unchanged.location.as_str()), ("bob", ""));
     }
@@ -93,10 +93,10 @@ async fn what_an_account_cannot_hold_is_refused() {
     ];
     for update in wrong {
         let refusal = world.accounts.update(user, update.clone()).await.expect_err("it is refused");
-        assert_eq!(refusal.code, Code::InvalidArgument, "{update:?}");
+        assert_eq!(refusal.code, GrpcCode::InvalidArgument, "{update:?}");
     }
     let nobody = world.accounts.update(Uuid::from_u128(1), Update::default()).await;
-    assert_refused(nobody, Code::NotFound, "User account not found.");
+    assert_refused(nobody, GrpcCode::NotFound, "User account not found.");
 }
 
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn only_so_many_users_are_asked_for_at_once() {
         world.accounts.users(vec![], vec![], vec![String::new(); USERS_MAX + 1]).await,
         world.accounts.users(vec![], vec!["a\0".to_owned()], vec![]).await,
     ] {
-        assert_eq!(outcome.expect_err("it is refused").code, Code::InvalidArgument);
+        assert_eq!(outcome.expect_err("it is refused").code, GrpcCode::InvalidArgument);
     }
 }
 
@@ -151,7 +151,7 @@ async fn a_role_is_given_by_the_server() {
     world.execute("UPDATE users SET role = 'emperor'").await;
     assert_eq!(world.accounts.account(user).await.expect("it is there").role, Role::Player, "an unknown role is none");
     let nobody = world.accounts.set_role(Uuid::from_u128(1), Role::Admin).await;
-    assert_refused(nobody, Code::NotFound, "User account not found.");
+    assert_refused(nobody, GrpcCode::NotFound, "User account not found.");
 }
 
 #[tokio::test]
@@ -171,6 +171,6 @@ async fn a_ban_ends_sessions_and_names_those_it_concerned() {
         assert_eq!(ended, NOW, "it lasts beyond a restart");
         assert_eq!(world.accounts.unban(vec![one, other]).await, Ok(vec![one]));
         let many = (0..1_025).map(Uuid::from_u128).collect();
-        assert_eq!(world.accounts.ban(many).await.expect_err("these are many").code, Code::InvalidArgument);
+        assert_eq!(world.accounts.ban(many).await.expect_err("these are many").code, GrpcCode::InvalidArgument);
     }
 }

@@ -1,11 +1,11 @@
 //! Accounts over a store, at a time that is set by hand.
 
 use aether_metrics::Registry;
-use aether_services::account::{Accounts, Method, Settings, SignIn, SignedIn};
+use aether_services::account::{Accounts, Settings, SignIn, SignInMethod, SignedIn};
 use aether_services::clock::{ManualClock, WallClock};
-use aether_services::outgoing::{self, Outgoing};
+use aether_services::outgoing::{self, HttpClient};
 use aether_services::session::Revocations;
-use aether_services::{Code, Refusal};
+use aether_services::{GrpcCode, ServiceError};
 use aether_store::{SqlValue, Store, StoreError, Transaction, outbox};
 use aether_testkit_store::{TestDatabase, databases, memory};
 use serde_json::Value as Json;
@@ -63,7 +63,7 @@ impl World {
         worlds
     }
 
-    pub async fn sign_in(&self, method: Method) -> Result<SignedIn, Refusal> {
+    pub async fn sign_in(&self, method: SignInMethod) -> Result<SignedIn, ServiceError> {
         self.accounts.authenticate(sign_in(method)).await
     }
 
@@ -106,31 +106,31 @@ impl World {
 }
 
 /// A sign-in that creates the account if it is not there.
-pub fn sign_in(method: Method) -> SignIn {
+pub fn sign_in(method: SignInMethod) -> SignIn {
     SignIn { method, username: None, create: true, address: HOME }
 }
 
-pub fn by_device(id: &str) -> Method {
-    Method::Device(id.to_owned())
+pub fn by_device(id: &str) -> SignInMethod {
+    SignInMethod::Device(id.to_owned())
 }
 
-pub fn by_custom_id(id: &str) -> Method {
-    Method::Custom(id.to_owned())
+pub fn by_custom_id(id: &str) -> SignInMethod {
+    SignInMethod::Custom(id.to_owned())
 }
 
-pub fn by_email(email: &str, password: &str) -> Method {
-    Method::Email { email: email.to_owned(), password: password.to_owned() }
+pub fn by_email(email: &str, password: &str) -> SignInMethod {
+    SignInMethod::Email { email: email.to_owned(), password: password.to_owned() }
 }
 
 /// A client that may reach this machine.
-pub fn outgoing() -> Outgoing {
+pub fn outgoing() -> HttpClient {
     let allowed = vec!["127.0.0.0/8".parse().expect("it is a network")];
-    Outgoing::new(&outgoing::Settings { allowed, ..outgoing::Settings::default() })
+    HttpClient::new(&outgoing::Settings { allowed, ..outgoing::Settings::default() })
 }
 
 /// Whether something was refused with a code and a sentence.
 #[track_caller]
-pub fn assert_refused<T: std::fmt::Debug>(outcome: Result<T, Refusal>, code: Code, message: &str) {
+pub fn assert_refused<T: std::fmt::Debug>(outcome: Result<T, ServiceError>, code: GrpcCode, message: &str) {
     let refusal = outcome.expect_err("it is refused");
     assert_eq!((refusal.code, &*refusal.message), (code, message));
 }

@@ -2,7 +2,7 @@
 
 use super::stand_in::{StandIn, outgoing};
 use crate::fixture::{START_MS, World, refusal};
-use aether_services::Code;
+use aether_services::GrpcCode;
 use aether_services::purchase::{Apple, AppleSettings, Environment, Purchases, Receipt, Shop};
 use serde_json::{Value, json};
 
@@ -93,26 +93,26 @@ async fn what_apple_does_not_confirm_is_refused() {
     .await;
     let (purchases, user) = (purchases(&world, &shop).await, world.user().await);
     let cases = [
-        ("foreign", Code::FailedPrecondition),
-        ("empty", Code::FailedPrecondition),
-        ("strange", Code::FailedPrecondition),
-        ("zero", Code::FailedPrecondition),
-        ("list", Code::FailedPrecondition),
-        ("21003", Code::FailedPrecondition),
-        ("21010", Code::FailedPrecondition),
-        ("21004", Code::Unavailable),
-        ("21005", Code::Unavailable),
-        ("21199", Code::Unavailable),
-        ("down", Code::Unavailable),
-        ("", Code::InvalidArgument),
-        ("a.b", Code::InvalidArgument),
+        ("foreign", GrpcCode::FailedPrecondition),
+        ("empty", GrpcCode::FailedPrecondition),
+        ("strange", GrpcCode::FailedPrecondition),
+        ("zero", GrpcCode::FailedPrecondition),
+        ("list", GrpcCode::FailedPrecondition),
+        ("21003", GrpcCode::FailedPrecondition),
+        ("21010", GrpcCode::FailedPrecondition),
+        ("21004", GrpcCode::Unavailable),
+        ("21005", GrpcCode::Unavailable),
+        ("21199", GrpcCode::Unavailable),
+        ("down", GrpcCode::Unavailable),
+        ("", GrpcCode::InvalidArgument),
+        ("a.b", GrpcCode::InvalidArgument),
     ];
     for (text, code) in cases {
         let refused = refusal(purchases.validate(user, Shop::Apple, receipt(text), true).await);
         assert_eq!(refused.0, code, "{text}: {}", refused.1);
     }
     let long = refusal(purchases.validate(user, Shop::Apple, receipt(&"x".repeat(300_000)), true).await);
-    assert_eq!(long.0, Code::InvalidArgument);
+    assert_eq!(long.0, GrpcCode::InvalidArgument);
     assert_eq!(world.count("SELECT count(*) FROM purchases").await, 0);
 }
 

@@ -2,7 +2,7 @@
 
 use super::stand_in::{Asked, RSA_KEY, StandIn, outgoing, pem};
 use crate::fixture::{START_MS, World, refusal};
-use aether_services::Code;
+use aether_services::GrpcCode;
 use aether_services::purchase::{Environment, Google, GoogleSettings, Purchases, Receipt, Shop};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -97,7 +97,7 @@ async fn the_access_token_is_asked_for_again_only_when_it_ends_or_is_refused() {
     validate().await.expect("it is known");
     assert_eq!(shop.count("/token"), 1);
     world.clock.advance_ms(600_000);
-    assert_eq!(refusal(validate().await).0, Code::Unavailable, "the second token was withdrawn");
+    assert_eq!(refusal(validate().await).0, GrpcCode::Unavailable, "the second token was withdrawn");
     validate().await.expect("a third is asked for");
     assert_eq!(shop.count("/token"), 3);
 }
@@ -119,14 +119,14 @@ async fn what_google_does_not_confirm_is_refused() {
     let validate = async |receipt: Receipt| refusal(purchases.validate(user, Shop::Google, receipt, true).await).0;
     for token in ["pending", "cancelled", "strange", "gone", "unknown"] {
         let refused = validate(receipt("com.example.game", "gems100", token)).await;
-        assert_eq!(refused, Code::FailedPrecondition, "{token}");
+        assert_eq!(refused, GrpcCode::FailedPrecondition, "{token}");
     }
-    assert_eq!(validate(receipt("com.example.game", "gems100", "down")).await, Code::Unavailable);
-    assert_eq!(validate(receipt("com.example.other", "gems100", "token1")).await, Code::FailedPrecondition);
-    assert_eq!(validate(receipt("com.example.game", "", "token1")).await, Code::InvalidArgument);
+    assert_eq!(validate(receipt("com.example.game", "gems100", "down")).await, GrpcCode::Unavailable);
+    assert_eq!(validate(receipt("com.example.other", "gems100", "token1")).await, GrpcCode::FailedPrecondition);
+    assert_eq!(validate(receipt("com.example.game", "", "token1")).await, GrpcCode::InvalidArgument);
     let text = |text: &str| Receipt { text: text.to_owned(), signature: String::new() };
-    assert_eq!(validate(text("{")).await, Code::InvalidArgument);
-    assert_eq!(validate(text("[]")).await, Code::InvalidArgument);
+    assert_eq!(validate(text("{")).await, GrpcCode::InvalidArgument);
+    assert_eq!(validate(text("[]")).await, GrpcCode::InvalidArgument);
     let odd =
         purchases.validate(user, Shop::Google, receipt("com.example.game", "gems100", "slash/../?x=1#"), true).await;
     assert_eq!(odd.expect("it stays one part of the path")[0].bought.transaction_id, "slash/../?x=1#");
@@ -157,7 +157,7 @@ async fn a_subscription_ends_when_its_product_does() {
     for (product, token) in [("third", "token1"), ("gems100", "pending")] {
         let receipt = receipt("com.example.game", product, token);
         let refused = refusal(purchases.validate_subscription(user, Shop::Google, receipt, true).await);
-        assert_eq!(refused.0, Code::FailedPrecondition);
+        assert_eq!(refused.0, GrpcCode::FailedPrecondition);
     }
 }
 

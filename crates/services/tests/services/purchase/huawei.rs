@@ -2,7 +2,7 @@
 
 use super::stand_in::{RSA_KEY, StandIn, outgoing};
 use crate::fixture::{World, refusal};
-use aether_services::Code;
+use aether_services::GrpcCode;
 use aether_services::purchase::{Environment, Huawei, HuaweiSettings, Purchases, Receipt, Shop};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -88,16 +88,16 @@ async fn what_huawei_did_not_sign_or_does_not_confirm_is_refused() {
     let (purchases, user) = (purchases(&world, &shop), world.user().await);
     let validate = async |receipt: Receipt| refusal(purchases.validate(user, Shop::Huawei, receipt, true).await).0;
     for token in ["refunded", "swapped", "unknown", "unsigned"] {
-        assert_eq!(validate(receipt(&data(token))).await, Code::FailedPrecondition, "{token}");
+        assert_eq!(validate(receipt(&data(token))).await, GrpcCode::FailedPrecondition, "{token}");
     }
     let mut foreign = data("token1");
     foreign["packageName"] = json!("com.example.other");
-    assert_eq!(validate(receipt(&foreign)).await, Code::FailedPrecondition);
+    assert_eq!(validate(receipt(&foreign)).await, GrpcCode::FailedPrecondition);
     let text = data("token1").to_string();
     let altered = Receipt { text: text.replace("gems100", "gems999"), signature: sign(&text) };
-    assert_eq!(validate(altered).await, Code::FailedPrecondition);
-    assert_eq!(validate(Receipt { text: text.clone(), signature: "!".to_owned() }).await, Code::InvalidArgument);
-    assert_eq!(validate(Receipt { text, signature: String::new() }).await, Code::FailedPrecondition);
+    assert_eq!(validate(altered).await, GrpcCode::FailedPrecondition);
+    assert_eq!(validate(Receipt { text: text.clone(), signature: "!".to_owned() }).await, GrpcCode::InvalidArgument);
+    assert_eq!(validate(Receipt { text, signature: String::new() }).await, GrpcCode::FailedPrecondition);
     let wrong = HuaweiSettings::new(String::new(), String::new(), String::new(), "key".to_owned());
     assert!(Huawei::new(wrong, outgoing(), world.clock.clone()).is_err());
 }

@@ -1,8 +1,10 @@
 //! What is kept of purchases, on every kind of database.
 
 use crate::fixture::{START_MS, World, refusal, worlds};
-use aether_services::purchase::{Asking, Bought, PurchaseProvider, Purchases, Receipt, Shop, Subscribed};
-use aether_services::{Code, Refusal};
+use aether_services::purchase::{
+    PurchaseProvider, Purchases, Receipt, Shop, ValidateFuture, ValidatedPurchase, ValidatedSubscription,
+};
+use aether_services::{GrpcCode, ServiceError};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -14,31 +16,31 @@ impl PurchaseProvider for Market {
         self.0
     }
 
-    fn purchases<'a>(&'a self, receipt: &'a Receipt) -> Asking<'a, Vec<Bought>> {
+    fn purchases<'a>(&'a self, receipt: &'a Receipt) -> ValidateFuture<'a, Vec<ValidatedPurchase>> {
         let bought = receipt.text.split(", ").map(|one| {
-            let (id, at) = one.split_once(' ').ok_or(Refusal::invalid("no"))?;
-            Ok(Bought {
+            let (id, at) = one.split_once(' ').ok_or(ServiceError::invalid("no"))?;
+            Ok(ValidatedPurchase {
                 product_id: "gems".to_owned(),
                 transaction_id: id.to_owned(),
-                purchased_at: at.parse().map_err(|_| Refusal::invalid("no"))?,
+                purchased_at: at.parse().map_err(|_| ServiceError::invalid("no"))?,
                 response: r#"{"a":1}"#.to_owned(),
-                ..Bought::default()
+                ..ValidatedPurchase::default()
             })
         });
-        let bought = bought.collect::<Result<Vec<_>, Refusal>>();
+        let bought = bought.collect::<Result<Vec<_>, ServiceError>>();
         Box::pin(async { bought })
     }
 
-    fn subscription<'a>(&'a self, receipt: &'a Receipt) -> Asking<'a, Subscribed> {
+    fn subscription<'a>(&'a self, receipt: &'a Receipt) -> ValidateFuture<'a, ValidatedSubscription> {
         let mut words = receipt.text.split(' ').map(str::to_owned);
         let mut word = move || words.next().unwrap_or_default();
-        let subscribed = Subscribed {
+        let subscribed = ValidatedSubscription {
             original_transaction_id: word(),
             product_id: word(),
             purchased_at: word().parse().unwrap_or(0),
             expires_at: word().parse().unwrap_or(0),
             response: "{}".to_owned(),
-            ..Subscribed::default()
+            ..ValidatedSubscription::default()
         };
         Box::pin(async { Ok(subscribed) })
     }
@@ -66,12 +68,17 @@ async fn a_purchase_counts_once_and_only_for_whoever_came_first() {
         let times = again[0].times.expect("it is kept");
         assert_eq!((times.created_at, times.updated_at), (START_MS, START_MS + 7));
         let stolen = refusal(purchases.validate(ben, Shop::Apple, receipt("d 4, a 2"), true).await);
-        assert_eq!(stolen, (Code::FailedPrecondition, "The receipt was used by another account.".to_owned()));
-        assert_eq!(refusal(purchases.purchase("d").await).0, Code::NotFound, "{}: nothing is half done", world.name);
+        assert_eq!(stolen, (GrpcCode::FailedPrecondition, "The receipt was used by another account.".to_owned()));
+        assert_eq!(
+            refusal(purchases.purchase("d").await).0,
+            GrpcCode::NotFound,
+            "{}: nothing is half done",
+            world.name
+        );
         purchases.validate(ben, Shop::Google, receipt("a 2"), true).await.expect("another shop's ids are others");
         assert_eq!(purchases.purchase("a").await.expect(world.name).user, ann);
         let nobody = purchases.validate(Uuid::new_v4(), Shop::Apple, receipt("e 1"), true).await;
-        assert_eq!(refusal(nobody).0, Code::NotFound);
+        assert_eq!(refusal(nobody).0, GrpcCode::NotFound);
     }
 }
 
@@ -94,7 +101,7 @@ async fn a_shop_that_is_not_configured_is_named() {
     for world in worlds().await {
         let (purchases, ann) = (purchases(&world), world.user().await);
         let refused = refusal(purchases.validate(ann, Shop::Huawei, receipt("a 1"), true).await);
-        assert_eq!(refused.0, Code::FailedPrecondition);
+        assert_eq!(refused.0, GrpcCode::FailedPrecondition);
         assert!(refused.1.contains("Huawei"), "{}", refused.1);
     }
 }
@@ -165,8 +172,8 @@ async fn lists_begin_with_the_newest_and_go_on_where_they_stopped() {
             assert_eq!(found, "dccbas2s3s1", "{}, {limit} at a time", world.name);
         }
         for (limit, cursor) in [(0, ""), (-1, ""), (1_001, ""), (10, "x"), (10, "e30")] {
-            assert_eq!(refusal(purchases.purchases(ann, limit, cursor).await).0, Code::InvalidArgument);
-            assert_eq!(refusal(purchases.subscriptions(ann, limit, cursor).await).0, Code::InvalidArgument);
+            assert_eq!(refusal(purchases.purchases(ann, limit, cursor).await).0, GrpcCode::InvalidArgument);
+            assert_eq!(refusal(purchases.subscriptions(ann, limit, cursor).await).0, GrpcCode::InvalidArgument);
         }
     }
 }
@@ -183,13 +190,13 @@ async fn a_renewed_subscription_is_brought_up_to_date_and_stays_with_its_user() 
         let renewed = subscribe(ann, format!("s1 gems {START_MS} {later}")).await.expect(world.name);
         let times = renewed.times.expect("it is kept");
         assert_eq!((renewed.is_active, times.created_at, times.updated_at), (true, START_MS, START_MS + 50));
-        assert_eq!(refusal(subscribe(ben, format!("s1 gems 1 {later}")).await).0, Code::FailedPrecondition);
+        assert_eq!(refusal(subscribe(ben, format!("s1 gems 1 {later}")).await).0, GrpcCode::FailedPrecondition);
         subscribe(ann, "s0 gems 1 2".to_owned()).await.expect(world.name);
         let found = purchases.subscription(ann, "gems").await.expect(world.name);
         assert_eq!(found, renewed, "of several, the one that ends last");
-        assert_eq!(refusal(purchases.subscription(ben, "gems").await).0, Code::NotFound);
-        assert_eq!(refusal(purchases.subscription(ann, "").await).0, Code::InvalidArgument);
-        assert_eq!(refusal(purchases.subscription(ann, "a\0").await).0, Code::InvalidArgument);
+        assert_eq!(refusal(purchases.subscription(ben, "gems").await).0, GrpcCode::NotFound);
+        assert_eq!(refusal(purchases.subscription(ann, "").await).0, GrpcCode::InvalidArgument);
+        assert_eq!(refusal(purchases.subscription(ann, "a\0").await).0, GrpcCode::InvalidArgument);
     }
 }
 
@@ -212,7 +219,7 @@ async fn of_many_who_send_the_same_receipt_at_once_one_account_gets_it() {
         let refused = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
         assert_eq!(found.len(), 10, "{}: all of one account, none of the others", world.name);
         assert!(
-            refused.clone().all(|refusal| refusal.code == Code::FailedPrecondition),
+            refused.clone().all(|refusal| refusal.code == GrpcCode::FailedPrecondition),
             "{:?}",
             refused.collect::<Vec<_>>()
         );

@@ -2,7 +2,7 @@
 
 use super::stand_in::outgoing;
 use crate::fixture::{START_MS, World, refusal};
-use aether_services::Code;
+use aether_services::GrpcCode;
 use aether_services::purchase::{
     Apple, AppleSettings, Environment, FacebookInstant, FacebookInstantSettings, Purchases, Receipt, Shop,
 };
@@ -121,10 +121,10 @@ async fn a_signed_transaction_is_a_purchase_or_a_subscription() {
     assert_eq!((found.subscribed.original_transaction_id.as_str(), found.is_active), ("t0", false));
     assert_eq!(found.subscribed.refunded_at, Some(START_MS));
     let as_purchase = refusal(purchases.validate(user, Shop::Apple, receipt(signed), true).await);
-    assert_eq!(as_purchase.0, Code::InvalidArgument);
+    assert_eq!(as_purchase.0, GrpcCode::InvalidArgument);
     let as_subscription = receipt(authority.sign(&transaction()));
     let refused = refusal(purchases.validate_subscription(user, Shop::Apple, as_subscription, true).await);
-    assert_eq!(refused.0, Code::FailedPrecondition);
+    assert_eq!(refused.0, GrpcCode::FailedPrecondition);
 }
 
 #[tokio::test]
@@ -137,7 +137,7 @@ async fn only_certificates_for_receipts_under_the_known_root_count() {
         let purchases = apple(&world, authority.root_hash());
         let refused =
             refusal(purchases.validate(user, Shop::Apple, receipt(authority.sign(&transaction())), true).await);
-        assert_eq!(refused.0, Code::FailedPrecondition, "way {number}");
+        assert_eq!(refused.0, GrpcCode::FailedPrecondition, "way {number}");
     }
     let (known, other) = (Authority::new(Way::Good), Authority::new(Way::Good));
     let purchases = apple(&world, known.root_hash());
@@ -146,7 +146,7 @@ async fn only_certificates_for_receipts_under_the_known_root_count() {
     mixed.certificates[2] = known.certificates[2].clone();
     for signed in [mixed.sign(&transaction()), Authority::new(Way::Good).sign(&transaction())] {
         let refused = refusal(purchases.validate(user, Shop::Apple, receipt(signed), true).await);
-        assert_eq!(refused.0, Code::FailedPrecondition);
+        assert_eq!(refused.0, GrpcCode::FailedPrecondition);
     }
     let real = AppleSettings::new(vec![], String::new()).root_hashes;
     assert_eq!(real.len(), 1, "without a word of the operator, Apple's root alone counts");
@@ -183,7 +183,7 @@ async fn a_signed_transaction_that_was_altered_is_refused() {
     ];
     for wrong in wrong {
         let refused = refusal(purchases.validate(user, Shop::Apple, receipt(wrong.clone()), true).await);
-        assert!(matches!(refused.0, Code::FailedPrecondition | Code::InvalidArgument), "{wrong}: {refused:?}");
+        assert!(matches!(refused.0, GrpcCode::FailedPrecondition | GrpcCode::InvalidArgument), "{wrong}: {refused:?}");
     }
 }
 
@@ -221,9 +221,9 @@ async fn what_facebook_signed_with_the_secret_of_the_game_is_a_purchase() {
         receipt("x".to_owned()),
     ] {
         let refused = refusal(purchases.validate(user, shop, wrong, true).await);
-        assert!(matches!(refused.0, Code::FailedPrecondition | Code::InvalidArgument), "{refused:?}");
+        assert!(matches!(refused.0, GrpcCode::FailedPrecondition | GrpcCode::InvalidArgument), "{refused:?}");
     }
     let subscription = purchases.validate_subscription(user, shop, facebook(&said, "secret"), true).await;
-    assert_eq!(refusal(subscription).0, Code::Unimplemented);
+    assert_eq!(refusal(subscription).0, GrpcCode::Unimplemented);
     assert!(FacebookInstant::new(&settings("")).is_err(), "anybody could sign with no secret");
 }

@@ -1,6 +1,6 @@
 //! A server that stands in for a shop and answers as the test says.
 
-use aether_services::outgoing::{Outgoing, Settings};
+use aether_services::outgoing::{HttpClient, Settings};
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode, Uri};
@@ -75,9 +75,9 @@ impl Asked {
 }
 
 /// Requests to the outside that may also go to this machine.
-pub fn outgoing() -> Outgoing {
+pub fn outgoing() -> HttpClient {
     let allowed = vec!["127.0.0.0/8".parse().expect("it is a network")];
-    Outgoing::new(&Settings { allowed, ..Settings::default() })
+    HttpClient::new(&Settings { allowed, ..Settings::default() })
 }
 
 /// A key in the form of PEM.

@@ -3,7 +3,7 @@
 use crate::fixture::{World, refusal, worlds};
 use crate::objects::{by, id, write};
 use aether_services::storage::{BATCH_MAX, Condition, Delete};
-use aether_services::{Caller, Code};
+use aether_services::{Caller, GrpcCode};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -30,14 +30,14 @@ async fn one_refused_write_undoes_the_others() {
         let user = world.user().await;
         let wrong = write("saves", "b", user, "{}").when(Condition::Version("other".to_owned()));
         let writes = vec![write("saves", "a", user, "{}"), wrong, write("saves", "c", user, "{}")];
-        assert_eq!(refusal(world.storage().write(&by(user), writes).await).0, Code::InvalidArgument);
+        assert_eq!(refusal(world.storage().write(&by(user), writes).await).0, GrpcCode::InvalidArgument);
         assert_eq!(world.count("SELECT count(*) FROM storage_objects").await, 0, "{}", world.name);
         world.storage().write(&by(user), vec![write("saves", "a", user, "{}")]).await.unwrap();
         let deletes = vec![
             Delete::new(id("saves", "a", user)),
             Delete { id: id("saves", "b", user), version: Some("other".to_owned()) },
         ];
-        assert_eq!(refusal(world.storage().delete(&by(user), deletes).await).0, Code::InvalidArgument);
+        assert_eq!(refusal(world.storage().delete(&by(user), deletes).await).0, GrpcCode::InvalidArgument);
         assert_eq!(world.count("SELECT count(*) FROM storage_objects").await, 1, "{}", world.name);
     }
 }
@@ -50,9 +50,9 @@ async fn a_batch_has_a_limit_and_may_be_empty() {
             |count: usize| (0..count).map(|n| write("saves", &format!("{n:03}"), user, "{}")).collect::<Vec<_>>();
         let ids = |count: usize| writes(count).into_iter().map(|write| write.id).collect::<Vec<_>>();
         assert_eq!(world.storage().write(&by(user), writes(BATCH_MAX)).await.expect(world.name).len(), BATCH_MAX);
-        assert_eq!(refusal(world.storage().write(&by(user), writes(BATCH_MAX + 1)).await).0, Code::InvalidArgument);
+        assert_eq!(refusal(world.storage().write(&by(user), writes(BATCH_MAX + 1)).await).0, GrpcCode::InvalidArgument);
         assert_eq!(world.storage().read(&by(user), ids(BATCH_MAX)).await.expect(world.name).len(), BATCH_MAX);
-        assert_eq!(refusal(world.storage().read(&by(user), ids(BATCH_MAX + 1)).await).0, Code::InvalidArgument);
+        assert_eq!(refusal(world.storage().read(&by(user), ids(BATCH_MAX + 1)).await).0, GrpcCode::InvalidArgument);
         assert_eq!(world.storage().read(&by(user), ids(5)).await.expect(world.name).len(), 5);
         assert_eq!(world.storage().write(&by(user), Vec::new()).await, Ok(Vec::new()));
         assert_eq!(world.storage().read(&by(user), Vec::new()).await, Ok(Vec::new()));

@@ -3,7 +3,7 @@
 use crate::fixture::{World, refusal, worlds};
 use crate::objects::{by, write};
 use aether_services::storage::{LIST_MAX, Permission};
-use aether_services::{Caller, Code};
+use aether_services::{Caller, GrpcCode};
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
@@ -77,16 +77,16 @@ async fn wrong_limits_collections_and_cursors_are_refused() {
             refusal(world.storage().list(&by(user), collection, None, limit, cursor).await).0
         };
         for limit in [i32::MIN, -1, 0, LIST_MAX + 1, i32::MAX] {
-            assert_eq!(list("saves", limit, "").await, Code::InvalidArgument);
+            assert_eq!(list("saves", limit, "").await, GrpcCode::InvalidArgument);
         }
         for collection in ["", "sa\0ves"] {
-            assert_eq!(list(collection, 10, "").await, Code::InvalidArgument);
+            assert_eq!(list(collection, 10, "").await, GrpcCode::InvalidArgument);
         }
         let with_zero = aether_services::cursor::encode(&serde_json::json!({ "key": "a\0", "owner": Uuid::nil() }));
         for cursor in ["x", "e30", "!!", &with_zero, &"A".repeat(5_000)] {
-            assert_eq!(list("saves", 10, cursor).await, Code::InvalidArgument, "{}: {cursor}", world.name);
+            assert_eq!(list("saves", 10, cursor).await, GrpcCode::InvalidArgument, "{}: {cursor}", world.name);
         }
         let stranger = world.storage().list(&Caller::Stranger, "saves", None, 10, "").await;
-        assert_eq!(refusal(stranger).0, Code::Unauthenticated);
+        assert_eq!(refusal(stranger).0, GrpcCode::Unauthenticated);
     }
 }

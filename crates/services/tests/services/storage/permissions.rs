@@ -3,11 +3,11 @@
 use crate::fixture::{refusal, worlds};
 use crate::objects::{by, id, write};
 use aether_services::storage::{Condition, Delete, Permission};
-use aether_services::{Caller, Code};
+use aether_services::{Caller, GrpcCode};
 use uuid::Uuid;
 
-fn denied() -> (Code, String) {
-    (Code::PermissionDenied, "Storage write rejected - permission denied.".to_owned())
+fn denied() -> (GrpcCode, String) {
+    (GrpcCode::PermissionDenied, "Storage write rejected - permission denied.".to_owned())
 }
 
 #[tokio::test]
@@ -34,7 +34,7 @@ async fn everyone_reads_what_is_public_and_owners_what_is_theirs() {
         assert_eq!(read(&by(ann)).await, shown(&[("owner", false), ("everyone", false), ("everyone", true)]));
         assert_eq!(read(&by(ben)).await, shown(&[("everyone", false), ("everyone", true)]));
         assert_eq!(read(&Caller::Server).await.len(), 6);
-        assert_eq!(refusal(world.storage().read(&Caller::Stranger, ids.clone()).await).0, Code::Unauthenticated);
+        assert_eq!(refusal(world.storage().read(&Caller::Stranger, ids.clone()).await).0, GrpcCode::Unauthenticated);
     }
 }
 
@@ -49,7 +49,7 @@ async fn an_object_that_nobody_may_write_is_left_alone_by_its_owner() {
             assert_eq!(refusal(world.storage().write(&by(ann), vec![again]).await), denied(), "{}", world.name);
         }
         let removed = refusal(world.storage().delete(&by(ann), vec![Delete::new(id("saves", "a", ann))]).await);
-        assert_eq!(removed.0, Code::PermissionDenied);
+        assert_eq!(removed.0, GrpcCode::PermissionDenied);
         let read = world.storage().read(&by(ann), vec![id("saves", "a", ann)]).await.unwrap();
         assert_eq!(read[0].value, r#"{"n":1}"#);
         world.storage().write(&Caller::Server, vec![write("saves", "a", ann, "{}")]).await.expect("the server may");
@@ -73,7 +73,7 @@ async fn nobody_writes_or_removes_what_belongs_to_another() {
                 assert_eq!(refusal(world.storage().write(&by(ben), vec![stolen]).await), denied(), "{}", world.name);
             }
             let removed = refusal(world.storage().delete(&by(ben), vec![Delete::new(id("saves", key, ann))]).await);
-            assert_eq!(removed.0, Code::PermissionDenied);
+            assert_eq!(removed.0, GrpcCode::PermissionDenied);
         }
         let of_server = refusal(world.storage().write(&by(ben), vec![write("saves", "a", Uuid::nil(), "{}")]).await);
         assert_eq!(of_server, denied());
@@ -95,12 +95,12 @@ async fn what_is_open_to_everyone_is_changed_by_others_but_neither_reowned_nor_r
         let changed_acks = world.storage().write(&by(ben), vec![changed.clone()]).await.expect(world.name);
         assert_eq!(changed_acks[0].created_at, acks[0].created_at);
         let late = refusal(world.storage().write(&by(ben), vec![changed]).await);
-        assert_eq!(late, (Code::InvalidArgument, "Storage write rejected - version check failed.".to_owned()));
+        assert_eq!(late, (GrpcCode::InvalidArgument, "Storage write rejected - version check failed.".to_owned()));
         let read = world.storage().read(&by(ben), vec![id("boards", "wall", ann)]).await.unwrap();
         assert_eq!(read[0].value, r#"{"n":2}"#);
         assert_eq!((read[0].read, read[0].write), (Permission::Everyone, Permission::Everyone), "{}", world.name);
         let removed = refusal(world.storage().delete(&by(ben), vec![Delete::new(id("boards", "wall", ann))]).await);
-        assert_eq!(removed.0, Code::PermissionDenied);
+        assert_eq!(removed.0, GrpcCode::PermissionDenied);
     }
 }
 
@@ -109,6 +109,6 @@ fn other_permissions_than_the_three_are_refused() {
     assert_eq!(Permission::from_number(0), Ok(Permission::Nobody));
     assert_eq!(Permission::from_number(2), Ok(Permission::Everyone));
     for number in [-1, 3, i64::MAX] {
-        assert_eq!(Permission::from_number(number).unwrap_err().code, Code::InvalidArgument);
+        assert_eq!(Permission::from_number(number).unwrap_err().code, GrpcCode::InvalidArgument);
     }
 }

@@ -6,7 +6,7 @@ use aether_services::storage::query::{
     COMPARISONS_MAX, Comparison, FILTER_DEPTH_MAX, Field, Filter, Kind, Scalar, Sort,
 };
 use aether_services::storage::{Permission, Query};
-use aether_services::{Caller, Code};
+use aether_services::{Caller, GrpcCode};
 use uuid::Uuid;
 
 use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
@@ -175,7 +175,7 @@ async fn on_behalf_of_a_user_only_what_they_may_read_is_found() {
         assert_eq!(count(&by(ann), Some(ben)).await, 1);
         assert_eq!(
             refusal(world.storage().query(&Caller::Stranger, Query::new("saves")).await).0,
-            Code::Unauthenticated
+            GrpcCode::Unauthenticated
         );
     }
 }
@@ -200,7 +200,7 @@ async fn filters_that_are_too_large_or_make_no_sense_are_refused() {
         ];
         for filter in wrong {
             let refused = refusal(world.storage().query(&Caller::Server, units(filter)).await);
-            assert_eq!(refused.0, Code::InvalidArgument, "{}", world.name);
+            assert_eq!(refused.0, GrpcCode::InvalidArgument, "{}", world.name);
         }
         let text = |sort, cursor: String| Query { sort, cursor, ..Query::new("units") };
         let by_text = Some(Sort { field: Field::parse("n").unwrap(), kind: Kind::Text, descending: false });
@@ -208,7 +208,7 @@ async fn filters_that_are_too_large_or_make_no_sense_are_refused() {
             "sorted": { "Number": f64::NAN.to_bits() }, "owner": Uuid::nil(), "key": "a",
         }));
         for query in [text(by_text, foreign.clone()), text(None, foreign), text(None, "x".to_owned())] {
-            assert_eq!(refusal(world.storage().query(&Caller::Server, query).await).0, Code::InvalidArgument);
+            assert_eq!(refusal(world.storage().query(&Caller::Server, query).await).0, GrpcCode::InvalidArgument);
         }
     }
 }

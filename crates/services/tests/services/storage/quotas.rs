@@ -3,7 +3,7 @@
 use crate::fixture::{World, refusal, worlds};
 use crate::objects::{by, id, write};
 use aether_services::storage::{Delete, Permission, Quota, Storage};
-use aether_services::{Caller, Code};
+use aether_services::{Caller, GrpcCode};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -20,7 +20,7 @@ async fn a_user_keeps_only_so_many_objects_and_is_told_what_to_do() {
         put("a").await.expect(world.name);
         put("b").await.expect(world.name);
         let sentence = "A user may keep at most 2 objects. Delete some first.".to_owned();
-        assert_eq!(refusal(put("c").await), (Code::FailedPrecondition, sentence), "{}", world.name);
+        assert_eq!(refusal(put("c").await), (GrpcCode::FailedPrecondition, sentence), "{}", world.name);
         put("a").await.expect("what is there may be written again");
         storage.write(&by(ben), vec![write("saves", "a", ben, "{}")]).await.expect("another is not concerned");
         storage.delete(&by(ann), vec![Delete::new(id("saves", "a", ann))]).await.expect(world.name);
@@ -39,13 +39,13 @@ async fn bytes_are_counted_as_bytes_and_a_batch_as_a_whole() {
         assert_eq!(value.len(), 12);
         let writes = ["a", "b", "c"].map(|key| write("saves", key, ann, value)).to_vec();
         let refused = refusal(storage.write(&by(ann), writes).await);
-        assert_eq!(refused.0, Code::FailedPrecondition, "{}", world.name);
+        assert_eq!(refused.0, GrpcCode::FailedPrecondition, "{}", world.name);
         assert_eq!(refused.1, "A user may keep at most 24 bytes in storage. Delete some objects first.");
         assert_eq!(world.count("SELECT count(*) FROM storage_objects").await, 0, "{}: all or nothing", world.name);
         let writes = ["a", "b"].map(|key| write("saves", key, ann, value)).to_vec();
         storage.write(&by(ann), writes).await.expect("as much as fits");
         let longer = write("saves", "a", ann, r#"{"a":"ééé"}"#);
-        assert_eq!(refusal(storage.write(&by(ann), vec![longer]).await).0, Code::FailedPrecondition);
+        assert_eq!(refusal(storage.write(&by(ann), vec![longer]).await).0, GrpcCode::FailedPrecondition);
     }
 }
 
@@ -57,7 +57,7 @@ async fn the_server_is_not_bound_and_neither_is_who_changes_what_another_has_ope
         let open = |key: &str| write("saves", key, ann, "{}").permit(Permission::Everyone, Permission::Everyone);
         storage.write(&Caller::Server, vec![open("a"), open("b")]).await.expect("the server does as it wants");
         storage.write(&by(ben), vec![open("a")]).await.expect("it is not Ben who keeps it");
-        assert_eq!(refusal(storage.write(&by(ann), vec![open("a")]).await).0, Code::FailedPrecondition);
+        assert_eq!(refusal(storage.write(&by(ann), vec![open("a")]).await).0, GrpcCode::FailedPrecondition);
         storage.delete(&by(ann), vec![Delete::new(id("saves", "b", ann))]).await.expect("deleting always works");
         storage.write(&by(ann), vec![open("a")]).await.expect("now it fits");
     }
@@ -78,7 +78,7 @@ async fn many_writes_at_once_are_no_way_around() {
         }
         let outcomes = writing.join_all().await;
         let kept = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
-        let full = outcomes.iter().filter(|outcome| matches!(outcome, Err(Code::FailedPrecondition))).count();
+        let full = outcomes.iter().filter(|outcome| matches!(outcome, Err(GrpcCode::FailedPrecondition))).count();
         assert_eq!((kept, full), (10, 30), "{name}");
         assert_eq!(world.count("SELECT count(*) FROM storage_objects").await, 10, "{name}");
     }

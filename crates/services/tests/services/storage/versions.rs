@@ -3,7 +3,7 @@
 use crate::fixture::{START_MS, refusal, worlds};
 use crate::objects::{by, id, write};
 use aether_services::storage::{Condition, Delete, Permission, VALUE_BYTES_MAX};
-use aether_services::{Caller, Code};
+use aether_services::{Caller, GrpcCode};
 use uuid::Uuid;
 
 const VERSION_FAILED: &str = "Storage write rejected - version check failed.";
@@ -55,7 +55,7 @@ async fn a_write_that_expects_no_object_is_refused_if_there_is_one() {
         world.storage().write(&by(user), vec![create()]).await.expect(world.name);
         for caller in [by(user), Caller::Server] {
             let refused = refusal(world.storage().write(&caller, vec![create()]).await);
-            assert_eq!(refused, (Code::InvalidArgument, VERSION_FAILED.to_owned()), "{}", world.name);
+            assert_eq!(refused, (GrpcCode::InvalidArgument, VERSION_FAILED.to_owned()), "{}", world.name);
         }
     }
 }
@@ -69,7 +69,7 @@ async fn a_write_that_expects_a_version_is_refused_if_it_is_another() {
         let second = world.storage().write(&by(user), vec![expecting(&first[0].version)]).await.expect(world.name);
         for caller in [by(user), Caller::Server] {
             let refused = refusal(world.storage().write(&caller, vec![expecting(&first[0].version)]).await);
-            assert_eq!(refused, (Code::InvalidArgument, VERSION_FAILED.to_owned()), "{}", world.name);
+            assert_eq!(refused, (GrpcCode::InvalidArgument, VERSION_FAILED.to_owned()), "{}", world.name);
         }
         world.storage().write(&by(user), vec![expecting(&second[0].version)]).await.expect(world.name);
         let missing = write("saves", "b", user, "{}").when(Condition::from_text("abc"));
@@ -84,11 +84,11 @@ async fn a_removal_may_expect_a_version() {
         let acks = world.storage().write(&by(user), vec![write("saves", "a", user, "{}")]).await.unwrap();
         let expecting = |version: &str| vec![Delete { id: id("saves", "a", user), version: Some(version.to_owned()) }];
         let refused = refusal(world.storage().delete(&by(user), expecting("other")).await);
-        assert_eq!(refused, (Code::InvalidArgument, "Storage delete rejected - version check failed.".to_owned()));
+        assert_eq!(refused, (GrpcCode::InvalidArgument, "Storage delete rejected - version check failed.".to_owned()));
         world.storage().delete(&by(user), expecting(&acks[0].version)).await.expect(world.name);
         assert_eq!(world.storage().read(&by(user), vec![id("saves", "a", user)]).await.unwrap(), []);
         let gone = refusal(world.storage().delete(&by(user), expecting(&acks[0].version)).await);
-        assert_eq!(gone.0, Code::InvalidArgument, "{}", world.name);
+        assert_eq!(gone.0, GrpcCode::InvalidArgument, "{}", world.name);
         world.storage().delete(&by(user), vec![Delete::new(id("saves", "a", user))]).await.expect("it is gone already");
     }
 }
@@ -116,11 +116,11 @@ async fn what_cannot_be_kept_is_refused_before_the_database_sees_it() {
         for wrong in wrong {
             let shown = format!("{:?} {:?}", wrong.id, wrong.condition);
             let refused = refusal(world.storage().write(&by(user), vec![wrong]).await);
-            assert_eq!(refused.0, Code::InvalidArgument, "{}: {shown}", world.name);
+            assert_eq!(refused.0, GrpcCode::InvalidArgument, "{}: {shown}", world.name);
         }
         let nobody =
             refusal(world.storage().write(&Caller::Server, vec![write("saves", "a", Uuid::new_v4(), "{}")]).await);
-        assert_eq!(nobody, (Code::NotFound, "User account not found.".to_owned()), "{}", world.name);
+        assert_eq!(nobody, (GrpcCode::NotFound, "User account not found.".to_owned()), "{}", world.name);
         assert_eq!(world.count("SELECT count(*) FROM storage_objects").await, 0);
     }
 }
