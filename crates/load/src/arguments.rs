@@ -44,7 +44,7 @@ pub struct LoadArguments {
 
     /// What the bots do; without it, messages in rooms of type `relay` and inputs in others.
     #[arg(long, value_enum)]
-    pub play: Option<Play>,
+    pub play: Option<BotBehavior>,
 
     /// What the bots connect through.
     #[arg(long, value_enum, default_value_t = TransportChoice::Websocket)]
@@ -113,7 +113,7 @@ pub struct LoadArguments {
 
 /// What bots do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Play {
+pub enum BotBehavior {
     /// They send random inputs and follow the state of the world.
     Inputs,
     /// They send each other messages and measure how long these take.
@@ -135,8 +135,8 @@ pub enum TransportChoice {
 
 impl LoadArguments {
     /// What the bots do.
-    pub fn play(&self) -> Play {
-        let by_room = if self.room_type == "relay" { Play::Messages } else { Play::Inputs };
+    pub fn play(&self) -> BotBehavior {
+        let by_room = if self.room_type == "relay" { BotBehavior::Messages } else { BotBehavior::Inputs };
         self.play.unwrap_or(by_room)
     }
 
@@ -201,9 +201,9 @@ mod tests {
     #[test]
     fn what_bots_do_follows_from_the_room_unless_it_is_said() {
         let play = |arguments: &[&str]| parse(arguments).expect("they are well-formed").play();
-        assert_eq!(play(&[]), Play::Inputs);
-        assert_eq!(play(&["--room-type", "relay"]), Play::Messages);
-        assert_eq!(play(&["--room-type", "relay", "--play", "nothing"]), Play::Nothing);
+        assert_eq!(play(&[]), BotBehavior::Inputs);
+        assert_eq!(play(&["--room-type", "relay"]), BotBehavior::Messages);
+        assert_eq!(play(&["--room-type", "relay", "--play", "nothing"]), BotBehavior::Nothing);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 
 use crate::arguments::LoadArguments;
 use crate::deliveries::Rooms;
-use crate::measures::Measures;
+use crate::measures::BotMetrics;
 use crate::tokens::Tokens;
 use session::{Ended, Session};
 
@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     connector: Connector,
     tokens: Tokens,
     schemas: Mutex<BTreeMap<SchemaHash, Arc<Schema>>>,
-    shards: Vec<Mutex<Measures>>,
+    shards: Vec<Mutex<BotMetrics>>,
     phase: AtomicU8,
     settled: AtomicU32,
     opening: Semaphore,
@@ -73,7 +73,7 @@ impl Shared {
             connector,
             tokens,
             schemas: Mutex::new(BTreeMap::new()),
-            shards: (0..SHARDS).map(|_| Mutex::new(Measures::default())).collect(),
+            shards: (0..SHARDS).map(|_| Mutex::new(BotMetrics::default())).collect(),
             phase: AtomicU8::new(Phase::Ramp as u8),
             settled: AtomicU32::new(0),
             opening: Semaphore::new(OPENING_MAX),
@@ -96,8 +96,8 @@ impl Shared {
     }
 
     /// What all bots have seen so far.
-    pub(crate) fn measures(&self) -> Measures {
-        let mut sum = Measures::default();
+    pub(crate) fn measures(&self) -> BotMetrics {
+        let mut sum = BotMetrics::default();
         for shard in &self.shards {
             sum.add(&lock(shard));
         }
@@ -105,7 +105,7 @@ impl Shared {
     }
 
     /// Where a bot writes down what it sees.
-    fn shard(&self, bot: u32) -> MutexGuard<'_, Measures> {
+    fn shard(&self, bot: u32) -> MutexGuard<'_, BotMetrics> {
         lock(&self.shards[(bot % SHARDS) as usize])
     }
 

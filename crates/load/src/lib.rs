@@ -17,7 +17,7 @@ mod run;
 mod state;
 mod tokens;
 
-pub use arguments::{LoadArguments, Play, TransportChoice};
+pub use arguments::{BotBehavior, LoadArguments, TransportChoice};
 pub use process::cpu_seconds;
-pub use report::{Latency, Report, Transfer};
+pub use report::{Latency, LoadReport, Transfer};
 pub use run::{LoadError, run};

@@ -16,11 +16,11 @@ const DIGITS: u8 = 2;
 
 /// Everything that some bots saw.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Measures {
+pub(crate) struct BotMetrics {
     pub(crate) connected: u64,
-    pub(crate) failures: Reasons,
-    pub(crate) disconnects: Reasons,
-    pub(crate) errors: Reasons,
+    pub(crate) failures: ReasonCounts,
+    pub(crate) disconnects: ReasonCounts,
+    pub(crate) errors: ReasonCounts,
     pub(crate) resumes: u64,
     pub(crate) resumes_refused: u64,
     pub(crate) resumes_as_another: u64,
@@ -33,16 +33,16 @@ pub(crate) struct Measures {
     pub(crate) corrections: u64,
     pub(crate) deliveries_expected: u64,
     pub(crate) deliveries: u64,
-    pub(crate) connecting: Times,
-    pub(crate) round_trip: Times,
-    pub(crate) ping_hold: Times,
-    pub(crate) staleness: Times,
-    pub(crate) state_jitter: Times,
-    pub(crate) input_to_state: Times,
-    pub(crate) delivery: Times,
+    pub(crate) connecting: TimeDistribution,
+    pub(crate) round_trip: TimeDistribution,
+    pub(crate) ping_hold: TimeDistribution,
+    pub(crate) staleness: TimeDistribution,
+    pub(crate) state_jitter: TimeDistribution,
+    pub(crate) input_to_state: TimeDistribution,
+    pub(crate) delivery: TimeDistribution,
 }
 
-impl Measures {
+impl BotMetrics {
     /// Adds what other bots saw.
     pub(crate) fn add(&mut self, other: &Self) {
         self.connected += other.connected;
@@ -73,9 +73,9 @@ impl Measures {
 
 /// How often something happened, by reason.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Reasons(pub(crate) BTreeMap<String, u64>);
+pub(crate) struct ReasonCounts(pub(crate) BTreeMap<String, u64>);
 
-impl Reasons {
+impl ReasonCounts {
     pub(crate) fn count(&mut self, reason: &str) {
         self.count_many(reason, 1);
     }
@@ -96,15 +96,15 @@ impl Reasons {
 
 /// A distribution of times.
 #[derive(Clone, Debug)]
-pub(crate) struct Times(Histogram<u64>);
+pub(crate) struct TimeDistribution(Histogram<u64>);
 
-impl Default for Times {
+impl Default for TimeDistribution {
     fn default() -> Self {
         Self(Histogram::new_with_max(TIME_US_MAX, DIGITS).expect("the bounds are constants that fit"))
     }
 }
 
-impl Times {
+impl TimeDistribution {
     pub(crate) fn record(&mut self, time: Duration) {
         self.0.saturating_record(u64::try_from(time.as_micros()).unwrap_or(TIME_US_MAX));
     }
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn measures_add_up() {
-        let mut one = Measures { connected: 1, deliveries: 5, ..Measures::default() };
+        let mut one = BotMetrics { connected: 1, deliveries: 5, ..BotMetrics::default() };
         one.failures.count("refused");
         one.round_trip.record(Duration::from_millis(10));
         let mut sum = one.clone();
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn reasons_that_a_server_makes_up_are_bounded() {
-        let mut reasons = Reasons::default();
+        let mut reasons = ReasonCounts::default();
         for number in 0..1_000 {
             reasons.count(&number.to_string());
         }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_time_beyond_a_minute_counts_as_a_minute() {
-        let mut times = Times::default();
+        let mut times = TimeDistribution::default();
         times.record(Duration::MAX);
         assert!((times.max_ms() - 60_000.0).abs() < 600.0);
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::bot::{Phase, Shared};
-use crate::measures::Measures;
+use crate::measures::BotMetrics;
 
 const REDRAW_INTERVAL: Duration = Duration::from_millis(250);
 const LINE_INTERVAL: Duration = Duration::from_secs(1);
@@ -67,7 +67,7 @@ impl Progress {
         }
     }
 
-    fn text(&mut self, shared: &Shared, measures: &Measures, now: Instant) -> String {
+    fn text(&mut self, shared: &Shared, measures: &BotMetrics, now: Instant) -> String {
         let (before, messages, bytes) =
             std::mem::replace(&mut self.before, (now, measures.messages_in, measures.bytes_in));
         let seconds = now.duration_since(before).as_secs_f64().max(0.001);

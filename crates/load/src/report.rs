@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::arguments::LoadArguments;
-use crate::measures::{Measures, Times};
+use crate::measures::{BotMetrics, TimeDistribution};
 
 /// What a run found.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub struct LoadReport {
     /// The server.
     pub address: String,
     /// What the bots connected through.
@@ -110,10 +110,10 @@ pub struct Latency {
     pub max: f64,
 }
 
-impl Report {
+impl LoadReport {
     pub(crate) fn new(
         arguments: &LoadArguments,
-        measures: &Measures,
+        measures: &BotMetrics,
         played: Duration,
         cpu_seconds: Option<f64>,
     ) -> Self {
@@ -187,7 +187,7 @@ impl Transfer {
 }
 
 impl Latency {
-    fn of(times: &Times) -> Self {
+    fn of(times: &TimeDistribution) -> Self {
         if times.len() == 0 {
             return Self::default();
         }
@@ -202,7 +202,7 @@ impl Latency {
     }
 }
 
-impl Display for Report {
+impl Display for LoadReport {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "{} bots over {} at {}", self.bots, self.transport, self.address)?;
         writeln!(
@@ -238,7 +238,7 @@ impl Display for Report {
     }
 }
 
-impl Report {
+impl LoadReport {
     fn write_times(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         write!(formatter, "\n{:<16}", "milliseconds")?;
         for column in ["count", "p50", "p90", "p99", "p99.9", "max"] {

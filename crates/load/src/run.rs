@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use aether_client_native::{ServerAddress, ServerAddressError};
 use tokio::task::JoinSet;
 
-use crate::arguments::{LoadArguments, Play};
+use crate::arguments::{BotBehavior, LoadArguments};
 use crate::bot::{Bot, Phase, Shared, is_this_machine};
 use crate::process::{cpu_seconds, raise_file_limit};
 use crate::progress::Progress;
-use crate::report::Report;
+use crate::report::LoadReport;
 use crate::tokens::Tokens;
 
 /// How long the last bots have to come in after all have set out.
@@ -63,7 +63,7 @@ impl Display for LoadError {
 impl std::error::Error for LoadError {}
 
 /// Lets bots play and tells how that went. An interrupt ends the run early, with a report.
-pub async fn run(arguments: LoadArguments) -> Result<Report, LoadError> {
+pub async fn run(arguments: LoadArguments) -> Result<LoadReport, LoadError> {
     let addresses = arguments.address.resolve().await.map_err(LoadError::Address)?;
     if !arguments.allow_remote && !addresses.iter().all(|address| is_this_machine(address.ip().to_canonical())) {
         return Err(LoadError::Remote(arguments.address));
@@ -87,7 +87,7 @@ pub async fn run(arguments: LoadArguments) -> Result<Report, LoadError> {
     // A bot that hangs would hold up everyone; its task ends with the set.
     let _ = tokio::time::timeout(LEAVE_DEADLINE, left).await;
     progress.finish();
-    Ok(Report::new(&shared.arguments, &shared.measures(), played, cpu))
+    Ok(LoadReport::new(&shared.arguments, &shared.measures(), played, cpu))
 }
 
 /// Lets all bots in, lets them play, and lets what is under way arrive. How long they played,
@@ -123,7 +123,7 @@ async fn play(
         while bots.try_join_next().is_some() {}
     }
 
-    if shared.arguments.play() == Play::Messages {
+    if shared.arguments.play() == BotBehavior::Messages {
         shared.set_phase(Phase::Drain);
         tokio::time::sleep(DRAIN_TIME).await;
     }

@@ -14,7 +14,7 @@ use aether_wire::{
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
 use super::{Phase, Shared};
-use crate::arguments::Play;
+use crate::arguments::BotBehavior;
 use crate::deliveries::{Presence, read_stamp, stamped};
 use crate::input::InputMaker;
 use crate::network::{LOOK_INTERVAL, Network};
@@ -85,7 +85,7 @@ impl<'a> Session<'a> {
             outgoing: Vec::new(),
             closing: None,
         };
-        if session.shared.arguments.play() == Play::Inputs {
+        if session.shared.arguments.play() == BotBehavior::Inputs {
             match session.schema.is_some() {
                 true => session.begin(),
                 false => session.outgoing.push(ClientMessage::SchemaRequest),
@@ -139,8 +139,8 @@ impl<'a> Session<'a> {
 
     fn play_interval(&self) -> Duration {
         match self.shared.arguments.play() {
-            Play::Nothing => QUIET_INTERVAL,
-            Play::Inputs | Play::Messages => Duration::from_secs(1) / self.shared.arguments.rate.max(1),
+            BotBehavior::Nothing => QUIET_INTERVAL,
+            BotBehavior::Inputs | BotBehavior::Messages => Duration::from_secs(1) / self.shared.arguments.rate.max(1),
         }
     }
 
@@ -183,14 +183,14 @@ impl<'a> Session<'a> {
     /// Does what a player does once in a while.
     fn play(&mut self) {
         match self.shared.arguments.play() {
-            Play::Nothing => {}
-            Play::Inputs => self.play_inputs(),
-            Play::Messages if self.is_measuring() => {
+            BotBehavior::Nothing => {}
+            BotBehavior::Inputs => self.play_inputs(),
+            BotBehavior::Messages if self.is_measuring() => {
                 let bytes = self.shared.arguments.message_bytes as usize;
                 self.outgoing.push(stamped(self.shared.start.elapsed(), self.bot, bytes));
                 self.shared.shard(self.bot).deliveries_expected += self.presence.others();
             }
-            Play::Messages => {}
+            BotBehavior::Messages => {}
         }
     }
 
@@ -274,7 +274,7 @@ impl<'a> Session<'a> {
     fn take_state(&mut self, packet: Vec<u8>, now: Instant) {
         let is_measuring = self.is_measuring();
         let Some(state) = &mut self.state else {
-            if self.waiting.len() < WAITING_MAX && self.shared.arguments.play() == Play::Inputs {
+            if self.waiting.len() < WAITING_MAX && self.shared.arguments.play() == BotBehavior::Inputs {
                 self.waiting.push(packet);
             }
             return;
@@ -295,7 +295,7 @@ impl<'a> Session<'a> {
     }
 
     fn take_event(&mut self, event: &Event) {
-        if self.shared.arguments.play() == Play::Messages
+        if self.shared.arguments.play() == BotBehavior::Messages
             && let Some((sender, sent_at)) = read_stamp(&event.body)
             && sender != self.bot
         {

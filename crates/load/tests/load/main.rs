@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use aether_client_native::{ConnectionError, Connector, TransportKind};
-use aether_load::{LoadArguments, LoadError, Report, run};
+use aether_load::{LoadArguments, LoadError, LoadReport, run};
 use aether_wire::{ClientMessage, ClientTime, DeliveryPath, Hello, Ping, RoomSelector, ServerMessage, Tick, Token};
 use clap::Parser;
 use server::Server;
@@ -18,7 +18,7 @@ struct Program {
     load: LoadArguments,
 }
 
-async fn load(address: &str, arguments: &[&str]) -> Report {
+async fn load(address: &str, arguments: &[&str]) -> LoadReport {
     let common = ["load", "--quiet", "--seconds", "1", "--address", address];
     let program = Program::parse_from([&common, arguments].concat());
     run(program.load).await.expect("the arguments are good")
