@@ -18,7 +18,7 @@ const STREAM_FRAMES_MAX: usize = 32;
 
 /// What a client has received on its current connection.
 #[derive(Clone, Debug, Default)]
-pub struct Received {
+pub struct ReceivedState {
     /// Events, in the order of arrival.
     pub events: Vec<Event>,
     /// What the player was given to steer.
@@ -51,7 +51,7 @@ pub struct Sighting {
 }
 
 /// One client.
-pub struct Client {
+pub struct TestClient {
     name: String,
     link: DeliveryOrder,
     conditions: Conditions,
@@ -60,7 +60,7 @@ pub struct Client {
     refusal: Option<Rejection>,
     closing: Option<Closing>,
     mirror: Mirror,
-    received: Received,
+    received: ReceivedState,
     network: Network,
     /// The traffic of earlier connections.
     traffic_before: Traffic,
@@ -99,7 +99,7 @@ impl Network {
     }
 }
 
-impl Client {
+impl TestClient {
     /// The name it joined under.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -150,7 +150,7 @@ impl Client {
 
     /// What arrived on its current connection.
     #[must_use]
-    pub fn received(&self) -> &Received {
+    pub fn received(&self) -> &ReceivedState {
         &self.received
     }
 
@@ -183,7 +183,7 @@ impl Client {
     }
 
     pub(crate) fn new(name: String, link: DeliveryOrder, conditions: Conditions, mirror: Mirror) -> Self {
-        Client {
+        TestClient {
             name,
             link,
             conditions,
@@ -192,7 +192,7 @@ impl Client {
             refusal: None,
             closing: None,
             mirror,
-            received: Received::default(),
+            received: ReceivedState::default(),
             network: Network::new(link, conditions, 0),
             traffic_before: Traffic::default(),
             stalled: false,
@@ -209,7 +209,7 @@ impl Client {
         self.network = Network::new(self.link, self.conditions, seed);
         self.end = Some(end);
         self.mirror = mirror;
-        self.received = Received::default();
+        self.received = ReceivedState::default();
         self.refusal = None;
         self.closing = None;
         self.stalled = false;

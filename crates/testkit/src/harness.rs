@@ -1,6 +1,6 @@
 //! A room, its clients and the networks between them, tick by tick.
 
-use crate::client::{Client, mirror_of};
+use crate::client::{TestClient, mirror_of};
 use crate::conditioner::Conditions;
 use aether_bits::{BitWriter, Component, Replicate};
 use aether_engine::{Game, JoinRequest, NoObserver, Permissions, Random, Room, RoomHandle};
@@ -35,7 +35,7 @@ pub struct ClientNumber(pub usize);
 pub struct Harness<G: Game> {
     room: Room<G>,
     handle: RoomHandle,
-    clients: Vec<Client>,
+    clients: Vec<TestClient>,
     inputs: Vec<Option<InputBytes>>,
     random: Random,
     now: Duration,
@@ -65,12 +65,12 @@ impl<G: Game> Harness<G> {
 
     /// A client.
     #[must_use]
-    pub fn client(&self, client: ClientNumber) -> &Client {
+    pub fn client(&self, client: ClientNumber) -> &TestClient {
         &self.clients[client.0]
     }
 
     /// All clients, also those that left.
-    pub fn clients(&self) -> impl Iterator<Item = (ClientNumber, &Client)> {
+    pub fn clients(&self) -> impl Iterator<Item = (ClientNumber, &TestClient)> {
         self.clients.iter().enumerate().map(|(number, client)| (ClientNumber(number), client))
     }
 
@@ -84,7 +84,7 @@ impl<G: Game> Harness<G> {
     /// Lets a client join at the next tick.
     pub fn join_as(&mut self, joiner: JoinRequest, link: DeliveryOrder, conditions: Conditions) -> ClientNumber {
         let conditions = if self.healed { Conditions::PERFECT } else { conditions };
-        let mut client = Client::new(joiner.name.clone(), link, conditions, self.mirror(link));
+        let mut client = TestClient::new(joiner.name.clone(), link, conditions, self.mirror(link));
         let end = self.handle.join(joiner, link).expect("a test stays within the mailbox");
         client.connect(end, self.mirror(link), self.random.bits());
         self.clients.push(client);

@@ -11,7 +11,7 @@ mod harness;
 pub mod moving;
 mod simulation;
 
-pub use client::{Client, Received, Sighting};
+pub use client::{ReceivedState, Sighting, TestClient};
 pub use conditioner::{Bandwidth, Conditioner, Conditions, Delivery, Traffic};
 pub use harness::{ClientNumber, Harness};
 pub use simulation::{Failure, Outcome, Simulation};
