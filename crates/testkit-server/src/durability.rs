@@ -25,22 +25,22 @@ pub trait Work: Send + Sized + 'static {
 }
 
 /// Data folder and database that a killed server is started with again.
-pub struct Place {
+pub struct ServerFolder {
     data_dir: PathBuf,
     database: String,
 }
 
-impl Place {
+impl ServerFolder {
     /// In a folder of its own, over this database.
     #[must_use]
-    pub fn new(database: &TestDatabase) -> Place {
+    pub fn new(database: &TestDatabase) -> ServerFolder {
         let data_dir = std::env::temp_dir().join(format!("aether-durability-{}", uuid::Uuid::new_v4().simple()));
         let url = match &database.database {
             Database::Memory => "memory".to_owned(),
             Database::File(path) => format!("sqlite:{}", path.display()),
             Database::Postgres(url) => url.clone(),
         };
-        Place { data_dir, database: format!("database.url={url}") }
+        ServerFolder { data_dir, database: format!("database.url={url}") }
     }
 
     /// Starts it.
@@ -52,7 +52,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ServerFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.data_dir);
         let _ = std::fs::remove_file(self.data_dir.with_extension("log"));

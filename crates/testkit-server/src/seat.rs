@@ -44,7 +44,7 @@ pub fn of_type(name: &str) -> RoomSelector {
 }
 
 /// A player who sees.
-pub struct Seat {
+pub struct SeeingPlayer {
     /// The player.
     pub player: Player,
     /// The state as the player sees it.
@@ -60,16 +60,16 @@ pub fn outpost() -> Mirror {
     builder.component::<Shot>().component::<Presence>().build(DeliveryOrder::Ordered, 1.0 / 30.0)
 }
 
-impl Seat {
+impl SeeingPlayer {
     /// Joins, or tells why not.
     ///
     /// # Panics
     /// If the server says neither.
-    pub async fn take(server: SocketAddr, hello: &Hello, mirror: Mirror) -> Result<Seat, ErrorNotice> {
+    pub async fn take(server: SocketAddr, hello: &Hello, mirror: Mirror) -> Result<SeeingPlayer, ErrorNotice> {
         let address = format!("http://{server}").parse().expect("it is an address");
         let connector = Connector::new(&address).encoding(PROTOBUF);
         let player = Player::enter(&connector, TransportKind::WebSocket, hello).await?;
-        Ok(Seat { player, mirror, input: 0, command: 0 })
+        Ok(SeeingPlayer { player, mirror, input: 0, command: 0 })
     }
 
     /// Reads until something holds of what is seen.

@@ -6,7 +6,7 @@ mod wallets;
 
 use aether_server::services::clock::SystemClock;
 use aether_server::services::wallet::Wallets;
-use aether_testkit_server::durability::{CLIENTS, Place, Work, all, kill_later, rounds, settled, sum};
+use aether_testkit_server::durability::{CLIENTS, ServerFolder, Work, all, kill_later, rounds, settled, sum};
 use aether_testkit_store::{TestDatabase, file, postgres};
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ async fn on_postgresql_wallets_conserve_what_is_in_them() {
 }
 
 async fn wallets_conserve(database: TestDatabase) {
-    let place = Place::new(&database);
+    let place = ServerFolder::new(&database);
     let bank = Path::new(env!("CARGO_BIN_EXE_bank"));
     let server = place.serve(bank).await;
     let mut payers = wallets::open(server.http, CLIENTS * 2).await;

@@ -9,7 +9,7 @@ mod storage;
 
 use crate::support::program;
 use accounts::Newcomers;
-use aether_testkit_server::durability::{CLIENTS, Place, Work, all, kill_later, rounds, settled, sum};
+use aether_testkit_server::durability::{CLIENTS, ServerFolder, Work, all, kill_later, rounds, settled, sum};
 use aether_testkit_store::{TestDatabase, file, postgres};
 use leaderboards::Scorer;
 use storage::Writer;
@@ -27,7 +27,7 @@ async fn on_postgresql_what_was_acknowledged_survives_a_kill() {
 }
 
 async fn nothing_is_lost_or_doubled(database: TestDatabase) {
-    let place = Place::new(&database);
+    let place = ServerFolder::new(&database);
     let mut writers: Vec<Writer> = (0..CLIENTS).map(|_| Writer::default()).collect();
     // All of them add to one record, beside one of each.
     let shared = Scorer::shared();

@@ -3,7 +3,7 @@
 use crate::support::Site;
 use aether_arena_rules::{Blob, Label, Leaderboard, MASS_START, Paint, Pellet, Records, Steer};
 use aether_replication::{DeliveryOrder, Mirror};
-use aether_testkit_server::seat::{Seat, account, hello, of_type};
+use aether_testkit_server::seat::{SeeingPlayer, account, hello, of_type};
 use aether_testkit_server::{ApiClient, DEADLINE};
 use aether_testkit_store::{TestDatabase, file, postgres};
 use aether_wire::{ClientMessage, CloseReason, Token};
@@ -34,7 +34,7 @@ fn hue(mirror: &Mirror, player: u32) -> Option<u8> {
 }
 
 /// Steers until something holds of what is seen: whoever does not steer only watches.
-async fn play_until<T>(seat: &mut Seat, what: &str, look: impl Fn(&Mirror) -> Option<T>) -> T {
+async fn play_until<T>(seat: &mut SeeingPlayer, what: &str, look: impl Fn(&Mirror) -> Option<T>) -> T {
     let end = Instant::now() + DEADLINE;
     loop {
         if let Some(found) = look(&seat.mirror) {
@@ -63,7 +63,8 @@ async fn kept(database: TestDatabase) {
     let server = site.serve().await;
     let (token, mut client) = account(server.http).await;
     let name = until(&mut client, "/v2/account", |it| it["user"]["username"].as_str().map(str::to_owned)).await;
-    let mut ann = Seat::take(server.http, &hello(token, of_type("arena")), arena()).await.expect("she is let in");
+    let mut ann =
+        SeeingPlayer::take(server.http, &hello(token, of_type("arena")), arena()).await.expect("she is let in");
     let player = ann.player.welcome.player.0;
     let by_chance = play_until(&mut ann, "her blob", |mirror| hue(mirror, player)).await;
     let chosen = by_chance.wrapping_add(101);
@@ -82,7 +83,8 @@ async fn kept(database: TestDatabase) {
     // Another server over the same database knows her.
     let server = site.serve().await;
     let token = Token::new(client.token.clone());
-    let mut ann = Seat::take(server.http, &hello(token, of_type("arena")), arena()).await.expect("she is let in");
+    let mut ann =
+        SeeingPlayer::take(server.http, &hello(token, of_type("arena")), arena()).await.expect("she is let in");
     let player = ann.player.welcome.player.0;
     play_until(&mut ann, "her colour", |mirror| (hue(mirror, player) == Some(chosen)).then_some(())).await;
     let row = ann

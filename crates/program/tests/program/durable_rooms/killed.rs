@@ -3,7 +3,7 @@
 use crate::support::{Site, metric, until_metric};
 use aether_outpost_rules::{Cell, Controls, Kind, Place, SPEED, Structure};
 use aether_testkit_server::DEADLINE;
-use aether_testkit_server::seat::{Seat, account, guest, hello, of_type, outpost};
+use aether_testkit_server::seat::{SeeingPlayer, account, guest, hello, of_type, outpost};
 use aether_testkit_store::{TestDatabase, file, postgres};
 use aether_wire::{ClientMessage, ErrorCode, Hello, Ping, RoomSelector, ServerMessage};
 use tokio::process::Command;
@@ -22,7 +22,7 @@ async fn on_postgresql_a_killed_room_comes_back() {
 }
 
 /// Walks outwards for a while, then stands.
-async fn walk(seat: &mut Seat, from: [f32; 2]) {
+async fn walk(seat: &mut SeeingPlayer, from: [f32; 2]) {
     let length = (from[0] * from[0] + from[1] * from[1]).sqrt();
     let push = [from[0] / length, from[1] / length];
     for _ in 0..15 {
@@ -43,7 +43,7 @@ fn distance(a: [f32; 2], b: [f32; 2]) -> f32 {
     ((a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2)).sqrt()
 }
 
-async fn sees(seat: &mut Seat, cell: Cell) -> Structure {
+async fn sees(seat: &mut SeeingPlayer, cell: Cell) -> Structure {
     seat.until("the structure", |mirror| {
         let mut structures = mirror.entities().filter_map(|entity| mirror.get::<Structure>(entity));
         structures.find(|structure| Cell::at(structure.position) == Some(cell)).cloned()
@@ -56,8 +56,10 @@ async fn comes_back(database: TestDatabase) {
     let mut server = site.serve().await;
     let (token, _) = account(server.http).await;
     let guest = guest(server.http).await;
-    let mut ann = Seat::take(server.http, &hello(token, of_type("outpost")), outpost()).await.expect("she is let in");
-    let mut ben = Seat::take(server.http, &hello(guest, of_type("outpost")), outpost()).await.expect("he is let in");
+    let mut ann =
+        SeeingPlayer::take(server.http, &hello(token, of_type("outpost")), outpost()).await.expect("she is let in");
+    let mut ben =
+        SeeingPlayer::take(server.http, &hello(guest, of_type("outpost")), outpost()).await.expect("he is let in");
     assert_eq!(ann.player.welcome.room, ben.player.welcome.room);
     let (ann_body, ben_body) = (ann.player.possession().await, ben.player.possession().await);
     let start = ann.place(ann_body).await;
@@ -82,8 +84,8 @@ async fn comes_back(database: TestDatabase) {
         let comebacks = [ann.player.comeback(), ben.player.comeback()];
         server = site.serve_again(http, admin).await;
         assert_eq!(server.http, http, "it is where it was");
-        ann = Seat::take(http, &comebacks[0], outpost()).await.expect("her token is good");
-        ben = Seat::take(http, &comebacks[1], outpost()).await.expect("his token is good");
+        ann = SeeingPlayer::take(http, &comebacks[0], outpost()).await.expect("her token is good");
+        ben = SeeingPlayer::take(http, &comebacks[1], outpost()).await.expect("his token is good");
         for ((seat, before), place) in [&mut ann, &mut ben].into_iter().zip(&welcomes).zip(&mut places) {
             let after = &seat.player.welcome;
             assert_eq!((after.player, &after.room), (before.player, &before.room), "round {round}");
@@ -107,21 +109,21 @@ async fn comes_back(database: TestDatabase) {
 }
 
 /// Newcomers find the same room by its type, its code and its id.
-async fn others_find_it(http: &std::net::SocketAddr, ann: &Seat) {
+async fn others_find_it(http: &std::net::SocketAddr, ann: &SeeingPlayer) {
     let welcome = &ann.player.welcome;
     let code = RoomSelector::Code(welcome.room_code.to_ascii_lowercase());
     for room in [of_type("outpost"), code, RoomSelector::Id(welcome.room.clone())] {
-        let eve = Seat::take(*http, &hello(guest(*http).await, room), outpost()).await.expect("she is let in");
+        let eve = SeeingPlayer::take(*http, &hello(guest(*http).await, room), outpost()).await.expect("she is let in");
         assert_eq!(eve.player.welcome.room, welcome.room);
         assert!(eve.player.welcome.player > welcome.player);
     }
 }
 
 /// A token that was used before the kill and is shown again ends the session.
-async fn reuse_is_noticed(http: &std::net::SocketAddr, ann: &mut Seat, spent: &Hello) {
+async fn reuse_is_noticed(http: &std::net::SocketAddr, ann: &mut SeeingPlayer, spent: &Hello) {
     ann.player.send(ClientMessage::Ping(Ping::default())).await;
     ann.player.wait("a pong", |message| matches!(message, ServerMessage::Pong(_)).then_some(())).await;
-    let notice = Seat::take(*http, spent, outpost()).await.err().expect("it was used");
+    let notice = SeeingPlayer::take(*http, spent, outpost()).await.err().expect("it was used");
     assert_eq!(notice.code, ErrorCode::ResumeRefused);
 }
 
@@ -130,8 +132,9 @@ async fn a_server_that_is_stopped_and_started_again_has_its_players() {
     let database = file();
     let site = Site::new(&database, &["shutdown.grace_seconds=0"]);
     let mut server = site.serve().await;
-    let mut ann =
-        Seat::take(server.http, &hello(guest(server.http).await, of_type("outpost")), outpost()).await.expect("let in");
+    let mut ann = SeeingPlayer::take(server.http, &hello(guest(server.http).await, of_type("outpost")), outpost())
+        .await
+        .expect("let in");
     let body = ann.player.possession().await;
     let start = ann.place(body).await;
     walk(&mut ann, start).await;
@@ -143,7 +146,7 @@ async fn a_server_that_is_stopped_and_started_again_has_its_players() {
     assert!(end.closing.is_some_and(|closing| closing.may_resume), "she is told that she may come back");
     timeout(DEADLINE, server.child.wait()).await.expect("it ends in time").expect("it can be waited for");
     let server = site.serve().await;
-    let mut ann = Seat::take(server.http, &comeback, outpost()).await.expect("her token is good");
+    let mut ann = SeeingPlayer::take(server.http, &comeback, outpost()).await.expect("her token is good");
     assert_eq!((ann.player.welcome.player, &ann.player.welcome.room), (welcome.player, &welcome.room));
     let body = ann.player.possession().await;
     assert!(distance(ann.place(body).await, place) < 0.1, "the last state was stored");
@@ -155,16 +158,17 @@ async fn who_comes_back_too_late_has_lost_the_place_but_not_the_room() {
     let database = file();
     let site = Site::new(&database, &["room.outpost.resume_seconds=1"]);
     let server = site.serve().await;
-    let ann =
-        Seat::take(server.http, &hello(guest(server.http).await, of_type("outpost")), outpost()).await.expect("let in");
+    let ann = SeeingPlayer::take(server.http, &hello(guest(server.http).await, of_type("outpost")), outpost())
+        .await
+        .expect("let in");
     let (welcome, comeback) = (ann.player.welcome.clone(), ann.player.comeback());
     server.kill().await;
     let server = site.serve().await;
     until_metric(&server, "aether_uptime_seconds", 1.5).await;
-    let notice = Seat::take(server.http, &comeback, outpost()).await.err().expect("it is too late");
+    let notice = SeeingPlayer::take(server.http, &comeback, outpost()).await.err().expect("it is too late");
     assert_eq!(notice.code, ErrorCode::ResumeRefused);
     let id = RoomSelector::Id(welcome.room.clone());
-    let again = Seat::take(server.http, &hello(guest(server.http).await, id), outpost()).await.expect("let in");
+    let again = SeeingPlayer::take(server.http, &hello(guest(server.http).await, id), outpost()).await.expect("let in");
     assert_eq!(again.player.welcome.room_code, welcome.room_code);
     assert!(again.player.welcome.player > welcome.player, "no number is given twice");
     server.kill().await;

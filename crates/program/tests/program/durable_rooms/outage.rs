@@ -2,7 +2,7 @@
 
 use crate::support::{Site, until_metric};
 use aether_outpost_rules::{Cell, Kind, Place};
-use aether_testkit_server::seat::{Seat, guest, hello, of_type, outpost};
+use aether_testkit_server::seat::{SeeingPlayer, guest, hello, of_type, outpost};
 use aether_testkit_store::cluster;
 use aether_wire::ErrorCode;
 
@@ -12,8 +12,9 @@ async fn without_its_database_a_room_goes_on_and_refuses_to_promise() {
     cluster.start().expect("it can be started");
     let site = Site::at(&cluster.url(), &[]);
     let server = site.serve().await;
-    let mut ann =
-        Seat::take(server.http, &hello(guest(server.http).await, of_type("outpost")), outpost()).await.expect("let in");
+    let mut ann = SeeingPlayer::take(server.http, &hello(guest(server.http).await, of_type("outpost")), outpost())
+        .await
+        .expect("let in");
     let body = ann.player.possession().await;
     let [x, y] = ann.place(body).await;
     let scale = 1.0 + 9.0 / (x * x + y * y).sqrt();

@@ -7,7 +7,7 @@ use aether_server::Server;
 use aether_server::config::{Config, Secret};
 use aether_server::services::leaderboard::Definition;
 use aether_testkit_server::ApiClient;
-use aether_testkit_server::seat::{Seat, account, guest, hello, of_type};
+use aether_testkit_server::seat::{SeeingPlayer, account, guest, hello, of_type};
 use aether_wire::{ErrorCode, Event, GameBody, PlayerId, RequestId, ServerMessage};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -86,7 +86,7 @@ impl Game for Asker {
     }
 }
 
-async fn ask(seat: &mut Seat, words: &str) -> String {
+async fn ask(seat: &mut SeeingPlayer, words: &str) -> String {
     seat.command(0, &Words { words: words.to_owned() }).await.expect("it is asked");
     seat.player
         .wait("an answer", |message| match message {
@@ -98,9 +98,9 @@ async fn ask(seat: &mut Seat, words: &str) -> String {
         .await
 }
 
-async fn take(http: SocketAddr, token: aether_wire::Token) -> Seat {
+async fn take(http: SocketAddr, token: aether_wire::Token) -> SeeingPlayer {
     let mirror = Mirror::builder().build(DeliveryOrder::Ordered, 1.0 / 40.0);
-    Seat::take(http, &hello(token, of_type("asker")), mirror).await.expect("it is let in")
+    SeeingPlayer::take(http, &hello(token, of_type("asker")), mirror).await.expect("it is let in")
 }
 
 #[tokio::test(flavor = "multi_thread")]
