@@ -1,6 +1,6 @@
 //! Who runs PostgreSQL: it refuses to be root.
 
-use crate::Trouble;
+use crate::ClusterError;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -26,13 +26,13 @@ pub fn can_enter(folder: &Path) -> bool {
 
 impl Account {
     /// The account to change to: none, unless we are root.
-    pub fn needed() -> Result<Option<Account>, Trouble> {
+    pub fn needed() -> Result<Option<Account>, ClusterError> {
         if id(&["-u"]) != Some(0) {
             return Ok(None);
         }
         match (id(&["-u", NAME]), id(&["-g", NAME])) {
             (Some(user), Some(group)) => Ok(Some(Account { user, group })),
-            _ => Err(Trouble::new(format!(
+            _ => Err(ClusterError::new(format!(
                 "PostgreSQL does not run as root, and there is no user `{NAME}`; install the package, or run as \
                  another user"
             ))),
@@ -51,11 +51,11 @@ impl Account {
     }
 
     /// Gives a folder to the account.
-    pub fn own(account: Option<Account>, folder: &Path) -> Result<(), Trouble> {
+    pub fn own(account: Option<Account>, folder: &Path) -> Result<(), ClusterError> {
         #[cfg(unix)]
         if let Some(Account { user, group }) = account {
             let given = std::os::unix::fs::chown(folder, Some(user), Some(group));
-            return given.map_err(|error| Trouble::new(format!("{}: {error}", folder.display())));
+            return given.map_err(|error| ClusterError::new(format!("{}: {error}", folder.display())));
         }
         #[cfg(not(unix))]
         let _ = (account, folder);

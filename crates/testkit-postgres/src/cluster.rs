@@ -1,7 +1,7 @@
 //! A cluster: a folder with data, and the server that has it in hand.
 
 use crate::account::Account;
-use crate::{Trouble, programs};
+use crate::{ClusterError, programs};
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -36,9 +36,9 @@ pub struct Cluster {
 
 impl Cluster {
     /// Makes a new cluster in a folder, in place of what was there. It does not run yet.
-    pub fn create(folder: &Path) -> Result<Cluster, Trouble> {
+    pub fn create(folder: &Path) -> Result<Cluster, ClusterError> {
         let (programs, account) = (programs::folder()?, Account::needed()?);
-        let trouble = |error: std::io::Error| Trouble::new(format!("{}: {error}", folder.display()));
+        let trouble = |error: std::io::Error| ClusterError::new(format!("{}: {error}", folder.display()));
         if folder.exists() {
             fs::remove_dir_all(folder).map_err(trouble)?;
         }
@@ -67,8 +67,8 @@ impl Cluster {
     }
 
     /// Lets the server encrypt connections, from its next start on.
-    pub fn encrypt(&mut self, certificate: &str, key: &str) -> Result<(), Trouble> {
-        let trouble = |error: std::io::Error| Trouble::new(format!("{}: {error}", self.folder.display()));
+    pub fn encrypt(&mut self, certificate: &str, key: &str) -> Result<(), ClusterError> {
+        let trouble = |error: std::io::Error| ClusterError::new(format!("{}: {error}", self.folder.display()));
         for (name, text) in [("server.crt", certificate), ("server.key", key)] {
             let file = self.folder.join(name);
             fs::write(&file, text).map_err(trouble)?;
@@ -83,20 +83,20 @@ impl Cluster {
     }
 
     /// Starts the server and waits until it takes connections.
-    pub fn start(&mut self) -> Result<(), Trouble> {
+    pub fn start(&mut self) -> Result<(), ClusterError> {
         let started = Instant::now();
         let mut child = self.spawn()?;
         while !self.is_ready() {
-            let ended = child.try_wait().map_err(|error| Trouble::new(format!("PostgreSQL: {error}")))?;
+            let ended = child.try_wait().map_err(|error| ClusterError::new(format!("PostgreSQL: {error}")))?;
             if started.elapsed() > PATIENCE {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(Trouble::new(format!("PostgreSQL did not start in time:\n{}", self.last_words())));
+                return Err(ClusterError::new(format!("PostgreSQL did not start in time:\n{}", self.last_words())));
             }
             if ended.is_some() {
                 // After a kill, what it left behind may hold the memory for a moment longer.
                 if !self.last_words().contains("shared memory") {
-                    return Err(Trouble::new(format!("PostgreSQL did not start:\n{}", self.last_words())));
+                    return Err(ClusterError::new(format!("PostgreSQL did not start:\n{}", self.last_words())));
                 }
                 std::thread::sleep(GLANCE);
                 child = self.spawn()?;
@@ -108,7 +108,7 @@ impl Cluster {
     }
 
     /// Stops the server in good order: whoever is connected is sent away.
-    pub fn stop(&mut self) -> Result<(), Trouble> {
+    pub fn stop(&mut self) -> Result<(), ClusterError> {
         let mut stop = self.program("pg_ctl");
         stop.args(["stop", "--mode=fast", "--wait", "--timeout", &PATIENCE.as_secs().to_string(), "--pgdata"]);
         quietly(stop.arg(&self.folder))?;
@@ -117,14 +117,15 @@ impl Cluster {
     }
 
     /// Stops the server and removes its data.
-    pub fn discard(&mut self) -> Result<(), Trouble> {
+    pub fn discard(&mut self) -> Result<(), ClusterError> {
         self.stop()?;
-        fs::remove_dir_all(&self.folder).map_err(|error| Trouble::new(format!("{}: {error}", self.folder.display())))
+        fs::remove_dir_all(&self.folder)
+            .map_err(|error| ClusterError::new(format!("{}: {error}", self.folder.display())))
     }
 
     /// Ends the server at once, as a failure of the machine would.
-    pub fn kill(&mut self) -> Result<(), Trouble> {
-        let process = self.process().ok_or_else(|| Trouble::new("PostgreSQL does not run"))?;
+    pub fn kill(&mut self) -> Result<(), ClusterError> {
+        let process = self.process().ok_or_else(|| ClusterError::new("PostgreSQL does not run"))?;
         quietly(Command::new("kill").args(["-9", &process.to_string()]))?;
         self.reap();
         Ok(())
@@ -160,9 +161,9 @@ impl Cluster {
         ready.stdin(Stdio::null()).status().is_ok_and(|status| status.success())
     }
 
-    fn spawn(&self) -> Result<Child, Trouble> {
+    fn spawn(&self) -> Result<Child, ClusterError> {
         let path = self.folder.join(LOG_FILE);
-        let trouble = |error| Trouble::new(format!("PostgreSQL cannot be started: {error}"));
+        let trouble = |error| ClusterError::new(format!("PostgreSQL cannot be started: {error}"));
         let log = File::create(&path).map_err(trouble)?;
         let again = log.try_clone().map_err(trouble)?;
         let mut server = self.program("postgres");
@@ -204,12 +205,17 @@ impl Drop for Cluster {
     }
 }
 
-fn quietly(command: &mut Command) -> Result<(), Trouble> {
+fn quietly(command: &mut Command) -> Result<(), ClusterError> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.stdin(Stdio::null()).output().map_err(|error| Trouble::new(format!("{name}: {error}")))?;
+    let output =
+        command.stdin(Stdio::null()).output().map_err(|error| ClusterError::new(format!("{name}: {error}")))?;
     if output.status.success() {
         return Ok(());
     }
     let said = [output.stdout, output.stderr].concat();
-    Err(Trouble::new(format!("{name} ended with {}:\n{}", output.status, String::from_utf8_lossy(&said).trim_end())))
+    Err(ClusterError::new(format!(
+        "{name} ended with {}:\n{}",
+        output.status,
+        String::from_utf8_lossy(&said).trim_end()
+    )))
 }

@@ -1,7 +1,7 @@
 //! PostgreSQL for tests: a cluster of one's own, made in seconds and thrown away.
 //!
 //! ```no_run
-//! # fn main() -> Result<(), aether_testkit_postgres::Trouble> {
+//! # fn main() -> Result<(), aether_testkit_postgres::ClusterError> {
 //! use aether_testkit_postgres::Cluster;
 //!
 //! let mut cluster = Cluster::create(&std::env::temp_dir().join("trial"))?;
@@ -32,18 +32,18 @@ pub const REQUIRED_VARIABLE: &str = "TEST_POSTGRES_REQUIRED";
 
 /// Why there is no PostgreSQL, in a sentence.
 #[derive(Debug)]
-pub struct Trouble(String);
+pub struct ClusterError(String);
 
-impl Trouble {
-    fn new(why: impl Into<String>) -> Trouble {
-        Trouble(why.into())
+impl ClusterError {
+    fn new(why: impl Into<String>) -> ClusterError {
+        ClusterError(why.into())
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for ClusterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Trouble {}
+impl std::error::Error for ClusterError {}

@@ -1,6 +1,6 @@
 //! Where the programs of PostgreSQL lie.
 
-use crate::Trouble;
+use crate::ClusterError;
 use std::path::{Path, PathBuf};
 
 /// Where Debian puts each version, out of the search path.
@@ -13,16 +13,15 @@ pub fn is_installed() -> bool {
 }
 
 /// The folder of the newest version's programs.
-pub(crate) fn folder() -> Result<PathBuf, Trouble> {
+pub(crate) fn folder() -> Result<PathBuf, ClusterError> {
     let versions = std::fs::read_dir(DEBIAN).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut versions: Vec<PathBuf> =
         versions.map(|version| version.join("bin")).filter(|bin| is_complete(bin)).collect();
     versions.sort_by_key(|bin| version_number(bin));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    versions
-        .pop()
-        .or_else(|| std::env::split_paths(&path).find(|folder| is_complete(folder)))
-        .ok_or_else(|| Trouble::new("the server of PostgreSQL is not installed; on Debian: apt-get install postgresql"))
+    versions.pop().or_else(|| std::env::split_paths(&path).find(|folder| is_complete(folder))).ok_or_else(|| {
+        ClusterError::new("the server of PostgreSQL is not installed; on Debian: apt-get install postgresql")
+    })
 }
 
 fn is_complete(folder: &Path) -> bool {

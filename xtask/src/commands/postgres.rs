@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use aether_testkit_postgres::{Cluster, REQUIRED_VARIABLE, Trouble, URL_VARIABLE, can_enter, is_installed};
+use aether_testkit_postgres::{Cluster, ClusterError, REQUIRED_VARIABLE, URL_VARIABLE, can_enter, is_installed};
 use lexopt::Arg::Value;
 
 use super::{Command, text};
@@ -109,8 +109,8 @@ fn folder(project: &Project) -> PathBuf {
     std::env::temp_dir().join(format!("{name}-{:016x}", hasher.finish()))
 }
 
-impl From<Trouble> for Failure {
-    fn from(trouble: Trouble) -> Self {
+impl From<ClusterError> for Failure {
+    fn from(trouble: ClusterError) -> Self {
         Self::new(trouble.to_string())
     }
 }
