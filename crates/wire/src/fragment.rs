@@ -171,8 +171,8 @@ impl Reassembler {
         }
         let id = fragment.message;
         match self.check_among_others(&fragment) {
-            Ok(Place::Repeated) => return Ok(None),
-            Ok(Place::New) => {}
+            Ok(FragmentPosition::Repeated) => return Ok(None),
+            Ok(FragmentPosition::New) => {}
             Err(error) => {
                 self.drop_message(id);
                 return Err(error);
@@ -194,14 +194,14 @@ impl Reassembler {
     }
 
     /// Compares a fragment with what is held already and with the peer's bounds.
-    fn check_among_others(&self, fragment: &Fragment) -> Result<Place, FragmentError> {
+    fn check_among_others(&self, fragment: &Fragment) -> Result<FragmentPosition, FragmentError> {
         let held_bytes = match self.unfinished.get(&fragment.message) {
             Some(message) => {
                 if message.total != fragment.total {
                     return Err(FragmentError::TotalChanged);
                 }
                 match message.parts.get(&fragment.index) {
-                    Some(part) if *part == fragment.bytes => return Ok(Place::Repeated),
+                    Some(part) if *part == fragment.bytes => return Ok(FragmentPosition::Repeated),
                     Some(_) => return Err(FragmentError::DuplicateDiffers),
                     None => message.bytes,
                 }
@@ -217,7 +217,7 @@ impl Reassembler {
         if self.bytes_held + held_for(&fragment.bytes) > REASSEMBLY_BYTES_MAX {
             return Err(FragmentError::TooManyBytes);
         }
-        Ok(Place::New)
+        Ok(FragmentPosition::New)
     }
 
     fn finish(&mut self, id: MessageId) -> Option<Vec<u8>> {
@@ -247,7 +247,7 @@ impl Unfinished {
     }
 }
 
-enum Place {
+enum FragmentPosition {
     New,
     Repeated,
 }

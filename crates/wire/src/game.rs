@@ -11,7 +11,7 @@ use crate::ids::CommandSeq;
 /// into them, with the game's schema.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Fields(pub BTreeMap<String, Value>);
+pub struct FieldValues(pub BTreeMap<String, Value>);
 
 /// The content of a game message or an event, in one of its two forms.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +30,7 @@ pub enum GameBody {
         /// What happens in it, such as `place`.
         action: String,
         /// Its fields by name.
-        fields: Fields,
+        fields: FieldValues,
     },
 }
 

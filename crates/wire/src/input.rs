@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use std::fmt;
 
 use crate::ack::StateAck;
-use crate::game::Fields;
+use crate::game::FieldValues;
 use crate::ids::{InputSeq, ViewTick};
 use crate::limits::INPUT_BYTES_MAX;
 
@@ -44,7 +44,7 @@ pub enum InputPayload {
     /// Packed with the game's schema.
     Packed(InputBytes),
     /// Values by name, in JSON only.
-    Fields(Fields),
+    Fields(FieldValues),
 }
 
 /// Some inputs. The usual case is one, which is held in place: it crosses from the connection's thread to the room's, and

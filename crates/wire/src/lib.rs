@@ -50,7 +50,7 @@ pub use destination::Destination;
 pub use encoding::Encoding;
 pub use error::{DecodeError, EncodeError};
 pub use fragment::{Fragment, FragmentError, Fragments, Reassembler, fragment};
-pub use game::{Fields, GameBody, GameMessage};
+pub use game::{FieldValues, GameBody, GameMessage};
 pub use ids::{
     ClientTime, CommandSeq, ConnectionId, EntityId, InputSeq, MessageId, PacketSeq, PlayerId, RequestId, RoomId,
     SchemaHash, SessionId, Tick, ViewTick,

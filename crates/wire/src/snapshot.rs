@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::game::Fields;
+use crate::game::FieldValues;
 use crate::ids::{EntityId, InputSeq, Tick};
 
 /// A snapshot in one of its two forms.
@@ -51,5 +51,5 @@ pub struct EntityFields {
     pub id: EntityId,
     /// Its fields with their absolute values. The name `id` is taken.
     #[serde(flatten)]
-    pub fields: Fields,
+    pub fields: FieldValues,
 }

@@ -3,7 +3,7 @@
 use aether_client_native::{Connection, ConnectionError, Connector, TransportKind};
 use aether_wire::Encoding;
 use aether_wire::{
-    ClientMessage, EntityId, Fields, Hello, InputPayload, InputSeq, Inputs, JsonSnapshot, RoomSelector, ServerMessage,
+    ClientMessage, EntityId, FieldValues, Hello, InputPayload, InputSeq, Inputs, JsonSnapshot, RoomSelector, ServerMessage,
     Snapshot, StateAck, Token, ViewTick,
 };
 use std::io::{BufRead, BufReader};
@@ -100,7 +100,7 @@ fn x_of(snapshot: &JsonSnapshot, own: EntityId) -> Option<f64> {
 }
 
 fn steer(seq: u32) -> Inputs {
-    let fields = Fields([("direction".to_owned(), serde_json::json!([1.0, 0.0]))].into());
+    let fields = FieldValues([("direction".to_owned(), serde_json::json!([1.0, 0.0]))].into());
     let payloads = vec![InputPayload::Fields(fields)].into();
     Inputs { first_seq: InputSeq(seq), payloads, ack: StateAck::NONE, view: ViewTick::default() }
 }

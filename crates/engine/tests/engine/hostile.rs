@@ -5,7 +5,7 @@ use crate::support::{Client, Scene, Secret, joiner, read_all, settings};
 use aether_engine::{JoinRequest, Permissions, RoomSettings};
 use aether_replication::DeliveryOrder;
 use aether_wire::{
-    ClientMessage, ClientTime, CommandSeq, EntityId, Fields, Fragment, GameBody, GameMessage, Hello, InputBytes,
+    ClientMessage, ClientTime, CommandSeq, EntityId, FieldValues, Fragment, GameBody, GameMessage, Hello, InputBytes,
     InputPayload, InputSeq, Inputs, MessageId, MovementDelta, PacketSeq, Ping, PlaygroundClear, PlaygroundSpawn,
     PlaygroundStress, SpawnRequest, StateAck, Tick, Vector2, ViewTick,
 };
@@ -38,7 +38,7 @@ fn state_ack() -> impl Strategy<Value = StateAck> {
 fn payload() -> impl Strategy<Value = InputPayload> {
     prop_oneof![
         8 => vec(any::<u8>(), 0..=32).prop_map(|bytes| InputPayload::Packed(InputBytes::new(&bytes).unwrap())),
-        1 => Just(InputPayload::Fields(Fields::default())),
+        1 => Just(InputPayload::Fields(FieldValues::default())),
     ]
 }
 
@@ -58,7 +58,7 @@ prop_compose! {
 fn game_message() -> impl Strategy<Value = ClientMessage> {
     let packed = (prop_oneof![0u16..4, any::<u16>()], vec(any::<u8>(), 0..100))
         .prop_map(|(code, payload)| GameBody::Packed { code, payload });
-    let named = Just(GameBody::Named { feature: String::new(), action: String::new(), fields: Fields::default() });
+    let named = Just(GameBody::Named { feature: String::new(), action: String::new(), fields: FieldValues::default() });
     (count(), prop_oneof![4 => packed, 1 => named])
         .prop_map(|(seq, body)| ClientMessage::Game(GameMessage { seq: CommandSeq(seq), body }))
 }
@@ -219,7 +219,7 @@ fn what_belongs_to_the_connection_is_counted_and_does_nothing() {
     eve.read();
     eve.reliable.clear();
     let fragment = Fragment { message: MessageId(1), index: 9, total: 0, bytes: vec![1; 900] };
-    let named = GameBody::Named { feature: "own".to_owned(), action: "do".to_owned(), fields: Fields::default() };
+    let named = GameBody::Named { feature: "own".to_owned(), action: "do".to_owned(), fields: FieldValues::default() };
     for message in [
         ClientMessage::Hello(Hello::default()),
         ClientMessage::Ping(Ping::default()),

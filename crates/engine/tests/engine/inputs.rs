@@ -3,7 +3,7 @@
 use crate::support::{Call, Client, Scene, settings};
 use aether_engine::{INPUT_DROPS_MAX, INPUT_QUEUE_MAX, RoomSettings};
 use aether_wire::{
-    ClientMessage, CloseReason, Fields, InputBytes, InputPayload, InputSeq, Inputs, PlayerId, StateAck, ViewTick,
+    ClientMessage, CloseReason, FieldValues, InputBytes, InputPayload, InputSeq, Inputs, PlayerId, StateAck, ViewTick,
 };
 
 /// The pushes that the game saw, in order: whose, and how far.
@@ -150,7 +150,7 @@ fn an_input_that_cannot_be_read_is_counted_and_costs_nothing_else() {
 fn readable_inputs_do_not_belong_in_a_room() {
     let mut scene = Scene::new(eager());
     let ann = scene.join("ann");
-    let payloads = vec![InputPayload::Fields(Fields::default())].into();
+    let payloads = vec![InputPayload::Fields(FieldValues::default())].into();
     let (ack, view) = (StateAck::NONE, ViewTick::default());
     ann.send(ClientMessage::Inputs(Inputs { first_seq: InputSeq(1), payloads, ack, view }));
     ann.push(2, &[1.0]);

@@ -11,7 +11,7 @@ use crate::client::{
     ClientMessage, MovementDelta, Ping, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, SpawnRequest,
 };
 use crate::error::DecodeError;
-use crate::game::{Fields, GameBody, GameMessage};
+use crate::game::{FieldValues, GameBody, GameMessage};
 use crate::ids::{InputSeq, PacketSeq, ViewTick};
 use crate::input::{InputBytes, InputPayload, InputPayloads, Inputs};
 use crate::limits::{ACK_WINDOW_PACKETS, INPUT_BYTES_MAX};
@@ -132,7 +132,7 @@ struct InputBatch<'a> {
 struct JsonInput<'a> {
     seq: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    keys: Option<Fields>,
+    keys: Option<FieldValues>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     packed: Option<Base64<'a>>,
 }

@@ -6,7 +6,7 @@ use super::JsonFragment;
 use super::base64::Base64;
 use super::envelope::Envelope;
 use crate::error::DecodeError;
-use crate::game::{Fields, GameBody};
+use crate::game::{FieldValues, GameBody};
 use crate::ids::{PlayerId, Tick};
 use crate::server::{Ack, Event, Pong, ServerMessage};
 use crate::snapshot::Snapshot;
@@ -91,7 +91,7 @@ struct PackedEvent<'a> {
 struct NamedEvent {
     tick: Tick,
     sender: Option<PlayerId>,
-    fields: Fields,
+    fields: FieldValues,
 }
 
 #[derive(Serialize)]
@@ -99,7 +99,7 @@ struct NamedEventRef<'a> {
     tick: Tick,
     #[serde(skip_serializing_if = "Option::is_none")]
     sender: Option<PlayerId>,
-    fields: &'a Fields,
+    fields: &'a FieldValues,
 }
 
 fn read_snapshot(envelope: &Envelope<'_>) -> Result<Snapshot, DecodeError> {

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use aether_wire::{
     Ack, Cleared, ClientMessage, ClientTime, CloseReason, Closing, CommandError, CommandSeq, ConnectionId, Correction,
-    EntityFields, EntityId, ErrorCode, ErrorNotice, Event, Fields, Fragment, GameBody, GameMessage, Hello, InputBytes,
-    InputPayload, InputSeq, Inputs, InterestEnter, InterestLeave, JsonSnapshot, Manifest, MessageId, MovementDelta,
-    PacketSeq, Ping, PlayerId, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, Pong, Possession, RoomId,
-    RoomSelector, SchemaHash, ServerMessage, SessionId, Snapshot, SnapshotMode, SpawnRequest, StateAck, Tick, Token,
-    Vector2, ViewTick, Welcome, WorldParameters,
+    EntityFields, EntityId, ErrorCode, ErrorNotice, Event, FieldValues, Fragment, GameBody, GameMessage, Hello,
+    InputBytes, InputPayload, InputSeq, Inputs, InterestEnter, InterestLeave, JsonSnapshot, Manifest, MessageId,
+    MovementDelta, PacketSeq, Ping, PlayerId, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, Pong, Possession,
+    RoomId, RoomSelector, SchemaHash, ServerMessage, SessionId, Snapshot, SnapshotMode, SpawnRequest, StateAck, Tick,
+    Token, Vector2, ViewTick, Welcome, WorldParameters,
 };
 use serde_json::json;
 
 /// An example and its title: the message's name, and what sets it apart when there are several.
 pub type Example<Message> = (&'static str, Message);
 
-pub fn fields(value: serde_json::Value) -> Fields {
+pub fn fields(value: serde_json::Value) -> FieldValues {
     serde_json::from_value(value).expect("the value is an object")
 }
 

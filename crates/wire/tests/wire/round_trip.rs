@@ -7,11 +7,11 @@ use aether_wire::limits::{
 };
 use aether_wire::{
     Ack, Cleared, ClientMessage, ClientTime, CloseReason, Closing, CommandError, CommandSeq, ConnectionId, Correction,
-    EntityFields, EntityId, ErrorCode, ErrorNotice, Event, Fields, Fragment, GameBody, GameMessage, Hello, InputBytes,
-    InputPayload, InputSeq, Inputs, InterestEnter, InterestLeave, JsonSnapshot, Manifest, MessageId, MovementDelta,
-    PacketSeq, Ping, PlayerId, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, Pong, Possession, RoomId,
-    RoomSelector, SchemaHash, ServerMessage, SessionId, Snapshot, SnapshotMode, SpawnRequest, StateAck, Tick, Token,
-    Vector2, ViewTick, Welcome, WorldParameters,
+    EntityFields, EntityId, ErrorCode, ErrorNotice, Event, FieldValues, Fragment, GameBody, GameMessage, Hello,
+    InputBytes, InputPayload, InputSeq, Inputs, InterestEnter, InterestLeave, JsonSnapshot, Manifest, MessageId,
+    MovementDelta, PacketSeq, Ping, PlayerId, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, Pong, Possession,
+    RoomId, RoomSelector, SchemaHash, ServerMessage, SessionId, Snapshot, SnapshotMode, SpawnRequest, StateAck, Tick,
+    Token, Vector2, ViewTick, Welcome, WorldParameters,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -256,7 +256,7 @@ fn input_packed() -> impl Strategy<Value = InputPayload> {
     bytes(INPUT_BYTES_MAX).prop_map(|bytes| InputPayload::Packed(InputBytes::new(&bytes).unwrap()))
 }
 
-fn fields() -> impl Strategy<Value = Fields> {
+fn fields() -> impl Strategy<Value = FieldValues> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -266,7 +266,7 @@ fn fields() -> impl Strategy<Value = Fields> {
     ];
     let value = leaf.prop_recursive(3, 12, 4, |inner| vec(inner, 0..4).prop_map(Value::from));
     // The name `id` stands for the entity, so fields are never called that.
-    btree_map("f[a-z]{0,8}", value, 0..5).prop_map(Fields)
+    btree_map("f[a-z]{0,8}", value, 0..5).prop_map(FieldValues)
 }
 
 fn fragment() -> impl Strategy<Value = Fragment> {

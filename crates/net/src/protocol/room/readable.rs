@@ -6,7 +6,7 @@ use aether_bits::{
 use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::limits::NUMBER_SIZE_MAX;
 use aether_wire::{
-    EntityFields, EntityId, Event, Fields, GameBody, InputBytes, InputPayload, Inputs, JsonSnapshot, SnapshotMode,
+    EntityFields, EntityId, Event, FieldValues, GameBody, InputBytes, InputPayload, Inputs, JsonSnapshot, SnapshotMode,
 };
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -53,12 +53,12 @@ impl JsonTranslator {
         for id in self.changed.drain(..) {
             for (number, component) in self.schema.components.iter().enumerate() {
                 let Some((kind, value)) = self.mirror.value(id, number) else { continue };
-                let Fields(fields) = fields_of(kind, value);
+                let FieldValues(fields) = fields_of(kind, value);
                 let entities = features.entry(component.channel.clone()).or_default();
                 // Several components of an entity may share a channel; they stand together.
                 match entities.last_mut().filter(|last| last.id == id) {
                     Some(last) => last.fields.0.extend(fields),
-                    None => entities.push(EntityFields { id, fields: Fields(fields) }),
+                    None => entities.push(EntityFields { id, fields: FieldValues(fields) }),
                 }
             }
         }
@@ -119,7 +119,7 @@ impl JsonTranslator {
     }
 }
 
-fn pack(record: &RecordSchema, Fields(fields): Fields) -> Result<Vec<u8>, TranslateError> {
+fn pack(record: &RecordSchema, FieldValues(fields): FieldValues) -> Result<Vec<u8>, TranslateError> {
     let value = from_json(&record.kind, &Json::Object(fields.into_iter().collect()), &record.name)?;
     let mut writer = BitWriter::new();
     let refused = |_| TranslateError(format!("{} has a value out of its range", record.name));
@@ -127,10 +127,10 @@ fn pack(record: &RecordSchema, Fields(fields): Fields) -> Result<Vec<u8>, Transl
     Ok(writer.to_bytes())
 }
 
-fn fields_of(kind: &FieldKind, value: &SchemaValue) -> Fields {
+fn fields_of(kind: &FieldKind, value: &SchemaValue) -> FieldValues {
     match to_json(kind, value) {
-        Json::Object(fields) => Fields(fields.into_iter().collect()),
-        other => Fields(BTreeMap::from([("value".to_owned(), other)])),
+        Json::Object(fields) => FieldValues(fields.into_iter().collect()),
+        other => FieldValues(BTreeMap::from([("value".to_owned(), other)])),
     }
 }
 
