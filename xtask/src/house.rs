@@ -2,7 +2,7 @@
 
 /// Where a package stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum PackageLevel {
     /// A numbered floor; it may use only lower floors.
     Floor(u8),
     /// A game's rules, which both server and browser run; they rest on floors 0 to 2.
@@ -74,29 +74,29 @@ const WASM_UP_TO: u8 = 3;
 const RULES_REST_ON: u8 = 2;
 
 /// Where a package stands, by its name and its folder relative to the root.
-pub fn place_of(package: &str, folder: &str) -> Option<Place> {
+pub fn place_of(package: &str, folder: &str) -> Option<PackageLevel> {
     if let Some((_, floor)) = FLOORS.iter().find(|(name, _)| *name == package) {
-        return Some(Place::Floor(*floor));
+        return Some(PackageLevel::Floor(*floor));
     }
     if ROOF.contains(&package) || TESTKITS.contains(&package) {
-        return Some(Place::Roof);
+        return Some(PackageLevel::Roof);
     }
     let mut parts = folder.split('/');
     match (parts.next(), parts.next(), parts.next()) {
-        (Some("games"), Some(_), Some("rules")) => Some(Place::Rules),
-        (Some("games"), Some(_), Some(_)) => Some(Place::Roof),
+        (Some("games"), Some(_), Some("rules")) => Some(PackageLevel::Rules),
+        (Some("games"), Some(_), Some(_)) => Some(PackageLevel::Roof),
         _ => None,
     }
 }
 
 /// Whether one package may depend on another.
-pub fn may_use(user: (&str, Place), used: (&str, Place)) -> bool {
+pub fn may_use(user: (&str, PackageLevel), used: (&str, PackageLevel)) -> bool {
     match (user.1, used.1) {
-        (Place::Roof, _) => true,
-        (Place::Floor(_), Place::Floor(_)) if ONE_PIECE.contains(&(user.0, used.0)) => true,
-        (Place::Floor(user), Place::Floor(used)) => used < user,
-        (Place::Rules, Place::Floor(used)) => used <= RULES_REST_ON,
-        (Place::Floor(_) | Place::Rules, Place::Rules | Place::Roof) => false,
+        (PackageLevel::Roof, _) => true,
+        (PackageLevel::Floor(_), PackageLevel::Floor(_)) if ONE_PIECE.contains(&(user.0, used.0)) => true,
+        (PackageLevel::Floor(user), PackageLevel::Floor(used)) => used < user,
+        (PackageLevel::Rules, PackageLevel::Floor(used)) => used <= RULES_REST_ON,
+        (PackageLevel::Floor(_) | PackageLevel::Rules, PackageLevel::Rules | PackageLevel::Roof) => false,
     }
 }
 
@@ -107,24 +107,24 @@ pub fn may_use_in_tests(user: &str, used: &str, folder: &str) -> bool {
 }
 
 /// Whether nothing here may read a clock, depend on the order of a hashed map, or use an async runtime.
-pub fn is_deterministic(package: &str, place: Place) -> bool {
+pub fn is_deterministic(package: &str, place: PackageLevel) -> bool {
     match place {
         // It waits for disks and other machines.
-        Place::Floor(_) if package == STORE => false,
-        Place::Floor(floor) => floor <= DETERMINISTIC_UP_TO,
-        Place::Rules => true,
-        Place::Roof => false,
+        PackageLevel::Floor(_) if package == STORE => false,
+        PackageLevel::Floor(floor) => floor <= DETERMINISTIC_UP_TO,
+        PackageLevel::Rules => true,
+        PackageLevel::Roof => false,
     }
 }
 
 /// Whether this package promises to build for the browser.
-pub fn builds_for_wasm(package: &str, place: Place) -> bool {
+pub fn builds_for_wasm(package: &str, place: PackageLevel) -> bool {
     match place {
         // The derive runs inside the compiler, so it is built for the host only.
-        Place::Floor(_) if ONE_PIECE.iter().any(|(_, derive)| *derive == package) => false,
-        Place::Floor(floor) => floor <= WASM_UP_TO || [CLIENT, CLIENT_WEB].contains(&package),
-        Place::Rules => true,
-        Place::Roof => false,
+        PackageLevel::Floor(_) if ONE_PIECE.iter().any(|(_, derive)| *derive == package) => false,
+        PackageLevel::Floor(floor) => floor <= WASM_UP_TO || [CLIENT, CLIENT_WEB].contains(&package),
+        PackageLevel::Rules => true,
+        PackageLevel::Roof => false,
     }
 }
 
@@ -137,10 +137,10 @@ pub fn owns_its_process(package: &str) -> bool {
 mod tests {
     use super::*;
 
-    const RULES: (&str, Place) = ("aether-sandbox-rules", Place::Rules);
-    const WORLD: (&str, Place) = ("aether-world", Place::Floor(2));
-    const ENGINE: (&str, Place) = ("aether-engine", Place::Floor(4));
-    const KIT: (&str, Place) = ("aether-testkit", Place::Roof);
+    const RULES: (&str, PackageLevel) = ("aether-sandbox-rules", PackageLevel::Rules);
+    const WORLD: (&str, PackageLevel) = ("aether-world", PackageLevel::Floor(2));
+    const ENGINE: (&str, PackageLevel) = ("aether-engine", PackageLevel::Floor(4));
+    const KIT: (&str, PackageLevel) = ("aether-testkit", PackageLevel::Roof);
 
     #[test]
     fn a_floor_uses_lower_floors_only() {
@@ -154,14 +154,14 @@ mod tests {
     #[test]
     fn rules_rest_on_the_lowest_three_floors() {
         assert!(may_use(RULES, WORLD));
-        assert!(!may_use(RULES, ("aether-replication", Place::Floor(3))));
+        assert!(!may_use(RULES, ("aether-replication", PackageLevel::Floor(3))));
         assert!(!may_use(ENGINE, RULES));
     }
 
     #[test]
     fn a_crate_may_use_its_own_derive_but_not_the_other_way() {
-        let bits = ("aether-bits", Place::Floor(0));
-        let derive = ("aether-bits-derive", Place::Floor(0));
+        let bits = ("aether-bits", PackageLevel::Floor(0));
+        let derive = ("aether-bits-derive", PackageLevel::Floor(0));
         assert!(may_use(bits, derive));
         assert!(!may_use(derive, bits));
     }
@@ -176,19 +176,19 @@ mod tests {
 
     #[test]
     fn places_follow_the_table_and_the_games_folder() {
-        assert_eq!(place_of("aether-wire", "crates/wire"), Some(Place::Floor(1)));
-        assert_eq!(place_of("aether-x-rules", "games/x/rules"), Some(Place::Rules));
-        assert_eq!(place_of("aether-x-server", "games/x/server"), Some(Place::Roof));
+        assert_eq!(place_of("aether-wire", "crates/wire"), Some(PackageLevel::Floor(1)));
+        assert_eq!(place_of("aether-x-rules", "games/x/rules"), Some(PackageLevel::Rules));
+        assert_eq!(place_of("aether-x-server", "games/x/server"), Some(PackageLevel::Roof));
         assert_eq!(place_of("aether-attic", "crates/attic"), None);
     }
 
     #[test]
     fn the_browser_gets_floors_0_to_3_the_client_and_rules() {
-        assert!(builds_for_wasm("aether-replication", Place::Floor(3)));
-        assert!(builds_for_wasm("aether-client", Place::Floor(4)));
-        assert!(builds_for_wasm("aether-client-web", Place::Floor(5)));
+        assert!(builds_for_wasm("aether-replication", PackageLevel::Floor(3)));
+        assert!(builds_for_wasm("aether-client", PackageLevel::Floor(4)));
+        assert!(builds_for_wasm("aether-client-web", PackageLevel::Floor(5)));
         assert!(builds_for_wasm(RULES.0, RULES.1));
         assert!(!builds_for_wasm(ENGINE.0, ENGINE.1));
-        assert!(!builds_for_wasm("aether-bits-derive", Place::Floor(0)));
+        assert!(!builds_for_wasm("aether-bits-derive", PackageLevel::Floor(0)));
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Finding, relative};
 use crate::failure::Failure;
-use crate::house::{self, Place};
+use crate::house::{self, PackageLevel};
 
 /// The async runtime that stays above the engine.
 const RUNTIME: &str = "tokio";
@@ -65,7 +65,7 @@ fn dependencies(package: &Value) -> Vec<Dependency> {
 /// A crate uses only crates on lower floors.
 pub fn check_floors(members: &[Member], manifest: &dyn Fn(&str) -> String) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let places: BTreeMap<&str, Place> = members
+    let places: BTreeMap<&str, PackageLevel> = members
         .iter()
         .filter_map(|member| Some((member.name.as_str(), house::place_of(&member.name, &member.folder)?)))
         .collect();

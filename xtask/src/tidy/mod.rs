@@ -11,7 +11,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Outcome};
-use crate::house::{self, Place};
+use crate::house::{self, PackageLevel};
 use crate::project::Project;
 use crate::report;
 
@@ -61,7 +61,7 @@ pub fn check(project: &Project) -> Outcome {
     for manifest in project.excluded_manifests() {
         let folder = manifest.parent().unwrap_or(&project.root);
         let folder = relative(folder, &project.root);
-        files += check_sources(project, &folder, &folder, Some(Place::Roof), &mut findings)?;
+        files += check_sources(project, &folder, &folder, Some(PackageLevel::Roof), &mut findings)?;
     }
     for finding in &findings {
         report::say(&finding.to_string());
@@ -79,7 +79,7 @@ fn check_sources(
     project: &Project,
     package: &str,
     folder: &str,
-    place: Option<Place>,
+    place: Option<PackageLevel>,
     findings: &mut Vec<Finding>,
 ) -> Result<usize, Failure> {
     let mut files = Vec::new();
@@ -91,7 +91,7 @@ fn check_sources(
         let inside = path.strip_prefix(folder).unwrap_or(&path).trim_start_matches('/').to_owned();
         findings.extend(text::check(&text::SourceFile {
             package,
-            place: place.unwrap_or(Place::Roof),
+            place: place.unwrap_or(PackageLevel::Roof),
             path: &path,
             inside: &inside,
             content: &content,

@@ -3,7 +3,7 @@
 use super::Finding;
 use super::hashing::default_hashers;
 use super::source::{line_at, occurrences, product_code};
-use crate::house::{self, Place};
+use crate::house::{self, PackageLevel};
 
 /// A file of this length is worth splitting.
 const LINES_WARNED: usize = 500;
@@ -30,7 +30,7 @@ pub struct SourceFile<'a> {
     /// Its package's name.
     pub package: &'a str,
     /// Where the package stands.
-    pub place: Place,
+    pub place: PackageLevel,
     /// Its path relative to the root.
     pub path: &'a str,
     /// Its path inside the package.
@@ -58,7 +58,7 @@ pub fn check(file: &SourceFile<'_>) -> Vec<Finding> {
         }));
         findings.extend(check_hashing(file, &code));
     }
-    if file.place == Place::Rules {
+    if file.place == PackageLevel::Rules {
         findings.extend(check_floats(file, &code));
     }
     findings.sort_by_key(|finding| (finding.line, finding.rule));
@@ -146,17 +146,17 @@ fn check_floats(file: &SourceFile<'_>, code: &str) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    fn check_in(package: &str, place: Place, inside: &str, content: &str) -> Vec<&'static str> {
+    fn check_in(package: &str, place: PackageLevel, inside: &str, content: &str) -> Vec<&'static str> {
         let file = SourceFile { package, place, path: inside, inside, content };
         check(&file).iter().map(|finding| finding.rule).collect()
     }
 
     fn check_world(content: &str) -> Vec<&'static str> {
-        check_in("aether-world", Place::Floor(2), "src/lib.rs", content)
+        check_in("aether-world", PackageLevel::Floor(2), "src/lib.rs", content)
     }
 
     fn check_rules(content: &str) -> Vec<&'static str> {
-        check_in("aether-sandbox-rules", Place::Rules, "src/lib.rs", content)
+        check_in("aether-sandbox-rules", PackageLevel::Rules, "src/lib.rs", content)
     }
 
     #[test]
@@ -165,10 +165,10 @@ mod tests {
         assert_eq!(check_world(reads), ["environment"]);
         assert_eq!(check_world("use std::{env, fs};\nfn f() { env::args(); }"), ["environment"]);
         assert_eq!(check_world("fn f() { std::process::exit(1) }"), ["environment"]);
-        assert_eq!(check_in("aether-services", Place::Floor(5), "src/a.rs", reads), ["environment"]);
-        assert!(check_in("aether-server", Place::Floor(7), "src/config.rs", reads).is_empty());
-        assert!(check_in("aether-testkit", Place::Roof, "src/bin/sim.rs", reads).is_empty());
-        assert!(check_in("aether-world", Place::Floor(2), "benches/a.rs", reads).is_empty());
+        assert_eq!(check_in("aether-services", PackageLevel::Floor(5), "src/a.rs", reads), ["environment"]);
+        assert!(check_in("aether-server", PackageLevel::Floor(7), "src/config.rs", reads).is_empty());
+        assert!(check_in("aether-testkit", PackageLevel::Roof, "src/bin/sim.rs", reads).is_empty());
+        assert!(check_in("aether-world", PackageLevel::Floor(2), "benches/a.rs", reads).is_empty());
         assert!(check_world("const VERSION: &str = env!(\"CARGO_PKG_VERSION\");").is_empty());
     }
 
@@ -179,8 +179,8 @@ mod tests {
         assert_eq!(check_world("fn f(t: Instant) { t.elapsed(); }"), ["clocks"]);
         assert_eq!(check_rules("use std::time::SystemTime;"), ["clocks"]);
         assert!(check_world("fn f(now: Instant) {} // not Instant::now()").is_empty());
-        assert!(check_in("aether-net", Place::Floor(5), "src/lib.rs", reads).is_empty());
-        assert!(check_in("aether-world", Place::Floor(2), "tests/a.rs", reads).is_empty());
+        assert!(check_in("aether-net", PackageLevel::Floor(5), "src/lib.rs", reads).is_empty());
+        assert!(check_in("aether-world", PackageLevel::Floor(2), "tests/a.rs", reads).is_empty());
         assert!(check_world(&format!("#[cfg(test)]\nmod tests {{ {reads} }}")).is_empty());
     }
 
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(check_world(random), ["hashing"]);
         assert_eq!(check_rules(random), ["hashing"]);
         assert!(check_world("struct A { b: HashMap<u8, u8, Fixed> }").is_empty());
-        assert!(check_in("aether-services", Place::Floor(5), "src/lib.rs", random).is_empty());
+        assert!(check_in("aether-services", PackageLevel::Floor(5), "src/lib.rs", random).is_empty());
     }
 
     #[test]
@@ -209,7 +209,7 @@ mod tests {
             let content = "\n".repeat(lines);
             let file = SourceFile {
                 package: "aether-world",
-                place: Place::Floor(2),
+                place: PackageLevel::Floor(2),
                 path: "tests/a.rs",
                 inside: "tests/a.rs",
                 content: &content,
