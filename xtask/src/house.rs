@@ -38,6 +38,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("aether-api", 8),
     ("aether-cluster", 8),
     (SERVER, 9),
+    (GAME, 10),
 ];
 
 /// Programs and tools that are not games.
@@ -52,6 +53,7 @@ const OWN_THEIR_PROCESS: &[&str] =
 
 const CLIENT: &str = "aether-client";
 const CLIENT_WEB: &str = "aether-client-web";
+const GAME: &str = "aether-game";
 const SERVER: &str = "aether-server";
 const STORE: &str = "aether-store";
 
