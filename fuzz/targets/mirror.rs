@@ -8,7 +8,7 @@ use aether_replication::{DeliveryOrder, Mirror};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Clone, Replicate)]
-#[replicate(channel = "movement", place = position)]
+#[replicate(channel = "movement", position = position)]
 struct Body {
     #[replicate(range = -1000.0..=1000.0, step = 0.01, moves_by = velocity)]
     position: [f32; 2],

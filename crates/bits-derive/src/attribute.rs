@@ -5,17 +5,18 @@ use quote::quote;
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, Error, Expr, Ident, Lit, LitStr, RangeLimits, Result};
 
-/// What stands on a struct.
+/// Attributes of a struct.
 #[derive(Default)]
 pub struct RecordAttributes {
     pub channel: Option<LitStr>,
-    pub place: Vec<Ident>,
+    /// The fields that hold the position: none, one vector, or x and y.
+    pub position: Vec<Ident>,
 }
 
-/// What stands on a field.
+/// Attributes of a field.
 #[derive(Default)]
 pub struct FieldAttributes {
-    /// The expression that builds its codec; none if the type brings its own.
+    /// Expression that builds the codec. Without it, the type's own packing is used.
     pub codec: Option<TokenStream>,
     pub default: Option<Expr>,
     pub moves_by: Option<Ident>,
@@ -28,17 +29,20 @@ impl RecordAttributes {
         each(attributes, |meta| {
             if meta.path.is_ident("channel") {
                 parsed.channel = Some(meta.value()?.parse()?);
-            } else if meta.path.is_ident("place") {
+            } else if meta.path.is_ident("position") || meta.path.is_ident("place") {
                 if meta.input.peek(syn::Token![=]) {
-                    parsed.place.push(meta.value()?.parse()?);
+                    parsed.position.push(meta.value()?.parse()?);
                 } else {
                     meta.parse_nested_meta(|name| {
-                        parsed.place.extend(name.path.get_ident().cloned());
+                        parsed.position.push(name.path.require_ident()?.clone());
                         Ok(())
                     })?;
                 }
             } else {
-                return Err(meta.error("a struct takes `channel = \"…\"` and `place = field` or `place(x, y)`"));
+                return Err(meta.error(format!(
+                    "unknown attribute `{}` of a struct; use `channel = \"…\"`, `position = field` or `position(x, y)`",
+                    name_of(&meta),
+                )));
             }
             Ok(())
         })?;
@@ -70,9 +74,11 @@ impl FieldAttributes {
                 Some("moves_by") => parsed.moves_by = Some(meta.value()?.parse()?),
                 Some("skip") => parsed.skip = true,
                 _ => {
-                    return Err(meta.error(
-                        "a field takes range, step, angle, rotation, unit_vector, text, list, default, moves_by or skip",
-                    ));
+                    return Err(meta.error(format!(
+                        "unknown attribute `{}` of a field; use range, step, angle, rotation, unit_vector, text, list, \
+                         default, moves_by or skip",
+                        name_of(&meta),
+                    )));
                 }
             }
             Ok(())
@@ -87,24 +93,32 @@ impl FieldAttributes {
 
     fn add_range(&mut self, range: Option<(Expr, Expr)>, step: Option<Expr>) -> Result<()> {
         match (range, step) {
-            (Some(_), _) if self.codec.is_some() => {
-                Err(Error::new(proc_macro2::Span::call_site(), "a range does not go with another packing"))
-            }
+            (Some(_), _) if self.codec.is_some() => Err(Error::new(
+                proc_macro2::Span::call_site(),
+                "`range` cannot be combined with another packing; remove one of them",
+            )),
             (Some((min, max)), Some(step)) => {
                 self.codec = Some(quote!(::aether_bits::codec::Number::new(#min, #max, #step)));
                 Ok(())
             }
-            (Some((min, max)), None) if is_float(&min) || is_float(&max) => {
-                Err(Error::new_spanned(min, "a range of real numbers needs a step: `range = min..=max, step = …`"))
-            }
+            (Some((min, max)), None) if is_float(&min) || is_float(&max) => Err(Error::new_spanned(
+                min,
+                "a range of real numbers needs a step; write `range = min..=max, step = …`",
+            )),
             (Some((min, max)), None) => {
                 self.codec = Some(quote!(::aether_bits::codec::Integer::new(#min, #max)));
                 Ok(())
             }
-            (None, Some(step)) => Err(Error::new_spanned(step, "a step needs a range: `range = min..=max, step = …`")),
+            (None, Some(step)) => {
+                Err(Error::new_spanned(step, "`step` needs a range; write `range = min..=max, step = …`"))
+            }
             (None, None) => Ok(()),
         }
     }
+}
+
+fn name_of(meta: &ParseNestedMeta<'_>) -> String {
+    meta.path.segments.last().map_or_else(String::new, |segment| segment.ident.to_string())
 }
 
 fn is_float(expression: &Expr) -> bool {
@@ -122,7 +136,7 @@ fn parse_range(meta: &ParseNestedMeta<'_>) -> Result<(Expr, Expr)> {
     {
         return Ok(((**min).clone(), (**max).clone()));
     }
-    Err(Error::new_spanned(expression, "a range is written `min..=max`"))
+    Err(Error::new_spanned(expression, "a range must have both ends and include them; write `min..=max`"))
 }
 
 fn each(attributes: &[Attribute], mut read: impl FnMut(ParseNestedMeta<'_>) -> Result<()>) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The derive for enums without fields.
+//! Derive for enums without fields.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -6,10 +6,13 @@ use syn::{DataEnum, DeriveInput, Error, Fields, Result};
 
 pub fn derive(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     if let Some(variant) = data.variants.iter().find(|variant| !matches!(variant.fields, Fields::Unit)) {
-        return Err(Error::new_spanned(variant, "a replicated enum has no fields; put them beside it in a struct"));
+        return Err(Error::new_spanned(
+            variant,
+            "a variant of a replicated enum cannot have fields; put the fields into a struct, beside the enum",
+        ));
     }
     let Some(first) = data.variants.first().map(|variant| &variant.ident) else {
-        return Err(Error::new_spanned(&input.ident, "a replicated enum needs a variant"));
+        return Err(Error::new_spanned(&input.ident, "a replicated enum needs at least one variant; add one"));
     };
     let name = &input.ident;
     let variants: Vec<_> = data.variants.iter().map(|variant| &variant.ident).collect();

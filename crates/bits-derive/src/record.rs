@@ -1,4 +1,4 @@
-//! The derive for structs.
+//! Derive for structs.
 
 use crate::attribute::{FieldAttributes, RecordAttributes};
 use proc_macro2::TokenStream;
@@ -24,13 +24,17 @@ fn parse_fields(data: &DataStruct) -> Result<Vec<Field<'_>>> {
         Fields::Named(fields) => fields.named.iter().collect(),
         Fields::Unit => Vec::new(),
         Fields::Unnamed(fields) => {
-            return Err(Error::new_spanned(fields, "replicated fields need names"));
+            return Err(Error::new_spanned(
+                fields,
+                "a tuple struct cannot be replicated; give its fields names: `struct Name { field: … }`",
+            ));
         }
     };
     fields
         .into_iter()
         .map(|field| {
-            let name = field.ident.as_ref().ok_or_else(|| Error::new_spanned(field, "replicated fields need names"))?;
+            let name =
+                field.ident.as_ref().ok_or_else(|| Error::new_spanned(field, "a replicated field needs a name"))?;
             Ok(Field { name, ty: &field.ty, attributes: FieldAttributes::parse(&field.attrs)? })
         })
         .collect()
@@ -123,7 +127,10 @@ fn write(field: &Field<'_>, sent: &[&Field<'_>]) -> Result<TokenStream> {
     };
     let by = sent.iter().find(|other| other.name == velocity);
     if by.is_none_or(|by| by.attributes.moves_by.is_some()) {
-        let text = "moves_by names a replicated field of the same struct, one that does not move by another itself";
+        let text = format!(
+            "`moves_by = {velocity}` does not name a usable field; write a replicated field of this struct that has no \
+             `moves_by` itself",
+        );
         return Err(Error::new_spanned(velocity, text));
     }
     Ok(quote! {
@@ -176,36 +183,42 @@ fn implement_component(input: &DeriveInput, record: &RecordAttributes, fields: &
     let name = &input.ident;
     let text = name.to_string();
     let channel = record.channel.as_ref().map_or_else(|| quote!("state"), |channel| quote!(#channel));
-    for place in &record.place {
-        if !fields.iter().any(|field| field.name == place) {
-            return Err(Error::new_spanned(place, "place names a field of this struct"));
+    for position in &record.position {
+        if !fields.iter().any(|field| field.name == position) {
+            let text = format!("this struct has no field `{position}`; write `position = field` or `position(x, y)`");
+            return Err(Error::new_spanned(position, text));
         }
     }
-    let place = match record.place.as_slice() {
+    let position = match record.position.as_slice() {
         [] => quote!(),
         [both] => quote! {
-            const PLACED: bool = true;
+            const HAS_POSITION: bool = true;
 
             #[inline]
-            fn place(&self) -> ::core::option::Option<[f32; 2]> {
+            fn position(&self) -> ::core::option::Option<[f32; 2]> {
                 ::core::option::Option::Some([self.#both[0], self.#both[1]])
             }
         },
         [x, y] => quote! {
-            const PLACED: bool = true;
+            const HAS_POSITION: bool = true;
 
             #[inline]
-            fn place(&self) -> ::core::option::Option<[f32; 2]> {
+            fn position(&self) -> ::core::option::Option<[f32; 2]> {
                 ::core::option::Option::Some([self.#x, self.#y])
             }
         },
-        [_, _, third, ..] => return Err(Error::new_spanned(third, "a place has two coordinates")),
+        [_, _, third, ..] => {
+            return Err(Error::new_spanned(
+                third,
+                "a position has two coordinates; write `position = field` or `position(x, y)`",
+            ));
+        }
     };
     Ok(quote! {
         impl ::aether_bits::Component for #name {
             const NAME: &'static str = #text;
             const CHANNEL: &'static str = #channel;
-            #place
+            #position
         }
     })
 }

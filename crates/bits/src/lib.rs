@@ -6,7 +6,7 @@
 //! use aether_bits::{BasisAges, DeltaBasis, BitReader, BitWriter, Replicate};
 //!
 //! #[derive(Clone, Replicate)]
-//! #[replicate(channel = "movement", place = position)]
+//! #[replicate(channel = "movement", position = position)]
 //! struct Ship {
 //!     #[replicate(range = -1000.0..=1000.0, step = 0.01, moves_by = velocity)]
 //!     position: [f32; 2],
@@ -61,3 +61,9 @@ pub use replicate::{Component, Replicate};
 pub use schema::{FieldKind, FieldSchema, RecordSchema, Schema};
 pub use value::{SchemaValue, read_choice, write_choice};
 pub use writer::BitWriter;
+
+/// The trait and the derive for crates that know this crate as `aether::bits`. The derived code names it so.
+pub mod facade {
+    pub use crate::replicate::Replicate;
+    pub use aether_bits_derive::FacadeReplicate as Replicate;
+}

@@ -58,11 +58,11 @@ pub trait Component: Replicate + Clone + Send + Sync + 'static {
     const NAME: &'static str;
     /// The feature channel under which JSON clients find it.
     const CHANNEL: &'static str;
-    /// Whether it says where its entity is.
-    const PLACED: bool = false;
+    /// True if the component holds the position of its entity.
+    const HAS_POSITION: bool = false;
 
-    /// Where the entity is, if this component says so.
-    fn place(&self) -> Option<[f32; 2]> {
+    /// Position of the entity, if this component holds it.
+    fn position(&self) -> Option<[f32; 2]> {
         None
     }
 

@@ -10,7 +10,7 @@ use aether_wire::{
 use std::error::Error;
 
 #[derive(Clone, Replicate)]
-#[replicate(channel = "movement", place = position)]
+#[replicate(channel = "movement", position = position)]
 struct Runner {
     #[replicate(range = -1000.0..=1000.0, step = 0.01, moves_by = velocity)]
     position: [f32; 2],
@@ -65,7 +65,7 @@ impl Game for Tag {
         room.world.each_mut(|_, runner: &mut Runner| {
             runner.position = std::array::from_fn(|axis| runner.position[axis] + runner.velocity[axis] * seconds);
         });
-        let touches = |runner: EntityId| Some(distance(room.world.place(runner)?, room.world.place(self.hare)?) < 1.0);
+        let touches = |runner: EntityId| Some(distance(room.world.position(runner)?, room.world.position(self.hare)?) < 1.0);
         let caught_by = room.players().find(|&player| room.possession(player).and_then(touches) == Some(true));
         if let Some(PlayerId(player)) = caught_by {
             let position = [room.random.between(-90.0, 90.0), room.random.between(-90.0, 90.0)];

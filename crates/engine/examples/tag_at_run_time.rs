@@ -26,7 +26,7 @@ impl Tag {
         let runner = schema.component(
             RecordBuilder::new("Runner")
                 .channel("movement")
-                .place("position")
+                .position("position")
                 .field("position", FieldBuilder::numbers(2, -1000.0..=1000.0, 0.01).moves_by("velocity"))
                 .field("velocity", FieldBuilder::numbers(2, -20.0..=20.0, 0.01)),
         )?;
@@ -91,7 +91,7 @@ impl RuntimeGame for Tag {
             let moved = [0, 1].map(|axis| (position[axis] + velocity[axis] * seconds).clamp(-1000.0, 1000.0));
             let _ = runner.set_numbers(self.position, &moved);
         });
-        let touches = |runner: EntityId| Some(distance(room.world.place(runner)?, room.world.place(self.hare)?) < 1.0);
+        let touches = |runner: EntityId| Some(distance(room.world.position(runner)?, room.world.position(self.hare)?) < 1.0);
         let caught_by = room.players().find(|&player| room.possession(player).and_then(touches) == Some(true));
         if let Some(player) = caught_by {
             let _ = self.catch(room, player);

@@ -44,7 +44,7 @@ fn main() {
 }
 
 #[derive(Clone, Debug, Replicate)]
-#[replicate(channel = "movement", place = ground)]
+#[replicate(channel = "movement", position = ground)]
 struct Cube {
     #[replicate(range = -256.0..=256.0, step = 1.0 / 512.0)]
     ground: [f32; 2],

@@ -26,7 +26,7 @@ pub struct Stick {
 
 /// Where a player's tool is.
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(channel = "tools", place = position)]
+#[replicate(channel = "tools", position = position)]
 pub struct Tool {
     /// Where it is.
     #[replicate(range = -1000.0..=1000.0, step = 0.01)]

@@ -7,7 +7,7 @@ pub const SECONDS_PER_TICK: f32 = 0.05;
 
 /// Something with a place.
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(channel = "movement", place = position)]
+#[replicate(channel = "movement", position = position)]
 pub struct Body {
     /// Its place.
     #[replicate(range = -1000.0..=1000.0, step = 0.01, moves_by = velocity)]

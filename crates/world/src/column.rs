@@ -1,7 +1,7 @@
 //! One component's values, by slot.
 
 use crate::packing::{DescribedPacking, RowPacking, TypedPacking};
-use crate::places::Positions;
+use crate::positions::Positions;
 use crate::versions::VersionRing;
 use aether_bits::runtime::{RecordMut, RecordType};
 use aether_bits::{BasisAges, BitWriter, DeltaBasis, RecordSchema};
@@ -31,16 +31,16 @@ pub trait AnyColumn: Any + Send + Sync {
     fn schema(&self) -> RecordSchema;
 
     /// Snaps what was written, and adds the slots whose value really changed to `changed`.
-    fn settle(&mut self, tick: Tick, changed: &mut SlotSet, places: &mut Positions);
+    fn settle(&mut self, tick: Tick, changed: &mut SlotSet, positions: &mut Positions);
 
     /// Takes the component off a slot.
     fn remove(&mut self, slot: u32);
 
     /// True if the component says where its entity is.
-    fn is_placed(&self) -> bool;
+    fn has_position(&self) -> bool;
 
     /// Where the entity is, if this component is on the slot and says so.
-    fn place(&self, slot: u32) -> Option<[f32; 2]>;
+    fn position(&self, slot: u32) -> Option<[f32; 2]>;
 
     /// Whether the value changed after `tick`.
     fn changed_after(&self, slot: u32, tick: Tick) -> bool;
@@ -154,7 +154,7 @@ impl<P: RowPacking> AnyColumn for ComponentRows<P> {
         self.packing.schema()
     }
 
-    fn settle(&mut self, tick: Tick, changed: &mut SlotSet, places: &mut Positions) {
+    fn settle(&mut self, tick: Tick, changed: &mut SlotSet, positions: &mut Positions) {
         for slot in self.written.iter() {
             let value = &mut self.values[slot as usize];
             self.packing.snap(value);
@@ -163,10 +163,10 @@ impl<P: RowPacking> AnyColumn for ComponentRows<P> {
             }
             self.versions.push(slot, tick, value);
             changed.insert(slot);
-            if self.packing.is_placed()
-                && let Some(place) = self.packing.place(value)
+            if self.packing.has_position()
+                && let Some(position) = self.packing.position(value)
             {
-                places.set(slot, place);
+                positions.set(slot, position);
             }
         }
         self.written.clear();
@@ -177,12 +177,12 @@ impl<P: RowPacking> AnyColumn for ComponentRows<P> {
         self.written.remove(slot);
     }
 
-    fn is_placed(&self) -> bool {
-        self.packing.is_placed()
+    fn has_position(&self) -> bool {
+        self.packing.has_position()
     }
 
-    fn place(&self, slot: u32) -> Option<[f32; 2]> {
-        self.packing.place(self.get(slot)?)
+    fn position(&self, slot: u32) -> Option<[f32; 2]> {
+        self.packing.position(self.get(slot)?)
     }
 
     fn changed_after(&self, slot: u32, tick: Tick) -> bool {

@@ -28,10 +28,10 @@ pub trait RowPacking: Send + Sync + 'static {
     fn same(&self, row: &Self::Row, other: &Self::Row) -> bool;
 
     /// True if rows say where their entity is.
-    fn is_placed(&self) -> bool;
+    fn has_position(&self) -> bool;
 
-    /// The entity's place, if the component says it.
-    fn place(&self, row: &Self::Row) -> Option<[f32; 2]>;
+    /// Position of the entity, if the component holds it.
+    fn position(&self, row: &Self::Row) -> Option<[f32; 2]>;
 
     /// Appends the whole row.
     fn write_full(&self, row: &Self::Row, writer: &mut BitWriter);
@@ -78,13 +78,13 @@ impl<C: Component> RowPacking for TypedPacking<C> {
     }
 
     #[inline]
-    fn is_placed(&self) -> bool {
-        C::PLACED
+    fn has_position(&self) -> bool {
+        C::HAS_POSITION
     }
 
     #[inline]
-    fn place(&self, row: &C) -> Option<[f32; 2]> {
-        row.place()
+    fn position(&self, row: &C) -> Option<[f32; 2]> {
+        row.position()
     }
 
     #[inline]
@@ -127,12 +127,12 @@ impl RowPacking for DescribedPacking {
         row.same(other)
     }
 
-    fn is_placed(&self) -> bool {
-        self.0.is_placed()
+    fn has_position(&self) -> bool {
+        self.0.has_position()
     }
 
-    fn place(&self, row: &Record) -> Option<[f32; 2]> {
-        self.0.place(row)
+    fn position(&self, row: &Record) -> Option<[f32; 2]> {
+        self.0.position(row)
     }
 
     fn write_full(&self, row: &Record, writer: &mut BitWriter) {

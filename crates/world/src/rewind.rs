@@ -1,6 +1,6 @@
 //! Where entities were, for lag compensation.
 
-use crate::places::Positions;
+use crate::positions::Positions;
 use aether_wire::{EntityId, Tick};
 
 /// The places of all entities over the last ticks.
@@ -18,7 +18,7 @@ pub struct Rewind {
 struct Frame {
     tick: Tick,
     /// Per slot: who was there, and where.
-    places: Vec<Option<(u16, [f32; 2])>>,
+    positions: Vec<Option<(u16, [f32; 2])>>,
 }
 
 impl Rewind {
@@ -36,20 +36,20 @@ impl Rewind {
     /// Where an entity was at `tick` plus a `fraction` of one. What lies outside the history counts as its nearest end,
     /// so a client that names an absurd time gains nothing; an entity that was not there then gives `None`.
     #[must_use]
-    pub fn place_at(&self, id: EntityId, tick: Tick, fraction: f32) -> Option<[f32; 2]> {
+    pub fn position_at(&self, id: EntityId, tick: Tick, fraction: f32) -> Option<[f32; 2]> {
         let (oldest, newest) = self.range()?;
         let tick = tick.clamp(oldest, newest);
-        let before = self.place_in(id, tick)?;
+        let before = self.position_in(id, tick)?;
         if tick == newest || !(0.0..=1.0).contains(&fraction) {
             return Some(before);
         }
-        match self.place_in(id, tick.next()) {
+        match self.position_in(id, tick.next()) {
             Some(after) => Some(std::array::from_fn(|axis| before[axis] + (after[axis] - before[axis]) * fraction)),
             None => Some(before),
         }
     }
 
-    pub(crate) fn record(&mut self, tick: Tick, places: &Positions, generation: impl Fn(u32) -> Option<u16>) {
+    pub(crate) fn record(&mut self, tick: Tick, positions: &Positions, generation: impl Fn(u32) -> Option<u16>) {
         if self.frames.is_empty() {
             return;
         }
@@ -59,19 +59,19 @@ impl Rewind {
         let index = tick.0 as usize % self.frames.len();
         let frame = &mut self.frames[index];
         frame.tick = tick;
-        frame.places.fill(None);
-        for point in places.points() {
-            if point.slot as usize >= frame.places.len() {
-                frame.places.resize(point.slot as usize + 1, None);
+        frame.positions.fill(None);
+        for point in positions.points() {
+            if point.slot as usize >= frame.positions.len() {
+                frame.positions.resize(point.slot as usize + 1, None);
             }
-            frame.places[point.slot as usize] =
+            frame.positions[point.slot as usize] =
                 generation(point.slot).map(|generation| (generation, [point.x, point.y]));
         }
     }
 
-    fn place_in(&self, id: EntityId, tick: Tick) -> Option<[f32; 2]> {
+    fn position_in(&self, id: EntityId, tick: Tick) -> Option<[f32; 2]> {
         let frame = &self.frames[tick.0 as usize % self.frames.len()];
-        let (generation, place) = (*frame.places.get(id.slot as usize)?)?;
-        (frame.tick == tick && generation == id.generation).then_some(place)
+        let (generation, position) = (*frame.positions.get(id.slot as usize)?)?;
+        (frame.tick == tick && generation == id.generation).then_some(position)
     }
 }

@@ -9,7 +9,7 @@ use crate::Rewind;
 use crate::changes::LastChanges;
 use crate::column::{AnyColumn, Column};
 use crate::entities::{Entities, Visibility};
-use crate::places::Positions;
+use crate::positions::Positions;
 use aether_bits::{BitWriter, Component, RecordSchema, StateHasher};
 use aether_space::{IndexedPoint, SlotSet};
 use aether_wire::{EntityId, PlayerId, Tick};
@@ -31,11 +31,11 @@ pub struct World {
     columns: Vec<Box<dyn AnyColumn>>,
     types: Vec<TypeId>,
     bits_max: Vec<u32>,
-    places: Positions,
+    positions: Positions,
     rewind: Rewind,
     changed: SlotSet,
     despawned: Vec<EntityId>,
-    placeless: SlotSet,
+    without_position: SlotSet,
     restricted: SlotSet,
     spawns_refused: u64,
     changes: Vec<LastChanges>,
@@ -120,9 +120,9 @@ impl World {
         for index in bits_of(self.entities.shapes[id.slot as usize]) {
             self.columns[index].remove(id.slot);
         }
-        self.places.remove(id.slot);
+        self.positions.remove(id.slot);
         self.changed.remove(id.slot);
-        self.placeless.remove(id.slot);
+        self.without_position.remove(id.slot);
         self.restricted.remove(id.slot);
         self.despawned.push(id);
         true
@@ -158,11 +158,11 @@ impl World {
             return false;
         }
         self.columns[index].remove(id.slot);
-        if self.columns[index].is_placed() {
+        if self.columns[index].has_position() {
             // Another component may say where it is, too.
-            match self.columns.iter().find_map(|column| column.place(id.slot)) {
-                Some(place) => self.places.set(id.slot, place),
-                None => self.places.remove(id.slot),
+            match self.columns.iter().find_map(|column| column.position(id.slot)) {
+                Some(position) => self.positions.set(id.slot, position),
+                None => self.positions.remove(id.slot),
             }
         }
         self.reshape(id.slot, self.entities.shapes[id.slot as usize] & !(1 << index));
@@ -274,10 +274,10 @@ impl World {
         }
     }
 
-    /// Where an entity is, as of the last settling.
+    /// Position of an entity, as of the last [`World::settle`].
     #[must_use]
-    pub fn place(&self, id: EntityId) -> Option<[f32; 2]> {
-        if self.entities.contains(id) { self.places.get(id.slot) } else { None }
+    pub fn position(&self, id: EntityId) -> Option<[f32; 2]> {
+        if self.entities.contains(id) { self.positions.get(id.slot) } else { None }
     }
 
     /// Where entities were.
@@ -300,18 +300,18 @@ impl World {
     /// Ends the tick's writing: snaps what was written to the wire's grid and notes what changed.
     pub fn settle(&mut self) {
         for column in &mut self.columns {
-            column.settle(self.tick, &mut self.changed, &mut self.places);
+            column.settle(self.tick, &mut self.changed, &mut self.positions);
         }
         for slot in self.changed.iter() {
             self.changes[slot as usize].note(self.tick);
-            if self.places.get(slot).is_none() {
-                self.placeless.insert(slot);
-            } else if !self.placeless.is_empty() {
-                self.placeless.remove(slot);
+            if self.positions.get(slot).is_none() {
+                self.without_position.insert(slot);
+            } else if !self.without_position.is_empty() {
+                self.without_position.remove(slot);
             }
         }
         let entities = &self.entities;
-        self.rewind.record(self.tick, &self.places, |slot| entities.at(slot).map(|id| id.generation));
+        self.rewind.record(self.tick, &self.positions, |slot| entities.at(slot).map(|id| id.generation));
     }
 
     /// How many spawns were refused for lack of room since this was last asked.
@@ -353,8 +353,8 @@ impl World {
 
     /// The slots whose entity is nowhere in particular, and so of interest to the whole room.
     #[must_use]
-    pub fn placeless(&self) -> &SlotSet {
-        &self.placeless
+    pub fn without_position(&self) -> &SlotSet {
+        &self.without_position
     }
 
     /// The slots that not everyone may see.
@@ -381,17 +381,17 @@ impl World {
         self.entities.at(slot)
     }
 
-    /// Where a slot's entity is.
+    /// Position of a slot's entity.
     #[inline]
     #[must_use]
-    pub fn place_at(&self, slot: u32) -> Option<[f32; 2]> {
-        self.places.get(slot)
+    pub fn position_at(&self, slot: u32) -> Option<[f32; 2]> {
+        self.positions.get(slot)
     }
 
-    /// All places, for a spatial index.
+    /// All positions, for a spatial index.
     #[must_use]
     pub fn points(&self) -> &[IndexedPoint] {
-        self.places.points()
+        self.positions.points()
     }
 
     /// The components of a slot's entity, as a mask over [`World::columns`].

@@ -7,7 +7,7 @@ use aether_wire::PlayerId;
 use std::process::ExitCode;
 
 #[derive(Clone, Replicate)]
-#[replicate(channel = "walkers", place = position)]
+#[replicate(channel = "walkers", position = position)]
 struct Walker {
     #[replicate(range = -100.0..=100.0, step = 0.01, moves_by = velocity)]
     position: [f32; 2],
@@ -17,7 +17,7 @@ struct Walker {
 }
 
 #[derive(Clone, Replicate)]
-#[replicate(channel = "coins", place = position)]
+#[replicate(channel = "coins", position = position)]
 struct Coin {
     #[replicate(range = -100.0..=100.0, step = 0.01)]
     position: [f32; 2],

@@ -17,7 +17,7 @@ pub const PRIVATE_FIELDS_MAX: usize = 64;
 pub struct RecordBuilder {
     name: String,
     channel: String,
-    place: Vec<String>,
+    position: Vec<String>,
     pub(super) fields: Vec<(String, FieldBuilder)>,
     pub(super) private: Vec<(String, DynamicValue)>,
 }
@@ -29,7 +29,7 @@ impl RecordBuilder {
         RecordBuilder {
             name: name.into(),
             channel: CHANNEL_DEFAULT.to_owned(),
-            place: Vec::new(),
+            position: Vec::new(),
             fields: Vec::new(),
             private: Vec::new(),
         }
@@ -44,15 +44,15 @@ impl RecordBuilder {
 
     /// The vector that says where the entity is.
     #[must_use]
-    pub fn place(mut self, field: impl Into<String>) -> Self {
-        self.place = vec![field.into()];
+    pub fn position(mut self, field: impl Into<String>) -> Self {
+        self.position = vec![field.into()];
         self
     }
 
     /// The two numbers that say where the entity is.
     #[must_use]
-    pub fn place_at(mut self, x: impl Into<String>, y: impl Into<String>) -> Self {
-        self.place = vec![x.into(), y.into()];
+    pub fn position_fields(mut self, x: impl Into<String>, y: impl Into<String>) -> Self {
+        self.position = vec![x.into(), y.into()];
         self
     }
 
@@ -88,10 +88,10 @@ impl RecordBuilder {
         let replicated = self.fields.iter().map(|(name, _)| name.as_str());
         check_names(&at, replicated.chain(self.private.iter().map(|(name, _)| name.as_str())))?;
         let fields = build_fields(&at, &self.fields, DEPTH_MAX - 1)?;
-        let place = place_fields(&self.place, &fields).map_err(refused)?;
+        let position = find_position_fields(&self.position, &fields).map_err(refused)?;
         let schema = RecordSchema { name: self.name, channel: self.channel, kind: FieldKind::Record { fields } };
         let private = self.private.into_iter().map(|(name, initial)| PrivateField { name, initial }).collect();
-        Ok(RecordType::new(number, schema, place, private))
+        Ok(RecordType::new(number, schema, position, private))
     }
 }
 
@@ -133,11 +133,11 @@ fn numbers_of(kind: &FieldKind) -> Option<u8> {
     if let FieldKind::Number { len, .. } = kind { Some(*len) } else { None }
 }
 
-fn place_fields(names: &[String], fields: &[FieldSchema]) -> Result<PositionFields, SchemaProblem> {
+fn find_position_fields(names: &[String], fields: &[FieldSchema]) -> Result<PositionFields, SchemaProblem> {
     let find = |name: &String, is_fit: fn(u8) -> bool| {
         let index = fields.iter().position(|field| field.name == *name);
         let index = index.filter(|&index| numbers_of(&fields[index].kind).is_some_and(is_fit));
-        index.ok_or_else(|| SchemaProblem::Place { field: name.clone() })
+        index.ok_or_else(|| SchemaProblem::Position { field: name.clone() })
     };
     match names {
         [both] => find(both, |len| len >= 2).map(PositionFields::Vector),

@@ -112,8 +112,8 @@ pub enum SchemaProblem {
         /// The field that it names.
         by: String,
     },
-    /// `place` names a field that does not fit.
-    Place {
+    /// The position names a field that is missing or is not made of numbers.
+    Position {
         /// The field that it names.
         field: String,
     },
@@ -183,9 +183,9 @@ impl fmt::Display for SchemaProblem {
                 "it moves by `{by}`, which must be another replicated field of the same record with as many numbers, \
                  and must not itself move by a field"
             ),
-            SchemaProblem::Place { field } => write!(
+            SchemaProblem::Position { field } => write!(
                 f,
-                "the place is `{field}`, which must be a replicated field of two to four numbers, or one of two fields \
+                "the position is `{field}`, which must be a replicated field of two to four numbers, or one of two fields \
                  of one number"
             ),
             SchemaProblem::Initial(why) => write!(f, "the initial value does not fit: {why}"),

@@ -11,7 +11,7 @@
 //! let ship = schema.component(
 //!     RecordBuilder::new("Ship")
 //!         .channel("movement")
-//!         .place("position")
+//!         .position("position")
 //!         .field("position", FieldBuilder::numbers(2, -1000.0..=1000.0, 0.01).moves_by("velocity"))
 //!         .field("velocity", FieldBuilder::numbers(2, -50.0..=50.0, 0.01))
 //!         .field("shield", FieldBuilder::flag()),

@@ -12,7 +12,7 @@ use std::ops::Deref;
 pub struct RecordType {
     number: u16,
     schema: RecordSchema,
-    place: PositionFields,
+    position: PositionFields,
     private: Vec<PrivateField>,
     initial: Record,
 }
@@ -57,10 +57,10 @@ pub(super) struct PrivateField {
 }
 
 impl RecordType {
-    pub(super) fn new(number: u16, schema: RecordSchema, place: PositionFields, private: Vec<PrivateField>) -> Self {
+    pub(super) fn new(number: u16, schema: RecordSchema, position: PositionFields, private: Vec<PrivateField>) -> Self {
         let initials = private.iter().map(|field| field.initial.clone()).collect();
         let initial = Record { number, value: schema.kind.initial(), private: initials };
-        RecordType { number, schema, place, private, initial }
+        RecordType { number, schema, position, private, initial }
     }
 
     /// The name.
@@ -139,15 +139,15 @@ impl RecordType {
 
     /// True if its records say where their entity is.
     #[must_use]
-    pub fn is_placed(&self) -> bool {
-        self.place != PositionFields::None
+    pub fn has_position(&self) -> bool {
+        self.position != PositionFields::None
     }
 
-    /// The entity's place, if this record says it.
+    /// Position of the entity, if this record holds it.
     #[must_use]
-    pub fn place(&self, record: &Record) -> Option<[f32; 2]> {
+    pub fn position(&self, record: &Record) -> Option<[f32; 2]> {
         let number = |index: usize, axis: usize| record.numbers_at(index)?.get(axis).copied();
-        match self.place {
+        match self.position {
             PositionFields::None => None,
             PositionFields::Vector(both) => Some([number(both, 0)?, number(both, 1)?]),
             PositionFields::Pair(x, y) => Some([number(x, 0)?, number(y, 0)?]),

@@ -23,7 +23,7 @@ pub struct Gun {
 }
 
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(channel = "movement", place = position)]
+#[replicate(channel = "movement", position = position)]
 pub struct Ship {
     #[replicate(range = -1000.0..=1000.0, step = 0.01, moves_by = velocity)]
     pub position: [f32; 2],
@@ -214,11 +214,45 @@ fn values_that_are_no_numbers_become_ones() {
 }
 
 #[test]
-fn defaults_and_places_come_from_the_declaration() {
+fn defaults_and_positions_come_from_the_declaration() {
     let ship = Ship::initial();
     assert_eq!((ship.fuel, ship.hull, Gun::initial().shells), (80.0, Hull::Scout, 50));
     assert_eq!((Ship::NAME, Ship::CHANNEL), ("Ship", "movement"));
-    assert_eq!(Ship { position: [1.0, 2.0], ..ship }.place(), Some([1.0, 2.0]));
+    assert_eq!(Ship { position: [1.0, 2.0], ..ship }.position(), Some([1.0, 2.0]));
+}
+
+#[derive(Clone, Replicate)]
+#[replicate(position(x, y))]
+struct Pin {
+    #[replicate(range = -10.0..=10.0, step = 0.5)]
+    x: f32,
+    #[replicate(range = -10.0..=10.0, step = 0.5)]
+    y: f32,
+}
+
+#[derive(Clone, Replicate)]
+#[replicate(place = at)]
+struct OldBuoy {
+    #[replicate(range = -10.0..=10.0, step = 0.5)]
+    at: [f32; 2],
+}
+
+#[derive(Clone, Replicate)]
+#[replicate(place(x, y))]
+struct OldPin {
+    #[replicate(range = -10.0..=10.0, step = 0.5)]
+    x: f32,
+    #[replicate(range = -10.0..=10.0, step = 0.5)]
+    y: f32,
+}
+
+#[test]
+fn the_old_name_of_the_position_attribute_still_works() {
+    assert_eq!(Pin { x: 3.0, y: 4.0 }.position(), Some([3.0, 4.0]));
+    assert_eq!(OldPin { x: 3.0, y: 4.0 }.position(), Some([3.0, 4.0]));
+    assert_eq!(OldBuoy { at: [3.0, 4.0] }.position(), Some([3.0, 4.0]));
+    assert!(Ship::HAS_POSITION && Pin::HAS_POSITION && OldPin::HAS_POSITION && OldBuoy::HAS_POSITION);
+    assert!(!Gun::HAS_POSITION);
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn gun() -> RecordBuilder {
 fn ship() -> RecordBuilder {
     RecordBuilder::new("Ship")
         .channel("movement")
-        .place("position")
+        .position("position")
         .field("position", FieldBuilder::numbers(2, -1000.0..=1000.0, 0.01).moves_by("velocity"))
         .field("velocity", FieldBuilder::numbers(2, -50.0..=50.0, 0.01))
         .field("fuel", FieldBuilder::number(0.0..=100.0, 0.5).initial(80.0))
@@ -123,7 +123,7 @@ proptest! {
         let (mut typed, mut runtime) = (BitWriter::new(), BitWriter::new());
         prop_assert_eq!(now.digest(&mut typed), ship_type().digest(&records[2], &mut runtime));
         prop_assert_eq!(now.same(&base), records[2].same(&records[0]));
-        prop_assert_eq!(now.place(), ship_type().place(&records[2]));
+        prop_assert_eq!(now.position(), ship_type().position(&records[2]));
         let bytes = runtime.to_bytes();
         let read = ship_type().read_full(&mut BitReader::new(&bytes)).unwrap();
         prop_assert!(read.same(&records[2]));
@@ -168,20 +168,20 @@ fn fields_are_read_and_written_by_handles() {
     assert_eq!((record.text(field("name")), record.list(field("readings")).map(<[_]>::len)), (Some("Zoë"), Some(1)));
     assert_eq!(record.private(field("plan")), Some(&DynamicValue::from(vec![1u8, 2])));
     assert_eq!((record.text(field("fuel")), record.flag(field("plan"))), (None, None), "of another type");
-    assert_eq!(ship_type().place(&record), Some([1.0, -2.0]));
+    assert_eq!(ship_type().position(&record), Some([1.0, -2.0]));
     assert_eq!(ship_type().initial().number(field("fuel")), Some(80.0));
 }
 
 #[test]
-fn a_place_may_be_two_fields() {
+fn a_position_may_be_two_fields() {
     let mut schema = SchemaBuilder::default();
     let side = || FieldBuilder::number(-10.0..=10.0, 0.5);
-    let pin = RecordBuilder::new("Pin").place_at("x", "y").field("y", side()).field("x", side());
+    let pin = RecordBuilder::new("Pin").position_fields("x", "y").field("y", side()).field("x", side());
     schema.component(pin).unwrap();
     let schema = schema.build();
     let pin = &schema.components()[0];
     let record = pin.record(&named(&[("x", 3.0.into()), ("y", (-4).into())])).unwrap();
-    assert_eq!((pin.is_placed(), pin.place(&record)), (true, Some([3.0, -4.0])));
+    assert_eq!((pin.has_position(), pin.position(&record)), (true, Some([3.0, -4.0])));
 }
 
 #[test]
@@ -316,9 +316,9 @@ fn records_beyond_the_limits_are_refused() {
     assert!(told(long).ends_with("the name has 64 bytes; use 1 to 63"));
     let long = RecordBuilder::new("R").channel("x".repeat(64));
     assert!(told(long).ends_with("the name has 64 bytes; use 1 to 63"));
-    for place in [RecordBuilder::new("P").place("x"), RecordBuilder::new("P").place_at("z", "x")] {
-        let place = place.field("x", FieldBuilder::number(0.0..=1.0, 0.1)).field("z", FieldBuilder::flag());
-        assert!(told(place).contains("the place is `"), "a place is two numbers");
+    for record in [RecordBuilder::new("P").position("x"), RecordBuilder::new("P").position_fields("z", "x")] {
+        let record = record.field("x", FieldBuilder::number(0.0..=1.0, 0.1)).field("z", FieldBuilder::flag());
+        assert!(told(record).contains("the position is `"), "a position is two numbers");
     }
     let mut schema = SchemaBuilder::default();
     for number in 0..32 {

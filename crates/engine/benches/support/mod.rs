@@ -5,7 +5,7 @@ use aether_wire::{ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, Sta
 
 /// Someone or something that moves.
 #[derive(Clone, Debug, Replicate)]
-#[replicate(channel = "movement", place = position)]
+#[replicate(channel = "movement", position = position)]
 pub struct Body {
     #[replicate(range = -4000.0..=4000.0, step = 0.01, moves_by = velocity)]
     pub position: [f32; 2],

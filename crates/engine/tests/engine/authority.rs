@@ -14,7 +14,7 @@ use aether_wire::{
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(place = position)]
+#[replicate(position = position)]
 struct Walker {
     #[replicate(range = -1000.0..=1000.0, step = 0.01)]
     position: [f32; 2],

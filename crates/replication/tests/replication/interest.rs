@@ -175,7 +175,7 @@ fn a_walk_through_a_crowd_shows_who_is_near() {
             assert!(room.agrees(), "{link:?}, step {step}");
             let reach = settings.outer_radius() + 0.01;
             assert!(room.mirror.entities().all(|id| {
-                let [x, y] = room.world.place(id).unwrap();
+                let [x, y] = room.world.position(id).unwrap();
                 (x - center[0]).hypot(y) <= reach
             }));
         }

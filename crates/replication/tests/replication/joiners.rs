@@ -44,7 +44,7 @@ fn the_nearest_of_a_full_state_come_first() {
     let mut room = Room::new(DeliveryOrder::Ordered);
     room.view.center = Some([0.0, 0.0]);
     room.round(populate);
-    let distance = |id| room.world.place(id).map_or(0.0, |[x, y]| x.hypot(y));
+    let distance = |id| room.world.position(id).map_or(0.0, |[x, y]| x.hypot(y));
     let known = room.mirror.entities().map(distance).fold(0.0, f32::max);
     let unknown = room.world.entities().filter(|&id| !room.mirror.contains(id)).map(distance);
     assert!(known <= unknown.fold(f32::MAX, f32::min) + 0.01);

@@ -5,7 +5,7 @@ use crate::Rewind;
 use crate::column::{AnyColumn, ComponentRows, DescribedColumn};
 use crate::entities::Entities;
 use crate::packing::{DescribedPacking, TypedPacking};
-use crate::places::Positions;
+use crate::positions::Positions;
 use aether_bits::Component;
 use aether_bits::runtime::RecordType;
 use aether_bits::schema::COMPONENTS_MAX;
@@ -94,11 +94,11 @@ impl WorldBuilder {
             bits_max: columns.iter().map(|column| column.schema().kind.bits_max()).collect(),
             columns,
             types,
-            places: Positions::default(),
+            positions: Positions::default(),
             rewind: Rewind::new(self.rewind_ticks),
             changed: SlotSet::new(),
             despawned: Vec::new(),
-            placeless: SlotSet::new(),
+            without_position: SlotSet::new(),
             restricted: SlotSet::new(),
             spawns_refused: 0,
             changes: Vec::new(),

@@ -45,7 +45,7 @@ fn a_move_beyond_half_a_step_is_a_change() {
     world.settle();
     assert_eq!(changed(&world), [id.slot]);
     assert_eq!(world.get::<Body>(id).unwrap().position, [1.5, 2.0]);
-    assert_eq!(world.place(id), Some([1.5, 2.0]));
+    assert_eq!(world.position(id), Some([1.5, 2.0]));
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn values_outside_their_range_are_snapped_into_it() {
     let id = world.spawn(body(1e6, f32::NAN)).unwrap();
     world.insert(id, label("a long name", 1)).unwrap();
     world.settle();
-    let place = world.place(id).unwrap();
+    let place = world.position(id).unwrap();
     assert_eq!(place[0], 100.0);
     assert!(place[1].is_finite());
     assert_eq!(world.get::<Label>(id).unwrap().name, "a long n");

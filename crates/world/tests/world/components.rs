@@ -53,8 +53,8 @@ fn taking_off_and_putting_back_within_a_tick_keeps_the_entity_whole() {
     world.remove::<Body>(id);
     world.insert(id, body(1.0, 2.0)).unwrap();
     world.settle();
-    assert_eq!((world.shape(id.slot), world.place(id)), (0b01, Some([1.0, 2.0])));
-    assert!(!world.placeless().contains(id.slot));
+    assert_eq!((world.shape(id.slot), world.position(id)), (0b01, Some([1.0, 2.0])));
+    assert!(!world.without_position().contains(id.slot));
     assert_eq!(world.points().len(), 1);
 }
 
@@ -63,20 +63,20 @@ fn an_entity_without_a_place_is_placeless_until_it_gets_one() {
     let mut world = world();
     let id = world.spawn(label("sun", 1)).unwrap();
     world.settle();
-    assert!(world.placeless().contains(id.slot));
-    assert_eq!((world.place(id), world.place_at(id.slot)), (None, None));
+    assert!(world.without_position().contains(id.slot));
+    assert_eq!((world.position(id), world.position_at(id.slot)), (None, None));
     world.advance();
     world.insert(id, body(1.0, 2.0)).unwrap();
     world.settle();
-    assert!(!world.placeless().contains(id.slot));
-    assert_eq!(world.place(id), Some([1.0, 2.0]));
+    assert!(!world.without_position().contains(id.slot));
+    assert_eq!(world.position(id), Some([1.0, 2.0]));
     world.advance();
     world.remove::<Body>(id);
     world.settle();
-    assert!(world.placeless().contains(id.slot));
-    assert_eq!((world.place(id), world.points().len()), (None, 0));
+    assert!(world.without_position().contains(id.slot));
+    assert_eq!((world.position(id), world.points().len()), (None, 0));
     world.despawn(id);
-    assert!(world.placeless().is_empty());
+    assert!(world.without_position().is_empty());
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn an_entity_may_have_no_component_at_all() {
     world.settle();
     assert!(world.contains(id));
     assert_eq!((world.shape(id.slot), world.len()), (0, 1));
-    assert!(world.placeless().contains(id.slot));
+    assert!(world.without_position().contains(id.slot));
     assert_eq!(changed(&world), [id.slot]);
 }
 
@@ -95,12 +95,12 @@ fn an_entity_may_have_no_component_at_all() {
 fn a_place_is_that_of_the_last_settling() {
     let mut world = world();
     let id = world.spawn(body(1.0, 2.0)).unwrap();
-    assert_eq!(world.place(id), None);
+    assert_eq!(world.position(id), None);
     step(&mut world);
     world.get_mut::<Body>(id).unwrap().position = [7.0, 8.0];
-    assert_eq!(world.place(id), Some([1.0, 2.0]));
+    assert_eq!(world.position(id), Some([1.0, 2.0]));
     world.settle();
-    assert_eq!(world.place(id), Some([7.0, 8.0]));
+    assert_eq!(world.position(id), Some([7.0, 8.0]));
 }
 
 #[test]
@@ -111,6 +111,6 @@ fn an_entity_with_two_places_keeps_one_when_the_other_is_taken_off() {
     step(&mut world);
     world.remove::<Anchor>(id);
     world.settle();
-    assert_eq!(world.place(id), Some([1.0, 2.0]));
-    assert!(!world.placeless().contains(id.slot), "it would be of interest to the whole room");
+    assert_eq!(world.position(id), Some([1.0, 2.0]));
+    assert!(!world.without_position().contains(id.slot), "it would be of interest to the whole room");
 }

@@ -28,14 +28,14 @@ fn declared() -> Declared {
     let vector = || FieldBuilder::numbers(2, -100.0..=100.0, 0.5);
     let body = RecordBuilder::new("Body")
         .channel("movement")
-        .place("position")
+        .position("position")
         .field("position", vector().moves_by("velocity"))
         .field("velocity", FieldBuilder::numbers(2, -10.0..=10.0, 0.25));
     let label = RecordBuilder::new("Label")
         .field("name", FieldBuilder::text(8))
         .field("score", FieldBuilder::whole(0..=65_535))
         .private("secret", 0);
-    let anchor = RecordBuilder::new("Anchor").place("position").field("position", vector());
+    let anchor = RecordBuilder::new("Anchor").position("position").field("position", vector());
     let body = schema.component(body).unwrap();
     let label = schema.component(label).unwrap();
     let anchor = schema.component(anchor).unwrap();
@@ -185,16 +185,16 @@ fn both_worlds_are_the_same_to_the_last_bit() {
         assert_eq!(typed.hash(), runtime.hash(), "at tick {}", typed.tick());
         assert_eq!(changed(&typed), changed(&runtime));
         assert_eq!(typed.despawned(), runtime.despawned());
-        assert!(typed.placeless().iter().eq(runtime.placeless().iter()));
+        assert!(typed.without_position().iter().eq(runtime.without_position().iter()));
         for id in typed.entities() {
             assert_eq!(
                 (typed.shape(id.slot), typed.shaped_at(id.slot)),
                 (runtime.shape(id.slot), runtime.shaped_at(id.slot))
             );
             assert_eq!(typed.last_changes(id.slot), runtime.last_changes(id.slot));
-            assert_eq!(typed.place(id), runtime.place(id));
+            assert_eq!(typed.position(id), runtime.position(id));
             let then = Tick(typed.tick().0.saturating_sub(2));
-            assert_eq!(typed.rewind().place_at(id, then, 0.5), runtime.rewind().place_at(id, then, 0.5));
+            assert_eq!(typed.rewind().position_at(id, then, 0.5), runtime.rewind().position_at(id, then, 0.5));
             assert_eq!(packed(&typed, id), packed(&runtime, id));
             compared += 1;
         }

@@ -146,8 +146,8 @@ impl Pair {
             assert_eq!(world.get::<Body>(id), expected.body.as_ref());
             assert_eq!(world.get::<Label>(id), expected.label.as_ref());
             assert_eq!(world.shape(id.slot), mask);
-            assert_eq!(world.place(id), expected.body.as_ref().map(|body| body.position));
-            assert_eq!(world.placeless().contains(id.slot), expected.body.is_none());
+            assert_eq!(world.position(id), expected.body.as_ref().map(|body| body.position));
+            assert_eq!(world.without_position().contains(id.slot), expected.body.is_none());
             assert_eq!(world.restricted().contains(id.slot), expected.restricted);
             let content = |model: &Model| (model.body.clone(), model.label.clone());
             if settled.get(&id).map(content) != Some(content(expected)) {
@@ -155,7 +155,7 @@ impl Pair {
             }
         }
         let living: BTreeSet<u32> = model.keys().map(|id| id.slot).collect();
-        for set in [world.changed(), world.placeless(), world.restricted(), world.alive()] {
+        for set in [world.changed(), world.without_position(), world.restricted(), world.alive()] {
             assert!(set.iter().all(|slot| living.contains(&slot)), "nothing is left of the ended");
         }
         let mut points = world.points().to_vec();

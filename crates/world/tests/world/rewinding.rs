@@ -18,7 +18,7 @@ fn walked() -> (World, EntityId) {
 }
 
 fn x_at(world: &World, id: EntityId, tick: u32, fraction: f32) -> Option<f32> {
-    world.rewind().place_at(id, Tick(tick), fraction).map(|place| place[0])
+    world.rewind().position_at(id, Tick(tick), fraction).map(|place| place[0])
 }
 
 #[test]

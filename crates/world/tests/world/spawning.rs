@@ -39,7 +39,7 @@ fn an_ended_entity_is_gone_and_its_id_means_nothing_any_more() {
     assert!(!world.contains(id) && world.is_empty());
     assert_eq!(world.get::<Body>(id), None);
     assert_eq!(world.get_mut::<Body>(id), None);
-    assert_eq!(world.place(id), None);
+    assert_eq!(world.position(id), None);
     assert_eq!(world.insert(id, label("late", 1)), Err(SpawnError::NoEntity));
     assert!(!world.remove::<Body>(id));
     assert_eq!(world.entity_at(id.slot), None);
@@ -98,7 +98,7 @@ fn a_tick_long_life_leaves_no_state_behind() {
     world.settle();
     assert!(changed(&world).is_empty());
     assert_eq!(world.points().len(), 1);
-    assert_eq!(world.placeless().len() + world.restricted().len(), 0);
+    assert_eq!(world.without_position().len() + world.restricted().len(), 0);
     assert_eq!(world.hash(), hash);
     assert_eq!(world.entities().collect::<Vec<_>>(), [other]);
     assert_eq!(world.each::<Label>().count(), 0);
@@ -116,7 +116,7 @@ fn a_new_entity_in_an_old_slot_inherits_nothing() {
     world.settle();
     assert_eq!(new.slot, old.slot);
     assert_eq!(world.get::<Body>(new), None);
-    assert_eq!((world.place(new), world.points().len()), (None, 0));
+    assert_eq!((world.position(new), world.points().len()), (None, 0));
     assert_eq!(world.shape(new.slot), 0b10);
 }
 

@@ -4,7 +4,7 @@ use aether_bits::Replicate;
 use aether_world::{World, WorldBuilder};
 
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(channel = "movement", place = position)]
+#[replicate(channel = "movement", position = position)]
 pub struct Body {
     #[replicate(range = -100.0..=100.0, step = 0.5, moves_by = velocity)]
     pub position: [f32; 2],
@@ -24,7 +24,7 @@ pub struct Label {
 
 /// A second component that says where its entity is.
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(place = position)]
+#[replicate(position = position)]
 pub struct Anchor {
     #[replicate(range = -100.0..=100.0, step = 0.5)]
     pub position: [f32; 2],

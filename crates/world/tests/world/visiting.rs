@@ -34,7 +34,7 @@ fn each_mut_writes_all_and_changes_what_it_moved() {
     });
     world.settle();
     assert_eq!(changed(&world), [8, 9]);
-    assert_eq!(world.place(ids[9]), Some([9.0, 5.0]));
+    assert_eq!(world.position(ids[9]), Some([9.0, 5.0]));
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn each_with_visits_who_has_both_and_writes_the_first() {
     world.settle();
     assert_eq!(visited, [ids[0], ids[4], ids[6], ids[8]]);
     assert_eq!(changed(&world), [4, 6, 8], "at slot 0 the score is where it was");
-    assert_eq!(world.place(ids[6]), Some([6.0, 6.0]));
+    assert_eq!(world.position(ids[6]), Some([6.0, 6.0]));
 }
 
 #[test]

@@ -16,7 +16,7 @@ const SWALLOWED: f32 = 0.4;
 
 /// A blob.
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(channel = "movement", place = position)]
+#[replicate(channel = "movement", position = position)]
 pub struct Blob {
     /// Where its middle is.
     #[replicate(range = -1000.0..=1000.0, step = 0.0625, moves_by = velocity)]

@@ -7,7 +7,7 @@ pub const BOARD_ROWS: usize = 10;
 
 /// Something to eat.
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(channel = "pellets", place = position)]
+#[replicate(channel = "pellets", position = position)]
 pub struct Pellet {
     /// Where it is.
     #[replicate(range = -1000.0..=1000.0, step = 0.5)]

@@ -18,7 +18,7 @@ const SPAWN_POINTS: u32 = 12;
 
 /// A player, as it is predicted.
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(channel = "movement", place = position)]
+#[replicate(channel = "movement", position = position)]
 pub struct Player {
     /// Where it is.
     #[replicate(range = -256.0..=256.0, step = 0.015625, moves_by = velocity)]

@@ -9,7 +9,7 @@ const STRIDE: f32 = CELL / 8.0;
 
 /// A shot.
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(channel = "projectile", place = position)]
+#[replicate(channel = "projectile", position = position)]
 pub struct Shot {
     /// Where it is.
     #[replicate(range = -256.0..=256.0, step = 0.015625, moves_by = velocity)]

@@ -23,7 +23,7 @@ pub const RELOAD_SECONDS: f32 = 0.25;
 
 /// A player's ship.
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(channel = "movement", place = position)]
+#[replicate(channel = "movement", position = position)]
 pub struct Ship {
     /// Where it is.
     #[replicate(range = -1000.0..=1000.0, step = 0.02, moves_by = velocity)]
@@ -67,7 +67,7 @@ pub enum Look {
 
 /// Something that floats about.
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(channel = "things", place = position)]
+#[replicate(channel = "things", position = position)]
 pub struct Thing {
     /// Where it is.
     #[replicate(range = -1000.0..=1000.0, step = 0.02)]
@@ -84,7 +84,7 @@ pub struct Thing {
 
 /// A shot.
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(channel = "projectile", place = position)]
+#[replicate(channel = "projectile", position = position)]
 pub struct Shot {
     /// Where it is.
     #[replicate(range = -1000.0..=1000.0, step = 0.02, moves_by = velocity)]

@@ -209,12 +209,12 @@ impl Sandbox {
                 // No ship is farther from where it was seen than it can have flown since.
                 *target != shooter
                     && is_within_flight(*at, place, reach)
-                    && is_near(room.seen_by(shooter, *ship).unwrap_or(*at), place, HIT_RADIUS)
+                    && is_near(room.position_seen_by(shooter, *ship).unwrap_or(*at), place, HIT_RADIUS)
             });
             if let Some((target, ship, at)) = hit {
                 spent.push(shot);
                 self.damage(room, shooter, *target);
-                *at = room.world.place(*ship).unwrap_or(*at);
+                *at = room.world.position(*ship).unwrap_or(*at);
             }
         }
         for shot in spent {
@@ -226,7 +226,7 @@ impl Sandbox {
     fn ships(&self, room: &Context<'_>) -> Vec<(PlayerId, EntityId, [f32; 2])> {
         let ship = |&pilot: &PlayerId| {
             let ship = room.possession(pilot)?;
-            Some((pilot, ship, room.world.place(ship)?))
+            Some((pilot, ship, room.world.position(ship)?))
         };
         self.pilots.keys().filter_map(ship).collect()
     }

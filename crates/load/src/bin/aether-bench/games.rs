@@ -27,7 +27,7 @@ const EDGE: f32 = 200.0;
 
 /// A player of the crowd.
 #[derive(Clone, Debug, Replicate)]
-#[replicate(channel = "movement", place = position)]
+#[replicate(channel = "movement", position = position)]
 pub struct Walker {
     #[replicate(range = -1000.0..=1000.0, step = 0.01, moves_by = velocity)]
     pub position: [f32; 2],
