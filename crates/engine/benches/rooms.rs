@@ -80,14 +80,14 @@ struct Lateness {
 struct Watch(Arc<Lateness>);
 
 impl Observer for Watch {
-    fn begins(&mut self, late: Duration) {
+    fn tick_started(&mut self, late: Duration) {
         if self.0.measuring.load(Ordering::Relaxed) {
             let bucket = (late.as_nanos() / BUCKET.as_nanos()) as usize;
             self.0.buckets[bucket.min(BUCKETS - 1)].fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    fn dropped(&mut self, ticks: u32) {
+    fn ticks_dropped(&mut self, ticks: u32) {
         if self.0.measuring.load(Ordering::Relaxed) {
             self.0.dropped.fetch_add(u64::from(ticks), Ordering::Relaxed);
         }

@@ -84,7 +84,7 @@ impl Observer for Watch {
         self.at = Some((stage, Instant::now()));
     }
 
-    fn ticked(&mut self, _tick: Tick, counts: &RoomCounts) {
+    fn tick_finished(&mut self, _tick: Tick, counts: &RoomCounts) {
         self.close();
         self.updates = counts.updates;
     }

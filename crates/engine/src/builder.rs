@@ -75,7 +75,7 @@ impl<G: Game> RoomBuilder<G> {
     /// Makes the room durable: it hands its state out every so many ticks, and what the game commits is stored by whoever
     /// takes it from the [`crate::RoomHandle`].
     #[must_use]
-    pub fn keep_every(mut self, ticks: u32) -> Self {
+    pub fn checkpoint_every(mut self, ticks: u32) -> Self {
         self.keep_ticks = Some(ticks);
         self
     }
@@ -105,7 +105,7 @@ impl<G: Game> RoomBuilder<G> {
     pub fn build(self) -> Result<Room<G>, BuildError> {
         self.settings.validate().map_err(BuildError::Settings)?;
         let RoomSettings { entities_max, rewind_ticks, .. } = self.settings;
-        let declaration = self.game.declaration();
+        let declaration = self.game.schema_builder();
         let (world, events, schema) =
             declaration.build(|world| world.entities_max(entities_max).rewind_ticks(rewind_ticks));
         let input_bits = schema.inputs.iter().map(|input| input.kind.bits_max()).max().unwrap_or(0);

@@ -189,13 +189,13 @@ impl ConnectionEndpoint {
     }
 
     /// Has this waker called when the room has something for the link: an answer, a message, state, or the end.
-    pub fn wake_by(&self, waker: &Waker) {
+    pub fn register_waker(&self, waker: &Waker) {
         self.pipe.waker.register(waker);
     }
 
     /// Whether anything waits to be taken.
     #[must_use]
-    pub fn has_news(&self) -> bool {
+    pub fn has_output(&self) -> bool {
         !self.pipe.reliable.is_empty() || !self.pipe.state.is_empty() || self.pipe.closing.get().is_some()
     }
 

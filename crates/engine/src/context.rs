@@ -93,7 +93,7 @@ impl Context<'_> {
     }
 
     /// Says from where a player looks.
-    pub fn set_sight(&mut self, player: PlayerId, sight: Viewpoint) {
+    pub fn set_viewpoint(&mut self, player: PlayerId, sight: Viewpoint) {
         if let Some(seat) = self.seats.get_mut(player) {
             seat.sight = sight;
         }
@@ -193,9 +193,9 @@ impl Context<'_> {
 
     /// Where a target was when this player, in its last input, saw it. Bounded by the room's `rewind_ticks`.
     #[must_use]
-    pub fn seen_by(&self, player: PlayerId, target: EntityId) -> Option<[f32; 2]> {
+    pub fn position_seen_by(&self, player: PlayerId, target: EntityId) -> Option<[f32; 2]> {
         let seen = self.seats.get(player)?.seen;
-        self.world.rewind().place_at(target, seen.tick, f32::from(seen.fraction) / 256.0)
+        self.world.rewind().position_at(target, seen.tick, f32::from(seen.fraction) / 256.0)
     }
 
     /// Tells a player where its entity really is, and which of its inputs that includes.

@@ -139,7 +139,7 @@ impl RoomOutput {
         }
     }
 
-    pub fn wake_by(&self, waker: &std::task::Waker) {
+    pub fn register_waker(&self, waker: &std::task::Waker) {
         self.waker.register(waker);
     }
 
@@ -147,7 +147,7 @@ impl RoomOutput {
         self.waker.wake();
     }
 
-    pub fn has_news(&self) -> bool {
+    pub fn has_output(&self) -> bool {
         !self.requests.is_empty()
             || !self.entries.is_empty()
             || !self.kept.is_empty()

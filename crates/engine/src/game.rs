@@ -20,7 +20,7 @@ pub trait Game: Send + Sized + 'static {
 
     /// Declares all of this game: what [`Game::declare`] says, and the input. Only a game whose types are made at run time
     /// has its own; see [`crate::RuntimeGame`].
-    fn declaration(&self) -> GameSchemaBuilder {
+    fn schema_builder(&self) -> GameSchemaBuilder {
         Self::declare(GameSchemaBuilder::default()).input::<Self::Input>()
     }
 
@@ -117,7 +117,7 @@ pub trait Game: Send + Sized + 'static {
     }
 
     /// Whether a player may see an entity of [`aether_world::Visibility::Game`].
-    fn visible(&self, _world: &World, _viewer: PlayerId, _entity: EntityId) -> bool {
+    fn can_see(&self, _world: &World, _viewer: PlayerId, _entity: EntityId) -> bool {
         true
     }
 

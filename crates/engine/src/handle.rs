@@ -118,7 +118,7 @@ impl RoomHandle {
     }
 
     /// Ends the room at its next tick because another server has it now: nothing more of it is stored.
-    pub fn lose(&self) -> Result<(), MailboxFull> {
+    pub fn lease_lost(&self) -> Result<(), MailboxFull> {
         self.post(MailboxMessage::Lost)
     }
 
@@ -130,13 +130,13 @@ impl RoomHandle {
 
     /// Joins, answers and signals that wait for the next tick.
     #[must_use]
-    pub fn letters(&self) -> usize {
+    pub fn mailbox_len(&self) -> usize {
         self.mailbox.letters.len()
     }
 
     /// What the room shows of itself, as of its last tick.
     #[must_use]
-    pub fn figures(&self) -> RoomStats {
+    pub fn stats(&self) -> RoomStats {
         self.board.read()
     }
 
@@ -172,7 +172,7 @@ impl RoomHandle {
 
     /// The newest state that is to be stored, if there is one that was not taken yet.
     #[must_use]
-    pub fn take_kept(&self) -> Option<RoomCheckpoint> {
+    pub fn take_checkpoint(&self) -> Option<RoomCheckpoint> {
         self.mailbox.outlet.kept.pop()
     }
 
@@ -184,19 +184,19 @@ impl RoomHandle {
 
     /// Whether the game has ended the room for good, so that nothing of it is to be kept.
     #[must_use]
-    pub fn is_over(&self) -> bool {
+    pub fn has_ended_for_good(&self) -> bool {
         self.mailbox.outlet.over.load(Ordering::SeqCst)
     }
 
     /// Has this waker called when there is a request, an entry, a state or a departure to be taken, or the room has ended.
-    pub fn wake_by(&self, waker: &Waker) {
-        self.mailbox.outlet.wake_by(waker);
+    pub fn register_waker(&self, waker: &Waker) {
+        self.mailbox.outlet.register_waker(waker);
     }
 
     /// Whether any of these is there. A room that has ended always has news.
     #[must_use]
-    pub fn has_news(&self) -> bool {
-        self.mailbox.outlet.has_news()
+    pub fn has_output(&self) -> bool {
+        self.mailbox.outlet.has_output()
     }
 
     fn post(&self, letter: MailboxMessage) -> Result<(), MailboxFull> {

@@ -42,19 +42,19 @@ pub trait Observer {
     fn stage(&mut self, _tick: Tick, _stage: TickStage) {}
 
     /// A tick is about to begin, so late.
-    fn begins(&mut self, _late: Duration) {}
+    fn tick_started(&mut self, _late: Duration) {}
 
     /// The game's state is about to be taken, after the last stage.
-    fn keeps(&mut self) {}
+    fn checkpoint_started(&mut self) {}
 
     /// The game's state was taken.
-    fn kept(&mut self) {}
+    fn checkpoint_finished(&mut self) {}
 
     /// The tick has ended.
-    fn ticked(&mut self, _tick: Tick, _counts: &RoomCounts) {}
+    fn tick_finished(&mut self, _tick: Tick, _counts: &RoomCounts) {}
 
     /// So many ticks were given up, because the room was too late to make up for them.
-    fn dropped(&mut self, _ticks: u32) {}
+    fn ticks_dropped(&mut self, _ticks: u32) {}
 
     /// Something happened that belongs in an audit log.
     fn audit(&mut self, _audit: &AuditEvent<'_>) {}

@@ -244,8 +244,8 @@ impl<G: Game> Room<G> {
 
     /// What each component cost in the last snapshot, over all clients.
     #[must_use]
-    pub fn ledger(&self) -> &ComponentBits {
-        self.sending.ledger()
+    pub fn component_bits(&self) -> &ComponentBits {
+        self.sending.component_bits()
     }
 
     /// A hash of the world's components, the random numbers and what [`Game::hash`] adds, the same on every platform.
@@ -292,13 +292,13 @@ impl<G: Game> Room<G> {
         let goes_on = !self.state.desk.lost && !self.state.desk.ending;
         let someone_moved = counts.joins + counts.leaves > 0;
         if goes_on && self.keeping.as_mut().is_some_and(|keeping| keeping.is_due(someone_moved)) {
-            observer.keeps();
+            observer.checkpoint_started();
             self.keep();
-            observer.kept();
+            observer.checkpoint_finished();
         }
         self.show();
         self.board.write_ticking(false);
-        observer.ticked(self.now(), &counts);
+        observer.tick_finished(self.now(), &counts);
         if self.state.desk.lost {
             self.abandon(CloseReason::Moved);
         } else if self.state.desk.ending {
@@ -344,7 +344,7 @@ impl<G: Game> Room<G> {
     }
 
     /// Wakes every link that has something to send. It may take system calls, so it is no part of the tick.
-    pub fn wake_links(&mut self) {
+    pub fn wake_connections(&mut self) {
         if std::mem::take(&mut self.state.desk.news) {
             self.state.desk.outlet.wake();
         }
@@ -354,7 +354,7 @@ impl<G: Game> Room<G> {
     }
 
     /// Shows what a tick took lately; only whoever has a clock knows.
-    pub fn show_tick_time(&self, time: Duration) {
+    pub fn publish_tick_time(&self, time: Duration) {
         self.board.write_tick_time(time);
     }
 

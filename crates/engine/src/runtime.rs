@@ -102,7 +102,7 @@ pub trait RuntimeGame: Send {
     }
 
     /// True if a player may see an entity of [`aether_world::Visibility::Game`].
-    fn visible(&self, _world: &World, _viewer: PlayerId, _entity: EntityId) -> bool {
+    fn can_see(&self, _world: &World, _viewer: PlayerId, _entity: EntityId) -> bool {
         true
     }
 
@@ -135,7 +135,7 @@ impl Game for Box<dyn RuntimeGame> {
         declaration
     }
 
-    fn declaration(&self) -> GameSchemaBuilder {
+    fn schema_builder(&self) -> GameSchemaBuilder {
         GameSchemaBuilder::default().described((**self).schema())
     }
 
@@ -238,8 +238,8 @@ impl Game for Box<dyn RuntimeGame> {
         (**self).signal(room, data)
     }
 
-    fn visible(&self, world: &World, viewer: PlayerId, entity: EntityId) -> bool {
-        (**self).visible(world, viewer, entity)
+    fn can_see(&self, world: &World, viewer: PlayerId, entity: EntityId) -> bool {
+        (**self).can_see(world, viewer, entity)
     }
 
     fn terminate(&mut self, room: &mut Context<'_>) {
@@ -278,7 +278,7 @@ mod tests {
         assert!(game.len() > 20, "{game:?}");
         for call in game {
             assert!(forwarded.contains(&call), "`{call}` has a default, which would hide the runtime game's own");
-            let by_the_adapter = ["declare", "declaration", "packed_input"].contains(&call);
+            let by_the_adapter = ["declare", "schema_builder", "packed_input"].contains(&call);
             assert!(by_the_adapter || runtime.contains(&call), "`{call}` is missing in RuntimeGame");
         }
     }

@@ -153,18 +153,18 @@ impl<G: Game, O: Observer + Send> Ticking for Runner<G, O> {
         let due = self.pacer.next();
         let mut now = clock.now();
         let steps = self.pacer.due(now);
-        self.observer.dropped(steps.dropped);
+        self.observer.ticks_dropped(steps.dropped);
         let mut status = RoomStatus::Running;
         for _ in 0..steps.run {
-            self.observer.begins(now.saturating_sub(due));
+            self.observer.tick_started(now.saturating_sub(due));
             status = self.room.tick(&mut self.observer);
             let took = clock.now().saturating_sub(now);
-            self.room.wake_links();
+            self.room.wake_connections();
             now += took;
             let share = took.as_secs_f32() / self.pacer.step().as_secs_f32();
             self.load += (share - self.load) * 0.1;
             self.room.set_load(self.load);
-            self.room.show_tick_time(self.pacer.step().mul_f32(self.load));
+            self.room.publish_tick_time(self.pacer.step().mul_f32(self.load));
             self.pacer.set_rate(self.room.overload().time_rate());
             if status == RoomStatus::Ended {
                 break;

@@ -53,7 +53,7 @@ impl Line {
     /// A line to a client that sees the whole world.
     pub fn new(world: &World, mirror: Mirror, conditions: Conditions, settings: SendSettings, seed: u64) -> Line {
         let mut view = ClientView::new(conditions.link);
-        view.look(world.tick(), &[], |visible: &mut SlotSet, changes: &mut InterestChanges| {
+        view.update_visible(world.tick(), &[], |visible: &mut SlotSet, changes: &mut InterestChanges| {
             changes.clear();
             changes.entered.extend(world.alive().iter().filter(|&slot| visible.insert(slot)));
         });
@@ -96,7 +96,7 @@ impl Line {
         self.gathered.begin();
         self.view.gather(&frame, &mut self.deltas, &mut self.gathered);
         self.view.assemble(&frame, &self.deltas, &mut self.gathered, InputSeq(0), &mut sent);
-        sent.updates = self.deltas.charge(&mut self.gathered, &mut ComponentBits::default()) as usize;
+        sent.updates = self.deltas.count_bits(&mut self.gathered, &mut ComponentBits::default()) as usize;
         sent
     }
 

@@ -24,7 +24,7 @@ pub struct DeltaCache {
     components: usize,
     /// Stretches that several clients need in the same form.
     pub(crate) blocks: Blocks,
-    /// Scratch memory of [`DeltaCache::foresee`].
+    /// Scratch memory of [`DeltaCache::encode_ahead`].
     pub(crate) wanted: SlotSet,
 }
 
@@ -129,7 +129,7 @@ impl DeltaCache {
     }
 
     /// Adds to `ledger` what was sent since [`GatherBuffer::begin`], and tells how many updates that were.
-    pub fn charge(&self, gathered: &mut GatherBuffer, ledger: &mut ComponentBits) -> u64 {
+    pub fn count_bits(&self, gathered: &mut GatherBuffer, ledger: &mut ComponentBits) -> u64 {
         for (number, &uses) in gathered.block_uses.iter().enumerate() {
             for member in self.blocks.members(self.blocks.at(number as u32)) {
                 gathered.uses[member.due.found.range as usize] += uses;

@@ -152,7 +152,7 @@ impl GatherBuffer {
 impl DeltaCache {
     /// Encodes beforehand, in the order of their slots, what most of these clients will need. Memory is then read in one
     /// sweep, instead of here and there as one client after the other asks for it.
-    pub fn foresee<'v>(&mut self, frame: &SnapshotContext<'_>, views: impl Iterator<Item = &'v ClientView> + Clone) {
+    pub fn encode_ahead<'v>(&mut self, frame: &SnapshotContext<'_>, views: impl Iterator<Item = &'v ClientView> + Clone) {
         let now = frame.world.tick();
         let Some(received) = views.clone().map(|view| view.received).max() else { return };
         // Too early, nobody has two states yet.
@@ -360,7 +360,7 @@ impl ClientView {
         if self.focus.is_some() && self.focus == frame.world.entity_at(due.slot) {
             return URGENCY_FOCUS;
         }
-        let nearness = match (self.center, frame.world.place_at(due.slot)) {
+        let nearness = match (self.center, frame.world.position_at(due.slot)) {
             (Some(center), Some(place)) => {
                 let distance = aether_space::distance_squared(center, place[0], place[1]).sqrt();
                 (DISTANCE_HALF / (DISTANCE_HALF + distance)).max(URGENCY_MIN)
@@ -426,7 +426,7 @@ impl<'a> Rings<'a> {
 
     /// Slots take turns, so that a ring's updates spread evenly over the snapshots.
     fn is_turn(&self, slot: u32) -> bool {
-        let Some([x, y]) = self.frame.world.place_at(slot) else {
+        let Some([x, y]) = self.frame.world.position_at(slot) else {
             return true;
         };
         let distance_squared = aether_space::distance_squared(self.center, x, y);

@@ -76,7 +76,7 @@ impl ClientView {
 
     /// Updates what is seen: `ended` are the slots whose entity ended since the last snapshot, ascending; `update`
     /// changes the set and notes the difference.
-    pub fn look(&mut self, tick: Tick, ended: &[u32], update: impl FnOnce(&mut SlotSet, &mut InterestChanges)) {
+    pub fn update_visible(&mut self, tick: Tick, ended: &[u32], update: impl FnOnce(&mut SlotSet, &mut InterestChanges)) {
         if !ended.is_empty() {
             // A slot may be in use again: the client has to learn of the new entity as one that came into view.
             self.changes.clear();

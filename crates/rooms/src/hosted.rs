@@ -76,7 +76,7 @@ impl HostedRoom for GameRoom {
     }
 
     fn players(&self) -> u32 {
-        self.handle.figures().players
+        self.handle.stats().players
     }
 
     fn label(&self) -> Arc<str> {
@@ -84,11 +84,11 @@ impl HostedRoom for GameRoom {
     }
 
     fn figures(&self) -> Option<RoomStats> {
-        Some(self.handle.figures())
+        Some(self.handle.stats())
     }
 
     fn queue_depth(&self) -> usize {
-        self.handle.letters()
+        self.handle.mailbox_len()
     }
 
     fn join(&self, joiner: JoinRequest, link: DeliveryOrder) -> Result<RoomMember, Rejection> {

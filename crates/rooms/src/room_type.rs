@@ -96,7 +96,7 @@ impl<G: Game, F: Fn() -> G + Send + Sync> GameFactory for F {
             builder = builder.record(name).recording_sink(sink);
         }
         if let Some(interval) = start.checkpoint_interval {
-            builder = builder.keep_every((interval.as_secs_f32() * settings.tick_hz as f32).round() as u32);
+            builder = builder.checkpoint_every((interval.as_secs_f32() * settings.tick_hz as f32).round() as u32);
         }
         if let Some(restore) = start.restore {
             builder = builder.restore(restore);

@@ -42,7 +42,7 @@ impl RoomSupervisor {
                 while let Some((number, entry)) = self.handle.next_entry() {
                     queue.push_entry(number, entry);
                 }
-                if let Some(kept) = self.handle.take_kept() {
+                if let Some(kept) = self.handle.take_checkpoint() {
                     queue.push_state(kept);
                 }
             }
@@ -51,7 +51,7 @@ impl RoomSupervisor {
             }
         }
         if let Some(queue) = queue {
-            queue.end(self.handle.is_over());
+            queue.end(self.handle.has_ended_for_good());
         }
         if let Some((sender, served)) = requests {
             drop(sender);
@@ -75,8 +75,8 @@ type Requests = UnboundedSender<(RequestId, Request)>;
 /// Waits until the room has something to be taken, or has ended.
 async fn has_output(handle: &RoomHandle) {
     poll_fn(|cx| {
-        handle.wake_by(cx.waker());
-        if handle.has_news() { Poll::Ready(()) } else { Poll::Pending }
+        handle.register_waker(cx.waker());
+        if handle.has_output() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
 }

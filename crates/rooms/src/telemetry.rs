@@ -175,7 +175,7 @@ impl RoomObserver {
 }
 
 impl Observer for RoomObserver {
-    fn begins(&mut self, late: Duration) {
+    fn tick_started(&mut self, late: Duration) {
         self.metrics.late.observe(late.as_secs_f64());
     }
 
@@ -189,17 +189,17 @@ impl Observer for RoomObserver {
         self.stage_began = now;
     }
 
-    fn keeps(&mut self) {
+    fn checkpoint_started(&mut self) {
         let now = Instant::now();
         self.end_stage(now);
         self.stage_began = now;
     }
 
-    fn kept(&mut self) {
+    fn checkpoint_finished(&mut self) {
         self.metrics.checkpoint.observe(self.stage_began.elapsed().as_secs_f64());
     }
 
-    fn ticked(&mut self, _tick: Tick, counts: &RoomCounts) {
+    fn tick_finished(&mut self, _tick: Tick, counts: &RoomCounts) {
         let now = Instant::now();
         self.end_stage(now);
         let took = (now - self.began).as_secs_f64();
@@ -215,7 +215,7 @@ impl Observer for RoomObserver {
         }
     }
 
-    fn dropped(&mut self, ticks: u32) {
+    fn ticks_dropped(&mut self, ticks: u32) {
         if ticks > 0 {
             self.metrics.dropped.add(u64::from(ticks));
         }

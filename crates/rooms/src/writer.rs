@@ -8,7 +8,7 @@ use crate::durable::DurableSettings;
 use crate::telemetry::DurableMetrics;
 use aether_engine::{EntryNumber, RoomCheckpoint, RoomHandle};
 use aether_services::Services;
-use aether_services::room::{Batch, Checkpoint, LOST, RoomLease, Rooms, StoredMember};
+use aether_services::room::{Batch, Checkpoint, LEASE_LOST, RoomLease, Rooms, StoredMember};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -66,7 +66,7 @@ impl WriteQueue {
     /// Stores a place with its resume token; returns true if it is stored within the time. Attempts go on after that.
     pub async fn store_place(&self, place: StoredMember, at_most: Duration) -> bool {
         let (sender, stored) = oneshot::channel();
-        let player = place.holder.player;
+        let player = place.identity.player;
         {
             let mut inbox = self.inbox();
             inbox.heard.retain(|other| *other != player);
@@ -169,7 +169,7 @@ impl RoomWriter {
         let batch = Arc::new(taken.batch(is_due.then_some(self.settings.snapshots_max)));
         let began = Instant::now();
         self.metrics.pending.add(batch.entries.len() as f64);
-        let outcome = self.service().keep(&self.hold, Arc::clone(&batch)).await;
+        let outcome = self.service().write_batch(&self.hold, Arc::clone(&batch)).await;
         self.metrics.pending.add(-(batch.entries.len() as f64));
         self.metrics.seconds.observe(began.elapsed().as_secs_f64());
         match outcome {
@@ -184,7 +184,7 @@ impl RoomWriter {
                 }
                 Outcome::Stored
             }
-            Err(refusal) if refusal == LOST => {
+            Err(refusal) if refusal == LEASE_LOST => {
                 self.refuse(taken.inbox.entries, "another server has the room").await;
                 Outcome::Lost
             }
@@ -249,7 +249,7 @@ impl RoomWriter {
     async fn give_up(&self) {
         error!(room = self.hold.room, "another server has taken the room; it ends here");
         self.metrics.lost.inc();
-        while self.handle.is_open() && self.handle.lose().is_err() {
+        while self.handle.is_open() && self.handle.lease_lost().is_err() {
             sleep(MAILBOX_PAUSE).await;
         }
         loop {
@@ -288,10 +288,10 @@ impl Taken {
         Batch {
             entries: entries.iter().map(|(number, entry)| (number.0, entry.clone())).collect(),
             voided: self.voided.clone(),
-            places: places.values().map(|(place, _)| place.clone()).collect(),
-            heard: heard.clone(),
+            members: places.values().map(|(place, _)| place.clone()).collect(),
+            confirmed: heard.clone(),
             left: left.clone(),
-            state: kept.as_ref().map(|kept| Checkpoint {
+            checkpoint: kept.as_ref().map(|kept| Checkpoint {
                 bytes: Arc::clone(&kept.state),
                 applied: kept.applied.0,
                 last_player: kept.last_player.0,
@@ -299,7 +299,7 @@ impl Taken {
                 players: kept.players,
                 entities: kept.entities,
             }),
-            snapshots,
+            checkpoints_max: snapshots,
         }
     }
 }

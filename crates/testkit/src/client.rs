@@ -108,7 +108,7 @@ impl TestClient {
 
     /// What its connection promises.
     #[must_use]
-    pub fn link(&self) -> DeliveryOrder {
+    pub fn order(&self) -> DeliveryOrder {
         self.link
     }
 
@@ -120,7 +120,7 @@ impl TestClient {
 
     /// Why it was not let in, if it was not.
     #[must_use]
-    pub fn refusal(&self) -> Option<&Rejection> {
+    pub fn rejection(&self) -> Option<&Rejection> {
         self.refusal.as_ref()
     }
 
@@ -138,7 +138,7 @@ impl TestClient {
 
     /// Whether it is in a room: connected and let in.
     #[must_use]
-    pub fn is_in(&self) -> bool {
+    pub fn is_joined(&self) -> bool {
         self.end.is_some() && self.player.is_some()
     }
 
@@ -258,7 +258,7 @@ impl TestClient {
 
     /// Sends an input with those before it, or without one the acknowledgement alone.
     pub(crate) fn send_input(&mut self, now: Duration, input: Option<InputBytes>) {
-        if !self.is_in() {
+        if !self.is_joined() {
             return;
         }
         let ack = match self.link {

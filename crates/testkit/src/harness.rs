@@ -29,7 +29,7 @@ pub struct ClientNumber(pub usize);
 /// harness.signal(b"rest");
 /// harness.heal();
 /// harness.tick(100);
-/// assert!(harness.converged(ann));
+/// assert!(harness.has_converged(ann));
 /// # Ok::<(), aether_engine::BuildError>(())
 /// ```
 pub struct Harness<G: Game> {
@@ -104,7 +104,7 @@ impl<G: Game> Harness<G> {
 
     /// Gives a client that was in the room a new connection, with nothing left of the old one.
     pub fn resume(&mut self, client: ClientNumber) {
-        let link = self.clients[client.0].link();
+        let link = self.clients[client.0].order();
         let Some(player) = self.clients[client.0].player() else { return };
         let end = self.handle.resume(player, link).expect("a test stays within the mailbox");
         let mirror = self.mirror(link);
@@ -112,7 +112,7 @@ impl<G: Game> Harness<G> {
     }
 
     /// Says whether a client stops taking anything from its connection.
-    pub fn stall(&mut self, client: ClientNumber, stalled: bool) {
+    pub fn set_stalled(&mut self, client: ClientNumber, stalled: bool) {
         self.clients[client.0].set_stalled(stalled);
     }
 
@@ -137,7 +137,7 @@ impl<G: Game> Harness<G> {
     }
 
     /// Sends one of the game's messages.
-    pub fn say<E: Component>(&mut self, client: ClientNumber, message: &E) -> CommandSeq {
+    pub fn send_message<E: Component>(&mut self, client: ClientNumber, message: &E) -> CommandSeq {
         let code = self.room.schema().events.iter().position(|event| event.name == E::NAME);
         let code = code.expect("the game declares the message") as u16;
         let mut writer = BitWriter::new();
@@ -202,9 +202,9 @@ impl<G: Game> Harness<G> {
 
     /// Whether a client holds exactly what the room shows it.
     #[must_use]
-    pub fn converged(&self, client: ClientNumber) -> bool {
+    pub fn has_converged(&self, client: ClientNumber) -> bool {
         let client = &self.clients[client.0];
-        let shown = client.player().filter(|_| client.is_in()).and_then(|player| self.room.hash_seen_by(player));
+        let shown = client.player().filter(|_| client.is_joined()).and_then(|player| self.room.hash_seen_by(player));
         shown == Some(client.mirror().hash())
     }
 

@@ -159,7 +159,7 @@ impl Simulation {
                 continue;
             }
             let apart =
-                self.harness.clients().find(|(number, client)| client.is_in() && !self.harness.converged(*number));
+                self.harness.clients().find(|(number, client)| client.is_joined() && !self.harness.has_converged(*number));
             match apart {
                 None => {
                     let since = *agreed_since.get_or_insert(tick);
@@ -168,7 +168,7 @@ impl Simulation {
                     }
                 }
                 Some((ClientNumber(number), client)) if tick >= ticks_max || agreed_since.is_some() => {
-                    let (link, tick) = (client.link(), client.mirror().tick());
+                    let (link, tick) = (client.order(), client.mirror().tick());
                     return Err(format!(
                         "client {number} ({link:?}, at tick {tick}) holds something else than the room"
                     ));
@@ -241,7 +241,7 @@ impl Simulation {
         for number in 0..self.scripts.len() {
             self.check_stream(ClientNumber(number))?;
             let client = self.harness.client(ClientNumber(number));
-            let Some(player) = client.player().filter(|_| client.is_in()) else { continue };
+            let Some(player) = client.player().filter(|_| client.is_joined()) else { continue };
             let script = &self.scripts[number];
             if client.received().acks.len() != script.commands.len() {
                 return Err(format!("client {number} is owed answers to its commands"));
@@ -295,13 +295,13 @@ impl Simulation {
             let script = &mut self.scripts[number];
             if script.stalled_until.is_some_and(|until| tick >= until) {
                 script.stalled_until = None;
-                self.harness.stall(client, false);
+                self.harness.set_stalled(client, false);
             }
             if script.resumes_at.is_some_and(|at| tick >= at) {
                 script.resumes_at = None;
                 self.resume(client)?;
             }
-            if self.harness.client(client).is_in() && !self.scripts[number].gone {
+            if self.harness.client(client).is_joined() && !self.scripts[number].gone {
                 self.act_as(client, tick);
             }
         }
@@ -331,7 +331,7 @@ impl Simulation {
             216..224 => {
                 let pause = 5 + self.random.below(120);
                 self.note(tick, number, &format!("stalls for {pause} ticks"));
-                self.harness.stall(client, true);
+                self.harness.set_stalled(client, true);
                 self.scripts[number].stalled_until = Some(tick + pause);
             }
             224..247 => {

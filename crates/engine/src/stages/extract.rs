@@ -94,14 +94,14 @@ fn look<G: Game>(seat: &mut RoomPlayer, world: &World, game: &G, extraction: &mu
         }
     };
     let center = match seat.sight {
-        Viewpoint::Possession => seat.possession.and_then(|entity| world.place(entity)),
+        Viewpoint::Possession => seat.possession.and_then(|entity| world.position(entity)),
         Viewpoint::At(place) => Some(place),
         Viewpoint::Everything => None,
     };
     seat.view.center = center;
-    seat.view.look(world.tick(), ended, |visible, changes| match sight {
+    seat.view.update_visible(world.tick(), ended, |visible, changes| match sight {
         Some((grid, interest)) if seat.sight != Viewpoint::Everything => {
-            let viewer = Viewer { center, always: world.placeless(), hidden };
+            let viewer = Viewer { center, always: world.without_position(), hidden };
             interest.update(grid, &viewer, visible, changes);
         }
         _ => everything.update_everyone(world.alive(), hidden, visible, changes),
@@ -113,6 +113,6 @@ fn may_see<G: Game>(seat: &RoomPlayer, slot: u32, world: &World, game: &G) -> bo
         Visibility::Everyone => true,
         Visibility::Owner => world.owner_at(slot) == Some(seat.id),
         Visibility::Team(team) => seat.team == Some(team),
-        Visibility::Game => world.entity_at(slot).is_some_and(|entity| game.visible(world, seat.id, entity)),
+        Visibility::Game => world.entity_at(slot).is_some_and(|entity| game.can_see(world, seat.id, entity)),
     }
 }

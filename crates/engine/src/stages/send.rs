@@ -28,19 +28,19 @@ impl Sending {
         }
     }
 
-    pub fn ledger(&self) -> &ComponentBits {
+    pub fn component_bits(&self) -> &ComponentBits {
         &self.ledger
     }
 
     /// One client after the other; what one needed encoded is there for the next.
     fn serve(&mut self, frame: &SnapshotContext<'_>, seats: &mut [RoomPlayer]) {
         self.gathered.begin();
-        self.deltas.foresee(frame, seats.iter().filter(|seat| seat.served).map(|seat| &seat.view));
+        self.deltas.encode_ahead(frame, seats.iter().filter(|seat| seat.served).map(|seat| &seat.view));
         for seat in seats.iter_mut().filter(|seat| seat.served) {
             seat.view.gather(frame, &mut self.deltas, &mut self.gathered);
             assemble(seat, frame, &self.deltas, &mut self.gathered);
         }
-        self.updates += self.deltas.charge(&mut self.gathered, &mut self.ledger);
+        self.updates += self.deltas.count_bits(&mut self.gathered, &mut self.ledger);
     }
 
     /// Many clients at a time; between two such passes everything is encoded, so the packets are the same.
@@ -63,7 +63,7 @@ impl Sending {
             });
         });
         for seat in seats.iter_mut().filter(|seat| seat.served) {
-            self.updates += self.deltas.charge(&mut seat.gathered, &mut self.ledger);
+            self.updates += self.deltas.count_bits(&mut seat.gathered, &mut self.ledger);
         }
     }
 }

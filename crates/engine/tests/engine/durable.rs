@@ -131,7 +131,7 @@ struct Scene {
 
 impl Scene {
     fn new(restore: Option<RestoreData>) -> Scene {
-        let mut builder = Room::builder(Vault::default(), settings()).keep_every(KEEP_TICKS).record("vault");
+        let mut builder = Room::builder(Vault::default(), settings()).checkpoint_every(KEEP_TICKS).record("vault");
         if let Some(restore) = restore {
             builder = builder.restore(restore);
         }
@@ -247,7 +247,7 @@ fn in_a_room_that_is_not_durable_an_entry_counts_with_the_next_tick() {
     assert_eq!(answers(&ann), [(1, None)]);
     assert_eq!(scene.room.game().coins, [7]);
     scene.ticks(100);
-    assert_eq!((scene.handle.next_entry(), scene.handle.take_kept()), (None, None), "and nothing is handed out");
+    assert_eq!((scene.handle.next_entry(), scene.handle.take_checkpoint()), (None, None), "and nothing is handed out");
 }
 
 #[test]
@@ -272,23 +272,23 @@ fn more_entries_than_may_wait_are_refused_at_once_and_so_is_one_that_is_too_long
 fn the_state_is_handed_out_now_and_then_if_it_has_changed_and_when_someone_comes_or_goes() {
     let mut scene = Scene::new(None);
     scene.ticks(KEEP_TICKS);
-    assert!(scene.handle.take_kept().is_some(), "a new room is kept soon");
+    assert!(scene.handle.take_checkpoint().is_some(), "a new room is kept soon");
     scene.ticks(5 * KEEP_TICKS);
-    assert_eq!(scene.handle.take_kept(), None, "nothing has changed");
+    assert_eq!(scene.handle.take_checkpoint(), None, "nothing has changed");
     let ann = scene.join("ann");
     scene.ticks(2);
-    let kept = scene.handle.take_kept().expect("someone came");
+    let kept = scene.handle.take_checkpoint().expect("someone came");
     assert_eq!((kept.players, kept.last_player), (1, PlayerId(1)));
     put(&ann, 1, 7);
     scene.ticks(2 * KEEP_TICKS);
-    assert_eq!(scene.handle.take_kept(), None, "what is not stored is no part of the state");
+    assert_eq!(scene.handle.take_checkpoint(), None, "what is not stored is no part of the state");
     scene.settle(Ok(()));
     scene.ticks(KEEP_TICKS);
-    let kept = scene.handle.take_kept().expect("there is a coin");
+    let kept = scene.handle.take_checkpoint().expect("there is a coin");
     assert_eq!((kept.state.as_slice(), kept.applied), (&[7][..], EntryNumber(1)));
     ann.push(ClientMessage::Leave).unwrap();
     scene.ticks(3);
-    assert_eq!(scene.handle.take_kept().map(|kept| kept.players), Some(0), "someone went");
+    assert_eq!(scene.handle.take_checkpoint().map(|kept| kept.players), Some(0), "someone went");
     assert_eq!(scene.handle.next_departure(), Some((PlayerId(1), CloseReason::Left)));
 }
 
@@ -302,8 +302,8 @@ fn only_the_newest_state_waits() {
         scene.settle(Ok(()));
         scene.ticks(KEEP_TICKS);
     }
-    assert_eq!(scene.handle.take_kept().map(|kept| kept.state.to_vec()), Some(vec![1, 2, 3]));
-    assert_eq!(scene.handle.take_kept(), None);
+    assert_eq!(scene.handle.take_checkpoint().map(|kept| kept.state.to_vec()), Some(vec![1, 2, 3]));
+    assert_eq!(scene.handle.take_checkpoint(), None);
 }
 
 fn restore() -> RestoreData {
@@ -343,17 +343,17 @@ fn a_room_that_is_put_away_or_stopped_is_kept_and_one_that_its_game_ended_is_ove
     put(&ann, 1, 7);
     scene.ticks(1);
     scene.settle(Ok(()));
-    drop(scene.handle.take_kept());
+    drop(scene.handle.take_checkpoint());
     scene.handle.end().unwrap();
     scene.ticks(1);
-    assert_eq!(scene.handle.take_kept().map(|kept: RoomCheckpoint| kept.state.to_vec()), Some(vec![7]));
-    assert!(!scene.handle.is_open() && !scene.handle.is_over());
+    assert_eq!(scene.handle.take_checkpoint().map(|kept: RoomCheckpoint| kept.state.to_vec()), Some(vec![7]));
+    assert!(!scene.handle.is_open() && !scene.handle.has_ended_for_good());
 
     let mut scene = Scene::new(None);
     let ann = scene.join("ann");
     put(&ann, 1, 255);
     scene.ticks(1);
-    assert!(!scene.handle.is_open() && scene.handle.is_over());
+    assert!(!scene.handle.is_open() && scene.handle.has_ended_for_good());
 }
 
 #[test]
@@ -361,13 +361,13 @@ fn a_room_that_another_server_has_ends_and_hands_out_nothing() {
     let mut scene = Scene::new(None);
     let ann = scene.join("ann");
     scene.ticks(KEEP_TICKS);
-    drop(scene.handle.take_kept());
+    drop(scene.handle.take_checkpoint());
     put(&ann, 1, 7);
-    scene.handle.lose().unwrap();
+    scene.handle.lease_lost().unwrap();
     assert_eq!(scene.room.tick(&mut NoObserver), RoomStatus::Ended);
     assert_eq!(ann.closing().map(|closing| closing.reason), Some(CloseReason::Moved));
-    assert_eq!(scene.handle.take_kept(), None);
-    assert!(!scene.handle.is_over());
+    assert_eq!(scene.handle.take_checkpoint(), None);
+    assert!(!scene.handle.has_ended_for_good());
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn a_game_without_checkpoints_cannot_be_durable() {
         fn input(&mut self, _room: &mut Context<'_>, _player: PlayerId, _input: &Put) {}
         fn tick(&mut self, _room: &mut Context<'_>) {}
     }
-    let result = Room::builder(Forgetful, settings()).keep_every(20).build();
+    let result = Room::builder(Forgetful, settings()).checkpoint_every(20).build();
     assert!(matches!(result, Err(BuildError::NoCheckpoint)));
 }
 

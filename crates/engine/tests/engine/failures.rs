@@ -144,11 +144,11 @@ impl Tally {
 }
 
 impl Observer for Tally {
-    fn ticked(&mut self, _tick: Tick, _counts: &RoomCounts) {
+    fn tick_finished(&mut self, _tick: Tick, _counts: &RoomCounts) {
         self.ticks.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn dropped(&mut self, ticks: u32) {
+    fn ticks_dropped(&mut self, ticks: u32) {
         self.dropped.fetch_add(u64::from(ticks), Ordering::SeqCst);
     }
 }

@@ -104,10 +104,10 @@ fn a_player_may_look_from_a_place_instead() {
     let mut ann = scene.join("ann");
     scene.play(1, &mut [&mut ann]);
     let (player, body) = (ann.player, ann.possession().unwrap());
-    scene.next(move |room| room.set_sight(player, Viewpoint::At([790.0, 800.0])));
+    scene.next(move |room| room.set_viewpoint(player, Viewpoint::At([790.0, 800.0])));
     scene.play(1, &mut [&mut ann]);
     assert!(sees(&ann, there) && !sees(&ann, body));
-    scene.next(move |room| room.set_sight(player, Viewpoint::Possession));
+    scene.next(move |room| room.set_viewpoint(player, Viewpoint::Possession));
     scene.play(1, &mut [&mut ann]);
     assert!(!sees(&ann, there) && sees(&ann, body));
 }
@@ -119,7 +119,7 @@ fn a_spectator_may_see_everything_but_no_secrets() {
     let _ann = scene.join("ann");
     let mut eve = scene.join("eve");
     let spectator = eve.player;
-    scene.next(move |room| room.set_sight(spectator, Viewpoint::Everything));
+    scene.next(move |room| room.set_viewpoint(spectator, Viewpoint::Everything));
     scene.play(2, &mut [&mut eve]);
     assert!(corners.iter().all(|&entity| sees(&eve, entity)));
     let world = scene.room.world();

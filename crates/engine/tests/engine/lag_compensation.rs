@@ -24,7 +24,7 @@ fn seen(scene: &mut Scene, client: &Client, target: EntityId, (tick, fraction): 
     let (player, seq) = (client.player, scene.room.now().0);
     client.push_seeing(seq, 0.0, ViewTick { tick: Tick(tick), fraction });
     // The target rests in the tick of the shot.
-    scene.now(move |room| room.seen_by(player, target))
+    scene.now(move |room| room.position_seen_by(player, target))
 }
 
 #[test]
@@ -52,8 +52,8 @@ fn the_view_of_the_newest_input_counts() {
     ann.push_seeing(seq, 0.0, ViewTick { tick: Tick(50), fraction: 0 });
     scene.tick();
     ann.push_seeing(seq + 1, 0.0, ViewTick { tick: Tick(57), fraction: 0 });
-    assert_eq!(scene.now(move |room| room.seen_by(player, target)), Some([57.0, 0.0]));
-    assert_eq!(scene.now(move |room| room.seen_by(player, target)), Some([57.0, 0.0]), "until a newer one comes");
+    assert_eq!(scene.now(move |room| room.position_seen_by(player, target)), Some([57.0, 0.0]));
+    assert_eq!(scene.now(move |room| room.position_seen_by(player, target)), Some([57.0, 0.0]), "until a newer one comes");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn what_was_not_there_then_was_not_seen() {
     let other = EntityId { generation: young.generation + 1, ..young };
     assert_eq!(seen(&mut scene, &ann, other, (61, 0)), None);
     let stranger = PlayerId(77);
-    assert_eq!(scene.now(move |room| room.seen_by(stranger, young)), None);
+    assert_eq!(scene.now(move |room| room.position_seen_by(stranger, young)), None);
 }
 
 #[test]

@@ -30,13 +30,13 @@ fn a_link_is_woken_after_the_tick_that_has_something_for_it() {
     let mut scene = Scene::new(settings());
     let bell = Arc::new(Bell::default());
     let link = scene.handle.join(joiner("ann"), DeliveryOrder::Ordered).unwrap();
-    link.wake_by(&Waker::from(Arc::clone(&bell)));
+    link.register_waker(&Waker::from(Arc::clone(&bell)));
     scene.tick();
     assert_eq!(bell.rings(), 0, "a tick makes no system calls");
-    scene.room.wake_links();
+    scene.room.wake_connections();
     assert_eq!(bell.rings(), 1, "the admission, the possession and the state are one piece of news");
-    assert!(link.admission().is_some() && link.has_news());
-    scene.room.wake_links();
+    assert!(link.admission().is_some() && link.has_output());
+    scene.room.wake_connections();
     assert_eq!(bell.rings(), 0, "nobody is woken twice for the same");
 }
 
@@ -45,11 +45,11 @@ fn a_link_is_woken_by_the_end_of_its_place() {
     let mut scene = Scene::new(settings());
     let ann = scene.join("ann");
     let bell = Arc::new(Bell::default());
-    ann.link.wake_by(&Waker::from(Arc::clone(&bell)));
+    ann.link.register_waker(&Waker::from(Arc::clone(&bell)));
     let player = ann.player;
     scene.next(move |room| room.kick(player));
     scene.ticks(2);
-    scene.room.wake_links();
+    scene.room.wake_connections();
     assert!(bell.rings() > 0);
     assert_eq!(ann.closed(), Some(CloseReason::Kicked));
 }
@@ -60,7 +60,7 @@ fn who_is_refused_is_woken_too() {
     let _ann = scene.join("ann");
     let bell = Arc::new(Bell::default());
     let late = scene.handle.join(joiner("late"), DeliveryOrder::Ordered).unwrap();
-    late.wake_by(&Waker::from(Arc::clone(&bell)));
+    late.register_waker(&Waker::from(Arc::clone(&bell)));
     scene.tick();
     assert_eq!(bell.rings(), 1);
     assert!(late.admission().unwrap().is_err());
@@ -69,12 +69,12 @@ fn who_is_refused_is_woken_too() {
 #[test]
 fn a_handle_shows_the_room_s_figures_and_label() {
     let mut scene = Scene::new(settings());
-    assert_eq!(scene.handle.figures().tick, Tick::ZERO);
+    assert_eq!(scene.handle.stats().tick, Tick::ZERO);
     let _ann = scene.join("ann");
     scene.spawn_at([1.0, 1.0]);
     scene.next(|room| room.set_label("duel"));
     scene.tick();
-    let figures = scene.handle.figures();
+    let figures = scene.handle.stats();
     assert_eq!(figures.tick, scene.room.now());
     assert_eq!((figures.players, figures.entities as usize), (1, scene.room.world().len()));
     assert_eq!(&*scene.handle.label(), "duel");

@@ -49,7 +49,7 @@ impl RoomMember {
             RoomMember::Room { link, .. } => link,
             RoomMember::Relay(seat) => return Poll::Ready(Ok(seat.player())),
         };
-        link.wake_by(cx.waker());
+        link.register_waker(cx.waker());
         match link.admission() {
             Some(admission) => Poll::Ready(admission.clone()),
             None if link.closing().is_some() => {
@@ -75,7 +75,7 @@ impl RoomMember {
     /// The room's last tick; zero where there is none.
     pub(crate) fn tick(&self) -> Tick {
         match self {
-            RoomMember::Room { room, .. } => room.figures().tick,
+            RoomMember::Room { room, .. } => room.stats().tick,
             RoomMember::Relay(_) => Tick::ZERO,
         }
     }
@@ -106,7 +106,7 @@ impl RoomMember {
         Welcome {
             tick_hz: settings.tick_hz,
             snapshot_hz: settings.snapshot_hz,
-            server_tick: room.figures().tick.max(Tick(1)),
+            server_tick: room.stats().tick.max(Tick(1)),
             world: WorldParameters {
                 min: corner(settings.bounds.min),
                 max: corner(settings.bounds.max),
@@ -132,7 +132,7 @@ impl RoomMember {
     /// Has this waker called when the room has something for the client.
     pub(crate) fn wake_by(&self, waker: &Waker) {
         match self {
-            RoomMember::Room { link, .. } => link.wake_by(waker),
+            RoomMember::Room { link, .. } => link.register_waker(waker),
             RoomMember::Relay(seat) => seat.wake_by(waker),
         }
     }
@@ -140,7 +140,7 @@ impl RoomMember {
     /// Returns true if the room has something for the client.
     pub(crate) fn has_news(&self) -> bool {
         match self {
-            RoomMember::Room { link, .. } => link.has_news(),
+            RoomMember::Room { link, .. } => link.has_output(),
             RoomMember::Relay(seat) => seat.has_news(),
         }
     }

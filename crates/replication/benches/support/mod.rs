@@ -125,7 +125,7 @@ impl Sender {
 /// Lets every client see everything.
 pub fn show_all(world: &World, clients: &mut [Client]) {
     for client in clients {
-        client.view.look(world.tick(), &[], |visible: &mut SlotSet, changes: &mut InterestChanges| {
+        client.view.update_visible(world.tick(), &[], |visible: &mut SlotSet, changes: &mut InterestChanges| {
             changes.clear();
             changes.entered.extend(world.alive().iter().filter(|&slot| visible.insert(slot)));
         });

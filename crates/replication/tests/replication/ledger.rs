@@ -33,12 +33,12 @@ impl Billed {
         deltas.begin(world, SECONDS_PER_TICK);
         gathered.begin();
         for view in &mut self.views {
-            view.look(world.tick(), &[], |visible, changes| choose(world, visible, changes, |_| true));
+            view.update_visible(world.tick(), &[], |visible, changes| choose(world, visible, changes, |_| true));
             view.gather(&frame, &mut deltas, &mut gathered);
             view.assemble(&frame, &deltas, &mut gathered, InputSeq(0), &mut sent);
         }
         self.ledger = ComponentBits::default();
-        deltas.charge(&mut gathered, &mut self.ledger);
+        deltas.count_bits(&mut gathered, &mut self.ledger);
         self.packets = sent.0;
         self.bits_max = self.packets.iter().map(|packet| packet.len() * 8 - header_bits(packet)).sum();
     }
@@ -129,11 +129,11 @@ fn what_the_budget_held_back_is_not_charged() {
     let (mut deltas, mut gathered, mut sent) = (DeltaCache::default(), GatherBuffer::default(), Sent::default());
     let mut view = ClientView::new(DeliveryOrder::Ordered);
     deltas.begin(&world, SECONDS_PER_TICK);
-    view.look(world.tick(), &[], |visible, changes| choose(&world, visible, changes, |_| true));
+    view.update_visible(world.tick(), &[], |visible, changes| choose(&world, visible, changes, |_| true));
     view.gather(&frame, &mut deltas, &mut gathered);
     view.assemble(&frame, &deltas, &mut gathered, InputSeq(0), &mut sent);
     let mut ledger = ComponentBits::default();
-    let updates = deltas.charge(&mut gathered, &mut ledger);
+    let updates = deltas.count_bits(&mut gathered, &mut ledger);
     assert_eq!(deltas.len(), 100);
     assert!(updates < 20);
     assert!(ledger.component_bits[0] <= 800);

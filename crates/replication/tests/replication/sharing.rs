@@ -27,7 +27,7 @@ impl Crew {
             view.center = Some([index as f32 * 100.0, 0.0]);
             let key = u64::from(step / 8) << 32 | (index as u64) << 20;
             let sees = |slot: u32| Random(key ^ u64::from(slot)).chance(70);
-            view.look(world.tick(), &ended, |visible, changes| choose(world, visible, changes, sees));
+            view.update_visible(world.tick(), &ended, |visible, changes| choose(world, visible, changes, sees));
         }
     }
 
@@ -157,7 +157,7 @@ fn clients_with_the_same_baseline_share_one_difference() {
         crate::support::nudge_all(&mut world, &mut Random(step));
         world.settle();
         for (view, _) in &mut crew.0 {
-            view.look(world.tick(), &[], |visible, changes| choose(&world, visible, changes, |_| true));
+            view.update_visible(world.tick(), &[], |visible, changes| choose(&world, visible, changes, |_| true));
         }
         let frame = SnapshotContext { world: &world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
         let sent = in_one_pass(&mut crew, &frame, &mut deltas);

@@ -53,7 +53,7 @@ impl Room {
     pub fn packets_of(&mut self, sees: impl Fn(u32) -> bool) -> Vec<Vec<u8>> {
         let Room { world, settings, view, deltas, gathered, .. } = self;
         self.ended.sort_unstable();
-        view.look(world.tick(), &self.ended, |visible, changes| choose(world, visible, changes, sees));
+        view.update_visible(world.tick(), &self.ended, |visible, changes| choose(world, visible, changes, sees));
         let frame = SnapshotContext { world, changed: &self.changed, settings, ring_stretch: self.ring_stretch };
         deltas.begin(world, SECONDS_PER_TICK);
         view.gather(&frame, deltas, gathered);
@@ -73,7 +73,7 @@ impl Room {
     pub fn skip(&mut self, sees: impl Fn(u32) -> bool) {
         let Room { world, view, .. } = self;
         self.ended.sort_unstable();
-        view.look(world.tick(), &self.ended, |visible, changes| choose(world, visible, changes, sees));
+        view.update_visible(world.tick(), &self.ended, |visible, changes| choose(world, visible, changes, sees));
         view.defer(&self.changed);
         self.changed.clear();
         self.ended.clear();

@@ -20,7 +20,7 @@ const TEAMS: u32 = 3;
 
 /// Something with a place.
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(channel = "movement", place = position)]
+#[replicate(channel = "movement", position = position)]
 pub struct Body {
     /// Where it is.
     #[replicate(range = -400.0..=400.0, step = 0.02, moves_by = velocity)]
@@ -109,11 +109,11 @@ impl Drift {
             Visibility::Team(team) => sailor.team == Some(team),
             Visibility::Game => shows(player, entity),
         };
-        let (Some(interest), Some(place)) = (settings.interest, world.place(entity)) else { return allowed };
+        let (Some(interest), Some(place)) = (settings.interest, world.position(entity)) else { return allowed };
         let center = match sailor.sight {
             Viewpoint::Everything => return allowed,
             Viewpoint::At(center) => Some(center),
-            Viewpoint::Possession => sailor.own.and_then(|own| world.place(own)),
+            Viewpoint::Possession => sailor.own.and_then(|own| world.position(own)),
         };
         let Some([x, y]) = center else { return false };
         let distance = (place[0] - x).hypot(place[1] - y);
@@ -208,7 +208,7 @@ impl Drift {
                         1 => Viewpoint::At([room.random.between(-EDGE, EDGE), room.random.between(-EDGE, EDGE)]),
                         _ => Viewpoint::Possession,
                     };
-                    room.set_sight(player, sailor.sight);
+                    room.set_viewpoint(player, sailor.sight);
                 }
                 _ => {}
             }
@@ -319,7 +319,7 @@ impl Game for Drift {
         Vec::new()
     }
 
-    fn visible(&self, _world: &World, viewer: PlayerId, entity: EntityId) -> bool {
+    fn can_see(&self, _world: &World, viewer: PlayerId, entity: EntityId) -> bool {
         shows(viewer, entity)
     }
 }

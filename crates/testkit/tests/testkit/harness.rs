@@ -16,8 +16,8 @@ fn prompt() -> RoomSettings {
     RoomSettings { snapshot_hz: 40, rings: Vec::new(), resume_ticks: 40, ..RoomSettings::default() }
 }
 
-fn converged(harness: &Harness<Drift>, clients: &[ClientNumber]) -> bool {
-    clients.iter().all(|client| harness.converged(*client))
+fn has_converged(harness: &Harness<Drift>, clients: &[ClientNumber]) -> bool {
+    clients.iter().all(|client| harness.has_converged(*client))
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn on_a_perfect_network_everyone_agrees_on_every_tick() {
     harness.tick(1);
     for _ in 0..200 {
         harness.tick(1);
-        assert!(converged(&harness, &clients), "at tick {}", harness.room().now());
+        assert!(has_converged(&harness, &clients), "at tick {}", harness.room().now());
     }
 }
 
@@ -40,12 +40,12 @@ fn a_storm_delays_and_three_calm_seconds_mend_it() {
     let clients: Vec<_> =
         (0..8).map(|n| harness.join(&format!("sailor {n}"), DeliveryOrder::Unordered, Conditions::STORM)).collect();
     harness.tick(300);
-    assert!(!converged(&harness, &clients), "a storm that nobody notices proves nothing");
+    assert!(!has_converged(&harness, &clients), "a storm that nobody notices proves nothing");
     let lost: u64 = clients.iter().map(|client| harness.client(*client).traffic().lost).sum();
     assert!(lost > 1_000, "only {lost} packets were lost");
     harness.heal();
     harness.tick(120);
-    assert!(converged(&harness, &clients));
+    assert!(has_converged(&harness, &clients));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_client_that_comes_back_sees_the_same_world() {
         harness.tick(20);
         harness.resume(ann);
         harness.tick(2);
-        assert!(harness.converged(ann), "{link:?}");
+        assert!(harness.has_converged(ann), "{link:?}");
         assert_eq!(harness.client(ann).player(), player);
         assert_eq!(harness.client(ann).received().possessions.last().map(|again| again.entity), Some(own.entity));
     }
@@ -89,8 +89,8 @@ fn who_comes_back_too_late_is_refused() {
     harness.tick(60);
     harness.resume(ann);
     harness.tick(2);
-    assert_eq!(harness.client(ann).refusal().map(|refusal| refusal.code), Some(ErrorCode::ResumeRefused));
-    assert!(!harness.client(ann).is_in());
+    assert_eq!(harness.client(ann).rejection().map(|refusal| refusal.code), Some(ErrorCode::ResumeRefused));
+    assert!(!harness.client(ann).is_joined());
     assert_eq!(harness.room().players(), 0);
 }
 
@@ -112,12 +112,12 @@ fn a_reader_that_never_reads_is_closed_and_the_others_do_not_notice() {
     let deaf = harness.join("deaf", DeliveryOrder::Ordered, Conditions::PERFECT);
     let ann = harness.join("ann", DeliveryOrder::Unordered, Conditions::PERFECT);
     harness.tick(2);
-    harness.stall(deaf, true);
+    harness.set_stalled(deaf, true);
     for _ in 0..1_200 {
         harness.tick(1);
-        assert!(harness.converged(ann));
+        assert!(harness.has_converged(ann));
     }
-    harness.stall(deaf, false);
+    harness.set_stalled(deaf, false);
     harness.tick(1);
     assert_eq!(harness.client(deaf).closing().map(|closing| closing.reason), Some(CloseReason::TooSlow));
     assert_eq!(harness.room().totals().too_slow, 1);
@@ -129,13 +129,13 @@ fn a_stalled_reader_gets_the_newest_state_and_not_a_queue() {
     let mut harness = harness(prompt());
     let ann = harness.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     harness.tick(10);
-    harness.stall(ann, true);
+    harness.set_stalled(ann, true);
     harness.tick(100);
     let before = harness.client(ann).received().packets;
-    harness.stall(ann, false);
+    harness.set_stalled(ann, false);
     // First comes what lay ready when it stalled, then one snapshot with everything since.
     harness.tick(5);
-    assert!(harness.converged(ann));
+    assert!(harness.has_converged(ann));
     let packets = harness.client(ann).received().packets - before;
     assert!(packets <= 8, "{packets} packets for 100 ticks of silence and 5 of state");
 }
@@ -150,7 +150,7 @@ fn clearing_the_world_lets_everyone_join_anew() {
     harness.tick(40);
     harness.heal();
     harness.tick(60);
-    assert!(converged(&harness, &clients));
+    assert!(has_converged(&harness, &clients));
     for client in clients {
         let received = harness.client(client).received();
         assert_eq!((received.cleared.len(), received.possessions.len()), (1, 2));

@@ -80,7 +80,7 @@ fn packed(record: &impl Component) -> Vec<u8> {
 
 impl<G: Game> Play<G> {
     fn new(game: G, seed: u64, restore: Option<RestoreData>) -> Self {
-        let mut builder = Room::builder(game, settings()).seed(seed).keep_every(20).record("depot");
+        let mut builder = Room::builder(game, settings()).seed(seed).checkpoint_every(20).record("depot");
         if let Some(restore) = restore {
             builder = builder.restore(restore);
         }
@@ -169,7 +169,7 @@ impl<G: Game> Play<G> {
             let outcome = if number.0 % 5 == 0 { Err("the disk is full".to_owned()) } else { Ok(()) };
             self.handle.committed(number, outcome).expect("the mailbox has place");
         }
-        if let Some(kept) = self.handle.take_kept() {
+        if let Some(kept) = self.handle.take_checkpoint() {
             told.push(format!("{kept:?}"));
         }
         for reply in self.replies.drain(..) {
@@ -323,13 +323,13 @@ fn a_runtime_game_is_played_through_a_storm() {
         let push = [number as f32 * 0.3 - 0.8, 0.5];
         harness.set_packed_input(*client, InputBytes::new(&packed(&Drive { push, horn: false })));
     }
-    harness.say(clients[0], &Lift { mode: Mode::Lifting, by: 2 });
+    harness.send_message(clients[0], &Lift { mode: Mode::Lifting, by: 2 });
     harness.tick(200);
-    assert!(!clients.iter().all(|client| harness.converged(*client)), "a storm that nobody notices proves nothing");
+    assert!(!clients.iter().all(|client| harness.has_converged(*client)), "a storm that nobody notices proves nothing");
     harness.heal();
     harness.tick(60);
     for client in clients {
-        assert!(harness.converged(client), "{client:?} sees something else");
+        assert!(harness.has_converged(client), "{client:?} sees something else");
     }
     assert!(harness.room().totals().inputs > 500);
 }

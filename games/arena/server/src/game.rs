@@ -355,7 +355,7 @@ impl Arena {
             room.broadcast(&Eaten { eater: number, by, best });
             if let Some(player) = player_of(number) {
                 // It goes on to see where it was eaten.
-                room.set_sight(player, Viewpoint::At(place));
+                room.set_viewpoint(player, Viewpoint::At(place));
             }
             self.submit(room, number);
         }
@@ -385,7 +385,7 @@ impl Arena {
         eater.blobs = vec![entity];
         (eater.place, eater.mass, eater.begins_at) = (blob.position, blob.mass, None);
         if let Some(player) = player_of(number) {
-            room.set_sight(player, Viewpoint::Possession);
+            room.set_viewpoint(player, Viewpoint::Possession);
             room.possess(player, entity);
         }
     }
@@ -405,7 +405,7 @@ impl Arena {
     /// Lets a player without blobs look at the heaviest; in an empty room, at the middle.
     fn watch(&self, room: &mut Context<'_>, player: PlayerId) {
         let heaviest = self.eaters.values().filter(|eater| eater.mass > 0).max_by_key(|eater| eater.mass);
-        room.set_sight(player, Viewpoint::At(heaviest.map_or([0.0; 2], |eater| eater.place)));
+        room.set_viewpoint(player, Viewpoint::At(heaviest.map_or([0.0; 2], |eater| eater.place)));
     }
 
     /// Puts pellets where some are missing.

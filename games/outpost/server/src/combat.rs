@@ -95,7 +95,7 @@ impl Outpost {
             if target.player == flown.shooter || target.is_protected || !is_near(from, target.place, reach) {
                 return None;
             }
-            let seen = if flown.by_turret { None } else { room.seen_by(flown.shooter, target.body) };
+            let seen = if flown.by_turret { None } else { room.position_seen_by(flown.shooter, target.body) };
             let place = seen.unwrap_or(target.place);
             passes(from, to, place).then(|| (distance_squared(from, place), target.player))
         });

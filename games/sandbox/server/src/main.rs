@@ -223,7 +223,7 @@ impl Observer for Watch {
         }
     }
 
-    fn ticked(&mut self, _tick: Tick, _counts: &RoomCounts) {
+    fn tick_finished(&mut self, _tick: Tick, _counts: &RoomCounts) {
         if let Some(began) = self.began.take() {
             let took = began.elapsed();
             self.slowest = self.slowest.max(took);

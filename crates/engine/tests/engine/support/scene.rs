@@ -36,7 +36,7 @@ impl Observer for Watch {
         self.stages.push((tick, stage));
     }
 
-    fn ticked(&mut self, tick: Tick, counts: &RoomCounts) {
+    fn tick_finished(&mut self, tick: Tick, counts: &RoomCounts) {
         self.ticked.push((tick, *counts));
     }
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 /// Something with a place. Every player possesses one.
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(channel = "movement", place = position)]
+#[replicate(channel = "movement", position = position)]
 pub struct Crate {
     #[replicate(range = -1000.0..=1000.0, step = 0.01, moves_by = velocity)]
     pub position: [f32; 2],
@@ -244,7 +244,7 @@ impl Game for Yard {
         data.iter().rev().copied().collect()
     }
 
-    fn visible(&self, _world: &World, viewer: PlayerId, entity: EntityId) -> bool {
+    fn can_see(&self, _world: &World, viewer: PlayerId, entity: EntityId) -> bool {
         self.revealed.lock().unwrap().contains(&(viewer, entity))
     }
 

@@ -96,7 +96,7 @@ impl Client {
         net: &mut (Weather, Random),
         sees: impl Fn(u32) -> bool,
     ) {
-        self.view.look(frame.world.tick(), ended, |visible, changes| {
+        self.view.update_visible(frame.world.tick(), ended, |visible, changes| {
             choose(frame.world, visible, changes, sees);
         });
         let (mut deltas, mut gathered) = (DeltaCache::default(), GatherBuffer::default());

@@ -60,7 +60,7 @@ struct Handles {
 fn cart() -> RecordBuilder {
     RecordBuilder::new("Cart")
         .channel("movement")
-        .place("position")
+        .position("position")
         .field("position", FieldBuilder::numbers(2, -500.0..=500.0, 0.01).moves_by("velocity"))
         .field("velocity", FieldBuilder::numbers(2, -40.0..=40.0, 0.01))
         .field("heading", FieldBuilder::angle(8))
@@ -74,7 +74,7 @@ fn crane() -> RecordBuilder {
         .field("open", FieldBuilder::flag());
     RecordBuilder::new("Crane")
         .channel("crane")
-        .place_at("x", "y")
+        .position_fields("x", "y")
         .field("x", FieldBuilder::number(-500.0..=500.0, 0.25))
         .field("y", FieldBuilder::number(-500.0..=500.0, 0.25))
         .field("arm", FieldBuilder::rotation(9))
@@ -404,7 +404,7 @@ impl RuntimeGame for RuntimeDepot {
         label.into_bytes()
     }
 
-    fn visible(&self, _world: &World, viewer: PlayerId, _entity: EntityId) -> bool {
+    fn can_see(&self, _world: &World, viewer: PlayerId, _entity: EntityId) -> bool {
         viewer.0.is_multiple_of(2)
     }
 

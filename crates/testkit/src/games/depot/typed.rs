@@ -8,7 +8,7 @@ use aether_world::{Visibility, World};
 
 /// Driven by a player.
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(channel = "movement", place = position)]
+#[replicate(channel = "movement", position = position)]
 pub struct Cart {
     /// Its place.
     #[replicate(range = -500.0..=500.0, step = 0.01, moves_by = velocity)]
@@ -50,7 +50,7 @@ pub struct Hook {
 
 /// There is one.
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(channel = "crane", place(x, y))]
+#[replicate(channel = "crane", position(x, y))]
 pub struct Crane {
     /// Its place, to the right.
     #[replicate(range = -500.0..=500.0, step = 0.25)]
@@ -310,7 +310,7 @@ impl Game for Depot {
         label.into_bytes()
     }
 
-    fn visible(&self, _world: &World, viewer: PlayerId, _entity: EntityId) -> bool {
+    fn can_see(&self, _world: &World, viewer: PlayerId, _entity: EntityId) -> bool {
         viewer.0.is_multiple_of(2)
     }
 

@@ -18,7 +18,7 @@ fn a_player_begins_small_and_moves_where_it_steers() {
     stage.tick(10);
     let after = blobs(&stage, own);
     assert!((after[0].position[0] - before[0].position[0]) * aim[0] > 40.0);
-    assert!(stage.converged(ann));
+    assert!(stage.has_converged(ann));
 }
 
 #[test]
@@ -149,11 +149,11 @@ fn everyone_agrees_after_a_storm_and_nothing_leaves_the_world() {
             assert!(blob.position.iter().all(|at| at.abs() <= EDGE));
         }
     }
-    assert!(clients.iter().any(|client| !stage.converged(*client)), "a storm that nobody notices proves nothing");
+    assert!(clients.iter().any(|client| !stage.has_converged(*client)), "a storm that nobody notices proves nothing");
     stage.heal();
     stage.tick(100);
     for client in &clients {
-        assert!(stage.converged(*client), "{}", stage.client(*client).name());
+        assert!(stage.has_converged(*client), "{}", stage.client(*client).name());
         assert_eq!(stage.client(*client).received().faults, Vec::<String>::new());
     }
 }

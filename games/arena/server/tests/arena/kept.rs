@@ -33,7 +33,7 @@ fn a_profile_is_read_on_joining_and_written_on_leaving() {
     stage.tick(2);
     let labels = all_seen::<Label>(&stage, ann);
     assert_eq!(labels.iter().map(|label| label.hue).collect::<Vec<_>>(), [77], "it has its colour");
-    stage.say(ann, &Paint { hue: 90 });
+    stage.send_message(ann, &Paint { hue: 90 });
     grow(&mut stage, ann, 30);
     let best = blobs(&stage, number(&stage, ann))[0].mass;
     stage.leave(ann);
@@ -68,7 +68,7 @@ fn a_chosen_colour_is_written_at_once() {
     let read = requests(&stage).iter().find(|(_, request)| *request == Profile::load("ann")).expect("it is read").0;
     stage.room().handle().answer(read, Answer::Value(None)).expect("the mailbox has place");
     stage.tick(2);
-    stage.say(ann, &Paint { hue: 42 });
+    stage.send_message(ann, &Paint { hue: 42 });
     stage.tick(3);
     let made: Vec<Request> = requests(&stage).into_iter().map(|(_, request)| request).collect();
     assert_eq!(written_profiles(&made).iter().map(|profile| profile.hue).collect::<Vec<_>>(), [42], "{made:?}");
@@ -80,7 +80,7 @@ fn a_colour_chosen_before_the_stored_one_was_read_counts_and_is_written() {
     let ann = join(&mut stage, "ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(3);
     let read = requests(&stage).iter().find(|(_, request)| *request == Profile::load("ann")).expect("it is read").0;
-    stage.say(ann, &Paint { hue: 42 });
+    stage.send_message(ann, &Paint { hue: 42 });
     stage.tick(3);
     let kept = Profile { hue: 77, best: 25 };
     stage.room().handle().answer(read, Answer::Value(Some(bytes_of(kept)))).expect("the mailbox has place");

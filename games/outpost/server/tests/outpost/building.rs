@@ -41,7 +41,7 @@ fn every_refusal_says_why() {
     assert!(refused(build(&mut stage, ann, centre, Kind::Wall)).1.contains("begins here"));
     assert_eq!(build(&mut stage, ann, cell, Kind::Wall), Ok(()));
     assert!(refused(build(&mut stage, ann, cell, Kind::Wall)).1.contains("already"));
-    let seq = stage.say(ben, &Remove::on(cell));
+    let seq = stage.send_message(ben, &Remove::on(cell));
     stage.tick(3);
     let theirs = answer(&stage, ben, seq).expect("it was answered");
     assert_eq!(theirs.expect_err("it is not theirs").0, ErrorCode::Forbidden);
@@ -63,13 +63,13 @@ fn taking_down_gives_half_of_the_material_back() {
     let cell = outwards(&stage, ann, 9.0);
     assert_eq!(build(&mut stage, ann, cell, Kind::Turret), Ok(()));
     let before = body(&stage, ann).material;
-    let seq = stage.say(ann, &Remove::on(cell));
+    let seq = stage.send_message(ann, &Remove::on(cell));
     stage.tick(3);
     assert_eq!(answer(&stage, ann, seq), Some(Ok(())));
     let gained = body(&stage, ann).material - before;
     assert!((20..=21).contains(&gained), "{gained}");
     assert_eq!(structure(&stage, cell), None);
-    let again = stage.say(ann, &Remove::on(cell));
+    let again = stage.send_message(ann, &Remove::on(cell));
     stage.tick(3);
     let nothing = answer(&stage, ann, again).expect("it was answered").expect_err("it is gone");
     assert_eq!(nothing.0, ErrorCode::NotFound);

@@ -11,7 +11,7 @@ use aether_testkit::{ClientNumber, Conditions, Harness};
 use aether_wire::{ErrorCode, PlayerId};
 
 fn durable(restore: Option<RestoreData>) -> Stage {
-    let mut builder = Room::builder(Outpost::default(), settings()).seed(5).keep_every(30).record(NAME);
+    let mut builder = Room::builder(Outpost::default(), settings()).seed(5).checkpoint_every(30).record(NAME);
     if let Some(restore) = restore {
         builder = builder.restore(restore);
     }
@@ -45,7 +45,7 @@ fn settle(stage: &mut Stage, outcome: Result<(), String>) -> Vec<(EntryNumber, V
 fn a_structure_stands_and_is_answered_only_when_it_is_stored() {
     let (mut stage, ann, cell) = ann();
     let material = body(&stage, ann).material;
-    let seq = stage.say(ann, &Place::on(cell, Kind::Wall));
+    let seq = stage.send_message(ann, &Place::on(cell, Kind::Wall));
     stage.tick(90);
     assert_eq!((answer(&stage, ann, seq), structure(&stage, cell)), (None, None));
     assert_eq!(body(&stage, ann).material, material, "it is set aside and not spent");
@@ -53,7 +53,7 @@ fn a_structure_stands_and_is_answered_only_when_it_is_stored() {
     assert_eq!(answer(&stage, ann, seq), Some(Ok(())));
     assert_eq!(structure(&stage, cell).map(|wall| wall.kind), Some(Kind::Wall));
     assert_eq!(body(&stage, ann).material, material - Kind::Wall.cost());
-    let seq = stage.say(ann, &Remove::on(cell));
+    let seq = stage.send_message(ann, &Remove::on(cell));
     stage.tick(30);
     assert!(answer(&stage, ann, seq).is_none() && structure(&stage, cell).is_some());
     settle(&mut stage, Ok(()));
@@ -63,8 +63,8 @@ fn a_structure_stands_and_is_answered_only_when_it_is_stored() {
 #[test]
 fn what_could_not_be_stored_is_refused_and_its_cell_and_material_are_free_again() {
     let (mut stage, ann, cell) = ann();
-    let first = stage.say(ann, &Place::on(cell, Kind::Turret));
-    let again = stage.say(ann, &Place::on(cell, Kind::Turret));
+    let first = stage.send_message(ann, &Place::on(cell, Kind::Turret));
+    let again = stage.send_message(ann, &Place::on(cell, Kind::Turret));
     stage.tick(3);
     assert_eq!(answer(&stage, ann, again).and_then(Result::err).map(|(code, _)| code), Some(ErrorCode::BadValue));
     settle(&mut stage, Err("the database is away".to_owned()));
@@ -72,7 +72,7 @@ fn what_could_not_be_stored_is_refused_and_its_cell_and_material_are_free_again(
     assert_eq!(code, ErrorCode::Unavailable);
     assert!(sentence.contains("the database is away"), "{sentence}");
     assert_eq!(structure(&stage, cell), None);
-    let retry = stage.say(ann, &Place::on(cell, Kind::Turret));
+    let retry = stage.send_message(ann, &Place::on(cell, Kind::Turret));
     stage.tick(2);
     settle(&mut stage, Ok(()));
     assert_eq!(answer(&stage, ann, retry), Some(Ok(())));
@@ -83,7 +83,7 @@ fn material_that_is_set_aside_cannot_be_spent_twice() {
     let (mut stage, ann, cell) = ann();
     let cells = [(0, 0), (1, 0), (0, 1)].map(|(right, up)| Cell { column: cell.column + right, row: cell.row + up });
     // Two turrets take 80 of 100, and there is none for a third.
-    let seqs = cells.map(|cell| stage.say(ann, &Place::on(cell, Kind::Turret)));
+    let seqs = cells.map(|cell| stage.send_message(ann, &Place::on(cell, Kind::Turret)));
     stage.tick(3);
     assert_eq!(answer(&stage, ann, seqs[0]), None);
     assert_eq!(answer(&stage, ann, seqs[1]), None);
@@ -96,8 +96,8 @@ fn a_room_is_rebuilt_with_what_was_stored_and_the_same_players_where_they_were()
     let (mut stage, ann, cell) = ann();
     let ben = stage.join("ben", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(40);
-    let kept: RoomCheckpoint = stage.room().handle().take_kept().expect("it is handed out");
-    let seq = stage.say(ann, &Place::on(cell, Kind::Fence));
+    let kept: RoomCheckpoint = stage.room().handle().take_checkpoint().expect("it is handed out");
+    let seq = stage.send_message(ann, &Place::on(cell, Kind::Fence));
     stage.tick(2);
     let journal = settle(&mut stage, Ok(()));
     assert_eq!(answer(&stage, ann, seq), Some(Ok(())));
@@ -137,15 +137,15 @@ fn a_room_is_rebuilt_with_what_was_stored_and_the_same_players_where_they_were()
 #[test]
 fn what_was_stored_wins_over_an_older_state() {
     let (mut stage, ann, cell) = ann();
-    stage.say(ann, &Place::on(cell, Kind::Wall));
+    stage.send_message(ann, &Place::on(cell, Kind::Wall));
     stage.tick(2);
     settle(&mut stage, Ok(()));
     stage.tick(40);
-    let state = stage.room().handle().take_kept().expect("the wall stands in it");
-    stage.say(ann, &Remove::on(cell));
+    let state = stage.room().handle().take_checkpoint().expect("the wall stands in it");
+    stage.send_message(ann, &Remove::on(cell));
     stage.tick(2);
     let mut journal = settle(&mut stage, Ok(()));
-    stage.say(ann, &Place::on(cell, Kind::Door));
+    stage.send_message(ann, &Place::on(cell, Kind::Door));
     stage.tick(2);
     journal.extend(settle(&mut stage, Ok(())));
     let (applied, last_player) = (state.applied, state.last_player);

@@ -48,7 +48,7 @@ fn a_room_goes_on_where_it_was_kept() {
     let own = after.client(ann).player().map(|player| player.0);
     let owned = all_seen::<Structure>(&after, ann).into_iter().filter(|it| Some(it.builder) == own).count();
     assert_eq!(owned, 1, "what she built is hers again");
-    let seq = after.say(eve, &Remove::on(cell));
+    let seq = after.send_message(eve, &Remove::on(cell));
     after.tick(2);
     let refused = answer(&after, eve, seq).expect("it was answered").expect_err("it is not hers");
     assert_eq!(refused.0, ErrorCode::Forbidden);
@@ -94,7 +94,7 @@ fn a_recording_replays_to_the_same_hash() {
             if tick % 40 == 20 && !stage.client(*client).received().possessions.is_empty() {
                 let cell = Cell::at(player(&stage, *client).position).expect("it is inside");
                 let cell = Cell { column: cell.column.saturating_sub(2), ..cell };
-                stage.say(*client, &Place::on(cell, Kind::ALL[number]));
+                stage.send_message(*client, &Place::on(cell, Kind::ALL[number]));
             }
         }
         stage.tick(1);

@@ -29,7 +29,7 @@ fn build_walls(scene: &mut Scene, walker: usize) {
     let cell = Cell::at([x * 1.75, y * 1.75]).expect("it is inside");
     for row in cell.row - 1..=cell.row + 1 {
         let place = Place::on(Cell { row, ..cell }, Kind::Fence);
-        scene.walkers[walker].client.say(&place).expect("it is in the room");
+        scene.walkers[walker].client.send_message(&place).expect("it is in the room");
     }
     scene.run(seconds(2));
     assert!(scene.room.world().each::<Structure>().count() >= 2, "there is something to run into");
@@ -56,7 +56,7 @@ fn nothing_is_corrected_where_nobody_interferes() {
             assert_eq!(scene.room.totals().inputs_dropped, 0, "{case}");
             scene.walkers[ann].steering = |_| Controls::default();
             scene.run(seconds(2));
-            assert_eq!(scene.walkers[ann].client.predicted(), Some(&Drawn(scene.player(ann).clone())), "{case}");
+            assert_eq!(scene.walkers[ann].client.predicted_state(), Some(&Drawn(scene.player(ann).clone())), "{case}");
         }
     }
 }
@@ -69,7 +69,7 @@ fn who_falls_is_soon_where_the_server_has_it() {
     scene.run(seconds(1));
     let [x, y] = scene.player(ben).position;
     let cell = Cell::at([x * 1.75, y * 1.75]).expect("it is inside");
-    scene.walkers[ben].client.say(&Place::on(cell, Kind::Turret)).expect("it is in the room");
+    scene.walkers[ben].client.send_message(&Place::on(cell, Kind::Turret)).expect("it is in the room");
     scene.walkers[ann].steering =
         |frame| Controls { push: [if frame / 30 % 2 == 0 { 0.3 } else { -0.3 }, 0.0], ..Controls::default() };
     scene.run(seconds(14));
@@ -79,7 +79,7 @@ fn who_falls_is_soon_where_the_server_has_it() {
     // She may fall once more meanwhile; between two falls there are seconds.
     let is_right = (0..200).any(|_| {
         scene.run(Duration::from_millis(10));
-        scene.walkers[ann].client.predicted() == Some(&Drawn(scene.player(ann).clone()))
+        scene.walkers[ann].client.predicted_state() == Some(&Drawn(scene.player(ann).clone()))
     });
     assert!(is_right);
 }

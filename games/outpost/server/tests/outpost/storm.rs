@@ -22,17 +22,17 @@ fn everyone_agrees_after_a_storm() {
             if tick % 30 == 29 && !stage.client(*client).received().possessions.is_empty() {
                 let [x, y] = player(&stage, *client).position;
                 if let Some(cell) = Cell::at([x + 7.0, y]) {
-                    stage.say(*client, &Place::on(cell, Kind::ALL[number % 4]));
+                    stage.send_message(*client, &Place::on(cell, Kind::ALL[number % 4]));
                 }
             }
         }
         stage.tick(1);
     }
-    assert!(clients.iter().any(|client| !stage.converged(*client)), "a storm that nobody notices proves nothing");
+    assert!(clients.iter().any(|client| !stage.has_converged(*client)), "a storm that nobody notices proves nothing");
     stage.heal();
     stage.tick(120);
     for client in &clients {
-        assert!(stage.converged(*client), "{}", stage.client(*client).name());
+        assert!(stage.has_converged(*client), "{}", stage.client(*client).name());
         assert_eq!(stage.client(*client).received().faults, Vec::<String>::new());
     }
 }
@@ -53,5 +53,5 @@ fn a_message_of_any_bytes_is_answered_and_breaks_nothing() {
     stage.tick(2);
     assert_eq!(stage.client(ann).received().acks.len(), 2_000);
     assert!(stage.client(ann).received().acks.iter().filter(|ack| ack.error.is_some()).count() > 1_000);
-    assert!(stage.converged(ann));
+    assert!(stage.has_converged(ann));
 }

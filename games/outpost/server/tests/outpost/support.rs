@@ -78,7 +78,7 @@ pub fn answer(stage: &Stage, client: ClientNumber, seq: CommandSeq) -> Option<Re
 
 /// Builds, waits for the answer and gives it.
 pub fn build(stage: &mut Stage, client: ClientNumber, cell: Cell, kind: Kind) -> Result<(), (ErrorCode, String)> {
-    let seq = stage.say(client, &Place::on(cell, kind));
+    let seq = stage.send_message(client, &Place::on(cell, kind));
     for _ in 0..60 {
         stage.tick(1);
         if let Some(answer) = answer(stage, client, seq) {

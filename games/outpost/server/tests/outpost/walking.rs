@@ -55,7 +55,7 @@ fn a_character_is_chosen_when_joining_and_changed_by_a_message() {
     stage.tick(5);
     assert_eq!(body(&stage, ann).appearance, 5);
     assert!(body(&stage, ben).appearance < APPEARANCES);
-    stage.say(ann, &Dress { appearance: 2 });
+    stage.send_message(ann, &Dress { appearance: 2 });
     stage.tick(5);
     assert_eq!(body(&stage, ann).appearance, 2);
     stage.leave(ann);
@@ -70,7 +70,7 @@ fn a_name_that_is_too_long_is_refused() {
     let mut stage = stage(settings());
     let long = stage.join(&"x".repeat(25), DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(3);
-    assert!(stage.client(long).refusal().is_some_and(|refusal| refusal.message.contains("24 bytes")));
+    assert!(stage.client(long).rejection().is_some_and(|refusal| refusal.message.contains("24 bytes")));
 }
 
 #[test]

@@ -37,7 +37,7 @@ impl Game for Gallery {
 
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
         match room.name(player) {
-            Some(SPECTATOR) => room.set_sight(player, Viewpoint::Everything),
+            Some(SPECTATOR) => room.set_viewpoint(player, Viewpoint::Everything),
             _ => self.sandbox.join(room, player),
         }
     }
