@@ -63,14 +63,14 @@ impl Connector {
 
     /// Whose certificates are believed, if not only those that the system trusts.
     #[must_use]
-    pub fn trusting(mut self, trust: TrustStore) -> Self {
+    pub fn trust_store(mut self, trust: TrustStore) -> Self {
         self.trust = trust;
         self
     }
 
     /// Refuses to connect to other addresses than these, also where the server names one.
     #[must_use]
-    pub fn only_to(mut self, is_allowed: fn(IpAddr) -> bool) -> Self {
+    pub fn address_filter(mut self, is_allowed: fn(IpAddr) -> bool) -> Self {
         self.is_allowed = is_allowed;
         self
     }

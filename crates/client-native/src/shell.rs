@@ -32,7 +32,7 @@ const BLOCKING_THREADS_MAX: usize = 2;
 #[derive(Debug, Default)]
 pub struct NativeClientSettings {
     /// What the connection is carried by. By default the best that works.
-    pub wish: TransportPreference,
+    pub transport: TransportPreference,
     /// Where a hello gets its access token. By default from the client's login.
     pub tokens: TokenSource,
     /// A runtime that the sockets may use. By default the shell starts a thread for them.
@@ -55,14 +55,14 @@ pub struct NativeClientSettings {
 /// let room = RoomSelector::Type { name: "outpost".to_owned(), label: None };
 /// let client = Client::new(game, ClientSettings::default(), JoinOptions { room: Some(room), token: None });
 /// let connector = Connector::new(&"http://127.0.0.1:7350".parse()?);
-/// let settings = NativeClientSettings { tokens: TokenSource::of_guest(), ..NativeClientSettings::default() };
+/// let settings = NativeClientSettings { tokens: TokenSource::guest(), ..NativeClientSettings::default() };
 /// let mut shell = NativeClient::new(client, connector, settings)?;
 /// # let mut input = Some(input);
 /// while !matches!(shell.client().phase(), ClientPhase::Closed(_)) {
 ///     shell.client_mut().set_input(input.take().expect("there is one"));
 ///     shell.frame();
-///     let me = shell.client().own();
-///     for (entity, other) in shell.client().others() {
+///     let me = shell.client().own_state();
+///     for (entity, other) in shell.client().remote_entities() {
 ///         // draw(entity, other)
 ///     }
 /// }
@@ -88,12 +88,12 @@ pub struct NativeClient<G: ClientGame> {
 impl<G: ClientGame> NativeClient<G> {
     /// A shell that begins to connect with its first frame. It fails if the system gives it no thread.
     pub fn new(client: Client<G>, connector: Connector, settings: NativeClientSettings) -> io::Result<Self> {
-        let NativeClientSettings { wish, tokens, runtime: given } = settings;
+        let NativeClientSettings { transport, tokens, runtime: given } = settings;
         let own = if given.is_none() { Some(own_runtime()?) } else { None };
         let handle = given.or_else(|| own.as_ref().map(|own| own.handle().clone())).expect("it is given or our own");
         Ok(Self {
             client,
-            office: Arc::new(ConnectionThread { connector, choice: TransportChooser::new(wish), tokens }),
+            office: Arc::new(ConnectionThread { connector, choice: TransportChooser::new(transport), tokens }),
             line: None,
             patience: SilenceTimer::default(),
             trouble: None,
@@ -158,7 +158,7 @@ impl<G: ClientGame> NativeClient<G> {
 
     /// Why the last attempt or connection ended, while the client is not in a room.
     #[must_use]
-    pub fn trouble(&self) -> Option<&ConnectionError> {
+    pub fn last_error(&self) -> Option<&ConnectionError> {
         self.trouble.as_ref()
     }
 
@@ -238,7 +238,7 @@ impl<G: ClientGame> NativeClient<G> {
                     line.opened = Some(transport);
                 }
                 self.patience.restart(now);
-                self.client.connected(transport.link(), now);
+                self.client.connected(transport.delivery_order(), now);
             }
             ConnectionEvent::Frame(arrival) => {
                 let at = self.at(arrival.at);

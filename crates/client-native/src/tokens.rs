@@ -34,20 +34,20 @@ type Ask = dyn Fn() -> Pin<Box<dyn Future<Output = Result<Token, String>> + Send
 impl TokenSource {
     /// The one of the client's [`aether_client::JoinOptions`], if it has one.
     #[must_use]
-    pub fn of_login() -> Self {
+    pub fn join_options() -> Self {
         Self::default()
     }
 
     /// A guest's, which the server gives to anyone where it lets guests in.
     #[must_use]
-    pub fn of_guest() -> Self {
+    pub fn guest() -> Self {
         Self { source: Source::Guest(Mutex::default()) }
     }
 
     /// What the game gives when it is asked: a token that is good for some minutes at least. If there is none, it says why,
     /// and is asked again after a pause. It is asked in the background and may wait for a server.
     #[must_use]
-    pub fn asked<F>(ask: impl Fn() -> F + Send + Sync + 'static) -> Self
+    pub fn from_fn<F>(ask: impl Fn() -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<Token, String>> + Send + 'static,
     {
@@ -77,9 +77,9 @@ impl TokenSource {
 impl Debug for TokenSource {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self.source {
-            Source::Login => "Tokens::of_login",
-            Source::Guest(_) => "Tokens::of_guest",
-            Source::Asked(_) => "Tokens::asked",
+            Source::Login => "TokenSource::join_options",
+            Source::Guest(_) => "TokenSource::guest",
+            Source::Asked(_) => "TokenSource::from_fn",
         })
     }
 }

@@ -32,7 +32,7 @@ impl TransportKind {
 
     /// In which order state arrives over it.
     #[must_use]
-    pub fn link(self) -> DeliveryOrder {
+    pub fn delivery_order(self) -> DeliveryOrder {
         match self {
             Self::WebSocket => DeliveryOrder::Ordered,
             Self::WebTransport => DeliveryOrder::Unordered,

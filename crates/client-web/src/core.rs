@@ -57,14 +57,14 @@ impl<R: PredictionRules> ClientCore<R> {
     }
 
     /// Says something to the game, as a row. Its number; nothing if it cannot be said.
-    pub fn say(&mut self, code: u16, row: &[f64]) -> Option<CommandSeq> {
+    pub fn send_message(&mut self, code: u16, row: &[f64]) -> Option<CommandSeq> {
         let layout = self.client.game().events().get(usize::from(code))?;
         let mut writer = aether_bits::BitWriter::new();
         if !layout.pack(row, &mut writer) {
             return None;
         }
         let body = GameBody::Packed { code, payload: writer.to_bytes() };
-        self.client.command(|seq| ClientMessage::Game(GameMessage { seq, body }))
+        self.client.send_command(|seq| ClientMessage::Game(GameMessage { seq, body }))
     }
 
     /// The next event. In a room whose schema is not known yet nothing has happened: one is in only when everything can be
@@ -116,7 +116,7 @@ impl<R: PredictionRules> ClientCore<R> {
     fn own_rows(&self) -> Option<(EntityId, Vec<Option<ComponentRow>>)> {
         let game = self.client.game();
         let (entity, component) = (self.client.own_entity()?, game.predicted()?);
-        let state = self.client.own()?;
+        let state = self.client.own_state()?;
         let mut rows = game.view().borrow().rows(entity)?.to_vec();
         *rows.get_mut(component)? = Some(state.row.into());
         Some((entity, rows))

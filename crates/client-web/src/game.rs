@@ -137,7 +137,7 @@ impl<R: PredictionRules> Predict for SchemaGame<R> {
         state.layout.snap(&mut state.row);
     }
 
-    fn same(&self, a: &PredictedRow, b: &PredictedRow) -> bool {
+    fn is_same(&self, a: &PredictedRow, b: &PredictedRow) -> bool {
         let Some(PredictedChannel { layout, ignored, .. }) = &self.predicted else { return true };
         if a.row == b.row {
             return true;
@@ -149,7 +149,7 @@ impl<R: PredictionRules> Predict for SchemaGame<R> {
 }
 
 impl<R: PredictionRules> ClientGame for SchemaGame<R> {
-    type Other = DisplayedRows;
+    type Remote = DisplayedRows;
 
     fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
         match &self.schema {
@@ -158,7 +158,7 @@ impl<R: PredictionRules> ClientGame for SchemaGame<R> {
         }
     }
 
-    fn learn(&mut self, schema: &Schema) {
+    fn learn_schema(&mut self, schema: &Schema) {
         self.components = schema.components.iter().map(|record| RowLayout::new(&record.kind)).collect();
         self.input = schema.inputs.first().map(|record| RowLayout::new(&record.kind));
         self.events = schema.events.iter().map(|record| RowLayout::new(&record.kind)).collect();
@@ -173,12 +173,12 @@ impl<R: PredictionRules> ClientGame for SchemaGame<R> {
         self.view.borrow_mut().clear(self.components.len());
     }
 
-    fn begin(&mut self) {
+    fn reset(&mut self) {
         self.seen.clear();
         self.view.borrow_mut().clear(self.components.len());
     }
 
-    fn look(&mut self, mirror: &Mirror) {
+    fn observe(&mut self, mirror: &Mirror) {
         self.view.borrow_mut().look(mirror, &self.components);
         if self.seen.len() == SEEN_MAX {
             self.seen.pop_front();
@@ -191,19 +191,19 @@ impl<R: PredictionRules> ClientGame for SchemaGame<R> {
         });
     }
 
-    fn pack(&self, input: &Rc<[f64]>, writer: &mut BitWriter) {
+    fn pack_input(&self, input: &Rc<[f64]>, writer: &mut BitWriter) {
         // An input was packed once when it was set, so it can be.
         let _ = self.input.as_ref().is_some_and(|layout| layout.pack(input, writer));
     }
 
-    fn own(&self, _mirror: &Mirror, entity: EntityId) -> Option<PredictedRow> {
+    fn own_state(&self, _mirror: &Mirror, entity: EntityId) -> Option<PredictedRow> {
         let PredictedChannel { component, layout, .. } = self.predicted.as_ref()?;
         let view = self.view.borrow();
         let row = view.rows(entity)?.get(*component)?.as_ref()?;
         Some(PredictedRow { row: row.to_vec(), layout: Rc::clone(layout) })
     }
 
-    fn other(&self, _mirror: &Mirror, entity: EntityId) -> Option<DisplayedRows> {
+    fn remote_state(&self, _mirror: &Mirror, entity: EntityId) -> Option<DisplayedRows> {
         let rows = Rc::clone(self.view.borrow().rows(entity)?);
         Some(DisplayedRows { rows, layouts: Rc::clone(&self.components) })
     }

@@ -1,7 +1,7 @@
 //! Rows between rows.
 
 use crate::{ComponentRow, InterpolationPath, RowLayout, RowMotion};
-use aether_client::{Interpolate, short_way};
+use aether_client::{Interpolate, wrapped_difference};
 use std::f32::consts::TAU;
 use std::rc::Rc;
 
@@ -73,7 +73,7 @@ fn move_row(layout: &RowLayout, row: &mut [f64], (from, to): (&[f64], &[f64]), s
 fn move_numbers(way: InterpolationPath, row: &mut [f64], (from, to): (&[f64], &[f64]), share: f64) {
     for (axis, number) in row.iter_mut().enumerate() {
         *number += match way {
-            InterpolationPath::Turn => f64::from(short_way(from[axis] as f32, to[axis] as f32, TAU)) * share,
+            InterpolationPath::Turn => f64::from(wrapped_difference(from[axis] as f32, to[axis] as f32, TAU)) * share,
             // Two rotations that are each other's negative are the same, so the nearer one is gone to.
             InterpolationPath::Direction if row_is_opposite(from, to) => (-to[axis] - from[axis]) * share,
             InterpolationPath::Straight | InterpolationPath::Direction => (to[axis] - from[axis]) * share,

@@ -227,7 +227,7 @@ impl Core {
 
     /// Says something of the game's own, as a row; its number, or 0.
     pub fn say(&mut self, code: u16, row: &[f64]) -> u32 {
-        self.core.say(code, row).map_or(0, |seq| seq.0)
+        self.core.send_message(code, row).map_or(0, |seq| seq.0)
     }
 
     /// Says bytes by a code; the number of the message, or 0.
@@ -321,7 +321,7 @@ impl Core {
             stats.corrections as f64,
             f64::from(stats.correction_size),
             f64::from(stats.correction_size_max),
-            f64::from(stats.error_shown),
+            f64::from(stats.displayed_error),
             stats.inputs_unacknowledged as f64,
             stats.packets as f64,
             stats.packets_late as f64,
@@ -331,7 +331,7 @@ impl Core {
     }
 
     fn command(&mut self, command: impl FnOnce(CommandSeq) -> ClientMessage) -> u32 {
-        self.core.client.command(command).map_or(0, |seq| seq.0)
+        self.core.client.send_command(command).map_or(0, |seq| seq.0)
     }
 }
 

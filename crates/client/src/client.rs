@@ -28,7 +28,7 @@ use std::time::Duration;
 /// use std::time::Duration;
 ///
 /// #[derive(Clone, Replicate)]
-/// #[replicate(channel = "movement", place = position)]
+/// #[replicate(channel = "movement", position = position)]
 /// struct Runner {
 ///     #[replicate(range = -100.0..=100.0, step = 0.01)]
 ///     position: [f32; 2],
@@ -61,23 +61,23 @@ use std::time::Duration;
 ///     fn snap(&self, runner: &mut Runner) {
 ///         Replicate::snap(runner);
 ///     }
-///     fn same(&self, a: &Runner, b: &Runner) -> bool {
+///     fn is_same(&self, a: &Runner, b: &Runner) -> bool {
 ///         Replicate::same(a, b)
 ///     }
 /// }
 ///
 /// impl ClientGame for Race {
-///     type Other = Runner;
+///     type Remote = Runner;
 ///     fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
 ///         declaration.component::<Runner>().input::<Steer>()
 ///     }
-///     fn pack(&self, input: &Steer, writer: &mut BitWriter) {
+///     fn pack_input(&self, input: &Steer, writer: &mut BitWriter) {
 ///         input.write_full(writer);
 ///     }
-///     fn own(&self, mirror: &Mirror, entity: EntityId) -> Option<Runner> {
+///     fn own_state(&self, mirror: &Mirror, entity: EntityId) -> Option<Runner> {
 ///         mirror.get::<Runner>(entity).cloned()
 ///     }
-///     fn other(&self, mirror: &Mirror, entity: EntityId) -> Option<Runner> {
+///     fn remote_state(&self, mirror: &Mirror, entity: EntityId) -> Option<Runner> {
 ///         mirror.get::<Runner>(entity).cloned()
 ///     }
 /// }
@@ -101,8 +101,8 @@ use std::time::Duration;
 /// for outgoing in client.advance(Duration::from_millis(56)) {
 ///     // transport.send(outgoing)
 /// }
-/// let me = client.own();
-/// for (entity, runner) in client.others() {
+/// let me = client.own_state();
+/// for (entity, runner) in client.remote_entities() {
 ///     // draw(entity, runner.position)
 /// }
 /// ```
@@ -184,7 +184,7 @@ impl<G: ClientGame> Client<G> {
                 self.tell_if_closed();
             }
         } else if was_joined {
-            self.stats.losses += 1;
+            self.stats.disconnects += 1;
             self.happened(ClientEvent::Lost);
         }
     }
@@ -251,14 +251,14 @@ impl<G: ClientGame> Client<G> {
 
     /// The own entity as it is to be drawn: predicted, with corrections faded. Nothing while the player steers nothing.
     #[must_use]
-    pub fn own(&self) -> Option<G::State> {
+    pub fn own_state(&self) -> Option<G::State> {
         let play = self.play.as_ref()?;
         play.own.shown(&self.settings, &play.timing)
     }
 
     /// The own entity after all inputs, exactly as the rules say.
     #[must_use]
-    pub fn predicted(&self) -> Option<&G::State> {
+    pub fn predicted_state(&self) -> Option<&G::State> {
         self.play.as_ref()?.own.predicted()
     }
 
@@ -269,19 +269,19 @@ impl<G: ClientGame> Client<G> {
     }
 
     /// All other entities as they are to be drawn.
-    pub fn others(&self) -> impl Iterator<Item = (EntityId, G::Other)> {
+    pub fn remote_entities(&self) -> impl Iterator<Item = (EntityId, G::Remote)> {
         self.play.iter().flat_map(|play| play.others.shown(play.own.entity(), play.timing.sampling(&self.settings)))
     }
 
     /// All entities as they are to be drawn, the own one as if it were another's: for games that predict only a part of it,
     /// or nothing.
-    pub fn entities(&self) -> impl Iterator<Item = (EntityId, G::Other)> {
+    pub fn entities(&self) -> impl Iterator<Item = (EntityId, G::Remote)> {
         self.play.iter().flat_map(|play| play.others.shown(None, play.timing.sampling(&self.settings)))
     }
 
     /// One entity as it is to be drawn, as if it were another's.
     #[must_use]
-    pub fn entity(&self, entity: EntityId) -> Option<G::Other> {
+    pub fn entity(&self, entity: EntityId) -> Option<G::Remote> {
         let play = self.play.as_ref()?;
         play.others.one(entity, &play.timing.sampling(&self.settings))
     }
@@ -293,7 +293,7 @@ impl<G: ClientGame> Client<G> {
 
     /// One of the game's events, if it is of this type.
     #[must_use]
-    pub fn read<E: Component>(&self, event: &Event) -> Option<E> {
+    pub fn read_event<E: Component>(&self, event: &Event) -> Option<E> {
         let GameBody::Packed { code, payload } = &event.body else { return None };
         if self.code_of::<E>()? != *code {
             return None;
@@ -303,16 +303,16 @@ impl<G: ClientGame> Client<G> {
 
     /// Says something to the game. The answer comes as [`ClientEvent::Answer`] with the same number. Nothing if the game
     /// does not declare such a message, or the client is not in a room.
-    pub fn say<E: Component>(&mut self, message: &E) -> Option<CommandSeq> {
+    pub fn send_message<E: Component>(&mut self, message: &E) -> Option<CommandSeq> {
         let code = self.code_of::<E>()?;
         let mut writer = BitWriter::new();
         message.write_full(&mut writer);
         let body = GameBody::Packed { code, payload: writer.to_bytes() };
-        self.command(|seq| ClientMessage::Game(GameMessage { seq, body }))
+        self.send_command(|seq| ClientMessage::Game(GameMessage { seq, body }))
     }
 
     /// Sends any command, given its number. Nothing if the client is not in a room, or too much waits already.
-    pub fn command(&mut self, command: impl FnOnce(CommandSeq) -> ClientMessage) -> Option<CommandSeq> {
+    pub fn send_command(&mut self, command: impl FnOnce(CommandSeq) -> ClientMessage) -> Option<CommandSeq> {
         if !self.session.is_joined() || self.outbox.is_full() {
             return None;
         }
@@ -477,7 +477,7 @@ impl<G: ClientGame> Client<G> {
             self.stats.faults += 1;
             return;
         }
-        self.game.begin();
+        self.game.reset();
         let play = match JoinedRoom::new(&welcome, self.link, (&self.game, &self.settings), now) {
             Ok(play) => play,
             Err(ended) => return self.end(ended),

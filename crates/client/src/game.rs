@@ -24,7 +24,7 @@ pub trait Predict {
 
     /// Whether two states are the same as far as prediction goes. What only the server decides, such as what is left of a
     /// ship, is left out: a change of it is news, and no fault of the prediction.
-    fn same(&self, a: &Self::State, b: &Self::State) -> bool;
+    fn is_same(&self, a: &Self::State, b: &Self::State) -> bool;
 }
 
 /// A game as its client knows it: what is replicated, what is drawn, and the rules.
@@ -33,30 +33,30 @@ pub trait Predict {
 /// of another language.
 pub trait ClientGame: Predict {
     /// What is drawn of an entity that is not the player's own.
-    type Other: Interpolate;
+    type Remote: Interpolate;
 
     /// Declares components, input and events, in the order of the server's declaration.
     fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder;
 
     /// Learns what the room replicates, if that is not what the game declares. A game of fixed types has nothing to learn,
     /// and cannot join such a room.
-    fn learn(&mut self, _schema: &Schema) {}
+    fn learn_schema(&mut self, _schema: &Schema) {}
 
     /// The client is in a room anew, and has seen nothing of it yet: what the game kept of the copy of the world before is
     /// of the past.
-    fn begin(&mut self) {}
+    fn reset(&mut self) {}
 
     /// A state packet was taken in. [`Mirror::entered`], [`Mirror::updated`] and [`Mirror::left`] tell what it changed. A
     /// game whose rules look at more than the own entity keeps here what its steps have to see; what it derives from it is
     /// made once a packet, and not once a step.
-    fn look(&mut self, _mirror: &Mirror) {}
+    fn observe(&mut self, _mirror: &Mirror) {}
 
     /// Packs an input.
-    fn pack(&self, input: &Self::Input, writer: &mut BitWriter);
+    fn pack_input(&self, input: &Self::Input, writer: &mut BitWriter);
 
     /// The state of the player's own entity, out of the copy of the world.
-    fn own(&self, mirror: &Mirror, entity: EntityId) -> Option<Self::State>;
+    fn own_state(&self, mirror: &Mirror, entity: EntityId) -> Option<Self::State>;
 
     /// What is drawn of another entity, out of the copy of the world; nothing if it is not drawn.
-    fn other(&self, mirror: &Mirror, entity: EntityId) -> Option<Self::Other>;
+    fn remote_state(&self, mirror: &Mirror, entity: EntityId) -> Option<Self::Remote>;
 }

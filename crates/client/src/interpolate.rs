@@ -55,7 +55,7 @@ pub struct Angle(pub f32);
 /// The way from one place to another on a circle of this length, the short way round: from minus half of it to half of it.
 /// It is for angles, and for worlds whose edges meet.
 #[must_use]
-pub fn short_way(from: f32, to: f32, length: f32) -> f32 {
+pub fn wrapped_difference(from: f32, to: f32, length: f32) -> f32 {
     let way = to - from;
     way - (way / length).round() * length
 }
@@ -93,11 +93,11 @@ impl Interpolate for Vector2 {
 
 impl Interpolate for Angle {
     fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
-        Angle(self.0 + short_way(from.0, to.0, TAU) * share)
+        Angle(self.0 + wrapped_difference(from.0, to.0, TAU) * share)
     }
 
     fn distance(&self, other: &Self) -> f32 {
-        short_way(self.0, other.0, TAU).abs()
+        wrapped_difference(self.0, other.0, TAU).abs()
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
         let middle = Angle(PI - 0.1).between(&Angle(-PI + 0.1), 0.5);
         assert!(middle.distance(&Angle(PI)) < 1e-5, "{middle:?}");
         assert!((Angle(0.1).distance(&Angle(TAU - 0.1)) - 0.2).abs() < 1e-5);
-        assert!((short_way(990.0, -990.0, 2000.0) - 20.0).abs() < 1e-3, "a world whose edges meet");
+        assert!((wrapped_difference(990.0, -990.0, 2000.0) - 20.0).abs() < 1e-3, "a world whose edges meet");
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub use declaration::ClientSchemaBuilder;
 pub use event::ClientEvent;
 pub use game::{ClientGame, Predict};
 pub use inputs::{HISTORY_MAX, InputHistory};
-pub use interpolate::{Angle, Interpolate, short_way};
+pub use interpolate::{Angle, Interpolate, wrapped_difference};
 pub use outbox::OutgoingMessage;
 pub use prediction::Prediction;
 pub use round_trip::RoundTrip;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// The tracks of all entities in view.
 pub(crate) struct RemoteEntities<G: ClientGame> {
-    followed: BTreeMap<EntityId, Followed<G::Other>>,
+    followed: BTreeMap<EntityId, Followed<G::Remote>>,
     slots: GrowingSlotSet,
 }
 
@@ -54,7 +54,7 @@ impl<G: ClientGame> RemoteEntities<G> {
         for &entity in mirror.entered().iter().chain(mirror.updated()) {
             let Some(followed) = self.followed.get_mut(&entity) else { continue };
             followed.sequence = applied.sequence;
-            if let Some(state) = game.other(mirror, entity) {
+            if let Some(state) = game.remote_state(mirror, entity) {
                 followed.track.push(applied.tick, state, known);
             }
         }
@@ -67,7 +67,7 @@ impl<G: ClientGame> RemoteEntities<G> {
     }
 
     /// What is to be drawn of one entity.
-    pub fn one(&self, entity: EntityId, sampling: &TrackSampling) -> Option<G::Other> {
+    pub fn one(&self, entity: EntityId, sampling: &TrackSampling) -> Option<G::Remote> {
         self.followed.get(&entity)?.track.sample(sampling)
     }
 
@@ -80,7 +80,7 @@ impl<G: ClientGame> RemoteEntities<G> {
     }
 
     /// What is to be drawn.
-    pub fn shown(&self, own: Option<EntityId>, sampling: TrackSampling) -> impl Iterator<Item = (EntityId, G::Other)> {
+    pub fn shown(&self, own: Option<EntityId>, sampling: TrackSampling) -> impl Iterator<Item = (EntityId, G::Remote)> {
         self.followed
             .iter()
             .filter(move |(entity, _)| Some(**entity) != own)

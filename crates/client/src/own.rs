@@ -75,7 +75,7 @@ impl<G: ClientGame> OwnEntity<G> {
     pub fn act(&mut self, game: &G, input: &G::Input) -> bool {
         self.writer.clear();
         self.packed.clear();
-        game.pack(input, &mut self.writer);
+        game.pack_input(input, &mut self.writer);
         self.writer.copy_to(&mut self.packed);
         let Some(bytes) = InputBytes::new(&self.packed) else { return false };
         let seq = self.history.push(input.clone(), bytes);
@@ -108,7 +108,7 @@ impl<G: ClientGame> OwnEntity<G> {
         if !is_here && !has_rested(possessed.sequence, mirror, applied) {
             return;
         }
-        let Some(state) = game.own(mirror, entity) else { return };
+        let Some(state) = game.own_state(mirror, entity) else { return };
         if is_here {
             possessed.sequence = Some(applied.sequence);
         }
@@ -145,7 +145,7 @@ impl<G: ClientGame> OwnEntity<G> {
     }
 
     pub fn fill(&self, settings: &ClientSettings, acknowledged: InputSeq, stats: &mut ClientStats) {
-        stats.error_shown = if settings.prediction { self.smoothing.distance() } else { 0.0 };
+        stats.displayed_error = if settings.prediction { self.smoothing.distance() } else { 0.0 };
         stats.inputs_unacknowledged = self.history.len_after(acknowledged);
     }
 

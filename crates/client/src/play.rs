@@ -44,7 +44,7 @@ impl<G: ClientGame> JoinedRoom<G> {
         now: Duration,
     ) -> Result<Self, EndReason> {
         if welcome.tick_hz > TICK_HZ_MAX || welcome.snapshot_hz > welcome.tick_hz {
-            return Err(EndReason::AbsurdRates);
+            return Err(EndReason::InvalidRates);
         }
         let seconds_per_tick = 1.0 / welcome.tick_hz.max(1) as f32;
         let mut play = JoinedRoom {
@@ -74,7 +74,7 @@ impl<G: ClientGame> JoinedRoom<G> {
     pub fn learn(&mut self, game: &mut G, bytes: &[u8]) -> Result<Vec<Vec<u8>>, EndReason> {
         let schema = Schema::from_bytes(bytes).ok().filter(|schema| schema.hash() == self.schema_hash.0);
         let Some(schema) = schema.filter(|_| self.lacks_schema()) else { return Ok(Vec::new()) };
-        game.learn(&schema);
+        game.learn_schema(&schema);
         self.declare(game);
         match self.lacks_schema() {
             true => Err(EndReason::UnknownSchema),
@@ -118,7 +118,7 @@ impl<G: ClientGame> JoinedRoom<G> {
             }
         };
         stats.packets += 1;
-        game.look(mirror);
+        game.observe(mirror);
         self.timing.arrived(applied.tick, now);
         let known = self.timing.known_before(applied.tick);
         if !self.others.take((&*game, settings), mirror, &applied, known) {

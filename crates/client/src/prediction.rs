@@ -54,7 +54,7 @@ impl<P: Predict> Prediction<P> {
     pub fn error(&self, rules: &P, acknowledged: InputSeq, server: &P::State) -> Option<f32> {
         let at = self.states.binary_search_by_key(&acknowledged, |(seq, _)| *seq).ok()?;
         let predicted = &self.states.get(at)?.1;
-        (!rules.same(predicted, server)).then(|| predicted.distance(server))
+        (!rules.is_same(predicted, server)).then(|| predicted.distance(server))
     }
 
     /// Rolls back to the state that the server sent after an input, and applies the inputs since then again.
@@ -101,7 +101,7 @@ mod tests {
             *state = state.round();
         }
 
-        fn same(&self, a: &f32, b: &f32) -> bool {
+        fn is_same(&self, a: &f32, b: &f32) -> bool {
             a == b
         }
     }

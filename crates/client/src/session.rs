@@ -34,15 +34,15 @@ pub enum EndReason {
     /// The player left.
     Left,
     /// The server ended it, and does not want the client back.
-    ByServer(Closing),
+    ClosedByServer(Closing),
     /// The server did not let the client in.
-    AtTheDoor(ErrorNotice),
+    JoinRejected(ErrorNotice),
     /// The room replicates something else than the game declares: client and server are of different versions.
     UnknownSchema,
     /// The server shows more entities than the settings let the client follow.
     TooManyEntities,
     /// The server states rates that no room has.
-    AbsurdRates,
+    InvalidRates,
 }
 
 /// The way in and back.
@@ -135,7 +135,7 @@ impl ClientSession {
             self.last_room = None;
             return Some(self.hello());
         }
-        self.close(EndReason::AtTheDoor(notice.clone()));
+        self.close(EndReason::JoinRejected(notice.clone()));
         None
     }
 
@@ -152,7 +152,7 @@ impl ClientSession {
             return;
         }
         match self.closing.take() {
-            Some(closing) if is_final(&closing) => return self.close(EndReason::ByServer(closing)),
+            Some(closing) if is_final(&closing) => return self.close(EndReason::ClosedByServer(closing)),
             // A server that stops may come back and know its players.
             Some(closing) if !closing.may_resume && closing.reason != CloseReason::Shutdown => self.resume_token = None,
             _ => {}

@@ -20,7 +20,7 @@ pub struct ClientStats {
     /// The most that it was off.
     pub correction_size_max: f32,
     /// How far the own entity is shown from where it is predicted.
-    pub error_shown: f32,
+    pub displayed_error: f32,
     /// Inputs that were made.
     pub inputs: u64,
     /// Inputs that the server has not acknowledged.
@@ -40,5 +40,5 @@ pub struct ClientStats {
     /// Bytes of frames that were sent: of [`crate::Client::advance_frames`].
     pub bytes_out: u64,
     /// Times that the connection was lost.
-    pub losses: u64,
+    pub disconnects: u64,
 }

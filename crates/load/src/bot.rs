@@ -66,7 +66,7 @@ pub(crate) enum Phase {
 impl Shared {
     pub(crate) fn new(arguments: LoadArguments, tokens: Tokens) -> Self {
         let connector = Connector::new(&arguments.address);
-        let connector = if arguments.allow_remote { connector } else { connector.only_to(is_this_machine) };
+        let connector = if arguments.allow_remote { connector } else { connector.address_filter(is_this_machine) };
         Self {
             rooms: Rooms::new(arguments.bots, arguments.per_room),
             start: Instant::now(),

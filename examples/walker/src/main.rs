@@ -35,7 +35,7 @@ fn run() -> Result<(), Box<dyn Error>> {
 
     let room = RoomSelector::Type { name: "outpost".to_owned(), label: None };
     let client = Client::new(Outpost::default(), ClientSettings::default(), JoinOptions { token: None, room: Some(room) });
-    let settings = NativeClientSettings { tokens: TokenSource::of_guest(), ..NativeClientSettings::default() };
+    let settings = NativeClientSettings { tokens: TokenSource::guest(), ..NativeClientSettings::default() };
     let mut shell = NativeClient::new(client, Connector::new(&address.parse()?), settings)?;
 
     join(&mut shell)?;
@@ -48,10 +48,10 @@ fn run() -> Result<(), Box<dyn Error>> {
 /// Plays frames until the player has a body.
 fn join(shell: &mut NativeClient<Outpost>) -> Result<(), Box<dyn Error>> {
     let began = Instant::now();
-    while shell.client().own().is_none() {
+    while shell.client().own_state().is_none() {
         shell.frame();
         tell(shell);
-        let trouble = || shell.trouble().map_or("the server does not answer".to_owned(), ToString::to_string);
+        let trouble = || shell.last_error().map_or("the server does not answer".to_owned(), ToString::to_string);
         match shell.client().phase() {
             ClientPhase::Closed(ended) => return Err(format!("the server did not let the walker in: {ended:?}").into()),
             _ if began.elapsed() > JOIN_TIME_MAX => return Err(trouble().into()),
@@ -97,8 +97,8 @@ fn tell(shell: &mut NativeClient<Outpost>) {
 
 /// Tells where everyone is, as a game would draw it.
 fn look(shell: &NativeClient<Outpost>) {
-    let Some(Drawn(own)) = shell.client().own() else { return };
-    let others: Vec<_> = shell.client().others().map(|(_, Drawn(other))| other.position).collect();
+    let Some(Drawn(own)) = shell.client().own_state() else { return };
+    let others: Vec<_> = shell.client().remote_entities().map(|(_, Drawn(other))| other.position).collect();
     println!("at {:.1?}, and sees {} others: {others:.1?}", own.position, others.len());
 }
 
@@ -109,5 +109,5 @@ fn report(shell: &NativeClient<Outpost>) {
     println!("round trip      {:.1?}, jitter {:.1?}", stats.round_trip.unwrap_or_default(), stats.jitter);
     println!("state packets   {}, late {}", stats.packets, stats.packets_late);
     println!("bytes           {} in, {} out", stats.bytes_in, stats.bytes_out);
-    println!("lost            {} times", stats.losses);
+    println!("lost            {} times", stats.disconnects);
 }

@@ -117,11 +117,11 @@ fn of_closing(closing: &Closing) -> JsValue {
 fn of_end(ended: &EndReason) -> JsValue {
     let (reason, text) = match ended {
         EndReason::Left => ("left", "You left the room."),
-        EndReason::ByServer(closing) => (closing.reason.name(), closing.text.as_str()),
-        EndReason::AtTheDoor(notice) => (notice.code.name(), notice.message.as_str()),
+        EndReason::ClosedByServer(closing) => (closing.reason.name(), closing.text.as_str()),
+        EndReason::JoinRejected(notice) => (notice.code.name(), notice.message.as_str()),
         EndReason::UnknownSchema => ("unknown_schema", "The room does not say what it replicates."),
         EndReason::TooManyEntities => ("too_many_entities", "The server shows more entities than can be followed."),
-        EndReason::AbsurdRates => ("absurd_rates", "The server states rates that no room has."),
+        EndReason::InvalidRates => ("absurd_rates", "The server states rates that no room has."),
     };
     object("ended", &[("reason", reason.into()), ("text", text.into())])
 }

@@ -18,7 +18,7 @@ fn the_own_ship_is_drawn_where_it_is_predicted_and_others_as_they_are() {
     let drawn = scene.drawn(0, SHIP);
     assert_eq!(drawn.len(), 2);
     let (_, row) = drawn.iter().find(|(entity, _)| *entity == own.to_bits() as f64).expect("it is drawn");
-    let shown = scene.core.client.own().expect("it is predicted");
+    let shown = scene.core.client.own_state().expect("it is predicted");
     assert_eq!(*row, shown.row);
     let newest = scene.core.client.game().view().borrow().rows(own).expect("it is known")[0].clone();
     assert_ne!(newest.expect("it has this component")[..2], row[..2], "the server's newest state is older");

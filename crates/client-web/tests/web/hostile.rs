@@ -33,9 +33,9 @@ fn inputs_and_messages_that_are_none_are_refused() {
     for row in [&[1.0; 3][..], &[1.0; 5], &[]] {
         assert!(!scene.core.set_input(row));
     }
-    assert_eq!(scene.core.say(0, &[1.0]), None, "too short for its kind");
-    assert_eq!(scene.core.say(u16::MAX, &[1.0]), None, "no such message");
-    assert!(scene.core.say(0, &[1.0, 2.0, 3.0]).is_some());
+    assert_eq!(scene.core.send_message(0, &[1.0]), None, "too short for its kind");
+    assert_eq!(scene.core.send_message(u16::MAX, &[1.0]), None, "no such message");
+    assert!(scene.core.send_message(0, &[1.0, 2.0, 3.0]).is_some());
 }
 
 #[test]

@@ -35,14 +35,14 @@ fn what_others_do_is_put_right_and_fades() {
     scene.run(Duration::from_secs(3), zigzag);
     let stats = scene.core.client.stats();
     assert!(stats.corrections > 0 && stats.correction_size > 0.0, "{stats:?}");
-    assert!(stats.error_shown < 0.1, "{stats:?}");
+    assert!(stats.displayed_error < 0.1, "{stats:?}");
 }
 
 #[test]
 fn without_rules_nothing_is_predicted_and_the_own_entity_is_drawn_all_the_same() {
     let mut scene = Scene::new(None, DeliveryOrder::Unordered, network(50, 0.0), 9);
     scene.run(Duration::from_secs(3), zigzag);
-    assert!(scene.core.client.predicted().is_none());
+    assert!(scene.core.client.predicted_state().is_none());
     let own = scene.core.client.own_entity().expect("it has a ship").to_bits() as f64;
     assert!(scene.drawn(0, 7).iter().any(|(entity, _)| *entity == own));
 }

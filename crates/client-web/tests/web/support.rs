@@ -209,7 +209,7 @@ impl Scene {
         self.core.client.advance_frames(now, |frame, reliable| {
             up[usize::from(!reliable)].push(now, frame.to_vec(), frame.len());
         });
-        if let Some(state) = self.core.client.predicted()
+        if let Some(state) = self.core.client.predicted_state()
             && self.core.client.last_input() != before
         {
             self.predicted.push((self.core.client.last_input().0, ship_of(&state.row)));

@@ -1,7 +1,7 @@
 //! The sandbox as its clients know it.
 
 use aether_bits::{BitWriter, Replicate};
-use aether_client::{Angle, ClientGame, ClientSchemaBuilder, Interpolate, Predict, short_way};
+use aether_client::{Angle, ClientGame, ClientSchemaBuilder, Interpolate, Predict, wrapped_difference};
 use aether_replication::Mirror;
 use aether_sandbox_rules::{Controls, EDGE, Hit, Scoreboard, Ship, Shot, Thing, step, wrap};
 use aether_wire::EntityId;
@@ -14,7 +14,7 @@ impl Interpolate for Drawn {
     fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
         let mut ship = self.0.clone();
         for axis in 0..2 {
-            let way = short_way(from.0.position[axis], to.0.position[axis], 2.0 * EDGE);
+            let way = wrapped_difference(from.0.position[axis], to.0.position[axis], 2.0 * EDGE);
             ship.position[axis] = wrap(ship.position[axis] + way * share);
         }
         ship.velocity = ship.velocity.moved(&from.0.velocity, &to.0.velocity, share);
@@ -23,7 +23,7 @@ impl Interpolate for Drawn {
     }
 
     fn distance(&self, other: &Self) -> f32 {
-        let way = |axis: usize| short_way(self.0.position[axis], other.0.position[axis], 2.0 * EDGE);
+        let way = |axis: usize| wrapped_difference(self.0.position[axis], other.0.position[axis], 2.0 * EDGE);
         way(0).hypot(way(1))
     }
 }
@@ -43,13 +43,13 @@ impl Predict for Sandbox {
         state.0.snap();
     }
 
-    fn same(&self, a: &Drawn, b: &Drawn) -> bool {
+    fn is_same(&self, a: &Drawn, b: &Drawn) -> bool {
         a.0.position == b.0.position && a.0.velocity == b.0.velocity && a.0.heading == b.0.heading
     }
 }
 
 impl ClientGame for Sandbox {
-    type Other = Drawn;
+    type Remote = Drawn;
 
     fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
         declaration
@@ -61,15 +61,15 @@ impl ClientGame for Sandbox {
             .event::<Hit>()
     }
 
-    fn pack(&self, input: &Controls, writer: &mut BitWriter) {
+    fn pack_input(&self, input: &Controls, writer: &mut BitWriter) {
         input.write_full(writer);
     }
 
-    fn own(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
+    fn own_state(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
         mirror.get::<Ship>(entity).cloned().map(Drawn)
     }
 
-    fn other(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
-        self.own(mirror, entity)
+    fn remote_state(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
+        self.own_state(mirror, entity)
     }
 }

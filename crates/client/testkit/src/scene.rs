@@ -252,7 +252,7 @@ impl Pilot {
                 up[usize::from(!reliable)].push(now, frame.to_vec(), frame.len());
             }
         });
-        if let Some(Drawn(ship)) = self.client.predicted()
+        if let Some(Drawn(ship)) = self.client.predicted_state()
             && self.client.last_input() != before
         {
             self.predicted.push((self.client.last_input(), ship.clone()));

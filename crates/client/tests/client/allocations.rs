@@ -20,7 +20,7 @@ fn frames_allocate_nothing_once_everything_has_grown() {
             now += Duration::from_millis(16);
             client.set_input(serpentine(0));
             sent += client.advance(now).count();
-            drawn += client.others().count() + usize::from(client.own().is_some());
+            drawn += client.remote_entities().count() + usize::from(client.own_state().is_some());
         }
     });
     assert_eq!(drawn, 120 * 6);

@@ -40,13 +40,13 @@ impl Predict for Anything {
 
     fn snap(&self, _state: &mut Values) {}
 
-    fn same(&self, a: &Values, b: &Values) -> bool {
+    fn is_same(&self, a: &Values, b: &Values) -> bool {
         a == b
     }
 }
 
 impl ClientGame for Anything {
-    type Other = Values;
+    type Remote = Values;
 
     fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
         match &self.schema {
@@ -55,20 +55,20 @@ impl ClientGame for Anything {
         }
     }
 
-    fn learn(&mut self, schema: &Schema) {
+    fn learn_schema(&mut self, schema: &Schema) {
         self.schema = self.learns.then(|| schema.clone());
     }
 
-    fn pack(&self, _input: &(), _writer: &mut BitWriter) {}
+    fn pack_input(&self, _input: &(), _writer: &mut BitWriter) {}
 
-    fn own(&self, mirror: &Mirror, entity: EntityId) -> Option<Values> {
+    fn own_state(&self, mirror: &Mirror, entity: EntityId) -> Option<Values> {
         let (kind, value) = mirror.value(entity, 0)?;
         assert!(matches!(kind, FieldKind::Record { .. }));
         Some(Values(value.clone()))
     }
 
-    fn other(&self, mirror: &Mirror, entity: EntityId) -> Option<Values> {
-        self.own(mirror, entity)
+    fn remote_state(&self, mirror: &Mirror, entity: EntityId) -> Option<Values> {
+        self.own_state(mirror, entity)
     }
 }
 
@@ -94,7 +94,7 @@ fn watch(learns: bool) -> Client<Anything> {
         }
         if tick == 20 {
             // State that came before waits until now.
-            assert_eq!(client.others().count(), 0);
+            assert_eq!(client.remote_entities().count(), 0);
             client.receive(ServerMessage::Schema(room.schema().to_bytes()), now);
         }
         client.advance(now).for_each(drop);
@@ -106,7 +106,7 @@ fn watch(learns: bool) -> Client<Anything> {
 fn a_client_that_learns_the_schema_sees_the_world() {
     let client = watch(true);
     assert_eq!(*client.phase(), ClientPhase::Joined);
-    assert!(client.own().is_some());
+    assert!(client.own_state().is_some());
     assert_eq!(client.stats().faults, 0);
 }
 

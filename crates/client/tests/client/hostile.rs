@@ -60,7 +60,7 @@ fn ship() -> Ship {
 
 fn use_it(client: &mut Client<Sandbox>, now: Duration) {
     client.advance(now).for_each(drop);
-    let _ = (client.own(), client.others().count(), client.stats(), client.tick());
+    let _ = (client.own_state(), client.remote_entities().count(), client.stats(), client.tick());
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn huge_sequences_and_ticks_in_any_order_are_borne() {
         }
         use_it(&mut client, now);
     }
-    assert!(client.others().count() < 200);
+    assert!(client.remote_entities().count() < 200);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_flood_of_entities_ends_the_connection() {
     while *client.phase() == ClientPhase::Joined {
         client.receive(packet(2 + packets, packets as u16 + 1, 0, (packets * 30, 30)), Duration::from_millis(50));
         packets += 1;
-        assert!(packets < 100, "it goes on with {} entities", client.others().count());
+        assert!(packets < 100, "it goes on with {} entities", client.remote_entities().count());
     }
     assert_eq!(*client.phase(), ClientPhase::Closed(EndReason::TooManyEntities));
     assert!(client.events().any(|event| event == ClientEvent::Closed(EndReason::TooManyEntities)));
@@ -128,7 +128,7 @@ fn absurd_rates_are_refused() {
         client.connected(DeliveryOrder::Ordered, Duration::ZERO);
         let welcome = Welcome { tick_hz, snapshot_hz, server_tick: Tick(u32::MAX), ..welcome(&client) };
         client.receive(ServerMessage::Welcome(welcome), Duration::ZERO);
-        assert_eq!(*client.phase(), ClientPhase::Closed(EndReason::AbsurdRates), "{tick_hz}, {snapshot_hz}");
+        assert_eq!(*client.phase(), ClientPhase::Closed(EndReason::InvalidRates), "{tick_hz}, {snapshot_hz}");
     }
 }
 
@@ -155,7 +155,7 @@ fn messages_out_of_place_change_nothing_and_events_do_not_pile_up() {
     for number in 0..5_000_u32 {
         let now = Duration::from_millis(u64::from(number));
         let event = Event { tick: Tick(number), sender: None, body: body.clone() };
-        assert_eq!(client.read::<aether_testkit_client::rules::Hit>(&event), None);
+        assert_eq!(client.read_event::<aether_testkit_client::rules::Hit>(&event), None);
         for message in [
             ServerMessage::Event(event),
             ServerMessage::Ack(Ack { seq: CommandSeq(u32::MAX), error: None }),

@@ -24,15 +24,15 @@ fn after_a_push_the_error_that_is_seen_soon_is_gone() {
             scene.step();
         }
         let client = &scene.pilots[pilot].client;
-        let (corrected_at, mut before) = (scene.pilots[pilot].frames, client.own().expect("it has a ship"));
+        let (corrected_at, mut before) = (scene.pilots[pilot].frames, client.own_state().expect("it has a ship"));
         assert!(client.stats().correction_size > 10.0, "it was pushed by more than 14 units");
-        assert!(client.stats().error_shown > 10.0, "and that is not seen yet");
+        assert!(client.stats().displayed_error > 10.0, "and that is not seen yet");
         let mut largest = 0.0_f32;
-        while scene.pilots[pilot].client.stats().error_shown > SEEN_MIN {
+        while scene.pilots[pilot].client.stats().displayed_error > SEEN_MIN {
             let frames = scene.pilots[pilot].frames;
             scene.step();
             if scene.pilots[pilot].frames > frames {
-                let shown = scene.pilots[pilot].client.own().expect("it has a ship");
+                let shown = scene.pilots[pilot].client.own_state().expect("it has a ship");
                 largest = largest.max(before.distance(&shown));
                 before = shown;
             }
@@ -81,7 +81,7 @@ fn a_push_that_is_far_is_not_glided_over() {
     while scene.pilots[pilot].client.stats().corrections == 0 {
         scene.step();
     }
-    assert_eq!(scene.pilots[pilot].client.stats().error_shown, 0.0);
+    assert_eq!(scene.pilots[pilot].client.stats().displayed_error, 0.0);
 }
 
 #[test]
@@ -91,13 +91,13 @@ fn a_ship_that_is_gone_is_neither_predicted_nor_shown() {
         let pilot = scene.join(link, network(50, 0.0));
         let other = scene.join(link, network(50, 0.0));
         scene.run(Duration::from_secs(3));
-        assert!(scene.pilots[pilot].client.own().is_some() && scene.pilots[pilot].client.others().count() == 1);
+        assert!(scene.pilots[pilot].client.own_state().is_some() && scene.pilots[pilot].client.remote_entities().count() == 1);
         scene.signal(SINK);
         scene.run(Duration::from_secs(1));
         for pilot in [pilot, other] {
             let client = &scene.pilots[pilot].client;
-            assert!(client.own().is_none() && client.predicted().is_none(), "{link:?}");
-            assert_eq!((client.others().count(), client.stats().corrections), (0, 0), "{link:?}");
+            assert!(client.own_state().is_none() && client.predicted_state().is_none(), "{link:?}");
+            assert_eq!((client.remote_entities().count(), client.stats().corrections), (0, 0), "{link:?}");
         }
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 fn joined() -> Client<Sandbox> {
     let mut client = Client::new(Sandbox, ClientSettings::default(), JoinOptions::default());
-    assert_eq!(client.say(&HIT), None, "nobody listens yet");
+    assert_eq!(client.send_message(&HIT), None, "nobody listens yet");
     client.connected(DeliveryOrder::Ordered, ZERO);
     let schema_hash = client.schema_hash();
     let welcome = Welcome { tick_hz: 40, snapshot_hz: 20, schema_hash, ..Welcome::default() };
@@ -27,14 +27,14 @@ const HIT: Hit = Hit { shooter: 3, target: 4, hull: 75 };
 #[test]
 fn messages_of_the_game_are_packed_and_unpacked_by_type() {
     let mut client = joined();
-    assert_eq!(client.say(&HIT), Some(CommandSeq(1)));
+    assert_eq!(client.send_message(&HIT), Some(CommandSeq(1)));
     let said = client.advance(ZERO).next().expect("it is sent").message;
     let ClientMessage::Game(GameMessage { seq: CommandSeq(1), body }) = said else { panic!("{said:?}") };
     client.receive(ServerMessage::Event(Event { tick: Tick(9), sender: None, body }), ZERO);
     let heard = client.events().last().expect("it is heard");
     let ClientEvent::Game(event) = heard else { panic!("{heard:?}") };
-    assert_eq!(client.read::<Hit>(&event), Some(HIT));
-    assert_eq!(client.say(&Controls::default()), None, "that is no message of this game");
+    assert_eq!(client.read_event::<Hit>(&event), Some(HIT));
+    assert_eq!(client.send_message(&Controls::default()), None, "that is no message of this game");
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn what_is_longer_than_a_frame_goes_in_parts_both_ways() {
     let mut client = joined();
     let body = GameBody::Packed { code: 0, payload: vec![7; 5_000] };
     let long = body.clone();
-    client.command(|seq| ClientMessage::Game(GameMessage { seq, body: long })).expect("it is sent");
+    client.send_command(|seq| ClientMessage::Game(GameMessage { seq, body: long })).expect("it is sent");
     let mut reassembler = Reassembler::closed();
     reassembler.open();
     let mut whole = None;
@@ -95,5 +95,5 @@ fn who_sets_no_input_only_watches_and_acknowledges() {
     assert_eq!(watcher.last_input(), InputSeq(0));
     assert!(said.iter().filter(|name| **name == "ack").count() > 5, "{said:?}");
     assert!(!said.contains(&"inputs"), "{said:?}");
-    assert!(watcher.others().count() >= 1);
+    assert!(watcher.remote_entities().count() >= 1);
 }

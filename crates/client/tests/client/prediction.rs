@@ -23,7 +23,7 @@ fn fly(mut scene: Scene<Flight>, link: DeliveryOrder, (latency_ms, loss): (u64, 
     }
     assert!(compared > 350, "{network}: {compared} compared");
     assert_eq!(stats.corrections, 0, "{network}: nothing interfered, so nothing is corrected");
-    assert_eq!((stats.error_shown, stats.faults), (0.0, 0), "{network}");
+    assert_eq!((stats.displayed_error, stats.faults), (0.0, 0), "{network}");
     stats
 }
 
@@ -86,10 +86,10 @@ fn with_prediction_the_own_ship_answers_at_once_and_without_it_a_round_trip_late
         scene.pilots[pilot].client.settings_mut().prediction = prediction;
         scene.pilots[pilot].steering = |_| Default::default();
         scene.run(Duration::from_secs(4));
-        let before = scene.pilots[pilot].client.own().expect("it has a ship").0.position;
+        let before = scene.pilots[pilot].client.own_state().expect("it has a ship").0.position;
         scene.pilots[pilot].steering = aether_testkit_client::serpentine;
         let began = scene.now;
-        while scene.pilots[pilot].client.own().expect("it has a ship").0.position == before {
+        while scene.pilots[pilot].client.own_state().expect("it has a ship").0.position == before {
             scene.step();
         }
         scene.now - began

@@ -23,7 +23,7 @@ fn watch(latency_ms: u64, loss: f32, interpolation: bool) -> (f32, u32, Duration
         let frames = scene.pilots[watcher].frames;
         scene.step();
         if scene.pilots[watcher].frames > frames {
-            let (_, shown) = scene.pilots[watcher].client.others().next().expect("the other ship is in view");
+            let (_, shown) = scene.pilots[watcher].client.remote_entities().next().expect("the other ship is in view");
             let way = before.as_ref().map(|before| before.distance(&shown));
             largest = largest.max(way.unwrap_or(0.0));
             still += u32::from(way == Some(0.0));

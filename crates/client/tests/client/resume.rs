@@ -21,7 +21,7 @@ fn a_client_that_was_cut_off_comes_back_to_its_ship_and_predicts_on() {
     assert_eq!(*scene.pilots[pilot].client.phase(), ClientPhase::Resuming);
     let retry_at = scene.pilots[pilot].client.retry_at().expect("it tries again");
     assert!(retry_at > scene.now && retry_at < scene.now + Duration::from_millis(300));
-    assert!(scene.pilots[pilot].client.own().is_some(), "what was last known is still shown");
+    assert!(scene.pilots[pilot].client.own_state().is_some(), "what was last known is still shown");
     scene.run(retry_at - scene.now);
     // Over the other kind of link, as when datagrams do not get through.
     scene.resume(pilot, DeliveryOrder::Ordered, network(50, 0.0));
@@ -29,7 +29,7 @@ fn a_client_that_was_cut_off_comes_back_to_its_ship_and_predicts_on() {
     let client = &mut scene.pilots[pilot].client;
     assert_eq!((client.phase(), client.own_entity()), (&ClientPhase::Joined, entity));
     assert!(client.events().any(|event| matches!(event, ClientEvent::Joined { resumed: true, .. })));
-    assert_eq!((client.stats().corrections, client.stats().faults, client.stats().losses), (0, 0, 1));
+    assert_eq!((client.stats().corrections, client.stats().faults, client.stats().disconnects), (0, 0, 1));
     assert_eq!(scene.pilots[pilot].player, player);
     assert_eq!(
         scene.pilots[pilot].hellos[1],
@@ -156,7 +156,7 @@ fn refusals_at_the_door_end_it_or_are_waited_out() {
         let mut client = client();
         client.connected(DeliveryOrder::Ordered, Duration::ZERO);
         client.receive(refusal(code), Duration::ZERO);
-        assert!(matches!(client.phase(), ClientPhase::Closed(EndReason::AtTheDoor(notice)) if notice.code == code));
+        assert!(matches!(client.phase(), ClientPhase::Closed(EndReason::JoinRejected(notice)) if notice.code == code));
         assert_eq!(client.retry_at(), None);
         client.connected(DeliveryOrder::Ordered, Duration::ZERO);
         assert_eq!(client.advance(Duration::ZERO).count(), 0, "it does not come back");
@@ -179,7 +179,7 @@ fn the_reason_of_an_end_decides_whether_to_come_back() {
     };
     for reason in [CloseReason::Kicked, CloseReason::Replaced, CloseReason::SessionEnded, CloseReason::RoomEnded] {
         assert!(
-            matches!(after(reason, false), ClientPhase::Closed(EndReason::ByServer(closing)) if closing.reason == reason)
+            matches!(after(reason, false), ClientPhase::Closed(EndReason::ClosedByServer(closing)) if closing.reason == reason)
         );
     }
     assert_eq!(after(CloseReason::TimedOut, true), ClientPhase::Resuming);
@@ -225,7 +225,7 @@ fn the_same_room_is_asked_for_first_and_then_what_the_login_names() {
     assert_eq!(hello(&mut client).room, login().room);
     client.receive(refusal(ErrorCode::RoomNotFound), Duration::ZERO);
     assert!(
-        matches!(client.phase(), ClientPhase::Closed(EndReason::AtTheDoor(_))),
+        matches!(client.phase(), ClientPhase::Closed(EndReason::JoinRejected(_))),
         "then there is nothing left to ask for"
     );
 }

@@ -18,13 +18,13 @@ fn a_server_that_steps_by_ticks_leads_to_small_corrections_that_are_not_seen_as_
         let mut scene = Scene::of(Sandbox::default(), settings(), latency_ms + 31);
         let pilot = scene.join(DeliveryOrder::Unordered, network(latency_ms, loss));
         scene.run(Duration::from_secs(3));
-        let mut before = scene.pilots[pilot].client.own().expect("it has a ship");
+        let mut before = scene.pilots[pilot].client.own_state().expect("it has a ship");
         let mut largest = 0.0_f32;
         for _ in 0..12_000 {
             let frames = scene.pilots[pilot].frames;
             scene.step();
             if scene.pilots[pilot].frames > frames {
-                let shown = scene.pilots[pilot].client.own().expect("it has a ship");
+                let shown = scene.pilots[pilot].client.own_state().expect("it has a ship");
                 largest = largest.max(before.distance(&shown));
                 before = shown;
             }

@@ -134,7 +134,7 @@ impl<'a> Session<'a> {
     }
 
     fn link(&self) -> DeliveryOrder {
-        self.transport.link()
+        self.transport.delivery_order()
     }
 
     fn play_interval(&self) -> Duration {

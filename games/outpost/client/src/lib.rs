@@ -50,13 +50,13 @@ impl Predict for Outpost {
         state.0.snap();
     }
 
-    fn same(&self, a: &Drawn, b: &Drawn) -> bool {
+    fn is_same(&self, a: &Drawn, b: &Drawn) -> bool {
         a == b
     }
 }
 
 impl ClientGame for Outpost {
-    type Other = Drawn;
+    type Remote = Drawn;
 
     fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
         declaration
@@ -74,11 +74,11 @@ impl ClientGame for Outpost {
             .event::<Destroyed>()
     }
 
-    fn begin(&mut self) {
+    fn reset(&mut self) {
         *self = Outpost::default();
     }
 
-    fn look(&mut self, mirror: &Mirror) {
+    fn observe(&mut self, mirror: &Mirror) {
         // What is gone goes first: something else may stand there by now.
         for cell in mirror.left().iter().filter_map(|entity| self.cells.remove(entity)) {
             self.grid.set(cell, None);
@@ -93,17 +93,17 @@ impl ClientGame for Outpost {
         }
     }
 
-    fn pack(&self, input: &Controls, writer: &mut BitWriter) {
+    fn pack_input(&self, input: &Controls, writer: &mut BitWriter) {
         let mut input = *input;
         input.snap();
         input.write_full(writer);
     }
 
-    fn own(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
+    fn own_state(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
         mirror.get::<Player>(entity).cloned().map(Drawn)
     }
 
-    fn other(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
-        self.own(mirror, entity)
+    fn remote_state(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
+        self.own_state(mirror, entity)
     }
 }

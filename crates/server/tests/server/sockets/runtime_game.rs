@@ -61,20 +61,20 @@ impl Predict for Depot {
 
     fn snap(&self, _state: &mut Drawn) {}
 
-    fn same(&self, _a: &Drawn, _b: &Drawn) -> bool {
+    fn is_same(&self, _a: &Drawn, _b: &Drawn) -> bool {
         true
     }
 }
 
 impl ClientGame for Depot {
-    type Other = Drawn;
+    type Remote = Drawn;
 
     fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
         let components = declaration.component::<Cart>().component::<Crane>().component::<Board>();
         components.input::<Drive>().event::<Chat>().event::<Lift>().event::<Scored>()
     }
 
-    fn look(&mut self, mirror: &Mirror) {
+    fn observe(&mut self, mirror: &Mirror) {
         let rows = |id| {
             let cart = mirror.get::<Cart>(id).map(cart_row);
             (id, [cart, mirror.get::<Crane>(id).map(crane_row), mirror.get::<Board>(id).map(board_row)])
@@ -82,17 +82,17 @@ impl ClientGame for Depot {
         self.seen.insert(mirror.tick().0, mirror.entities().map(rows).collect());
     }
 
-    fn pack(&self, input: &Drive, writer: &mut BitWriter) {
+    fn pack_input(&self, input: &Drive, writer: &mut BitWriter) {
         let mut input = input.clone();
         input.snap();
         input.write_full(writer);
     }
 
-    fn own(&self, _mirror: &Mirror, _entity: EntityId) -> Option<Drawn> {
+    fn own_state(&self, _mirror: &Mirror, _entity: EntityId) -> Option<Drawn> {
         None
     }
 
-    fn other(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
+    fn remote_state(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
         mirror.get::<Cart>(entity).cloned().map(Drawn)
     }
 }
@@ -291,7 +291,7 @@ impl Table {
         let login = JoinOptions { token: Some(guest(server).await), room: Some(of_type("depot")) };
         let client = Client::new(Depot::default(), ClientSettings::default(), login);
         let settings = NativeClientSettings {
-            wish: TransportPreference::Only(TransportKind::WebSocket),
+            transport: TransportPreference::Only(TransportKind::WebSocket),
             ..NativeClientSettings::default()
         };
         let mut typed = NativeClient::new(client, connector(server), settings).expect("there is a thread");
@@ -395,13 +395,13 @@ async fn talk(table: &mut Table) {
         let units: Vec<f64> = text.encode_utf16().map(f64::from).collect();
         std::iter::once(units.len() as f64).chain(units).collect()
     };
-    table.typed.client_mut().say(&Lift { mode: Mode::Lifting, by: 2 });
+    table.typed.client_mut().send_message(&Lift { mode: Mode::Lifting, by: 2 });
     table.reader.command("chat", "chat", json!({ "text": "by JSON" })).await;
-    assert!(table.page.core.say(CHAT, &row("by row")).is_some());
+    assert!(table.page.core.send_message(CHAT, &row("by row")).is_some());
     let heard_by_typed = |table: &Table, text: &str| {
         let client = table.typed.client();
         let chat = |event: &ClientEvent| match event {
-            ClientEvent::Game(event) => client.read::<Chat>(event),
+            ClientEvent::Game(event) => client.read_event::<Chat>(event),
             _ => None,
         };
         table.heard.iter().filter_map(chat).any(|chat| chat.text == text)

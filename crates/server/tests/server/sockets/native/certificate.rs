@@ -45,8 +45,8 @@ impl Drop for Certificate {
 /// A guest, whose token comes over TLS too.
 fn guest(address: &str, transport: TransportKind, trust: TrustStore) -> Seat {
     let settings = NativeClientSettings {
-        wish: TransportPreference::Only(transport),
-        tokens: TokenSource::of_guest(),
+        transport: TransportPreference::Only(transport),
+        tokens: TokenSource::guest(),
         ..NativeClientSettings::default()
     };
     Seat::new(address, None, settings, trust)
@@ -79,7 +79,7 @@ async fn a_server_that_nobody_vouches_for_is_refused() {
         for transport in TRANSPORTS {
             let mut seat = guest(&format!("https://{}", server.http), transport, trust.clone());
             seat.until("attempts", |seat| seat.shell.client().attempts() >= 2).await;
-            assert!(matches!(seat.shell.trouble(), Some(ConnectionError::Untrusted(_))), "{:?}", seat.shell.trouble());
+            assert!(matches!(seat.shell.last_error(), Some(ConnectionError::Untrusted(_))), "{:?}", seat.shell.last_error());
             assert_eq!(*seat.shell.client().phase(), ClientPhase::Connecting);
         }
     }
@@ -94,7 +94,7 @@ async fn a_certificate_of_another_server_is_refused_though_it_is_trusted() {
     for transport in TRANSPORTS {
         let mut seat = guest(&format!("https://{}", server.http), transport, certificate.trust());
         seat.until("attempts", |seat| seat.shell.client().attempts() >= 2).await;
-        assert!(matches!(seat.shell.trouble(), Some(ConnectionError::Untrusted(_))), "{:?}", seat.shell.trouble());
+        assert!(matches!(seat.shell.last_error(), Some(ConnectionError::Untrusted(_))), "{:?}", seat.shell.last_error());
     }
     assert_eq!(server.connections(), 0);
     server.stop().await;
@@ -114,7 +114,7 @@ async fn quic_checks_the_certificate_by_itself() {
     let address = format!("https://{}", server.http);
     let mut seat = guest(&address, TransportKind::WebTransport, known.trust());
     seat.until("attempts", |seat| seat.shell.client().attempts() >= 2).await;
-    assert!(matches!(seat.shell.trouble(), Some(ConnectionError::WebTransport(_))), "{:?}", seat.shell.trouble());
+    assert!(matches!(seat.shell.last_error(), Some(ConnectionError::WebTransport(_))), "{:?}", seat.shell.last_error());
     assert_eq!(server.connections(), 0);
     server.stop().await;
 }

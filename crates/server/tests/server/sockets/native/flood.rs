@@ -44,7 +44,7 @@ async fn a_game_that_stands_still_stops_the_server_and_not_the_machine() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("there is a free port");
     let address = listener.local_addr().expect("it is bound");
     let settings = NativeClientSettings {
-        wish: TransportPreference::Only(TransportKind::WebSocket),
+        transport: TransportPreference::Only(TransportKind::WebSocket),
         ..NativeClientSettings::default()
     };
     let mut seat = Seat::new(&format!("http://{address}"), None, settings, TrustStore::system());

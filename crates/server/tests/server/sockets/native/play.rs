@@ -38,10 +38,10 @@ async fn the_own_player_is_predicted_right_over_every_transport() {
         let mut seat = Seat::at(&server, TransportPreference::Only(transport));
         seat.until_joined().await;
         assert_eq!((seat.shell.transport(), seat.joins()), (Some(transport), vec![false]));
-        let Drawn(begun) = seat.shell.client().own().expect("it has a body");
+        let Drawn(begun) = seat.shell.client().own_state().expect("it has a body");
         seat.walk([1.0, 0.0]);
         seat.until("a walk", |seat| {
-            seat.shell.client().own().is_some_and(|Drawn(player)| player.position[0] > begun.position[0] + 3.0)
+            seat.shell.client().own_state().is_some_and(|Drawn(player)| player.position[0] > begun.position[0] + 3.0)
         })
         .await;
         walk_without_corrections(&mut seat).await;
@@ -49,7 +49,7 @@ async fn the_own_player_is_predicted_right_over_every_transport() {
         seat.until("the server to agree", |seat| {
             let client = seat.shell.client();
             let entity = client.own_entity().expect("it has a body");
-            let here = client.predicted().map(|Drawn(player)| player.clone());
+            let here = client.predicted_state().map(|Drawn(player)| player.clone());
             let there = client.mirror().and_then(|mirror| mirror.get::<Player>(entity));
             let is_at_rest = here.as_ref().is_some_and(|player| player.velocity == [0.0; 2]);
             is_at_rest && client.stats().inputs_unacknowledged < 30 && here.as_ref() == there
@@ -73,13 +73,13 @@ async fn players_see_each_other_whatever_carries_them() {
     let mut seen = None;
     ann.until("someone who walks", |ann| {
         ben.frame();
-        let other = ann.shell.client().others().find(|(entity, _)| Some(*entity) == of_ben);
+        let other = ann.shell.client().remote_entities().find(|(entity, _)| Some(*entity) == of_ben);
         let Some((_, Drawn(player))) = other else { return false };
         let begun: [f32; 2] = *seen.get_or_insert(player.position);
         player.position[1] > begun[1] + 2.0
     })
     .await;
-    assert!(ben.shell.client().others().any(|(entity, _)| Some(entity) == of_ann));
+    assert!(ben.shell.client().remote_entities().any(|(entity, _)| Some(entity) == of_ann));
     server.stop().await;
 }
 
@@ -114,7 +114,7 @@ async fn a_game_that_leaves_in_its_loop_sees_the_end_and_needs_no_more() {
         for _ in 0..10 {
             seat.frame();
         }
-        assert!(seat.shell.transport().is_none() && seat.shell.trouble().is_none());
+        assert!(seat.shell.transport().is_none() && seat.shell.last_error().is_none());
         assert!(seat.shell.leave(), "there is nothing to wait for");
     }
     server.stop().await;

@@ -9,7 +9,7 @@ use aether_testkit_server::{TRANSPORTS, TestServer, TransportKind, until};
 use aether_wire::ErrorCode;
 
 fn through(proxy: &Proxy, server: &TestServer, wish: TransportPreference) -> Seat {
-    let settings = NativeClientSettings { wish, ..NativeClientSettings::default() };
+    let settings = NativeClientSettings { transport: wish, ..NativeClientSettings::default() };
     Seat::new(&format!("http://{}", proxy.address), Some(server.token(Role::Player)), settings, TrustStore::system())
 }
 
@@ -26,8 +26,8 @@ async fn the_better_transport_is_taken_where_the_server_has_it() {
     seat.until_joined().await;
     assert_eq!(seat.shell.transport(), Some(TransportKind::WebSocket));
     let mut seat = Seat::at(&server, TransportPreference::Only(TransportKind::WebTransport));
-    seat.until("an attempt", |seat| seat.shell.trouble().is_some()).await;
-    assert!(matches!(seat.shell.trouble(), Some(ConnectionError::NotOffered(TransportKind::WebTransport))));
+    seat.until("an attempt", |seat| seat.shell.last_error().is_some()).await;
+    assert!(matches!(seat.shell.last_error(), Some(ConnectionError::NotOffered(TransportKind::WebTransport))));
     server.stop().await;
 }
 
@@ -54,7 +54,7 @@ async fn a_connection_that_is_cut_comes_back_as_the_same_player() {
         let again = seat.until_joined().await;
         assert_eq!((again.player, &again.room), (before.player, &before.room));
         assert_eq!(seat.shell.client().own_entity(), body);
-        assert!(seat.shell.trouble().is_none());
+        assert!(seat.shell.last_error().is_none());
     }
     assert_eq!(seat.joins(), [false, true, true, true]);
     assert_eq!(seat.events.iter().filter(|event| **event == ClientEvent::Lost).count(), 3);
@@ -85,17 +85,17 @@ async fn a_game_may_reconnect_and_change_the_transport_and_stays_the_same_player
 async fn a_server_that_is_not_there_yet_is_waited_for() {
     let proxy = Proxy::start(None).await;
     let settings = NativeClientSettings {
-        wish: TransportPreference::Only(TransportKind::WebSocket),
-        tokens: TokenSource::of_guest(),
+        transport: TransportPreference::Only(TransportKind::WebSocket),
+        tokens: TokenSource::guest(),
         ..NativeClientSettings::default()
     };
     let mut seat = Seat::new(&format!("http://{}", proxy.address), None, settings, TrustStore::system());
     seat.until("two attempts", |seat| seat.shell.client().attempts() >= 2).await;
-    assert!(seat.shell.trouble().is_some(), "it can be told why");
+    assert!(seat.shell.last_error().is_some(), "it can be told why");
     let server = TestServer::start(|_| {}).await;
     proxy.lead_to(server.http);
     seat.until_joined().await;
-    assert!(seat.shell.trouble().is_none());
+    assert!(seat.shell.last_error().is_none());
     server.stop().await;
 }
 
@@ -106,7 +106,7 @@ async fn whoever_is_refused_at_the_door_does_not_come_back() {
         let mut seat = Seat::at(&server, TransportPreference::Only(transport));
         seat.shell.client_mut().set_token(Some(aether_wire::Token::new("made up")));
         seat.until("a refusal", |seat| matches!(seat.shell.client().phase(), ClientPhase::Closed(_))).await;
-        let ClientPhase::Closed(EndReason::AtTheDoor(notice)) = seat.shell.client().phase() else {
+        let ClientPhase::Closed(EndReason::JoinRejected(notice)) = seat.shell.client().phase() else {
             panic!("{:?}", seat.events)
         };
         assert_eq!(notice.code, ErrorCode::Unauthenticated);

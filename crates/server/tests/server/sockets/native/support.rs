@@ -21,7 +21,7 @@ pub struct Seat {
 impl Seat {
     /// Takes a seat at a server, over its plain address.
     pub fn at(server: &TestServer, wish: TransportPreference) -> Seat {
-        let settings = NativeClientSettings { wish, ..NativeClientSettings::default() };
+        let settings = NativeClientSettings { transport: wish, ..NativeClientSettings::default() };
         Seat::new(&format!("http://{}", server.http), Some(server.token(Role::Player)), settings, TrustStore::system())
     }
 
@@ -30,7 +30,7 @@ impl Seat {
         let room = RoomSelector::Type { name: aether_outpost_server::NAME.to_owned(), label: None };
         let client =
             Client::new(Outpost::default(), ClientSettings::default(), JoinOptions { token, room: Some(room) });
-        let connector = Connector::new(&address.parse().expect("it is an address")).trusting(trust);
+        let connector = Connector::new(&address.parse().expect("it is an address")).trust_store(trust);
         Seat { shell: NativeClient::new(client, connector, settings).expect("there is a thread"), events: Vec::new() }
     }
 
@@ -42,7 +42,7 @@ impl Seat {
             if holds(self) {
                 return;
             }
-            let (phase, trouble) = (self.shell.client().phase(), self.shell.trouble());
+            let (phase, trouble) = (self.shell.client().phase(), self.shell.last_error());
             assert!(Instant::now() < end, "waited in vain for {what}: {phase:?}, {trouble:?}, {:?}", self.events);
             tokio::time::sleep(FRAME).await;
         }
@@ -56,7 +56,7 @@ impl Seat {
 
     /// Waits until the player is in the room and has a body.
     pub async fn until_joined(&mut self) -> Welcome {
-        self.until("a body", |seat| seat.shell.client().own().is_some()).await;
+        self.until("a body", |seat| seat.shell.client().own_state().is_some()).await;
         self.shell.client().welcome().expect("it is in a room").clone()
     }
 

@@ -12,8 +12,8 @@ async fn guests_come_in_without_an_account() {
     let server = TestServer::start(|_| {}).await;
     for transport in TRANSPORTS {
         let settings = NativeClientSettings {
-            wish: TransportPreference::Only(transport),
-            tokens: TokenSource::of_guest(),
+            transport: TransportPreference::Only(transport),
+            tokens: TokenSource::guest(),
             ..NativeClientSettings::default()
         };
         let mut seat = Seat::new(&format!("http://{}", server.http), None, settings, TrustStore::system());
@@ -31,15 +31,15 @@ async fn a_game_is_asked_before_each_connection_until_it_has_a_token() {
     let token = server.token(Role::Player);
     let asked = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&asked);
-    let tokens = TokenSource::asked(move || {
+    let tokens = TokenSource::from_fn(move || {
         let number = count.fetch_add(1, Ordering::Relaxed);
         let token = token.clone();
         async move { if number == 0 { Err("nobody is signed in".to_owned()) } else { Ok(token) } }
     });
     let settings = NativeClientSettings { tokens, ..NativeClientSettings::default() };
     let mut seat = Seat::new(&format!("http://{}", server.http), None, settings, TrustStore::system());
-    seat.until("a failure", |seat| seat.shell.trouble().is_some()).await;
-    let Some(ConnectionError::NoToken(why)) = seat.shell.trouble() else { panic!("{:?}", seat.shell.trouble()) };
+    seat.until("a failure", |seat| seat.shell.last_error().is_some()).await;
+    let Some(ConnectionError::NoToken(why)) = seat.shell.last_error() else { panic!("{:?}", seat.shell.last_error()) };
     assert_eq!(why, "nobody is signed in");
     seat.until_joined().await;
     assert_eq!(asked.load(Ordering::Relaxed), 2);
