@@ -10,7 +10,7 @@ use crate::writer::{RoomWriter, WriteQueue};
 use aether_engine::{EntryNumber, JoinRequest, Rejection, RestoreData};
 use aether_limits::KeyedShare;
 use aether_services::GrpcCode;
-use aether_services::room::{self, HELD, OpenedRoom, RoomChoice};
+use aether_services::room::{self, LEASE_HELD, OpenedRoom, RoomChoice};
 use aether_wire::{ErrorCode, PlayerId, RoomId, RoomSelector};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ impl RoomHost {
         let share = self.share(address, u32::MAX)?;
         let opened = self.stored().open(self.node_id(), RoomChoice::Id(id.0), self.away_ms_max());
         let opened = within_time(opened).await?.ok_or_else(not_found)?;
-        let hold = opened.hold.clone();
+        let hold = opened.lease.clone();
         let rebuilt = self.rebuild(opened, share).await;
         if rebuilt.is_err() {
             // Otherwise the lease runs out.
@@ -140,7 +140,7 @@ impl RoomHost {
     }
 
     async fn rebuild(&self, opened: OpenedRoom, share: KeyedShare<IpAddr>) -> Result<RoomRef, Rejection> {
-        let OpenedRoom { hold, room, state, applied, last_player, holders, journal } = opened;
+        let OpenedRoom { lease: hold, room, state, applied, last_player, members: holders, journal } = opened;
         let room_type = self.types.find(&room.room_type).filter(|room_type| room_type.is_durable());
         let room_type = room_type.ok_or_else(|| {
             error!(room = room.id, room_type = room.room_type, "a stored room is of a type that is not durable here");
@@ -230,7 +230,7 @@ pub(crate) async fn within_time<T>(
 pub(crate) fn to_room_error(refusal: aether_services::ServiceError) -> Rejection {
     match refusal.code {
         GrpcCode::NotFound => not_found(),
-        _ if refusal == HELD => unavailable(refusal.message),
+        _ if refusal == LEASE_HELD => unavailable(refusal.message),
         GrpcCode::Unavailable | GrpcCode::DeadlineExceeded | GrpcCode::Aborted | GrpcCode::ResourceExhausted => {
             database_silent()
         }

@@ -186,7 +186,7 @@ impl RoomLobby {
     async fn revoke_reused(&self, record: &ResumeRecord) {
         self.sessions.revoke(record.session);
         if self.host.types.has_durable()
-            && let Err(refusal) = self.services.rooms.forget_holder(&record.room.0, record.player.0).await
+            && let Err(refusal) = self.services.rooms.remove_member(&record.room.0, record.player.0).await
         {
             warn!(%refusal, "the place of a resume token that was used twice was not removed");
         }
@@ -199,8 +199,8 @@ impl RoomLobby {
         {
             return Ok(known);
         }
-        let found = within_time(self.services.rooms.find_holder(hash(token.reveal()))).await?;
-        let Some(ResumeTarget { room, holder, is_spent, .. }) = found else { return Ok(ResumeLookup::Unknown) };
+        let found = within_time(self.services.rooms.find_by_token_hash(hash(token.reveal()))).await?;
+        let Some(ResumeTarget { room, identity: holder, is_spent, .. }) = found else { return Ok(ResumeLookup::Unknown) };
         let session = SessionId(holder.session.as_u128());
         let standing = self.sessions.enter(session, holder.user, holder.issued_at);
         let record = ResumeRecord {
@@ -318,7 +318,7 @@ impl Lobby for RoomLobby {
         Box::pin(async move {
             if let Some((queue, holder)) = stored {
                 // If the database is away, the token is good as long as this server runs, and is stored when it is back.
-                queue.store_place(room::StoredMember { holder, hash, previous_hash }, PLACE_STORE_TIME_MAX).await;
+                queue.store_place(room::StoredMember { identity: holder, hash, previous_hash }, PLACE_STORE_TIME_MAX).await;
             }
             Some(token)
         })

@@ -1,6 +1,6 @@
 //! Where a list goes on: opaque to clients, and refused when it was altered beyond recognition.
 
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;

@@ -4,7 +4,7 @@ pub(crate) mod serve;
 
 use crate::caller::CallContext;
 use crate::clock::WallClock;
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use aether_store::{Store, Transaction, outbox};
 use serde_json::json;
 use std::collections::BTreeMap;

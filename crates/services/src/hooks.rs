@@ -6,7 +6,7 @@
 
 use crate::caller::CallContext;
 use crate::calls::is_operation;
-use crate::refusal::{GrpcCode, INTERNAL, NOT_FOUND, ServiceError};
+use crate::error::{GrpcCode, INTERNAL, NOT_FOUND, ServiceError};
 use aether_messages::operation::Operation;
 use serde::Serialize;
 use serde_json::Value;

@@ -4,7 +4,7 @@
 
 use crate::account::{self, Update};
 use crate::clock::WallClock;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 use crate::storage::{self, Ack, Author, Change, Delete, Write};
 use crate::wallet::{self, Ledger, WalletUpdate, WalletUpdated, Wallets};
 use aether_store::{Store, Transaction};

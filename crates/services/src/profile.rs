@@ -8,7 +8,7 @@ pub mod operation;
 pub(crate) mod serve;
 
 use crate::clock::WallClock;
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use crate::storage::json::check_object;
 use aether_store::{SqlRow, Store, StoreError, Transaction, values};
 use std::sync::Arc;

@@ -4,15 +4,15 @@ use crate::account::provider::ProviderSettings;
 use crate::account::{self, Accounts};
 use crate::calls::{CallTable, Functions};
 use crate::clock::WallClock;
+use crate::error::ServiceError;
 use crate::event::{Events, Handler};
 use crate::hooks::Hooks;
+use crate::http_client::{self, HttpClient};
 use crate::leaderboard::Leaderboards;
 use crate::matches::{Matches, NOT_HOSTED};
 use crate::multi_update::MultiUpdates;
-use crate::outgoing::{self, HttpClient};
 use crate::profile::Profiles;
 use crate::purchase::{self, Purchases};
-use crate::refusal::ServiceError;
 use crate::room::Rooms;
 use crate::session::tokens::Tokens;
 use crate::session::{self, Sessions};
@@ -44,7 +44,7 @@ pub struct ServicesSettings {
     /// Accounts. Whether they are announced follows from there being a webhook.
     pub accounts: account::Settings,
     /// Requests to the outside.
-    pub outgoing: outgoing::Settings,
+    pub http_client: http_client::Settings,
     /// Where news go, if anywhere.
     pub webhook: Option<webhook::Settings>,
     /// By whom players may sign in.
@@ -99,7 +99,7 @@ pub struct Services {
     /// Delivers news to the outside, if there is somewhere to.
     pub webhooks: Option<Webhooks>,
     /// Makes requests to the outside.
-    pub outgoing: HttpClient,
+    pub http_client: HttpClient,
     /// The host of the rooms, which itself holds the services.
     matches: OnceLock<Weak<dyn Matches>>,
     is_online: OnceLock<IsOnline>,
@@ -118,16 +118,16 @@ impl Services {
         let ServicesParts { store, clock, tokens, registry } = parts;
         let sessions = Sessions::open(store.clone(), tokens, Arc::clone(&clock), settings.sessions).await?;
         let leaderboards = Arc::new(Leaderboards::open(store.clone(), Arc::clone(&clock)).await?);
-        let outgoing = HttpClient::new(&settings.outgoing);
+        let http_client = HttpClient::new(&settings.http_client);
         let announce = settings.webhook.is_some();
         let webhooks = settings
             .webhook
-            .map(|settings| Webhooks::new(store.clone(), Arc::clone(&clock), outgoing.clone(), settings, registry));
+            .map(|settings| Webhooks::new(store.clone(), Arc::clone(&clock), http_client.clone(), settings, registry));
         let accounts = account::Settings { announce, ..settings.accounts };
         let revocations = Arc::clone(sessions.revocations());
         let accounts = Accounts::new(store.clone(), Arc::clone(&clock), revocations, accounts);
-        let accounts = accounts.with_providers(settings.providers, &outgoing);
-        let purchases = Purchases::open(store.clone(), Arc::clone(&clock), &outgoing, settings.purchases)?;
+        let accounts = accounts.with_providers(settings.providers, &http_client);
+        let purchases = Purchases::open(store.clone(), Arc::clone(&clock), &http_client, settings.purchases)?;
         let boards = Arc::clone(&leaderboards);
         let wallets = Wallets::new(store.clone(), Arc::clone(&clock));
         Ok(Services {
@@ -144,7 +144,7 @@ impl Services {
             sessions: Arc::new(sessions),
             leaderboards,
             webhooks,
-            outgoing,
+            http_client,
             is_online: OnceLock::new(),
             store,
             clock,

@@ -5,7 +5,7 @@
 
 use crate::clock::{WallClock, id_within};
 use crate::cursor;
-use crate::refusal::{GrpcCode, INTERNAL, ServiceError};
+use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::storage::json;
 use aether_store::{SqlRow, Store, StoreError, Transaction, values};
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use aether_services::calls::Access;
 use aether_services::session::Sessions;
-use aether_services::{Caller, GrpcCode, ServiceError, refusal};
+use aether_services::{Caller, GrpcCode, ServiceError, error};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, header};
@@ -32,7 +32,7 @@ pub(super) fn admit(
         Access::Everyone => Ok(Caller::Stranger),
         Access::Operator => Err(OPERATOR_ONLY),
         Access::Session => {
-            let token = authorization.and_then(|value| after(value, "Bearer ")).ok_or(refusal::TOKEN_REQUIRED)?;
+            let token = authorization.and_then(|value| after(value, "Bearer ")).ok_or(error::TOKEN_REQUIRED)?;
             Ok(Caller::User(Arc::new(sessions.check(token)?)))
         }
         Access::ServerKey => {

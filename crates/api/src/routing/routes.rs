@@ -411,7 +411,7 @@ mod tests {
                 single: false,
             },
             accounts: Default::default(),
-            outgoing: Default::default(),
+            http_client: Default::default(),
             webhook: None,
             providers: Default::default(),
             purchases: Default::default(),

@@ -14,7 +14,7 @@ use aether_services::session::keys::KeyRing;
 use aether_services::session::tokens::{Claims, Role, Tokens};
 use aether_services::{
     GrpcCode, Hooks, Operation, ServiceError, Services, ServicesExtensions, ServicesParts, ServicesSettings, account,
-    outgoing, purchase, session, storage, webhook,
+    http_client, purchase, session, storage, webhook,
 };
 use aether_store::{StoreError, Transaction, outbox};
 use axum::Router;
@@ -94,7 +94,7 @@ impl World {
         let settings = ServicesSettings {
             sessions,
             accounts: account::Settings::default(),
-            outgoing: outgoing::Settings::default(),
+            http_client: http_client::Settings::default(),
             webhook: Some(webhook),
             providers: account::provider::ProviderSettings::default(),
             purchases: purchase::Settings::default(),
@@ -133,7 +133,7 @@ impl World {
         *request.uri_mut() = path.parse().expect("it is a path");
         let authorization = authorization.parse().expect("it is a header");
         request.headers_mut().insert(header::AUTHORIZATION, authorization);
-        request.extensions_mut().insert(PeerAddress { socket, is_old: false });
+        request.extensions_mut().insert(PeerAddress { socket, is_http10: false });
         let response = self.router.clone().oneshot(request).await.expect("a router always answers");
         let (parts, body) = response.into_parts();
         let body = to_bytes(body, 1_048_576).await.expect("it ends");

@@ -8,7 +8,7 @@ use aether_services::session::keys::KeyRing;
 use aether_services::session::tokens::Tokens;
 use aether_services::session::{self, NewSession};
 use aether_services::{
-    CallContext, Caller, Services, ServicesExtensions, ServicesParts, ServicesSettings, account, outgoing, purchase,
+    CallContext, Caller, Services, ServicesExtensions, ServicesParts, ServicesSettings, account, http_client, purchase,
     storage,
 };
 use aether_store::{Database, Store, StoreSettings, values};
@@ -75,7 +75,7 @@ impl World {
                 single: false,
             },
             accounts: account::Settings::default(),
-            outgoing: outgoing::Settings::default(),
+            http_client: http_client::Settings::default(),
             webhook: None,
             providers: account::provider::ProviderSettings::default(),
             purchases: purchase::Settings::default(),

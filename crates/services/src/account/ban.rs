@@ -1,7 +1,7 @@
 //! Bans, and what a user may do.
 
 use super::{Accounts, NOT_FOUND, end_sessions};
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 use crate::session::end_sessions_of;
 use crate::session::tokens::Role;
 use aether_store::{Transaction, values};

@@ -4,7 +4,7 @@
 //! kept; what is kept is only its hash. A code works once, for a while, and as long as the address stays the same.
 
 use super::{Accounts, end_sessions, fields};
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use crate::session::end_sessions_of;
 use aether_store::{StoreError, Transaction, outbox, values};
 use base64::Engine as _;
@@ -133,7 +133,7 @@ impl Accounts {
         }
         match self.send(recipient, Purpose::EmailVerification).await? {
             true => Ok(()),
-            false => Err(crate::refusal::TOO_OFTEN),
+            false => Err(crate::error::TOO_OFTEN),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The end of an account: all that belongs to it, in one transaction.
 
 use super::{Accounts, NOT_FOUND};
+use crate::error::ServiceError;
 use crate::leaderboard::Leaderboards;
-use crate::refusal::ServiceError;
 use aether_store::{StoreError, Transaction, outbox, values};
 use serde_json::json;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Everything that is kept about a user, as one document.
 
 use super::{Accounts, NOT_FOUND};
-use crate::refusal::{GrpcCode, ServiceError, TOO_OFTEN};
+use crate::error::{GrpcCode, ServiceError, TOO_OFTEN};
 use aether_store::{SqlRow, StoreError, Transaction, values};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;

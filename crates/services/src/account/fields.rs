@@ -1,6 +1,6 @@
 //! What the texts of an account may be.
 
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 
 /// Bytes of a device's id.
 const DEVICE_ID_BYTES: std::ops::RangeInclusive<usize> = 10..=128;

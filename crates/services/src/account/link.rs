@@ -1,9 +1,9 @@
 //! Further ways into an account, and fewer.
 
+use super::login_identity::LoginIdentity;
 use super::sign_in::SignInMethod;
-use super::way::LoginIdentity;
 use super::{Accounts, NOT_FOUND, fields, provider};
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use aether_store::{Transaction, values};
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! Who has failed too often lately, by account and by address. Kept in memory, and only so much of it.
 
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};

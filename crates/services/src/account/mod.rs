@@ -11,13 +11,13 @@ mod export;
 mod fields;
 mod link;
 mod lockout;
+mod login_identity;
 pub mod operation;
 mod password;
 pub mod provider;
 pub(crate) mod serve;
 mod sign_in;
 mod user;
-mod way;
 
 pub use erase::Eraser;
 pub use fields::Update;
@@ -26,7 +26,7 @@ pub use user::{Account, USERS_MAX, User};
 pub(crate) use user::{apply, name_taken};
 
 use crate::clock::WallClock;
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use crate::session::Revocations;
 use crate::session::tokens::VALID_SECONDS_MAX;
 use aether_store::{Dialect, Store, Transaction};

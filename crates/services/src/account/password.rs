@@ -4,7 +4,7 @@
 //! more wait, and whoever comes beyond that is told to come back: a thousand logins at once take no more memory than
 //! the first few.
 
-use crate::refusal::{INTERNAL, ServiceError, TOO_OFTEN};
+use crate::error::{INTERNAL, ServiceError, TOO_OFTEN};
 use argon2::password_hash::phc::{Output, PasswordHash, Salt};
 use argon2::password_hash::{self, phc};
 use argon2::{Algorithm, Argon2, Block, Params, Version};

@@ -1,10 +1,10 @@
 //! Signing in: the account behind a way in, or a new one.
 
+use super::login_identity::{FoundAccount, LoginIdentity};
 use super::provider::{ExternalIdentity, ProviderProof};
-use super::way::{FoundAccount, LoginIdentity};
 use super::{Accounts, BANNED, NOT_FOUND, USERNAME_TAKEN, fields};
 use crate::clock::new_id;
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use aether_store::{StoreError, Transaction, outbox, values};
 use serde_json::json;
 use sha2::{Digest, Sha256};

@@ -1,7 +1,7 @@
 //! What is known about a user, for everyone and for themselves, and how it changes.
 
 use super::{Accounts, NOT_FOUND, USERNAME_TAKEN, Update};
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use crate::session::tokens::Role;
 use aether_store::{SqlRow, SqlValue, StoreError, Transaction, values};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! A board: what it is, and which period is the current one.
 
 use super::schedule::Schedule;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 use aether_ranks::{RankOrder, Score};
 use aether_store::{SqlRow, StoreError};
 use serde::de::IgnoredAny;

@@ -8,7 +8,7 @@ use super::board::Board;
 use super::period::{Period, rank_owner};
 use super::record::{Record, records_of};
 use crate::cursor;
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use aether_ranks::{RankOrder, RankOwner, RankedRecord, Ranking, Score};
 use aether_store::StoreError;
 use serde::{Deserialize, Serialize};

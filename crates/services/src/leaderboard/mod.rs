@@ -42,7 +42,7 @@ pub use write::{RECORD_METADATA_BYTES_MAX, RecordWrite};
 
 use crate::clock::WallClock;
 use crate::cursor;
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use aether_store::{Store, StoreError, values};
 use board::COLUMNS;
 use periods::Periods;

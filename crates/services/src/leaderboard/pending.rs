@@ -4,7 +4,7 @@ use super::Leaderboards;
 use super::board::Board;
 use super::periods::Periods;
 use super::record::read_one;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 use aether_ranks::Score;
 use std::sync::Arc;
 use uuid::Uuid;

@@ -4,7 +4,7 @@ use super::BOARD_NOT_FOUND;
 use super::board::Board;
 use super::pending::Doubt;
 use super::period::Period;
-use crate::refusal::{INTERNAL, ServiceError};
+use crate::error::{INTERNAL, ServiceError};
 use aether_ranks::{RankOwner, Score};
 use aether_store::{Store, StoreError, values};
 use std::collections::BTreeMap;

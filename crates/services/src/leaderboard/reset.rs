@@ -2,7 +2,7 @@
 
 use super::Leaderboards;
 use super::board::Board;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 use aether_store::{StoreError, values};
 use std::future::Future;
 use std::pin::Pin;

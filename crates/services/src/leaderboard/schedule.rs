@@ -1,6 +1,6 @@
 //! When a board begins anew.
 
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 use chrono::{DateTime, Utc};
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
@@ -62,7 +62,7 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::refusal::GrpcCode;
+    use crate::error::GrpcCode;
 
     /// Seconds since 1970 of a time in UTC.
     fn at(text: &str) -> i64 {

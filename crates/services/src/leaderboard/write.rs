@@ -10,7 +10,7 @@ use super::periods::Periods;
 use super::record::{Record, read_one, record_columns};
 use super::{BOARD_NOT_FOUND, Leaderboards};
 use crate::caller::Caller;
-use crate::refusal::{GrpcCode, ServiceError, TOKEN_REQUIRED};
+use crate::error::{GrpcCode, ServiceError, TOKEN_REQUIRED};
 use aether_ranks::{RankOrder, Score};
 use aether_store::{SqlValue, StoreError, Transaction, values};
 use std::ops::RangeInclusive;

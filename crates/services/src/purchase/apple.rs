@@ -8,8 +8,8 @@ use super::provider::{
 };
 use super::remote::Remote;
 use crate::clock::WallClock;
-use crate::outgoing::HttpClient;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
+use crate::http_client::HttpClient;
 use serde_json::{Value, json};
 use signed::Transaction;
 use std::sync::Arc;
@@ -63,8 +63,8 @@ impl std::fmt::Debug for AppleSettings {
 impl Apple {
     /// Apple with these settings.
     #[must_use]
-    pub fn new(settings: AppleSettings, outgoing: HttpClient, clock: Arc<dyn WallClock>) -> Apple {
-        Apple { settings, remote: Remote::new(Shop::Apple, outgoing, clock) }
+    pub fn new(settings: AppleSettings, http_client: HttpClient, clock: Arc<dyn WallClock>) -> Apple {
+        Apple { settings, remote: Remote::new(Shop::Apple, http_client, clock) }
     }
 
     async fn bought(&self, receipt: &Receipt) -> Result<Vec<ValidatedPurchase>, ServiceError> {

@@ -3,8 +3,8 @@
 use super::provider::{
     Environment, INVALID, MALFORMED, PurchaseProvider, Receipt, Shop, ValidateFuture, ValidatedPurchase, number, text,
 };
+use crate::error::ServiceError;
 use crate::facebook::{FacebookInstantSettings, SignatureCheck, SignatureError};
-use crate::refusal::ServiceError;
 
 /// Facebook Instant Games.
 pub struct FacebookInstant {

@@ -6,8 +6,8 @@ use super::provider::{
 };
 use super::remote::{Remote, encoded};
 use crate::clock::WallClock;
-use crate::outgoing::HttpClient;
-use crate::refusal::{INTERNAL, ServiceError};
+use crate::error::{INTERNAL, ServiceError};
+use crate::http_client::HttpClient;
 use aether_messages::{Timestamp, timestamp_ms};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -80,14 +80,14 @@ impl Google {
     /// Google with these settings; refused if the key cannot be read.
     pub fn new(
         settings: GoogleSettings,
-        outgoing: HttpClient,
+        http_client: HttpClient,
         clock: Arc<dyn WallClock>,
     ) -> Result<Google, ServiceError> {
         let key = PrivatePkcs8KeyDer::from_pem_slice(settings.private_key.as_bytes()).ok();
         let key = key.and_then(|key| RsaKeyPair::from_pkcs8(key.secret_pkcs8_der()).ok()).ok_or_else(|| {
             ServiceError::invalid("The key of Google's service account is not one: copy private_key from its key file.")
         })?;
-        Ok(Google { settings, key, remote: Remote::new(Shop::Google, outgoing, clock) })
+        Ok(Google { settings, key, remote: Remote::new(Shop::Google, http_client, clock) })
     }
 
     async fn bought(&self, receipt: &Receipt) -> Result<Vec<ValidatedPurchase>, ServiceError> {

@@ -6,8 +6,8 @@ use super::provider::{
 };
 use super::remote::{Remote, encoded};
 use crate::clock::WallClock;
-use crate::outgoing::HttpClient;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
+use crate::http_client::HttpClient;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::signature::{RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
@@ -69,7 +69,7 @@ impl Huawei {
     /// Huawei with these settings; refused if the key cannot be read.
     pub fn new(
         settings: HuaweiSettings,
-        outgoing: HttpClient,
+        http_client: HttpClient,
         clock: Arc<dyn WallClock>,
     ) -> Result<Huawei, ServiceError> {
         let key = STANDARD.decode(&settings.public_key).ok();
@@ -80,7 +80,7 @@ impl Huawei {
         let key = key.ok_or_else(|| {
             ServiceError::invalid("The key of Huawei's purchases is not one: copy it from the console of AppGallery.")
         })?;
-        Ok(Huawei { settings, key, remote: Remote::new(Shop::Huawei, outgoing, clock) })
+        Ok(Huawei { settings, key, remote: Remote::new(Shop::Huawei, http_client, clock) })
     }
 
     async fn bought(&self, receipt: &Receipt) -> Result<Vec<ValidatedPurchase>, ServiceError> {

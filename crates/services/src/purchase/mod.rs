@@ -7,10 +7,10 @@ mod apple;
 mod facebook_instant;
 mod google;
 mod huawei;
-mod kept;
 mod provider;
 mod remote;
 pub(crate) mod serve;
+mod stored;
 
 pub use crate::facebook::FacebookInstantSettings;
 pub use apple::{Apple, AppleSettings};
@@ -24,12 +24,12 @@ pub use provider::{
 
 use crate::clock::WallClock;
 use crate::cursor;
-use crate::outgoing::HttpClient;
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
+use crate::http_client::HttpClient;
 use aether_store::Store;
-use kept::{Listing, PageCursor};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use stored::{Listing, PageCursor};
 use uuid::Uuid;
 
 /// Entries of one page of purchases.
@@ -119,18 +119,18 @@ impl Purchases {
     pub fn open(
         store: Store,
         clock: Arc<dyn WallClock>,
-        outgoing: &HttpClient,
+        http_client: &HttpClient,
         settings: Settings,
     ) -> Result<Purchases, ServiceError> {
         let mut purchases = Purchases::new(store, Arc::clone(&clock));
         if let Some(apple) = settings.apple {
-            purchases = purchases.with_provider(Apple::new(apple, outgoing.clone(), Arc::clone(&clock)));
+            purchases = purchases.with_provider(Apple::new(apple, http_client.clone(), Arc::clone(&clock)));
         }
         if let Some(google) = settings.google {
-            purchases = purchases.with_provider(Google::new(google, outgoing.clone(), Arc::clone(&clock))?);
+            purchases = purchases.with_provider(Google::new(google, http_client.clone(), Arc::clone(&clock))?);
         }
         if let Some(huawei) = settings.huawei {
-            purchases = purchases.with_provider(Huawei::new(huawei, outgoing.clone(), Arc::clone(&clock))?);
+            purchases = purchases.with_provider(Huawei::new(huawei, http_client.clone(), Arc::clone(&clock))?);
         }
         if let Some(facebook) = settings.facebook_instant {
             purchases = purchases.with_provider(FacebookInstant::new(&facebook)?);
@@ -165,9 +165,9 @@ impl Purchases {
         order.sort_by(|&one, &other| bought[one].transaction_id.cmp(&bought[other].transaction_id));
         self.store
             .write(move |transaction| {
-                kept::check_user(transaction, user)?;
+                stored::check_user(transaction, user)?;
                 let keep =
-                    order.iter().map(|&index| Ok((index, kept::keep(transaction, user, shop, &bought[index], now)?)));
+                    order.iter().map(|&index| Ok((index, stored::keep(transaction, user, shop, &bought[index], now)?)));
                 let mut purchases = keep.collect::<Result<Vec<_>, ServiceError>>()?;
                 purchases.sort_by_key(|(index, _)| *index);
                 Ok(purchases.into_iter().map(|(_, purchase)| purchase).collect())
@@ -190,8 +190,8 @@ impl Purchases {
         }
         self.store
             .write(move |transaction| {
-                kept::check_user(transaction, user)?;
-                kept::keep_subscription(transaction, user, shop, &subscribed, now)
+                stored::check_user(transaction, user)?;
+                stored::keep_subscription(transaction, user, shop, &subscribed, now)
             })
             .await
     }
@@ -199,7 +199,7 @@ impl Purchases {
     /// A purchase that was kept, by the shop's id of it.
     pub async fn purchase(&self, transaction_id: &str) -> Result<Purchase, ServiceError> {
         let transaction_id = checked(transaction_id)?;
-        let found = self.store.read(move |transaction| kept::find(transaction, &transaction_id)).await?;
+        let found = self.store.read(move |transaction| stored::find(transaction, &transaction_id)).await?;
         found.ok_or(ServiceError::new(GrpcCode::NotFound, "Purchase not found."))
     }
 
@@ -222,7 +222,7 @@ impl Purchases {
     /// A user's subscription to a product.
     pub async fn subscription(&self, user: Uuid, product_id: &str) -> Result<Subscription, ServiceError> {
         let (product_id, now) = (checked(product_id)?, self.clock.now_ms());
-        let found = self.store.read(move |transaction| kept::find_subscription(transaction, user, &product_id, now));
+        let found = self.store.read(move |transaction| stored::find_subscription(transaction, user, &product_id, now));
         found.await?.ok_or(ServiceError::new(GrpcCode::NotFound, "Subscription not found."))
     }
 

@@ -1,6 +1,6 @@
 //! Shops, and what they say about receipts.
 
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use serde_json::Value;
 use std::future::Future;
 use std::pin::Pin;

@@ -2,8 +2,8 @@
 
 use super::provider::{INVALID, Shop};
 use crate::clock::WallClock;
-use crate::outgoing::{HttpClient, HttpResponse, OutgoingError};
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
+use crate::http_client::{HttpClient, HttpClientError, HttpResponse};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::future::Future;
@@ -24,15 +24,15 @@ const NOT_LET_IN: ServiceError =
 /// Asks one shop.
 pub(super) struct Remote {
     shop: Shop,
-    outgoing: HttpClient,
+    http_client: HttpClient,
     clock: Arc<dyn WallClock>,
     /// The access token, and when it ends. Whoever needs a new one while it is being asked for waits.
     token: Mutex<Option<(String, i64)>>,
 }
 
 impl Remote {
-    pub fn new(shop: Shop, outgoing: HttpClient, clock: Arc<dyn WallClock>) -> Remote {
-        Remote { shop, outgoing, clock, token: Mutex::new(None) }
+    pub fn new(shop: Shop, http_client: HttpClient, clock: Arc<dyn WallClock>) -> Remote {
+        Remote { shop, http_client, clock, token: Mutex::new(None) }
     }
 
     pub fn now_ms(&self) -> i64 {
@@ -41,7 +41,7 @@ impl Remote {
 
     /// What is at an address, as JSON.
     pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Value, ServiceError> {
-        let response = self.outgoing.get(url, headers).await;
+        let response = self.http_client.get(url, headers).await;
         self.read(response).await
     }
 
@@ -49,7 +49,7 @@ impl Remote {
     pub async fn post_json(&self, url: &str, headers: &[(&str, &str)], body: &Value) -> Result<Value, ServiceError> {
         let mut headers = headers.to_vec();
         headers.push(("content-type", "application/json"));
-        let response = self.outgoing.post(url, &headers, body.to_string()).await;
+        let response = self.http_client.post(url, &headers, body.to_string()).await;
         self.read(response).await
     }
 
@@ -68,7 +68,7 @@ impl Remote {
         }
         let headers = [("content-type", "application/x-www-form-urlencoded")];
         let response =
-            self.outgoing.post(url, &headers, form().await?).await.map_err(|error| self.unreachable(&error))?;
+            self.http_client.post(url, &headers, form().await?).await.map_err(|error| self.unreachable(&error))?;
         let answer: Value = serde_json::from_slice(&response.body).unwrap_or_default();
         let Some(token) = super::provider::text(&answer, "access_token").filter(|_| response.is_success()) else {
             error!(shop = self.shop.name(), status = response.status, "the shop gives this server no access token");
@@ -80,7 +80,7 @@ impl Remote {
     }
 
     /// What a shop says, if it says something; otherwise why not.
-    async fn read(&self, response: Result<HttpResponse, OutgoingError>) -> Result<Value, ServiceError> {
+    async fn read(&self, response: Result<HttpResponse, HttpClientError>) -> Result<Value, ServiceError> {
         let response = response.map_err(|error| self.unreachable(&error))?;
         match response.status {
             200..300 => serde_json::from_slice(&response.body).map_err(|_| {
@@ -101,7 +101,7 @@ impl Remote {
         }
     }
 
-    fn unreachable(&self, error: &OutgoingError) -> ServiceError {
+    fn unreachable(&self, error: &HttpClientError) -> ServiceError {
         warn!(shop = self.shop.name(), %error, "the shop cannot be asked");
         UNAVAILABLE
     }

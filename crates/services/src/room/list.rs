@@ -1,7 +1,7 @@
 //! Looking at what is stored of rooms, for tools.
 
 use super::Rooms;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 use aether_store::{Transaction, values};
 
 /// Rooms in one list.
@@ -28,7 +28,7 @@ pub struct Summary {
 
 /// A state that was kept. The newest has the number 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct CheckpointInfo {
     /// Its number; a later one has a higher number, but for the newest.
     pub number: i64,
     /// When it was taken, in milliseconds since 1970.
@@ -65,13 +65,13 @@ impl Rooms {
     }
 
     /// The states of a room that are kept, in the order in which they were taken, the newest last.
-    pub async fn snapshots(&self, room: &str) -> Result<Vec<Snapshot>, ServiceError> {
+    pub async fn checkpoints(&self, room: &str) -> Result<Vec<CheckpointInfo>, ServiceError> {
         let room = room.to_owned();
         let select = "SELECT number, taken_at, players, entities, length(state) FROM room_states WHERE room = ?1
             ORDER BY taken_at, CASE number WHEN 0 THEN 1 ELSE 0 END, number";
         let operation = move |transaction: &mut Transaction<'_>| {
-            let snapshots = transaction.rows(select, values![&room], |row| {
-                Ok(Snapshot {
+            let checkpoints = transaction.rows(select, values![&room], |row| {
+                Ok(CheckpointInfo {
                     number: row.get(0)?,
                     taken_at: row.get(1)?,
                     players: row.get(2)?,
@@ -79,13 +79,13 @@ impl Rooms {
                     bytes: row.get(4)?,
                 })
             })?;
-            Ok(snapshots)
+            Ok(checkpoints)
         };
         self.store.read(operation).await
     }
 
     /// The bytes of a state; nothing if there is none of this number.
-    pub async fn snapshot(&self, room: &str, number: i64) -> Result<Option<Vec<u8>>, ServiceError> {
+    pub async fn checkpoint(&self, room: &str, number: i64) -> Result<Option<Vec<u8>>, ServiceError> {
         let room = room.to_owned();
         let select = "SELECT state FROM room_states WHERE room = ?1 AND number = ?2";
         let operation = move |transaction: &mut Transaction<'_>| {

@@ -6,18 +6,18 @@
 //! folder, so that one that starts again after a crash has its own rooms back at once, and others wait for the lease to
 //! end. The database's clock alone says when that is.
 
-mod keep;
 mod list;
 mod open;
 mod visit;
+mod write;
 
-pub use keep::{Batch, Checkpoint, LOST, StoredMember};
-pub use list::{ROOMS_LISTED_MAX, Snapshot, Summary};
-pub use open::{HELD, NewRoom, OpenedRoom, RoomChoice};
+pub use list::{CheckpointInfo, ROOMS_LISTED_MAX, Summary};
+pub use open::{LEASE_HELD, NewRoom, OpenedRoom, RoomChoice};
 pub use visit::{PastVisit, VISITS_LISTED_MAX, Visit};
+pub use write::{Batch, Checkpoint, LEASE_LOST, StoredMember};
 
 use crate::clock::WallClock;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 use crate::session::tokens::Role;
 use aether_store::{Dialect, SqlRow, Store, StoreError, Transaction, values};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub struct Rooms {
 pub struct RoomLease {
     /// The room's id.
     pub room: String,
-    /// Which holder this is, counted from the first.
+    /// Which identity this is, counted from the first.
     pub epoch: i64,
 }
 
@@ -68,7 +68,7 @@ pub struct ResumeTarget {
     /// Its type.
     pub room_type: String,
     /// Whose token it is.
-    pub holder: MemberIdentity,
+    pub identity: MemberIdentity,
     /// Whether it was used, and whoever used it was heard from since.
     pub is_spent: bool,
 }
@@ -93,14 +93,14 @@ impl Rooms {
     }
 
     /// Whose token has this hash, and where it leads.
-    pub async fn find_holder(&self, hash: [u8; 32]) -> Result<Option<ResumeTarget>, ServiceError> {
+    pub async fn find_by_token_hash(&self, hash: [u8; 32]) -> Result<Option<ResumeTarget>, ServiceError> {
         let select = "SELECT p.player, p.user_id, p.session, p.name, p.role, p.issued_at,
                 p.room, r.room_type, p.heard AND p.hash <> ?1
             FROM room_players p JOIN rooms r ON r.id = p.room WHERE p.hash = ?1 OR p.previous_hash = ?1";
         let operation = move |transaction: &mut Transaction<'_>| {
             let found = transaction.row(select, values![&hash[..]], |row| {
-                let holder = MemberIdentity::from_row(row)?;
-                Ok(ResumeTarget { holder, room: row.get(6)?, room_type: row.get(7)?, is_spent: row.get(8)? })
+                let identity = MemberIdentity::from_row(row)?;
+                Ok(ResumeTarget { identity, room: row.get(6)?, room_type: row.get(7)?, is_spent: row.get(8)? })
             })?;
             Ok(found)
         };
@@ -108,7 +108,7 @@ impl Rooms {
     }
 
     /// Takes the place of a player away, so that no token leads there any more.
-    pub async fn forget_holder(&self, room: &str, player: u32) -> Result<(), ServiceError> {
+    pub async fn remove_member(&self, room: &str, player: u32) -> Result<(), ServiceError> {
         let room = room.to_owned();
         let delete = "DELETE FROM room_players WHERE room = ?1 AND player = ?2";
         let operation = move |transaction: &mut Transaction<'_>| {
@@ -118,7 +118,7 @@ impl Rooms {
         self.store.write(operation).await
     }
 
-    /// Forgets rooms in which nothing was stored since a time, places in rooms whose server is gone for so long that nobody
+    /// Forgets rooms in which nothing was stored since a time, members in rooms whose server is gone for so long that nobody
     /// comes back, and visits from before a time. Returns how many rooms.
     pub async fn prune(&self, unused_since: i64, away_ms_max: i64, visits_before: i64) -> Result<u64, ServiceError> {
         let operation = move |transaction: &mut Transaction<'_>| {

@@ -1,7 +1,7 @@
 //! Making a durable room, and taking one that is there.
 
 use super::{LEASE_MS, MemberIdentity, RoomLease, Rooms, now, out_of_range};
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use aether_store::{StoreError, Transaction, values};
 
 /// Rooms that are looked at when any of a type will do.
@@ -10,7 +10,7 @@ const CANDIDATES: i64 = 16;
 const JOURNAL_MAX: i64 = 100_000;
 
 /// Another server holds the room.
-pub const HELD: ServiceError = ServiceError::new(
+pub const LEASE_HELD: ServiceError = ServiceError::new(
     GrpcCode::Unavailable,
     "Another server has the room, or had it a moment ago; try again in a few seconds.",
 );
@@ -52,7 +52,7 @@ impl RoomChoice {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenedRoom {
     /// The right to write to it.
-    pub hold: RoomLease,
+    pub lease: RoomLease,
     /// What it is.
     pub room: NewRoom,
     /// The newest state; nothing if none was stored.
@@ -62,7 +62,7 @@ pub struct OpenedRoom {
     /// The number of the player who came last.
     pub last_player: u32,
     /// Those who have a place in it, by number.
-    pub holders: Vec<MemberIdentity>,
+    pub members: Vec<MemberIdentity>,
     /// What was committed after the state, by number.
     pub journal: Vec<(u64, Vec<u8>)>,
 }
@@ -132,8 +132,8 @@ impl Rooms {
     ) -> Result<Option<OpenedRoom>, ServiceError> {
         let (node, at) = (node.to_owned(), self.clock.now_ms());
         let operation = move |transaction: &mut Transaction<'_>| {
-            let Some(hold_and_room) = take(transaction, &node, &which, (away_ms_max, at))? else { return Ok(None) };
-            Ok(Some(read(transaction, hold_and_room)?))
+            let Some(lease_and_room) = take(transaction, &node, &which, (away_ms_max, at))? else { return Ok(None) };
+            Ok(Some(read(transaction, lease_and_room)?))
         };
         self.store.write(operation).await
     }
@@ -159,35 +159,36 @@ fn take(
     })?;
     let Some((room, epoch, is_free, since_lease_ms)) = found else { return Ok(None) };
     if !is_free {
-        return Err(HELD);
+        return Err(LEASE_HELD);
     }
-    let hold = RoomLease { room: room.id.clone(), epoch: epoch + 1 };
+    let lease = RoomLease { room: room.id.clone(), epoch: epoch + 1 };
     let update = format!("UPDATE rooms SET node = ?2, epoch = ?3, lease_until = {now} + ?4 WHERE id = ?1");
-    transaction.execute(&update, values![&hold.room, node, hold.epoch, LEASE_MS])?;
+    transaction.execute(&update, values![&lease.room, node, lease.epoch, LEASE_MS])?;
     // A server renews its leases as long as it lives.
     if since_lease_ms + LEASE_MS > away_ms_max {
-        transaction.execute("DELETE FROM room_players WHERE room = ?1", values![&hold.room])?;
+        transaction.execute("DELETE FROM room_players WHERE room = ?1", values![&lease.room])?;
         let left = "UPDATE room_visits SET left_at = ?2, reason = 'server_lost' WHERE room = ?1 AND left_at IS NULL";
-        transaction.execute(left, values![&hold.room, at])?;
+        transaction.execute(left, values![&lease.room, at])?;
     }
-    Ok(Some((hold, room)))
+    Ok(Some((lease, room)))
 }
 
-fn read(transaction: &mut Transaction<'_>, (hold, room): (RoomLease, NewRoom)) -> Result<OpenedRoom, StoreError> {
+fn read(transaction: &mut Transaction<'_>, (lease, room): (RoomLease, NewRoom)) -> Result<OpenedRoom, StoreError> {
     let select = "SELECT state, applied FROM room_states WHERE room = ?1 AND number = 0";
-    let state = transaction.row(select, values![&hold.room], |row| Ok((row.get::<Vec<u8>>(0)?, row.get::<i64>(1)?)))?;
+    let state =
+        transaction.row(select, values![&lease.room], |row| Ok((row.get::<Vec<u8>>(0)?, row.get::<i64>(1)?)))?;
     let (state, applied) = state.map_or((None, 0), |(state, applied)| (Some(state), applied));
     let select = "SELECT last_player FROM rooms WHERE id = ?1";
-    let last_player = transaction.row(select, values![&hold.room], |row| row.get::<i64>(0))?.unwrap_or(0);
+    let last_player = transaction.row(select, values![&lease.room], |row| row.get::<i64>(0))?.unwrap_or(0);
     let select =
         "SELECT player, user_id, session, name, role, issued_at FROM room_players WHERE room = ?1 ORDER BY player";
-    let holders = transaction.rows(select, values![&hold.room], MemberIdentity::from_row)?;
+    let members = transaction.rows(select, values![&lease.room], MemberIdentity::from_row)?;
     let select = "SELECT number, entry FROM room_journal WHERE room = ?1 AND number > ?2 ORDER BY number LIMIT ?3";
-    let journal = transaction.rows(select, values![&hold.room, applied, JOURNAL_MAX], |row| {
+    let journal = transaction.rows(select, values![&lease.room, applied, JOURNAL_MAX], |row| {
         let number = u64::try_from(row.get::<i64>(0)?).map_err(|_| out_of_range("number"))?;
         Ok((number, row.get::<Vec<u8>>(1)?))
     })?;
     let applied = u64::try_from(applied).map_err(|_| out_of_range("applied"))?;
     let last_player = u32::try_from(last_player).map_err(|_| out_of_range("last_player"))?;
-    Ok(OpenedRoom { hold, room, state, applied, last_player, holders, journal })
+    Ok(OpenedRoom { lease, room, state, applied, last_player, members, journal })
 }

@@ -3,7 +3,7 @@
 use super::{Rooms, now};
 use crate::account::for_presence;
 use crate::clock::new_id;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 use aether_store::{StoreError, Transaction, values};
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -112,7 +112,7 @@ impl Rooms {
 
     /// Tidies up after a server that was killed, when it starts again: none of its rooms run, so others may take them, and
     /// the visits that were cut off have ended. Those in durable rooms go on.
-    pub async fn started(&self, node: &str) -> Result<(), ServiceError> {
+    pub async fn recover(&self, node: &str) -> Result<(), ServiceError> {
         let (node, at) = (node.to_owned(), self.clock.now_ms());
         let operation = move |transaction: &mut Transaction<'_>| {
             let now = now(transaction);

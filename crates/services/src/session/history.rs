@@ -2,7 +2,7 @@
 
 use super::{NewSession, Sessions};
 use crate::account::for_presence;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 use aether_store::{SqlValue, StoreError, Transaction, values};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;

@@ -16,7 +16,7 @@ pub use revocations::Revocations;
 use crate::account::for_presence;
 use crate::caller::UserIdentity;
 use crate::clock::{WallClock, new_id};
-use crate::refusal::{GrpcCode, ServiceError, TOKEN_INVALID};
+use crate::error::{GrpcCode, ServiceError, TOKEN_INVALID};
 use aether_store::{Store, StoreError, Transaction, values};
 use history::History;
 use std::collections::BTreeMap;

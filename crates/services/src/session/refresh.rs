@@ -8,7 +8,7 @@ use super::tokens::{Claims, TokenKind};
 use super::{Sessions, TokenPair, check_variables, end_session, identity_of};
 use crate::account::for_presence;
 use crate::caller::UserIdentity;
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use aether_store::{Transaction, values};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use super::object::{ObjectId, Permission};
 use super::write::{Condition, find};
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use aether_store::{Transaction, values};
 use uuid::Uuid;
 

@@ -3,7 +3,7 @@
 //! A text is kept as it came, so it is only looked at: in one pass, without memory for what it says. It has to be such
 //! that both databases can read it in queries, else one object would make the queries of a whole collection fail.
 
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 use std::fmt;
 
 /// Objects and lists within each other. Deeper ones are mistakes or attacks, and readers differ in what they bear.

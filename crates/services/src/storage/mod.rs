@@ -26,7 +26,7 @@ pub(crate) use write::Checked as CheckedWrite;
 
 use crate::caller::Caller;
 use crate::clock::WallClock;
-use crate::refusal::{ServiceError, TOKEN_REQUIRED};
+use crate::error::{ServiceError, TOKEN_REQUIRED};
 use aether_store::{Store, Transaction};
 use read::Listing;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! What is stored, and who may read and write it.
 
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 use aether_store::{SqlRow, StoreError};
 use md5::{Digest, Md5};
 use std::fmt::Write as _;

@@ -1,6 +1,6 @@
 //! How much one user may keep.
 
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use aether_store::{Transaction, values};
 use uuid::Uuid;
 

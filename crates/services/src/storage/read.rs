@@ -2,7 +2,7 @@
 
 use super::object::{COLUMNS, Object, ObjectId, Permission, refuse_zero};
 use crate::cursor;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 use aether_store::{SqlValue, Transaction, values};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;

@@ -2,7 +2,7 @@
 
 use super::json;
 use super::object::{Object, ObjectId, Permission, VALUE_BYTES_MAX, refuse_zero, version_of};
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use aether_store::{Dialect, Transaction, values};
 use uuid::Uuid;
 

@@ -13,8 +13,8 @@
 //! message is parked in the outbox, and counted.
 
 use crate::clock::WallClock;
-use crate::outgoing::HttpClient;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
+use crate::http_client::HttpClient;
 use aether_metrics::{Counter, Gauge, Registry};
 use aether_store::outbox::{self, Message};
 use aether_store::{Store, Transaction};
@@ -49,7 +49,7 @@ pub struct Settings {
 pub struct Webhooks {
     store: Store,
     clock: Arc<dyn WallClock>,
-    outgoing: HttpClient,
+    http_client: HttpClient,
     settings: Settings,
     delivered: Counter,
     failed: Counter,
@@ -63,7 +63,7 @@ impl Webhooks {
     pub fn new(
         store: Store,
         clock: Arc<dyn WallClock>,
-        outgoing: HttpClient,
+        http_client: HttpClient,
         settings: Settings,
         registry: &Registry,
     ) -> Webhooks {
@@ -72,7 +72,7 @@ impl Webhooks {
         Webhooks {
             store,
             clock,
-            outgoing,
+            http_client,
             settings,
             delivered: counter("delivered"),
             failed: counter("failed"),
@@ -127,7 +127,7 @@ impl Webhooks {
             ("idempotency-key", id.as_str()),
             ("aether-signature", signature.as_str()),
         ];
-        let answer = self.outgoing.post(&self.settings.url, &headers, body.into_bytes()).await;
+        let answer = self.http_client.post(&self.settings.url, &headers, body.into_bytes()).await;
         match answer {
             Ok(response) if response.is_success() => Ok(()),
             Ok(response) => Err(format!("the answer was {}", response.status)),

@@ -3,8 +3,8 @@
 mod account;
 mod fixture;
 mod hooks;
+mod http_client;
 mod objects;
-mod outgoing;
 mod purchase;
 mod rooms;
 mod sessions;

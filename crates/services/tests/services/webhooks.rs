@@ -3,7 +3,7 @@
 use aether_metrics::Registry;
 use aether_services::clock::{ManualClock, WallClock};
 use aether_services::event::{Event, Events, Handler};
-use aether_services::outgoing::{self, HttpClient};
+use aether_services::http_client::{self, HttpClient};
 use aether_services::webhook::{Settings, Webhooks};
 use aether_services::{CallContext, GrpcCode};
 use aether_store::{Database, Store, StoreError, outbox};
@@ -60,10 +60,10 @@ impl World {
         let store = Store::open(&aether_store::StoreSettings::new(Database::Memory), &registry).await.expect("memory");
         let clock = Arc::new(ManualClock::at(NOW));
         let allowed = if private_allowed { vec!["127.0.0.0/8".parse().expect("a network")] } else { Vec::new() };
-        let outgoing = HttpClient::new(&outgoing::Settings { allowed, ..Default::default() });
+        let http_client = HttpClient::new(&http_client::Settings { allowed, ..Default::default() });
         let settings = Settings { url: url.to_owned(), secret: "a secret of its own".to_owned(), attempts_max: 3 };
         let webhooks =
-            Webhooks::new(store.clone(), Arc::clone(&clock) as Arc<dyn WallClock>, outgoing, settings, &registry);
+            Webhooks::new(store.clone(), Arc::clone(&clock) as Arc<dyn WallClock>, http_client, settings, &registry);
         World { store, clock, webhooks, registry }
     }
 

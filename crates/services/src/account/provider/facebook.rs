@@ -4,8 +4,8 @@ use super::open_id::{OpenId, OpenIdSettings};
 use super::remote::Remote;
 use super::{ExternalIdentity, FACEBOOK, Provider, ProviderProof, REFUSED, VerifyFuture, encoded};
 use crate::clock::WallClock;
-use crate::outgoing::HttpClient;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
+use crate::http_client::HttpClient;
 use ring::hmac;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -44,9 +44,9 @@ impl FacebookSettings {
 impl Facebook {
     /// Facebook with these settings.
     #[must_use]
-    pub fn new(settings: FacebookSettings, outgoing: HttpClient, clock: Arc<dyn WallClock>) -> Facebook {
-        let limited = OpenId::new(settings.limited.clone(), outgoing.clone(), Arc::clone(&clock));
-        Facebook { settings, limited, remote: Remote::new(FACEBOOK, outgoing, clock) }
+    pub fn new(settings: FacebookSettings, http_client: HttpClient, clock: Arc<dyn WallClock>) -> Facebook {
+        let limited = OpenId::new(settings.limited.clone(), http_client.clone(), Arc::clone(&clock));
+        Facebook { settings, limited, remote: Remote::new(FACEBOOK, http_client, clock) }
     }
 
     async fn check(&self, token: &str) -> Result<ExternalIdentity, ServiceError> {

@@ -2,8 +2,8 @@
 
 use super::{ExternalIdentity, FACEBOOK_INSTANT, Provider, ProviderProof, REFUSED, VerifyFuture, is_recent};
 use crate::clock::WallClock;
+use crate::error::ServiceError;
 use crate::facebook::{FacebookInstantSettings, SignatureCheck};
-use crate::refusal::ServiceError;
 use serde::Deserialize;
 use std::sync::Arc;
 

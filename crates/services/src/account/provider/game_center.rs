@@ -8,8 +8,8 @@ use super::{
     ExternalIdentity, GAME_CENTER, GameCenterProof, Provider, ProviderProof, REFUSED, VerifyFuture, is_recent,
 };
 use crate::clock::WallClock;
-use crate::outgoing::HttpClient;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
+use crate::http_client::HttpClient;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Uri;
@@ -55,8 +55,8 @@ impl GameCenterSettings {
 impl GameCenter {
     /// Game Center with these settings.
     #[must_use]
-    pub fn new(settings: GameCenterSettings, outgoing: HttpClient, clock: Arc<dyn WallClock>) -> GameCenter {
-        GameCenter { settings, remote: Remote::new(GAME_CENTER, outgoing, clock), certificates: Mutex::default() }
+    pub fn new(settings: GameCenterSettings, http_client: HttpClient, clock: Arc<dyn WallClock>) -> GameCenter {
+        GameCenter { settings, remote: Remote::new(GAME_CENTER, http_client, clock), certificates: Mutex::default() }
     }
 
     async fn check(&self, proof: &GameCenterProof) -> Result<ExternalIdentity, ServiceError> {

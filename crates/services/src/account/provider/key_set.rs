@@ -1,7 +1,7 @@
 //! The keys by which a provider signs, read from where it publishes them.
 
 use super::remote::Remote;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, DecodingKey};

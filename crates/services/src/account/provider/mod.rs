@@ -16,8 +16,8 @@ pub use open_id::{OpenId, OpenIdSettings, SessionStatus};
 pub use steam::{Steam, SteamSettings};
 
 use super::Accounts;
-use crate::outgoing::HttpClient;
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
+use crate::http_client::HttpClient;
 use std::fmt::Write as _;
 use std::future::Future;
 use std::pin::Pin;
@@ -123,22 +123,22 @@ pub trait Provider: Send + Sync + 'static {
 impl Accounts {
     /// Lets people sign in by these providers.
     #[must_use]
-    pub fn with_providers(mut self, settings: ProviderSettings, outgoing: &HttpClient) -> Accounts {
+    pub fn with_providers(mut self, settings: ProviderSettings, http_client: &HttpClient) -> Accounts {
         let clock = Arc::clone(&self.clock);
         for settings in settings.open_id {
-            self = self.with_provider(OpenId::new(settings, outgoing.clone(), Arc::clone(&clock)));
+            self = self.with_provider(OpenId::new(settings, http_client.clone(), Arc::clone(&clock)));
         }
         if let Some(settings) = settings.steam {
-            self = self.with_provider(Steam::new(settings, outgoing.clone(), Arc::clone(&clock)));
+            self = self.with_provider(Steam::new(settings, http_client.clone(), Arc::clone(&clock)));
         }
         if let Some(settings) = settings.facebook {
-            self = self.with_provider(Facebook::new(settings, outgoing.clone(), Arc::clone(&clock)));
+            self = self.with_provider(Facebook::new(settings, http_client.clone(), Arc::clone(&clock)));
         }
         if let Some(settings) = settings.facebook_instant {
             self = self.with_provider(FacebookInstant::new(&settings, Arc::clone(&clock)));
         }
         if let Some(settings) = settings.game_center {
-            self = self.with_provider(GameCenter::new(settings, outgoing.clone(), clock));
+            self = self.with_provider(GameCenter::new(settings, http_client.clone(), clock));
         }
         self
     }

@@ -8,8 +8,8 @@ use super::{
     encoded,
 };
 use crate::clock::WallClock;
-use crate::outgoing::HttpClient;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
+use crate::http_client::HttpClient;
 use jsonwebtoken::{Algorithm, Validation};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -115,9 +115,9 @@ impl OpenIdSettings {
 impl OpenId {
     /// A provider with these settings.
     #[must_use]
-    pub fn new(settings: OpenIdSettings, outgoing: HttpClient, clock: Arc<dyn WallClock>) -> OpenId {
+    pub fn new(settings: OpenIdSettings, http_client: HttpClient, clock: Arc<dyn WallClock>) -> OpenId {
         let keys = KeySet::new(settings.keys_url.clone());
-        let remote = Remote::new(&settings.name, outgoing, clock);
+        let remote = Remote::new(&settings.name, http_client, clock);
         OpenId { settings, keys, remote }
     }
 

@@ -2,8 +2,8 @@
 
 use super::UNAVAILABLE;
 use crate::clock::WallClock;
-use crate::outgoing::{HttpClient, HttpResponse};
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
+use crate::http_client::{HttpClient, HttpResponse};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -15,14 +15,14 @@ const COMPLAINT_PAUSE_MS: i64 = 60_000;
 /// The line to a provider.
 pub(super) struct Remote {
     provider: String,
-    outgoing: HttpClient,
+    http_client: HttpClient,
     clock: Arc<dyn WallClock>,
     complained_at: AtomicI64,
 }
 
 impl Remote {
-    pub fn new(provider: &str, outgoing: HttpClient, clock: Arc<dyn WallClock>) -> Remote {
-        Remote { provider: provider.to_owned(), outgoing, clock, complained_at: AtomicI64::new(i64::MIN) }
+    pub fn new(provider: &str, http_client: HttpClient, clock: Arc<dyn WallClock>) -> Remote {
+        Remote { provider: provider.to_owned(), http_client, clock, complained_at: AtomicI64::new(i64::MIN) }
     }
 
     /// Now, in milliseconds since 1970.
@@ -33,7 +33,7 @@ impl Remote {
     /// What is at an address. An answer that does not concern the one who signs in, such as that the server's own key is
     /// wrong or that it asks too often, is none.
     pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<HttpResponse, ServiceError> {
-        let why = match self.outgoing.get(url, headers).await {
+        let why = match self.http_client.get(url, headers).await {
             Ok(response) if !matches!(response.status, 300..=399 | 401 | 403 | 429 | 500..) => return Ok(response),
             Ok(response) => format!("it answers with the status {}", response.status),
             Err(error) => error.to_string(),

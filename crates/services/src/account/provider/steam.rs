@@ -3,8 +3,8 @@
 use super::remote::Remote;
 use super::{ExternalIdentity, Provider, ProviderProof, REFUSED, STEAM, VerifyFuture, encoded};
 use crate::clock::WallClock;
-use crate::outgoing::HttpClient;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
+use crate::http_client::HttpClient;
 use std::sync::Arc;
 
 /// How a game is known to Steam.
@@ -38,8 +38,8 @@ impl SteamSettings {
 impl Steam {
     /// Steam with these settings.
     #[must_use]
-    pub fn new(settings: SteamSettings, outgoing: HttpClient, clock: Arc<dyn WallClock>) -> Steam {
-        Steam { settings, remote: Remote::new(STEAM, outgoing, clock) }
+    pub fn new(settings: SteamSettings, http_client: HttpClient, clock: Arc<dyn WallClock>) -> Steam {
+        Steam { settings, remote: Remote::new(STEAM, http_client, clock) }
     }
 
     async fn check(&self, ticket: &str) -> Result<ExternalIdentity, ServiceError> {

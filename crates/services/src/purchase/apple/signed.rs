@@ -3,7 +3,7 @@
 
 use super::super::provider::{INVALID, MALFORMED, ValidatedPurchase, ValidatedSubscription, number, text};
 use super::environment;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};

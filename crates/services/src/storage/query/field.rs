@@ -1,6 +1,6 @@
 //! Where in an object something stands.
 
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 use std::fmt::Write as _;
 
 /// Steps from the object to a field.

@@ -2,7 +2,7 @@
 
 use super::super::object::refuse_zero;
 use super::field::Field;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 
 /// Filters within each other.
 pub const FILTER_DEPTH_MAX: usize = 8;

@@ -15,7 +15,7 @@ pub use filter::{COMPARISONS_MAX, Comparison, FILTER_DEPTH_MAX, Filter, Scalar, 
 use super::object::{COLLECTION_BYTES_MAX, Object, check_name, refuse_zero};
 use super::read::{Page, check_limit};
 use crate::cursor;
-use crate::refusal::ServiceError;
+use crate::error::ServiceError;
 use aether_store::{SqlRow, StoreError, Transaction};
 use serde::{Deserialize, Serialize};
 use sql::Statement;

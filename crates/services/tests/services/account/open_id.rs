@@ -2,7 +2,7 @@
 
 use super::signer::{Signer, base64};
 use super::stand_in::{Asked, StandIn, json as answer};
-use super::world::{NOW, World, assert_refused, by_device, outgoing, sign_in};
+use super::world::{NOW, World, assert_refused, by_device, http_client, sign_in};
 use aether_services::account::provider::{OpenId, OpenIdSettings, ProviderProof, SessionStatus};
 use aether_services::account::{SignIn, SignInMethod, SignedIn};
 use aether_services::{GrpcCode, ServiceError};
@@ -37,9 +37,10 @@ impl Setting {
             keys_url: format!("{}/keys", provider.url),
             session_status: status_path.map(status),
         };
-        let world =
-            World::with(|accounts, clock| accounts.with_provider(OpenId::new(settings, outgoing(), Arc::clone(clock))))
-                .await;
+        let world = World::with(|accounts, clock| {
+            accounts.with_provider(OpenId::new(settings, http_client(), Arc::clone(clock)))
+        })
+        .await;
         Setting { world, provider, signer }
     }
 

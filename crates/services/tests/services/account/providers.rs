@@ -2,7 +2,7 @@
 
 use super::signer::{RSA_KEY, Signer};
 use super::stand_in::{Asked, StandIn, json as answer};
-use super::world::{NOW, World, outgoing};
+use super::world::{NOW, World, http_client};
 use aether_services::account::SignInMethod;
 use aether_services::account::provider::{
     FACEBOOK, FACEBOOK_INSTANT, FacebookInstantSettings, FacebookSettings, GAME_CENTER, GameCenterProof,
@@ -67,7 +67,7 @@ async fn a_ticket_of_steam_leads_to_the_account_of_its_player() {
     };
     let right = with_key("publisher & key");
     let settings = ProviderSettings { steam: Some(right), ..ProviderSettings::default() };
-    let world = World::with(|accounts, _| accounts.with_providers(settings, &outgoing())).await;
+    let world = World::with(|accounts, _| accounts.with_providers(settings, &http_client())).await;
     let user = world.by_token(STEAM, "0a0b0c").await.expect("the ticket is right");
     assert_eq!(world.identity(user, STEAM).await.as_deref(), Some("76561197960287930"));
     assert_eq!(world.by_token(STEAM, "0a0b0c").await, Ok(user));
@@ -86,7 +86,7 @@ async fn a_ticket_of_steam_leads_to_the_account_of_its_player() {
     assert_eq!(stand_in.asked().len(), before, "what cannot be a ticket is not asked about");
     let wrong = with_key("wrong key");
     let settings = ProviderSettings { steam: Some(wrong), ..ProviderSettings::default() };
-    let world = World::with(|accounts, _| accounts.with_providers(settings, &outgoing())).await;
+    let world = World::with(|accounts, _| accounts.with_providers(settings, &http_client())).await;
     assert_eq!(
         code(world.by_token(STEAM, "0a0b0c").await),
         Some(GrpcCode::Unavailable),
@@ -131,7 +131,7 @@ async fn a_token_of_facebook_leads_to_the_account_of_its_user() {
     settings.graph_url = format!("{}/v1", stand_in.url);
     settings.limited.keys_url = format!("{}/keys", stand_in.url);
     let settings = ProviderSettings { facebook: Some(settings), ..ProviderSettings::default() };
-    let world = World::with(|accounts, _| accounts.with_providers(settings, &outgoing())).await;
+    let world = World::with(|accounts, _| accounts.with_providers(settings, &http_client())).await;
     let user = world.by_token(FACEBOOK, "right").await.expect("the token is right");
     assert_eq!(world.identity(user, FACEBOOK).await.as_deref(), Some("1001"));
     assert_eq!(world.accounts.account(user).await.expect("it is there").user.display_name, "Ann Example");
@@ -165,7 +165,7 @@ fn info(id: &str, issued_at: i64) -> serde_json::Value {
 async fn instant_game(secret: &str) -> World {
     let facebook_instant = Some(FacebookInstantSettings { app_secret: secret.to_owned() });
     let settings = ProviderSettings { facebook_instant, ..ProviderSettings::default() };
-    World::with(|accounts, _| accounts.with_providers(settings, &outgoing())).await
+    World::with(|accounts, _| accounts.with_providers(settings, &http_client())).await
 }
 
 #[tokio::test]
@@ -238,7 +238,7 @@ async fn what_game_center_signed_leads_to_the_account_of_its_player() {
     let key_origins = vec![stand_in.url.clone()];
     let settings = GameCenterSettings { key_origins, ..GameCenterSettings::new(vec!["com.example.game".to_owned()]) };
     let settings = ProviderSettings { game_center: Some(settings), ..ProviderSettings::default() };
-    let world = World::with(|accounts, _| accounts.with_providers(settings, &outgoing())).await;
+    let world = World::with(|accounts, _| accounts.with_providers(settings, &http_client())).await;
     let sign_in = async |proof: GameCenterProof| {
         let method =
             SignInMethod::External { provider: GAME_CENTER.to_owned(), proof: ProviderProof::GameCenter(proof) };

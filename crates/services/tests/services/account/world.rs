@@ -3,7 +3,7 @@
 use aether_metrics::Registry;
 use aether_services::account::{Accounts, Settings, SignIn, SignInMethod, SignedIn};
 use aether_services::clock::{ManualClock, WallClock};
-use aether_services::outgoing::{self, HttpClient};
+use aether_services::http_client::{self, HttpClient};
 use aether_services::session::Revocations;
 use aether_services::{GrpcCode, ServiceError};
 use aether_store::{SqlValue, Store, StoreError, Transaction, outbox};
@@ -123,9 +123,9 @@ pub fn by_email(email: &str, password: &str) -> SignInMethod {
 }
 
 /// A client that may reach this machine.
-pub fn outgoing() -> HttpClient {
+pub fn http_client() -> HttpClient {
     let allowed = vec!["127.0.0.0/8".parse().expect("it is a network")];
-    HttpClient::new(&outgoing::Settings { allowed, ..outgoing::Settings::default() })
+    HttpClient::new(&http_client::Settings { allowed, ..http_client::Settings::default() })
 }
 
 /// Whether something was refused with a code and a sentence.

@@ -1,6 +1,6 @@
 //! Receipts, about which Apple is asked.
 
-use super::stand_in::{StandIn, outgoing};
+use super::stand_in::{StandIn, http_client};
 use crate::fixture::{START_MS, World, refusal};
 use aether_services::GrpcCode;
 use aether_services::purchase::{Apple, AppleSettings, Environment, Purchases, Receipt, Shop};
@@ -23,7 +23,7 @@ async fn purchases(world: &World, shop: &StandIn) -> Purchases {
         sandbox_url: format!("{}/sandbox", shop.url),
         ..AppleSettings::new(vec!["com.example.game".to_owned()], "shared".to_owned())
     };
-    let apple = Apple::new(settings, outgoing(), world.clock.clone());
+    let apple = Apple::new(settings, http_client(), world.clock.clone());
     Purchases::new(world.store.clone(), world.clock.clone()).with_provider(apple)
 }
 

@@ -1,6 +1,6 @@
 //! Google Play: a service account asks.
 
-use super::stand_in::{Asked, RSA_KEY, StandIn, outgoing, pem};
+use super::stand_in::{Asked, RSA_KEY, StandIn, http_client, pem};
 use crate::fixture::{START_MS, World, refusal};
 use aether_services::GrpcCode;
 use aether_services::purchase::{Environment, Google, GoogleSettings, Purchases, Receipt, Shop};
@@ -44,7 +44,7 @@ fn purchases(world: &World, shop: &StandIn) -> Purchases {
         api_url: shop.url.clone(),
         ..GoogleSettings::new(names, "account@example.com".to_owned(), pem(RSA_KEY))
     };
-    let google = Google::new(settings, outgoing(), world.clock.clone()).expect("the key is one");
+    let google = Google::new(settings, http_client(), world.clock.clone()).expect("the key is one");
     Purchases::new(world.store.clone(), world.clock.clone()).with_provider(google)
 }
 
@@ -166,7 +166,7 @@ async fn a_key_that_is_none_is_refused_with_what_to_do() {
     let world = World::new(aether_testkit_store::memory()).await;
     for key in [String::new(), "key".to_owned(), pem(b"not a key")] {
         let settings = GoogleSettings::new(vec![], String::new(), key);
-        let refused = Google::new(settings, outgoing(), world.clock.clone()).err().expect("it is no key");
+        let refused = Google::new(settings, http_client(), world.clock.clone()).err().expect("it is no key");
         assert!(refused.message.contains("private_key"));
     }
 }

@@ -1,6 +1,6 @@
 //! Huawei's AppGallery: signed by it, and confirmed by it.
 
-use super::stand_in::{RSA_KEY, StandIn, outgoing};
+use super::stand_in::{RSA_KEY, StandIn, http_client};
 use crate::fixture::{World, refusal};
 use aether_services::GrpcCode;
 use aether_services::purchase::{Environment, Huawei, HuaweiSettings, Purchases, Receipt, Shop};
@@ -66,7 +66,7 @@ fn purchases(world: &World, shop: &StandIn) -> Purchases {
         orders_url: shop.url.clone(),
         ..HuaweiSettings::new(package_name, client_id, client_secret, public_key)
     };
-    let huawei = Huawei::new(settings, outgoing(), world.clock.clone()).expect("the key is one");
+    let huawei = Huawei::new(settings, http_client(), world.clock.clone()).expect("the key is one");
     Purchases::new(world.store.clone(), world.clock.clone()).with_provider(huawei)
 }
 
@@ -99,5 +99,5 @@ async fn what_huawei_did_not_sign_or_does_not_confirm_is_refused() {
     assert_eq!(validate(Receipt { text: text.clone(), signature: "!".to_owned() }).await, GrpcCode::InvalidArgument);
     assert_eq!(validate(Receipt { text, signature: String::new() }).await, GrpcCode::FailedPrecondition);
     let wrong = HuaweiSettings::new(String::new(), String::new(), String::new(), "key".to_owned());
-    assert!(Huawei::new(wrong, outgoing(), world.clock.clone()).is_err());
+    assert!(Huawei::new(wrong, http_client(), world.clock.clone()).is_err());
 }

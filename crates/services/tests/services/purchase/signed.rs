@@ -1,6 +1,6 @@
 //! What Apple and Facebook sign, so that nobody has to be asked.
 
-use super::stand_in::outgoing;
+use super::stand_in::http_client;
 use crate::fixture::{START_MS, World, refusal};
 use aether_services::GrpcCode;
 use aether_services::purchase::{
@@ -96,7 +96,7 @@ fn apple(world: &World, root_hash: [u8; 32]) -> Purchases {
         root_hashes: vec![root_hash],
         ..AppleSettings::new(vec!["com.example.game".to_owned()], String::new())
     };
-    let apple = Apple::new(settings, outgoing(), world.clock.clone());
+    let apple = Apple::new(settings, http_client(), world.clock.clone());
     Purchases::new(world.store.clone(), world.clock.clone()).with_provider(apple)
 }
 

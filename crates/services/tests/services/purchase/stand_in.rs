@@ -1,6 +1,6 @@
 //! A server that stands in for a shop and answers as the test says.
 
-use aether_services::outgoing::{HttpClient, Settings};
+use aether_services::http_client::{HttpClient, Settings};
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode, Uri};
@@ -75,7 +75,7 @@ impl Asked {
 }
 
 /// Requests to the outside that may also go to this machine.
-pub fn outgoing() -> HttpClient {
+pub fn http_client() -> HttpClient {
     let allowed = vec!["127.0.0.0/8".parse().expect("it is a network")];
     HttpClient::new(&Settings { allowed, ..Settings::default() })
 }

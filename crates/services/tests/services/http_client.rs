@@ -1,6 +1,6 @@
 //! Requests to the outside, and where they do not go.
 
-use aether_services::outgoing::{HttpClient, OutgoingError, Settings};
+use aether_services::http_client::{HttpClient, HttpClientError, Settings};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -55,14 +55,14 @@ async fn what_is_asked_and_sent_arrives_and_so_does_the_answer() {
     };
     let router = Router::new().route("/show", get(show)).route("/show", post(show));
     let address = serve(router.route("/teapot", get(async || StatusCode::IM_A_TEAPOT))).await;
-    let outgoing = here();
+    let http_client = here();
     let agent = concat!("aether/", env!("CARGO_PKG_VERSION"));
     let url = format!("http://{address}/show");
-    let got = outgoing.get(&url, &[("X-Test", "yes")]).await.expect("it is there");
+    let got = http_client.get(&url, &[("X-Test", "yes")]).await.expect("it is there");
     assert_eq!((got.status, got.body.as_ref()), (200, format!("{address} yes {agent} ").as_bytes()));
-    let posted = outgoing.post(&url, &[], "hello".to_owned()).await.expect("it is there");
+    let posted = http_client.post(&url, &[], "hello".to_owned()).await.expect("it is there");
     assert_eq!(posted.body.as_ref(), format!("{address}  {agent} hello").as_bytes());
-    let refused = outgoing.get(&format!("http://{address}/teapot"), &[]).await.expect("it answers");
+    let refused = http_client.get(&format!("http://{address}/teapot"), &[]).await.expect("it answers");
     assert!(refused.status == 418 && !refused.is_success() && got.is_success());
 }
 
@@ -70,7 +70,7 @@ async fn what_is_asked_and_sent_arrives_and_so_does_the_answer() {
 async fn addresses_that_are_not_public_are_not_even_connected_to() {
     let (address, connections) = silent().await;
     let port = address.port();
-    let outgoing = HttpClient::new(&Settings::default());
+    let http_client = HttpClient::new(&Settings::default());
     for host in [
         "127.0.0.1",
         "localhost",
@@ -92,14 +92,14 @@ async fn addresses_that_are_not_public_are_not_even_connected_to() {
         "[ff02::1]",
     ] {
         for scheme in ["http", "https"] {
-            let outcome = outgoing.get(&format!("{scheme}://{host}:{port}/"), &[]).await;
+            let outcome = http_client.get(&format!("{scheme}://{host}:{port}/"), &[]).await;
             // Some systems do not take the odd spellings for an address; then there is nothing to connect to either.
-            let refused = matches!(outcome, Err(OutgoingError::Forbidden | OutgoingError::Unreachable(_)));
+            let refused = matches!(outcome, Err(HttpClientError::Forbidden | HttpClientError::Unreachable(_)));
             assert!(refused, "{host}: {outcome:?}");
         }
     }
-    assert_eq!(outgoing.get(&format!("http://127.0.0.1:{port}/"), &[]).await, Err(OutgoingError::Forbidden));
-    assert_eq!(outgoing.get(&format!("http://localhost:{port}/"), &[]).await, Err(OutgoingError::Forbidden));
+    assert_eq!(http_client.get(&format!("http://127.0.0.1:{port}/"), &[]).await, Err(HttpClientError::Forbidden));
+    assert_eq!(http_client.get(&format!("http://localhost:{port}/"), &[]).await, Err(HttpClientError::Forbidden));
     assert_eq!(connections.load(Ordering::Relaxed), 0);
 }
 
@@ -108,7 +108,7 @@ async fn only_the_networks_that_are_allowed_are_reached() {
     let address = serve(Router::new().route("/", get(async || "here"))).await;
     let allowed = vec!["127.0.0.2/32".parse().expect("it is a network"), "10.0.0.0/8".parse().expect("it is one")];
     let other = HttpClient::new(&Settings { allowed, ..settings() });
-    assert_eq!(other.get(&format!("http://{address}/"), &[]).await, Err(OutgoingError::Forbidden));
+    assert_eq!(other.get(&format!("http://{address}/"), &[]).await, Err(HttpClientError::Forbidden));
     for host in
         [address.to_string(), format!("localhost:{}", address.port()), format!("[::ffff:127.0.0.1]:{}", address.port())]
     {
@@ -134,12 +134,12 @@ async fn an_answer_has_a_size() {
     let endless = async || Body::from_stream(repeat_with(|| Ok::<_, std::io::Error>("x".repeat(100))));
     let router = Router::new().route("/fits", of(1_000)).route("/large", of(1_001));
     let address = serve(router.route("/endless", get(endless))).await;
-    let outgoing = here();
-    let fits = outgoing.get(&format!("http://{address}/fits"), &[]).await.expect("it fits");
+    let http_client = here();
+    let fits = http_client.get(&format!("http://{address}/fits"), &[]).await.expect("it fits");
     assert_eq!(fits.body.len(), 1_000);
     for path in ["large", "endless"] {
-        let outcome = outgoing.get(&format!("http://{address}/{path}"), &[]).await;
-        assert_eq!(outcome, Err(OutgoingError::TooLarge), "{path}");
+        let outcome = http_client.get(&format!("http://{address}/{path}"), &[]).await;
+        assert_eq!(outcome, Err(HttpClientError::TooLarge), "{path}");
     }
 }
 
@@ -160,10 +160,10 @@ async fn an_answer_has_a_time_whether_it_never_begins_or_never_ends() {
             }
         }
     });
-    let outgoing = HttpClient::new(&Settings { time_max: Duration::from_millis(300), ..settings() });
+    let http_client = HttpClient::new(&Settings { time_max: Duration::from_millis(300), ..settings() });
     for address in [never_begins, never_ends] {
         let began = Instant::now();
-        assert_eq!(outgoing.get(&format!("http://{address}/"), &[]).await, Err(OutgoingError::TimedOut));
+        assert_eq!(http_client.get(&format!("http://{address}/"), &[]).await, Err(HttpClientError::TimedOut));
         assert!(began.elapsed() < Duration::from_secs(3));
     }
 }
@@ -178,22 +178,22 @@ async fn headers_of_an_answer_have_a_size() {
         while stream.write_all(b"x-long: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n").await.is_ok() {}
     });
     let outcome = here().get(&format!("http://{address}/"), &[]).await;
-    assert!(matches!(outcome, Err(OutgoingError::Unreachable(_))), "{outcome:?}");
+    assert!(matches!(outcome, Err(HttpClientError::Unreachable(_))), "{outcome:?}");
 }
 
 #[tokio::test]
 async fn what_is_no_request_is_not_made() {
-    let outgoing = here();
+    let http_client = here();
     let long = format!("http://127.0.0.1/{}", "a".repeat(20_000));
     for url in
         ["", "no url", "/path", "ftp://127.0.0.1/", "file:///etc/passwd", "http://user@127.0.0.1/", "http://", &long]
     {
-        let outcome = outgoing.get(url, &[]).await;
-        assert!(matches!(outcome, Err(OutgoingError::Invalid(_))), "{url}: {outcome:?}");
+        let outcome = http_client.get(url, &[]).await;
+        assert!(matches!(outcome, Err(HttpClientError::Invalid(_))), "{url}: {outcome:?}");
     }
     for (name, value) in [("x-test", "a\r\nx-other: b"), ("x test", "a"), ("", "a")] {
-        let outcome = outgoing.get("http://127.0.0.1/", &[(name, value)]).await;
-        assert!(matches!(outcome, Err(OutgoingError::Invalid(_))), "{name}: {outcome:?}");
+        let outcome = http_client.get("http://127.0.0.1/", &[(name, value)]).await;
+        assert!(matches!(outcome, Err(HttpClientError::Invalid(_))), "{name}: {outcome:?}");
     }
 }
 
@@ -203,7 +203,7 @@ async fn an_error_does_not_show_the_address_which_may_hold_a_secret() {
     let address = listener.local_addr().expect("it is bound");
     drop(listener);
     let error = here().get(&format!("http://{address}/?key=secret"), &[]).await.expect_err("nobody is there");
-    assert!(matches!(error, OutgoingError::Unreachable(_)));
+    assert!(matches!(error, HttpClientError::Unreachable(_)));
     assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
 }
 
@@ -239,9 +239,9 @@ async fn a_certificate_counts_if_its_authority_is_trusted_and_its_name_is_right(
     let (address, certificate) = sealed().await;
     let by_name = format!("https://localhost:{}/", address.port());
     let outcome = here().get(&by_name, &[]).await;
-    assert!(matches!(outcome, Err(OutgoingError::Unreachable(_))), "nobody vouches for it: {outcome:?}");
+    assert!(matches!(outcome, Err(HttpClientError::Unreachable(_))), "nobody vouches for it: {outcome:?}");
     let trusting = HttpClient::new(&Settings { authorities: vec![certificate], ..settings() });
     assert_eq!(trusting.get(&by_name, &[]).await.map(|got| got.body.to_vec()), Ok(b"sealed".to_vec()));
     let outcome = trusting.get(&format!("https://{address}/"), &[]).await;
-    assert!(matches!(outcome, Err(OutgoingError::Unreachable(_))), "it is for another name: {outcome:?}");
+    assert!(matches!(outcome, Err(HttpClientError::Unreachable(_))), "it is for another name: {outcome:?}");
 }

@@ -67,7 +67,7 @@ pub struct HttpResponse {
 
 /// Why nothing came back. No variant shows the address that was asked: it may hold a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OutgoingError {
+pub enum HttpClientError {
     /// The request cannot be made as it is.
     Invalid(&'static str),
     /// The name leads to addresses that are not public and not allowed.
@@ -112,7 +112,7 @@ impl HttpClient {
     }
 
     /// Asks for what is at an address.
-    pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<HttpResponse, OutgoingError> {
+    pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<HttpResponse, HttpClientError> {
         self.ask(Method::GET, url, headers, Bytes::new()).await
     }
 
@@ -122,7 +122,7 @@ impl HttpClient {
         url: &str,
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
-    ) -> Result<HttpResponse, OutgoingError> {
+    ) -> Result<HttpResponse, HttpClientError> {
         self.ask(Method::POST, url, headers, body.into()).await
     }
 
@@ -132,22 +132,22 @@ impl HttpClient {
         url: &str,
         headers: &[(&str, &str)],
         body: Bytes,
-    ) -> Result<HttpResponse, OutgoingError> {
+    ) -> Result<HttpResponse, HttpClientError> {
         let request = request(method, url, headers, body)?;
         match tokio::time::timeout(self.time_max, self.answer(request)).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(OutgoingError::TimedOut),
+            Err(_) => Err(HttpClientError::TimedOut),
         }
     }
 
-    async fn answer(&self, request: Request<Full<Bytes>>) -> Result<HttpResponse, OutgoingError> {
+    async fn answer(&self, request: Request<Full<Bytes>>) -> Result<HttpResponse, HttpClientError> {
         let _place = self.places.acquire().await.expect("it is never closed");
         let response = self.client.request(request).await.map_err(|error| described(&error))?;
         let status = response.status().as_u16();
         let body = Limited::new(response.into_body(), self.response_bytes_max).collect().await;
         let body = body.map_err(|error| {
             let too_large = error.downcast_ref::<http_body_util::LengthLimitError>().is_some();
-            if too_large { OutgoingError::TooLarge } else { OutgoingError::Unreachable(error.to_string()) }
+            if too_large { HttpClientError::TooLarge } else { HttpClientError::Unreachable(error.to_string()) }
         })?;
         Ok(HttpResponse { status, body: body.to_bytes() })
     }
@@ -161,52 +161,52 @@ impl HttpResponse {
     }
 }
 
-impl OutgoingError {
+impl HttpClientError {
     /// A short name, for metrics.
     #[must_use]
     pub fn label(&self) -> &'static str {
         match self {
-            OutgoingError::Invalid(_) => "invalid",
-            OutgoingError::Forbidden => "forbidden",
-            OutgoingError::Unreachable(_) => "unreachable",
-            OutgoingError::TimedOut => "timed_out",
-            OutgoingError::TooLarge => "too_large",
+            HttpClientError::Invalid(_) => "invalid",
+            HttpClientError::Forbidden => "forbidden",
+            HttpClientError::Unreachable(_) => "unreachable",
+            HttpClientError::TimedOut => "timed_out",
+            HttpClientError::TooLarge => "too_large",
         }
     }
 }
 
-impl fmt::Display for OutgoingError {
+impl fmt::Display for HttpClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OutgoingError::Invalid(why) => f.write_str(why),
-            OutgoingError::Forbidden => {
+            HttpClientError::Invalid(why) => f.write_str(why),
+            HttpClientError::Forbidden => {
                 f.write_str("the address is not public; allow its network in the configuration if it is meant")
             }
-            OutgoingError::Unreachable(why) => write!(f, "the address cannot be reached: {why}"),
-            OutgoingError::TimedOut => f.write_str("the answer took too long"),
-            OutgoingError::TooLarge => f.write_str("the answer is too long"),
+            HttpClientError::Unreachable(why) => write!(f, "the address cannot be reached: {why}"),
+            HttpClientError::TimedOut => f.write_str("the answer took too long"),
+            HttpClientError::TooLarge => f.write_str("the answer is too long"),
         }
     }
 }
 
-impl Error for OutgoingError {}
+impl Error for HttpClientError {}
 
 fn request(
     method: Method,
     url: &str,
     headers: &[(&str, &str)],
     body: Bytes,
-) -> Result<Request<Full<Bytes>>, OutgoingError> {
+) -> Result<Request<Full<Bytes>>, HttpClientError> {
     if url.len() > URL_BYTES_MAX {
-        return Err(OutgoingError::Invalid("the address is too long"));
+        return Err(HttpClientError::Invalid("the address is too long"));
     }
-    let uri: Uri = url.parse().map_err(|_| OutgoingError::Invalid("the address is no URL"))?;
+    let uri: Uri = url.parse().map_err(|_| HttpClientError::Invalid("the address is no URL"))?;
     if !matches!(uri.scheme_str(), Some("http" | "https")) {
-        return Err(OutgoingError::Invalid("the address has to begin with https:// or http://"));
+        return Err(HttpClientError::Invalid("the address has to begin with https:// or http://"));
     }
     // What stands before an @ would be taken for the host by a careless reader, and it is not sent anyway.
     if uri.authority().is_none_or(|authority| authority.as_str().contains('@')) {
-        return Err(OutgoingError::Invalid("the address has to name a host, without a user"));
+        return Err(HttpClientError::Invalid("the address has to name a host, without a user"));
     }
     let mut request = Request::new(Full::new(body));
     *request.method_mut() = method;
@@ -214,23 +214,23 @@ fn request(
     let agent = HeaderValue::from_static(concat!("aether/", env!("CARGO_PKG_VERSION")));
     request.headers_mut().insert(header::USER_AGENT, agent);
     for (name, value) in headers {
-        let name: HeaderName = name.parse().map_err(|_| OutgoingError::Invalid("a header's name is not valid"))?;
-        let value = HeaderValue::from_str(value).map_err(|_| OutgoingError::Invalid("a header is not valid"))?;
+        let name: HeaderName = name.parse().map_err(|_| HttpClientError::Invalid("a header's name is not valid"))?;
+        let value = HeaderValue::from_str(value).map_err(|_| HttpClientError::Invalid("a header is not valid"))?;
         request.headers_mut().insert(name, value);
     }
     Ok(request)
 }
 
 /// The connector's own word where there is one, else the innermost cause, which says the most.
-fn described(error: &hyper_util::client::legacy::Error) -> OutgoingError {
+fn described(error: &hyper_util::client::legacy::Error) -> HttpClientError {
     let mut cause: &(dyn Error + 'static) = error;
     loop {
-        if let Some(own) = cause.downcast_ref::<OutgoingError>() {
+        if let Some(own) = cause.downcast_ref::<HttpClientError>() {
             return own.clone();
         }
         match cause.source() {
             Some(next) => cause = next,
-            None => return OutgoingError::Unreachable(cause.to_string()),
+            None => return HttpClientError::Unreachable(cause.to_string()),
         }
     }
 }

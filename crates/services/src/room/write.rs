@@ -1,12 +1,12 @@
 //! Writing to a room that this server holds.
 
 use super::{LEASE_MS, MemberIdentity, RoomLease, Rooms, now};
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use aether_store::{StoreError, Transaction, values};
 use std::sync::Arc;
 
-/// Another server has taken the room since: nothing was written, and nothing ever will be under this hold.
-pub const LOST: ServiceError = ServiceError::new(GrpcCode::Aborted, "Another server has taken the room.");
+/// Another server has taken the room since: nothing was written, and nothing ever will be under this lease.
+pub const LEASE_LOST: ServiceError = ServiceError::new(GrpcCode::Aborted, "Another server has taken the room.");
 
 /// The state of a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Checkpoint {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredMember {
     /// Whose it is.
-    pub holder: MemberIdentity,
+    pub identity: MemberIdentity,
     /// The hash of the token.
     pub hash: [u8; 32],
     /// The hash of the token that was used for it, if one was.
@@ -44,15 +44,15 @@ pub struct Batch {
     /// Entries that were given up, although they may have been stored.
     pub voided: Vec<u64>,
     /// Places, new or with a new token.
-    pub places: Vec<StoredMember>,
+    pub members: Vec<StoredMember>,
     /// Players who were heard from since they got their token.
-    pub heard: Vec<u32>,
+    pub confirmed: Vec<u32>,
     /// Players who have left.
     pub left: Vec<u32>,
     /// The newest state.
-    pub state: Option<Checkpoint>,
+    pub checkpoint: Option<Checkpoint>,
     /// How many states are kept to look back, if this one is to be among them.
-    pub snapshots: Option<u32>,
+    pub checkpoints_max: Option<u32>,
 }
 
 impl Batch {
@@ -64,81 +64,81 @@ impl Batch {
 }
 
 impl Rooms {
-    /// Writes to a room. The answer is [`LOST`] if another server has it now.
-    pub async fn keep(&self, hold: &RoomLease, batch: Arc<Batch>) -> Result<(), ServiceError> {
-        let (hold, at) = (hold.clone(), self.clock.now_ms());
-        self.store.write(move |transaction| write(transaction, &hold, &batch, at)).await
+    /// Writes to a room. The answer is [`LEASE_LOST`] if another server has it now.
+    pub async fn write_batch(&self, lease: &RoomLease, batch: Arc<Batch>) -> Result<(), ServiceError> {
+        let (lease, at) = (lease.clone(), self.clock.now_ms());
+        self.store.write(move |transaction| write(transaction, &lease, &batch, at)).await
     }
 
     /// Gives a room up, so that others may take it at once.
-    pub async fn release(&self, hold: &RoomLease) -> Result<(), ServiceError> {
-        let hold = hold.clone();
+    pub async fn release(&self, lease: &RoomLease) -> Result<(), ServiceError> {
+        let lease = lease.clone();
         let operation = move |transaction: &mut Transaction<'_>| {
             let update = format!("UPDATE rooms SET lease_until = {} WHERE id = ?1 AND epoch = ?2", now(transaction));
-            transaction.execute(&update, values![&hold.room, hold.epoch])?;
+            transaction.execute(&update, values![&lease.room, lease.epoch])?;
             Ok(())
         };
         self.store.write(operation).await
     }
 
     /// Removes a room that is over, with everything that is stored of it.
-    pub async fn remove(&self, hold: &RoomLease) -> Result<(), ServiceError> {
-        let hold = hold.clone();
+    pub async fn remove(&self, lease: &RoomLease) -> Result<(), ServiceError> {
+        let lease = lease.clone();
         let operation = move |transaction: &mut Transaction<'_>| {
             let delete = "DELETE FROM rooms WHERE id = ?1 AND epoch = ?2";
-            transaction.execute(delete, values![&hold.room, hold.epoch])?;
+            transaction.execute(delete, values![&lease.room, lease.epoch])?;
             Ok(())
         };
         self.store.write(operation).await
     }
 }
 
-fn write(transaction: &mut Transaction<'_>, hold: &RoomLease, batch: &Batch, at: i64) -> Result<(), ServiceError> {
+fn write(transaction: &mut Transaction<'_>, lease: &RoomLease, batch: &Batch, at: i64) -> Result<(), ServiceError> {
     // First, because it locks the room: whoever takes it waits for this commit, or this waits for theirs and finds out.
     let fence = format!(
         "UPDATE rooms SET updated_at = ?3, lease_until = {} + ?4 WHERE id = ?1 AND epoch = ?2",
         now(transaction)
     );
-    if transaction.execute(&fence, values![&hold.room, hold.epoch, at, LEASE_MS])? == 0 {
-        return Err(LOST);
+    if transaction.execute(&fence, values![&lease.room, lease.epoch, at, LEASE_MS])? == 0 {
+        return Err(LEASE_LOST);
     }
     for number in &batch.voided {
         let delete = "DELETE FROM room_journal WHERE room = ?1 AND number = ?2";
-        transaction.execute(delete, values![&hold.room, signed(*number)])?;
+        transaction.execute(delete, values![&lease.room, signed(*number)])?;
     }
     for (number, entry) in &batch.entries {
         let insert = "INSERT INTO room_journal (room, number, entry) VALUES (?1, ?2, ?3)
             ON CONFLICT (room, number) DO UPDATE SET entry = excluded.entry";
-        transaction.execute(insert, values![&hold.room, signed(*number), entry])?;
+        transaction.execute(insert, values![&lease.room, signed(*number), entry])?;
     }
-    for place in &batch.places {
-        write_place(transaction, &hold.room, place)?;
+    for member in &batch.members {
+        write_member(transaction, &lease.room, member)?;
     }
-    let last_player = batch.places.iter().map(|place| place.holder.player).max().unwrap_or(0);
-    let last_player = last_player.max(batch.state.as_ref().map_or(0, |state| state.last_player));
+    let last_player = batch.members.iter().map(|member| member.identity.player).max().unwrap_or(0);
+    let last_player = last_player.max(batch.checkpoint.as_ref().map_or(0, |state| state.last_player));
     if last_player > 0 {
         let update = "UPDATE rooms SET last_player = ?2 WHERE id = ?1 AND last_player < ?2";
-        transaction.execute(update, values![&hold.room, last_player])?;
+        transaction.execute(update, values![&lease.room, last_player])?;
     }
-    for player in &batch.heard {
+    for player in &batch.confirmed {
         let update = "UPDATE room_players SET heard = ?3 WHERE room = ?1 AND player = ?2";
-        transaction.execute(update, values![&hold.room, *player, true])?;
+        transaction.execute(update, values![&lease.room, *player, true])?;
     }
     for player in &batch.left {
         transaction
-            .execute("DELETE FROM room_players WHERE room = ?1 AND player = ?2", values![&hold.room, *player])?;
+            .execute("DELETE FROM room_players WHERE room = ?1 AND player = ?2", values![&lease.room, *player])?;
     }
-    if let Some(state) = &batch.state {
-        write_state(transaction, &hold.room, state, at)?;
-        if let Some(kept) = batch.snapshots {
-            write_snapshot(transaction, &hold.room, kept)?;
+    if let Some(state) = &batch.checkpoint {
+        write_checkpoint(transaction, &lease.room, state, at)?;
+        if let Some(kept) = batch.checkpoints_max {
+            archive_checkpoint(transaction, &lease.room, kept)?;
         }
     }
     Ok(())
 }
 
-fn write_place(transaction: &mut Transaction<'_>, room: &str, place: &StoredMember) -> Result<(), StoreError> {
-    let StoredMember { holder, hash, previous_hash } = place;
+fn write_member(transaction: &mut Transaction<'_>, room: &str, member: &StoredMember) -> Result<(), StoreError> {
+    let StoredMember { identity, hash, previous_hash } = member;
     let insert = "INSERT INTO room_players
             (room, player, user_id, session, name, role, issued_at, hash, previous_hash, heard)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
@@ -146,12 +146,12 @@ fn write_place(transaction: &mut Transaction<'_>, room: &str, place: &StoredMemb
             hash = excluded.hash, previous_hash = excluded.previous_hash, heard = excluded.heard";
     let parameters = values![
         room,
-        holder.player,
-        holder.user,
-        holder.session,
-        &holder.name,
-        holder.role.name(),
-        signed(holder.issued_at),
+        identity.player,
+        identity.user,
+        identity.session,
+        &identity.name,
+        identity.role.name(),
+        signed(identity.issued_at),
         &hash[..],
         previous_hash.as_ref().map(|hash| &hash[..]),
         false,
@@ -159,7 +159,12 @@ fn write_place(transaction: &mut Transaction<'_>, room: &str, place: &StoredMemb
     transaction.execute(insert, parameters).map(|_| ())
 }
 
-fn write_state(transaction: &mut Transaction<'_>, room: &str, state: &Checkpoint, at: i64) -> Result<(), StoreError> {
+fn write_checkpoint(
+    transaction: &mut Transaction<'_>,
+    room: &str,
+    state: &Checkpoint,
+    at: i64,
+) -> Result<(), StoreError> {
     let Checkpoint { bytes, applied, last_player: _, label, players, entities } = state;
     let insert = "INSERT INTO room_states (room, number, taken_at, players, entities, applied, state)
         VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6)
@@ -174,7 +179,7 @@ fn write_state(transaction: &mut Transaction<'_>, room: &str, state: &Checkpoint
 }
 
 /// Keeps the newest state to look back, and of those as many as there may be.
-fn write_snapshot(transaction: &mut Transaction<'_>, room: &str, kept: u32) -> Result<(), StoreError> {
+fn archive_checkpoint(transaction: &mut Transaction<'_>, room: &str, kept: u32) -> Result<(), StoreError> {
     let newest = "SELECT coalesce(max(number), 0) FROM room_states WHERE room = ?1";
     let number = transaction.row(newest, values![room], |row| row.get::<i64>(0))?.unwrap_or(0) + 1;
     let insert = "INSERT INTO room_states (room, number, taken_at, players, entities, applied, state)

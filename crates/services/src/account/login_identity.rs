@@ -1,7 +1,7 @@
 //! A way into an account: something that leads to one account and no other.
 
 use super::{fields, provider};
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use aether_store::{SqlRow, SqlValue, StoreError, Transaction, values};
 use uuid::Uuid;
 

@@ -3,7 +3,7 @@
 use super::provider::{Environment, Shop, ValidatedPurchase, ValidatedSubscription};
 use super::{Purchase, Subscription, Times};
 use crate::account::for_presence;
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use aether_store::{SqlRow, StoreError, Transaction, values};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

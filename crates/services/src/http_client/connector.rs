@@ -1,6 +1,6 @@
 //! How a connection comes about: the name is looked up, each address is checked, and the one that is reached was checked.
 
-use super::OutgoingError;
+use super::HttpClientError;
 use super::network::{Network, is_public};
 use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -57,9 +57,9 @@ impl Connector {
         Connector { allowed: allowed.into(), tls: Arc::new(tls) }
     }
 
-    async fn connect(self, uri: Uri) -> Result<Stream, OutgoingError> {
+    async fn connect(self, uri: Uri) -> Result<Stream, HttpClientError> {
         let sealed = uri.scheme_str() == Some("https");
-        let host = uri.host().ok_or(OutgoingError::Invalid("the address has to name a host"))?;
+        let host = uri.host().ok_or(HttpClientError::Invalid("the address has to name a host"))?;
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let port = uri.port_u16().unwrap_or(if sealed { 443 } else { 80 });
         let stream = self.reach(&host, port).await?;
@@ -68,25 +68,25 @@ impl Connector {
         if !sealed {
             return Ok(Stream(TokioIo::new(Either::Left(stream))));
         }
-        let name = ServerName::try_from(host).map_err(|_| OutgoingError::Invalid("the host's name is not valid"))?;
+        let name = ServerName::try_from(host).map_err(|_| HttpClientError::Invalid("the host's name is not valid"))?;
         let stream = TlsConnector::from(self.tls).connect(name, stream).await.map_err(unreachable)?;
         Ok(Stream(TokioIo::new(Either::Right(Box::new(stream)))))
     }
 
-    async fn reach(&self, host: &str, port: u16) -> Result<TcpStream, OutgoingError> {
+    async fn reach(&self, host: &str, port: u16) -> Result<TcpStream, HttpClientError> {
         let addresses: Vec<SocketAddr> = match host.parse::<IpAddr>() {
             Ok(address) => vec![SocketAddr::new(address, port)],
             Err(_) => lookup_host((host, port)).await.map_err(unreachable)?.collect(),
         };
-        let mut outcome = Err(OutgoingError::Unreachable("the name leads nowhere".to_owned()));
+        let mut outcome = Err(HttpClientError::Unreachable("the name leads nowhere".to_owned()));
         if !addresses.is_empty() {
-            outcome = Err(OutgoingError::Forbidden);
+            outcome = Err(HttpClientError::Forbidden);
         }
         for address in addresses.into_iter().filter(|address| self.may_reach(address.ip())).take(ADDRESSES_MAX) {
             outcome = match tokio::time::timeout(CONNECT_TIME_MAX, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => return Ok(stream),
                 Ok(Err(error)) => Err(unreachable(error)),
-                Err(_) => Err(OutgoingError::TimedOut),
+                Err(_) => Err(HttpClientError::TimedOut),
             };
         }
         outcome
@@ -99,10 +99,10 @@ impl Connector {
 
 impl Service<Uri> for Connector {
     type Response = Stream;
-    type Error = OutgoingError;
-    type Future = Pin<Box<dyn Future<Output = Result<Stream, OutgoingError>> + Send>>;
+    type Error = HttpClientError;
+    type Future = Pin<Box<dyn Future<Output = Result<Stream, HttpClientError>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), OutgoingError>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), HttpClientError>> {
         Poll::Ready(Ok(()))
     }
 
@@ -137,6 +137,6 @@ impl Write for Stream {
     }
 }
 
-fn unreachable(error: io::Error) -> OutgoingError {
-    OutgoingError::Unreachable(error.to_string())
+fn unreachable(error: io::Error) -> HttpClientError {
+    HttpClientError::Unreachable(error.to_string())
 }
