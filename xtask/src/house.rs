@@ -91,14 +91,29 @@ pub fn place_of(package: &str, folder: &str) -> Option<PackageLevel> {
     }
 }
 
-/// Whether one package may depend on another.
+/// Feature of the crate for game authors that a game's rules use.
+pub const RULES_FEATURE: &str = "rules";
+
+/// Returns true for the crate for game authors, which passes on other crates by feature.
+pub fn is_facade(package: &str) -> bool {
+    package == GAME
+}
+
+/// Returns true if a game's rules may rest on a package of this level.
+pub fn may_rules_use(level: PackageLevel) -> bool {
+    matches!(level, PackageLevel::Floor(floor) if floor <= RULES_REST_ON)
+}
+
+/// Returns true if one package may depend on another.
 pub fn may_use(user: (&str, PackageLevel), used: (&str, PackageLevel)) -> bool {
     match (user.1, used.1) {
         (PackageLevel::Roof, _) => true,
         (PackageLevel::Floor(_), PackageLevel::Floor(_)) if ONE_PIECE.contains(&(user.0, used.0)) => true,
         (PackageLevel::Floor(user), PackageLevel::Floor(used)) => used < user,
-        (PackageLevel::Rules, PackageLevel::Floor(used)) => used <= RULES_REST_ON,
-        (PackageLevel::Floor(_) | PackageLevel::Rules, PackageLevel::Rules | PackageLevel::Roof) => false,
+        (PackageLevel::Rules, used) if may_rules_use(used) => true,
+        // Tests of games use the test tools through it.
+        (PackageLevel::Floor(_), PackageLevel::Roof) if user.0 == GAME => TESTKITS.contains(&used.0),
+        (PackageLevel::Floor(_), PackageLevel::Rules | PackageLevel::Roof) | (PackageLevel::Rules, _) => false,
     }
 }
 

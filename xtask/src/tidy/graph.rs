@@ -23,6 +23,8 @@ pub struct Member {
     pub id: String,
     /// The packages it names in its manifest.
     pub dependencies: Vec<Dependency>,
+    /// Its features, each with what it switches on.
+    pub features: BTreeMap<String, Vec<String>>,
 }
 
 /// One line of a manifest's dependencies.
@@ -30,8 +32,10 @@ pub struct Member {
 pub struct Dependency {
     /// The package used.
     pub name: String,
-    /// Whether only tests, benches and examples use it.
+    /// True if only tests, benches and examples use it.
     pub for_tests: bool,
+    /// Features it asks for; `default` unless default features are off.
+    pub features: Vec<String>,
 }
 
 /// The packages of the workspace, by name.
@@ -47,6 +51,7 @@ pub fn members(metadata: &Value, root: &Path) -> Result<Vec<Member>, Failure> {
                 .map_or_else(String::new, |folder| relative(folder, root)),
             id: text(&package["id"]),
             dependencies: dependencies(package),
+            features: features(package),
         })
         .collect();
     members.sort_by(|left, right| left.name.cmp(&right.name));
@@ -58,8 +63,43 @@ fn dependencies(package: &Value) -> Vec<Dependency> {
     let listed = listed.map(Vec::as_slice).unwrap_or_default();
     listed
         .iter()
-        .map(|dependency| Dependency { name: text(&dependency["name"]), for_tests: dependency["kind"] == "dev" })
+        .map(|dependency| {
+            let mut features = texts(&dependency["features"]);
+            if dependency["uses_default_features"] == true {
+                features.push("default".to_owned());
+            }
+            Dependency { name: text(&dependency["name"]), for_tests: dependency["kind"] == "dev", features }
+        })
         .collect()
+}
+
+fn features(package: &Value) -> BTreeMap<String, Vec<String>> {
+    let listed = package["features"].as_object();
+    listed.into_iter().flatten().map(|(name, parts)| (name.clone(), texts(parts))).collect()
+}
+
+/// Checks the crate for game authors: its feature `rules` switches on only what rules may use.
+pub fn check_rules_feature(members: &[Member]) -> Vec<Finding> {
+    let Some(facade) = members.iter().find(|member| house::is_facade(&member.name)) else { return Vec::new() };
+    let parts = facade.features.get(house::RULES_FEATURE).map(Vec::as_slice).unwrap_or_default();
+    let may_be_used = |package: &str| {
+        let member = members.iter().find(|member| member.name == package);
+        // A crate from a registry is built for the browser with the rules.
+        let level = member.map(|member| house::place_of(&member.name, &member.folder));
+        level.is_none_or(|level| level.is_some_and(|level| house::may_rules_use(level)))
+    };
+    let bad = parts.iter().filter(|part| !part.strip_prefix("dep:").is_some_and(may_be_used));
+    bad.map(|part| Finding {
+        path: format!("{}/Cargo.toml", facade.folder),
+        line: 1,
+        rule: "floors",
+        advice: format!(
+            "the feature `{}` must not switch on `{part}`, which is above what rules use",
+            house::RULES_FEATURE
+        ),
+        warning: false,
+    })
+    .collect()
 }
 
 /// A crate uses only crates on lower floors.
@@ -89,7 +129,10 @@ pub fn check_floors(members: &[Member], manifest: &dyn Fn(&str) -> String) -> Ve
             };
             let folder = folders.get(dependency.name.as_str()).copied().unwrap_or_default();
             let in_tests = dependency.for_tests && house::may_use_in_tests(&member.name, &dependency.name, folder);
-            if in_tests || house::may_use((&member.name, place), (&dependency.name, used)) {
+            let only_rules = house::is_facade(&dependency.name) && dependency.features == [house::RULES_FEATURE];
+            let is_allowed = (place == PackageLevel::Rules && only_rules)
+                || house::may_use((&member.name, place), (&dependency.name, used));
+            if in_tests || is_allowed {
                 continue;
             }
             findings.push(Finding {
@@ -158,6 +201,12 @@ impl Resolved {
                 })
                 .map(|used| text(&used["pkg"]))
                 .collect();
+            // Cargo resolves the features of the whole workspace; which of them rules get is checked by their manifests.
+            let uses = if house::is_facade(resolved.names.get(&text(&node["id"])).map_or("", String::as_str)) {
+                Vec::new()
+            } else {
+                uses
+            };
             resolved.uses.insert(text(&node["id"]), uses);
         }
         Ok(resolved)
@@ -194,6 +243,10 @@ fn array<'a>(value: &'a Value, key: &str) -> Result<&'a Vec<Value>, Failure> {
     value[key].as_array().ok_or_else(|| Failure::new(format!("cargo's metadata lacks the list `{key}`")))
 }
 
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().map(|values| values.iter().map(text).collect()).unwrap_or_default()
+}
+
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
@@ -207,9 +260,41 @@ mod tests {
         let folder = format!("crates/{}", name.trim_start_matches("aether-"));
         let dependencies = dependencies
             .iter()
-            .map(|(name, for_tests)| Dependency { name: (*name).into(), for_tests: *for_tests })
+            .map(|(name, for_tests)| Dependency {
+                name: (*name).into(),
+                for_tests: *for_tests,
+                features: vec!["default".into()],
+            })
             .collect();
-        Member { name: name.into(), folder, id: name.into(), dependencies }
+        Member { name: name.into(), folder, id: name.into(), dependencies, features: BTreeMap::new() }
+    }
+
+    fn facade(rules: &[&str]) -> Member {
+        let parts = rules.iter().map(|part| (*part).to_owned()).collect();
+        Member { features: BTreeMap::from([("rules".to_owned(), parts)]), ..member("aether-game", &[]) }
+    }
+
+    #[test]
+    fn rules_use_the_crate_for_game_authors_with_the_feature_rules_alone() {
+        let rules_with = |features: &[&str]| {
+            let features = features.iter().map(|feature| (*feature).to_owned()).collect();
+            let dependency = Dependency { name: "aether-game".into(), for_tests: false, features };
+            let mut rules = member("aether-x-rules", &[]);
+            rules.folder = "games/x/rules".into();
+            rules.dependencies = vec![dependency];
+            floors(&[facade(&[]), rules]).len()
+        };
+        assert_eq!(rules_with(&["rules"]), 0);
+        assert_eq!(rules_with(&["rules", "default"]), 1);
+        assert_eq!(rules_with(&["game"]), 1);
+    }
+
+    #[test]
+    fn the_feature_rules_switches_on_floors_0_to_2() {
+        let members = |parts: &[&str]| [facade(parts), member("aether-world", &[]), member("aether-engine", &[])];
+        assert_eq!(check_rules_feature(&members(&["dep:aether-world", "dep:libm"])), []);
+        assert_eq!(check_rules_feature(&members(&["dep:aether-engine"])).len(), 1);
+        assert_eq!(check_rules_feature(&members(&["game"])).len(), 1);
     }
 
     fn floors(members: &[Member]) -> Vec<Finding> {

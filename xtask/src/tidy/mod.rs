@@ -1,5 +1,6 @@
 //! The project's own rules, read from cargo's metadata and the sources.
 
+mod comments;
 mod graph;
 mod hashing;
 mod locks;
@@ -48,6 +49,7 @@ pub fn check(project: &Project) -> Outcome {
     let members = members(&metadata, &project.root)?;
     let manifest = |path: &str| std::fs::read_to_string(project.root.join(path)).unwrap_or_default();
     let mut findings = graph::check_floors(&members, &manifest);
+    findings.extend(graph::check_rules_feature(&members));
     findings.extend(graph::check_runtime(&members, &graph::Resolved::read(&metadata)?));
     for path in LOCKS {
         findings.extend(locks::check(path, &manifest(path), &manifest("Cargo.lock")));
@@ -89,6 +91,7 @@ fn check_sources(
             std::fs::read_to_string(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
         let path = relative(file, &project.root);
         let inside = path.strip_prefix(folder).unwrap_or(&path).trim_start_matches('/').to_owned();
+        findings.extend(comments::check(&path, &content));
         findings.extend(text::check(&text::SourceFile {
             package,
             place: place.unwrap_or(PackageLevel::Roof),
@@ -100,13 +103,9 @@ fn check_sources(
     Ok(files.len())
 }
 
-/// Root files of the libraries below `crates`, without those that only tests use.
+/// Returns the root files of all libraries.
 fn roots(project: &Project, members: &[Member]) -> Vec<names::Root> {
-    let of_product = members.iter().filter(|member| {
-        let is_for_tests = member.name.starts_with("aether-testkit");
-        member.folder.starts_with("crates/") && !is_for_tests
-    });
-    let paths = of_product.map(|member| format!("{}/src/lib.rs", member.folder));
+    let paths = members.iter().map(|member| format!("{}/src/lib.rs", member.folder));
     // A package without this file is a program.
     paths
         .filter_map(|path| Some(names::Root { content: std::fs::read_to_string(project.root.join(&path)).ok()?, path }))

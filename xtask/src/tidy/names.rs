@@ -8,23 +8,6 @@ use std::collections::BTreeMap;
 use super::Finding;
 use super::source::{line_at, product_code};
 
-/// Names that two crates still have. The list only shrinks: rename one of the types instead of adding a name.
-const KNOWN: &[&str] = &[
-    "Column",
-    "Context",
-    "Declaration",
-    "Ended",
-    "Game",
-    "Outgoing",
-    "Refusal",
-    "Row",
-    "Settings",
-    "SettingsError",
-    "Transport",
-    "Value",
-    "View",
-];
-
 /// Keywords that begin the definition of a type.
 const KINDS: [&str; 5] = ["struct", "enum", "union", "trait", "type"];
 
@@ -36,40 +19,40 @@ pub struct Root {
     pub content: String,
 }
 
-/// Finds types that several crates export at their root, and known ones that are unique by now.
-pub fn check(roots: &[Root]) -> Vec<Finding> {
-    check_except(roots, KNOWN)
+impl Root {
+    /// Name of the game that the library belongs to, if it is part of one.
+    fn game(&self) -> Option<&str> {
+        self.path.strip_prefix("games/")?.split('/').next()
+    }
+
+    /// Returns true if code may import from both libraries. No code uses two games.
+    fn meets(&self, other: &Root) -> bool {
+        self.game().is_none() || other.game().is_none() || self.game() == other.game()
+    }
 }
 
-fn check_except(roots: &[Root], known: &[&str]) -> Vec<Finding> {
-    let mut places: BTreeMap<String, Vec<(&str, usize)>> = BTreeMap::new();
+/// Finds types that several crates export at their root.
+pub fn check(roots: &[Root]) -> Vec<Finding> {
+    let mut owners: BTreeMap<String, Vec<&Root>> = BTreeMap::new();
+    let mut findings = Vec::new();
     for root in roots {
         for (name, line) in exported_types(&root.content) {
-            places.entry(name).or_default().push((&root.path, line));
+            let owners = owners.entry(name.clone()).or_default();
+            if let Some(owner) = owners.iter().find(|owner| owner.meets(root)) {
+                findings.push(Finding {
+                    path: root.path.clone(),
+                    line,
+                    rule: "type names",
+                    advice: format!(
+                        "`{name}` is also a type of {}; use that one, or give this one a name of its own",
+                        owner.path
+                    ),
+                    warning: false,
+                });
+            }
+            owners.push(root);
         }
     }
-    let mut findings = Vec::new();
-    for (name, places) in &places {
-        if known.contains(&name.as_str()) {
-            continue;
-        }
-        let Some((first, _)) = places.first() else { continue };
-        findings.extend(places.iter().skip(1).map(|(path, line)| Finding {
-            path: (*path).to_owned(),
-            line: *line,
-            rule: "type names",
-            advice: format!("`{name}` is also a type of {first}; use that one, or give this one a name of its own"),
-            warning: false,
-        }));
-    }
-    let is_unique = |name: &&&str| places.get(**name).is_none_or(|places| places.len() < 2);
-    findings.extend(known.iter().filter(is_unique).map(|name| Finding {
-        path: "xtask/src/tidy/names.rs".to_owned(),
-        line: 1,
-        rule: "type names",
-        advice: format!("`{name}` is unique now; take it off the list of known names"),
-        warning: false,
-    }));
     findings
 }
 
@@ -167,20 +150,19 @@ mod tests {
     fn a_type_that_two_crates_export_is_found_in_the_second() {
         let roots =
             [root("crates/a/src/lib.rs", "pub struct Path;"), root("crates/b/src/lib.rs", "\npub enum Path {}")];
-        let findings = check_except(&roots, &[]);
+        let findings = check(&roots);
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert_eq!((findings[0].path.as_str(), findings[0].line), ("crates/b/src/lib.rs", 2));
         assert!(findings[0].advice.contains("`Path` is also a type of crates/a/src/lib.rs"), "{findings:?}");
     }
 
     #[test]
-    fn a_known_name_is_let_through_until_it_is_unique() {
-        let a = || root("crates/a/src/lib.rs", "pub struct Path;");
-        let b = root("crates/b/src/lib.rs", "pub enum Path {}");
-        assert!(check_except(&[a(), b], &["Path"]).is_empty());
-        let findings = check_except(&[a()], &["Path"]);
-        assert_eq!(findings.len(), 1, "{findings:?}");
-        assert!(findings[0].advice.contains("take it off"), "{findings:?}");
+    fn two_games_may_use_the_same_name_and_a_game_may_not_use_one_of_ours() {
+        let shot = |path| root(path, "pub struct Shot;");
+        let (ours, one, other) = ("crates/a/src/lib.rs", "games/x/rules/src/lib.rs", "games/y/rules/src/lib.rs");
+        assert!(check(&[shot(one), shot(other)]).is_empty());
+        assert_eq!(check(&[shot(one), shot("games/x/web/src/lib.rs")]).len(), 1);
+        assert_eq!(check(&[shot(ours), shot(other)]).len(), 1);
     }
 
     #[test]
@@ -189,6 +171,6 @@ mod tests {
             root("crates/a/src/lib.rs", "mod clock;\npub use clock::Clock as TickClock;"),
             root("crates/b/src/lib.rs", "mod clock;\npub use clock::Clock;"),
         ];
-        assert!(check_except(&roots, &[]).is_empty());
+        assert!(check(&roots).is_empty());
     }
 }
