@@ -1,4 +1,4 @@
-// Everything of a server in one value.
+// One client with every service of a server.
 
 import type { Fields, RoomChoice } from "./realtime/core.ts";
 import { type JoinOptions, joinRoom } from "./realtime/join.ts";
@@ -15,7 +15,7 @@ import { Storage } from "./services/storage.ts";
 
 export interface ClientOptions extends RequestsOptions, SessionOptions {}
 
-/** A client of one server. Those who want less of it make the parts that they want: they are all exported. */
+/** Client of one server. Its parts are exported too: a game that needs only storage can create just those. */
 export class Client {
   readonly requests: Requests;
   readonly server: Server;
@@ -39,8 +39,10 @@ export class Client {
     this.events = new Events(this.session);
   }
 
-  /** Joins a room: of a type by its name, or a certain one by its id or code. Without one, the only type of the server
-   * is meant. Whoever is not signed in visits. */
+  /**
+   * Joins a room: by the name of its type, by its id, or by its code. Without a room, joins the server's only room
+   * type. Signs in by the device id if nobody is signed in.
+   */
   join<Input extends object = Fields>(room?: RoomChoice | string, options: JoinOptions = {}): Promise<Room<Input>> {
     const { server, session, requests } = this;
     const token = async (isFresh: boolean): Promise<string> => {

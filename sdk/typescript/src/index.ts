@@ -1,7 +1,7 @@
-// The client of Aether: rooms in realtime, accounts, storage, leaderboards.
+// TypeScript client of Aether: realtime rooms, accounts, storage, leaderboards.
 
 export { Client, type ClientOptions } from "./client.ts";
-export { type LocalCode, Refusal, type RefusalCode, type RoomCode, type ServiceCode } from "./refusal.ts";
+export { AetherError, type ErrorCode, type LocalCode, type RoomCode, type ServiceCode } from "./error.ts";
 export { type Store, browserStore, defaultStore, memoryStore } from "./store.ts";
 export { type Time, systemTime } from "./time.ts";
 
@@ -34,13 +34,13 @@ export {
   type RoomType,
   Server,
   type ServerInfo,
-  type WebTransportPlace,
+  type WebTransportAddress,
 } from "./services/server.ts";
 export { type Identity, Session, type SessionOptions, type SignInOptions } from "./services/session.ts";
 export {
   type ListOptions,
+  type ObjectId,
   type ObjectPage,
-  type ObjectPlace,
   type ObjectWrite,
   type ReadPermission,
   Storage,
@@ -49,7 +49,7 @@ export {
   type WritePermission,
   type Written,
 } from "./services/storage.ts";
-export type { Json, JsonObject, Whole } from "./services/values.ts";
+export type { Integer, Json, JsonObject } from "./services/values.ts";
 
 export { type Attention, type Occasion, pageAttention } from "./realtime/attention.ts";
 export type {
@@ -73,11 +73,11 @@ export { JsonCore, type JsonCoreOptions } from "./realtime/json/core.ts";
 export type { Motion, Motions } from "./realtime/json/track.ts";
 export { Room, type RoomParts, type RoomPhase, type RoomStatistics } from "./realtime/room.ts";
 export type { Rules, Settings, Surroundings } from "./realtime/rules.ts";
-export { Choice, type TransportWish, type Ways } from "./realtime/transport/choice.ts";
+export { TransportChooser, type TransportOpeners, type TransportPreference } from "./realtime/transport/chooser.ts";
 export { type Conditions, Network } from "./realtime/transport/conditions.ts";
 export type {
+  DeliveryOrder,
   Encoding,
-  Link,
   OpenTransport,
   Transport,
   TransportEnd,
@@ -88,3 +88,15 @@ export { type WebSocketClass, webSocketAt } from "./realtime/transport/websocket
 export { hasWebTransport, webTransportAt } from "./realtime/transport/webtransport.ts";
 export { WasmCore, type WasmCoreOptions } from "./realtime/wasm/core.ts";
 export { type WasmModule, type WasmSource, loadWasm } from "./realtime/wasm/module.ts";
+
+export {
+  Choice,
+  type Link,
+  type ObjectPlace,
+  Refusal,
+  type RefusalCode,
+  type TransportWish,
+  type Ways,
+  type WebTransportPlace,
+  type Whole,
+} from "./deprecated.ts";

@@ -1,23 +1,26 @@
-// What is kept between visits: the device's id and the session's tokens.
+// Storage of the device id and the session's tokens between visits.
 
-/** Somewhere to keep a few short texts. Its methods may take their time. */
+/** Key-value store for a few short strings. Its methods may be asynchronous. */
 export interface Store {
   get(key: string): string | null | undefined | Promise<string | null | undefined>;
   set(key: string, value: string): void | Promise<void>;
   delete(key: string): void | Promise<void>;
 }
 
-/** Keeps until the program ends. */
+/** Returns a store that lasts until the program ends. */
 export function memoryStore(): Store {
-  const kept = new Map<string, string>();
+  const values = new Map<string, string>();
   return {
-    get: (key) => kept.get(key),
-    set: (key, value) => void kept.set(key, value),
-    delete: (key) => void kept.delete(key),
+    get: (key) => values.get(key),
+    set: (key, value) => void values.set(key, value),
+    delete: (key) => void values.delete(key),
   };
 }
 
-/** Keeps in the browser, for all pages of this origin. Where the browser does not allow it, keeps until the page goes. */
+/**
+ * Returns a store in `localStorage`, shared by all pages of the origin. Falls back to memory where the browser forbids
+ * it.
+ */
 export function browserStore(): Store {
   const inMemory = memoryStore();
   return {
@@ -30,12 +33,12 @@ export function browserStore(): Store {
   } as Store;
 }
 
-/** The browser's store on a page, memory everywhere else. */
+/** Returns the browser store on a page, a memory store elsewhere. */
 export function defaultStore(): Store {
   return "document" in globalThis ? browserStore() : memoryStore();
 }
 
-/** Browsers throw when storage is full or forbidden, and some when it is only looked at. */
+/** Browsers throw when storage is full or forbidden; some throw on mere access. */
 function attempt<Value>(use: (storage: Storage) => Value): Value | undefined {
   try {
     return use(localStorage);

@@ -1,17 +1,17 @@
-// Time and chance, as everything here takes them: so that tests decide both.
+// Clock, timers and random numbers, passed in so that tests control them.
 
 export interface Time {
-  /** Milliseconds on a clock that never goes back. */
+  /** Monotonic milliseconds. */
   nowMs(): number;
-  /** Milliseconds since 1970, by this machine's clock, which may be wrong. */
+  /** Milliseconds since 1970 by the local clock, which may be wrong. */
   wallMs(): number;
-  /** Calls back once after a while; what it returns takes that back. */
+  /** Calls back once after the given time. The returned function cancels it. */
   after(milliseconds: number, callback: () => void): () => void;
-  /** A number from 0 up to 1. It spreads clients out; it is no secret. */
+  /** Random number in [0, 1), to spread clients out. Not cryptographically secure. */
   random(): number;
 }
 
-/** The time of this machine. */
+/** Clock of this machine. */
 export const systemTime: Time = {
   nowMs: () => performance.now(),
   wallMs: () => Date.now(),
@@ -22,21 +22,24 @@ export const systemTime: Time = {
   random: () => Math.random(),
 };
 
-/** Pauses that double from the first to the last, and differ by up to a share, so that clients do not all come at once. */
-export interface Pauses {
+/**
+ * Exponential backoff from `firstMs` to `lastMs`, with a random share of `spread`, so that clients do not retry at the
+ * same time.
+ */
+export interface Backoff {
   readonly firstMs: number;
   readonly lastMs: number;
   readonly spread: number;
 }
 
-/** The pause after so many failures in a row. */
-export function pauseMs(pauses: Pauses, failures: number, time: Time): number {
-  // Beyond 2^16 every pause has reached the last one.
-  const pause = Math.min(pauses.lastMs, pauses.firstMs * 2 ** Math.min(failures, 16));
-  return pause * (1 + pauses.spread * (2 * time.random() - 1));
+/** Returns the pause after the given number of failures in a row. */
+export function pauseMs(backoff: Backoff, failures: number, time: Time): number {
+  // Beyond 2^16 every pause has reached `lastMs`.
+  const pause = Math.min(backoff.lastMs, backoff.firstMs * 2 ** Math.min(failures, 16));
+  return pause * (1 + backoff.spread * (2 * time.random() - 1));
 }
 
-/** Resolves after a while; rejects with the signal's reason when that comes first. */
+/** Resolves after the given time; rejects with the signal's reason if it aborts first. */
 export function sleep(milliseconds: number, signal: AbortSignal, time: Time): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason as Error);

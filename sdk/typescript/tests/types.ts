@@ -1,6 +1,6 @@
 // What the types promise: this file is compiled, not run.
 
-import { Client, Refusal, type RoomEvent, type Rules } from "../src/index.ts";
+import { Client, AetherError, type RoomEvent, type Rules } from "../src/index.ts";
 
 interface Save {
   readonly level: number;
@@ -46,7 +46,7 @@ export async function promises(client: Client): Promise<void> {
     else kind.toUpperCase();
   }
   for await (const event of room) handle(event);
-  await client.account.read().catch((error: unknown) => error instanceof Refusal && error.code === "not_found" && wrong);
+  await client.account.read().catch((error: unknown) => error instanceof AetherError && error.code === "not_found" && wrong);
 }
 
 function handle(event: RoomEvent): string {

@@ -1,6 +1,6 @@
 // The visitor's name: shown, and changed where it stands.
 
-import { Refusal } from "@aether-game/client";
+import { AetherError } from "@aether-game/client";
 import { button, element, write } from "../shared/elements.ts";
 import { arrive, problemOf, rename } from "../shared/visitor.ts";
 
@@ -32,7 +32,7 @@ export class NameForm {
     } catch (error) {
       this.say(sentence(error), true);
       // Whoever may not come in now may not in a moment either.
-      if (!(error instanceof Refusal) || error.status < 400 || error.status >= 500) setTimeout(() => void this.begin(), RETRY_MS);
+      if (!(error instanceof AetherError) || error.status < 400 || error.status >= 500) setTimeout(() => void this.begin(), RETRY_MS);
     }
     this.update();
   }

@@ -1,6 +1,6 @@
 // Building: what is shown under the pointer, and what is asked of the server.
 
-import { type Refusal, type Room } from "@aether-game/client";
+import { type AetherError, type Room } from "@aether-game/client";
 import type { Point } from "./camera.ts";
 import type { Controls, KindName } from "./channels.ts";
 import type { Effects } from "./effects.ts";
@@ -75,7 +75,7 @@ export class Planner {
       else await room.command("building", "place", { column, row, kind });
       this.effects.built(x, y);
     } catch (error) {
-      this.effects.say(x, y, sentence((error as Refusal).message), "bad");
+      this.effects.say(x, y, sentence((error as AetherError).message), "bad");
     } finally {
       this.asked = this.asked.filter((other) => other !== asked);
     }

@@ -3,7 +3,7 @@
 import {
   type Guest,
   type Manifest,
-  Refusal,
+  AetherError,
   type Role,
   type Room,
   type RoomChoice,
@@ -140,7 +140,7 @@ export class Flight {
     try {
       return await joinRoom<Keys>(parts, this.choice ?? any, options);
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof AetherError)) throw error;
       if (error.code === "timed_out" && this.wanted === "webtransport") {
         this.fallBack("WebTransport cannot reach the server.");
         return joinRoom<Keys>(parts, this.choice ?? any, { ...options, transport: this.wanted });

@@ -1,9 +1,9 @@
 // Joining a room as the page's address says: which room, over which transport.
 
-import { type Fields, type JoinOptions, Refusal, type Room, type TransportWish } from "@aether-game/client";
+import { type Fields, type JoinOptions, AetherError, type Room, type TransportPreference } from "@aether-game/client";
 import { arrive, visitor } from "./visitor.ts";
 
-const TRANSPORTS: readonly TransportWish[] = ["auto", "websocket", "webtransport"];
+const TRANSPORTS: readonly TransportPreference[] = ["auto", "websocket", "webtransport"];
 
 /** What is refused of a certain room, where another one of the kind would do. */
 const ROOMLESS_CODES: readonly string[] = ["room_not_found", "room_full", "join_refused"];
@@ -15,7 +15,7 @@ export function roomCodeOf(link: URL): string | undefined {
 }
 
 /** The transport that a link asks for. */
-export function transportOf(link: URL): TransportWish {
+export function transportOf(link: URL): TransportPreference {
   const wish = link.searchParams.get("transport");
   return TRANSPORTS.find((known) => known === wish) ?? "auto";
 }
@@ -30,7 +30,7 @@ export async function joinGame<Input extends object = Fields>(game: string, opti
     try {
       return await visitor().join<Input>({ code }, wishes);
     } catch (error) {
-      if (!(error instanceof Refusal) || !ROOMLESS_CODES.includes(error.code)) throw error;
+      if (!(error instanceof AetherError) || !ROOMLESS_CODES.includes(error.code)) throw error;
     }
   }
   return visitor().join<Input>(game, wishes);

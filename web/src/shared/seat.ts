@@ -1,6 +1,6 @@
 // A seat in a room of one's own server: taken when the page opens, and again whenever it was lost.
 
-import { type Fields, Refusal, type Room } from "@aether-game/client";
+import { type Fields, AetherError, type Room } from "@aether-game/client";
 
 /** How it stands with the seat. */
 export type Phase =
@@ -85,7 +85,7 @@ export class Seat<Input extends object = Fields> {
     room.on("ended", ({ reason, text }) => {
       if (room !== this.room) return;
       this.room = undefined;
-      if (PASSING_REASONS.includes(reason)) this.failed(new Refusal(reason, text));
+      if (PASSING_REASONS.includes(reason)) this.failed(new AetherError(reason, text));
       else this.enter({ name: "ended", text });
     });
   }
@@ -106,5 +106,5 @@ export class Seat<Input extends object = Fields> {
 }
 
 function isHopeless(error: unknown): boolean {
-  return error instanceof Refusal && (error.status === 401 || error.status === 403 || HOPELESS_CODES.includes(error.code));
+  return error instanceof AetherError && (error.status === 401 || error.status === 403 || HOPELESS_CODES.includes(error.code));
 }

@@ -1,6 +1,6 @@
 // Who looks at the pages: one account for all of them, made by the device's id without a form.
 
-import { Client, type Identity, Refusal } from "@aether-game/client";
+import { Client, type Identity, AetherError } from "@aether-game/client";
 
 /** The longest name that every game here takes, in bytes. */
 export const NAME_BYTES_MAX = 16;
@@ -51,7 +51,7 @@ async function signIn(): Promise<Identity> {
     try {
       return await session.visit(attempt < NAME_ATTEMPTS_MAX ? { username: madeUpName() } : {});
     } catch (error) {
-      const isTaken = error instanceof Refusal && error.code === "already_exists";
+      const isTaken = error instanceof AetherError && error.code === "already_exists";
       if (!isTaken || attempt >= NAME_ATTEMPTS_MAX) throw error;
     }
   }

@@ -1,25 +1,25 @@
-// The seam between what carries bytes and what understands them.
+// Interface between the connection, which carries bytes, and the core, which understands them.
 //
-// A core knows the protocol and the game: it is fed messages and the time, and gives back messages to send, what
-// happened and what to draw. It reads no clock and opens no connection; a `Room` stands around it.
+// A core implements the protocol and the game: it takes messages and the time, and returns messages to send, events,
+// and entities to draw. It reads no clock and opens no connection; `Room` does both.
 
-import type { RefusalCode, RoomCode } from "../refusal.ts";
+import type { ErrorCode, RoomCode } from "../error.ts";
 import type { Settings, Surroundings } from "./rules.ts";
-import type { Encoding, Link } from "./transport/transport.ts";
+import type { Encoding, DeliveryOrder } from "./transport/transport.ts";
 
-/** Which room is meant: a running one, or any of a type. */
+/** Selects a room: a running one, or any of a type. */
 export type RoomChoice =
   | { readonly id: string }
   | { readonly code: string }
   | { readonly type: { readonly name: string; readonly label?: string } };
 
-/** A place or a speed in messages that are not a game's own. */
+/** Position or velocity in messages that are not declared by a game. */
 export interface Vector {
   readonly x: number;
   readonly y: number;
 }
 
-/** What the server says of a room when it lets a player in. */
+/** Server's answer to a join. */
 export interface Welcome {
   readonly player: number;
   readonly room: string;
@@ -32,23 +32,23 @@ export interface Welcome {
   readonly serverTick: number;
   readonly world: { readonly min: Vector; readonly max: Vector; readonly interestRadius: number };
   readonly schema: string;
-  /** Absent where rooms do not let players come back. */
+  /** Absent if the room type does not allow resuming. */
   readonly resumeToken?: string;
 }
 
-/** Values by name, of an entity, an input, an event or a command. */
+/** Values by field name, of an entity, an input, an event or a command. */
 export type Fields = Record<string, unknown>;
 
-/** An entity's values in one channel. Its id is below 2^48, so a number holds it exactly. */
+/** Values of an entity in one channel. Ids are below 2^48, so a `number` holds them exactly. */
 export interface Entity<Values = Fields> {
   readonly id: number;
   readonly fields: Values;
 }
 
-/** Where a core stands. "resuming": the connection was lost, and it comes back as the same player. */
+/** Phase of a core. "resuming": the connection was lost, and the core rejoins as the same player. */
 export type CorePhase = "connecting" | "joined" | "resuming" | "ended";
 
-/** Why the server ends a connection. */
+/** Reason why the server closed a connection. */
 export type CloseReason =
   | "unknown"
   | "left"
@@ -66,7 +66,7 @@ export type CloseReason =
   | "unauthenticated"
   | (string & {});
 
-/** What the server tells of itself; the first two are for everyone, the others for those who may inspect. */
+/** Status of the server. The first two fields are for everyone, the others need the permission to inspect. */
 export interface Manifest {
   readonly version_server: string;
   readonly version_protocol: number;
@@ -78,11 +78,11 @@ export interface Manifest {
   readonly uptime_s?: number;
 }
 
-/** What happened in a room. */
+/** Event of a room. */
 export type RoomEvent =
-  /** The player is in the room; `isResumed` as who they were before. */
+  /** The player has joined the room; with `isResumed`, as the same player as before. */
   | { readonly kind: "joined"; readonly welcome: Welcome; readonly isResumed: boolean }
-  /** State has arrived; `entered` and `left` tell what came into view and is out of it. */
+  /** State has arrived; `entered` and `left` list entities that came into view or left it. */
   | {
       readonly kind: "snapshot";
       readonly tick: number;
@@ -90,22 +90,22 @@ export type RoomEvent =
       readonly entered: readonly number[];
       readonly left: readonly number[];
     }
-  /** Something happened in the game, with its fields by name, or, in a relay room or unknown to the schema, as bytes. */
+  /** The game sent an event: with fields by name, or as bytes in a relay room and where the schema does not know it. */
   | {
       readonly kind: "event";
       readonly tick: number;
       readonly feature: string;
       readonly action: string;
       readonly fields: Fields;
-      /** The player who said it; 0 for the game itself. */
+      /** Player who sent it; 0 for the game itself. */
       readonly sender: number;
     }
   | { readonly kind: "message"; readonly tick: number; readonly code: number; readonly bytes: Uint8Array; readonly sender: number }
-  /** Another member of a relay room is there, or gone. */
+  /** Another member joined or left the relay room. */
   | { readonly kind: "member"; readonly player: number; readonly isHere: boolean; readonly name: string }
-  /** The player now steers this entity. */
+  /** The player now controls this entity. */
   | { readonly kind: "possession"; readonly tick: number; readonly entity: number }
-  /** Where the player's entity really is, in a game that lets clients propose movement. */
+  /** Authoritative position of the player's entity, in a game that lets clients propose movement. */
   | {
       readonly kind: "correction";
       readonly entity: number;
@@ -113,14 +113,14 @@ export type RoomEvent =
       readonly velocity: Vector;
       readonly inputAck: number;
     }
-  /** A command was answered; without a code, it was done. */
+  /** A command was answered; without a code, it succeeded. */
   | { readonly kind: "answer"; readonly seq: number; readonly code?: RoomCode; readonly text?: string }
-  /** Something was refused that is no numbered command. */
+  /** The server rejected something other than a numbered command. */
   | { readonly kind: "error"; readonly code: RoomCode; readonly text: string }
   | { readonly kind: "manifest"; readonly manifest: Manifest }
   /** The world was cleared. */
   | { readonly kind: "cleared"; readonly tick: number }
-  /** The server will end the connection after so many milliseconds. */
+  /** The server will close the connection after `deadlineMs` milliseconds. */
   | {
       readonly kind: "closing";
       readonly reason: CloseReason;
@@ -128,89 +128,91 @@ export type RoomEvent =
       readonly deadlineMs: number;
       readonly mayResume: boolean;
     }
-  /** The connection was lost; the room comes back by itself. */
+  /** The connection was lost; the room resumes by itself. */
   | { readonly kind: "lost"; readonly text: string }
-  /** It is over: by a close reason, by what was refused at the door, or by what was found here. */
-  | { readonly kind: "ended"; readonly reason: CloseReason | RefusalCode; readonly text: string };
+  /** The room is over: by a close reason, a rejected join, or an error found by the client. */
+  | { readonly kind: "ended"; readonly reason: CloseReason | ErrorCode; readonly text: string };
 
-/** What to say to the game. */
+/** Command to the game. */
 export type Command =
-  /** A `feature.action` with its fields by name. */
+  /** A `feature.action` with fields by name. */
   | { readonly feature: string; readonly action: string; readonly fields?: Fields }
-  /** A message by its code, as in a relay room. */
+  /** A message with a numeric code, as in a relay room. */
   | { readonly code: number; readonly bytes: Uint8Array };
 
 export interface CoreStatistics {
-  /** The mean round trip, without what the server held pings for; nothing before the first pong. */
+  /** Smoothed round trip, without the time the server held pings; undefined before the first pong. */
   readonly roundTripMs: number | undefined;
   readonly jitterMs: number | undefined;
-  /** The newest input's number on this connection, and the newest that the server has applied. */
+  /** Number of the newest input on this connection, and of the newest that the server has applied. */
   readonly inputSeq: number;
   readonly inputAck: number;
-  /** Inputs that the server has not applied yet. */
+  /** Number of inputs that the server has not applied yet. */
   readonly pendingInputs: number;
-  /** Messages that could not be read; they are dropped. */
+  /** Number of messages that could not be decoded and were dropped. */
   readonly faults: number;
-  /** How often the prediction of the own entity was put right, by how far the last time, and by how far at most. */
+  /** Number of corrections of the own entity, the distance of the last one, and of the largest one. */
   readonly corrections: number;
   readonly lastCorrectionDistance: number;
   readonly largestCorrectionDistance: number;
-  /** How far the own entity is shown from where it is predicted, while a correction fades. */
+  /** Distance between the shown and the predicted position of the own entity, while a correction is smoothed. */
   readonly shownErrorDistance: number;
-  /** How far in the past others are shown. */
+  /** Delay with which remote entities are shown. */
   readonly interpolationDelayMs: number;
-  /** How many ticks the prediction is ahead of the state that arrives. */
+  /** Number of ticks that the prediction is ahead of the newest state. */
   readonly leadTicks: number;
-  /** State packets that arrived, that came too late to be of use, and that are missing of the last 64. */
+  /** State packets that arrived, that arrived too late to be used, and that are missing of the last 64. */
   readonly packetsReceived: number;
   readonly packetsLate: number;
   readonly packetsMissing: number;
 }
 
-/** Sends one message, in order and without loss if it is reliable. */
+/** Sends one message; a reliable one in order and without loss. */
 export type Send = (bytes: Uint8Array, isReliable: boolean) => void;
 
-/** What a core offers. Times are milliseconds on a clock that never goes back. */
+/** Core of a client. Times are monotonic milliseconds. */
 export interface Core {
-  /** In which encoding it wants its messages. */
+  /** Encoding of its messages. */
   readonly encoding: Encoding;
   readonly phase: CorePhase;
-  /** When to open a connection; nothing while there is one, and when it is over. A connection that is still there when
-   * this gives a time is to be closed. */
+  /**
+   * Time at which to open a connection; undefined while connected and after the end. A connection that is still open
+   * when this is set must be closed.
+   */
   readonly retryAtMs: number | undefined;
   readonly welcome: Welcome | undefined;
-  /** The entity that the player steers. */
+  /** The entity that the player controls. */
   readonly ownEntity: number | undefined;
-  /** The newest tick whose state has arrived. */
+  /** Newest tick whose state has arrived. */
   readonly tick: number;
   readonly statistics: CoreStatistics;
-  /** What is shown. */
+  /** Switches for prediction, reconciliation and interpolation. */
   settings: Settings;
-  /** The newest state of everything, neither predicted nor between two states. */
+  /** Newest state of everything, neither predicted nor interpolated. */
   readonly surroundings: Surroundings;
 
-  /** There is a connection: the hello goes out with the next `advance`. */
-  connected(link: Link, nowMs: number): void;
-  /** The connection is gone, or could not be opened. */
+  /** Handles a new connection. The next `advance` sends the hello. */
+  connected(link: DeliveryOrder, nowMs: number): void;
+  /** Handles a connection that was lost or could not be opened. */
   disconnected(text: string, nowMs: number): void;
-  /** Takes in a message from the server. One that cannot be read is counted and dropped. */
+  /** Handles a message from the server. One that cannot be decoded is counted and dropped. */
   receive(bytes: Uint8Array, nowMs: number): void;
-  /** Goes on to now: sends what is due. It may be called as often as one likes. */
+  /** Advances to now and sends what is due. May be called any number of times. */
   advance(nowMs: number, send: Send): void;
-  /** What happened since the last time, in order. */
+  /** Returns the events since the last call, in order. */
   takeEvents(): RoomEvent[];
 
-  /** A new access token, for the next hello that needs one. */
+  /** Sets the access token for the next hello. */
   setToken(token: string | undefined): void;
-  /** What the player does from now on, one input a tick, until it is set again. */
+  /** Sets the player's input. It is sent once a tick until it is set again. */
   setInput(input: Fields): void;
-  /** Says something; its number, which the answer carries. Nothing outside of a room. */
+  /** Queues a command. Returns its number, which the answer carries, or undefined outside a room. */
   command(command: Command): number | undefined;
-  /** Leaves for good. What the next `advance` sends still has to be sent. */
+  /** Leaves for good. The next `advance` sends the leave message. */
   leave(): void;
 
-  /** The entities of a channel as they are to be drawn now. */
+  /** Entities of a channel as they are drawn now. */
   entities(channel: string, nowMs: number): Iterable<Entity>;
-  /** One entity's values in a channel as they are to be drawn now. */
+  /** One entity's values in a channel as they are drawn now. */
   entity(channel: string, id: number, nowMs: number): Entity | undefined;
 }

@@ -1,15 +1,15 @@
-// Events: to listeners as they happen, and to loops that take them one after another.
+// Events, for listeners and for `for await` loops.
 
-import { Refusal } from "../refusal.ts";
+import { AetherError } from "../error.ts";
 
 interface Kinded {
   readonly kind: string;
 }
 
-/** The event of a kind. */
+/** Event type of a kind. */
 export type OfKind<Event extends Kinded, Kind extends Event["kind"]> = Extract<Event, { readonly kind: Kind }>;
 
-/** Events that wait for a loop. One that is too slow loses the oldest. */
+/** Number of events that are queued for a loop. A slower loop loses the oldest. */
 const WAITING_MAX = 1_024;
 
 export class Emitter<Event extends Kinded> {
@@ -17,17 +17,17 @@ export class Emitter<Event extends Kinded> {
   private readonly streams = new Set<Stream<Event>>();
   private isOver = false;
 
-  /** Calls the listener with every event of a kind, until what this returns is called. */
+  /** Calls the listener for every event of a kind, until the returned function is called. */
   on<Kind extends Event["kind"]>(kind: Kind, listener: (event: OfKind<Event, Kind>) => void): () => void {
     const listeners = this.listeners.get(kind) ?? new Set();
     this.listeners.set(kind, listeners);
-    // A listener that is there twice is called twice, and taken away by itself.
-    const own = (event: Event): void => listener(event as OfKind<Event, Kind>);
-    listeners.add(own);
-    return () => void listeners.delete(own);
+    // A listener added twice is called twice, and each removed separately.
+    const wrapped = (event: Event): void => listener(event as OfKind<Event, Kind>);
+    listeners.add(wrapped);
+    return () => void listeners.delete(wrapped);
   }
 
-  /** The next event of a kind. It rejects when there will be none, or with the reason of the signal. */
+  /** Resolves with the next event of a kind. Rejects when the room is over, or with the signal's reason. */
   next<Kind extends Event["kind"]>(kind: Kind, signal?: AbortSignal): Promise<OfKind<Event, Kind>> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason as Error);
@@ -44,7 +44,7 @@ export class Emitter<Event extends Kinded> {
     });
   }
 
-  /** All events of some kinds, or of all; for `for await`. It ends with the signal, or when there will be no more. */
+  /** Returns events of the given kinds, or of all, for `for await`. Ends with the signal or when the room is over. */
   stream<Kind extends Event["kind"]>(kinds?: readonly Kind[], signal?: AbortSignal): Stream<OfKind<Event, Kind>> {
     const stream = new Stream<Event>(kinds, () => void this.streams.delete(stream));
     this.streams.add(stream);
@@ -59,7 +59,7 @@ export class Emitter<Event extends Kinded> {
       try {
         listener(event);
       } catch (error) {
-        // A fault in a listener is the game's: it shows where faults show, and the room goes on.
+        // An error in a listener is the game's: report it as uncaught and continue.
         queueMicrotask(() => {
           throw error;
         });
@@ -67,18 +67,18 @@ export class Emitter<Event extends Kinded> {
     }
   }
 
-  /** There will be no more events. */
+  /** Ends all streams. */
   end(): void {
     this.isOver = true;
     for (const stream of [...this.streams]) stream.end();
   }
 }
 
-const OVER = (): Refusal => new Refusal("disconnected", "The room is over.");
+const OVER = (): AetherError => new AetherError("disconnected", "The room is over.");
 
-/** Events for one loop. */
+/** Stream of events for one loop. */
 export class Stream<Event extends Kinded> implements AsyncIterableIterator<Event, undefined> {
-  /** How many events were lost because the loop was too slow. */
+  /** Number of events lost because the loop was too slow. */
   dropped = 0;
   private readonly kinds: readonly string[] | undefined;
   private readonly ended: () => void;
@@ -119,7 +119,7 @@ export class Stream<Event extends Kinded> implements AsyncIterableIterator<Event
     this.waiting.push(event);
   }
 
-  /** What waits can still be taken; then it is over. */
+  /** Ends the stream. Queued events can still be read. */
   end(): void {
     if (this.isOver) return;
     this.isOver = true;

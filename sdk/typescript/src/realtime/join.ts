@@ -1,6 +1,6 @@
 // Joining a room.
 
-import { Refusal } from "../refusal.ts";
+import { AetherError } from "../error.ts";
 import { type Server, type ServerInfo } from "../services/server.ts";
 import type { CallOptions } from "../services/requests.ts";
 import type { Time } from "../time.ts";
@@ -10,7 +10,7 @@ import { JsonCore } from "./json/core.ts";
 import type { Motions } from "./json/track.ts";
 import { Room } from "./room.ts";
 import type { Rules } from "./rules.ts";
-import { Choice, type TransportWish } from "./transport/choice.ts";
+import { TransportChooser, type TransportPreference } from "./transport/chooser.ts";
 import type { OpenTransport } from "./transport/transport.ts";
 import { type WebSocketClass, webSocketAt } from "./transport/websocket.ts";
 import { hasWebTransport, webTransportAt } from "./transport/webtransport.ts";
@@ -18,43 +18,45 @@ import { WasmCore } from "./wasm/core.ts";
 import { type WasmSource, loadWasm } from "./wasm/module.ts";
 
 export interface JoinOptions extends CallOptions {
-  /** "auto", unless it is said: WebTransport where it can be had soon, else WebSocket. */
-  readonly transport?: TransportWish;
-  /** How the own entity moves, so that it moves at once. It needs the core "wasm". */
+  /** Transport; "auto" by default: WebTransport where it opens quickly, else WebSocket. */
+  readonly transport?: TransportPreference;
+  /** Movement rules of the own entity, for prediction. They need the core "wasm". */
   readonly rules?: Rules<never, never>;
-  /** "wasm", unless it is said: protobuf, prediction, everything moves evenly by itself. "json": readable messages, where
-   * WebAssembly is not allowed; nothing is predicted. Or one of your own. */
+  /**
+   * "wasm" by default: protobuf, prediction, interpolation of every field. "json": readable messages without
+   * prediction, for pages that may not use WebAssembly. Or a core of your own.
+   */
   readonly core?: CoreKind | ((room: RoomChoice | undefined) => Core);
-  /** Where the core's WASM file is, where it cannot be found beside this module: its address, its bytes, or the module. */
+  /** Source of the core's WASM file, if it is not beside this module: its URL, its bytes, or the compiled module. */
   readonly wasm?: WasmSource;
-  /** For the core "json", by channel: the fields that move evenly, such as `{ movement: { position: "linear" } }`. */
+  /** Interpolated fields by channel, for the core "json", such as `{ movement: { position: "linear" } }`. */
   readonly motions?: Readonly<Record<string, Motions>>;
-  /** The class of WebSockets, where there is none: in Node.js 20. */
+  /** WebSocket class, where there is no global one: in Node.js 20. */
   readonly webSocket?: WebSocketClass;
-  /** What tells that someone looks again; the page's own occasions, unless it is said. */
+  /** Source of events after which the connection is checked; by default those of the page. */
   readonly attention?: Attention;
 }
 
-/** The cores that come with this package. */
+/** Cores of this package. */
 export type CoreKind = "wasm" | "json";
 
-/** What joining needs besides. */
+/** Parts of a client that joining uses. */
 export interface JoinParts {
   readonly server: Server;
-  /** The server's origin. */
+  /** Origin of the server. */
   readonly url: string;
   readonly time: Time;
-  /** An access token; a fresh one if the last was not accepted. */
+  /** Returns an access token; a fresh one if the last was rejected. */
   readonly token: (isFresh: boolean) => Promise<string | undefined>;
 }
 
-/** How long joining may take, unless it is said. It is tried again and again in that time. */
+/** Default time limit of a join, all attempts together. */
 const JOIN_MS_MAX = 20_000;
 
-/** How long the server may take to say where WebTransport is, before WebSocket is taken instead. */
+/** Time limit for the server's WebTransport address, before WebSocket is used instead. */
 const INFO_MS_MAX = 2_000;
 
-/** Joins a room; resolves when the player is in it. */
+/** Joins a room; resolves when the player has joined. */
 export async function joinRoom<Input extends object = Fields>(
   parts: JoinParts,
   choice: RoomChoice | string | undefined,
@@ -62,13 +64,13 @@ export async function joinRoom<Input extends object = Fields>(
 ): Promise<Room<Input>> {
   const { time } = parts;
   const room = typeof choice === "string" ? { type: { name: choice } } : choice;
-  const ways = {
+  const openers = {
     webSocket: webSocketAt(`${parts.url.replace(/^http/, "ws")}/rt`, options.webSocket),
     webTransport: () => webTransportOf(parts),
   };
   const joined = new Room<Input>({
     core: await coreOf(room, options, time),
-    choice: new Choice(options.transport ?? "auto", ways, time),
+    choice: new TransportChooser(options.transport ?? "auto", openers, time),
     token: parts.token,
     time,
     attention: options.attention ?? pageAttention,
@@ -95,11 +97,11 @@ function untilJoined<Input extends object>(room: Room<Input>, options: CallOptio
       reject(error);
     };
     const aborted = (): void => settle(options.signal?.reason as Error);
-    const late = (): void => settle(new Refusal("timed_out", lastError ?? "The room could not be joined in time."));
+    const late = (): void => settle(new AetherError("timed_out", lastError ?? "Joining the room timed out."));
     const stops = [
       room.on("joined", () => settle(undefined)),
       room.on("error", ({ text }) => void (lastError = text)),
-      room.on("ended", ({ reason, text }) => settle(new Refusal(reason, text))),
+      room.on("ended", ({ reason, text }) => settle(new AetherError(reason, text))),
       time.after(options.timeoutMs ?? JOIN_MS_MAX, late),
       () => options.signal?.removeEventListener("abort", aborted),
     ];
@@ -108,7 +110,7 @@ function untilJoined<Input extends object>(room: Room<Input>, options: CallOptio
   });
 }
 
-/** The certificate's hash changes while a server runs, so it is asked for each time. */
+/** Asks each time, because the certificate's hash changes while a server runs. */
 async function webTransportOf({ server, url }: JoinParts): Promise<OpenTransport | undefined> {
   if (!hasWebTransport()) return undefined;
   const info: ServerInfo = await server.info({ timeoutMs: INFO_MS_MAX });

@@ -1,33 +1,33 @@
-// Whether the other side is still there, also for a page that was asleep in between.
+// Detects a dead connection, also on a page that was suspended.
 
-/** With pings twice a second, silence for this long means that the connection is dead. */
+/** With two pings a second, silence for this long means that the connection is dead. */
 const SILENCE_MS_MAX = 6_000;
 
-/** How long the answer may take that is waited for when someone looks again. */
+/** Time limit for an answer after the page became visible again. */
 const PROBE_MS = 2_000;
 
-/** Between two looks no more than this counts as silence: whoever was asleep has heard nothing, which proves nothing. */
-const LOOK_MS_MAX = 1_000;
+/** Upper bound of the silence counted between two checks: a suspended page received nothing, which proves nothing. */
+const CHECK_MS_MAX = 1_000;
 
 export class Liveness {
   private silentMs = 0;
-  private lookedMs = 0;
+  private checkedMs = 0;
 
-  /** Something arrived. */
-  heard(nowMs: number): void {
+  /** Handles a received message. */
+  received(nowMs: number): void {
     this.silentMs = 0;
-    this.lookedMs = nowMs;
+    this.checkedMs = nowMs;
   }
 
-  /** Someone looks again: what is alive has to show it soon. */
+  /** Handles a page that is visible again: the server must answer soon. */
   probe(nowMs: number): void {
     this.silentMs = Math.max(this.silentMs, SILENCE_MS_MAX - PROBE_MS);
-    this.lookedMs = nowMs;
+    this.checkedMs = nowMs;
   }
 
   isDead(nowMs: number): boolean {
-    this.silentMs += Math.min(Math.max(0, nowMs - this.lookedMs), LOOK_MS_MAX);
-    this.lookedMs = nowMs;
+    this.silentMs += Math.min(Math.max(0, nowMs - this.checkedMs), CHECK_MS_MAX);
+    this.checkedMs = nowMs;
     return this.silentMs > SILENCE_MS_MAX;
   }
 }

@@ -1,64 +1,64 @@
-// What waits to be sent, at the rates that the server takes it.
+// Outgoing messages, sent within the server's rate limits.
 
-import { Refusal } from "../refusal.ts";
+import { AetherError } from "../error.ts";
 
-/** Messages that wait. A game that says more at once is at fault. */
-const WAITING_MAX = 1_024;
+/** Maximum number of queued messages. */
+const QUEUED_MAX = 1_024;
 
-/** What the server takes of all messages but inputs: 60 a second, 30 at once. Pings and the leave have to fit too. */
-const USUAL = { perSecond: 50, atOnce: 24 };
+/** Server limit for all messages but inputs is 60 a second, bursts of 30. Pings and the leave must fit as well. */
+const DEFAULT_RATE = { perSecond: 50, burst: 24 };
 
-/** What a relay takes of messages to the game: 120 a second, 60 at once. */
-const RELAYED = { perSecond: 110, atOnce: 50 };
+/** Relay limit for game messages is 120 a second, bursts of 60. */
+const RELAY_RATE = { perSecond: 110, burst: 50 };
 
 export class Outbox {
-  private readonly usual = new Bucket(USUAL);
-  private readonly relayed = new Bucket(RELAYED);
+  private readonly defaultBucket = new TokenBucket(DEFAULT_RATE);
+  private readonly relayBucket = new TokenBucket(RELAY_RATE);
   private readonly isRelay: boolean;
-  private waiting: { readonly bytes: Uint8Array; readonly isPart: boolean }[] = [];
+  private queue: { readonly bytes: Uint8Array; readonly isPart: boolean }[] = [];
 
   constructor(isRelay: boolean) {
     this.isRelay = isRelay;
   }
 
-  /** Refuses what would wait behind too much. */
+  /** Throws if the queue is full. */
   ensureRoom(): void {
-    if (this.waiting.length >= WAITING_MAX) throw new Refusal("limit_reached", "Too much waits to be sent.");
+    if (this.queue.length >= QUEUED_MAX) throw new AetherError("limit_reached", "Too many messages are queued; send less.");
   }
 
   push(bytes: Uint8Array, isPart: boolean): void {
-    this.waiting.push({ bytes, isPart });
+    this.queue.push({ bytes, isPart });
   }
 
-  /** Sends what may be sent now, in order. */
+  /** Sends queued messages in order, as far as the rate limits allow. */
   drain(nowMs: number, send: (bytes: Uint8Array) => void): void {
-    for (let first = this.waiting[0]; first !== undefined; first = this.waiting[0]) {
-      const bucket = this.isRelay && !first.isPart ? this.relayed : this.usual;
+    for (let first = this.queue[0]; first !== undefined; first = this.queue[0]) {
+      const bucket = this.isRelay && !first.isPart ? this.relayBucket : this.defaultBucket;
       if (!bucket.take(nowMs)) return;
-      this.waiting.shift();
+      this.queue.shift();
       send(first.bytes);
     }
   }
 }
 
-/** Lets through so many at once, and so many a second. */
-class Bucket {
+/** Token bucket. */
+class TokenBucket {
   private readonly perSecond: number;
-  private readonly atOnce: number;
-  private left: number;
+  private readonly burst: number;
+  private tokens: number;
   private filledMs = Number.NEGATIVE_INFINITY;
 
-  constructor({ perSecond, atOnce }: { readonly perSecond: number; readonly atOnce: number }) {
+  constructor({ perSecond, burst }: { readonly perSecond: number; readonly burst: number }) {
     this.perSecond = perSecond;
-    this.atOnce = atOnce;
-    this.left = atOnce;
+    this.burst = burst;
+    this.tokens = burst;
   }
 
   take(nowMs: number): boolean {
-    this.left = Math.min(this.atOnce, this.left + (Math.max(0, nowMs - this.filledMs) * this.perSecond) / 1000);
+    this.tokens = Math.min(this.burst, this.tokens + (Math.max(0, nowMs - this.filledMs) * this.perSecond) / 1000);
     this.filledMs = nowMs;
-    if (this.left < 1) return false;
-    this.left -= 1;
+    if (this.tokens < 1) return false;
+    this.tokens -= 1;
     return true;
   }
 }

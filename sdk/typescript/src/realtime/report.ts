@@ -1,6 +1,6 @@
-// Errors of a game that nobody waits for.
+// Errors of a game that no caller awaits.
 
-/** Tells of an error that nobody waits for, as if it had been thrown where nobody catches it. */
+/** Reports an error that no caller awaits, like an uncaught one. */
 export function report(error: unknown): void {
   const { reportError } = globalThis as { reportError?: (error: unknown) => void };
   if (reportError !== undefined) reportError(error);

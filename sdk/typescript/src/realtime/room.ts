@@ -1,6 +1,6 @@
-// A room, from joining to leaving: whatever happens to the connection, it comes back by itself.
+// A room from joining to leaving. It reconnects by itself.
 
-import { Refusal } from "../refusal.ts";
+import { AetherError } from "../error.ts";
 import type { CallOptions } from "../services/requests.ts";
 import type { Time } from "../time.ts";
 import type { Attention, Occasion } from "./attention.ts";
@@ -8,54 +8,54 @@ import type { Command, Core, CoreStatistics, Entity, Fields, RoomEvent, Welcome 
 import { Emitter, type OfKind, type Stream } from "./events.ts";
 import { Liveness } from "./liveness.ts";
 import { DEFAULT_SETTINGS, type Settings, type Surroundings } from "./rules.ts";
-import type { Choice, TransportWish } from "./transport/choice.ts";
+import type { TransportChooser, TransportPreference } from "./transport/chooser.ts";
 import { type Conditions, Network, checkedConditions } from "./transport/conditions.ts";
 import type { Transport, TransportEnd, TransportEvents, TransportKind } from "./transport/transport.ts";
 
-/** What a room stands on. */
+/** Parts that a room is built from. */
 export interface RoomParts {
-  /** Makes a core that has not joined yet. */
+  /** Creates a core that has not joined yet. */
   readonly core: () => Core;
-  readonly choice: Choice;
-  /** An access token for the hello; a fresh one if the last was not accepted. */
+  readonly choice: TransportChooser;
+  /** Returns an access token for the hello; a fresh one if the last was rejected. */
   readonly token: (isFresh: boolean) => Promise<string | undefined>;
   readonly time: Time;
   readonly attention: Attention;
 }
 
-/** Where a room stands. "waiting": the connection was lost, and the next attempt is made by itself. */
+/** Phase of a room. "waiting": the connection was lost, and the next attempt is scheduled. */
 export type RoomPhase = "connecting" | "joined" | "waiting" | "ended";
 
 export interface RoomStatistics extends CoreStatistics {
   readonly transport: TransportKind | undefined;
   readonly bytesReceived: number;
   readonly bytesSent: number;
-  /** Bytes that wait to leave. If they grow, say less. */
+  /** Bytes queued for sending. If they grow, send less. */
   readonly waitingBytes: number;
-  /** How often the connection was lost. */
+  /** Number of lost connections. */
   readonly losses: number;
 }
 
-/** How often it is looked after where no tick asks for more. */
-const CARE_INTERVAL_MS = 250;
+/** Interval of updates where no tick asks for more. */
+const UPDATE_INTERVAL_MS = 250;
 
-/** The server answers a hello within this time, or something else is there. */
+/** Time limit for the answer to a hello. */
 const WELCOME_MS_MAX = 8_000;
 
-/** A command that is not answered for this long was dropped on the way, beyond its rate for example. */
+/** Time limit for the answer to a command. One beyond its rate limit gets none. */
 const ANSWER_MS_MAX = 10_000;
 
-/** Commands that wait for their answer. A game that says more at once is at fault. */
+/** Maximum number of commands without an answer yet. */
 const COMMANDS_WAITING_MAX = 256;
 
-/** How long the server may take to close after `leave`. */
+/** Time limit for the server to close the connection after `leave`. */
 const LEAVE_MS_MAX = 1_000;
 
-/** What is drawn twice within this time is drawn as of one moment. */
+/** Reads within this time see the same moment. */
 const DRAWN_MS = 1;
 
-interface Waiting {
-  readonly settle: (refusal: Refusal | undefined) => void;
+interface PendingCommand {
+  readonly settle: (error: AetherError | undefined) => void;
   readonly cancel: () => void;
 }
 
@@ -63,25 +63,25 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
   private readonly parts: RoomParts;
   private readonly time: Time;
   private readonly emitter = new Emitter<RoomEvent>();
-  private readonly commands = new Map<number, Waiting>();
+  private readonly commands = new Map<number, PendingCommand>();
   private readonly liveness = new Liveness();
   private readonly network: Network;
   private core: Core;
-  private shown = DEFAULT_SETTINGS;
+  private displaySettings = DEFAULT_SETTINGS;
   private advancedMs = Number.NEGATIVE_INFINITY;
   private input: Input | undefined;
   private transport: Transport | undefined;
   private opening: AbortController | undefined;
   private openedMs = 0;
-  private isHurried = false;
+  private retriesNow = false;
   private needsFreshToken = false;
   private hasRenewedToken = false;
   private end: { readonly reason: string; readonly text: string } | undefined;
   private losses = 0;
   private bytesReceived = 0;
   private bytesSent = 0;
-  private dropped: () => void = () => undefined;
-  private cancelCare: () => void = () => undefined;
+  private onDropped: () => void = () => undefined;
+  private cancelUpdate: () => void = () => undefined;
   private readonly stopAttention: () => void;
 
   /** Use `client.join` or `joinRoom`. */
@@ -90,8 +90,8 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
     this.time = parts.time;
     this.network = new Network(parts.time);
     this.core = parts.core();
-    this.stopAttention = parts.attention((occasion) => this.noticed(occasion));
-    this.care();
+    this.stopAttention = parts.attention((occasion) => this.handleWake(occasion));
+    this.update();
   }
 
   get phase(): RoomPhase {
@@ -100,17 +100,17 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
     return this.transport === undefined && this.opening === undefined ? "waiting" : "connecting";
   }
 
-  /** What the server said of the room when it let the player in the last time. */
+  /** Server's answer to the last join. */
   get welcome(): Welcome | undefined {
     return this.core.welcome;
   }
 
-  /** The entity that the player steers. */
+  /** The entity that the player controls. */
   get ownEntity(): number | undefined {
     return this.core.ownEntity;
   }
 
-  /** The newest tick whose state has arrived. */
+  /** Newest tick whose state has arrived. */
   get tick(): number {
     return this.core.tick;
   }
@@ -120,18 +120,17 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
     return { ...this.core.statistics, transport: transport?.kind, bytesReceived, bytesSent, losses, waitingBytes: transport?.waitingBytes ?? 0 };
   }
 
-  /** What is shown: prediction, its correction, interpolation. What is not said stays as it is. */
+  /** Switches for prediction, reconciliation and interpolation. Fields that are not set keep their value. */
   get settings(): Settings {
-    return this.shown;
+    return this.displaySettings;
   }
 
   set settings(settings: Partial<Settings>) {
-    this.shown = { ...this.shown, ...settings };
-    this.core.settings = this.shown;
+    this.displaySettings = { ...this.displaySettings, ...settings };
+    this.core.settings = this.displaySettings;
   }
 
-  /** A network that is worse than it is, for panels and tests: what is done to messages in each direction. What is not said
-   * stays as it is. */
+  /** Simulated network conditions in each direction, for panels and tests. Fields that are not set keep their value. */
   get conditions(): Conditions {
     return this.network.conditions;
   }
@@ -140,94 +139,99 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
     this.network.conditions = checkedConditions({ ...this.network.conditions, ...conditions });
   }
 
-  /** The newest state of everything as the server sent it, neither predicted nor between two states: what rules see. */
+  /** Newest state of everything as the server sent it, neither predicted nor interpolated. Rules get the same. */
   get surroundings(): Surroundings {
     return this.core.surroundings;
   }
 
-  /** Sets what the player does from now on, one input a tick, until it is set again. Before the first time, one only watches. */
+  /**
+   * Sets the player's input. It is sent once a tick until it is set again. Until the first call, the player only
+   * watches.
+   */
   setInput(input: Input): void {
     this.core.setInput(input as Fields);
     this.input = input;
   }
 
-  /** The entities of a channel as they are to be drawn now. */
+  /** Entities of a channel as they are drawn now. */
   entities<Values = Fields>(channel: string): Iterable<Entity<Values>> {
     return this.core.entities(channel, this.drawnMs()) as Iterable<Entity<Values>>;
   }
 
-  /** One entity's values in a channel as they are to be drawn now. */
+  /** One entity's values in a channel as they are drawn now. */
   entity<Values = Fields>(channel: string, id: number): Entity<Values> | undefined {
     return this.core.entity(channel, id, this.drawnMs()) as Entity<Values> | undefined;
   }
 
-  /** The entity that the player steers, as it is to be drawn now. */
+  /** The entity that the player controls, as it is drawn now. */
   own<Values = Fields>(channel: string): Entity<Values> | undefined {
     return this.ownEntity === undefined ? undefined : this.entity<Values>(channel, this.ownEntity);
   }
 
-  /** Says a `feature.action` to the game; resolves when it was done, rejects with a `Refusal` when it was not. */
+  /** Sends a `feature.action` to the game. Resolves when it succeeded, rejects with an `AetherError` otherwise. */
   command(feature: string, action: string, fields?: object, options?: CallOptions): Promise<void> {
-    return this.say({ feature, action, ...(fields === undefined ? {} : { fields: fields as Fields }) }, options);
+    return this.sendCommand({ feature, action, ...(fields === undefined ? {} : { fields: fields as Fields }) }, options);
   }
 
-  /** Says bytes by a code, as in a relay room, where all others get them. */
+  /** Sends bytes with a numeric code. A relay room passes them on to all other members. */
   send(code: number, bytes: Uint8Array, options?: CallOptions): Promise<void> {
-    return this.say({ code, bytes }, options);
+    return this.sendCommand({ code, bytes }, options);
   }
 
-  /** Calls the listener with every event of a kind, until what this returns is called. */
+  /** Calls the listener for every event of a kind, until the returned function is called. */
   on<Kind extends RoomEvent["kind"]>(kind: Kind, listener: (event: OfKind<RoomEvent, Kind>) => void): () => void {
     return this.emitter.on(kind, listener);
   }
 
-  /** The next event of a kind. It rejects when the room is over before. */
+  /** Resolves with the next event of a kind. Rejects when the room is over. */
   next<Kind extends RoomEvent["kind"]>(kind: Kind, options: { readonly signal?: AbortSignal } = {}): Promise<OfKind<RoomEvent, Kind>> {
     return this.emitter.next(kind, options.signal);
   }
 
-  /** The events of some kinds from now on, for `for await`. It ends with the room. */
+  /** Returns events of some kinds from now on, for `for await`. Ends with the room. */
   events<Kind extends RoomEvent["kind"]>(...kinds: readonly Kind[]): Stream<OfKind<RoomEvent, Kind>> {
     return this.emitter.stream(kinds.length === 0 ? undefined : kinds);
   }
 
-  /** All events from now on. */
+  /** Returns all events from now on. */
   [Symbol.asyncIterator](): Stream<RoomEvent> {
     return this.emitter.stream();
   }
 
-  /** Goes on over another transport, as the same player. */
-  switchTransport(wish: TransportWish): void {
-    this.parts.choice.wish = wish;
+  /** Reconnects over another transport, as the same player. */
+  switchTransport(preference: TransportPreference): void {
+    this.parts.choice.preference = preference;
     this.reconnect();
     this.parts.choice.forgetFailures();
   }
 
-  /** Gives up the connection and comes back at once. */
+  /** Drops the connection and reconnects at once. */
   reconnect(): void {
-    this.isHurried = true;
-    if (this.transport === undefined && this.opening === undefined) return this.care();
-    this.lost({ code: undefined, text: "The connection is made anew." });
+    this.retriesNow = true;
+    if (this.transport === undefined && this.opening === undefined) return this.update();
+    this.lost({ code: undefined, text: "Reconnecting." });
   }
 
-  /** Leaves for good, so that the player's place is not kept. Resolves when it is over. */
+  /** Leaves for good: the player cannot resume. Resolves when the connection is closed. */
   async leave(): Promise<void> {
     if (this.end !== undefined) return;
     let cancel = (): void => undefined;
     const closed = new Promise<void>((resolve) => {
       if (this.core.phase !== "joined") return resolve();
-      this.dropped = resolve;
+      this.onDropped = resolve;
       cancel = this.time.after(LEAVE_MS_MAX, resolve);
     });
     this.core.leave();
-    this.care();
+    this.update();
     await closed;
     cancel();
     this.drop();
   }
 
-  /** Goes on to now, because a frame is drawn: what the player does takes effect in the next frame, and not with the next
-   * timer. What happened is told later, and not in the middle of a frame. */
+  /**
+   * Advances to now because a frame is drawn, so that input takes effect in the next frame and not with the next timer.
+   * Events are delivered later, not in the middle of a frame.
+   */
   private drawnMs(): number {
     const now = this.time.nowMs();
     if (this.end === undefined && now - this.advancedMs >= DRAWN_MS) this.advance(now);
@@ -239,41 +243,43 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
     this.core.advance(now, (bytes, isReliable) => this.transmit(bytes, isReliable));
   }
 
-  private say(command: Command, options: CallOptions = {}): Promise<void> {
+  private sendCommand(command: Command, options: CallOptions = {}): Promise<void> {
     return new Promise((resolve, reject) => {
       if (options.signal?.aborted === true) return reject(options.signal.reason as Error);
-      if (this.commands.size >= COMMANDS_WAITING_MAX) return reject(new Refusal("limit_reached", "Too many commands wait for their answer."));
+      if (this.commands.size >= COMMANDS_WAITING_MAX) return reject(new AetherError("limit_reached", "Too many commands are unanswered; wait for answers before sending more."));
       const seq = this.core.command(command);
-      if (seq === undefined) return reject(new Refusal("disconnected", "There is no connection to the room."));
-      const late = (): void => this.answered(seq, new Refusal("timed_out", "The room did not answer in time."));
-      const settle = (refusal: Refusal | undefined): void => (refusal === undefined ? resolve() : reject(refusal));
+      if (seq === undefined) return reject(new AetherError("disconnected", "The room is not connected; wait for the event `joined`."));
+      const late = (): void => this.settleCommand(seq, new AetherError("timed_out", "The room did not answer in time."));
+      const settle = (error: AetherError | undefined): void => (error === undefined ? resolve() : reject(error));
       this.commands.set(seq, { settle, cancel: this.time.after(options.timeoutMs ?? ANSWER_MS_MAX, late) });
       options.signal?.addEventListener("abort", () => reject(options.signal?.reason as Error), { once: true });
-      this.care();
+      this.update();
     });
   }
 
-  /** Looks after everything that is due, and comes again when something may be. Messages call it too: in the background
-   * browsers let timers wait for up to a minute, but not what arrives. */
-  private care(): void {
-    this.cancelCare();
-    this.cancelCare = () => undefined;
+  /**
+   * Does everything that is due and schedules the next call. Received messages call it too: in the background, browsers
+   * delay timers for up to a minute, but not messages.
+   */
+  private update(): void {
+    this.cancelUpdate();
+    this.cancelUpdate = () => undefined;
     if (this.end !== undefined) return;
     const now = this.time.nowMs();
     this.advance(now);
-    this.deliver();
+    this.deliverEvents();
     if (this.end !== undefined) return;
-    this.watch(now);
+    this.closeIfDead(now);
     this.openIfDue(now);
-    this.cancelCare();
-    this.cancelCare = this.time.after(this.careIntervalMs(now), () => this.care());
+    this.cancelUpdate();
+    this.cancelUpdate = this.time.after(this.updateIntervalMs(now), () => this.update());
   }
 
-  private careIntervalMs(now: number): number {
+  private updateIntervalMs(now: number): number {
     const { welcome, retryAtMs, phase } = this.core;
     if (phase === "joined" && welcome !== undefined && welcome.tickHz > 0) return 1000 / welcome.tickHz;
     if (retryAtMs !== undefined && this.opening === undefined) return Math.max(0, retryAtMs - now);
-    return CARE_INTERVAL_MS;
+    return UPDATE_INTERVAL_MS;
   }
 
   private transmit(bytes: Uint8Array, isReliable: boolean): void {
@@ -283,21 +289,21 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
     else this.transport.sendUnreliable(bytes);
   }
 
-  /** Notices a connection that is dead, or leads nowhere. */
-  private watch(now: number): void {
+  /** Closes a connection that is dead or was never answered. */
+  private closeIfDead(now: number): void {
     if (this.transport === undefined) return;
     if (this.core.retryAtMs !== undefined) return this.drop();
     const isSilent = this.liveness.isDead(now);
     const isLate = now - this.openedMs > WELCOME_MS_MAX;
     if (this.core.phase === "joined" ? !isSilent : !isLate) return;
-    this.lost({ code: undefined, text: isSilent ? "Nothing is heard from the server." : "The server does not answer." });
+    this.lost({ code: undefined, text: isSilent ? "The server went silent." : "The server did not answer the hello." });
   }
 
   private openIfDue(now: number): void {
     const { retryAtMs } = this.core;
     if (retryAtMs === undefined || this.opening !== undefined || this.transport !== undefined) return;
-    if (retryAtMs > now && !this.isHurried) return;
-    this.isHurried = false;
+    if (retryAtMs > now && !this.retriesNow) return;
+    this.retriesNow = false;
     const opening = new AbortController();
     this.opening = opening;
     void this.open(opening);
@@ -321,20 +327,20 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
       this.opening = undefined;
       this.transport = transport;
       this.openedMs = this.time.nowMs();
-      this.liveness.heard(this.openedMs);
+      this.liveness.received(this.openedMs);
       this.core.connected(transport.link, this.openedMs);
-      // It may have ended before anyone was told that it was open.
+      // The transport may have ended before it was stored.
       if (early !== undefined) return this.lost(early);
     } catch (error) {
       if (!isCurrent()) return;
       this.opening = undefined;
-      if (isHopeless(error)) return this.finish({ reason: error.code, text: error.message });
+      if (isPermanent(error)) return this.finish({ reason: error.code, text: error.message });
       this.core.disconnected(error instanceof Error ? error.message : String(error), this.time.nowMs());
     }
-    this.care();
+    this.update();
   }
 
-  /** The resume token stands for a login: whoever has one may come back though no token is to be had. */
+  /** A resume token replaces a login, so a resume works without an access token. */
   private async tokenForHello(): Promise<string | undefined> {
     const isFresh = this.needsFreshToken;
     this.needsFreshToken = false;
@@ -348,19 +354,19 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
 
   private receive(bytes: Uint8Array): void {
     const now = this.time.nowMs();
-    this.liveness.heard(now);
+    this.liveness.received(now);
     this.bytesReceived += bytes.length;
     this.core.receive(bytes, now);
-    this.care();
+    this.update();
   }
 
-  private deliver(): void {
+  private deliverEvents(): void {
     const events = this.core.takeEvents();
-    if (this.knocksAgain(events)) return;
+    if (this.retryWithFreshToken(events)) return;
     for (const event of events) {
       // A listener may have left the room.
       if (this.end !== undefined) return;
-      if (event.kind === "answer") this.answered(event.seq, refusalOf(event));
+      if (event.kind === "answer") this.settleCommand(event.seq, errorOf(event));
       if (event.kind === "lost") this.losses += 1;
       if (event.kind === "joined") this.hasRenewedToken = false;
       if (event.kind === "ended") this.finish(event);
@@ -368,24 +374,24 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
     }
   }
 
-  /** A token that was kept may be of a server that has forgotten it: a fresh one is tried, once. */
-  private knocksAgain(events: readonly RoomEvent[]): boolean {
+  /** The stored token may be from a server that does not know it any more. Tries a fresh one, once. */
+  private retryWithFreshToken(events: readonly RoomEvent[]): boolean {
     const isUnknown = events.some((event) => event.kind === "ended" && event.reason === "unauthenticated");
     if (!isUnknown || this.hasRenewedToken) return false;
     this.hasRenewedToken = true;
     this.needsFreshToken = true;
     this.drop();
     this.core = this.parts.core();
-    this.core.settings = this.shown;
+    this.core.settings = this.displaySettings;
     if (this.input !== undefined) this.core.setInput(this.input as Fields);
     return true;
   }
 
-  private answered(seq: number, refusal: Refusal | undefined): void {
-    const waiting = this.commands.get(seq);
+  private settleCommand(seq: number, error: AetherError | undefined): void {
+    const pending = this.commands.get(seq);
     this.commands.delete(seq);
-    waiting?.cancel();
-    waiting?.settle(refusal);
+    pending?.cancel();
+    pending?.settle(error);
   }
 
   private lost(end: TransportEnd): void {
@@ -393,38 +399,38 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
     this.drop();
     this.core.disconnected(end.text, this.time.nowMs());
     this.abandonCommands();
-    this.care();
+    this.update();
   }
 
   private abandonCommands(): void {
     for (const seq of [...this.commands.keys()]) {
-      this.answered(seq, new Refusal("disconnected", "The connection was lost before the answer came."));
+      this.settleCommand(seq, new AetherError("disconnected", "The connection was lost before the command was answered."));
     }
   }
 
   private drop(): void {
-    this.opening?.abort(new Refusal("disconnected", "The connection is given up."));
+    this.opening?.abort(new AetherError("disconnected", "The connection was closed."));
     this.opening = undefined;
     const { transport } = this;
     this.transport = undefined;
     transport?.close();
-    this.dropped();
+    this.onDropped();
   }
 
-  private noticed(occasion: Occasion): void {
+  private handleWake(occasion: Occasion): void {
     const now = this.time.nowMs();
     if (occasion === "online") this.parts.choice.forgetFailures();
     this.liveness.probe(now);
-    this.isHurried = this.core.retryAtMs !== undefined;
-    this.care();
+    this.retriesNow = this.core.retryAtMs !== undefined;
+    this.update();
   }
 
   private finish(end: { readonly reason: string; readonly text: string }): void {
     if (this.end !== undefined) return;
     this.end = { reason: end.reason, text: end.text };
-    this.cancelCare();
+    this.cancelUpdate();
     this.stopAttention();
-    // After `leave` the server closes by itself, once it has read that.
+    // After `leave` the server closes by itself once it has read the message.
     if (end.reason !== "left" || this.transport === undefined) this.drop();
     this.abandonCommands();
     this.emitter.emit({ kind: "ended", ...this.end });
@@ -432,12 +438,12 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
   }
 }
 
-function refusalOf(event: OfKind<RoomEvent, "answer">): Refusal | undefined {
-  return event.code === undefined ? undefined : new Refusal(event.code, event.text ?? "The room refused it.");
+function errorOf(event: OfKind<RoomEvent, "answer">): AetherError | undefined {
+  return event.code === undefined ? undefined : new AetherError(event.code, event.text ?? "The room rejected the command.");
 }
 
-/** Whether the next attempt would fail in the same way. */
-function isHopeless(error: unknown): error is Refusal {
-  if (!(error instanceof Refusal)) return false;
+/** Returns whether the next attempt would fail in the same way. */
+function isPermanent(error: unknown): error is AetherError {
+  if (!(error instanceof AetherError)) return false;
   return error.status === 401 || error.status === 403 || error.code === "signed_out" || error.code === "unsupported";
 }

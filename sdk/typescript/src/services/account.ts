@@ -1,12 +1,12 @@
-// One's own account, and what others show of theirs.
+// The player's own account, and public parts of other accounts.
 
 import type { LinkableCredentials } from "./credentials.ts";
-import { wayOf } from "./credentials.ts";
+import { signInRequestOf } from "./credentials.ts";
 import type { CallOptions } from "./requests.ts";
 import type { Session } from "./session.ts";
 import { type JsonObject, defined, toAmounts, toDate, toDateIfAny, toJson } from "./values.ts";
 
-/** What everyone may see of a user. */
+/** Public part of an account. */
 export interface User<Metadata = JsonObject> {
   readonly id: string;
   readonly username: string;
@@ -15,17 +15,17 @@ export interface User<Metadata = JsonObject> {
   readonly language: string;
   readonly location: string;
   readonly timezone: string;
-  /** Written by the server's own code. */
+  /** Written by server code. */
   readonly metadata: Metadata;
   readonly isOnline: boolean;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
 
-/** What one sees of oneself. */
+/** The player's own account. */
 export interface OwnAccount<Metadata = JsonObject> {
   readonly user: User<Metadata>;
-  /** Amounts by name, of 64 bits each. The server's own code alone changes them. */
+  /** Signed 64-bit amounts by name. Only server code changes them. */
   readonly wallet: Readonly<Record<string, bigint>>;
   readonly email: string | undefined;
   readonly emailVerifiedAt: Date | undefined;
@@ -33,7 +33,7 @@ export interface OwnAccount<Metadata = JsonObject> {
   readonly deviceIds: readonly string[];
 }
 
-/** What to change; what is absent stays. */
+/** Changes of an account. Absent fields keep their value. */
 export interface AccountChange {
   readonly username?: string;
   readonly displayName?: string;
@@ -62,7 +62,7 @@ export class Account {
     };
   }
 
-  /** Changes what is named. A new username is in the tokens after `session.refresh()`. */
+  /** Changes the given fields. A new username is in the tokens after `session.refresh()`. */
   async update(change: AccountChange, options?: CallOptions): Promise<void> {
     const body = defined({
       username: change.username,
@@ -75,22 +75,22 @@ export class Account {
     await this.session.call({ method: "PUT", path: "/v2/account", body, isIdempotent: true }, options);
   }
 
-  /** Deletes the account and all that belongs to it, for good. */
+  /** Deletes the account and all its data for good. */
   async delete(options?: CallOptions): Promise<void> {
     await this.session.call({ method: "DELETE", path: "/v2/account" }, options);
   }
 
-  /** Adds a way to sign in. */
+  /** Adds a sign-in method. */
   async link(credentials: LinkableCredentials, options?: CallOptions): Promise<void> {
     await this.change("link", credentials, options);
   }
 
-  /** Takes a way to sign in away. */
+  /** Removes a sign-in method. */
   async unlink(credentials: LinkableCredentials, options?: CallOptions): Promise<void> {
     await this.change("unlink", credentials, options);
   }
 
-  /** Users by id or by name; those that are not there are left out. */
+  /** Returns users by id or username. Unknown ones are left out. */
   async users<Metadata = JsonObject>(
     who: { readonly ids?: readonly string[]; readonly usernames?: readonly string[] },
     options?: CallOptions,
@@ -100,17 +100,17 @@ export class Account {
     return (found.users ?? []).map((user) => userOf<Metadata>(user));
   }
 
-  /** Has a code sent with which a new password can be set. Whether there is such an account is not told. */
+  /** Sends a code with which a new password can be set. Succeeds for unknown addresses too. */
   async requestPasswordReset(email: string, options?: CallOptions): Promise<void> {
     await this.session.callWithKey({ method: "POST", path: "/v2/account/password/reset", body: { email } }, options);
   }
 
-  /** Sets a new password by the code. All sessions of the account end. */
+  /** Sets a new password with the code. Ends all sessions of the account. */
   async resetPassword(code: string, password: string, options?: CallOptions): Promise<void> {
     await this.session.callWithKey({ method: "POST", path: "/v2/account/password/confirm", body: { code, password } }, options);
   }
 
-  /** Has a code sent that proves that the email address is one's own. */
+  /** Sends a code that verifies the email address. */
   async requestEmailVerification(options?: CallOptions): Promise<void> {
     await this.session.call({ method: "POST", path: "/v2/account/email/verify" }, options);
   }
@@ -120,7 +120,7 @@ export class Account {
   }
 
   private change(act: "link" | "unlink", credentials: LinkableCredentials, options?: CallOptions): Promise<unknown> {
-    const { path, body } = wayOf(credentials);
+    const { path, body } = signInRequestOf(credentials);
     const isSteam = act === "link" && path === "steam";
     const call = { method: "POST", path: `/v2/account/${act}/${path}`, body: isSteam ? { account: body } : body } as const;
     return this.session.call(call, options);

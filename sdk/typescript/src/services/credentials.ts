@@ -1,42 +1,42 @@
-// The ways to show who one is.
+// Credentials for signing in.
 
-import type { Whole } from "./values.ts";
-import { fromWhole } from "./values.ts";
+import type { Integer } from "./values.ts";
+import { fromInteger } from "./values.ts";
 import { path } from "./requests.ts";
 
-/** What an account can be linked to, and signed in by. */
+/** Credentials that an account can be linked to. */
 export type LinkableCredentials =
-  /** An id that this device keeps, of 10 to 128 bytes. */
+  /** Id that this device stores, of 10 to 128 bytes. */
   | { readonly device: string }
-  /** An id of the game's own, of 6 to 128 bytes. */
+  /** Id that the game chooses, of 6 to 128 bytes. */
   | { readonly custom: string }
   | { readonly email: string; readonly password: string }
-  /** A provider of the server's configuration, by its name there. */
+  /** Provider of the server's configuration, by its name there. */
   | { readonly external: string; readonly token: string }
   | { readonly platform: "apple" | "google" | "facebook" | "steam"; readonly token: string }
   | { readonly platform: "facebookinstantgame"; readonly signedPlayerInfo: string }
   | ({ readonly platform: "gamecenter" } & GameCenterProof);
 
-/** What one signs in with. A username with its password counts for accounts that have an email address. */
+/** Credentials for signing in. A username with a password works for accounts that have an email address. */
 export type Credentials = LinkableCredentials | { readonly username: string; readonly password: string };
 
-/** What Game Center signs. */
+/** Identity proof signed by Game Center. */
 export interface GameCenterProof {
   readonly playerId: string;
   readonly bundleId: string;
-  readonly timestampSeconds: Whole;
+  readonly timestampSeconds: Integer;
   readonly salt: string;
   readonly signature: string;
   readonly publicKeyUrl: string;
 }
 
-/** Where credentials go, below `authenticate`, `link` and `unlink`, and in which form. */
-export interface Way {
+/** Path below `authenticate`, `link` and `unlink`, and body of the request. */
+export interface SignInRequest {
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-export function wayOf(credentials: Credentials): Way {
+export function signInRequestOf(credentials: Credentials): SignInRequest {
   if ("device" in credentials) return { path: "device", body: { id: credentials.device } };
   if ("custom" in credentials) return { path: "custom", body: { id: credentials.custom } };
   if ("external" in credentials) return { path: path`external/${credentials.external}`, body: { token: credentials.token } };
@@ -51,7 +51,7 @@ export function wayOf(credentials: Credentials): Way {
         body: {
           player_id: credentials.playerId,
           bundle_id: credentials.bundleId,
-          timestamp_seconds: fromWhole(credentials.timestampSeconds),
+          timestamp_seconds: fromInteger(credentials.timestampSeconds),
           salt: credentials.salt,
           signature: credentials.signature,
           public_key_url: credentials.publicKeyUrl,

@@ -1,4 +1,4 @@
-// Events: the game tells the server's own code that something happened.
+// Events that the game reports to server code.
 
 import type { CallOptions } from "./requests.ts";
 import type { Session } from "./session.ts";
@@ -7,7 +7,7 @@ import { defined } from "./values.ts";
 export interface ClientEvent {
   readonly name: string;
   readonly properties?: Readonly<Record<string, string>>;
-  /** When it happened; now, unless it is said. */
+  /** Time of the event; now by default. */
   readonly at?: Date;
 }
 

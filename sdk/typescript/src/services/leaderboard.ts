@@ -1,10 +1,10 @@
-// Leaderboards: writing a score, and reading who is where.
+// Leaderboards: writing scores and reading ranks.
 
 import { type CallOptions, path } from "./requests.ts";
 import type { Session } from "./session.ts";
-import { type JsonObject, type Whole, defined, fromWhole, toBigInt, toDate, toDateIfAny, toJson } from "./values.ts";
+import { type JsonObject, type Integer, defined, fromInteger, toBigInt, toDate, toDateIfAny, toJson } from "./values.ts";
 
-/** What a write does with the score that stands; "board" leaves it to the leaderboard. */
+/** Effect of a write on the existing score; "board" uses the leaderboard's own operator. */
 export type Operator = "board" | "best" | "set" | "increment" | "decrement";
 
 const OPERATORS = ["board", "best", "set", "increment", "decrement"] as const;
@@ -13,44 +13,44 @@ export interface LeaderboardRecord<Metadata = JsonObject> {
   readonly leaderboardId: string;
   readonly ownerId: string;
   readonly username: string;
-  /** 64 bits, so a bigint. */
+  /** Signed 64-bit integer. */
   readonly score: bigint;
   readonly subscore: bigint;
-  /** How often it was written. */
+  /** Number of writes. */
   readonly writes: number;
-  /** 1 is the best; 0 where it is not told. Nobody has as many players as a number holds exactly. */
+  /** Rank from 1, the best; 0 if unknown. */
   readonly rank: number;
   readonly metadata: Metadata;
   readonly createdAt: Date;
   readonly updatedAt: Date;
-  /** When the period of the record ends, on a board that resets. */
+  /** End of the record's period, on a leaderboard that resets. */
   readonly expiresAt: Date | undefined;
 }
 
 export interface RecordWrite {
-  readonly score: Whole;
-  readonly subscore?: Whole;
+  readonly score: Integer;
+  readonly subscore?: Integer;
   readonly metadata?: object;
   readonly operator?: Operator;
 }
 
 export interface RecordPage<Metadata = JsonObject> {
   readonly records: readonly LeaderboardRecord<Metadata>[];
-  /** Those of the owners who were asked for, in the order in which they were. */
+  /** Records of the requested owners, in the order of the request. */
   readonly ownerRecords: readonly LeaderboardRecord<Metadata>[];
   readonly nextCursor: string | undefined;
   readonly previousCursor: string | undefined;
-  /** How many records the board has. */
+  /** Number of records of the leaderboard. */
   readonly rankCount: number;
 }
 
 export interface RecordListOptions extends CallOptions {
-  /** 1 to 1,000; 20 unless it is said. */
+  /** 1 to 1,000; 20 by default. */
   readonly limit?: number;
   readonly cursor?: string;
-  /** Whose records are wanted besides. */
+  /** Owners whose records are returned as well. */
   readonly ownerIds?: readonly string[];
-  /** An earlier period of a board that resets, by when it ended. */
+  /** End of an earlier period, on a leaderboard that resets. */
   readonly expiresAt?: Date;
 }
 
@@ -63,19 +63,19 @@ export class Leaderboard {
     this.session = session;
   }
 
-  /** Writes one's own score; resolves with the record as it stands then. */
+  /** Writes the player's own score; resolves with the resulting record. */
   async write<Metadata = JsonObject>(id: string, record: RecordWrite, options?: CallOptions): Promise<LeaderboardRecord<Metadata>> {
     const body = defined({
-      score: fromWhole(record.score),
-      subscore: fromWhole(record.subscore ?? 0),
+      score: fromInteger(record.score),
+      subscore: fromInteger(record.subscore ?? 0),
       metadata: record.metadata && JSON.stringify(record.metadata),
       operator: record.operator && OPERATORS.indexOf(record.operator),
     });
-    // How often a record was written counts, so it is not simply written again.
+    // Not retried, because the number of writes is counted.
     return recordOf(await this.session.call<WireRecord>({ method: "POST", path: path`/v2/leaderboard/${id}`, body }, options));
   }
 
-  /** Records from the best on, or from a cursor. */
+  /** Returns records from the best on, or from a cursor. */
   async list<Metadata = JsonObject>(id: string, options: RecordListOptions = {}): Promise<RecordPage<Metadata>> {
     const query = {
       limit: options.limit ?? PAGE_RECORDS,
@@ -87,7 +87,7 @@ export class Leaderboard {
     return pageOf(await this.session.call(call, options));
   }
 
-  /** Records around someone's, one's own unless it is said. */
+  /** Returns records around one owner's; by default the player's own. */
   async around<Metadata = JsonObject>(
     id: string,
     options: Omit<RecordListOptions, "ownerIds"> & { readonly ownerId?: string } = {},
@@ -99,7 +99,7 @@ export class Leaderboard {
     return pageOf(await this.session.call(call, options));
   }
 
-  /** Deletes one's own record. */
+  /** Deletes the player's own record. */
   async delete(id: string, options?: CallOptions): Promise<void> {
     await this.session.call({ method: "DELETE", path: path`/v2/leaderboard/${id}`, isIdempotent: true }, options);
   }

@@ -8,7 +8,7 @@ export interface Profile<Data = JsonObject> {
   readonly id: string;
   readonly name: string;
   readonly data: Data;
-  /** Whether it is the one that plays. */
+  /** True for the profile that is used in rooms. */
   readonly isActive: boolean;
   readonly createdAt: Date;
   readonly updatedAt: Date;
@@ -21,13 +21,13 @@ export class Profiles {
     this.session = session;
   }
 
-  /** All of one's own, the oldest first. */
+  /** Returns all profiles of the player, the oldest first. */
   async list<Data = JsonObject>(options?: CallOptions): Promise<Profile<Data>[]> {
     const call = { method: "GET", path: "/v2/profile", isIdempotent: true } as const;
     return (await this.session.call<{ profiles: WireProfile[] }>(call, options)).profiles.map((profile) => profileOf<Data>(profile));
   }
 
-  /** Makes one; the id is made up unless it is given. */
+  /** Creates a profile. The id is generated unless it is given. */
   async create<Data extends object = JsonObject>(
     profile: { readonly name: string; readonly id?: string; readonly data?: Data },
     options?: CallOptions,
@@ -35,7 +35,7 @@ export class Profiles {
     return profileOf(await this.session.call({ method: "POST", path: "/v2/profile", body: profile }, options));
   }
 
-  /** Changes what is named. */
+  /** Changes the given fields. */
   async update<Data extends object = JsonObject>(
     id: string,
     change: { readonly name?: string; readonly data?: Data },
@@ -45,12 +45,12 @@ export class Profiles {
     return profileOf(await this.session.call(call, options));
   }
 
-  /** Makes it the one that plays. */
+  /** Makes a profile the active one. */
   async select<Data = JsonObject>(id: string, options?: CallOptions): Promise<Profile<Data>> {
     return profileOf(await this.session.call({ method: "POST", path: path`/v2/profile/${id}/select`, isIdempotent: true }, options));
   }
 
-  /** Deletes one; resolves with the id of the one that plays then. */
+  /** Deletes a profile; resolves with the id of the profile that is active then. */
   async delete(id: string, options?: CallOptions): Promise<string> {
     const call = { method: "DELETE", path: path`/v2/profile/${id}` } as const;
     return (await this.session.call<{ active: string }>(call, options)).active;

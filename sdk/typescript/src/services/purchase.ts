@@ -1,4 +1,4 @@
-// Purchases and subscriptions: the shop's receipt goes to the server, which has it checked.
+// Purchases and subscriptions. The server validates the shop's receipt.
 
 import { type CallOptions, path } from "./requests.ts";
 import type { Session } from "./session.ts";
@@ -10,7 +10,7 @@ const ENVIRONMENTS = ["unknown", "sandbox", "production"] as const;
 export type Shop = (typeof SHOPS)[number];
 export type ShopEnvironment = (typeof ENVIRONMENTS)[number];
 
-/** What a shop gave to the game. */
+/** Receipt of a shop. */
 export type Receipt =
   | { readonly shop: "apple" | "google" | "facebookinstant"; readonly receipt: string }
   | { readonly shop: "huawei"; readonly receipt: string; readonly signature: string };
@@ -21,11 +21,11 @@ export interface Purchase {
   readonly transactionId: string;
   readonly shop: Shop;
   readonly environment: ShopEnvironment;
-  /** Whether it was shown before, and so has been rewarded already. */
+  /** True if the receipt was validated before, so the purchase has been rewarded already. */
   readonly wasSeenBefore: boolean;
   readonly purchasedAt: Date;
   readonly refundedAt: Date | undefined;
-  /** What the shop answered, as it did. */
+  /** Raw answer of the shop. */
   readonly shopAnswer: string;
 }
 
@@ -43,7 +43,7 @@ export interface Subscription {
 }
 
 export interface ValidateOptions extends CallOptions {
-  /** Whether the server keeps it, so that it counts once. It does, unless it is said. */
+  /** Stores the purchase, so that it counts once. True by default. */
   readonly persist?: boolean;
 }
 
@@ -56,7 +56,7 @@ export class Purchases {
     this.session = session;
   }
 
-  /** Has a receipt checked; resolves with what was bought. */
+  /** Validates a receipt; resolves with the purchases in it. */
   async validate(receipt: Receipt, options: ValidateOptions = {}): Promise<Purchase[]> {
     const body = defined({ ...receiptBody(receipt), persist: options.persist });
     const call = { method: "POST", path: `/v2/iap/purchase/${receipt.shop}`, body } as const;
@@ -64,20 +64,20 @@ export class Purchases {
     return validated_purchases.map(purchaseOf);
   }
 
-  /** Has the receipt of a subscription checked. */
+  /** Validates the receipt of a subscription. */
   async validateSubscription(shop: "apple" | "google", receipt: string, options: ValidateOptions = {}): Promise<Subscription> {
     const body = defined({ receipt, persist: options.persist });
     const call = { method: "POST", path: `/v2/iap/subscription/${shop}`, body } as const;
     return subscriptionOf((await this.session.call<{ validated_subscription: WirePurchase }>(call, options)).validated_subscription);
   }
 
-  /** One's own subscription to a product. */
+  /** Returns the player's subscription to a product. */
   async subscription(productId: string, options?: CallOptions): Promise<Subscription> {
     const call = { method: "GET", path: path`/v2/iap/subscription/${productId}`, isIdempotent: true } as const;
     return subscriptionOf(await this.session.call<WirePurchase>(call, options));
   }
 
-  /** A page of one's own subscriptions. */
+  /** Returns a page of the player's subscriptions. */
   async subscriptions(
     options: CallOptions & { readonly limit?: number; readonly cursor?: string } = {},
   ): Promise<{ readonly subscriptions: readonly Subscription[]; readonly cursor: string | undefined }> {
@@ -103,7 +103,7 @@ interface WirePurchase {
   readonly provider_response?: string;
 }
 
-/** Each shop's receipt has its own name. */
+/** Each shop's receipt has another field name. */
 function receiptBody(receipt: Receipt): Record<string, string> {
   switch (receipt.shop) {
     case "apple":
@@ -124,7 +124,7 @@ function common(wire: WirePurchase) {
     shop: SHOPS[wire.store ?? 0] ?? "apple",
     environment: ENVIRONMENTS[wire.environment ?? 0] ?? "unknown",
     purchasedAt: toDate(wire.purchase_time),
-    // A time of zero is the shop's way to say that there was none.
+    // A time of zero means that there was none.
     refundedAt: toDateIfAny(wire.refund_time?.startsWith("1970-01-01T00:00:00") === true ? undefined : wire.refund_time),
     shopAnswer: wire.provider_response ?? "",
   };

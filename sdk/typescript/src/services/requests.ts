@@ -1,52 +1,52 @@
-// Requests to the server over HTTP: deadlines, and further attempts where one more does no harm.
+// HTTP requests with deadlines, and retries of idempotent calls.
 
-import { Refusal, refusalOf } from "../refusal.ts";
-import { type Pauses, type Time, pauseMs, sleep, systemTime } from "../time.ts";
+import { AetherError, errorOf } from "../error.ts";
+import { type Backoff, type Time, pauseMs, sleep, systemTime } from "../time.ts";
 
-/** What a caller may say with each call. */
+/** Options of each call. */
 export interface CallOptions {
-  /** Ends the call; it rejects with the signal's reason. */
+  /** Aborts the call, which rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** How long the call may take, all attempts together. */
+  /** Time limit of the call, all attempts together. */
   readonly timeoutMs?: number | undefined;
 }
 
 /** One request. */
 export interface Call {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** Begins with a slash; what comes from outside is escaped by `path`. */
+  /** Begins with a slash. Use the tag `path` to escape values. */
   readonly path: string;
   readonly query?: Readonly<Record<string, QueryValue | readonly QueryValue[]>>;
   readonly body?: unknown;
   readonly authorization?: string;
-  /** Whether doing it twice is as good as doing it once. Only then is it tried again. */
+  /** True if repeating the call is harmless. Only such calls are retried. */
   readonly isIdempotent?: boolean;
 }
 
 type QueryValue = string | number | boolean | bigint | undefined;
 
 export interface RequestsOptions {
-  /** Where the server is, such as `https://play.example.com`. On a page it is the page's own origin unless it is said. */
+  /** URL of the server, such as `https://play.example.com`. Defaults to the origin of the page. */
   readonly url?: string;
-  /** How long a call may take, all attempts together: 7 seconds unless it is said. */
+  /** Time limit of a call, all attempts together: 7 seconds by default. */
   readonly timeoutMs?: number;
   readonly fetch?: typeof fetch;
   readonly time?: Time;
 }
 
-/** Longer than a server takes that is well, shorter than the ten seconds in which a refresh token may be shown again. */
+/** Longer than a healthy server takes; shorter than the ten seconds in which a refresh token may be presented again. */
 const TIMEOUT_MS = 7_000;
 
-/** Attempts of one call. More would only add to the load of a server that has too much. */
+/** Attempts of one call. More would only add load to an overloaded server. */
 const ATTEMPTS_MAX = 4;
 
-const PAUSES: Pauses = { firstMs: 200, lastMs: 2_000, spread: 0.3 };
+const BACKOFF: Backoff = { firstMs: 200, lastMs: 2_000, spread: 0.3 };
 
-/** The port that servers listen on unless they were told another. */
+/** Default port of a server. */
 const URL_DEFAULT = "http://127.0.0.1:7350";
 
 export class Requests {
-  /** The server's origin, without a slash at its end. */
+  /** Origin of the server, without a trailing slash. */
   readonly url: string;
   readonly time: Time;
   private readonly timeoutMs: number;
@@ -59,10 +59,10 @@ export class Requests {
     this.fetch = options.fetch;
   }
 
-  /** Sends a call; resolves with its JSON. It rejects with a `Refusal`, or with the reason of the caller's signal. */
+  /** Sends a call; resolves with its JSON. Rejects with an `AetherError`, or with the reason of the caller's signal. */
   async send<Answer>(call: Call, options: CallOptions = {}): Promise<Answer> {
     const ending = new AbortController();
-    const timedOut = new Refusal("timed_out", "The server did not answer in time.");
+    const timedOut = new AetherError("timed_out", "The server did not answer in time.");
     const cancelDeadline = this.time.after(options.timeoutMs ?? this.timeoutMs, () => ending.abort(timedOut));
     const abort = (): void => ending.abort(options.signal?.reason);
     if (options.signal?.aborted === true) abort();
@@ -82,8 +82,8 @@ export class Requests {
       } catch (error) {
         if (signal.aborted) throw signal.reason;
         const isLast = failures + 1 >= ATTEMPTS_MAX || call.isIdempotent !== true;
-        if (isLast || !(error instanceof Refusal) || !mayPass(error)) throw error;
-        await sleep(Math.max(pauseMs(PAUSES, failures, this.time), error.retryAfterMs ?? 0), signal, this.time);
+        if (isLast || !(error instanceof AetherError) || !mayPass(error)) throw error;
+        await sleep(Math.max(pauseMs(BACKOFF, failures, this.time), error.retryAfterMs ?? 0), signal, this.time);
       }
     }
   }
@@ -104,24 +104,24 @@ export class Requests {
       response = await fetch(this.url + call.path + queryText(call.query), init);
       text = await response.text();
     } catch {
-      throw new Refusal("unreachable", "The server cannot be reached.");
+      throw new AetherError("unreachable", "The server cannot be reached; check its URL and the network.");
     }
-    if (!response.ok) throw refusalOf(response.status, text, response.headers.get("retry-after"));
+    if (!response.ok) throw errorOf(response.status, text, response.headers.get("retry-after"));
     try {
       return JSON.parse(text === "" ? "{}" : text);
     } catch {
-      throw new Refusal("unknown", "The answer is not of this server.", { status: response.status });
+      throw new AetherError("unknown", "The answer is not JSON; the URL may be of another server.", { status: response.status });
     }
   }
 }
 
-/** A path whose parts may be any text: path`/v2/storage/${collection}`. */
+/** Builds a path with escaped values: path`/v2/storage/${collection}`. */
 export function path(parts: TemplateStringsArray, ...names: readonly string[]): string {
   return parts.map((part, index) => part + encodeURIComponent(names[index] ?? "")).join("");
 }
 
-/** Whether another attempt may fare better. */
-function mayPass(refusal: Refusal): boolean {
+/** Returns whether another attempt may succeed. */
+function mayPass(refusal: AetherError): boolean {
   return refusal.code === "unreachable" || refusal.status === 503 || refusal.status === 429;
 }
 
@@ -137,6 +137,6 @@ function queryText(query: Call["query"]): string {
 }
 
 function pageOrigin(): string | undefined {
-  // A page of a file has no server of its own.
+  // A page opened from a file has no server.
   return "location" in globalThis && location.protocol.startsWith("http") ? location.origin : undefined;
 }

@@ -1,4 +1,4 @@
-// What the server is, which rooms are running, and a token for someone without an account.
+// Server information, running rooms, and guest tokens.
 
 import type { CallOptions, Requests } from "./requests.ts";
 
@@ -10,9 +10,9 @@ export interface RoomType {
   readonly playersMax: number;
 }
 
-export interface WebTransportPlace {
+export interface WebTransportAddress {
   readonly url: string;
-  /** The SHA-256 of a generated certificate in base64; absent when a real one is used. */
+  /** SHA-256 of a self-signed certificate in base64; absent for one of a public authority. */
   readonly certificateHash?: string;
 }
 
@@ -20,8 +20,8 @@ export interface ServerInfo {
   readonly version: string;
   readonly protocol: number;
   readonly roomTypes: readonly RoomType[];
-  readonly webTransport: WebTransportPlace | null;
-  /** Whether `guest` gives tokens. */
+  readonly webTransport: WebTransportAddress | null;
+  /** True if `guest` returns tokens. */
   readonly guests: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface RoomEntry {
   readonly tickHz: number;
 }
 
-/** What the account behind a token may do. */
+/** Role of the account behind a token. */
 export type Role = "admin" | "developer" | "read-only" | "player";
 
 export interface Guest {
@@ -56,14 +56,14 @@ export class Server {
     return this.requests.send<ServerInfo>({ method: "GET", path: "/api/server", isIdempotent: true }, options);
   }
 
-  /** The rooms that are running, of a type or with a label if one is named. */
+  /** Returns running rooms, optionally of one type or with one label. */
   async rooms(options: CallOptions & { readonly type?: string; readonly label?: string } = {}): Promise<readonly RoomEntry[]> {
     const query = { type: options.type, label: options.label };
     const call = { method: "GET", path: "/api/rooms", query, isIdempotent: true } as const;
     return (await this.requests.send<{ readonly rooms: readonly RoomEntry[] }>(call, options)).rooms;
   }
 
-  /** A token without an account, where the server allows it: on one's own machine, usually. */
+  /** Returns a token without an account, if the server allows it; usually only during development. */
   async guest(options?: CallOptions): Promise<Guest> {
     const call = { method: "POST", path: "/api/guest" } as const;
     const guest = await this.requests.send<{ token: string; role: Role; user: string; expiresAt: number }>(call, options);

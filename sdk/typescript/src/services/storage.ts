@@ -1,19 +1,19 @@
-// Storage: objects by collection, key and owner, each a JSON object.
+// Storage: JSON objects by collection, key and owner.
 
 import { type CallOptions, path } from "./requests.ts";
 import type { Session } from "./session.ts";
 import { type JsonObject, defined, toDate, toJson } from "./values.ts";
 
-/** Who may read an object. */
+/** Readers of an object. */
 export type ReadPermission = "nobody" | "owner" | "everyone";
 
-/** Who may write an object; "everyone" may change one that is there. */
+/** Writers of an object; "everyone" may change one that exists. */
 export type WritePermission = "nobody" | "owner" | "everyone";
 
 const PERMISSIONS = ["nobody", "owner", "everyone"] as const;
 
-/** Where an object is. Without a user it is one's own. */
-export interface ObjectPlace {
+/** Identifies an object. Without a user id, the player's own. */
+export interface ObjectId {
   readonly collection: string;
   readonly key: string;
   readonly userId?: string;
@@ -24,7 +24,7 @@ export interface StoredObject<Value = JsonObject> {
   readonly key: string;
   readonly userId: string;
   readonly value: Value;
-  /** Changes with the value. */
+  /** Changes with every write of another value. */
   readonly version: string;
   readonly read: ReadPermission;
   readonly write: WritePermission;
@@ -33,22 +33,22 @@ export interface StoredObject<Value = JsonObject> {
 }
 
 export interface WriteOptions {
-  /** Only if the object still has this version, or "*": only if there is none yet. */
+  /** Writes only if the object still has this version; with "*", only if it does not exist. */
   readonly version?: string;
-  /** The owner, unless it is said. */
+  /** "owner" by default. */
   readonly read?: ReadPermission;
-  /** The owner, unless it is said. */
+  /** "owner" by default. */
   readonly write?: WritePermission;
 }
 
-/** One object of several to write. */
+/** One of several objects to write. */
 export interface ObjectWrite<Value extends object = JsonObject> extends WriteOptions {
   readonly collection: string;
   readonly key: string;
   readonly value: Value;
 }
 
-/** What was written. */
+/** Acknowledgement of a write. */
 export interface Written {
   readonly collection: string;
   readonly key: string;
@@ -60,14 +60,14 @@ export interface Written {
 
 export interface ObjectPage<Value = JsonObject> {
   readonly objects: readonly StoredObject<Value>[];
-  /** Where the next page begins; absent on the last. */
+  /** Cursor of the next page; absent on the last. */
   readonly cursor: string | undefined;
 }
 
 export interface ListOptions extends CallOptions {
-  /** Whose objects; without it, everyone's that everyone may read. */
+  /** Owner of the objects. Without it, the list holds public objects of all users. */
   readonly userId?: string;
-  /** 1 to 100; 100 unless it is said. */
+  /** 1 to 100; 100 by default. */
   readonly limit?: number;
   readonly cursor?: string;
 }
@@ -81,28 +81,31 @@ export class Storage {
     this.session = session;
   }
 
-  /** Reads one object, one's own unless another user is named; nothing if there is none that one may read. */
+  /**
+   * Reads one object; by default one of the player's own. Resolves with undefined if it does not exist or is not
+   * readable.
+   */
   async read<Value = JsonObject>(
     collection: string,
     key: string,
     options: CallOptions & { readonly userId?: string } = {},
   ): Promise<StoredObject<Value> | undefined> {
-    const place = options.userId === undefined ? { collection, key } : { collection, key, userId: options.userId };
-    return (await this.readAll<Value>([place], options))[0];
+    const object = options.userId === undefined ? { collection, key } : { collection, key, userId: options.userId };
+    return (await this.readAll<Value>([object], options))[0];
   }
 
-  /** Reads several objects; those that are not there are left out. */
-  async readAll<Value = JsonObject>(places: readonly ObjectPlace[], options?: CallOptions): Promise<StoredObject<Value>[]> {
-    // The token says who one is, and it may not be there before it was asked for.
-    if (places.some((place) => place.userId === undefined)) await this.session.token(options);
+  /** Reads several objects. Missing ones are left out. */
+  async readAll<Value = JsonObject>(ids: readonly ObjectId[], options?: CallOptions): Promise<StoredObject<Value>[]> {
+    // The user id comes from the token, which may not have been read yet.
+    if (ids.some((id) => id.userId === undefined)) await this.session.token(options);
     const own = this.session.identity?.userId;
-    const object_ids = places.map(({ collection, key, userId = own }) => ({ collection, key, user_id: userId }));
+    const object_ids = ids.map(({ collection, key, userId = own }) => ({ collection, key, user_id: userId }));
     const call = { method: "POST", path: "/v2/storage", body: { object_ids }, isIdempotent: true } as const;
     const found = await this.session.call<{ objects?: WireObject[] }>(call, options);
     return (found.objects ?? []).map((object) => objectOf<Value>(object));
   }
 
-  /** Writes one of one's own objects. */
+  /** Writes one of the player's own objects. */
   async write<Value extends object>(collection: string, key: string, value: Value, options: WriteOptions & CallOptions = {}): Promise<Written> {
     const { version, read, write } = options;
     const written = await this.writeAll([defined({ collection, key, value, version, read, write }) as ObjectWrite], options);
@@ -121,7 +124,7 @@ export class Storage {
         permission_write: write.write && PERMISSIONS.indexOf(write.write),
       }),
     );
-    // A second write by a version would be refused because of the first.
+    // A repeated conditional write would fail because of the first one.
     const isIdempotent = writes.every((write) => write.version === undefined);
     const call = { method: "PUT", path: "/v2/storage", body: { objects }, isIdempotent } as const;
     const { acks = [] } = await this.session.call<{ acks?: WireAck[] }>(call, options);
@@ -135,22 +138,22 @@ export class Storage {
     }));
   }
 
-  /** Deletes one of one's own objects; with a version, only if it still has it. */
+  /** Deletes one of the player's own objects; with a version, only if it still has that version. */
   async delete(collection: string, key: string, options: CallOptions & { readonly version?: string } = {}): Promise<void> {
     await this.deleteAll([defined({ collection, key, version: options.version })], options);
   }
 
   /** Deletes several objects, all or none. */
   async deleteAll(
-    places: readonly { readonly collection: string; readonly key: string; readonly version?: string | undefined }[],
+    ids: readonly { readonly collection: string; readonly key: string; readonly version?: string | undefined }[],
     options?: CallOptions,
   ): Promise<void> {
-    const isIdempotent = places.every((place) => place.version === undefined);
-    const call = { method: "PUT", path: "/v2/storage/delete", body: { object_ids: places }, isIdempotent } as const;
+    const isIdempotent = ids.every((id) => id.version === undefined);
+    const call = { method: "PUT", path: "/v2/storage/delete", body: { object_ids: ids }, isIdempotent } as const;
     await this.session.call(call, options);
   }
 
-  /** A page of a collection's objects. */
+  /** Returns a page of a collection's objects. */
   async list<Value = JsonObject>(collection: string, options: ListOptions = {}): Promise<ObjectPage<Value>> {
     const { userId, limit = PAGE_OBJECTS, cursor } = options;
     const call = { method: "GET", path: path`/v2/storage/${collection}`, query: { user_id: userId, limit, cursor }, isIdempotent: true } as const;
@@ -158,7 +161,7 @@ export class Storage {
     return { objects: (found.objects ?? []).map((object) => objectOf<Value>(object)), cursor: found.cursor };
   }
 
-  /** All of a collection's objects, page by page as they are asked for. */
+  /** Yields all objects of a collection, requesting pages as needed. */
   async *all<Value = JsonObject>(collection: string, options: Omit<ListOptions, "cursor"> = {}): AsyncGenerator<StoredObject<Value>, void> {
     let cursor: string | undefined;
     do {

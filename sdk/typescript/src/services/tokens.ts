@@ -1,21 +1,21 @@
-// The tokens of a session, and what stands in them.
+// Tokens of a session and their claims.
 
-/** Tokens as they are kept. */
-export interface Kept {
+/** Tokens as they are stored. */
+export interface StoredTokens {
   readonly token: string;
   readonly refreshToken: string;
-  /** When the access token runs out, by this machine's clock. */
+  /** Expiry of the access token, by the local clock. */
   readonly expiresAtMs: number;
   readonly userId: string;
   readonly username: string;
   readonly variables: Readonly<Record<string, string>>;
   readonly isNew: boolean;
-  /** Whether it is by the device alone, so that it can be begun again without asking anyone. */
+  /** True if signed in by the device id alone, so that it can be repeated without asking the player. */
   readonly isVisit: boolean;
 }
 
-/** What is not kept is not known. */
-const NOBODY: Kept = { token: "", refreshToken: "", expiresAtMs: 0, userId: "", username: "", variables: {}, isNew: false, isVisit: false };
+/** Defaults of fields that an older version did not store. */
+const NOBODY: StoredTokens = { token: "", refreshToken: "", expiresAtMs: 0, userId: "", username: "", variables: {}, isNew: false, isVisit: false };
 
 interface Claims {
   readonly uid?: string;
@@ -25,11 +25,11 @@ interface Claims {
   readonly iat?: number;
 }
 
-/** Reads the answer to signing in or renewing. */
-export function readTokens(answer: unknown, isVisit: boolean, wallMs: number): Kept {
+/** Reads the answer to a sign-in or a renewal. */
+export function readTokens(answer: unknown, isVisit: boolean, wallMs: number): StoredTokens {
   const { token = "", refresh_token = "", created = false } = answer as { token?: string; refresh_token?: string; created?: boolean };
   const claims = claimsOf(token);
-  // By how long it lasts rather than by when it ends: this machine's clock may be hours off.
+  // Uses the lifetime instead of the expiry: the local clock may be hours off.
   const lastsSeconds = (claims.exp ?? 0) - (claims.iat ?? claims.exp ?? 0);
   return {
     token,
@@ -43,22 +43,22 @@ export function readTokens(answer: unknown, isVisit: boolean, wallMs: number): K
   };
 }
 
-export function keptText(kept: Kept): string {
-  return JSON.stringify({ ...kept, isNew: false });
+export function tokensText(stored: StoredTokens): string {
+  return JSON.stringify({ ...stored, isNew: false });
 }
 
-/** What a store kept, if that is still something. */
-export function readKept(text: string | null | undefined): Kept | undefined {
+/** Parses stored tokens; returns undefined if they are incomplete. */
+export function readStoredTokens(text: string | null | undefined): StoredTokens | undefined {
   try {
-    const kept = JSON.parse(text ?? "null") as Partial<Kept> | null;
-    const isWhole = typeof kept?.token === "string" && typeof kept.refreshToken === "string" && typeof kept.expiresAtMs === "number";
-    return isWhole ? { ...NOBODY, ...(kept as Partial<Kept>) } : undefined;
+    const stored = JSON.parse(text ?? "null") as Partial<StoredTokens> | null;
+    const isWhole = typeof stored?.token === "string" && typeof stored.refreshToken === "string" && typeof stored.expiresAtMs === "number";
+    return isWhole ? { ...NOBODY, ...(stored as Partial<StoredTokens>) } : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** The middle part of a token. The server alone can tell whether it is genuine; here it only informs. */
+/** Returns the claims of a token. Its signature is not checked; only the server can do that. */
 function claimsOf(token: string): Claims {
   try {
     const middle = (token.split(".")[1] ?? "").replace(/-/g, "+").replace(/_/g, "/");

@@ -171,9 +171,9 @@ both("members of a relay hear each other, also long messages", async () => {
 
 both("what cannot be joined is refused in words", async () => {
   const error = await join({ code: "ZZZZZZ" }).catch((thrown) => thrown);
-  assert.deepEqual([error.code, error.name], ["room_not_found", "Refusal"]);
+  assert.deepEqual([error.code, error.name], ["room_not_found", "AetherError"]);
   const unknown = await join("no such type").catch((thrown) => thrown);
-  assert.equal(unknown.name, "Refusal");
+  assert.equal(unknown.name, "AetherError");
   const ending = AbortSignal.timeout(300);
   const away = await join("sandbox", { url: "http://127.0.0.1:9", signal: ending }).catch((thrown) => thrown);
   assert.equal(away.name, "TimeoutError");

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { serve } from "../../../../testing/server.mjs";
-import { Client, Refusal, memoryStore } from "../../dist/index.js";
+import { Client, AetherError, memoryStore } from "../../dist/index.js";
 import { until } from "../support/until.mjs";
 
 const server = serve("tokens.access_seconds=60");
@@ -16,7 +16,7 @@ async function refused(call) {
     () => assert.fail("it was not refused"),
     (thrown) => thrown,
   );
-  assert.ok(error instanceof Refusal, String(error));
+  assert.ok(error instanceof AetherError, String(error));
   assert.ok(error.message.length > 0);
   return [error.code, error.status];
 }

@@ -1,5 +1,5 @@
 // Transports in memory: the test is the server at their other end.
-import { Choice, JsonCore, Room } from "../../dist/index.js";
+import { TransportChooser, JsonCore, Room } from "../../dist/index.js";
 import { VirtualTime, settled } from "./time.mjs";
 
 const bytes = (value) => new TextEncoder().encode(JSON.stringify(value));
@@ -96,7 +96,7 @@ export class Network {
     };
     const made = new Room({
       core: () => new JsonCore({ room, motions, time }),
-      choice: new Choice(wish, { webSocket: this.opener("websocket"), webTransport }, time),
+      choice: new TransportChooser(wish, { webSocket: this.opener("websocket"), webTransport }, time),
       token: async (isFresh) => {
         this.tokens.push(isFresh);
         return token(isFresh);

@@ -1,7 +1,7 @@
 // Requests: deadlines, further attempts, refusals.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Refusal, Requests } from "../../dist/index.js";
+import { AetherError, Requests } from "../../dist/index.js";
 import { path } from "../../dist/services/requests.js";
 import { Answers } from "../support/answers.mjs";
 import { VirtualTime, settled } from "../support/time.mjs";
@@ -45,7 +45,7 @@ test("after four attempts the last refusal counts", async () => {
   const end = outcome(requests.send(GET));
   await time.pass(5_000);
   assert.equal(all.asked.length, 4);
-  assert.ok(end.error instanceof Refusal);
+  assert.ok(end.error instanceof AetherError);
   assert.deepEqual([end.error.code, end.error.status, end.error.message], ["unavailable", 503, "The database cannot be reached."]);
 });
 
@@ -55,7 +55,7 @@ test("what may not be repeated is sent once", async () => {
     const end = outcome(requests.send(POST));
     await time.pass(10_000);
     assert.equal(all.asked.length, 1);
-    assert.ok(end.error instanceof Refusal);
+    assert.ok(end.error instanceof AetherError);
   }
 });
 
@@ -118,7 +118,7 @@ test("refusals of both forms and of proxies are told in one way", async () => {
   ];
   for (const [answer, [code, status, message]] of cases) {
     const error = await made(answer).requests.send(POST).catch((thrown) => thrown);
-    assert.deepEqual([error.code, error.status, error.message, error.name], [code, status, message, "Refusal"]);
+    assert.deepEqual([error.code, error.status, error.message, error.name], [code, status, message, "AetherError"]);
   }
 });
 

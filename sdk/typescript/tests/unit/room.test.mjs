@@ -1,7 +1,7 @@
 // A room over transports in memory, in time that the test makes pass.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Refusal } from "../../dist/index.js";
+import { AetherError } from "../../dist/index.js";
 import { Network, WELCOME } from "../support/network.mjs";
 import { settled } from "../support/time.mjs";
 
@@ -88,7 +88,7 @@ test("commands are answered, refused or given up", async () => {
   network.peer.say("ack", {}, { seq: first.seq });
   await done;
   const error = await refused;
-  assert.ok(error instanceof Refusal);
+  assert.ok(error instanceof AetherError);
   assert.deepEqual([error.code, error.message], ["forbidden", "no"]);
   const unanswered = room.command("a", "b").catch((thrown) => thrown);
   for (let step = 0; step < 11; step += 1) {
@@ -262,12 +262,12 @@ test("a token that is not accepted is renewed, once", async () => {
 
 test("whoever has no token and no resume token is told; with a resume token one comes back all the same", async () => {
   const network = new Network();
-  const room = network.room({ token: async () => Promise.reject(new Refusal("signed_out", "nobody")) });
+  const room = network.room({ token: async () => Promise.reject(new AetherError("signed_out", "nobody")) });
   await settled();
   assert.equal(room.phase, "ended");
   const other = new Network();
   let fails = false;
-  await other.joined({ token: async () => (fails ? Promise.reject(new Refusal("unavailable", "down")) : "token") });
+  await other.joined({ token: async () => (fails ? Promise.reject(new AetherError("unavailable", "down")) : "token") });
   fails = true;
   other.peer.cut();
   await other.time.pass(300);

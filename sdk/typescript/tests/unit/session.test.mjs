@@ -1,7 +1,7 @@
 // Sessions: renewed in time and once, kept, and begun again.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Refusal, Requests, Session, memoryStore } from "../../dist/index.js";
+import { AetherError, Requests, Session, memoryStore } from "../../dist/index.js";
 import { Answers, token } from "../support/answers.mjs";
 import { VirtualTime, settled } from "../support/time.mjs";
 
@@ -142,7 +142,7 @@ test("a refusal that new tokens do not mend is told, not repeated", async () => 
   await session.visit();
   backend.good = { has: () => false, add: () => undefined };
   const error = await session.call(ACCOUNT).catch((thrown) => thrown);
-  assert.ok(error instanceof Refusal && error.status === 401);
+  assert.ok(error instanceof AetherError && error.status === 401);
   assert.equal(backend.asked("GET /v2/account"), 2);
 });
 

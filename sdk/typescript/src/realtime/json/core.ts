@@ -1,4 +1,4 @@
-// A core that speaks JSON: readable, and without prediction.
+// JSON core: readable messages, no prediction.
 
 import { type Time, systemTime } from "../../time.ts";
 import type {
@@ -13,8 +13,8 @@ import type {
   Send,
   Welcome,
 } from "../core.ts";
-import type { Link } from "../transport/transport.ts";
-import { Entrance } from "./entrance.ts";
+import type { DeliveryOrder } from "../transport/transport.ts";
+import { JoinState } from "./join_state.ts";
 import { Fragments, cut } from "./fragments.ts";
 import { Inputs, checkedInput } from "./inputs.ts";
 import {
@@ -38,14 +38,14 @@ import type { Motions } from "./track.ts";
 import { ENTITIES_MAX, World } from "./world.ts";
 
 export interface JsonCoreOptions {
-  /** The room to join; the only type of the server, unless it is said. */
+  /** The room to join; by default of the server's only room type. */
   readonly room?: RoomChoice | undefined;
-  /** By channel, the fields that move evenly between two states. Others are shown as they came. */
+  /** Interpolated fields by channel. Other fields change when their state arrives. */
   readonly motions?: Readonly<Record<string, Motions>> | undefined;
   readonly time?: Time;
 }
 
-/** What there is to tell of a prediction that is not made, and of packets that others put together. */
+/** Statistics of prediction and packets, which this core does not have. */
 const NO_PREDICTION = {
   corrections: 0,
   lastCorrectionDistance: 0,
@@ -56,21 +56,21 @@ const NO_PREDICTION = {
   packetsMissing: 0,
 };
 
-/** What stands around before one is in. */
+/** Empty world before the join. */
 const NOTHING: Surroundings = { entities: () => [], version: () => 0 };
 
-/** Events that wait to be taken. Whoever does not take them loses the oldest. */
+/** Maximum number of queued events. The oldest are dropped beyond it. */
 const EVENTS_MAX = 1_024;
 
 export class JsonCore implements Core {
   readonly encoding = "json";
-  /** Only interpolation is of meaning here. */
+  /** Only `interpolation` has an effect. */
   settings = DEFAULT_SETTINGS;
   welcome: Welcome | undefined;
   ownEntity: number | undefined;
-  private readonly entrance: Entrance;
+  private readonly joinState: JoinState;
   private readonly motions: Readonly<Record<string, Motions>>;
-  private link: Link = "ordered";
+  private link: DeliveryOrder = "ordered";
   private world: World | undefined;
   private inputs: Inputs | undefined;
   private input: Fields | undefined;
@@ -82,21 +82,21 @@ export class JsonCore implements Core {
   private hello: Hello | undefined;
   private outbox = new Outbox(false);
   private events: RoomEvent[] = [];
-  private hasToldEnd = false;
+  private hasReportedEnd = false;
   private faults = 0;
   private packetsReceived = 0;
 
   constructor(options: JsonCoreOptions = {}) {
-    this.entrance = new Entrance(options.room, options.time ?? systemTime);
+    this.joinState = new JoinState(options.room, options.time ?? systemTime);
     this.motions = options.motions ?? {};
   }
 
   get phase(): CorePhase {
-    return this.entrance.phase;
+    return this.joinState.phase;
   }
 
   get retryAtMs(): number | undefined {
-    return this.entrance.retryAtMs;
+    return this.joinState.retryAtMs;
   }
 
   get tick(): number {
@@ -115,26 +115,26 @@ export class JsonCore implements Core {
     return this.world ?? NOTHING;
   }
 
-  connected(link: Link): void {
+  connected(link: DeliveryOrder): void {
     this.link = link;
     this.fragments = new Fragments();
-    this.hello = this.entrance.connected();
+    this.hello = this.joinState.connected();
   }
 
   disconnected(text: string, nowMs: number): void {
     const wasJoined = this.phase === "joined";
     this.hello = undefined;
     this.outbox = new Outbox(false);
-    this.entrance.lost(nowMs);
+    this.joinState.lost(nowMs);
     if (this.phase !== "ended" && wasJoined) this.happened({ kind: "lost", text });
-    this.tellIfEnded();
+    this.reportIfEnded();
   }
 
   receive(bytes: Uint8Array, nowMs: number): void {
     try {
       this.handle(decode(bytes), nowMs);
     } catch {
-      // Whatever the server says, this side goes on.
+      // An invalid message must not stop the client.
       this.faults += 1;
     }
   }
@@ -157,7 +157,7 @@ export class JsonCore implements Core {
   }
 
   setToken(token: string | undefined): void {
-    this.entrance.token = token;
+    this.joinState.token = token;
   }
 
   setInput(input: Fields): void {
@@ -180,11 +180,11 @@ export class JsonCore implements Core {
   }
 
   leave(): void {
-    // What waits before it would only delay it.
+    // Queued messages would only delay it.
     this.outbox = new Outbox(false);
     if (this.phase === "joined") this.post({ kind: "leave" });
-    this.entrance.finish({ reason: "left", text: "You left the room." });
-    this.tellIfEnded();
+    this.joinState.finish({ reason: "left", text: "You left the room." });
+    this.reportIfEnded();
   }
 
   entities(channel: string, nowMs: number): Iterable<Entity> {
@@ -195,7 +195,7 @@ export class JsonCore implements Core {
     return this.world?.entity(channel, id, this.shownMs(nowMs));
   }
 
-  /** Without interpolation the newest state is shown, whenever it is from. */
+  /** Without interpolation the newest state is shown. */
   private shownMs(nowMs: number): number {
     return this.settings.interpolation ? nowMs : Number.POSITIVE_INFINITY;
   }
@@ -207,24 +207,24 @@ export class JsonCore implements Core {
       case "error":
         return this.refused(message.payload, nowMs);
       case "closing":
-        this.entrance.announced(message.payload);
+        this.joinState.announced(message.payload);
         return this.happened({ kind: "closing", ...message.payload });
       case "fragment": {
         const whole = this.fragments.add(message.payload);
         const inner = whole === undefined ? undefined : decode(whole);
-        if (inner?.kind === "fragment") throw new Error("Parts are not cut again.");
+        if (inner?.kind === "fragment") throw new Error("A fragment contains a fragment.");
         return inner === undefined ? undefined : this.handle(inner, nowMs);
       }
       default:
-        // Nothing else is of use outside of a room.
-        if (this.phase === "joined") this.handleInside(message, nowMs);
+        // Other messages have no use outside a room.
+        if (this.phase === "joined") this.handleJoined(message, nowMs);
     }
   }
 
-  private handleInside(message: Exclude<ServerMessage, { kind: "welcome" | "error" | "closing" | "fragment" }>, nowMs: number): void {
+  private handleJoined(message: Exclude<ServerMessage, { kind: "welcome" | "error" | "closing" | "fragment" }>, nowMs: number): void {
     switch (message.kind) {
       case "snapshot":
-        return this.see(message.payload, nowMs);
+        return this.applySnapshot(message.payload, nowMs);
       case "event":
         return this.happened(eventOf(message.feature, message.action, message.payload, this.welcome?.tickHz === 0));
       case "possession":
@@ -250,14 +250,14 @@ export class JsonCore implements Core {
     }
   }
 
-  /** Everything that is numbered or remembered per connection begins anew. */
+  /** Resets everything that is numbered or stored per connection. */
   private joined(welcome: Welcome, nowMs: number): void {
-    if (this.phase === "joined" || this.phase === "ended" || this.retryAtMs !== undefined) throw new Error("Nobody knocked.");
-    const isResumed = this.entrance.welcomed(welcome);
+    if (this.phase === "joined" || this.phase === "ended" || this.retryAtMs !== undefined) throw new Error("A welcome arrived without a hello.");
+    const isResumed = this.joinState.welcomed(welcome);
     this.welcome = welcome;
     this.world = new World(welcome, this.motions);
     this.outbox = new Outbox(welcome.tickHz === 0);
-    // A relay has no ticks, and takes no inputs.
+    // A relay has no ticks and no inputs.
     this.inputs = welcome.tickHz > 0 ? new Inputs(welcome.tickHz, this.link === "unordered", nowMs) : undefined;
     this.inputAck = 0;
     this.ownEntity = undefined;
@@ -268,31 +268,31 @@ export class JsonCore implements Core {
   private refused({ code, message, fatal }: Failure & { readonly fatal: boolean }, nowMs: number): void {
     this.happened({ kind: "error", code, text: message });
     if (this.phase === "joined" || this.phase === "ended") return;
-    const hello = this.entrance.refused(code, message, nowMs);
-    // After a fatal error the server closes; otherwise it waits for a better hello.
+    const hello = this.joinState.refused(code, message, nowMs);
+    // After a fatal error the server closes the connection; otherwise it waits for another hello.
     if (!fatal) this.hello = hello;
-    this.tellIfEnded();
+    this.reportIfEnded();
   }
 
-  private see(snapshot: Snapshot, nowMs: number): void {
-    const seen = this.world?.apply(snapshot, nowMs);
-    if (seen === undefined) return;
+  private applySnapshot(snapshot: Snapshot, nowMs: number): void {
+    const changes = this.world?.apply(snapshot, nowMs);
+    if (changes === undefined) return;
     this.packetsReceived += 1;
     this.inputAck = snapshot.localAckSeq;
-    this.happened({ kind: "snapshot", tick: snapshot.tick, inputAck: snapshot.localAckSeq, ...seen });
+    this.happened({ kind: "snapshot", tick: snapshot.tick, inputAck: snapshot.localAckSeq, ...changes });
     if ((this.world?.size ?? 0) <= ENTITIES_MAX) return;
-    this.entrance.finish({ reason: "too_many_entities", text: "The server shows more entities than can be followed." });
-    this.tellIfEnded();
+    this.joinState.finish({ reason: "too_many_entities", text: `The server sent more than ${ENTITIES_MAX} entities.` });
+    this.reportIfEnded();
   }
 
   private ping(nowMs: number): Uint8Array {
-    // The protocol counts microseconds, so a finer fraction would not come back as it was.
+    // The protocol counts microseconds, so a finer fraction would be lost.
     const clientTime = Math.round(nowMs * 1000) / 1000;
     this.roundTrips.sent(nowMs);
     return encode({ kind: "ping", clientTime, payload: { tick: this.tick } });
   }
 
-  /** Queues a message; one that is longer than a frame goes in parts. */
+  /** Queues a message; one longer than a frame is split into fragments. */
   private post(message: ClientMessage): void {
     const bytes = encode(message);
     if (bytes.length <= CLIENT_FRAME_BYTES_MAX) return this.outbox.push(bytes, false);
@@ -300,10 +300,10 @@ export class JsonCore implements Core {
     for (const payload of cut(this.fragmented, bytes)) this.outbox.push(encode({ kind: "fragment", payload }), true);
   }
 
-  private tellIfEnded(): void {
-    const { end } = this.entrance;
-    if (end === undefined || this.hasToldEnd) return;
-    this.hasToldEnd = true;
+  private reportIfEnded(): void {
+    const { end } = this.joinState;
+    if (end === undefined || this.hasReportedEnd) return;
+    this.hasReportedEnd = true;
     this.happened({ kind: "ended", ...end });
   }
 

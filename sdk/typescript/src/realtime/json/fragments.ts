@@ -1,48 +1,48 @@
-// Messages that are longer than a frame travel in parts, and are put together again.
+// Fragments of messages that are longer than a frame.
 
 import { type Fragment, fromBase64, toBase64 } from "./protocol.ts";
 
-/** The most parts of one message, the most bytes of one, and the most unfinished messages; both sides keep to them. */
-const PARTS_MAX = 256;
+/** Limits that both sides use: fragments of one message, bytes of one message, and incomplete messages. */
+const FRAGMENTS_MAX = 256;
 const MESSAGE_BYTES_MAX = 65_536;
-const UNFINISHED_MAX = 4;
+const INCOMPLETE_MAX = 4;
 
-/** The bytes of a part that a client cuts: in base64 and with what is around them they fit a frame. */
-const CLIENT_PART_BYTES = 300;
+/** Bytes of a client's fragment: in base64 and with its envelope it fits a frame. */
+const CLIENT_FRAGMENT_BYTES = 300;
 
-/** Cuts a message into parts. It throws if it is longer than any may be. */
+/** Splits a message into fragments. Throws if it is too long. */
 export function cut(message: number, bytes: Uint8Array): Fragment[] {
-  const total = Math.ceil(bytes.length / CLIENT_PART_BYTES);
-  if (bytes.length > MESSAGE_BYTES_MAX || total > PARTS_MAX) throw new RangeError("The message is longer than any may be.");
+  const total = Math.ceil(bytes.length / CLIENT_FRAGMENT_BYTES);
+  if (bytes.length > MESSAGE_BYTES_MAX || total > FRAGMENTS_MAX) throw new RangeError(`A message of ${bytes.length} bytes exceeds the limit of ${MESSAGE_BYTES_MAX}.`);
   return Array.from({ length: total }, (_, index) => {
-    const part = bytes.subarray(index * CLIENT_PART_BYTES, (index + 1) * CLIENT_PART_BYTES);
+    const part = bytes.subarray(index * CLIENT_FRAGMENT_BYTES, (index + 1) * CLIENT_FRAGMENT_BYTES);
     return { message, index, total, data: toBase64(part) };
   });
 }
 
-/** Collects parts until a message is whole. */
+/** Collects fragments until a message is complete. */
 export class Fragments {
-  private readonly unfinished = new Map<number, (string | undefined)[]>();
+  private readonly incomplete = new Map<number, (string | undefined)[]>();
 
-  /** Takes a part; returns the message once all of its parts are there. It throws if the part fits nowhere. */
+  /** Adds a fragment; returns the message once it is complete. Throws if the fragment is invalid. */
   add({ message, index, total, data }: Fragment): Uint8Array | undefined {
-    const parts = this.unfinished.get(message) ?? new Array<string | undefined>(total > PARTS_MAX ? 0 : total).fill(undefined);
-    if (parts.length !== total || !(index >= 0 && index < total)) throw new RangeError("A part fits no message.");
+    const parts = this.incomplete.get(message) ?? new Array<string | undefined>(total > FRAGMENTS_MAX ? 0 : total).fill(undefined);
+    if (parts.length !== total || !(index >= 0 && index < total)) throw new RangeError("A fragment does not belong to its message.");
     parts[index] = data;
     if (parts.includes(undefined)) {
-      this.keep(message, parts);
+      this.store(message, parts);
       return undefined;
     }
-    this.unfinished.delete(message);
+    this.incomplete.delete(message);
     return join(parts as string[]);
   }
 
-  private keep(message: number, parts: (string | undefined)[]): void {
-    this.unfinished.set(message, parts);
-    // The oldest is given up first, so that parts which never come hold no memory.
-    for (const oldest of this.unfinished.keys()) {
-      if (this.unfinished.size <= UNFINISHED_MAX) break;
-      this.unfinished.delete(oldest);
+  private store(message: number, parts: (string | undefined)[]): void {
+    this.incomplete.set(message, parts);
+    // Drops the oldest first, so that fragments of lost messages use no memory.
+    for (const oldest of this.incomplete.keys()) {
+      if (this.incomplete.size <= INCOMPLETE_MAX) break;
+      this.incomplete.delete(oldest);
     }
   }
 }

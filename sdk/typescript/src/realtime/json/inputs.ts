@@ -1,19 +1,22 @@
-// Turns what the player does into numbered inputs, one for each tick of the room.
+// Numbers the player's inputs, one for each tick of the room.
 
 import type { Fields } from "../core.ts";
 import { CLIENT_FRAME_BYTES_MAX, type Input, encode } from "./protocol.ts";
 
-/** After a pause, in the background for example, no more inputs than this are made up for. */
+/** Maximum number of inputs made up for after a pause, for example in the background. */
 const DUE_MAX = 4;
 
-/** How many earlier inputs are repeated where messages may be lost. */
+/** Number of earlier inputs repeated where messages may be lost. */
 const REPEATED = 3;
 
-/** What an input may take, so that a message has room for what is due. The server packs it into 32 bytes. */
+/**
+ * Maximum size of an input in JSON, so that a message has room for those that are due. The server packs one into 32
+ * bytes.
+ */
 const INPUT_TEXT_MAX = 360;
 
 export class Inputs {
-  /** The newest input's number on this connection. */
+  /** Number of the newest input on this connection. */
   seq = 0;
   private readonly inputMs: number;
   private readonly isRepeated: boolean;
@@ -26,7 +29,7 @@ export class Inputs {
     this.nextMs = nowMs;
   }
 
-  /** The message with the inputs that are due, if there are any. */
+  /** Returns the message with the inputs that are due, if there are any. */
   due(keys: Fields, shownTick: number, nowMs: number): Uint8Array | undefined {
     let due = Math.floor((nowMs - this.nextMs) / this.inputMs) + 1;
     if (due < 1) return undefined;
@@ -44,13 +47,13 @@ export class Inputs {
   }
 }
 
-/** The input, if it fits a message. It throws otherwise. */
+/** Returns the input. Throws if it is too long for a message. */
 export function checkedInput(input: Fields): Fields {
-  if (JSON.stringify(input).length > INPUT_TEXT_MAX) throw new RangeError(`An input takes at most ${INPUT_TEXT_MAX} characters of JSON.`);
+  if (JSON.stringify(input).length > INPUT_TEXT_MAX) throw new RangeError(`The input exceeds ${INPUT_TEXT_MAX} characters of JSON.`);
   return input;
 }
 
-/** The message with as many of the older inputs as a frame has room for. */
+/** Builds the message with as many earlier inputs as fit a frame. */
 function batch(inputs: readonly Input[], shownTick: number): Uint8Array {
   const viewTick = Math.round(shownTick * 256) / 256;
   for (let first = 0; ; first += 1) {

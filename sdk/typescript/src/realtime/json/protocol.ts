@@ -1,12 +1,12 @@
-// The realtime protocol, version 2, in its JSON encoding. WIRE_FORMAT.md is the text it follows.
+// Realtime protocol, version 2, in JSON. See WIRE_FORMAT.md.
 
-import type { RoomCode } from "../../refusal.ts";
+import type { RoomCode } from "../../error.ts";
 import type { CloseReason, Fields, Manifest, RoomChoice, Vector, Welcome } from "../core.ts";
 
-/** The version that every envelope carries. */
+/** Protocol version in every envelope. */
 const PROTOCOL_VERSION = 2;
 
-/** The most bytes of a client's message after the hello; the server closes on a longer one. */
+/** Maximum size of a client's message after the hello; the server closes the connection on a longer one. */
 export const CLIENT_FRAME_BYTES_MAX = 512;
 
 export interface Hello {
@@ -27,7 +27,7 @@ export interface Fragment {
   readonly data: string;
 }
 
-/** Everything this side says. */
+/** Messages of the client. */
 export type ClientMessage =
   | { readonly kind: "hello"; readonly payload: Hello }
   | { readonly kind: "ping"; readonly clientTime: number; readonly payload: { readonly tick: number } }
@@ -56,7 +56,7 @@ export interface Failure {
   readonly message: string;
 }
 
-/** Everything the server says. */
+/** Messages of the server. */
 export type ServerMessage =
   | { readonly kind: "welcome"; readonly payload: Welcome }
   | { readonly kind: "snapshot"; readonly payload: Snapshot }
@@ -77,7 +77,7 @@ export type ServerMessage =
   | { readonly kind: "cleared"; readonly payload: { readonly tick: number } }
   | { readonly kind: "closing"; readonly payload: Closing }
   | { readonly kind: "fragment"; readonly payload: Fragment }
-  /** The packets tell who comes into view and leaves it, and JSON needs no schema. */
+  /** Not used: snapshots carry the same, and JSON needs no schema. */
   | { readonly kind: "interest_enter" | "interest_leave" | "schema"; readonly payload: object };
 
 export interface Closing {
@@ -94,10 +94,10 @@ export function encode(message: ClientMessage): Uint8Array<ArrayBuffer> {
   return encoder.encode(JSON.stringify({ v: PROTOCOL_VERSION, ...message }));
 }
 
-/** The message of some bytes; it throws if they are none of this version. */
+/** Decodes a message. Throws if it is not one of this version. */
 export function decode(bytes: Uint8Array): ServerMessage {
   const envelope = JSON.parse(decoder.decode(bytes)) as { v?: unknown; kind?: unknown; payload?: unknown };
-  if (envelope.v !== PROTOCOL_VERSION || typeof envelope.kind !== "string") throw new Error("This is no message of version 2.");
+  if (envelope.v !== PROTOCOL_VERSION || typeof envelope.kind !== "string") throw new Error("The message is not of protocol version 2.");
   // A message without fields may leave its payload out.
   envelope.payload ??= {};
   return envelope as ServerMessage;

@@ -1,10 +1,10 @@
-// Round trips, smoothed, with their jitter; and when the next is measured.
+// Smoothed round trip and jitter, and the schedule of pings.
 
-/** Shares of the newest value in the smoothed ones; the usual ones of TCP. */
+/** Shares of the newest value in the smoothed ones, as in TCP. */
 const RTT_GAIN = 1 / 8;
 const JITTER_GAIN = 1 / 4;
 
-/** How often it is measured. It also keeps the connection alive: the server closes after 30 seconds of silence. */
+/** Interval of pings. They also keep the connection alive: the server closes it after 30 seconds of silence. */
 const PING_INTERVAL_MS = 500;
 
 export class RoundTrips {
@@ -28,7 +28,7 @@ export class RoundTrips {
       this.jitterMs = 0;
       return;
     }
-    // The first few count alike, so that a slow start is soon forgotten.
+    // The first measurements weigh more, so that a slow start is soon forgotten.
     this.count += 1;
     const early = 1 / (this.count + 1);
     this.jitterMs += (Math.abs(measured - this.roundTripMs) - this.jitterMs) * Math.max(JITTER_GAIN, early);

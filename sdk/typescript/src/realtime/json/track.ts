@@ -1,11 +1,14 @@
-// An entity's values at the last ticks, and what they are in between.
+// Values of an entity at recent ticks, and interpolation between them.
 
 import type { Fields } from "../core.ts";
 
-/** How a field moves between two states: straight, or by the shorter turn, in radians. Others hold until the next state. */
+/**
+ * Interpolation of a field between two states: linear, or along the shorter arc in radians. Other fields hold until the
+ * next state.
+ */
 export type Motion = "linear" | "angle";
 
-/** How the fields of a channel move. */
+/** Interpolation of a channel's fields. */
 export type Motions = Readonly<Record<string, Motion>>;
 
 interface Sample {
@@ -13,14 +16,14 @@ interface Sample {
   readonly fields: Fields;
 }
 
-/** More than the delay can ever look back, at 60 snapshots a second. */
+/** More than the delay ever looks back, at 60 snapshots a second. */
 const SAMPLES_MAX = 24;
 
-/** What goes farther than this between two states has not moved but been put there. */
+/** A larger distance between two states is a teleport, not a movement. */
 const TELEPORT_DISTANCE = 64;
 
 export class Track {
-  /** The tick at which it was gone. */
+  /** Tick at which the entity left the view. */
   goneTick: number | undefined;
   private readonly samples: Sample[] = [];
 
@@ -39,13 +42,13 @@ export class Track {
       this.samples[this.samples.length - 1] = { tick: Math.max(tick, last.tick), fields };
       return;
     }
-    // What is not sent has not changed: after a rest, the movement began shortly before this state.
+    // Unchanged state is not sent: after a rest, the movement began shortly before this state.
     if (tick - last.tick > ticksBetween) this.samples.push({ tick: tick - ticksBetween, fields: last.fields });
     this.samples.push({ tick, fields });
     while (this.samples.length > SAMPLES_MAX) this.samples.shift();
   }
 
-  /** The values at a tick between the states; before the first and after the last they hold. */
+  /** Returns the values at a tick. Before the first and after the last state they hold. */
   at(tick: number, motions: Motions): Fields {
     let next = this.samples.length;
     while (next > 0 && (this.samples[next - 1] as Sample).tick > tick) next -= 1;
@@ -63,21 +66,21 @@ export class Track {
 
 function between(from: unknown, to: unknown, share: number, motion: Motion): unknown {
   if (typeof from === "number" && typeof to === "number") {
-    const way = motion === "angle" ? turn(from, to) : to - from;
-    return Math.abs(way) > TELEPORT_DISTANCE ? from : from + way * share;
+    const difference = motion === "angle" ? turn(from, to) : to - from;
+    return Math.abs(difference) > TELEPORT_DISTANCE ? from : from + difference * share;
   }
   if (!isNumbers(from) || !isNumbers(to) || from.length !== to.length) return from;
-  const way = from.map((value, axis) => (to[axis] as number) - value);
-  return Math.hypot(...way) > TELEPORT_DISTANCE ? from : from.map((value, axis) => value + (way[axis] as number) * share);
+  const difference = from.map((value, axis) => (to[axis] as number) - value);
+  return Math.hypot(...difference) > TELEPORT_DISTANCE ? from : from.map((value, axis) => value + (difference[axis] as number) * share);
 }
 
 function isNumbers(value: unknown): value is readonly number[] {
   return Array.isArray(value) && value.every((part) => typeof part === "number");
 }
 
-/** The shorter turn from one angle to another. */
+/** Returns the shorter turn from one angle to another. */
 function turn(from: number, to: number): number {
-  const way = (to - from) % (2 * Math.PI);
-  if (way > Math.PI) return way - 2 * Math.PI;
-  return way < -Math.PI ? way + 2 * Math.PI : way;
+  const difference = (to - from) % (2 * Math.PI);
+  if (difference > Math.PI) return difference - 2 * Math.PI;
+  return difference < -Math.PI ? difference + 2 * Math.PI : difference;
 }

@@ -1,4 +1,4 @@
-// The world as this player may see it.
+// World as this player sees it.
 
 import type { Entity, Fields, Welcome } from "../core.ts";
 import type { Surroundings } from "../rules.ts";
@@ -6,14 +6,14 @@ import { Clock } from "./clock.ts";
 import type { Snapshot } from "./protocol.ts";
 import { type Motions, Track } from "./track.ts";
 
-/** How many entities are followed. A server that shows more is left: what it sends decides how much memory this takes. */
+/** Maximum number of entities. The client leaves a server that sends more, because they cost memory. */
 export const ENTITIES_MAX = 16_384;
 
-/** Snapshots between two updates of an entity that is far away. */
+/** Snapshots between two updates of a distant entity. */
 const SNAPSHOTS_PER_UPDATE_MAX = 2;
 
-/** What a snapshot changed. */
-export interface Seen {
+/** Entities that a snapshot brought into view or removed. */
+export interface VisibilityChanges {
   readonly entered: number[];
   readonly left: number[];
 }
@@ -35,8 +35,8 @@ export class World implements Surroundings {
     this.ticksBetween = (SNAPSHOTS_PER_UPDATE_MAX * welcome.tickHz) / Math.max(1, welcome.snapshotHz);
   }
 
-  /** Takes in a snapshot; nothing if it was overtaken by a newer one. */
-  apply(snapshot: Snapshot, nowMs: number): Seen | undefined {
+  /** Applies a snapshot. Returns undefined if a newer one was applied before. */
+  apply(snapshot: Snapshot, nowMs: number): VisibilityChanges | undefined {
     const { tick, features } = snapshot;
     if (tick < this.tick) return undefined;
     this.tick = tick;
@@ -64,21 +64,21 @@ export class World implements Surroundings {
     return this.inView.size;
   }
 
-  /** Forgets every entity. */
+  /** Removes every entity. */
   forget(): void {
     this.removals += 1;
     this.channels.clear();
     this.inView.clear();
   }
 
-  /** The newest state of a channel's entities. */
+  /** Newest state of a channel's entities. */
   *entities<Values = Fields>(channel: string): Iterable<Entity<Values>> {
     for (const [id, track] of this.channels.get(channel) ?? []) {
       if (track.goneTick === undefined) yield { id, fields: track.newest as Values };
     }
   }
 
-  /** How often something of a channel came or changed, or anything went. */
+  /** Number that changes whenever an entity of the channel enters or changes, or any entity leaves. */
   version(channel: string): number {
     return (this.versions.get(channel) ?? 0) + this.removals;
   }
@@ -94,7 +94,7 @@ export class World implements Surroundings {
     const track = this.channels.get(channel)?.get(id);
     if (track === undefined) return undefined;
     const motions = this.motions[channel];
-    // What does not move in between is shown as it is.
+    // Entities that are not interpolated are shown in their newest state.
     if (motions === undefined) return track.goneTick === undefined ? { id, fields: track.newest } : undefined;
     const tick = this.clock.shownTick(nowMs);
     if (track.goneTick !== undefined && track.goneTick <= tick) return undefined;
@@ -118,7 +118,7 @@ export class World implements Surroundings {
     }
   }
 
-  /** Drops what has gone by the shown tick. */
+  /** Drops entities that left before the shown tick. */
   private prune(shownTick: number): void {
     for (const tracks of this.channels.values()) {
       for (const [id, { goneTick }] of tracks) if (goneTick !== undefined && goneTick <= shownTick) tracks.delete(id);

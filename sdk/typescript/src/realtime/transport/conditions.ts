@@ -1,37 +1,37 @@
-// A network that is worse than it is: for panels that show what a bad one does, and for tests.
+// Simulated network conditions, for panels and tests.
 
 import type { Time } from "../../time.ts";
-import type { Link, Transport, TransportEnd, TransportEvents, TransportKind } from "./transport.ts";
+import type { DeliveryOrder, Transport, TransportEnd, TransportEvents, TransportKind } from "./transport.ts";
 
-/** What is done to messages, in each direction. */
+/** Simulated conditions, applied to each direction. */
 export interface Conditions {
-  /** How much later they arrive: half of what a round trip takes longer. */
+  /** Added latency; a round trip takes twice as much longer. */
   readonly latencyMs: number;
-  /** By how much more at most, differently each time. */
+  /** Maximum of the additional random delay of each message. */
   readonly jitterMs: number;
-  /** The share from 0 to 1 that is lost. What has to arrive is sent again, and so arrives late. */
+  /** Share of lost messages, from 0 to 1. A reliable message is sent again, and so arrives late. */
   readonly loss: number;
 }
 
 export const NO_CONDITIONS: Conditions = { latencyMs: 0, jitterMs: 0, loss: 0 };
 
-/** Longer delays are of no network that anyone plays over. */
+/** Upper bound of a delay. */
 const DELAY_MS_MAX = 10_000;
 
-/** How long it takes until what was lost is sent again, beside the way there and back. */
+/** Time until a lost message is sent again, in addition to a round trip. */
 const RETRY_MS = 50;
 
-/** How often a message is lost in a row at most, so that it arrives at all. */
+/** Maximum number of losses of a reliable message in a row, so that it arrives at all. */
 const RETRIES_MAX = 5;
 
-/** Conditions within their bounds. It throws if they are no numbers. */
+/** Returns conditions within their bounds. Throws if a value is not a finite number. */
 export function checkedConditions({ latencyMs, jitterMs, loss }: Conditions): Conditions {
-  if (![latencyMs, jitterMs, loss].every(Number.isFinite)) throw new RangeError("Latency, jitter and loss have to be numbers.");
+  if (![latencyMs, jitterMs, loss].every(Number.isFinite)) throw new RangeError("Latency, jitter and loss must be finite numbers.");
   const bounded = (value: number, max: number): number => Math.min(Math.max(0, value), max);
   return { latencyMs: bounded(latencyMs, DELAY_MS_MAX), jitterMs: bounded(jitterMs, DELAY_MS_MAX), loss: bounded(loss, 1) };
 }
 
-/** The simulated network in front of a room's transports. The same seed makes the same network. */
+/** Simulated network around a room's transports. The same seed gives the same delays and losses. */
 export class Network {
   conditions = NO_CONDITIONS;
   private readonly time: Time;
@@ -44,7 +44,7 @@ export class Network {
 
   /** Opens a transport through this network. */
   async open(open: (events: TransportEvents) => Promise<Transport>, events: TransportEvents): Promise<Transport> {
-    const inbound = new Way(this, this.time);
+    const inbound = new Direction(this, this.time);
     let isOver = false;
     const closed = (end: TransportEnd): void => {
       if (isOver) return;
@@ -53,13 +53,13 @@ export class Network {
     };
     const transport = await open({
       message: (bytes, isReliable = true) => inbound.pass(isReliable, () => events.message(bytes, isReliable)),
-      // It ends after what was said before has arrived.
+      // The end is delivered after the messages before it.
       closed: (end) => inbound.pass(true, () => closed(end)),
     });
-    return new Conditioned(transport, inbound, new Way(this, this.time), closed);
+    return new ConditionedTransport(transport, inbound, new Direction(this, this.time), closed);
   }
 
-  /** How much later a message arrives; nothing if it is lost. */
+  /** Returns the delay of a message, or undefined if it is lost. */
   delayMs(isReliable: boolean): number | undefined {
     const { latencyMs, jitterMs, loss } = this.conditions;
     let delay = latencyMs + jitterMs * this.random();
@@ -70,7 +70,7 @@ export class Network {
     return delay;
   }
 
-  /** A number from 0 up to 1 (mulberry32). */
+  /** Returns a number in [0, 1) (mulberry32). */
   private random(): number {
     this.state = (this.state + 0x6d2b79f5) | 0;
     let bits = Math.imul(this.state ^ (this.state >>> 15), 1 | this.state);
@@ -79,18 +79,18 @@ export class Network {
   }
 }
 
-interface Passing {
+interface MessageInFlight {
   readonly atMs: number;
   readonly arrive: () => void;
 }
 
-/** One direction. */
-class Way {
+/** One direction of a connection. */
+class Direction {
   private readonly network: Network;
   private readonly time: Time;
-  /** In the order in which they arrive. */
-  private passing: Passing[] = [];
-  /** When the last of those arrives that keep their order. */
+  /** Messages in flight, ordered by their time of arrival. */
+  private inFlight: MessageInFlight[] = [];
+  /** Time of arrival of the last reliable message. */
   private orderedMs = Number.NEGATIVE_INFINITY;
   private cancel: (() => void) | undefined;
   private isClosed = false;
@@ -110,46 +110,46 @@ class Way {
       atMs = Math.max(atMs, this.orderedMs);
       this.orderedMs = atMs;
     }
-    // Over a good network nothing waits for a timer.
-    if (atMs <= now && this.passing.length === 0) return arrive();
-    let place = this.passing.length;
-    while (place > 0 && (this.passing[place - 1] as Passing).atMs > atMs) place -= 1;
-    this.passing.splice(place, 0, { atMs, arrive });
+    // Without conditions, messages pass without a timer.
+    if (atMs <= now && this.inFlight.length === 0) return arrive();
+    let index = this.inFlight.length;
+    while (index > 0 && (this.inFlight[index - 1] as MessageInFlight).atMs > atMs) index -= 1;
+    this.inFlight.splice(index, 0, { atMs, arrive });
     this.wait();
   }
 
   close(): void {
     this.isClosed = true;
     this.cancel?.();
-    this.passing = [];
+    this.inFlight = [];
   }
 
   private wait(): void {
     this.cancel?.();
     this.cancel = undefined;
-    const first = this.passing[0];
+    const first = this.inFlight[0];
     if (first !== undefined) this.cancel = this.time.after(Math.max(0, first.atMs - this.time.nowMs()), () => this.arrived());
   }
 
   private arrived(): void {
     const now = this.time.nowMs();
-    for (let first = this.passing[0]; first !== undefined && first.atMs <= now; first = this.passing[0]) {
-      this.passing.shift();
+    for (let first = this.inFlight[0]; first !== undefined && first.atMs <= now; first = this.inFlight[0]) {
+      this.inFlight.shift();
       first.arrive();
     }
     this.wait();
   }
 }
 
-class Conditioned implements Transport {
+class ConditionedTransport implements Transport {
   readonly kind: TransportKind;
-  readonly link: Link;
+  readonly link: DeliveryOrder;
   private readonly transport: Transport;
-  private readonly inbound: Way;
-  private readonly outbound: Way;
+  private readonly inbound: Direction;
+  private readonly outbound: Direction;
   private readonly closed: (end: TransportEnd) => void;
 
-  constructor(transport: Transport, inbound: Way, outbound: Way, closed: (end: TransportEnd) => void) {
+  constructor(transport: Transport, inbound: Direction, outbound: Direction, closed: (end: TransportEnd) => void) {
     this.transport = transport;
     this.kind = transport.kind;
     this.link = transport.link;
@@ -167,7 +167,7 @@ class Conditioned implements Transport {
   }
 
   sendUnreliable(bytes: Uint8Array): void {
-    // On an ordered link nothing is lost or overtaken.
+    // With ordered delivery nothing is lost or overtaken.
     this.outbound.pass(this.link === "ordered", () => this.transport.sendUnreliable(bytes));
   }
 

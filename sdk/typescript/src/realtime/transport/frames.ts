@@ -1,9 +1,9 @@
-// Messages on a stream: each after its length as an unsigned LEB128 number, in its shortest form and not 0.
+// Messages on a stream: each prefixed with its length as an unsigned LEB128 number, in its shortest form and not 0.
 
-/** The length takes at most this many bytes, 7 bits in each. */
+/** Maximum size of the length, with 7 bits in each byte. */
 const LENGTH_BYTES_MAX = 4;
 
-/** A message with its length before it. */
+/** Returns a message with its length prefix. */
 export function frame(message: Uint8Array): Uint8Array<ArrayBuffer> {
   const length: number[] = [];
   let rest = message.length;
@@ -18,21 +18,21 @@ export function frame(message: Uint8Array): Uint8Array<ArrayBuffer> {
   return framed;
 }
 
-/** Cuts what arrives on a stream into messages again. */
+/** Splits a stream into messages. */
 export class FrameReader {
   private readonly bytesMax: number;
-  /** What has arrived of the length or of the message. */
+  /** Received bytes of the length or of the message. */
   private parts: Uint8Array[] = [];
   private partsBytes = 0;
-  /** The message's length, once it is known. */
+  /** Length of the message, once known. */
   private wanted: number | undefined;
 
-  /** A reader that refuses messages longer than `bytesMax`. */
+  /** Creates a reader that rejects messages longer than `bytesMax`. */
   constructor(bytesMax: number) {
     this.bytesMax = bytesMax;
   }
 
-  /** Takes the next bytes of the stream; returns the messages that are whole now. It throws where they are none. */
+  /** Takes the next bytes of the stream and returns completed messages. Throws on invalid framing. */
   push(bytes: Uint8Array): Uint8Array[] {
     const messages: Uint8Array[] = [];
     let rest = bytes;
@@ -50,18 +50,18 @@ export class FrameReader {
     return messages;
   }
 
-  /** Reads a byte of the length; returns what follows it. */
+  /** Reads one byte of the length; returns the bytes after it. */
   private readLength(bytes: Uint8Array): Uint8Array {
     const byte = bytes[0] as number;
     this.parts.push(bytes.subarray(0, 1));
     this.partsBytes += 1;
     if ((byte & 0x80) !== 0) {
-      if (this.partsBytes === LENGTH_BYTES_MAX) throw new Error("A length takes too many bytes.");
+      if (this.partsBytes === LENGTH_BYTES_MAX) throw new Error("The length prefix of a message has too many bytes.");
       return bytes.subarray(1);
     }
-    if (byte === 0) throw new Error("A length is 0, or not in its shortest form.");
+    if (byte === 0) throw new Error("The length prefix of a message is 0 or not in its shortest form.");
     const length = this.takeParts().reduce((sum, part, index) => sum | ((part & 0x7f) << (7 * index)), 0);
-    if (length > this.bytesMax) throw new Error("A message is longer than any may be.");
+    if (length > this.bytesMax) throw new Error(`A message of ${length} bytes exceeds the limit of ${this.bytesMax}.`);
     this.wanted = length;
     return bytes.subarray(1);
   }

@@ -1,54 +1,56 @@
-// What every transport does for a connection: it carries messages, each a few bytes, in both directions.
+// Interface of a transport, which carries whole messages in both directions.
 
-/** How messages are written. */
+/** Encoding of messages. */
 export type Encoding = "json" | "protobuf";
 
 export type TransportKind = "websocket" | "webtransport";
 
-/** Whether what is sent unreliably arrives in order and whole, or may be lost and overtaken. */
-export type Link = "ordered" | "unordered";
+/** Delivery of messages sent unreliably: in order and complete, or possibly lost and reordered. */
+export type DeliveryOrder = "ordered" | "unordered";
 
-/** How a transport ended. */
+/** End of a transport. */
 export interface TransportEnd {
-  /** The close code that came; absent when the connection just broke. */
+  /** Close code; absent if the connection broke. */
   readonly code: number | undefined;
-  /** A sentence for people. */
+  /** Human-readable sentence. */
   readonly text: string;
 }
 
-/** What a transport reports. */
+/** Callbacks of a transport. */
 export interface TransportEvents {
-  /** One message. The bytes are the receiver's to keep. It came in order and without loss, unless it is said. */
+  /** Receives one message; the receiver owns the bytes. It came reliably unless `isReliable` is false. */
   message(bytes: Uint8Array, isReliable?: boolean): void;
-  /** It is over, once, whoever ended it. */
+  /** Called once at the end, whichever side caused it. */
   closed(end: TransportEnd): void;
 }
 
 /** An open transport. */
 export interface Transport {
   readonly kind: TransportKind;
-  readonly link: Link;
-  /** Bytes that were handed over and have not left yet. */
+  readonly link: DeliveryOrder;
+  /** Bytes that were queued and not sent yet. */
   readonly waitingBytes: number;
-  /** Sends in order and without loss. When far too much waits already, the transport ends instead. */
+  /** Sends in order and without loss. Closes the transport if too many bytes are queued. */
   sendReliable(bytes: Uint8Array): void;
-  /** Sends on the unreliable path where there is one. What cannot leave soon is left out: newer things will be said. */
+  /** Sends unreliably where possible. Drops the message if it cannot be sent soon, because a newer one will follow. */
   sendUnreliable(bytes: Uint8Array): void;
-  /** Ends it. `closed` is still reported. */
+  /** Closes the transport. `closed` is still called. */
   close(text?: string): void;
 }
 
-/** How a transport is opened. It rejects when it cannot be, or when the signal ends it. */
+/** Opens a transport. Rejects if that fails or the signal aborts. */
 export type OpenTransport = (encoding: Encoding, events: TransportEvents, signal: AbortSignal) => Promise<Transport>;
 
-/** With more than this waiting, what may be lost is not sent: the newest alone would matter. */
+/** Above this many queued bytes, unreliable messages are dropped: only the newest would matter. */
 export const UNRELIABLE_WAITING_BYTES_MAX = 65_536;
 
-/** With more than this waiting, the other side takes nothing any more: half a minute of the most that a client may say. */
+/**
+ * Above this many queued bytes the connection is considered stuck: half a minute of the most that a client may send.
+ */
 export const RELIABLE_WAITING_BYTES_MAX = 1_048_576;
 
-/** The longest message that a server sends: JSON. */
+/** Longest message that a server sends, which is JSON. */
 export const MESSAGE_BYTES_MAX = 1_048_576;
 
 export const LOST: TransportEnd = { code: undefined, text: "The connection was lost." };
-export const STUCK: TransportEnd = { code: undefined, text: "The server takes nothing any more." };
+export const STUCK: TransportEnd = { code: undefined, text: "The server stopped reading." };

@@ -1,6 +1,6 @@
-// The WebSocket transport: everything in order, one message each.
+// WebSocket transport: ordered and reliable, one WebSocket message each.
 
-import { Refusal } from "../../refusal.ts";
+import { AetherError } from "../../error.ts";
 import {
   type Encoding,
   LOST,
@@ -14,15 +14,15 @@ import {
   UNRELIABLE_WAITING_BYTES_MAX,
 } from "./transport.ts";
 
-/** The constructor of WebSockets: the browser's own, that of Node.js 22 or newer, or that of a package such as `ws`. */
+/** WebSocket constructor: the browser's, that of Node.js 22 or newer, or that of a package such as `ws`. */
 export type WebSocketClass = new (url: string, protocols: string) => WebSocket;
 
-/** Opens WebSockets at an address such as `wss://play.example.com/rt`. */
+/** Opens WebSockets at a URL such as `wss://play.example.com/rt`. */
 export function webSocketAt(url: string, given?: WebSocketClass): OpenTransport {
   return (encoding, events, signal) =>
     new Promise((resolve, reject) => {
       const WebSocketClass = given ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket;
-      if (WebSocketClass === undefined) return reject(new Refusal("unsupported", NO_WEBSOCKET));
+      if (WebSocketClass === undefined) return reject(new AetherError("unsupported", NO_WEBSOCKET));
       if (signal.aborted) return reject(signal.reason as Error);
       const socket = new WebSocketClass(url, `aether.v2.${encoding}`);
       socket.binaryType = "arraybuffer";
@@ -38,21 +38,21 @@ export function webSocketAt(url: string, given?: WebSocketClass): OpenTransport 
         resolve(transport);
       };
       socket.onmessage = (event: MessageEvent<unknown>) => transport?.receive(event.data);
-      // What went wrong is told to nobody but the browser's console; that it is over comes with the close.
+      // The cause is only in the browser's console; `onclose` follows.
       socket.onerror = () => undefined;
       socket.onclose = (event) => {
         signal.removeEventListener("abort", aborted);
         const code = event.code === NO_CLOSE_FRAME ? undefined : event.code;
         if (transport !== undefined) transport.end({ code, text: event.reason !== "" ? event.reason : LOST.text });
-        else reject(new Refusal("unreachable", "The server cannot be reached."));
+        else reject(new AetherError("unreachable", "The server cannot be reached; check its URL and the network."));
       };
     });
 }
 
 const NO_WEBSOCKET =
-  "There is no WebSocket here: use Node.js 22 or newer, or start Node.js 20 with --experimental-websocket, or pass a class as `webSocket`.";
+  "There is no WebSocket class: use Node.js 22 or newer, or start Node.js 20 with --experimental-websocket, or pass a class as `webSocket`.";
 
-/** What stands for the close code where none came. */
+/** Close code that stands for a missing close frame. */
 const NO_CLOSE_FRAME = 1006;
 
 class WebSocketTransport implements Transport {
@@ -78,7 +78,7 @@ class WebSocketTransport implements Transport {
   sendReliable(bytes: Uint8Array): void {
     if (this.ended || this.socket.readyState !== OPEN) return;
     if (this.waitingBytes > RELIABLE_WAITING_BYTES_MAX) return this.end(STUCK);
-    // The server takes JSON in text messages alone.
+    // The server accepts JSON only in text messages.
     if (this.encoding === "json") this.socket.send(this.decoder.decode(bytes));
     else this.socket.send(bytes as Uint8Array<ArrayBuffer>);
   }
@@ -94,7 +94,7 @@ class WebSocketTransport implements Transport {
   receive(data: unknown): void {
     if (this.ended) return;
     const bytes = typeof data === "string" ? this.encoder.encode(data) : data instanceof ArrayBuffer ? new Uint8Array(data) : undefined;
-    if (bytes === undefined || bytes.length > MESSAGE_BYTES_MAX) return this.end({ code: undefined, text: "The server sent what is no message." });
+    if (bytes === undefined || bytes.length > MESSAGE_BYTES_MAX) return this.end({ code: undefined, text: "The server sent an invalid message." });
     this.events.message(bytes);
   }
 
@@ -106,5 +106,5 @@ class WebSocketTransport implements Transport {
   }
 }
 
-/** `WebSocket.OPEN`, which a given class need not have. */
+/** `WebSocket.OPEN`, which a given class may lack. */
 const OPEN = 1;

@@ -1,7 +1,7 @@
-// The WebTransport transport: one stream for what must arrive, datagrams for what may be lost.
+// WebTransport transport: one stream for reliable messages, datagrams for unreliable ones.
 
-import { Refusal } from "../../refusal.ts";
-import type { WebTransportPlace } from "../../services/server.ts";
+import { AetherError } from "../../error.ts";
+import type { WebTransportAddress } from "../../services/server.ts";
 import { FrameReader, frame } from "./frames.ts";
 import {
   LOST,
@@ -14,28 +14,28 @@ import {
   type TransportEvents,
 } from "./transport.ts";
 
-/** The longest datagram that every browser sends whole. */
+/** Longest datagram that every browser sends in one piece. */
 const DATAGRAM_BYTES_MAX = 1_024;
 
-/** Datagrams that wait to leave. The newest alone would matter. */
+/** Maximum number of queued datagrams: only the newest would matter. */
 const DATAGRAMS_WAITING_MAX = 16;
 
-/** Hosts that name no machine in particular. */
-const NAMELESS = /^(localhost|127\.[\d.]+|0\.0\.0\.0|\[::1?\])$/;
+/** Host names that mean the local machine or all its addresses. */
+const LOCAL_HOST = /^(localhost|127\.[\d.]+|0\.0\.0\.0|\[::1?\])$/;
 
-/** Whether there is WebTransport here; browsers offer it to secure pages only, this machine's own among them. */
+/** Returns whether this environment has WebTransport. Browsers offer it only to secure pages and localhost. */
 export function hasWebTransport(): boolean {
   return "WebTransport" in globalThis;
 }
 
-/** Opens sessions at the place that `server.info()` names, of the server that is reached at `serverUrl`. */
-export function webTransportAt(place: WebTransportPlace, serverUrl: string): OpenTransport {
+/** Opens sessions at the address that `server.info()` returned, of the server at `serverUrl`. */
+export function webTransportAt(address: WebTransportAddress, serverUrl: string): OpenTransport {
   return async (encoding, events, signal) => {
-    if (!hasWebTransport()) throw new Refusal("unsupported", "There is no WebTransport here.");
-    const session = new WebTransport(addressOf(place, serverUrl, encoding).href, options(place));
+    if (!hasWebTransport()) throw new AetherError("unsupported", "This environment has no WebTransport.");
+    const session = new WebTransport(addressOf(address, serverUrl, encoding).href, options(address));
     const end = (): void => close(session);
     signal.addEventListener("abort", end, { once: true });
-    // It rejects with the same error as `ready`; once open, it is listened to by the transport.
+    // `closed` rejects with the same error as `ready`; once open, the transport handles it.
     session.closed.catch(() => undefined);
     try {
       signal.throwIfAborted();
@@ -43,7 +43,7 @@ export function webTransportAt(place: WebTransportPlace, serverUrl: string): Ope
       return new WebTransportTransport(session, await session.createBidirectionalStream(), events);
     } catch {
       end();
-      throw signal.aborted ? signal.reason : new Refusal("unreachable", "WebTransport cannot reach the server; UDP may be blocked on the way.");
+      throw signal.aborted ? signal.reason : new AetherError("unreachable", "WebTransport cannot reach the server; a firewall may block UDP.");
     } finally {
       signal.removeEventListener("abort", end);
     }
@@ -112,7 +112,7 @@ class WebTransportTransport implements Transport {
     }
   }
 
-  /** The stream has ended; the session's own end, which says why, is on its way. */
+  /** The stream has ended. The session's close, which carries the reason, follows. */
   private endSoon(): void {
     setTimeout(() => this.end(LOST), 100);
   }
@@ -129,30 +129,32 @@ function close(session: WebTransport): void {
   try {
     session.close();
   } catch {
-    // It had ended by itself, which is all that is wanted.
+    // The session had ended already.
   }
 }
 
-/** Where the session is opened. A server that listens on all of a machine's addresses, or only on the machine itself,
- * does not know by which name it was found; whoever found it does. */
-function addressOf(place: WebTransportPlace, serverUrl: string, encoding: string): URL {
-  const url = new URL(place.url);
+/**
+ * Returns the URL of a session. A server that listens on all addresses, or on localhost, does not know its public name,
+ * so the name in `serverUrl` is used.
+ */
+function addressOf(address: WebTransportAddress, serverUrl: string, encoding: string): URL {
+  const url = new URL(address.url);
   const { hostname } = new URL(serverUrl);
-  // Browsers try IPv6 alone for this name, where a server on the machine itself usually does not listen.
-  if (NAMELESS.test(url.hostname)) url.hostname = hostname === "localhost" ? "127.0.0.1" : hostname;
+  // Browsers try only IPv6 for `localhost`, where a local server usually does not listen.
+  if (LOCAL_HOST.test(url.hostname)) url.hostname = hostname === "localhost" ? "127.0.0.1" : hostname;
   url.searchParams.set("encoding", encoding);
   return url;
 }
 
-/** The newest browsers make a writer for datagrams on request; the others have one stream for all. */
+/** Newer browsers create a datagram writer on request; others have one stream. */
 function datagramWriter(datagrams: WebTransportDatagramDuplexStream): WritableStreamDefaultWriter<Uint8Array> {
   const newest = datagrams as WebTransportDatagramDuplexStream & { createWritable?: () => WritableStream<Uint8Array> };
   const stream = newest.createWritable === undefined ? newest.writable : newest.createWritable();
   return stream.getWriter();
 }
 
-function options(place: WebTransportPlace): WebTransportOptions {
-  if (place.certificateHash === undefined) return {};
-  const value = Uint8Array.from(atob(place.certificateHash), (character) => character.charCodeAt(0));
+function options(address: WebTransportAddress): WebTransportOptions {
+  if (address.certificateHash === undefined) return {};
+  const value = Uint8Array.from(atob(address.certificateHash), (character) => character.charCodeAt(0));
   return { serverCertificateHashes: [{ algorithm: "sha-256", value }] };
 }

@@ -1,10 +1,10 @@
-// The channels of a schema: which components they are made of, and how their rows are read.
+// Channels of a schema: their components, and reading their rows.
 
 import type { Entity, Fields } from "../core.ts";
 import type { Surroundings } from "../rules.ts";
 import { type RecordSchema, RowReader, type Schema } from "./layout.ts";
 
-/** What the module offers of the world while rules step. */
+/** Newest state of the world, as the module provides it. */
 export interface NativeSurroundings {
   version(component: number): number;
   draw(components: Uint32Array): Float64Array;
@@ -20,14 +20,14 @@ export class Channels implements Surroundings {
   surroundings: NativeSurroundings | undefined;
   private channels = new Map<string, Channel>();
 
-  /** Channels are numbered in the order in which the schema names them first. */
+  /** Numbers channels in the order in which the schema first names them. */
   learn({ components }: Schema): void {
     this.channels = new Map();
     for (const { channel } of components) {
       if (this.channels.has(channel)) continue;
-      const own = components.flatMap((component, index) => (component.channel === channel ? [index] : []));
-      const kinds = own.map((index) => (components[index] as RecordSchema).kind);
-      this.channels.set(channel, { number: this.channels.size, components: Uint32Array.from(own), kinds });
+      const indices = components.flatMap((component, index) => (component.channel === channel ? [index] : []));
+      const kinds = indices.map((index) => (components[index] as RecordSchema).kind);
+      this.channels.set(channel, { number: this.channels.size, components: Uint32Array.from(indices), kinds });
     }
   }
 
@@ -35,7 +35,7 @@ export class Channels implements Surroundings {
     return this.channels.get(channel)?.number;
   }
 
-  /** The entities of a channel: for each its id, which components it has as bits, and their rows. */
+  /** Reads the entities of a channel. Each has its id, a bit mask of its components, and their rows. */
   read(channel: string, rows: Float64Array): Entity[] {
     const kinds = this.channels.get(channel)?.kinds ?? [];
     const reader = new RowReader(rows);

@@ -1,13 +1,13 @@
-// Commands that every room understands, whatever its game.
+// Commands that every room understands, independent of its game.
 
-import { Refusal } from "../../refusal.ts";
+import { AetherError } from "../../error.ts";
 import type { Fields } from "../core.ts";
 import type { WasmModule } from "./module.ts";
 
 type Native = InstanceType<WasmModule["bindings"]["Core"]>;
 
-/** Says one of them; its number, or 0 if it cannot be said now. It throws if there is no such command. */
-export function sayBuiltIn(native: Native, feature: string, action: string, fields: Fields): number {
+/** Sends a built-in command. Returns its number, or 0 if it cannot be sent now. Throws if there is no such command. */
+export function sendBuiltIn(native: Native, feature: string, action: string, fields: Fields): number {
   switch (`${feature}.${action}`) {
     case "playground.spawn":
       return native.playgroundSpawn(String(fields.kind ?? ""), numberOf(fields, "x"), numberOf(fields, "y"), numberOf(fields, "rotation"));
@@ -24,7 +24,7 @@ export function sayBuiltIn(native: Native, feature: string, action: string, fiel
     case "system.manifest":
       return native.requestManifest();
     default:
-      throw new Refusal("unknown_command", `The game knows no ${feature}.${action}.`);
+      throw new AetherError("unknown_command", `The game has no command \`${feature}.${action}\`.`);
   }
 }
 

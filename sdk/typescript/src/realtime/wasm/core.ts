@@ -1,39 +1,39 @@
-// The core in WebAssembly: the same that native clients use. It speaks protobuf, predicts the own entity by the game's rules
-// and shows everything else between two states.
+// Core in WebAssembly, the same as in native clients: protobuf, prediction of the own entity by the game's rules,
+// interpolation of everything else.
 
-import { Refusal } from "../../refusal.ts";
+import { AetherError } from "../../error.ts";
 import { type Time, systemTime } from "../../time.ts";
 import type { Command, Core, CorePhase, CoreStatistics, Entity, Fields, RoomChoice, RoomEvent, Send, Welcome } from "../core.ts";
 import { messageOf } from "../members.ts";
 import { Outbox } from "../outbox.ts";
 import { report } from "../report.ts";
 import { DEFAULT_SETTINGS, type Rules, type Settings, type Surroundings } from "../rules.ts";
-import type { Link } from "../transport/transport.ts";
+import type { DeliveryOrder } from "../transport/transport.ts";
 import { Channels } from "./channels.ts";
-import { sayBuiltIn } from "./commands.ts";
+import { sendBuiltIn } from "./commands.ts";
 import { type RecordSchema, RowReader, type Schema, readSchema, snakeCase, writeRecord } from "./layout.ts";
 import type { WasmModule } from "./module.ts";
 import { Stepper } from "./stepper.ts";
 
 export interface WasmCoreOptions {
-  /** The room to join; the only type of the server, unless it is said. */
+  /** The room to join; by default of the server's only room type. */
   readonly room?: RoomChoice | undefined;
-  /** How the own entity moves; it is not predicted otherwise. */
+  /** Movement rules of the own entity; without them it is not predicted. */
   readonly rules?: Rules | undefined;
   readonly time?: Time;
 }
 
 const PHASES: readonly CorePhase[] = ["connecting", "joined", "resuming", "ended"];
 
-/** What the first byte of an outgoing message says. */
+/** Flags in the first byte of an outgoing message. */
 const RELIABLE = 1;
-const PART = 2;
+const FRAGMENT = 2;
 const HELLO = 4;
 const HEAD_BYTES = 5;
 
 type Native = InstanceType<WasmModule["bindings"]["Core"]>;
 
-/** An event as the module gives it: what the game says has its row, or its bytes where the schema does not know it. */
+/** Event of the module. A game's message has a row, or bytes if the schema does not know it. */
 type NativeEvent =
   | Exclude<RoomEvent, { kind: "event" | "message" | "member" | "lost" }>
   | { readonly kind: "lost" }
@@ -87,8 +87,8 @@ export class WasmCore implements Core {
   }
 
   get statistics(): CoreStatistics {
-    const figures = this.native.statistics();
-    const at = (index: number): number => figures[index] as number;
+    const values = this.native.statistics();
+    const at = (index: number): number => values[index] as number;
     return {
       roundTripMs: Number.isNaN(at(0)) ? undefined : at(0),
       jitterMs: Number.isNaN(at(0)) ? undefined : at(1),
@@ -112,7 +112,7 @@ export class WasmCore implements Core {
     return this.channels;
   }
 
-  connected(link: Link, nowMs: number): void {
+  connected(link: DeliveryOrder, nowMs: number): void {
     this.outbox = new Outbox(false);
     this.native.connected(link === "ordered", nowMs);
   }
@@ -136,7 +136,7 @@ export class WasmCore implements Core {
       const message = frames.subarray(at + HEAD_BYTES, end);
       at = end;
       if ((flags & HELLO) !== 0) send(message, true);
-      else if ((flags & RELIABLE) !== 0) this.outbox.push(message, (flags & PART) !== 0);
+      else if ((flags & RELIABLE) !== 0) this.outbox.push(message, (flags & FRAGMENT) !== 0);
       else send(message, false);
     }
     this.outbox.drain(nowMs, (bytes) => send(bytes, true));
@@ -152,7 +152,7 @@ export class WasmCore implements Core {
   }
 
   setInput(input: Fields): void {
-    this.say(input);
+    this.applyInput(input);
     this.input = input;
   }
 
@@ -164,14 +164,14 @@ export class WasmCore implements Core {
     const isMeant = ({ channel, name }: RecordSchema): boolean => channel === feature && (name === action || snakeCase(name) === action);
     const code = this.schema?.events.findIndex(isMeant) ?? -1;
     const known = this.schema?.events[code];
-    if (known === undefined) return sayBuiltIn(this.native, feature, action, fields) || undefined;
+    if (known === undefined) return sendBuiltIn(this.native, feature, action, fields) || undefined;
     const row: number[] = [];
     writeRecord(known.kind, fields, row, `${feature}.${action}`);
     return this.native.say(code, Float64Array.from(row)) || undefined;
   }
 
   leave(): void {
-    // What waits before it would only delay it.
+    // Queued messages would only delay it.
     this.outbox = new Outbox(false);
     this.native.leave();
   }
@@ -186,24 +186,24 @@ export class WasmCore implements Core {
     return number === undefined ? undefined : this.channels.read(channel, this.native.drawOne(number, id))[0];
   }
 
-  /** The room says what it replicates. */
+  /** Handles the schema of the room. */
   private learn(schema: Schema): void {
     this.schema = schema;
     this.channels.learn(schema);
     this.stepper?.learn(schema);
     if (this.input === undefined) return;
     try {
-      this.say(this.input);
+      this.applyInput(this.input);
     } catch (error) {
-      // It was set before anyone could know that it does not fit.
+      // The input was set before the schema was known.
       report(error);
     }
   }
 
-  private say(input: Fields): void {
+  private applyInput(input: Fields): void {
     if (this.schema === undefined) return;
     const [known] = this.schema.inputs;
-    if (known === undefined) throw new Refusal("unsupported", "This game takes no inputs.");
+    if (known === undefined) throw new AetherError("unsupported", "This game has no inputs.");
     const row: number[] = [];
     writeRecord(known.kind, input, row, "The input");
     this.native.setInput(Float64Array.from(row));

@@ -1,9 +1,9 @@
-// Records as rows of numbers: what crosses between this side and the WASM module. The module describes the schema, and both
-// sides read and write rows by it.
+// Records as rows of numbers, the format between this client and the WASM module. The module describes the schema, and
+// both sides read and write rows by it.
 
 import type { Fields } from "../core.ts";
 
-/** How a value lies in a row. */
+/** Layout of a value in a row. */
 export type Kind =
   | readonly ["flag"]
   | readonly ["whole", number, number]
@@ -13,7 +13,7 @@ export type Kind =
   | readonly ["list", number, Kind]
   | readonly ["record", readonly Field[]];
 
-/** A field's name, how it lies, and what it holds unless it is said. */
+/** Name, layout and default value of a field. */
 export type Field = readonly [string, Kind, readonly number[]];
 
 export interface RecordSchema {
@@ -28,7 +28,7 @@ export interface Schema {
   readonly events: readonly RecordSchema[];
 }
 
-/** The schema as the module describes it: its initial values come beside the text, where the text has their lengths. */
+/** Reads the schema of the module. Its initial values come in a separate array; the text has their lengths. */
 export function readSchema(text: string, initials: Float64Array): Schema {
   let at = 0;
   const fill = (kind: unknown): Kind => {
@@ -94,7 +94,7 @@ export class RowReader {
     }
   }
 
-  /** Nearly everything that moves is a pair, and is read for every entity in every frame. */
+  /** Most moving values are pairs, read for every entity in every frame. */
   private numbers(count: number): number | number[] {
     if (count === 1) return this.next();
     if (count === 2) return [this.next(), this.next()];
@@ -110,7 +110,7 @@ export class RowReader {
   }
 }
 
-/** Appends an object as a row. What is left out has its initial value; it throws where something does not fit. */
+/** Appends an object as a row. Absent fields get their initial value. Throws if a value does not fit. */
 export function writeRecord([, fields]: RecordSchema["kind"], values: object, row: number[], name: string): void {
   for (const key of Object.keys(values)) {
     if (fields.some(([field]) => field === key)) continue;
@@ -130,7 +130,7 @@ function writeValue(kind: Kind, value: unknown, row: number[], name: string): vo
       row.push(value ? 1 : 0);
       break;
     case "whole":
-      check(Number.isInteger(value) && (value as number) >= kind[1] && (value as number) <= kind[2], name, `a whole number from ${kind[1]} to ${kind[2]}`);
+      check(Number.isInteger(value) && (value as number) >= kind[1] && (value as number) <= kind[2], name, `an integer from ${kind[1]} to ${kind[2]}`);
       row.push(value as number);
       break;
     case "numbers":
@@ -141,7 +141,7 @@ function writeValue(kind: Kind, value: unknown, row: number[], name: string): vo
       row.push(kind[1].indexOf(value as string));
       break;
     case "text":
-      check(typeof value === "string" && bytesOf(value) <= kind[1], name, `a text of up to ${kind[1]} bytes`);
+      check(typeof value === "string" && bytesOf(value) <= kind[1], name, `a string of up to ${kind[1]} bytes`);
       row.push((value as string).length);
       for (let at = 0; at < (value as string).length; at += 1) row.push((value as string).charCodeAt(at));
       break;
@@ -162,7 +162,7 @@ function writeNumbers(count: number, value: unknown, row: number[], name: string
   row.push(...(value as ArrayLike<number> & Iterable<number>));
 }
 
-/** Typed arrays will do: rules that are WASM modules give them. */
+/** Accepts typed arrays too, which rules in WASM return. */
 function isNumbers(value: unknown): value is ArrayLike<number> {
   if (!Array.isArray(value) && !ArrayBuffer.isView(value)) return false;
   return Array.prototype.every.call(value, Number.isFinite);
@@ -178,7 +178,7 @@ function bytesOf(text: string): number {
   return encoder.encode(text).length;
 }
 
-/** `PlaceWall` in the game's source is `place_wall` in scripts. */
+/** Turns `PlaceWall` in the game's source into `place_wall` for scripts. */
 export function snakeCase(name: string): string {
   return name.replace(/(?!^)\p{Lu}/gu, "_$&").toLowerCase();
 }

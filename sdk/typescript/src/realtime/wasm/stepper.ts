@@ -1,4 +1,4 @@
-// Runs a game's rules for the module: one call for each step, and the same two objects every time.
+// Runs a game's rules for the module: one call for each step, with the same two objects every time.
 
 import type { Fields } from "../core.ts";
 import { report } from "../report.ts";
@@ -6,7 +6,7 @@ import type { Rules } from "../rules.ts";
 import type { Channels } from "./channels.ts";
 import { type RecordSchema, RowReader, type Schema, writeRecord } from "./layout.ts";
 
-/** How much more than the old state and the input there is room for. */
+/** Room for a state that grows in one step. */
 const MARGIN = 64;
 
 export class Stepper {
@@ -33,7 +33,9 @@ export class Stepper {
     for (const name of Object.keys(this.input)) delete this.input[name];
   }
 
-  /** At the pointer lie the state and after it the input; the new state is left there. Returns its length. */
+  /**
+   * Steps the state at `pointer`, which is followed by the input. Writes the new state there and returns its length.
+   */
   readonly step = (pointer: number, stateLength: number, inputLength: number, seconds: number): number => {
     const { stateKind, inputKind, state, input, row } = this;
     if (stateKind === undefined || inputKind === undefined) return stateLength;
@@ -49,12 +51,12 @@ export class Stepper {
       this.failed(error);
       return stateLength;
     }
-    // The memory may have grown meanwhile, and the old view of it is gone then.
+    // The memory may have grown, which invalidates the old view.
     new Float64Array(this.memory.buffer, pointer, row.length).set(row);
     return row.length;
   };
 
-  /** Rules that fail leave the state as it was. They would fail sixty times a second, so it is told once. */
+  /** Reports the first error only: rules that fail do so in every step. The state stays unchanged. */
   private failed(error: unknown): void {
     if (!this.hasReported) report(error);
     this.hasReported = true;

@@ -1,13 +1,13 @@
-// The way into a room, and back into it after the connection was lost.
+// State of joining a room, and of resuming after a lost connection.
 
-import type { RoomCode } from "../../refusal.ts";
-import { type Pauses, type Time, pauseMs } from "../../time.ts";
+import type { RoomCode } from "../../error.ts";
+import { type Backoff, type Time, pauseMs } from "../../time.ts";
 import type { CloseReason, CorePhase, RoomChoice, Welcome } from "../core.ts";
 import type { Closing, Hello } from "./protocol.ts";
 
-const PAUSES: Pauses = { firstMs: 200, lastMs: 5_000, spread: 0.3 };
+const BACKOFF: Backoff = { firstMs: 200, lastMs: 5_000, spread: 0.3 };
 
-/** Reasons after which coming back at once would only repeat what happened, or is not wanted. */
+/** Close reasons after which a reconnect would repeat the problem or is not wanted. */
 const FINAL_REASONS: readonly CloseReason[] = [
   "left",
   "room_ended",
@@ -19,18 +19,18 @@ const FINAL_REASONS: readonly CloseReason[] = [
   "unauthenticated",
 ];
 
-/** What is refused at the door for now, and not for good. */
-const PASSING_CODES: readonly RoomCode[] = ["unavailable", "internal", "rate_limited", "unknown"];
+/** Codes of a rejected join that are temporary. */
+const TEMPORARY_CODES: readonly RoomCode[] = ["unavailable", "internal", "rate_limited", "unknown"];
 
-/** What is refused of a certain room, where another one of the kind would do. */
-const ROOMLESS_CODES: readonly RoomCode[] = ["room_not_found", "room_full", "join_refused"];
+/** Codes about one room, where another room of the type would do. */
+const OTHER_ROOM_CODES: readonly RoomCode[] = ["room_not_found", "room_full", "join_refused"];
 
 export interface End {
   readonly reason: string;
   readonly text: string;
 }
 
-export class Entrance {
+export class JoinState {
   phase: CorePhase = "connecting";
   retryAtMs: number | undefined = Number.NEGATIVE_INFINITY;
   token: string | undefined;
@@ -38,7 +38,7 @@ export class Entrance {
   private readonly room: RoomChoice | undefined;
   private readonly time: Time;
   private resumeToken: string | undefined;
-  /** The room that the player was in. Another one of its type is second best. */
+  /** Room that the player was in. Another one of its type is second best. */
   private lastRoom: string | undefined;
   private isResuming = false;
   private closing: Closing | undefined;
@@ -49,7 +49,7 @@ export class Entrance {
     this.time = time;
   }
 
-  /** There is a connection: what to say first. Nothing if it is over. */
+  /** Handles a new connection. Returns the hello, or undefined after the end. */
   connected(): Hello | undefined {
     if (this.phase === "ended") return undefined;
     this.retryAtMs = undefined;
@@ -57,7 +57,7 @@ export class Entrance {
     return this.hello();
   }
 
-  /** The server let the player in. True if it is as who they were. */
+  /** Handles a welcome. Returns true if the player was resumed. */
   welcomed(welcome: Welcome): boolean {
     const isResumed = this.isResuming;
     this.isResuming = false;
@@ -68,9 +68,9 @@ export class Entrance {
     return isResumed;
   }
 
-  /** The server did not let the player in: what to say instead, if there is something. */
+  /** Handles a rejected hello. Returns another hello to try, if there is one. */
   refused(code: RoomCode, text: string, nowMs: number): Hello | undefined {
-    if (PASSING_CODES.includes(code)) {
+    if (TEMPORARY_CODES.includes(code)) {
       this.lost(nowMs);
       return undefined;
     }
@@ -79,7 +79,7 @@ export class Entrance {
       this.phase = "connecting";
       return this.hello();
     }
-    if (this.lastRoom !== undefined && ROOMLESS_CODES.includes(code)) {
+    if (this.lastRoom !== undefined && OTHER_ROOM_CODES.includes(code)) {
       this.lastRoom = undefined;
       return this.hello();
     }
@@ -87,23 +87,23 @@ export class Entrance {
     return undefined;
   }
 
-  /** The server says that the connection ends. Whether to come back is decided when it has. */
+  /** Handles the server's closing message. `lost` decides whether to reconnect. */
   announced(closing: Closing): void {
-    // With a deadline it is a notice, and the connection goes on.
+    // With a deadline it is an announcement, and the connection stays open for now.
     if (closing.deadlineMs === 0) this.closing = closing;
   }
 
-  /** The connection is gone. */
+  /** Handles a lost connection. */
   lost(nowMs: number): void {
     if (this.phase === "ended") return;
     const { closing } = this;
     this.closing = undefined;
     if (closing !== undefined && isFinal(closing)) return this.finish({ reason: closing.reason, text: closing.text });
-    // A server that stops may come back and know its players.
+    // A server that shuts down may restart and still know its players.
     if (closing !== undefined && !closing.mayResume && closing.reason !== "shutdown") this.resumeToken = undefined;
     this.isResuming = false;
     this.phase = this.resumeToken === undefined ? "connecting" : "resuming";
-    this.retryAtMs = nowMs + pauseMs(PAUSES, this.failures, this.time);
+    this.retryAtMs = nowMs + pauseMs(BACKOFF, this.failures, this.time);
     this.failures += 1;
   }
 
@@ -114,8 +114,10 @@ export class Entrance {
     this.resumeToken = undefined;
   }
 
-  /** A resume token is shown until the server answers it. It is good once, but whoever lost the connection before the
-   * answer has no other, and the server takes it again from someone it has not heard from since. */
+  /**
+   * Builds the hello. A resume token is used until the server answers. It is valid once, but the server accepts it
+   * again while it has received nothing from the client since.
+   */
   private hello(): Hello {
     const { resumeToken, token } = this;
     this.isResuming = resumeToken !== undefined;

@@ -1,6 +1,6 @@
-// What went wrong, in one class: the server refused, or it could not be asked.
+// The error that calls reject with: the server rejected the call, or could not be reached.
 
-/** The codes of the services, by their numbers. */
+/** Codes of the services API, indexed by their gRPC number. */
 const SERVICE_CODES = [
   "ok",
   "cancelled",
@@ -21,10 +21,10 @@ const SERVICE_CODES = [
   "unauthenticated",
 ] as const;
 
-/** A code of the services: what was asked over HTTP. */
+/** Code of the services API, over HTTP. */
 export type ServiceCode = (typeof SERVICE_CODES)[number];
 
-/** A code of a room: what was said over a realtime connection. */
+/** Code of a room, over a realtime connection. */
 export type RoomCode =
   | "unknown"
   | "bad_message"
@@ -44,22 +44,25 @@ export type RoomCode =
   | "unavailable"
   | "internal";
 
-/** What this side found by itself: nobody was there, it took too long, there is no connection, or nobody is signed in. */
+/**
+ * Code set by this client: the server is unreachable, the call timed out, there is no connection, nobody is signed in,
+ * or a feature is missing here.
+ */
 export type LocalCode = "unreachable" | "timed_out" | "disconnected" | "signed_out" | "unsupported";
 
-/** Codes of a newer server are texts too. */
-export type RefusalCode = ServiceCode | RoomCode | LocalCode | (string & {});
+/** Any code. A newer server may send codes that this version does not list. */
+export type ErrorCode = ServiceCode | RoomCode | LocalCode | (string & {});
 
-/** The only error that calls to the server end with, except for that of an `AbortSignal`. */
-export class Refusal extends Error {
-  override readonly name = "Refusal";
-  readonly code: RefusalCode;
-  /** The status of the HTTP answer; 0 where there was none. */
+/** Error that every call to the server rejects with, unless its `AbortSignal` ended it. */
+export class AetherError extends Error {
+  override readonly name = "AetherError";
+  readonly code: ErrorCode;
+  /** Status of the HTTP answer, or 0 if there was none. */
   readonly status: number;
-  /** How long the server asks to wait before the next attempt. */
+  /** Time to wait before the next attempt, if the server gave one. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(code: RefusalCode, message: string, about: { readonly status?: number; readonly retryAfterMs?: number | undefined } = {}) {
+  constructor(code: ErrorCode, message: string, about: { readonly status?: number; readonly retryAfterMs?: number | undefined } = {}) {
     super(message);
     this.code = code;
     this.status = about.status ?? 0;
@@ -67,18 +70,18 @@ export class Refusal extends Error {
   }
 }
 
-/** The refusal in an HTTP answer that is no success. */
-export function refusalOf(status: number, text: string, retryAfter: string | null): Refusal {
+/** Returns the error of an HTTP answer that is not a success. */
+export function errorOf(status: number, text: string, retryAfter: string | null): AetherError {
   const { code, message, error } = parsed(text);
   const about = { status, retryAfterMs: retryAfterMs(retryAfter) };
   const words = typeof message === "string" ? message : error;
-  return new Refusal(codeOf(code, status), typeof words === "string" ? words : `The server answered ${status}.`, about);
+  return new AetherError(codeOf(code, status), typeof words === "string" ? words : `The server answered ${status}.`, about);
 }
 
-function codeOf(code: unknown, status: number): RefusalCode {
+function codeOf(code: unknown, status: number): ErrorCode {
   if (typeof code === "string") return code;
   if (typeof code === "number") return SERVICE_CODES[code] ?? "unknown";
-  // A proxy on the way says nothing but the status.
+  // A proxy may answer without a code of ours.
   if (status === 429) return "resource_exhausted";
   return status === 502 || status === 503 || status === 504 ? "unavailable" : "unknown";
 }
