@@ -46,7 +46,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut typed_reader = BitReader::new(bytes);
     let mut generic_reader = BitReader::new(bytes);
     let typed = Ship::read_full(&mut typed_reader);
-    let generic = kind.read_delta(DeltaBasis::held(&kind.initial()), &mut generic_reader);
+    let generic = kind.read_delta(DeltaBasis::new(&kind.initial()), &mut generic_reader);
     assert_eq!(typed.is_ok(), generic.is_ok());
     let Ok(ship) = typed else { return };
     assert_eq!(typed_reader.position(), generic_reader.position());

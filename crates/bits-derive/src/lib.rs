@@ -37,7 +37,7 @@ pub fn derive_replicate(input: TokenStream) -> TokenStream {
     derive(&parse_macro_input!(input as DeriveInput)).into()
 }
 
-/// Derives the same for crates that know `aether-bits` only as `aether::bits`.
+/// The same derive, for crates that use `aether-bits` as `aether::bits`.
 #[proc_macro_derive(FacadeReplicate, attributes(replicate))]
 pub fn derive_facade_replicate(input: TokenStream) -> TokenStream {
     facade::in_facade(derive(&parse_macro_input!(input as DeriveInput))).into()
@@ -47,7 +47,10 @@ fn derive(input: &DeriveInput) -> proc_macro2::TokenStream {
     let result = match &input.data {
         Data::Struct(data) => record::derive(input, data),
         Data::Enum(data) => choice::derive(input, data),
-        Data::Union(_) => Err(Error::new_spanned(&input.ident, "a union cannot be replicated")),
+        Data::Union(_) => Err(Error::new_spanned(
+            &input.ident,
+            "a union cannot be replicated; use a struct, or an enum without fields",
+        )),
     };
     result.unwrap_or_else(Error::into_compile_error)
 }

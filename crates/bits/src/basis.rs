@@ -1,11 +1,11 @@
-//! What the receiver of a difference is known to have.
+//! The states that a delta is computed from.
 
-/// The states that a difference is taken from.
+/// The states of the receiver that a delta is computed from.
 #[derive(Debug)]
 pub struct DeltaBasis<'a, T> {
     /// The state at the baseline.
     pub value: &'a T,
-    /// A state shortly before the baseline, if the receiver has one: what moved then is expected to go on.
+    /// A state shortly before the baseline, if the receiver has one. Fields are expected to continue that motion.
     pub earlier: Option<&'a T>,
     /// The times between these states.
     pub ages: BasisAges,
@@ -18,7 +18,7 @@ pub struct BasisAges {
     pub elapsed: u32,
     /// Ticks from the earlier state to the baseline; zero if there is no earlier state.
     pub spacing: u32,
-    /// The length of a tick.
+    /// Length of a tick.
     pub seconds_per_tick: f32,
 }
 
@@ -31,9 +31,9 @@ impl<T> Clone for DeltaBasis<'_, T> {
 impl<T> Copy for DeltaBasis<'_, T> {}
 
 impl<'a, T> DeltaBasis<'a, T> {
-    /// A baseline of which nothing more is known.
+    /// A baseline without an earlier state.
     #[must_use]
-    pub fn held(value: &'a T) -> Self {
+    pub fn new(value: &'a T) -> Self {
         DeltaBasis { value, earlier: None, ages: BasisAges::default() }
     }
 

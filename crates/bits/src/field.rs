@@ -1,24 +1,23 @@
-//! The code of one number: its deviation from what the receiver expects.
+//! Encoding of one number: its deviation from the value that the receiver expects.
 //!
 //! ```text
-//! residual  u = zigzag of (value − expected), wrapped into the field's own bits
-//! order     k = 0                                 where the expectation is sharp
+//! residual  u = zigzag of (value − expected), wrapped into the field's bits
+//! order     k = 0                                 if the expectation is sharp
 //!           k = (4 · reach + neighbour + 2) >> 3  otherwise, and never above the field's bits
 //! bits      n ones, a zero, then the low n + k bits of v,   v = u + 2^k,  n = floor(log2 v) − k
 //! ```
 //!
-//! It is an Exp-Golomb code whose order follows from what both sides know: `reach` is the bit width of the expected
-//! movement, and `neighbour` the bit width of the residual before it in the same record; each stands in for the other
-//! where one is unknown. So a record that moves fast pays for large residuals, one that rests pays a bit a field, and no
-//! table is sent.
+//! This is an Exp-Golomb code. Both sides compute its order: `reach` is the bit width of the expected movement, and
+//! `neighbour` the bit width of the previous residual in the same record. If one is unknown, the other one is used. A
+//! record that moves fast pays for large residuals, a record at rest pays one bit a field, and no table is sent.
 
 use crate::basis::BasisAges;
 use crate::{BitReader, BitWriter, ReadError};
 
-/// The widest field.
+/// Upper bound of the bits of a field.
 pub const FIELD_BITS_MAX: u32 = 61;
 
-/// The width that is assumed where nothing is known yet.
+/// Width that is assumed while neither reach nor neighbour is known.
 const FIRST_WIDTH: u32 = 6;
 
 /// Writes the fields of one record, in their declared order.
@@ -35,7 +34,7 @@ pub struct FieldReader<'a, 'b> {
     neighbour: Option<u32>,
 }
 
-/// What a field is expected to hold, and how far it was expected to move.
+/// Expected value of a field, and the expected size of its movement.
 #[derive(Clone, Copy, Debug)]
 pub struct ExpectedValue {
     value: u64,
@@ -44,19 +43,19 @@ pub struct ExpectedValue {
 
 #[derive(Clone, Copy, Debug)]
 enum Reach {
-    /// Nothing is known but the baseline.
+    /// Only the baseline is known.
     Unknown,
-    /// The bit width of the expected movement.
+    /// Bit width of the expected movement.
     Width(u32),
     /// The value follows from other fields, up to rounding.
     Sharp,
 }
 
 impl ExpectedValue {
-    /// Expects the field to rest.
+    /// Expects the field to keep its value.
     #[inline]
     #[must_use]
-    pub fn held(value: u64) -> Self {
+    pub fn unchanged(value: u64) -> Self {
         ExpectedValue { value, reach: Reach::Unknown }
     }
 
@@ -67,20 +66,20 @@ impl ExpectedValue {
         ExpectedValue { value, reach: Reach::Sharp }
     }
 
-    /// Expects a field of `bits` bits to go on as it went between an earlier state and the baseline, if there is one.
+    /// Expects a field of `bits` bits to continue its motion from the earlier state, if any, to the baseline.
     #[inline(always)]
     #[must_use]
     pub fn continued(base: u64, earlier: Option<u64>, ages: BasisAges, bits: u32) -> Self {
         let (Some(earlier), true) = (earlier, ages.spacing > 0) else {
-            return ExpectedValue::held(base);
+            return ExpectedValue::unchanged(base);
         };
         let step = sign_extend(base.wrapping_sub(earlier), bits);
         let (elapsed, spacing) = (i64::from(ages.elapsed), i64::from(ages.spacing));
         let moved = step.wrapping_mul(elapsed);
         let moved =
             if spacing == 1 { moved } else { moved.wrapping_mul(2).wrapping_add(spacing).div_euclid(2 * spacing) };
-        // A step of one unit may be rounding alone; stretched over a longer time than it was seen in, it would predict
-        // motion that is not there.
+        // A step of one unit may be a rounding error. Extrapolated over a longer time, it would predict motion that is
+        // not there.
         let rounding = step.unsigned_abs() <= 1 && elapsed > spacing;
         let value = if rounding { base } else { base.wrapping_add(moved as u64) & mask(bits) };
         ExpectedValue { value, reach: Reach::Width(width(zigzag(moved)).min(bits)) }
@@ -102,7 +101,7 @@ impl<'a> FieldWriter<'a> {
         self.write_residual(residual, expected, bits);
     }
 
-    /// Appends a residual; 2^bits, which no value has, may be used to say something else.
+    /// Appends a residual. No value has the residual 2^bits, so callers may use it as a marker.
     #[inline(always)]
     pub(crate) fn write_residual(&mut self, residual: u64, expected: ExpectedValue, bits: u32) {
         let order = order(expected.reach, self.neighbour, bits);
@@ -119,7 +118,7 @@ impl<'a> FieldWriter<'a> {
         self.neighbour = Some(width(residual));
     }
 
-    /// Bits that are not a number's.
+    /// Appends raw bits.
     #[inline]
     pub fn bits(&mut self, value: u64, bits: u32) {
         self.writer.write(value, bits);
@@ -161,20 +160,20 @@ impl<'a, 'b> FieldReader<'a, 'b> {
         Ok(residual)
     }
 
-    /// Bits that are not a number's.
+    /// Reads raw bits.
     #[inline]
     pub fn bits(&mut self, bits: u32) -> Result<u64, ReadError> {
         self.reader.read(bits)
     }
 }
 
-/// The most bits that a field of `bits` bits can take.
+/// Upper bound of the encoded size of a field of `bits` bits.
 #[must_use]
 pub fn bits_max(bits: u32) -> u32 {
     2 * bits + 3
 }
 
-/// The value whose residual this is.
+/// Returns the value of a residual.
 #[inline]
 pub(crate) fn restored(residual: u64, expected: ExpectedValue, bits: u32) -> u64 {
     let difference = (residual >> 1) ^ (residual & 1).wrapping_neg();
@@ -238,7 +237,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn fields_of_every_width_come_back_as_they_were(fields in proptest::collection::vec(any_field(), 1..8)) {
+        fn fields_of_every_width_survive_a_round_trip(fields in proptest::collection::vec(any_field(), 1..8)) {
             let mut writer = BitWriter::new();
             let mut out = FieldWriter::new(&mut writer);
             for &(value, expected, bits) in &fields {
@@ -255,15 +254,15 @@ mod tests {
     }
 
     #[test]
-    fn a_residual_beyond_the_field_is_refused() {
+    fn a_residual_beyond_the_field_is_rejected() {
         let mut writer = BitWriter::new();
-        FieldWriter::new(&mut writer).write_residual(512, ExpectedValue::held(0), 9);
+        FieldWriter::new(&mut writer).write_residual(512, ExpectedValue::unchanged(0), 9);
         let bytes = writer.to_bytes();
         assert_eq!(
-            FieldReader::new(&mut BitReader::new(&bytes)).read(ExpectedValue::held(0), 9),
+            FieldReader::new(&mut BitReader::new(&bytes)).read(ExpectedValue::unchanged(0), 9),
             Err(ReadError::OutOfRange)
         );
         let ones = [0xff; 16];
-        assert!(FieldReader::new(&mut BitReader::new(&ones)).read(ExpectedValue::held(0), 9).is_err());
+        assert!(FieldReader::new(&mut BitReader::new(&ones)).read(ExpectedValue::unchanged(0), 9).is_err());
     }
 }

@@ -1,8 +1,8 @@
-//! A state hash that is the same on every platform.
+//! State hash, equal on every platform.
 
 use crate::BitWriter;
 
-/// Mixes 64-bit words into one 64-bit hash. It is for comparing states, not for security.
+/// Mixes 64-bit words into one 64-bit hash. It compares states and is not for security.
 #[derive(Clone, Copy, Debug)]
 pub struct StateHasher(u64);
 
@@ -15,7 +15,7 @@ impl StateHasher {
         StateHasher(seed ^ MULTIPLIER)
     }
 
-    /// The hash of what was written.
+    /// Returns the hash of the bits in `writer`.
     pub fn of_bits(writer: &mut BitWriter) -> u64 {
         let mut hasher = StateHasher::new(writer.bits() as u64);
         for &word in writer.finish_words() {
@@ -29,7 +29,7 @@ impl StateHasher {
         self.0 = (self.0 ^ word).wrapping_mul(MULTIPLIER).rotate_left(29);
     }
 
-    /// Mixes in bytes, and their number.
+    /// Mixes in bytes and their number.
     pub fn bytes(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {
             let mut word = [0; 8];
@@ -39,7 +39,7 @@ impl StateHasher {
         self.word(bytes.len() as u64);
     }
 
-    /// The hash of all that was mixed in.
+    /// Returns the hash.
     #[must_use]
     pub fn finish(self) -> u64 {
         let mut hash = self.0;

@@ -1,6 +1,6 @@
 //! Bit packing, quantization and component schemas.
 //!
-//! A game declares what it replicates once, as a struct:
+//! A game declares each replicated record once, as a struct:
 //!
 //! ```
 //! use aether_bits::{BasisAges, DeltaBasis, BitReader, BitWriter, Replicate};
@@ -62,7 +62,7 @@ pub use schema::{FieldKind, FieldSchema, RecordSchema, Schema};
 pub use value::{SchemaValue, read_choice, write_choice};
 pub use writer::BitWriter;
 
-/// The trait and the derive for crates that know this crate as `aether::bits`. The derived code names it so.
+/// The trait and the derive for crates that use this crate as `aether::bits`. The derived code uses that path.
 pub mod facade {
     pub use crate::replicate::Replicate;
     pub use aether_bits_derive::FacadeReplicate as Replicate;

@@ -1,6 +1,6 @@
-//! Random numbers that are the same for the same seed, on every platform.
+//! Random numbers: the same seed gives the same sequence on every platform.
 
-/// A small, fast generator (SplitMix64). It is for games, not for secrets.
+/// A small, fast generator (SplitMix64). It is not for secrets.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
@@ -13,7 +13,7 @@ impl Random {
         Random { state: seed }
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.state;
@@ -22,28 +22,28 @@ impl Random {
         bits ^ bits >> 31
     }
 
-    /// A whole number from zero up to, but not including, `end`; zero if that is zero.
+    /// Returns a whole number in `0..end`, or zero if `end` is zero.
     pub fn below(&mut self, end: u32) -> u32 {
-        // The product's upper half is even enough: its bias is below end / 2^32.
+        // The bias of the product's upper half is below end / 2^32.
         (((self.bits() >> 32) * u64::from(end)) >> 32) as u32
     }
 
-    /// A number from `min` up to `max`.
+    /// Returns a number from `min` up to `max`.
     pub fn between(&mut self, min: f32, max: f32) -> f32 {
         min + (max - min) * self.unit()
     }
 
-    /// A number from 0 up to, but not including, 1.
+    /// Returns a number from 0 up to, but not including, 1.
     pub fn unit(&mut self) -> f32 {
         (self.bits() >> 40) as f32 / (1u32 << 24) as f32
     }
 
-    /// True in so many of a hundred cases.
+    /// Returns true with a probability of `percent`.
     pub fn chance(&mut self, percent: u32) -> bool {
         self.below(100) < percent
     }
 
-    /// What tells this generator's future; part of a room's state hash.
+    /// State of the generator, which determines all further numbers. It is part of a room's state hash.
     #[must_use]
     pub fn state(&self) -> u64 {
         self.state

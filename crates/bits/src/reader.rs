@@ -1,26 +1,26 @@
-//! The bit reader. It reads what peers sent, so it never panics: past the end is an error.
+//! Bit reader. Its input comes from peers, so it never panics: reading past the end is an error.
 
 use std::fmt;
 
-/// Why bits could not be read as what they should be.
+/// Error while reading packed values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
     /// The input ends before the value does.
     Overrun,
-    /// A value lies outside what its field can hold.
+    /// A value is outside the range of its field.
     OutOfRange,
     /// A length is above the field's limit.
     TooLong,
-    /// Text that is not UTF-8.
+    /// A text is not UTF-8.
     BadText,
     /// A descriptor nests deeper than allowed.
     TooDeep,
-    /// A baseline is named that this side does not have.
+    /// A baseline is not known on this side.
     NoBaseline,
 }
 
 impl ReadError {
-    /// A short name for a metric's label.
+    /// Short name, used as a metric label.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -38,11 +38,11 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             ReadError::Overrun => "the input ends before the value does",
-            ReadError::OutOfRange => "a value lies outside what its field can hold",
+            ReadError::OutOfRange => "a value is outside the range of its field",
             ReadError::TooLong => "a length is above the field's limit",
-            ReadError::BadText => "text is not valid UTF-8",
+            ReadError::BadText => "a text is not valid UTF-8",
             ReadError::TooDeep => "the descriptor nests too deeply",
-            ReadError::NoBaseline => "a baseline is named that is not known here",
+            ReadError::NoBaseline => "a baseline is not known on this side",
         })
     }
 }
@@ -57,25 +57,25 @@ pub struct BitReader<'a> {
 }
 
 impl<'a> BitReader<'a> {
-    /// Starts at the first bit of `bytes`.
+    /// A reader at the first bit of `bytes`.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         BitReader { bytes, position: 0 }
     }
 
-    /// How many bits were read.
+    /// Number of bits read.
     #[must_use]
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// How many bits are left, padding included.
+    /// Number of bits left, padding included.
     #[must_use]
     pub fn remaining(&self) -> usize {
         self.bytes.len() * 8 - self.position
     }
 
-    /// The next `bits` bits.
+    /// Reads the next `bits` bits.
     #[inline]
     pub fn read(&mut self, bits: u32) -> Result<u64, ReadError> {
         debug_assert!(bits <= 64);
@@ -93,13 +93,13 @@ impl<'a> BitReader<'a> {
         Ok(if bits == 64 { value } else { value & ((1 << bits) - 1) })
     }
 
-    /// The next bit.
+    /// Reads the next bit.
     #[inline]
     pub fn read_bool(&mut self) -> Result<bool, ReadError> {
         Ok(self.read(1)? == 1)
     }
 
-    /// Counts the one bits before the next zero, and skips that too; more than `max` of them are an error.
+    /// Reads one bits up to and including the next zero, and returns their number. More than `max` are an error.
     #[inline]
     pub fn read_ones(&mut self, max: u32) -> Result<u32, ReadError> {
         debug_assert!(max < 64);
@@ -123,7 +123,7 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// The eight bytes from `index` on, with zeros past the end.
+    /// The eight bytes at `index`, with zeros past the end.
     #[inline]
     fn word_at(&self, index: usize) -> u64 {
         let mut word = [0; 8];
@@ -146,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(values in proptest::collection::vec((any::<u64>(), 0u32..=64), 0..200)) {
+        fn written_values_are_read_back(values in proptest::collection::vec((any::<u64>(), 0u32..=64), 0..200)) {
             let fit = |value: u64, bits: u32| if bits == 64 { value } else { value & ((1 << bits) - 1) };
             let mut writer = BitWriter::new();
             for &(value, bits) in &values {

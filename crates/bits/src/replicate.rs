@@ -1,62 +1,62 @@
-//! What a type must be able to do to be replicated.
+//! Traits of replicated types.
 
 use crate::codec::{Codec, Integer};
 use crate::{BitReader, BitWriter, DeltaBasis, FieldKind, FieldReader, FieldWriter, ReadError, StateHasher};
 
-/// A value with a packing of its own. Derive it: see [`macro@crate::Replicate`].
+/// A type with a packing. Implement it by the derive: [`macro@crate::Replicate`].
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say how it is packed",
-    label = "give the field #[replicate(…)] with range (and step), angle, text, list or another packing, or skip"
+    message = "`{Self}` has no packing",
+    label = "add #[replicate(…)] to the field, with range (and step), angle, text, list or another packing, or skip"
 )]
 pub trait Replicate: Sized {
-    /// The value that a full state is the difference from.
+    /// Initial value. A full state is encoded as the difference from it.
     fn initial() -> Self;
 
-    /// Moves every replicated field to the nearest value that the wire can say.
+    /// Rounds every replicated field to the nearest value that can be encoded.
     fn snap(&mut self);
 
-    /// Whether all replicated fields are equal.
+    /// True if all replicated fields are equal.
     fn same(&self, other: &Self) -> bool;
 
-    /// Appends the difference from what the receiver has.
+    /// Appends the difference from the basis.
     fn write(&self, basis: DeltaBasis<'_, Self>, fields: &mut FieldWriter<'_>);
 
-    /// Reads what [`Replicate::write`] wrote against the same basis.
+    /// Reads a value that [`Replicate::write`] wrote against the same basis.
     fn read(basis: DeltaBasis<'_, Self>, fields: &mut FieldReader<'_, '_>) -> Result<Self, ReadError>;
 
-    /// The descriptor of this packing.
+    /// Descriptor of the packing.
     fn kind() -> FieldKind;
 
-    /// Appends the difference from what the receiver has, as a record of its own.
+    /// Appends the difference from the basis, as a separate record.
     fn write_delta(&self, basis: DeltaBasis<'_, Self>, writer: &mut BitWriter) {
         self.write(basis, &mut FieldWriter::new(writer));
     }
 
-    /// Reads what [`Replicate::write_delta`] wrote against the same basis.
+    /// Reads a value that [`Replicate::write_delta`] wrote against the same basis.
     fn read_delta(basis: DeltaBasis<'_, Self>, reader: &mut BitReader<'_>) -> Result<Self, ReadError> {
         Self::read(basis, &mut FieldReader::new(reader))
     }
 
     /// Appends the whole value.
     fn write_full(&self, writer: &mut BitWriter) {
-        self.write_delta(DeltaBasis::held(&Self::initial()), writer);
+        self.write_delta(DeltaBasis::new(&Self::initial()), writer);
     }
 
     /// Reads a whole value.
     fn read_full(reader: &mut BitReader<'_>) -> Result<Self, ReadError> {
-        Self::read_delta(DeltaBasis::held(&Self::initial()), reader)
+        Self::read_delta(DeltaBasis::new(&Self::initial()), reader)
     }
 }
 
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a component, input or event",
-    label = "that is a struct with #[derive(Clone, Replicate)]; an enum goes into a field of one"
+    label = "use a struct with #[derive(Clone, Replicate)]; put an enum into a field of a struct"
 )]
-/// A named record that travels as a whole: a component, an input or an event. The derive implements it for structs.
+/// A named record: a component, an input or an event. The derive implements it for structs.
 pub trait Component: Replicate + Clone + Send + Sync + 'static {
-    /// The type's name.
+    /// Name of the type.
     const NAME: &'static str;
-    /// The feature channel under which JSON clients find it.
+    /// Feature channel of the record in JSON.
     const CHANNEL: &'static str;
     /// True if the component holds the position of its entity.
     const HAS_POSITION: bool = false;
@@ -66,7 +66,7 @@ pub trait Component: Replicate + Clone + Send + Sync + 'static {
         None
     }
 
-    /// A hash of the replicated fields, the same on every platform. `scratch` is overwritten.
+    /// Returns a hash of the replicated fields, equal on every platform. `scratch` is overwritten.
     fn digest(&self, scratch: &mut BitWriter) -> u64 {
         scratch.clear();
         self.write_full(scratch);
@@ -98,7 +98,7 @@ impl Replicate for bool {
     }
 }
 
-macro_rules! own_range {
+macro_rules! full_range {
     ($($integer:ty),*) => {$(
         impl Replicate for $integer {
             fn initial() -> Self {
@@ -126,4 +126,4 @@ macro_rules! own_range {
     )*};
 }
 
-own_range!(u8, u16, u32, i8, i16, i32);
+full_range!(u8, u16, u32, i8, i16, i32);

@@ -1,48 +1,48 @@
-//! The descriptor of what a room replicates, so that a generic client can read it without the game's types.
+//! Descriptor of the records of a room. With it, a generic client reads them without the game's types.
 
 use crate::codec::{Angle, Codec, Integer, List, Number, Rotation, Text, UnitVector, bits_for};
 use crate::field::bits_max;
 use crate::{BitReader, BitWriter, Component, DeltaBasis, FieldWriter, ReadError, SchemaValue, StateHasher};
 
-/// The most components a world can have: an entity's set of them is a 32-bit mask.
+/// Upper bound of the components of a world: the components of an entity are a 32-bit mask.
 pub const COMPONENTS_MAX: usize = 32;
-/// The most events a game can declare.
+/// Upper bound of the events of a game.
 pub const EVENTS_MAX: usize = 64;
-/// The most fields of one record.
+/// Upper bound of the fields of a record.
 pub const FIELDS_MAX: usize = 32;
-/// The longest name of a field, variant, record or channel.
+/// Upper bound of the name of a field, variant, record or channel.
 pub const NAME_BYTES_MAX: usize = 63;
-/// The most variants of a choice.
+/// Upper bound of the variants of a choice.
 pub const CHOICES_MAX: usize = 64;
-/// How deep records and lists may nest in a descriptor, so that reading one is bounded.
+/// Upper bound of the nesting of records and lists in a descriptor. It bounds the work of reading one.
 pub const DEPTH_MAX: u32 = 4;
 
-/// How a value is packed.
+/// Packing of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FieldKind {
     /// A boolean.
     Flag,
-    /// An integer of a range.
+    /// An integer in a range.
     Whole {
-        /// The smallest value.
+        /// Smallest value.
         min: i64,
-        /// The largest value.
+        /// Largest value.
         max: i64,
     },
-    /// One to four real numbers of a range.
+    /// One to four real numbers in a range.
     Number {
-        /// How many.
+        /// Number of numbers.
         len: u8,
-        /// The smallest value.
+        /// Smallest value.
         min: f64,
-        /// The largest value.
+        /// Largest value.
         max: f64,
-        /// The distance between neighbouring values.
+        /// Distance between neighbouring values.
         step: f64,
     },
     /// An angle in radians.
     Angle {
-        /// The logarithm of the number of steps in a turn.
+        /// Base-2 logarithm of the number of steps in a turn.
         bits: u8,
     },
     /// A quaternion `[x, y, z, w]`.
@@ -55,26 +55,26 @@ pub enum FieldKind {
         /// Bits of each of the smallest two components.
         bits: u8,
     },
-    /// One of some names.
+    /// One of several names.
     Choice {
         /// The names, by number.
         names: Vec<String>,
     },
     /// A string.
     Text {
-        /// Its greatest length.
+        /// Upper bound of its length.
         bytes_max: u8,
     },
     /// A list.
     List {
-        /// Its greatest length.
+        /// Upper bound of its length.
         len_max: u8,
-        /// What it holds.
+        /// Packing of the elements.
         element: Box<FieldKind>,
     },
     /// Named fields.
     Record {
-        /// The fields as declared. Those that move by another one are packed after all others.
+        /// The fields in declared order. Fields that move by another one are packed after all others.
         fields: Vec<FieldSchema>,
     },
 }
@@ -82,40 +82,40 @@ pub enum FieldKind {
 /// One field of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldSchema {
-    /// Its name in the game's source.
+    /// Name in the game's source.
     pub name: String,
-    /// Its packing.
+    /// Packing of the field.
     pub kind: FieldKind,
-    /// What it holds in a fresh record.
+    /// Value in a new record.
     pub initial: SchemaValue,
-    /// The field of the same record that holds its rate of change a second, if it is predicted by that.
+    /// Index of the field of the same record that holds the rate of change per second, if there is one.
     pub moves_by: Option<u8>,
 }
 
 /// A component, input or event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordSchema {
-    /// The type's name.
+    /// Name of the type.
     pub name: String,
-    /// The feature channel under which JSON clients find it.
+    /// Feature channel of the record in JSON.
     pub channel: String,
-    /// Its packing, a [`FieldKind::Record`].
+    /// Packing, always a [`FieldKind::Record`].
     pub kind: FieldKind,
 }
 
-/// All that a room replicates.
+/// Every record of a room.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schema {
     /// The components, in the order of their bits in an entity's mask.
     pub components: Vec<RecordSchema>,
-    /// What a player sends every tick.
+    /// The input of a player.
     pub inputs: Vec<RecordSchema>,
     /// The game's events, by code.
     pub events: Vec<RecordSchema>,
 }
 
 impl RecordSchema {
-    /// The descriptor of a derived type.
+    /// Returns the descriptor of a derived type.
     #[must_use]
     pub fn of<C: Component>() -> Self {
         RecordSchema { name: C::NAME.to_owned(), channel: C::CHANNEL.to_owned(), kind: C::kind() }
@@ -123,7 +123,7 @@ impl RecordSchema {
 }
 
 impl Schema {
-    /// A hash by which both sides know whether they speak of the same schema.
+    /// Returns a hash by which both sides check that their schemas are equal.
     #[must_use]
     pub fn hash(&self) -> u64 {
         let mut hasher = StateHasher::new(2);
@@ -131,7 +131,7 @@ impl Schema {
         hasher.finish()
     }
 
-    /// The descriptor as bytes.
+    /// Encodes the descriptor.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = BitWriter::new();
@@ -146,7 +146,7 @@ impl Schema {
         writer.to_bytes()
     }
 
-    /// Reads a descriptor, within the limits of this module.
+    /// Decodes a descriptor, within the limits of this module.
     pub fn from_bytes(bytes: &[u8]) -> Result<Schema, ReadError> {
         let mut reader = BitReader::new(bytes);
         Ok(Schema {
@@ -158,7 +158,7 @@ impl Schema {
 }
 
 impl FieldKind {
-    /// The most bits that a value of this kind can take.
+    /// Upper bound of the encoded size of a value, in bits.
     #[must_use]
     pub fn bits_max(&self) -> u32 {
         match self {
@@ -168,7 +168,7 @@ impl FieldKind {
                 u32::from(*len) * bits_max(Number::new(*min, *max, *step).bits())
             }
             FieldKind::Angle { bits } => bits_max(u32::from(*bits)),
-            // A changed largest component adds its own residual, place and sign.
+            // A changed largest component adds a residual, an index and a sign.
             FieldKind::Rotation { bits } => 4 * bits_max(u32::from(*bits)) + 2,
             FieldKind::UnitVector { bits } => 3 * bits_max(u32::from(*bits)) + 3,
             FieldKind::Choice { names } => 1 + choice_bits(names.len()),
@@ -180,7 +180,7 @@ impl FieldKind {
         }
     }
 
-    /// What a fresh value holds.
+    /// Returns the initial value.
     #[must_use]
     pub fn initial(&self) -> SchemaValue {
         match self {
@@ -238,7 +238,7 @@ impl FieldKind {
                     field.kind.describe(writer);
                     writer.write(field.moves_by.map_or(0, |index| u64::from(index) + 1), 6);
                     // The value was built by the derive or read by this module, so it fits its kind.
-                    let _ = field.kind.write_delta(DeltaBasis::held(&field.kind.initial()), &field.initial, writer);
+                    let _ = field.kind.write_delta(DeltaBasis::new(&field.kind.initial()), &field.initial, writer);
                 }
             }
         }
@@ -277,7 +277,7 @@ impl FieldKind {
             9 => {
                 let len = read_limited(8, 0, FIELDS_MAX as u8, reader)?;
                 let fields: Vec<_> = (0..len).map(|_| FieldSchema::read(depth, reader)).collect::<Result<_, _>>()?;
-                moves_fit(&fields).then_some(FieldKind::Record { fields }).ok_or(ReadError::OutOfRange)
+                are_velocities_valid(&fields).then_some(FieldKind::Record { fields }).ok_or(ReadError::OutOfRange)
             }
             _ => Err(ReadError::OutOfRange),
         }
@@ -292,32 +292,32 @@ impl FieldSchema {
             0 => None,
             index => Some(index as u8 - 1),
         };
-        let initial = kind.read_delta(DeltaBasis::held(&kind.initial()), reader)?;
+        let initial = kind.read_delta(DeltaBasis::new(&kind.initial()), reader)?;
         Ok(FieldSchema { name, kind, initial, moves_by })
     }
 }
 
-/// Builds the descriptor of one field; used by the derive.
+/// Builds the descriptor of one field. The derive uses it.
 #[must_use]
 pub fn describe_field<T, C: Codec<T>>(name: &str, codec: &C, initial: &T, moves_by: Option<u8>) -> FieldSchema {
     let kind = codec.kind();
-    // The typed value becomes an untyped one by way of the bits that both agree on.
+    // The typed value is converted to an untyped one through its bits, which are the same for both.
     let mut writer = BitWriter::new();
-    codec.write(DeltaBasis::held(&codec.initial()), initial, &mut FieldWriter::new(&mut writer));
+    codec.write(DeltaBasis::new(&codec.initial()), initial, &mut FieldWriter::new(&mut writer));
     let bytes = writer.to_bytes();
     let initial = kind
-        .read_delta(DeltaBasis::held(&kind.initial()), &mut BitReader::new(&bytes))
-        .expect("a codec reads what it wrote");
+        .read_delta(DeltaBasis::new(&kind.initial()), &mut BitReader::new(&bytes))
+        .expect("a codec reads its own output");
     FieldSchema { name: name.to_owned(), kind, initial, moves_by }
 }
 
-/// How many bits tell apart so many variants.
+/// Number of bits for `len` variants.
 pub(crate) fn choice_bits(len: usize) -> u32 {
     bits_for(len.saturating_sub(1) as u64)
 }
 
-/// A field can only be predicted by another one with as many numbers.
-fn moves_fit(fields: &[FieldSchema]) -> bool {
+/// True if every `moves_by` names a field with as many numbers.
+fn are_velocities_valid(fields: &[FieldSchema]) -> bool {
     let len = |field: &FieldSchema| match field.kind {
         FieldKind::Number { len, .. } => Some(len),
         _ => None,

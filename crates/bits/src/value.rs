@@ -1,4 +1,4 @@
-//! Values without types: what a generic client sees through the schema alone.
+//! Untyped values: a generic client reads them through the schema alone.
 
 use crate::codec::{Angle, Codec, Integer, Number, Rotation, Text, UnitVector, VectorBasis, bits_for};
 use crate::schema::choice_bits;
@@ -7,17 +7,17 @@ use crate::{BitReader, BitWriter, DeltaBasis, FieldKind, FieldReader, FieldSchem
 /// A value of some [`FieldKind`].
 #[derive(Debug, PartialEq)]
 pub enum SchemaValue {
-    /// Of [`FieldKind::Flag`].
+    /// Value of [`FieldKind::Flag`].
     Flag(bool),
-    /// Of [`FieldKind::Whole`].
+    /// Value of [`FieldKind::Whole`].
     Whole(i64),
-    /// Of the kinds made of real numbers.
+    /// Value of the kinds that consist of real numbers.
     Numbers(Vec<f32>),
-    /// The number of a [`FieldKind::Choice`]'s name.
+    /// Index of a name of [`FieldKind::Choice`].
     Choice(u32),
-    /// Of [`FieldKind::Text`].
+    /// Value of [`FieldKind::Text`].
     Text(String),
-    /// Of [`FieldKind::List`], or the fields of a [`FieldKind::Record`].
+    /// Value of [`FieldKind::List`], or the fields of a [`FieldKind::Record`].
     List(Vec<SchemaValue>),
 }
 
@@ -33,7 +33,7 @@ impl Clone for SchemaValue {
         }
     }
 
-    /// Reuses the memory of what is overwritten: a column keeps versions of every value, and copies one for every change.
+    /// Reuses the memory of the old value: a column stores versions of every value, and copies one for each change.
     fn clone_from(&mut self, source: &Self) {
         match (self, source) {
             (SchemaValue::Numbers(to), SchemaValue::Numbers(from)) => to.clone_from(from),
@@ -45,8 +45,8 @@ impl Clone for SchemaValue {
 }
 
 impl FieldKind {
-    /// Moves `value` to the nearest one that the wire can say, as [`crate::Replicate::snap`] does. A value that is not of
-    /// this kind is left as it is.
+    /// Rounds `value` to the nearest one that can be encoded, as [`crate::Replicate::snap`] does. A value of another
+    /// kind stays unchanged.
     pub fn snap(&self, value: &mut SchemaValue) {
         match (self, value) {
             (FieldKind::Whole { min, max }, SchemaValue::Whole(value)) => Integer::new(*min, *max).snap(value),
@@ -79,8 +79,8 @@ impl FieldKind {
         }
     }
 
-    /// Appends `value` as the difference from what the receiver has, in the same bits that the derive writes.
-    /// A value that is not of this kind is refused.
+    /// Appends `value` as the difference from the basis, in the same bits as the derive.
+    /// A value of another kind is rejected.
     pub fn write_delta(
         &self,
         basis: DeltaBasis<'_, SchemaValue>,
@@ -108,27 +108,27 @@ impl FieldKind {
         match (self, value) {
             (FieldKind::Flag, SchemaValue::Flag(value)) => fields.bits(u64::from(*value), 1),
             (FieldKind::Whole { min, max }, SchemaValue::Whole(value)) => {
-                Integer::new(*min, *max).write(DeltaBasis::held(&basis.value.whole()?), value, fields);
+                Integer::new(*min, *max).write(DeltaBasis::new(&basis.value.whole()?), value, fields);
             }
             (FieldKind::Choice { names }, SchemaValue::Choice(value)) if (*value as usize) < names.len() => {
                 write_choice(basis.value.choice()?, *value, names.len(), fields);
             }
             (FieldKind::Text { bytes_max }, SchemaValue::Text(value)) => {
-                Text::new(u32::from(*bytes_max)).write(DeltaBasis::held(basis.value.text()?), value, fields);
+                Text::new(u32::from(*bytes_max)).write(DeltaBasis::new(basis.value.text()?), value, fields);
             }
             (FieldKind::List { len_max, element }, SchemaValue::List(value)) => {
                 let base = basis.value.list()?;
                 let len = value.len().min(usize::from(*len_max));
                 fields.bits(len as u64, bits_for(u64::from(*len_max)));
-                // What is beyond the base is the difference from a fresh element, which is made only if there is one.
+                // An element beyond the baseline is the difference from the initial one, which is built only if needed.
                 let fresh = if len > base.len() { Some(element.initial()) } else { None };
                 for (index, value) in value[..len].iter().enumerate() {
                     let base = base.get(index).or(fresh.as_ref()).ok_or(ReadError::OutOfRange)?;
-                    element.write(DeltaBasis::held(base), value, fields)?;
+                    element.write(DeltaBasis::new(base), value, fields)?;
                 }
             }
             (FieldKind::Record { fields: parts }, SchemaValue::List(value)) if value.len() == parts.len() => {
-                for (index, part) in in_order(parts) {
+                for (index, part) in in_packing_order(parts) {
                     match part.moves_by {
                         None => part.kind.write(basis.part(index)?, &value[index], fields)?,
                         Some(by) => {
@@ -151,13 +151,13 @@ impl FieldKind {
         match self {
             FieldKind::Flag => Ok(SchemaValue::Flag(fields.bits(1)? == 1)),
             FieldKind::Whole { min, max } => {
-                Ok(SchemaValue::Whole(Integer::new(*min, *max).read(DeltaBasis::held(&basis.value.whole()?), fields)?))
+                Ok(SchemaValue::Whole(Integer::new(*min, *max).read(DeltaBasis::new(&basis.value.whole()?), fields)?))
             }
             FieldKind::Choice { names } => {
                 Ok(SchemaValue::Choice(read_choice(basis.value.choice()?, names.len(), fields)?))
             }
             FieldKind::Text { bytes_max } => {
-                let text = Text::new(u32::from(*bytes_max)).read(DeltaBasis::held(basis.value.text()?), fields)?;
+                let text = Text::new(u32::from(*bytes_max)).read(DeltaBasis::new(basis.value.text()?), fields)?;
                 Ok(SchemaValue::Text(text))
             }
             FieldKind::List { len_max, element } => {
@@ -167,7 +167,7 @@ impl FieldKind {
                     return Err(ReadError::TooLong);
                 }
                 let fresh = element.initial();
-                let read = |index| element.read_value(DeltaBasis::held(base.get(index).unwrap_or(&fresh)), fields);
+                let read = |index| element.read_value(DeltaBasis::new(base.get(index).unwrap_or(&fresh)), fields);
                 Ok(SchemaValue::List((0..len).map(read).collect::<Result<_, _>>()?))
             }
             FieldKind::Record { fields: parts } => {
@@ -175,7 +175,7 @@ impl FieldKind {
                 if value.len() != parts.len() {
                     return Err(ReadError::OutOfRange);
                 }
-                for (index, part) in in_order(parts) {
+                for (index, part) in in_packing_order(parts) {
                     value[index] = match part.moves_by {
                         None => part.kind.read_value(basis.part(index)?, fields)?,
                         Some(by) => part.read_moving(basis.part(index)?, basis.part(by.into())?, (&value, fields))?,
@@ -247,7 +247,7 @@ impl FieldKind {
 }
 
 impl FieldSchema {
-    /// Appends this field, expected to have moved by another one.
+    /// Appends this field, which is expected to move by another one.
     fn write_moving(
         &self,
         basis: DeltaBasis<'_, SchemaValue>,
@@ -327,7 +327,7 @@ impl<'a> DeltaBasis<'a, SchemaValue> {
     }
 }
 
-/// Appends the number of a variant; used by the derive for enums.
+/// Appends the number of a variant. The derive for enums uses it.
 pub fn write_choice(base: u32, value: u32, len: usize, fields: &mut FieldWriter<'_>) {
     fields.bits(u64::from(base != value), 1);
     if base != value {
@@ -344,8 +344,8 @@ pub fn read_choice(base: u32, len: usize, fields: &mut FieldReader<'_, '_>) -> R
     if (value as usize) < len { Ok(value) } else { Err(ReadError::OutOfRange) }
 }
 
-/// The fields in the order in which they are packed: those that move by another one come after it.
-fn in_order(parts: &[FieldSchema]) -> impl Iterator<Item = (usize, &FieldSchema)> {
+/// The fields in packing order: fields that move by another one follow all others.
+fn in_packing_order(parts: &[FieldSchema]) -> impl Iterator<Item = (usize, &FieldSchema)> {
     let still = parts.iter().enumerate().filter(|(_, part)| part.moves_by.is_none());
     still.chain(parts.iter().enumerate().filter(|(_, part)| part.moves_by.is_some()))
 }
@@ -358,7 +358,7 @@ fn vector_basis(basis: DeltaBasis<'_, SchemaValue>, len: u8) -> Result<VectorBas
     fits.then_some(basis).ok_or(ReadError::OutOfRange)
 }
 
-/// Hands on a basis of so many numbers.
+/// Calls `run` with the basis as arrays.
 fn with_array<const N: usize, R>(
     basis: DeltaBasis<'_, SchemaValue>,
     run: impl FnOnce(DeltaBasis<'_, [f32; N]>) -> R,

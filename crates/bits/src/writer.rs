@@ -1,6 +1,6 @@
-//! The bit writer: values go into 64-bit words, lowest bit first.
+//! Bit writer: values are packed into 64-bit words, lowest bit first.
 
-/// Collects values of 0 to 64 bits each. Clear it and it can be filled again without allocating.
+/// Collects values of 0 to 64 bits each. [`BitWriter::clear`] allows reuse without allocation.
 #[derive(Clone, Debug, Default)]
 pub struct BitWriter {
     words: Vec<u64>,
@@ -15,26 +15,26 @@ impl BitWriter {
         BitWriter { words: Vec::new(), pending: 0, pending_bits: 0 }
     }
 
-    /// Forgets what was written and keeps the memory.
+    /// Removes all bits and retains the memory.
     pub fn clear(&mut self) {
         self.words.clear();
         self.pending = 0;
         self.pending_bits = 0;
     }
 
-    /// How many bits were written.
+    /// Number of bits written.
     #[must_use]
     pub fn bits(&self) -> usize {
         self.words.len() * 64 + self.pending_bits as usize
     }
 
-    /// How many bytes [`BitWriter::copy_to`] will yield.
+    /// Number of bytes that [`BitWriter::copy_to`] appends.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bits().div_ceil(8)
     }
 
-    /// Whether nothing was written.
+    /// True if nothing was written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bits() == 0
@@ -44,7 +44,7 @@ impl BitWriter {
     #[inline]
     pub fn write(&mut self, value: u64, bits: u32) {
         debug_assert!(bits <= 64);
-        debug_assert!(bits == 64 || value >> bits == 0, "value does not fit its bits");
+        debug_assert!(bits == 64 || value >> bits == 0, "{value} does not fit {bits} bits");
         self.pending |= value << self.pending_bits;
         let total = self.pending_bits + bits;
         if total >= 64 {
@@ -62,7 +62,7 @@ impl BitWriter {
         self.write(u64::from(value), 1);
     }
 
-    /// Appends the first `bits` bits of `words`, as [`BitWriter::finish_words`] leaves them.
+    /// Appends the first `bits` bits of `words`, which [`BitWriter::finish_words`] returned.
     #[inline]
     pub fn append(&mut self, words: &[u64], bits: u32) {
         let (whole, rest) = (bits as usize / 64, bits % 64);
@@ -83,9 +83,12 @@ impl BitWriter {
         }
     }
 
-    /// Overwrites `bits` bits that were written before at bit `position`, for counts that are known late.
+    /// Overwrites `bits` bits at bit `position`, for counts that are known late.
+    ///
+    /// # Panics
+    /// If these bits were not written before.
     pub fn patch(&mut self, position: usize, value: u64, bits: u32) {
-        assert!(position + bits as usize <= self.bits(), "a patch lies inside what was written");
+        assert!(position + bits as usize <= self.bits(), "the patch at bit {position} is beyond the written bits");
         for bit in 0..bits {
             let at = position + bit as usize;
             let word = match self.words.get_mut(at / 64) {
@@ -97,7 +100,7 @@ impl BitWriter {
         }
     }
 
-    /// Pads with zero bits to the next 64-bit word, so that another range can begin at a word.
+    /// Pads with zero bits to the next 64-bit word, so that the next range begins at a word.
     pub fn align(&mut self) {
         if self.pending_bits > 0 {
             self.words.push(self.pending);
@@ -106,26 +109,26 @@ impl BitWriter {
         }
     }
 
-    /// Takes back everything after the first `words` words.
+    /// Removes everything after the first `words` words.
     pub fn truncate_words(&mut self, words: usize) {
         self.words.truncate(words);
         self.pending = 0;
         self.pending_bits = 0;
     }
 
-    /// The whole words written so far. Bits after the last [`BitWriter::align`] may still be pending.
+    /// The complete words so far. Bits after the last [`BitWriter::align`] may be pending.
     #[must_use]
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// Aligns, and gives all words.
+    /// Aligns, and returns all words.
     pub fn finish_words(&mut self) -> &[u64] {
         self.align();
         &self.words
     }
 
-    /// Appends what was written to `out` as bytes, lowest first, the last one padded with zero bits.
+    /// Appends the bits to `out` as bytes, lowest first. The last byte is padded with zero bits.
     pub fn copy_to(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.resize(start + self.bytes(), 0);
@@ -136,7 +139,7 @@ impl BitWriter {
         rest.copy_from_slice(&self.pending.to_le_bytes()[..rest.len()]);
     }
 
-    /// What was written, as bytes of its own.
+    /// Returns the bits as bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();

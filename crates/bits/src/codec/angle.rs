@@ -1,31 +1,31 @@
-//! Angles, which go round.
+//! Angles.
 
 use super::Codec;
 use crate::field::ExpectedValue;
 use crate::{DeltaBasis, FieldKind, FieldReader, FieldWriter, ReadError};
 use std::f64::consts::TAU;
 
-/// Packs an angle in radians into a number of bits; values go round, from 0 up to a full turn.
+/// Packs an angle in radians into a number of bits. Values wrap: they run from 0 up to a full turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Angle {
     bits: u32,
 }
 
 impl Angle {
-    /// The finest angle: `f32` cannot hold more steps of a turn.
+    /// Upper bound of the bits: `f32` cannot tell more steps of a turn apart.
     pub const BITS_MAX: u32 = 20;
 
     /// An angle of 2^`bits` steps.
     ///
     /// # Panics
-    /// When `bits` is zero or above [`Angle::BITS_MAX`]; in a constant that does not compile.
+    /// If `bits` is zero or above [`Angle::BITS_MAX`]. In a constant, this is a compile error.
     #[must_use]
     pub const fn new(bits: u32) -> Self {
         assert!(bits >= 1 && bits <= Self::BITS_MAX, "an angle takes 1 to 20 bits");
         Angle { bits }
     }
 
-    /// The nearest step; what is not finite counts as zero.
+    /// Returns the nearest step. A value that is not finite counts as zero.
     #[inline]
     #[must_use]
     pub fn quantize(&self, radians: f32) -> u32 {
@@ -34,14 +34,14 @@ impl Angle {
         steps as u32 & self.mask()
     }
 
-    /// The angle of a step, from 0 up to a full turn.
+    /// Returns the angle of a step, from 0 up to a full turn.
     #[inline]
     #[must_use]
     pub fn dequantize(&self, step: u32) -> f32 {
         (f64::from(step) * (TAU / self.steps())) as f32
     }
 
-    /// Differences wrap in the field's bits, so a turn over zero is as small as any other.
+    /// Differences wrap in the field's bits, so crossing zero costs no more than any other turn.
     fn expected(&self, basis: DeltaBasis<'_, f32>) -> ExpectedValue {
         let quantize = |radians: &f32| u64::from(self.quantize(*radians));
         ExpectedValue::continued(quantize(basis.value), basis.earlier.map(quantize), basis.ages, self.bits)

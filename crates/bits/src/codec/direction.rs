@@ -1,16 +1,17 @@
-//! Unit vectors and rotations: the largest component is left out and found again from the others.
+//! Unit vectors and rotations: the largest component is left out and computed from the others.
 //!
-//! While the same component is the largest, the others are fields like any. When that changes, its new place is written,
-//! and the others are expected to be the baseline's own with that one left out, which integers compute alike on both
-//! sides. Whether it changed is a flag where the baseline is near the border to another largest component; elsewhere,
-//! where a change is rare, it is a first residual that no value has.
+//! While the largest component stays the same, the others are packed as ordinary fields. When another one becomes the
+//! largest, its index is written, and the others are expected to equal those of the baseline without that component.
+//! This is integer arithmetic, so both sides get the same result. If the baseline is near the border to another largest
+//! component, a flag says that the largest one changed. Elsewhere a change is rare, and a first residual that no value
+//! can have marks it.
 //!
 //! ```text
 //! near a border:  changed 1 · (largest 2 · sign 1) if changed · components
 //! elsewhere:      components,   or   2^bits as the first residual · largest 2 · sign 1 · components
 //! ```
 //!
-//! The sign is there for unit vectors only: a quaternion and its negative are the same rotation.
+//! Only unit vectors have the sign: a quaternion and its negative are the same rotation.
 
 use super::Codec;
 use crate::field::{ExpectedValue, restored};
@@ -29,7 +30,7 @@ pub struct UnitVector {
     bits: u32,
 }
 
-/// The most bits a component can have: above this `f32` no longer finds the largest one again exactly.
+/// Upper bound of the bits of a component: above it, `f32` cannot recompute the largest one exactly.
 pub const COMPONENT_BITS_MAX: u32 = 16;
 
 const fn check_bits(bits: u32) {
@@ -40,21 +41,21 @@ impl Rotation {
     /// A rotation whose three components take `bits` bits each.
     ///
     /// # Panics
-    /// When `bits` is below 2 or above 16; in a constant that does not compile.
+    /// If `bits` is below 2 or above 16. In a constant, this is a compile error.
     #[must_use]
     pub const fn new(bits: u32) -> Self {
         check_bits(bits);
         Rotation { bits }
     }
 
-    /// The packed form: the place of the largest component, and the steps of the others.
+    /// Returns the packed form: the index of the largest component, and the steps of the others.
     #[must_use]
     pub fn quantize(&self, value: [f32; 4]) -> (u32, [u32; 3]) {
-        let packed = quantize::<4, 3>(value, self.bits, Sign::Either);
+        let packed = quantize::<4, 3>(value, self.bits, Sign::Ignored);
         (packed.largest, packed.rest)
     }
 
-    /// The quaternion that a packed form stands for, its largest component positive.
+    /// Returns the quaternion of a packed form. Its largest component is positive.
     #[must_use]
     pub fn dequantize(&self, largest: u32, rest: [u32; 3]) -> [f32; 4] {
         dequantize::<4, 3>(&Packed { largest, negative: false, rest }, self.bits)
@@ -65,7 +66,7 @@ impl UnitVector {
     /// A unit vector whose two components take `bits` bits each.
     ///
     /// # Panics
-    /// When `bits` is below 2 or above 16; in a constant that does not compile.
+    /// If `bits` is below 2 or above 16. In a constant, this is a compile error.
     #[must_use]
     pub const fn new(bits: u32) -> Self {
         check_bits(bits);
@@ -81,19 +82,19 @@ impl Codec<[f32; 4]> for Rotation {
     }
 
     fn snap(&self, value: &mut [f32; 4]) {
-        *value = dequantize::<4, 3>(&quantize::<4, 3>(*value, self.bits, Sign::Either), self.bits);
+        *value = dequantize::<4, 3>(&quantize::<4, 3>(*value, self.bits, Sign::Ignored), self.bits);
     }
 
     fn write(&self, basis: DeltaBasis<'_, [f32; 4]>, value: &[f32; 4], fields: &mut FieldWriter<'_>) {
-        let quantize = |value: &[f32; 4]| quantize::<4, 3>(*value, self.bits, Sign::Either);
-        let form = Form { bits: self.bits, sign: Sign::Either, ages: basis.ages };
-        form.write::<4, 3>(quantize(basis.value), basis.earlier.map(quantize), quantize(value), fields);
+        let quantize = |value: &[f32; 4]| quantize::<4, 3>(*value, self.bits, Sign::Ignored);
+        let format = DirectionFormat { bits: self.bits, sign: Sign::Ignored, ages: basis.ages };
+        format.write::<4, 3>(quantize(basis.value), basis.earlier.map(quantize), quantize(value), fields);
     }
 
     fn read(&self, basis: DeltaBasis<'_, [f32; 4]>, fields: &mut FieldReader<'_, '_>) -> Result<[f32; 4], ReadError> {
-        let quantize = |value: &[f32; 4]| quantize::<4, 3>(*value, self.bits, Sign::Either);
-        let form = Form { bits: self.bits, sign: Sign::Either, ages: basis.ages };
-        let packed = form.read::<4, 3>(quantize(basis.value), basis.earlier.map(quantize), fields)?;
+        let quantize = |value: &[f32; 4]| quantize::<4, 3>(*value, self.bits, Sign::Ignored);
+        let format = DirectionFormat { bits: self.bits, sign: Sign::Ignored, ages: basis.ages };
+        let packed = format.read::<4, 3>(quantize(basis.value), basis.earlier.map(quantize), fields)?;
         Ok(dequantize(&packed, self.bits))
     }
 
@@ -110,19 +111,19 @@ impl Codec<[f32; 3]> for UnitVector {
     }
 
     fn snap(&self, value: &mut [f32; 3]) {
-        *value = dequantize::<3, 2>(&quantize::<3, 2>(*value, self.bits, Sign::Kept), self.bits);
+        *value = dequantize::<3, 2>(&quantize::<3, 2>(*value, self.bits, Sign::Significant), self.bits);
     }
 
     fn write(&self, basis: DeltaBasis<'_, [f32; 3]>, value: &[f32; 3], fields: &mut FieldWriter<'_>) {
-        let quantize = |value: &[f32; 3]| quantize::<3, 2>(*value, self.bits, Sign::Kept);
-        let form = Form { bits: self.bits, sign: Sign::Kept, ages: basis.ages };
-        form.write::<3, 2>(quantize(basis.value), basis.earlier.map(quantize), quantize(value), fields);
+        let quantize = |value: &[f32; 3]| quantize::<3, 2>(*value, self.bits, Sign::Significant);
+        let format = DirectionFormat { bits: self.bits, sign: Sign::Significant, ages: basis.ages };
+        format.write::<3, 2>(quantize(basis.value), basis.earlier.map(quantize), quantize(value), fields);
     }
 
     fn read(&self, basis: DeltaBasis<'_, [f32; 3]>, fields: &mut FieldReader<'_, '_>) -> Result<[f32; 3], ReadError> {
-        let quantize = |value: &[f32; 3]| quantize::<3, 2>(*value, self.bits, Sign::Kept);
-        let form = Form { bits: self.bits, sign: Sign::Kept, ages: basis.ages };
-        let packed = form.read::<3, 2>(quantize(basis.value), basis.earlier.map(quantize), fields)?;
+        let quantize = |value: &[f32; 3]| quantize::<3, 2>(*value, self.bits, Sign::Significant);
+        let format = DirectionFormat { bits: self.bits, sign: Sign::Significant, ages: basis.ages };
+        let packed = format.read::<3, 2>(quantize(basis.value), basis.earlier.map(quantize), fields)?;
         Ok(dequantize(&packed, self.bits))
     }
 
@@ -131,11 +132,11 @@ impl Codec<[f32; 3]> for UnitVector {
     }
 }
 
-/// Whether the sign of the whole matters: a quaternion and its negative are the same rotation.
+/// Meaning of the common sign: a quaternion and its negative are the same rotation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sign {
-    Either,
-    Kept,
+    Ignored,
+    Significant,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -155,7 +156,7 @@ fn quantize<const N: usize, const REST: usize>(mut value: [f32; N], bits: u32, s
     }
     let largest = largest_of(&value);
     let negative = value[largest] < 0.0;
-    if negative && sign == Sign::Either {
+    if negative && sign == Sign::Ignored {
         value = value.map(|c| -c);
     }
     let scale = (steps(bits) as f32) / 2.0 / FRAC_1_SQRT_2;
@@ -163,12 +164,12 @@ fn quantize<const N: usize, const REST: usize>(mut value: [f32; N], bits: u32, s
     for (rest, (_, &component)) in rest.iter_mut().zip(value.iter().enumerate().filter(|&(i, _)| i != largest)) {
         *rest = (((component + FRAC_1_SQRT_2) * scale + 0.5) as u32).min(steps(bits));
     }
-    let packed = Packed { largest: largest as u32, negative: negative && sign == Sign::Kept, rest };
+    let packed = Packed { largest: largest as u32, negative: negative && sign == Sign::Significant, rest };
     settle::<N, REST>(packed, bits)
 }
 
-/// Rounding may make another component the largest, and packing again would then give another form.
-/// Such a component is moved towards zero, until the packed form is the one its own value has.
+/// Makes a packed form stable. Rounding may make another component the largest, and packing the result again would then
+/// give another form. Such a component is moved towards zero until packing again gives the same form.
 fn settle<const N: usize, const REST: usize>(mut packed: Packed<REST>, bits: u32) -> Packed<REST> {
     let middle = steps(bits) / 2;
     loop {
@@ -177,8 +178,8 @@ fn settle<const N: usize, const REST: usize>(mut packed: Packed<REST>, bits: u32
         if largest as u32 == packed.largest {
             return packed;
         }
-        let place = if (largest as u32) < packed.largest { largest } else { largest - 1 };
-        packed.rest[place] = if packed.rest[place] > middle { packed.rest[place] - 1 } else { packed.rest[place] + 1 };
+        let index = if (largest as u32) < packed.largest { largest } else { largest - 1 };
+        packed.rest[index] = if packed.rest[index] > middle { packed.rest[index] - 1 } else { packed.rest[index] + 1 };
     }
 }
 
@@ -186,25 +187,25 @@ fn dequantize<const N: usize, const REST: usize>(packed: &Packed<REST>, bits: u3
     let scale = 2.0 * FRAC_1_SQRT_2 / steps(bits) as f32;
     let mut value = [0.0; N];
     let mut sum = 0.0;
-    let places = (0..N).filter(|&i| i != packed.largest as usize);
-    for (place, &rest) in places.zip(&packed.rest) {
-        value[place] = rest as f32 * scale - FRAC_1_SQRT_2;
-        sum += value[place] * value[place];
+    let indexes = (0..N).filter(|&i| i != packed.largest as usize);
+    for (index, &rest) in indexes.zip(&packed.rest) {
+        value[index] = rest as f32 * scale - FRAC_1_SQRT_2;
+        sum += value[index] * value[index];
     }
     let largest = (1.0 - sum).max(0.0).sqrt();
     value[packed.largest as usize] = if packed.negative { -largest } else { largest };
     value
 }
 
-/// How a direction is packed.
+/// Parameters of packing a direction.
 #[derive(Clone, Copy)]
-struct Form {
+struct DirectionFormat {
     bits: u32,
     sign: Sign,
     ages: BasisAges,
 }
 
-impl Form {
+impl DirectionFormat {
     fn write<const N: usize, const REST: usize>(
         self,
         base: Packed<REST>,
@@ -212,16 +213,16 @@ impl Form {
         value: Packed<REST>,
         fields: &mut FieldWriter<'_>,
     ) {
-        let changed = !value.is_alike(&base);
+        let changed = !value.has_same_largest(&base);
         let mut expected = self.continued(&base, earlier);
-        if self.near_border(&base) {
+        if self.is_near_border(&base) {
             fields.bits(u64::from(changed), 1);
         } else if changed {
             fields.write_residual(1 << self.bits, expected[0], self.bits);
         }
         if changed {
             fields.bits(u64::from(value.largest), 2);
-            if self.sign == Sign::Kept {
+            if self.sign == Sign::Significant {
                 fields.bits(u64::from(value.negative), 1);
             }
             expected = self.without::<N, REST>(&base, value.largest);
@@ -240,7 +241,7 @@ impl Form {
         let mut packed = base;
         let mut expected = self.continued(&base, earlier);
         let mut known = 0;
-        let changed = if self.near_border(&base) {
+        let changed = if self.is_near_border(&base) {
             fields.bits(1)? == 1
         } else {
             let first = fields.read_residual(expected[0], self.bits)?;
@@ -252,7 +253,7 @@ impl Form {
         };
         if changed {
             packed.largest = fields.bits(2)? as u32;
-            packed.negative = self.sign == Sign::Kept && fields.bits(1)? == 1;
+            packed.negative = self.sign == Sign::Significant && fields.bits(1)? == 1;
             if packed.largest as usize >= N {
                 return Err(ReadError::OutOfRange);
             }
@@ -262,47 +263,47 @@ impl Form {
             *rest = fields.read(expected, self.bits)? as u32;
         }
         let in_range = packed.rest.iter().all(|&rest| rest <= steps(self.bits));
-        // What no value packs to is refused, so that what is read is always on the grid.
+        // A form that no value packs to is rejected, so a value that was read is always on the grid.
         let settled = in_range && largest_of(&dequantize::<N, REST>(&packed, self.bits)) == packed.largest as usize;
         if settled { Ok(packed) } else { Err(ReadError::OutOfRange) }
     }
 
-    /// Only states that leave out the same component can be compared.
+    /// The expected components. Only states that leave out the same component can be compared.
     fn continued<const REST: usize>(self, base: &Packed<REST>, earlier: Option<Packed<REST>>) -> [ExpectedValue; REST] {
-        let earlier = earlier.filter(|earlier| earlier.is_alike(base));
-        std::array::from_fn(|place| {
-            let earlier = earlier.map(|earlier| u64::from(earlier.rest[place]));
-            ExpectedValue::continued(u64::from(base.rest[place]), earlier, self.ages, self.bits)
+        let earlier = earlier.filter(|earlier| earlier.has_same_largest(base));
+        std::array::from_fn(|index| {
+            let earlier = earlier.map(|earlier| u64::from(earlier.rest[index]));
+            ExpectedValue::continued(u64::from(base.rest[index]), earlier, self.ages, self.bits)
         })
     }
 
-    /// Whether another component is nearly as large as the largest, judged by the others alone.
-    fn near_border<const REST: usize>(self, packed: &Packed<REST>) -> bool {
+    /// True if another component is nearly as large as the largest.
+    fn is_near_border<const REST: usize>(self, packed: &Packed<REST>) -> bool {
         let all = steps(self.bits) as i32;
         packed.rest.iter().any(|&rest| (2 * rest as i32 - all).abs() > all * BORDER_SIXTEENTHS / 16)
     }
 
-    /// What the components are expected to be when another one is left out.
+    /// The expected components when another one is left out.
     fn without<const N: usize, const REST: usize>(self, packed: &Packed<REST>, largest: u32) -> [ExpectedValue; REST] {
-        // Doubled and centred, a component runs from -all to all, and 1/sqrt(2) is all: the squared radius of the sphere
-        // is twice its square, so the missing one is an integer root away.
+        // Doubled and centred, a component runs from -all to all, and `all` stands for 1/sqrt(2). The squared radius of
+        // the sphere is twice the square of `all`, so the missing component is an integer square root.
         let all = i64::from(steps(self.bits));
         let mut rest = packed.rest.iter().map(|&rest| 2 * i64::from(rest) - all);
         let mut square = 2 * all * all;
         let mut components = [0; N];
-        for (place, component) in components.iter_mut().enumerate() {
-            if place != packed.largest as usize {
+        for (index, component) in components.iter_mut().enumerate() {
+            if index != packed.largest as usize {
                 *component = rest.next().unwrap_or(0);
                 square -= *component * *component;
             }
         }
         let root = square.max(0).isqrt();
         components[packed.largest as usize] = if packed.negative { -root } else { root };
-        let flip = self.sign == Sign::Either && components[largest as usize] < 0;
-        let mut others = components.iter().enumerate().filter(|&(place, _)| place != largest as usize);
+        let flip = self.sign == Sign::Ignored && components[largest as usize] < 0;
+        let mut others = components.iter().enumerate().filter(|&(index, _)| index != largest as usize);
         std::array::from_fn(|_| {
             let component = others.next().map_or(0, |(_, &component)| if flip { -component } else { component });
-            ExpectedValue::held(((component + all + 1) >> 1).clamp(0, all) as u64)
+            ExpectedValue::unchanged(((component + all + 1) >> 1).clamp(0, all) as u64)
         })
     }
 }
@@ -311,13 +312,13 @@ impl Form {
 const BORDER_SIXTEENTHS: i32 = 10;
 
 impl<const REST: usize> Packed<REST> {
-    /// Whether both leave out the same component.
-    fn is_alike(&self, other: &Self) -> bool {
+    /// True if both leave out the same component with the same sign.
+    fn has_same_largest(&self, other: &Self) -> bool {
         self.largest == other.largest && self.negative == other.negative
     }
 }
 
-/// An even number of steps, so that zero is one of them.
+/// Number of steps of a component. It is even, so that zero is one of them.
 fn steps(bits: u32) -> u32 {
     (1 << bits) - 2
 }

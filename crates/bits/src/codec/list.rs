@@ -3,7 +3,7 @@
 use super::{Codec, bits_for};
 use crate::{DeltaBasis, FieldKind, FieldReader, FieldWriter, ReadError};
 
-/// Packs a list of at most so many elements. Elements are compared with those at the same place in the base.
+/// Packs a list of bounded length. Each element is a delta from the one at the same index of the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct List<C> {
     len_max: u32,
@@ -11,7 +11,7 @@ pub struct List<C> {
 }
 
 impl List<()> {
-    /// The longest list a component may hold: a full state must fit one packet.
+    /// Upper bound of a list in a component: a full state must fit one packet.
     pub const LEN_MAX: u32 = 64;
 }
 
@@ -19,7 +19,7 @@ impl<C> List<C> {
     /// A list of at most `len_max` elements.
     ///
     /// # Panics
-    /// When `len_max` is zero or above [`List::LEN_MAX`]; in a constant that does not compile.
+    /// If `len_max` is zero or above [`List::LEN_MAX`]. In a constant, this is a compile error.
     #[must_use]
     pub const fn new(len_max: u32, element: C) -> Self {
         assert!(len_max >= 1 && len_max <= List::LEN_MAX, "a list holds 1 to 64 elements");
@@ -44,7 +44,7 @@ impl<T, C: Codec<T>> Codec<Vec<T>> for List<C> {
         fields.bits(len as u64, bits_for(u64::from(self.len_max)));
         let fresh = self.element.initial();
         for (index, element) in value[..len].iter().enumerate() {
-            self.element.write(DeltaBasis::held(basis.value.get(index).unwrap_or(&fresh)), element, fields);
+            self.element.write(DeltaBasis::new(basis.value.get(index).unwrap_or(&fresh)), element, fields);
         }
     }
 
@@ -55,7 +55,7 @@ impl<T, C: Codec<T>> Codec<Vec<T>> for List<C> {
         }
         let fresh = self.element.initial();
         (0..len)
-            .map(|index| self.element.read(DeltaBasis::held(basis.value.get(index).unwrap_or(&fresh)), fields))
+            .map(|index| self.element.read(DeltaBasis::new(basis.value.get(index).unwrap_or(&fresh)), fields))
             .collect()
     }
 

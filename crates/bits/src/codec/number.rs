@@ -1,25 +1,25 @@
-//! Real numbers over a range, at a precision.
+//! Real numbers in a range, with a precision.
 
 use super::{Codec, bits_for};
 use crate::field::ExpectedValue;
 use crate::{BasisAges, DeltaBasis, FieldKind, FieldReader, FieldWriter, ReadError};
 
-/// 1.5 times 2^52.
+/// 1.5 times 2^52. Adding it to an `f64` rounds to a whole number.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
-/// The most components a vector field can have.
+/// Upper bound of the components of a vector field.
 pub const VECTOR_LEN_MAX: usize = 4;
 
-/// What the receiver has of a vector, and of its velocity if it has one: at the baseline, and now.
+/// A vector, and optionally its velocity, as the receiver knows them.
 #[derive(Clone, Copy, Debug)]
 pub struct VectorBasis<'a> {
     /// The vector at the baseline.
     pub value: &'a [f32],
-    /// The vector shortly before.
+    /// The vector shortly before the baseline.
     pub earlier: Option<&'a [f32]>,
     /// The velocity at the baseline and now.
     pub velocity: Option<(&'a [f32], &'a [f32])>,
-    /// The times between.
+    /// The times between these states.
     pub ages: BasisAges,
 }
 
@@ -29,7 +29,7 @@ pub trait NumberField: Copy {
     const ZERO: Self;
     /// The numbers.
     fn as_slice(&self) -> &[f32];
-    /// The numbers, to be written.
+    /// The numbers, mutable.
     fn as_mut_slice(&mut self) -> &mut [f32];
 }
 
@@ -68,10 +68,11 @@ pub struct Number {
 }
 
 impl Number {
-    /// A range of numbers. In a constant, a range that cannot work does not compile.
+    /// A range of numbers.
     ///
     /// # Panics
-    /// When the range is empty or not finite, takes more than 32 bits, or asks for more than `f32` can hold.
+    /// If the range is empty or not finite, takes more than 32 bits, or needs more precision than `f32` has. In a
+    /// constant, this is a compile error.
     #[must_use]
     pub const fn new(min: f64, max: f64, step: f64) -> Self {
         assert!(
@@ -81,7 +82,7 @@ impl Number {
         Number { min, step, steps_per_unit: 1.0 / step, steps_max: ((max - min) / step + 0.5) as u32 }
     }
 
-    /// Whether [`Number::new`] would accept this range.
+    /// True if [`Number::new`] accepts this range.
     #[must_use]
     pub const fn is_valid(min: f64, max: f64, step: f64) -> bool {
         let largest = if max > -min { max } else { -min };
@@ -94,13 +95,13 @@ impl Number {
             && step > largest / 8_388_608.0
     }
 
-    /// How many bits an absolute value takes.
+    /// Number of bits of an absolute value.
     #[must_use]
     pub const fn bits(&self) -> u32 {
         bits_for(self.steps_max as u64)
     }
 
-    /// The number of steps from the minimum to `value`; what is not a number counts as the minimum.
+    /// Returns the number of steps from the minimum to `value`. NaN counts as the minimum.
     #[inline]
     #[must_use]
     pub fn quantize(&self, value: f32) -> u32 {
@@ -110,11 +111,11 @@ impl Number {
     #[inline]
     fn quantize_wide(&self, value: f64) -> u32 {
         let steps = ((value - self.min) * self.steps_per_unit).max(0.0).min(f64::from(self.steps_max));
-        // So large a number has no bits left for fractions: adding it rounds, and its lowest bits are the whole number.
+        // The sum has no bits left for a fraction: the addition rounds, and the lowest bits are the whole number.
         (steps + ROUNDER).to_bits() as u32
     }
 
-    /// The value that lies `steps` above the minimum.
+    /// Returns the value that is `steps` above the minimum.
     #[inline]
     #[must_use]
     pub fn dequantize(&self, steps: u32) -> f32 {
@@ -158,8 +159,9 @@ impl Number {
         let base = basis.value[axis];
         match (basis.velocity, velocity_now) {
             (Some((then, _)), Some(now)) => {
-                // A game that steps its velocity and then its position covers, while the velocity changes evenly over n
-                // ticks, (n + 1) / 2 times the new velocity and (n - 1) / 2 times the old; over one tick, the new one.
+                // A game usually updates the velocity first, then the position. If the velocity changes evenly over n
+                // ticks, the position moves by (n + 1) / 2 times the new velocity plus (n - 1) / 2 times the old one.
+                // Over one tick that is the new velocity.
                 let ticks = f64::from(basis.ages.elapsed);
                 let twice = (ticks + 1.0) * f64::from(now) + (ticks - 1.0) * f64::from(then[axis]);
                 let moved = twice * 0.5 * f64::from(basis.ages.seconds_per_tick);
@@ -172,7 +174,7 @@ impl Number {
         }
     }
 
-    /// Appends a field that moves by another one, whose value now is `velocity`.
+    /// Appends a field that moves by another one. `velocity` is that field at the baseline and now.
     #[inline]
     pub fn write_moving<T: NumberField>(
         &self,
@@ -184,7 +186,7 @@ impl Number {
         self.write_vector(&VectorBasis::new(&basis, Some(velocity)), value.as_slice(), fields);
     }
 
-    /// Reads a field that moves by another one, whose value now is `velocity`.
+    /// Reads a field that moves by another one. `velocity` is that field at the baseline and now.
     #[inline]
     pub fn read_moving<T: NumberField>(
         &self,

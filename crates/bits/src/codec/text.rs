@@ -3,20 +3,20 @@
 use super::{Codec, bits_for};
 use crate::{DeltaBasis, FieldKind, FieldReader, FieldWriter, ReadError};
 
-/// Packs a string of at most so many bytes. It is sent whole whenever it changes.
+/// Packs a string of bounded length. A change sends the whole string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Text {
     bytes_max: u32,
 }
 
 impl Text {
-    /// The longest text a component may hold: a full state must fit one packet.
+    /// Upper bound of a text in a component: a full state must fit one packet.
     pub const BYTES_MAX: u32 = 255;
 
     /// A text of at most `bytes_max` bytes.
     ///
     /// # Panics
-    /// When `bytes_max` is zero or above [`Text::BYTES_MAX`]; in a constant that does not compile.
+    /// If `bytes_max` is zero or above [`Text::BYTES_MAX`]. In a constant, this is a compile error.
     #[must_use]
     pub const fn new(bytes_max: u32) -> Self {
         assert!(bytes_max >= 1 && bytes_max <= Self::BYTES_MAX, "a text holds 1 to 255 bytes");

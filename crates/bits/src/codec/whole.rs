@@ -1,10 +1,10 @@
-//! Whole numbers over a range.
+//! Whole numbers in a range.
 
 use super::{Codec, bits_for};
 use crate::field::{ExpectedValue, FIELD_BITS_MAX};
 use crate::{DeltaBasis, FieldKind, FieldReader, FieldWriter, ReadError};
 
-/// Packs integers over `min..=max`.
+/// Packs integers in `min..=max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Integer {
     min: i64,
@@ -12,26 +12,26 @@ pub struct Integer {
 }
 
 impl Integer {
-    /// The widest range.
+    /// Upper bound of the bits of a range.
     pub const BITS_MAX: u32 = FIELD_BITS_MAX;
 
     /// A range of integers.
     ///
     /// # Panics
-    /// When the range is empty or wider than [`Integer::BITS_MAX`] bits; in a constant that does not compile.
+    /// If the range is empty or wider than [`Integer::BITS_MAX`] bits. In a constant, this is a compile error.
     #[must_use]
     pub const fn new(min: i64, max: i64) -> Self {
         assert!(Self::is_valid(min, max), "a whole number needs min < max and at most 61 bits between them");
         Integer { min, max }
     }
 
-    /// Whether [`Integer::new`] would accept this range.
+    /// True if [`Integer::new`] accepts this range.
     #[must_use]
     pub const fn is_valid(min: i64, max: i64) -> bool {
         min < max && bits_for(max.abs_diff(min)) <= Self::BITS_MAX
     }
 
-    /// How many bits an absolute value takes.
+    /// Number of bits of an absolute value.
     #[must_use]
     pub const fn bits(&self) -> u32 {
         bits_for(self.max.abs_diff(self.min))
@@ -42,11 +42,11 @@ impl Integer {
     }
 }
 
-/// The integer types that a field can have.
+/// Integer types of a field.
 pub trait IntegerType: Copy {
-    /// The value as the widest type.
+    /// Converts to the widest type.
     fn widen(self) -> i64;
-    /// The value in its own type, the nearest one where it does not fit.
+    /// Converts from the widest type. A value that does not fit becomes the nearest one.
     fn narrow(wide: i64) -> Self;
 }
 
@@ -78,12 +78,12 @@ impl<T: IntegerType> Codec<T> for Integer {
 
     #[inline]
     fn write(&self, basis: DeltaBasis<'_, T>, value: &T, fields: &mut FieldWriter<'_>) {
-        fields.write(self.above_min(value), ExpectedValue::held(self.above_min(basis.value)), self.bits());
+        fields.write(self.above_min(value), ExpectedValue::unchanged(self.above_min(basis.value)), self.bits());
     }
 
     #[inline]
     fn read(&self, basis: DeltaBasis<'_, T>, fields: &mut FieldReader<'_, '_>) -> Result<T, ReadError> {
-        let above = fields.read(ExpectedValue::held(self.above_min(basis.value)), self.bits())?;
+        let above = fields.read(ExpectedValue::unchanged(self.above_min(basis.value)), self.bits())?;
         if above > self.max.abs_diff(self.min) {
             return Err(ReadError::OutOfRange);
         }

@@ -1,4 +1,4 @@
-//! Declarations of records.
+//! Declaration of records.
 
 use super::field::{check_name, check_names};
 use super::record::{PositionFields, PrivateField, RecordType};
@@ -6,13 +6,13 @@ use super::{DynamicValue, FieldBuilder, SchemaError, SchemaProblem};
 use crate::schema::{DEPTH_MAX, FIELDS_MAX, RecordSchema};
 use crate::{FieldKind, FieldSchema};
 
-/// The channel of a record that names none, as in the derive.
+/// Default channel of a record, as in the derive.
 const CHANNEL_DEFAULT: &str = "state";
 
-/// The most private fields of a component. They are never sent; a handle numbers them in a byte.
+/// Upper bound of the private fields of a component. A handle stores their index in a byte.
 pub const PRIVATE_FIELDS_MAX: usize = 64;
 
-/// Declares a component, an input, an event, or a record inside of one: a struct with the derive.
+/// Declares a component, an input, an event, or a nested record: a struct with the derive.
 #[derive(Clone, Debug)]
 pub struct RecordBuilder {
     name: String,
@@ -35,35 +35,35 @@ impl RecordBuilder {
         }
     }
 
-    /// The feature channel under which JSON clients find it; `state` if not said.
+    /// Sets the feature channel of the record in JSON. The default is `state`.
     #[must_use]
     pub fn channel(mut self, channel: impl Into<String>) -> Self {
         self.channel = channel.into();
         self
     }
 
-    /// The vector that says where the entity is.
+    /// Sets the vector field that holds the position of the entity: `position = field` in the derive.
     #[must_use]
     pub fn position(mut self, field: impl Into<String>) -> Self {
         self.position = vec![field.into()];
         self
     }
 
-    /// The two numbers that say where the entity is.
+    /// Sets the two number fields that hold the position of the entity: `position(x, y)` in the derive.
     #[must_use]
     pub fn position_fields(mut self, x: impl Into<String>, y: impl Into<String>) -> Self {
         self.position = vec![x.into(), y.into()];
         self
     }
 
-    /// Adds a replicated field. The order matters: it is that of the bits.
+    /// Adds a replicated field. Fields are packed in this order.
     #[must_use]
     pub fn field(mut self, name: impl Into<String>, field: FieldBuilder) -> Self {
         self.fields.push((name.into(), field));
         self
     }
 
-    /// Adds a field that is not replicated and holds values of the same type as its initial one: `skip` in the derive.
+    /// Adds a field that is not replicated: `skip` in the derive. Its values have the type of `initial`.
     #[must_use]
     pub fn private(mut self, name: impl Into<String>, initial: impl Into<DynamicValue>) -> Self {
         self.private.push((name.into(), initial.into()));
@@ -81,21 +81,21 @@ impl RecordBuilder {
         if self.channel.len() > crate::schema::NAME_BYTES_MAX {
             check_name(&format!("{at}, channel {}", self.channel), &self.channel)?;
         }
-        let refused = |problem| SchemaError { at: at.clone(), problem };
+        let to_error = |problem| SchemaError { at: at.clone(), problem };
         if self.private.len() > PRIVATE_FIELDS_MAX {
-            return Err(refused(SchemaProblem::TooMany { what: "private fields", max: PRIVATE_FIELDS_MAX }));
+            return Err(to_error(SchemaProblem::TooMany { what: "private fields", max: PRIVATE_FIELDS_MAX }));
         }
         let replicated = self.fields.iter().map(|(name, _)| name.as_str());
         check_names(&at, replicated.chain(self.private.iter().map(|(name, _)| name.as_str())))?;
         let fields = build_fields(&at, &self.fields, DEPTH_MAX - 1)?;
-        let position = find_position_fields(&self.position, &fields).map_err(refused)?;
+        let position = find_position_fields(&self.position, &fields).map_err(to_error)?;
         let schema = RecordSchema { name: self.name, channel: self.channel, kind: FieldKind::Record { fields } };
         let private = self.private.into_iter().map(|(name, initial)| PrivateField { name, initial }).collect();
         Ok(RecordType::new(number, schema, position, private))
     }
 }
 
-/// Builds the fields of a record, and resolves the names by which they move.
+/// Builds the fields of a record, and resolves the names in `moves_by`.
 pub(super) fn build_fields(
     at: &str,
     fields: &[(String, FieldBuilder)],
@@ -128,7 +128,7 @@ pub(super) fn build_fields(
     Ok(built)
 }
 
-/// The number of components of a vector, if it is one.
+/// Number of components, if the kind is a vector.
 fn numbers_of(kind: &FieldKind) -> Option<u8> {
     if let FieldKind::Number { len, .. } = kind { Some(*len) } else { None }
 }

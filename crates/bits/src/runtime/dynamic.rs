@@ -1,10 +1,10 @@
-//! Values as a script has them, and their checked conversion.
+//! Values of scripts, and their checked conversion.
 
 use super::ValueError;
 use crate::codec::Number;
 use crate::{FieldKind, FieldSchema, SchemaValue};
 
-/// A value of a game that is defined at run time, before it is checked against the field that takes it.
+/// A value of a game that is defined at run time. It is not yet checked against a field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DynamicValue {
     /// A boolean.
@@ -21,7 +21,7 @@ pub enum DynamicValue {
     Record(Vec<(String, DynamicValue)>),
 }
 
-/// The largest number up to which every integer has an `f64` of its own.
+/// Every integer up to this one is exact as an `f64`.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 impl From<bool> for DynamicValue {
@@ -87,13 +87,13 @@ impl TryFrom<u64> for DynamicValue {
 }
 
 impl DynamicValue {
-    /// The boolean, if it is one.
+    /// Returns the boolean, if it is one.
     #[must_use]
     pub fn as_flag(&self) -> Option<bool> {
         if let DynamicValue::Flag(value) = self { Some(*value) } else { None }
     }
 
-    /// The integer, if it is one or a real number without a fraction.
+    /// Returns the integer, if it is one or a real number without a fraction.
     #[must_use]
     pub fn as_whole(&self) -> Option<i64> {
         match self {
@@ -103,7 +103,7 @@ impl DynamicValue {
         }
     }
 
-    /// The number, if it is one.
+    /// Returns the number, if it is one.
     #[must_use]
     pub fn as_number(&self) -> Option<f64> {
         match self {
@@ -113,26 +113,26 @@ impl DynamicValue {
         }
     }
 
-    /// The text, if it is one.
+    /// Returns the text, if it is one.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         if let DynamicValue::Text(value) = self { Some(value) } else { None }
     }
 
-    /// The elements, if it is a list.
+    /// Returns the elements, if it is a list.
     #[must_use]
     pub fn as_list(&self) -> Option<&[DynamicValue]> {
         if let DynamicValue::List(value) = self { Some(value) } else { None }
     }
 
-    /// The value of a field, if it is a record that has it.
+    /// Returns the value of a field, if it is a record that has it.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&DynamicValue> {
         let DynamicValue::Record(fields) = self else { return None };
         fields.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// The type's name, with an article.
+    /// Name of the type, with an article.
     pub(super) fn type_name(&self) -> &'static str {
         match self {
             DynamicValue::Flag(_) => "true or false",
@@ -146,12 +146,12 @@ impl DynamicValue {
 }
 
 impl FieldKind {
-    /// Converts a value to this kind, and refuses one that does not fit. `field` names it in the error.
+    /// Converts a value to this kind, or returns an error if it does not fit. The error names `field`.
     pub fn accept(&self, field: &str, value: &DynamicValue) -> Result<SchemaValue, ValueError> {
         let accepted = match (self, value) {
             (FieldKind::Flag, DynamicValue::Flag(value)) => SchemaValue::Flag(*value),
             (FieldKind::Whole { .. }, DynamicValue::Whole(_) | DynamicValue::Number(_)) => {
-                let Some(whole) = value.as_whole() else { return Err(self.refuse_number(field, value)) };
+                let Some(whole) = value.as_whole() else { return Err(self.number_error(field, value)) };
                 SchemaValue::Whole(whole)
             }
             (FieldKind::Choice { names }, DynamicValue::Text(name)) => {
@@ -165,7 +165,7 @@ impl FieldKind {
             }
             (FieldKind::Text { .. }, DynamicValue::Text(text)) => SchemaValue::Text(text.clone()),
             (FieldKind::List { len_max, element }, DynamicValue::List(values)) => {
-                // Checked before the elements are, so that an endless list is not converted first.
+                // The length is checked first, so that an oversized list is not converted.
                 check_len(field, values.len(), *len_max)?;
                 let accept = |(index, value)| element.accept(&format!("{field}[{index}]"), value);
                 SchemaValue::List(values.iter().enumerate().map(accept).collect::<Result<_, _>>()?)
@@ -177,7 +177,7 @@ impl FieldKind {
         Ok(accepted)
     }
 
-    /// Checks that a value is of this kind and in its range. `field` names it in the error.
+    /// Checks that a value is of this kind and in its range. The error names `field`.
     pub fn check(&self, field: &str, value: &SchemaValue) -> Result<(), ValueError> {
         match (self, value) {
             (FieldKind::Flag, SchemaValue::Flag(_)) => Ok(()),
@@ -212,7 +212,7 @@ impl FieldKind {
         }
         match self {
             FieldKind::Number { min, max, step, .. } => {
-                // Half a step beyond still rounds to the end of the range, and the end itself may lie beyond as an f32.
+                // Half a step beyond the range rounds to its end, and the end as an f32 may be slightly beyond itself.
                 let range = min - step / 2.0..=max + step / 2.0;
                 match numbers.iter().find(|number| !range.contains(&f64::from(**number))) {
                     Some(number) => Err(out_of_range(field, number, format!("{min} to {max}"))),
@@ -228,7 +228,7 @@ impl FieldKind {
         }
     }
 
-    /// A value of this kind as a script has it.
+    /// Converts a value of this kind for a script.
     #[must_use]
     pub fn present(&self, value: &SchemaValue) -> DynamicValue {
         match (self, value) {
@@ -255,7 +255,7 @@ impl FieldKind {
         }
     }
 
-    /// The number of real numbers in a value, if the kind is made of them.
+    /// Number of real numbers in a value, if the kind consists of them.
     fn numbers_len(&self) -> Option<usize> {
         match self {
             FieldKind::Number { len, .. } => Some(usize::from(*len)),
@@ -278,7 +278,7 @@ impl FieldKind {
         if numbers.iter().any(|number| !number.is_finite()) {
             return Err(ValueError::NotFinite { field: field.to_owned() });
         }
-        // What is finite stays so: beyond every f32 it is out of every range, and the error says that.
+        // A finite number stays finite: beyond f32 it is clamped, and the range check reports it.
         let narrow = |number: f64| number.clamp(f64::from(f32::MIN), f64::from(f32::MAX)) as f32;
         Ok(numbers.into_iter().map(narrow).collect())
     }
@@ -299,14 +299,14 @@ impl FieldKind {
         ValueError::WrongType { field: field.to_owned(), expected }
     }
 
-    fn refuse_number(&self, field: &str, value: &DynamicValue) -> ValueError {
+    fn number_error(&self, field: &str, value: &DynamicValue) -> ValueError {
         match value.as_number() {
             Some(number) if !number.is_finite() => ValueError::NotFinite { field: field.to_owned() },
             _ => self.wrong_type(field),
         }
     }
 
-    /// The kind of a vector as the derive describes it: its end lies on the grid.
+    /// Returns the kind of a vector as the derive describes it: the upper end is on the grid.
     pub(super) fn number(len: u8, min: f64, max: f64, step: f64) -> Option<FieldKind> {
         use crate::codec::Codec;
         if !Number::is_valid(min, max, step) {
@@ -319,7 +319,7 @@ impl FieldKind {
     }
 }
 
-/// Fields that are left out have their initial value; an unknown one is refused.
+/// Converts a record. Missing fields get their initial value; an unknown field is an error.
 pub(super) fn accept_record(
     fields: &[FieldSchema],
     name: &str,

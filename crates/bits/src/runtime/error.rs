@@ -1,15 +1,15 @@
-//! Errors in declarations and in values.
+//! Errors of declarations and values.
 
 use std::fmt;
 
-/// A value was refused; nothing was changed.
+/// A value was rejected. Nothing was changed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValueError {
     /// The record has no field of this name.
     UnknownField {
-        /// The name that was asked for, after the record's own.
+        /// The requested name, after the name of the record.
         field: String,
-        /// The names of its fields.
+        /// Names of the fields.
         known: String,
     },
     /// The field belongs to another record type, or the record does.
@@ -21,7 +21,7 @@ pub enum ValueError {
     WrongType {
         /// The field.
         field: String,
-        /// The type that it takes.
+        /// Expected type.
         expected: String,
     },
     /// A number is infinite or not a number.
@@ -44,7 +44,7 @@ pub enum ValueError {
         field: String,
         /// Its length, in bytes or elements.
         len: usize,
-        /// The greatest length.
+        /// Upper bound of the length.
         max: usize,
     },
     /// A choice has no variant of this name.
@@ -53,21 +53,21 @@ pub enum ValueError {
         field: String,
         /// The name.
         name: String,
-        /// The names that it has.
+        /// Names of the variants.
         known: String,
     },
 }
 
-/// A declaration was refused.
+/// A declaration was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaError {
-    /// The record, and the field if it is about one: `Ship.position`.
+    /// The record, and the field if the error is about one: `Ship.position`.
     pub at: String,
     /// The reason.
     pub problem: SchemaProblem,
 }
 
-/// The reason why a declaration was refused.
+/// Reason of a [`SchemaError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaProblem {
     /// A name is empty or too long.
@@ -75,27 +75,27 @@ pub enum SchemaProblem {
         /// Its length in bytes.
         len: usize,
     },
-    /// Another one has the same name.
+    /// The name is used twice.
     NameTaken {
         /// The name.
         name: String,
     },
-    /// There are more than allowed.
+    /// A limit is exceeded.
     TooMany {
-        /// The things there are too many of.
+        /// The limited things.
         what: &'static str,
-        /// The greatest number.
+        /// The limit.
         max: usize,
     },
     /// Records and lists nest too deeply.
     TooDeep,
     /// A size is outside its limits.
     Size {
-        /// The size's name.
+        /// Name of the size.
         what: &'static str,
         /// The size.
         size: u32,
-        /// The smallest and the largest.
+        /// Lower and upper bound.
         limits: (u32, u32),
     },
     /// A range of whole numbers is empty or too wide.
@@ -105,21 +105,21 @@ pub enum SchemaProblem {
         /// The largest value.
         max: i64,
     },
-    /// A range of real numbers does not work: its description.
+    /// A range of real numbers is not possible. Holds its description.
     NumberRange(String),
-    /// `moves_by` names a field that does not fit.
+    /// `moves_by` names a field that is missing or has another number of components.
     MovesBy {
-        /// The field that it names.
+        /// Name of the field.
         by: String,
     },
     /// The position names a field that is missing or is not made of numbers.
     Position {
-        /// The field that it names.
+        /// Name of the field.
         field: String,
     },
     /// The initial value does not fit its field.
     Initial(String),
-    /// An element of a list has no initial value or velocity of its own.
+    /// An element of a list has an initial value or `moves_by`.
     Element,
     /// A private field was declared in a nested record, an input or an event.
     Private,
@@ -128,9 +128,9 @@ pub enum SchemaProblem {
 impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ValueError::UnknownField { field, known } => write!(f, "there is no field `{field}`; there are {known}"),
+            ValueError::UnknownField { field, known } => write!(f, "there is no field `{field}`; use one of {known}"),
             ValueError::OtherRecord { record } => {
-                write!(f, "the field or record is not of `{record}`: use the handles of its own type")
+                write!(f, "the field or record does not belong to `{record}`; use the handles of `{record}`")
             }
             ValueError::WrongType { field, expected } => write!(f, "`{field}` must be {expected}"),
             ValueError::NotFinite { field } => write!(f, "`{field}` must be a finite number"),
@@ -138,10 +138,10 @@ impl fmt::Display for ValueError {
                 write!(f, "`{field}` is {value}, which is outside its range {range}")
             }
             ValueError::TooLong { field, len, max } => {
-                write!(f, "`{field}` has length {len}, and its limit is {max}")
+                write!(f, "`{field}` has length {len}, above its limit of {max}")
             }
             ValueError::UnknownChoice { field, name, known } => {
-                write!(f, "`{field}` has no variant `{name}`; there are {known}")
+                write!(f, "`{field}` has no variant `{name}`; use one of {known}")
             }
         }
     }
@@ -163,34 +163,35 @@ impl fmt::Display for SchemaProblem {
             SchemaProblem::NameLength { len } => {
                 write!(f, "the name has {len} bytes; use 1 to {}", crate::schema::NAME_BYTES_MAX)
             }
-            SchemaProblem::NameTaken { name } => write!(f, "there is another one named `{name}`"),
-            SchemaProblem::TooMany { what, max } => write!(f, "there can be at most {max} {what}"),
-            SchemaProblem::TooDeep => write!(f, "records and lists nest more than {} deep", crate::schema::DEPTH_MAX),
+            SchemaProblem::NameTaken { name } => write!(f, "the name `{name}` is used twice; choose another one"),
+            SchemaProblem::TooMany { what, max } => write!(f, "the limit is {max} {what}"),
+            SchemaProblem::TooDeep => {
+                write!(f, "records and lists are nested more than {} deep", crate::schema::DEPTH_MAX)
+            }
             SchemaProblem::Size { what, size, limits: (min, max) } => {
                 write!(f, "{what} is {size}; use {min} to {max}")
             }
             SchemaProblem::WholeRange { min, max } => write!(
                 f,
-                "the range {min} to {max} does not work: a whole number needs min < max and at most 61 bits between them"
+                "the range {min} to {max} is not possible; a whole number needs min < max and at most 61 bits"
             ),
             SchemaProblem::NumberRange(range) => write!(
                 f,
-                "{range} does not work: a number needs min < max, a step > 0, at most 2^32 steps, and a step that f32 \
-                 can tell apart at both ends"
+                "{range} is not possible; a number needs min < max, a step > 0, at most 2^32 steps, and a step that \
+                 f32 can represent at both ends"
             ),
             SchemaProblem::MovesBy { by } => write!(
                 f,
-                "it moves by `{by}`, which must be another replicated field of the same record with as many numbers, \
-                 and must not itself move by a field"
+                "it moves by `{by}`; name another replicated field of the same record, with as many numbers and \
+                 without `moves_by`"
             ),
             SchemaProblem::Position { field } => write!(
                 f,
-                "the position is `{field}`, which must be a replicated field of two to four numbers, or one of two fields \
-                 of one number"
+                "the position is `{field}`; name a replicated field of two to four numbers, or two fields of one number"
             ),
             SchemaProblem::Initial(why) => write!(f, "the initial value does not fit: {why}"),
-            SchemaProblem::Element => f.write_str("an element of a list has no initial value and no `moves_by`"),
-            SchemaProblem::Private => f.write_str("only the fields of a component can be private"),
+            SchemaProblem::Element => f.write_str("an element of a list cannot have an initial value or `moves_by`"),
+            SchemaProblem::Private => f.write_str("only fields of a component can be private; use a replicated field"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Declarations of fields.
+//! Declaration of fields.
 
 use super::builder::build_fields;
 use super::{DynamicValue, RecordBuilder, SchemaError, SchemaProblem};
@@ -7,8 +7,8 @@ use crate::schema::{CHOICES_MAX, NAME_BYTES_MAX};
 use crate::{FieldKind, SchemaValue};
 use std::ops::RangeInclusive;
 
-/// Declares how a field is packed, as the attributes of the [`Replicate`](macro@crate::Replicate) derive do. Everything
-/// is checked when the record is added to its schema.
+/// Declares the packing of a field, as the attributes of the [`Replicate`](macro@crate::Replicate) derive do. It is
+/// checked when the record is added to a schema.
 #[derive(Clone, Debug)]
 pub struct FieldBuilder {
     packing: Packing,
@@ -16,7 +16,7 @@ pub struct FieldBuilder {
     pub(super) moves_by: Option<String>,
 }
 
-/// A packing that is not checked yet.
+/// Unchecked packing.
 #[derive(Clone, Debug)]
 enum Packing {
     Flag,
@@ -31,7 +31,7 @@ enum Packing {
     Record(Box<RecordBuilder>),
 }
 
-/// The fewest and the most bits of a component of a rotation or a unit vector.
+/// Lower and upper bound of the bits of a component of a rotation or a unit vector.
 const COMPONENT_BITS: (u32, u32) = (2, crate::codec::COMPONENT_BITS_MAX);
 
 impl FieldBuilder {
@@ -45,7 +45,7 @@ impl FieldBuilder {
         Self::new(Packing::Flag)
     }
 
-    /// An integer: `range = -10..=10` in the derive. One without a range there has the range of its type.
+    /// An integer: `range = -10..=10` in the derive. There, an integer without a range has the range of its type.
     #[must_use]
     pub fn whole(range: RangeInclusive<i64>) -> Self {
         Self::new(Packing::Whole(range))
@@ -57,7 +57,7 @@ impl FieldBuilder {
         Self::numbers(1, range, step)
     }
 
-    /// A vector of one to four numbers: the same on `[f32; N]`.
+    /// A vector of one to four numbers: the same attributes on `[f32; N]`.
     #[must_use]
     pub fn numbers(len: u32, range: RangeInclusive<f64>, step: f64) -> Self {
         Self::new(Packing::Numbers(len, range, step))
@@ -81,53 +81,53 @@ impl FieldBuilder {
         Self::new(Packing::UnitVector(bits))
     }
 
-    /// One of some names: an enum without fields in the derive.
+    /// One of several names: an enum without fields in the derive.
     #[must_use]
     pub fn choice<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
         Self::new(Packing::Choice(names.into_iter().map(Into::into).collect()))
     }
 
-    /// A text of up to so many bytes: `text = 24` in the derive.
+    /// A text of up to `bytes_max` bytes: `text = 24` in the derive.
     #[must_use]
     pub fn text(bytes_max: u32) -> Self {
         Self::new(Packing::Text(bytes_max))
     }
 
-    /// A list of up to so many elements: `list = 8` in the derive.
+    /// A list of up to `len_max` elements: `list = 8` in the derive.
     #[must_use]
     pub fn list(len_max: u32, element: FieldBuilder) -> Self {
         Self::new(Packing::List(len_max, Box::new(element)))
     }
 
-    /// A record inside a record: a field whose type has the derive. Its name and channel do not matter.
+    /// A nested record: a field whose type has the derive. Its name and channel are ignored.
     #[must_use]
     pub fn record(record: RecordBuilder) -> Self {
         Self::new(Packing::Record(Box::new(record)))
     }
 
-    /// The value in a fresh record: `default = …` in the derive. Without it: zero, or the nearest value in range.
+    /// Sets the value in a new record: `default = …` in the derive. The default is zero, or the nearest value in range.
     #[must_use]
     pub fn initial(mut self, initial: impl Into<DynamicValue>) -> Self {
         self.initial = Some(initial.into());
         self
     }
 
-    /// The field of the same record that holds its rate of change a second: `moves_by = velocity` in the derive.
+    /// Sets the field that holds the rate of change per second: `moves_by = velocity` in the derive.
     #[must_use]
     pub fn moves_by(mut self, velocity: impl Into<String>) -> Self {
         self.moves_by = Some(velocity.into());
         self
     }
 
-    /// The kind and the initial value. `depth` is how deep it may still nest, as when a schema is read.
+    /// Returns the kind and the initial value. `depth` is the nesting that is still allowed, as when a schema is read.
     pub(super) fn build(&self, at: &str, depth: u32) -> Result<(FieldKind, SchemaValue), SchemaError> {
-        let refused = |problem| SchemaError { at: at.to_owned(), problem };
+        let to_error = |problem| SchemaError { at: at.to_owned(), problem };
         let kind = self.packing.kind(at, depth)?;
         let initial = match &self.initial {
             None => kind.initial(),
             Some(initial) => {
                 let accepted = kind.accept(at, initial);
-                let mut value = accepted.map_err(|error| refused(SchemaProblem::Initial(error.to_string())))?;
+                let mut value = accepted.map_err(|error| to_error(SchemaProblem::Initial(error.to_string())))?;
                 kind.snap(&mut value);
                 value
             }
@@ -138,13 +138,13 @@ impl FieldBuilder {
 
 impl Packing {
     fn kind(&self, at: &str, depth: u32) -> Result<FieldKind, SchemaError> {
-        let refused = |problem| SchemaError { at: at.to_owned(), problem };
+        let to_error = |problem| SchemaError { at: at.to_owned(), problem };
         let sized = |what, size: u32, limits: (u32, u32)| match size >= limits.0 && size <= limits.1 {
             true => Ok(size as u8),
-            false => Err(refused(SchemaProblem::Size { what, size, limits })),
+            false => Err(to_error(SchemaProblem::Size { what, size, limits })),
         };
         if depth == 0 {
-            return Err(refused(SchemaProblem::TooDeep));
+            return Err(to_error(SchemaProblem::TooDeep));
         }
         Ok(match self {
             Packing::Flag => FieldKind::Flag,
@@ -153,13 +153,13 @@ impl Packing {
                 let is_valid = Integer::is_valid(min, max);
                 is_valid
                     .then_some(FieldKind::Whole { min, max })
-                    .ok_or(refused(SchemaProblem::WholeRange { min, max }))?
+                    .ok_or(to_error(SchemaProblem::WholeRange { min, max }))?
             }
             Packing::Numbers(len, range, step) => {
                 let len = sized("the number of components", *len, (1, crate::codec::VECTOR_LEN_MAX as u32))?;
                 let (min, max) = (*range.start(), *range.end());
                 let text = || format!("the range {min} to {max} in steps of {step}");
-                FieldKind::number(len, min, max, *step).ok_or_else(|| refused(SchemaProblem::NumberRange(text())))?
+                FieldKind::number(len, min, max, *step).ok_or_else(|| to_error(SchemaProblem::NumberRange(text())))?
             }
             Packing::Angle(bits) => {
                 FieldKind::Angle { bits: sized("the bits of an angle", *bits, (1, Angle::BITS_MAX))? }
@@ -181,18 +181,18 @@ impl Packing {
             Packing::List(len, element) => {
                 let len_max = sized("the list's length", *len, (1, List::LEN_MAX))?;
                 if element.initial.is_some() || element.moves_by.is_some() {
-                    return Err(refused(SchemaProblem::Element));
+                    return Err(to_error(SchemaProblem::Element));
                 }
                 let (element, _) = element.build(&format!("{at}[]"), depth - 1)?;
                 FieldKind::List { len_max, element: Box::new(element) }
             }
-            Packing::Record(record) if !record.private.is_empty() => return Err(refused(SchemaProblem::Private)),
+            Packing::Record(record) if !record.private.is_empty() => return Err(to_error(SchemaProblem::Private)),
             Packing::Record(record) => FieldKind::Record { fields: build_fields(at, &record.fields, depth - 1)? },
         })
     }
 }
 
-/// Names have a length within the limit, and each is there once.
+/// Checks that names are unique and have an allowed length.
 pub(super) fn check_names<'a>(at: &str, names: impl Iterator<Item = &'a str>) -> Result<(), SchemaError> {
     let mut known: Vec<&str> = Vec::new();
     for name in names {

@@ -1,8 +1,8 @@
-//! Components, inputs, events and messages that are declared while the program runs.
+//! Components, inputs, events and messages declared at run time.
 //!
-//! A [`SchemaBuilder`] takes the same declarations as the [`Replicate`](macro@crate::Replicate) derive, and checks them
-//! by the limits that hold for schemas of peers. A [`RecordType`] packs, snaps and hashes a [`Record`] in the same bits
-//! as a derived type of the same declaration.
+//! A [`SchemaBuilder`] takes the same declarations as the [`Replicate`](macro@crate::Replicate) derive, and applies the
+//! limits of schemas from peers. A [`RecordType`] packs, snaps and hashes a [`Record`] into the same bits as a derived
+//! type of the same declaration.
 //!
 //! ```
 //! use aether_bits::runtime::{FieldBuilder, RecordBuilder, SchemaBuilder};

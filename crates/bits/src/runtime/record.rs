@@ -1,4 +1,4 @@
-//! Records whose type is known at run time only.
+//! Records whose type is declared at run time.
 
 use super::dynamic::unknown_field;
 use super::{DynamicValue, ValueError};
@@ -7,7 +7,7 @@ use crate::{
 };
 use std::ops::Deref;
 
-/// A component, input or event that was declared at run time.
+/// Type of a component, input or event that was declared at run time.
 #[derive(Debug)]
 pub struct RecordType {
     number: u16,
@@ -17,7 +17,7 @@ pub struct RecordType {
     initial: Record,
 }
 
-/// The values of one record. Only its [`RecordType`] makes one, and every change is checked, so it always fits the type.
+/// Values of one record. Only a [`RecordType`] creates one, and every change is checked, so it always fits its type.
 #[derive(Debug, PartialEq)]
 pub struct Record {
     number: u16,
@@ -26,14 +26,14 @@ pub struct Record {
     private: Vec<DynamicValue>,
 }
 
-/// A record that is being changed.
+/// Mutable access to a record.
 #[derive(Debug)]
 pub struct RecordMut<'a> {
     record_type: &'a RecordType,
     record: &'a mut Record,
 }
 
-/// A field of a [`RecordType`], resolved once by its name.
+/// Handle of a field of a [`RecordType`], resolved once by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FieldHandle {
     record: u16,
@@ -41,7 +41,7 @@ pub struct FieldHandle {
     is_private: bool,
 }
 
-/// The fields that say where an entity is.
+/// The fields that hold the position of an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PositionFields {
     None,
@@ -69,7 +69,7 @@ impl RecordType {
         &self.schema.name
     }
 
-    /// The descriptor that clients are given.
+    /// Descriptor for clients.
     #[must_use]
     pub fn schema(&self) -> &RecordSchema {
         &self.schema
@@ -81,21 +81,21 @@ impl RecordType {
         if let FieldKind::Record { fields } = &self.schema.kind { fields } else { &[] }
     }
 
-    /// The field of a name, to be kept: a handle costs nothing to use.
+    /// Returns the handle of a field. Resolve it once: using a handle needs no lookup.
     pub fn field(&self, name: &str) -> Result<FieldHandle, ValueError> {
         let handle = |index: usize, is_private| FieldHandle { record: self.number, index: index as u8, is_private };
         let replicated = self.fields().iter().position(|field| field.name == name).map(|index| handle(index, false));
         let private = || self.private.iter().position(|field| field.name == name).map(|index| handle(index, true));
-        replicated.or_else(private).ok_or_else(|| self.unknown(name))
+        replicated.or_else(private).ok_or_else(|| self.unknown_field(name))
     }
 
-    /// A fresh record.
+    /// Returns a new record with initial values.
     #[must_use]
     pub fn initial(&self) -> Record {
         self.initial.clone()
     }
 
-    /// A record by the names of its fields. Fields that are left out have their initial value.
+    /// Builds a record from fields by name. Missing fields get their initial value.
     pub fn record(&self, value: &DynamicValue) -> Result<Record, ValueError> {
         let DynamicValue::Record(values) = value else { return Err(self.schema.kind.wrong_type(self.name())) };
         let mut record = self.initial();
@@ -106,7 +106,7 @@ impl RecordType {
         Ok(record)
     }
 
-    /// A record with its fields by name, private ones included.
+    /// Returns the fields of a record by name, private ones included.
     #[must_use]
     pub fn present(&self, record: &Record) -> DynamicValue {
         let mut fields = match self.schema.kind.present(&record.value) {
@@ -118,26 +118,26 @@ impl RecordType {
         DynamicValue::Record(fields)
     }
 
-    /// Changes a record of this type.
+    /// Returns mutable access to a record of this type.
     pub fn edit<'a>(&'a self, record: &'a mut Record) -> RecordMut<'a> {
         RecordMut { record_type: self, record }
     }
 
-    /// Checks that a record is of this type: one of another schema may have the same number.
+    /// Checks that a record is of this type. A record of another schema may have the same type number.
     pub fn check(&self, record: &Record) -> Result<(), ValueError> {
         let is_own = record.number == self.number && record.private.len() == self.private.len();
         if !is_own || self.schema.kind.check(self.name(), &record.value).is_err() {
-            return Err(self.other());
+            return Err(self.other_record());
         }
         Ok(())
     }
 
-    /// Moves every replicated field to the nearest value that the wire can say.
+    /// Rounds every replicated field to the nearest value that can be encoded.
     pub fn snap(&self, record: &mut Record) {
         self.schema.kind.snap(&mut record.value);
     }
 
-    /// True if its records say where their entity is.
+    /// True if records of this type hold the position of their entity.
     #[must_use]
     pub fn has_position(&self) -> bool {
         self.position != PositionFields::None
@@ -156,44 +156,44 @@ impl RecordType {
 
     /// Appends the whole record.
     pub fn write_full(&self, record: &Record, writer: &mut BitWriter) {
-        self.write_delta(DeltaBasis::held(&self.initial), record, writer);
+        self.write_delta(DeltaBasis::new(&self.initial), record, writer);
     }
 
-    /// Appends the difference from what the receiver has.
+    /// Appends the difference from the basis.
     ///
     /// # Panics
-    /// With a record of another type; [`RecordType::check`] tells.
+    /// If the record is of another type; see [`RecordType::check`].
     pub fn write_delta(&self, basis: DeltaBasis<'_, Record>, record: &Record, writer: &mut BitWriter) {
         let basis = basis.field(|record| &record.value);
         self.schema.kind.write_delta(basis, &record.value, writer).expect("a record fits its own type");
     }
 
-    /// Reads a whole record; its private fields have their initial values.
+    /// Reads a whole record. Its private fields get their initial values.
     pub fn read_full(&self, reader: &mut BitReader<'_>) -> Result<Record, ReadError> {
-        let value = self.schema.kind.read_delta(DeltaBasis::held(&self.initial.value), reader)?;
+        let value = self.schema.kind.read_delta(DeltaBasis::new(&self.initial.value), reader)?;
         Ok(Record { number: self.number, value, private: self.initial.private.clone() })
     }
 
-    /// A hash of the replicated fields, equal to that of [`crate::Component::digest`]. `scratch` is overwritten.
+    /// Returns a hash of the replicated fields, equal to [`crate::Component::digest`]. `scratch` is overwritten.
     pub fn digest(&self, record: &Record, scratch: &mut BitWriter) -> u64 {
         scratch.clear();
         self.write_full(record, scratch);
         StateHasher::of_bits(scratch)
     }
 
-    fn unknown(&self, name: &str) -> ValueError {
+    fn unknown_field(&self, name: &str) -> ValueError {
         let replicated = self.fields().iter().map(|field| field.name.as_str());
         let private = self.private.iter().map(|field| field.name.as_str());
         unknown_field(self.name(), name, replicated.chain(private))
     }
 
-    fn other(&self) -> ValueError {
+    fn other_record(&self) -> ValueError {
         ValueError::OtherRecord { record: self.name().to_owned() }
     }
 }
 
 impl Default for Record {
-    /// A record of no type, without fields.
+    /// A record without a type and without fields.
     fn default() -> Self {
         Record { number: u16::MAX, value: SchemaValue::List(Vec::new()), private: Vec::new() }
     }
@@ -244,7 +244,7 @@ impl Record {
         if let SchemaValue::Numbers(numbers) = self.get(field)? { Some(numbers) } else { None }
     }
 
-    /// A vector of so many numbers.
+    /// A vector of `N` numbers.
     #[must_use]
     pub fn vector<const N: usize>(&self, field: FieldHandle) -> Option<[f32; N]> {
         self.numbers(field)?.try_into().ok()
@@ -346,7 +346,7 @@ impl RecordMut<'_> {
         self.record_type
     }
 
-    /// Sets any field. A value that does not fit is refused and changes nothing; so it is with the others.
+    /// Sets any field. Here and below, a value that does not fit is an error and changes nothing.
     pub fn set(&mut self, field: FieldHandle, value: &DynamicValue) -> Result<(), ValueError> {
         if field.is_private {
             return self.set_private(field, value.clone());
@@ -412,7 +412,7 @@ impl RecordMut<'_> {
         }
     }
 
-    /// Sets a replicated field in its packed form: a list, a nested record, or any other.
+    /// Sets a replicated field to an untyped value, such as a list or a nested record.
     pub fn set_value(&mut self, field: FieldHandle, value: SchemaValue) -> Result<(), ValueError> {
         let (declared, to) = self.slot(field)?;
         declared.kind.check(&declared.name, &value)?;
@@ -420,7 +420,7 @@ impl RecordMut<'_> {
         Ok(())
     }
 
-    /// Replaces all fields by those of another record of the same type.
+    /// Replaces all fields with those of another record of the same type.
     pub fn replace(&mut self, record: &Record) -> Result<(), ValueError> {
         self.record_type.check(record)?;
         self.record.clone_from(record);
@@ -432,7 +432,7 @@ impl RecordMut<'_> {
             true => self.record_type.private.get(usize::from(field.index)),
             false => None,
         };
-        let declared = declared.ok_or_else(|| self.record_type.other())?;
+        let declared = declared.ok_or_else(|| self.record_type.other_record())?;
         let value = match (&declared.initial, value) {
             (DynamicValue::Number(_), DynamicValue::Whole(whole)) => DynamicValue::Number(whole as f64),
             (_, value) => value,
@@ -448,7 +448,7 @@ impl RecordMut<'_> {
         Ok(())
     }
 
-    /// The declaration and the value of a replicated field.
+    /// Returns the declaration and the value of a replicated field.
     fn slot(&mut self, field: FieldHandle) -> Result<(&FieldSchema, &mut SchemaValue), ValueError> {
         let record_type = self.record_type;
         let is_own = field.record == record_type.number && !field.is_private;
@@ -457,6 +457,6 @@ impl RecordMut<'_> {
             SchemaValue::List(values) => values.get_mut(usize::from(field.index)),
             _ => None,
         };
-        declared.zip(value).ok_or_else(|| record_type.other())
+        declared.zip(value).ok_or_else(|| record_type.other_record())
     }
 }

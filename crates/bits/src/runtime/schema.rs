@@ -1,4 +1,4 @@
-//! All that a game declares at run time.
+//! Schema of a game that is declared at run time.
 
 use super::{RecordBuilder, RecordType, SchemaError, SchemaProblem};
 use crate::Schema;
@@ -13,7 +13,7 @@ pub struct ComponentHandle(u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventHandle(u16);
 
-/// The components, the input and the events of a game, as they were declared at run time.
+/// Components, input and events of a game, declared at run time.
 #[derive(Clone, Debug, Default)]
 pub struct RuntimeSchema {
     components: Vec<Arc<RecordType>>,
@@ -21,7 +21,7 @@ pub struct RuntimeSchema {
     events: Vec<Arc<RecordType>>,
 }
 
-/// Collects declarations. The order is that of the numbers on the wire.
+/// Collects declarations. Their order determines the numbers on the wire.
 #[derive(Debug, Default)]
 pub struct SchemaBuilder {
     schema: RuntimeSchema,
@@ -55,9 +55,9 @@ impl SchemaBuilder {
         Ok(ComponentHandle(at as u8))
     }
 
-    /// Sets what a player sends every tick. A game without it takes no inputs.
+    /// Sets the input of a player. A game without it takes no inputs.
     pub fn input(&mut self, record: RecordBuilder) -> Result<(), SchemaError> {
-        refuse_private(&record)?;
+        reject_private(&record)?;
         let known = self.schema.input.as_slice();
         self.schema.input = Some(Self::check(record, known, ("inputs", 1), &mut self.next)?);
         Ok(())
@@ -66,31 +66,31 @@ impl SchemaBuilder {
     /// Adds an event or message. Both sides may send it.
     pub fn event(&mut self, record: RecordBuilder) -> Result<EventHandle, SchemaError> {
         let code = self.schema.events.len();
-        refuse_private(&record)?;
+        reject_private(&record)?;
         let record = Self::check(record, &self.schema.events, ("events", EVENTS_MAX), &mut self.next)?;
         self.schema.events.push(record);
         Ok(EventHandle(code as u16))
     }
 
-    /// The schema of what was added.
+    /// Returns the schema.
     #[must_use]
     pub fn build(self) -> RuntimeSchema {
         self.schema
     }
 
-    /// Checks a record against those of the same list.
+    /// Checks a record against the others of the same list.
     fn check(
         record: RecordBuilder,
         known: &[Arc<RecordType>],
         (what, max): (&'static str, usize),
         number: &mut u16,
     ) -> Result<Arc<RecordType>, SchemaError> {
-        let refused = |problem| SchemaError { at: record.name().to_owned(), problem };
+        let to_error = |problem| SchemaError { at: record.name().to_owned(), problem };
         if known.len() >= max {
-            return Err(refused(SchemaProblem::TooMany { what, max }));
+            return Err(to_error(SchemaProblem::TooMany { what, max }));
         }
         if known.iter().any(|known| known.name() == record.name()) {
-            return Err(refused(SchemaProblem::NameTaken { name: record.name().to_owned() }));
+            return Err(to_error(SchemaProblem::NameTaken { name: record.name().to_owned() }));
         }
         let record = record.build(*number)?;
         *number += 1;
@@ -105,13 +105,13 @@ impl RuntimeSchema {
         &self.components
     }
 
-    /// The type of a component; nothing if the handle is of a larger schema.
+    /// Type of a component, or `None` if the handle is of a larger schema.
     #[must_use]
     pub fn component(&self, handle: ComponentHandle) -> Option<&Arc<RecordType>> {
         self.components.get(handle.index())
     }
 
-    /// The component of a name.
+    /// Finds a component by name.
     #[must_use]
     pub fn find_component(&self, name: &str) -> Option<ComponentHandle> {
         self.components.iter().position(|known| known.name() == name).map(|index| ComponentHandle(index as u8))
@@ -129,25 +129,25 @@ impl RuntimeSchema {
         &self.events
     }
 
-    /// The type of an event or message; nothing if the handle is of a larger schema.
+    /// Type of an event or message, or `None` if the handle is of a larger schema.
     #[must_use]
     pub fn event(&self, handle: EventHandle) -> Option<&Arc<RecordType>> {
         self.events.get(usize::from(handle.0))
     }
 
-    /// The event or message of a name.
+    /// Finds an event or message by name.
     #[must_use]
     pub fn find_event(&self, name: &str) -> Option<EventHandle> {
         self.events.iter().position(|known| known.name() == name).map(|code| EventHandle(code as u16))
     }
 
-    /// The event or message of a code.
+    /// Finds an event or message by code.
     #[must_use]
     pub fn event_of(&self, code: u16) -> Option<EventHandle> {
         (usize::from(code) < self.events.len()).then_some(EventHandle(code))
     }
 
-    /// The descriptor that clients are given.
+    /// Returns the descriptor for clients.
     #[must_use]
     pub fn schema(&self) -> Schema {
         let of = |types: &[Arc<RecordType>]| types.iter().map(|known| known.schema().clone()).collect();
@@ -159,7 +159,7 @@ impl RuntimeSchema {
     }
 }
 
-fn refuse_private(record: &RecordBuilder) -> Result<(), SchemaError> {
+fn reject_private(record: &RecordBuilder) -> Result<(), SchemaError> {
     match record.private.is_empty() {
         true => Ok(()),
         false => Err(SchemaError { at: record.name().to_owned(), problem: SchemaProblem::Private }),

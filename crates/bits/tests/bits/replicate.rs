@@ -1,4 +1,4 @@
-//! The derive, its codecs and its descriptor, through the public surface.
+//! The derive, its codecs and its descriptor, through the public API.
 
 use aether_bits::codec::{Angle, Codec, Number, Rotation, UnitVector};
 use aether_bits::{
@@ -85,7 +85,7 @@ pub fn snapped(mut ship: Ship) -> Ship {
 
 proptest! {
     #[test]
-    fn a_delta_brings_exactly_the_snapped_value(states in [any_ship(), any_ship(), any_ship()], ages in any_ages()) {
+    fn a_delta_restores_the_snapped_value(states in [any_ship(), any_ship(), any_ship()], ages in any_ages()) {
         let [base, earlier, now] = states.map(snapped);
         let basis = DeltaBasis { value: &base, earlier: (ages.spacing > 0).then_some(&earlier), ages };
         let mut writer = BitWriter::new();
@@ -113,7 +113,7 @@ proptest! {
             let mut writer = BitWriter::new();
             ship.write_full(&mut writer);
             let bytes = writer.to_bytes();
-            kind.read_delta(DeltaBasis::held(&kind.initial()), &mut BitReader::new(&bytes)).unwrap()
+            kind.read_delta(DeltaBasis::new(&kind.initial()), &mut BitReader::new(&bytes)).unwrap()
         };
         let known = ages.spacing > 0;
         let (mut typed, mut generic) = (BitWriter::new(), BitWriter::new());
@@ -132,16 +132,16 @@ proptest! {
     #[test]
     fn random_bits_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80), base in any_ship()) {
         let base = snapped(base);
-        if let Ok(mut ship) = Ship::read_delta(DeltaBasis::held(&base), &mut BitReader::new(&bytes)) {
+        if let Ok(mut ship) = Ship::read_delta(DeltaBasis::new(&base), &mut BitReader::new(&bytes)) {
             let read = ship.clone();
             ship.snap();
-            prop_assert!(read.same(&ship), "what is read is always on the grid");
+            prop_assert!(read.same(&ship), "a value that was read is on the grid");
         }
         let _ = Schema::from_bytes(&bytes);
     }
 
     #[test]
-    fn every_number_survives_its_own_steps(steps in 0u32..=200_000) {
+    fn every_step_survives_a_round_trip(steps in 0u32..=200_000) {
         let number = Number::new(-1000.0, 1000.0, 0.01);
         prop_assert_eq!(number.quantize(number.dequantize(steps)), steps);
     }
@@ -187,14 +187,14 @@ fn every_packed_direction_is_stable() {
 }
 
 #[test]
-fn angles_go_round() {
+fn angles_wrap() {
     let angle = Angle::new(8);
     let mut writer = BitWriter::new();
     let (mut base, mut now) = (6.2f32, 0.1f32);
     angle.snap(&mut base);
     angle.snap(&mut now);
-    angle.write(DeltaBasis::held(&base), &now, &mut FieldWriter::new(&mut writer));
-    assert!(writer.bits() < 12, "a small turn over zero is a small difference, not {} bits", writer.bits());
+    angle.write(DeltaBasis::new(&base), &now, &mut FieldWriter::new(&mut writer));
+    assert!(writer.bits() < 12, "a small turn across zero took {} bits", writer.bits());
     for quirk in [f32::NAN, f32::INFINITY, -0.0, 1e30, -1e30] {
         let mut value = quirk;
         angle.snap(&mut value);
@@ -203,7 +203,7 @@ fn angles_go_round() {
 }
 
 #[test]
-fn values_that_are_no_numbers_become_ones() {
+fn values_that_are_not_finite_become_finite() {
     let mut ship = Ship::initial();
     ship.position = [f32::NAN, f32::INFINITY];
     ship.turret = [f32::NAN; 4];
@@ -259,12 +259,12 @@ fn the_old_name_of_the_position_attribute_still_works() {
 fn an_unchanged_record_takes_about_a_bit_a_number() {
     let ship = snapped(Ship::initial());
     let mut writer = BitWriter::new();
-    ship.write_delta(DeltaBasis::held(&ship), &mut writer);
+    ship.write_delta(DeltaBasis::new(&ship), &mut writer);
     assert!(writer.bits() <= 36, "{} bits", writer.bits());
 }
 
 #[test]
-fn a_schema_survives_its_bytes_and_its_hash_sees_every_change() {
+fn a_schema_survives_a_round_trip_and_its_hash_covers_every_part() {
     let schema = Schema {
         components: vec![RecordSchema::of::<Ship>(), RecordSchema::of::<Gun>()],
         inputs: vec![RecordSchema::of::<Gun>()],
@@ -281,7 +281,7 @@ fn a_schema_survives_its_bytes_and_its_hash_sees_every_change() {
 }
 
 #[test]
-fn a_descriptor_beyond_its_limits_is_refused() {
+fn a_descriptor_beyond_its_limits_is_rejected() {
     let mut deep = FieldKind::Flag;
     for _ in 0..5 {
         deep = FieldKind::List { len_max: 1, element: Box::new(deep) };

@@ -93,7 +93,7 @@ fn has_direction(ship: &Ship) -> bool {
 }
 
 #[test]
-fn a_declaration_describes_the_same_as_the_derive() {
+fn a_declaration_has_the_schema_of_the_derive() {
     assert_eq!(*ship_type().schema(), RecordSchema::of::<Ship>());
     assert_eq!(*SCHEMA.input().unwrap().schema(), RecordSchema::of::<Gun>());
     let typed = Schema {
@@ -103,7 +103,7 @@ fn a_declaration_describes_the_same_as_the_derive() {
     };
     assert_eq!(SCHEMA.schema(), typed);
     assert_eq!(SCHEMA.schema().hash(), typed.hash());
-    assert_eq!(Schema::from_bytes(&SCHEMA.schema().to_bytes()), Ok(typed), "it can be read by the limits of a peer");
+    assert_eq!(Schema::from_bytes(&SCHEMA.schema().to_bytes()), Ok(typed), "the schema is within the limits of a peer");
 }
 
 proptest! {
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_presented_is_accepted_again(ship in any_ship().prop_filter("a direction", has_direction)) {
+    fn presented_values_are_accepted_again(ship in any_ship().prop_filter("a direction", has_direction)) {
         let record = described(&ship);
         let again = ship_type().record(&ship_type().present(&record)).unwrap();
         prop_assert_eq!(&again, &record, "a value on the grid is never out of range");
@@ -185,8 +185,8 @@ fn a_position_may_be_two_fields() {
 }
 
 #[test]
-fn values_that_do_not_fit_are_refused_and_change_nothing() {
-    let refused: [(&str, DynamicValue, &str); 22] = [
+fn values_that_do_not_fit_are_rejected_and_change_nothing() {
+    let rejected: [(&str, DynamicValue, &str); 22] = [
         ("position", [1000.1, 0.0].into(), "`position` is 1000.1, which is outside its range -1000 to 1000"),
         ("position", [f32::NAN, 0.0].into(), "`position` must be a finite number"),
         ("position", [f64::INFINITY, 0.0].into(), "`position` must be a finite number"),
@@ -201,25 +201,25 @@ fn values_that_do_not_fit_are_refused_and_change_nothing() {
         ("turret", [0.0; 4].into(), "`turret` is 0, which is outside its range of length one"),
         ("sight", [1.0, 0.0].into(), "`sight` must be a list of 3 numbers"),
         ("heading", f64::NAN.into(), "`heading` must be a finite number"),
-        ("hull", "Barge".into(), "`hull` has no variant `Barge`; there are Scout, Freighter, Carrier"),
-        ("hull", 3.into(), "`hull` has no variant `3`; there are Scout, Freighter, Carrier"),
-        ("hull", (-1).into(), "`hull` has no variant `-1`; there are Scout, Freighter, Carrier"),
+        ("hull", "Barge".into(), "`hull` has no variant `Barge`; use one of Scout, Freighter, Carrier"),
+        ("hull", 3.into(), "`hull` has no variant `3`; use one of Scout, Freighter, Carrier"),
+        ("hull", (-1).into(), "`hull` has no variant `-1`; use one of Scout, Freighter, Carrier"),
         ("shield", 1.into(), "`shield` must be true or false"),
         ("crew", 65_536.into(), "`crew` is 65536, which is outside its range 0 to 65535"),
         ("crew", 1.5.into(), "`crew` must be a whole number from 0 to 65535"),
         ("crew", f64::NAN.into(), "`crew` must be a finite number"),
-        ("name", "thirteen long".into(), "`name` has length 13, and its limit is 12"),
-        ("guns", vec![named(&[]); 4].into_list(), "`guns` has length 4, and its limit is 3"),
+        ("name", "thirteen long".into(), "`name` has length 13, above its limit of 12"),
+        ("guns", vec![named(&[]); 4].into_list(), "`guns` has length 4, above its limit of 3"),
         (
             "guns",
             vec![named(&[("barrel", 1.into())])].into_list(),
-            "there is no field `guns[0].barrel`; there are aim, shells",
+            "there is no field `guns[0].barrel`; use one of aim, shells",
         ),
         ("readings", [0.0, 9.0].into(), "`readings[1]` is 9, which is outside its range -5 to 5"),
         ("plan", 3.into(), "`plan` must be a list"),
     ];
     let mut record = ship_type().initial();
-    for (name, value, sentence) in refused {
+    for (name, value, sentence) in rejected {
         let error = ship_type().edit(&mut record).set(field(name), &value).unwrap_err();
         assert_eq!(error.to_string(), sentence, "{value:?}");
         let error = ship_type().record(&named(&[(name, value)])).unwrap_err();
@@ -239,7 +239,7 @@ fn values_that_do_not_fit_are_refused_and_change_nothing() {
     assert_eq!(record, ship_type().initial());
     assert_eq!(record.numbers(foreign), None);
     let unknown = ship_type().field("wings").unwrap_err().to_string();
-    assert!(unknown.starts_with("there is no field `Ship.wings`; there are position, velocity"), "{unknown}");
+    assert!(unknown.starts_with("there is no field `Ship.wings`; use one of position, velocity"), "{unknown}");
 }
 
 trait IntoList {
@@ -252,8 +252,8 @@ impl IntoList for Vec<DynamicValue> {
     }
 }
 
-/// The error that a component with one field causes.
-fn refusal(field: FieldBuilder) -> String {
+/// Declares a component with one field, and returns the error.
+fn schema_error(field: FieldBuilder) -> String {
     let mut schema = SchemaBuilder::default();
     let error = schema.component(RecordBuilder::new("Ship").field("part", field)).unwrap_err();
     assert_eq!(schema.build().components().len(), 0, "nothing was added");
@@ -261,19 +261,19 @@ fn refusal(field: FieldBuilder) -> String {
 }
 
 #[test]
-fn declarations_that_do_not_work_say_which_field_is_wrong() {
+fn invalid_declarations_name_the_field() {
     let flag = FieldBuilder::flag;
     let deep = FieldBuilder::list(1, FieldBuilder::list(1, FieldBuilder::list(1, flag())));
     let number = || FieldBuilder::number(0.0..=1.0, 0.1);
     let nested = RecordBuilder::new("Inner").field("x", flag()).field("x", flag());
     let secret = RecordBuilder::new("Inner").private("x", 1);
     let cases = [
-        (FieldBuilder::whole(5..=5), "the range 5 to 5 does not work"),
+        (FieldBuilder::whole(5..=5), "the range 5 to 5 is not possible"),
         (FieldBuilder::whole(i64::MIN..=i64::MAX), "at most 61 bits"),
-        (FieldBuilder::number(0.0..=1.0, 0.0), "the range 0 to 1 in steps of 0 does not work"),
+        (FieldBuilder::number(0.0..=1.0, 0.0), "the range 0 to 1 in steps of 0 is not possible"),
         (FieldBuilder::number(1.0..=0.0, 0.1), "min < max"),
-        (FieldBuilder::number(f64::NAN..=1.0, 0.1), "does not work"),
-        (FieldBuilder::number(0.0..=1e9, 0.001), "f32 can tell apart"),
+        (FieldBuilder::number(f64::NAN..=1.0, 0.1), "is not possible"),
+        (FieldBuilder::number(0.0..=1e9, 0.001), "f32 can represent"),
         (FieldBuilder::numbers(5, 0.0..=1.0, 0.1), "the number of components is 5; use 1 to 4"),
         (FieldBuilder::numbers(0, 0.0..=1.0, 0.1), "the number of components is 0; use 1 to 4"),
         (FieldBuilder::angle(21), "the bits of an angle is 21; use 1 to 20"),
@@ -281,62 +281,62 @@ fn declarations_that_do_not_work_say_which_field_is_wrong() {
         (FieldBuilder::unit_vector(17), "the bits of a component is 17; use 2 to 16"),
         (FieldBuilder::choice(Vec::<String>::new()), "the number of variants is 0; use 1 to 64"),
         (FieldBuilder::choice((0..65).map(|n| n.to_string())), "the number of variants is 65; use 1 to 64"),
-        (FieldBuilder::choice(["A", "A"]), "there is another one named `A`"),
+        (FieldBuilder::choice(["A", "A"]), "the name `A` is used twice"),
         (FieldBuilder::choice([""]), "the name has 0 bytes; use 1 to 63"),
         (FieldBuilder::text(0), "the text's length is 0; use 1 to 255"),
         (FieldBuilder::text(256), "the text's length is 256; use 1 to 255"),
         (FieldBuilder::list(65, flag()), "the list's length is 65; use 1 to 64"),
-        (FieldBuilder::list(2, number().initial(1.0)), "an element of a list has no initial value"),
+        (FieldBuilder::list(2, number().initial(1.0)), "an element of a list cannot have an initial value"),
         (
             FieldBuilder::list(2, FieldBuilder::record(nested)),
-            "`Ship.part[]` cannot be declared: there is another one named `x`",
+            "`Ship.part[]` cannot be declared: the name `x` is used twice; choose another one",
         ),
-        (FieldBuilder::record(secret), "only the fields of a component can be private"),
-        (deep, "`Ship.part[][][]` cannot be declared: records and lists nest more than 4 deep"),
+        (FieldBuilder::record(secret), "only fields of a component can be private"),
+        (deep, "`Ship.part[][][]` cannot be declared: records and lists are nested more than 4 deep"),
         (number().initial(2.0), "the initial value does not fit: `Ship.part` is 2, which is outside its range 0 to 1"),
         (flag().initial("yes"), "must be true or false"),
         (number().moves_by("part"), "it moves by `part`"),
         (flag().moves_by("other"), "it moves by `other`"),
     ];
     for (field, sentence) in cases {
-        let told = refusal(field);
-        assert!(told.starts_with("`Ship.part") && told.contains(sentence), "{told}");
+        let error = schema_error(field);
+        assert!(error.starts_with("`Ship.part") && error.contains(sentence), "{error}");
     }
 }
 
 #[test]
-fn records_beyond_the_limits_are_refused() {
-    let told = |record: RecordBuilder| SchemaBuilder::default().component(record).unwrap_err().to_string();
+fn records_beyond_the_limits_are_rejected() {
+    let error_of = |record: RecordBuilder| SchemaBuilder::default().component(record).unwrap_err().to_string();
     let many =
         (0..33).fold(RecordBuilder::new("Many"), |record, n| record.field(format!("f{n}"), FieldBuilder::flag()));
-    assert_eq!(told(many), "`Many` cannot be declared: there can be at most 32 fields");
+    assert_eq!(error_of(many), "`Many` cannot be declared: the limit is 32 fields");
     let twice = RecordBuilder::new("Twice").field("x", FieldBuilder::flag()).private("x", 1);
-    assert_eq!(told(twice), "`Twice` cannot be declared: there is another one named `x`");
+    assert_eq!(error_of(twice), "`Twice` cannot be declared: the name `x` is used twice; choose another one");
     let long = RecordBuilder::new("x".repeat(64));
-    assert!(told(long).ends_with("the name has 64 bytes; use 1 to 63"));
+    assert!(error_of(long).ends_with("the name has 64 bytes; use 1 to 63"));
     let long = RecordBuilder::new("R").channel("x".repeat(64));
-    assert!(told(long).ends_with("the name has 64 bytes; use 1 to 63"));
+    assert!(error_of(long).ends_with("the name has 64 bytes; use 1 to 63"));
     for record in [RecordBuilder::new("P").position("x"), RecordBuilder::new("P").position_fields("z", "x")] {
         let record = record.field("x", FieldBuilder::number(0.0..=1.0, 0.1)).field("z", FieldBuilder::flag());
-        assert!(told(record).contains("the position is `"), "a position is two numbers");
+        assert!(error_of(record).contains("the position is `"), "a position is two numbers");
     }
     let mut schema = SchemaBuilder::default();
     for number in 0..32 {
         schema.component(RecordBuilder::new(format!("C{number}"))).unwrap();
     }
-    let told = |error: SchemaError| error.to_string();
-    assert!(told(schema.component(RecordBuilder::new("C32")).unwrap_err()).contains("at most 32 components"));
+    let error_of = |error: SchemaError| error.to_string();
+    assert!(error_of(schema.component(RecordBuilder::new("C32")).unwrap_err()).contains("the limit is 32 components"));
     schema.input(gun()).unwrap();
-    assert!(told(schema.input(RecordBuilder::new("Second")).unwrap_err()).contains("at most 1 inputs"));
+    assert!(error_of(schema.input(RecordBuilder::new("Second")).unwrap_err()).contains("the limit is 1 inputs"));
     for number in 0..64 {
         schema.event(RecordBuilder::new(format!("E{number}"))).unwrap();
     }
-    assert!(told(schema.event(RecordBuilder::new("E64")).unwrap_err()).contains("at most 64 events"));
+    assert!(error_of(schema.event(RecordBuilder::new("E64")).unwrap_err()).contains("the limit is 64 events"));
     let private = RecordBuilder::new("Said").private("x", 1);
-    assert!(told(SchemaBuilder::default().event(private).unwrap_err()).contains("private"));
+    assert!(error_of(SchemaBuilder::default().event(private).unwrap_err()).contains("private"));
     let mut schema = SchemaBuilder::default();
     schema.event(gun()).unwrap();
-    assert!(told(schema.event(gun()).unwrap_err()).contains("there is another one named `Gun`"));
+    assert!(error_of(schema.event(gun()).unwrap_err()).contains("the name `Gun` is used twice"));
     let built = schema.build();
     let gun = built.find_event("Gun").unwrap();
     assert_eq!((built.event_of(0), built.event_of(1), gun.code()), (Some(gun), None, 0));

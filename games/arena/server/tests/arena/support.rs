@@ -45,7 +45,7 @@ pub fn all_seen<C: Component>(stage: &Stage, client: ClientNumber) -> Vec<C> {
     let values = mirror.entities().filter_map(|entity| mirror.value(entity, index));
     let typed = values.map(|(kind, value)| {
         let mut writer = BitWriter::new();
-        kind.write_delta(DeltaBasis::held(&kind.initial()), value, &mut writer).expect("it was read");
+        kind.write_delta(DeltaBasis::new(&kind.initial()), value, &mut writer).expect("it was read");
         C::read_full(&mut BitReader::new(&writer.to_bytes())).expect("it was written")
     });
     typed.collect()

@@ -39,7 +39,7 @@ pub fn seen<C: Component>(stage: &Stage, client: ClientNumber, entity: EntityId)
     let index = stage.room().schema().components.iter().position(|component| component.name == C::NAME)?;
     let (kind, value) = stage.client(client).mirror().value(entity, index)?;
     let mut writer = BitWriter::new();
-    kind.write_delta(DeltaBasis::held(&kind.initial()), value, &mut writer).expect("it was read");
+    kind.write_delta(DeltaBasis::new(&kind.initial()), value, &mut writer).expect("it was read");
     C::read_full(&mut BitReader::new(&writer.to_bytes())).ok()
 }
 

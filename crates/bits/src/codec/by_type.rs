@@ -1,9 +1,9 @@
-//! Types that bring their own packing.
+//! Types that define their packing.
 
 use super::Codec;
 use crate::{DeltaBasis, FieldKind, FieldReader, FieldWriter, ReadError, Replicate};
 
-/// Packs a type the way the type itself says: booleans, integers, and whatever derives [`Replicate`].
+/// Uses the packing that the type defines: booleans, integers, and types that derive [`Replicate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByType;
 
