@@ -10,6 +10,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Default)]
 pub struct Registry {
     families: Arc<Mutex<Families>>,
+    old_names: Arc<Mutex<Vec<OldName>>>,
+}
+
+/// A name that a metric had before, under which it is still rendered.
+#[derive(Clone)]
+struct OldName {
+    old: String,
+    new: String,
+    labels: Labels,
 }
 
 /// Sorted, so that the text is the same for the same metrics.
@@ -108,11 +117,33 @@ impl Registry {
         removed
     }
 
+    /// Renders a metric under its old name too, with these labels added to each series. Several metrics may share one
+    /// old name, each with other labels.
+    pub fn keep_old_name(&self, old: &str, new: &str, labels: &[(&str, &str)]) {
+        let labels = sorted(old, labels);
+        let mut names = self.old_names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.push(OldName { old: old.to_owned(), new: new.to_owned(), labels });
+    }
+
     /// Everything in Prometheus' text format, version 0.0.4, in a stable order.
     pub fn render(&self) -> String {
         // Copied first, so that a reading function may use the registry without meeting its own lock.
-        let families = self.lock().clone();
+        let mut families = self.lock().clone();
+        self.add_old_names(&mut families);
         text::render(&families)
+    }
+
+    fn add_old_names(&self, families: &mut Families) {
+        for name in self.old_names.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let Some(Family { kind, series, .. }) = families.get(&name.new).cloned() else { continue };
+            let help = format!("Old name of {}, for one version.", name.new);
+            let old = families.entry(name.old.clone()).or_insert_with(|| Family { help, kind, series: BTreeMap::new() });
+            old.series.extend(series.into_iter().map(|(mut labels, series)| {
+                labels.extend(name.labels.iter().cloned());
+                labels.sort();
+                (labels, series)
+            }));
+        }
     }
 
     fn series(&self, name: &str, help: &str, labels: &[(&str, &str)], make: impl FnOnce() -> Series) -> Series {

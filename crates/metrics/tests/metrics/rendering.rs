@@ -70,3 +70,25 @@ fn a_reading_gauge_is_read_at_render_time_and_may_use_the_registry() {
     assert!(registry.render().contains("\nqueue_twice 1\n"));
     assert_eq!(registry.counter("reads_total", "Reads.", &[]).value(), 1);
 }
+
+#[test]
+fn a_renamed_metric_is_also_rendered_under_its_old_name() {
+    let registry = Registry::new();
+    registry.counter("bytes_sent_total", "Bytes sent.", &[("kind", "event")]).add(3);
+    registry.counter("bytes_received_total", "Bytes received.", &[]).add(2);
+    registry.keep_old_name("bytes_total", "bytes_sent_total", &[("direction", "out")]);
+    registry.keep_old_name("bytes_total", "bytes_received_total", &[("direction", "in")]);
+    registry.keep_old_name("gone_total", "never_registered_total", &[]);
+    let text = registry.render();
+    for line in [
+        "bytes_sent_total{kind=\"event\"} 3\n",
+        "bytes_received_total 2\n",
+        "# TYPE bytes_total counter\n",
+        "bytes_total{direction=\"in\"} 2\n",
+        "bytes_total{direction=\"out\",kind=\"event\"} 3\n",
+    ] {
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+    assert_eq!(text.matches("# TYPE bytes_total").count(), 1);
+    assert!(!text.contains("gone_total"), "{text}");
+}
