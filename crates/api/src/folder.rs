@@ -1,4 +1,4 @@
-//! Pages in a folder, read when they are asked for.
+//! Pages in a folder, read on each request.
 
 use crate::page::{PageFile, etag};
 use axum::body::Bytes;
@@ -9,10 +9,10 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::Semaphore;
 
-/// Bytes of a file. It is in memory as a whole while it is sent; a game's WASM module has a few MiB.
+/// Upper bound of a file, in bytes. A file is in memory as a whole while it is sent; a game's WASM module has a few MiB.
 const FILE_BYTES_MAX: u64 = 32 << 20;
 
-/// Files that are read at the same time. Each takes a thread and its memory; further requests wait for their turn.
+/// Number of concurrent reads. Each takes a thread and memory; further requests wait.
 const READS_MAX: usize = 4;
 
 /// A folder with pages.
@@ -20,43 +20,43 @@ const READS_MAX: usize = 4;
 pub(crate) struct PageFolder {
     path: PathBuf,
     reads: Arc<Semaphore>,
-    /// Contents that answers still hold, by the file's path: many answers with the same file take its memory once.
-    held: Mutex<HashMap<PathBuf, Weak<[u8]>>>,
+    /// Contents that are still being sent, by file path: concurrent answers with the same file share its memory.
+    shared: Mutex<HashMap<PathBuf, Weak<[u8]>>>,
 }
 
 impl PageFolder {
     pub(crate) fn new(path: PathBuf) -> PageFolder {
-        PageFolder { path, reads: Arc::new(Semaphore::new(READS_MAX)), held: Mutex::default() }
+        PageFolder { path, reads: Arc::new(Semaphore::new(READS_MAX)), shared: Mutex::default() }
     }
 
-    /// The file at a path of an address.
-    pub(crate) async fn find(self: &Arc<PageFolder>, address: &str) -> io::Result<Option<PageFile>> {
-        if !is_plain(address) {
+    /// Returns the file at a URL path, if it exists.
+    pub(crate) async fn find(self: &Arc<PageFolder>, path: &str) -> io::Result<Option<PageFile>> {
+        if !is_plain(path) {
             return Ok(None);
         }
         let permit = Arc::clone(&self.reads).acquire_owned().await.map_err(io::Error::other)?;
-        let (folder, address) = (Arc::clone(self), address.to_owned());
+        let (folder, path) = (Arc::clone(self), path.to_owned());
         let read = tokio::task::spawn_blocking(move || {
-            // A request that ends early does not end the read, so the read itself holds the permit.
+            // The read outlives a cancelled request, so it owns the permit.
             let _permit = permit;
-            folder.read(address)
+            folder.read(path)
         });
         match read.await.map_err(io::Error::other)? {
             Ok(file) => Ok(Some(file)),
-            Err(error) if is_absence(&error) => Ok(None),
+            Err(error) if is_not_found(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Blocks while the file is read.
-    fn read(&self, mut address: String) -> io::Result<PageFile> {
+    /// Reads a file; blocks.
+    fn read(&self, mut url_path: String) -> io::Result<PageFile> {
         let root = fs::canonicalize(&self.path)?;
-        let mut path = fs::canonicalize(root.join(address.trim_matches('/')))?;
-        if address.ends_with('/') || path.is_dir() {
+        let mut path = fs::canonicalize(root.join(url_path.trim_matches('/')))?;
+        if url_path.ends_with('/') || path.is_dir() {
             path = fs::canonicalize(path.join("index.html"))?;
-            address = format!("{}/index.html", address.trim_end_matches('/'));
+            url_path = format!("{}/index.html", url_path.trim_end_matches('/'));
         }
-        // Links are resolved by now.
+        // Both paths are canonical, so links are resolved.
         if !is_inside(&root, &path) || !path.is_file() {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -64,53 +64,53 @@ impl PageFolder {
             .map_err(|error| io::Error::new(error.kind(), format!("{} cannot be read: {error}", path.display())))?;
         let etag = etag(&contents);
         let bytes = Bytes::from_owner(self.share(path, contents));
-        Ok(PageFile { path: address.into(), bytes, etag: etag.into() })
+        Ok(PageFile { path: url_path.into(), bytes, etag: etag.into() })
     }
 
-    /// The same contents, in the memory of an earlier answer if one still holds them.
+    /// Returns the contents, in the memory of an earlier answer that is still being sent if there is one.
     fn share(&self, path: PathBuf, contents: Vec<u8>) -> Arc<[u8]> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = held.get(&path).and_then(Weak::upgrade).filter(|known| **known == *contents) {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = shared.get(&path).and_then(Weak::upgrade).filter(|known| **known == *contents) {
             return known;
         }
-        held.retain(|_, contents| contents.strong_count() > 0);
+        shared.retain(|_, contents| contents.strong_count() > 0);
         let contents = Arc::from(contents);
-        held.insert(path, Arc::downgrade(&contents));
+        shared.insert(path, Arc::downgrade(&contents));
         contents
     }
 }
 
-/// The contents of a file, unless it is too large.
+/// Reads a file, unless it is too large.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut contents = Vec::new();
     File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut contents)?;
     if contents.len() as u64 > FILE_BYTES_MAX {
-        let sentence = format!("it has more than {FILE_BYTES_MAX} bytes");
+        let sentence = format!("the file has more than {FILE_BYTES_MAX} bytes");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, sentence));
     }
     Ok(contents)
 }
 
-/// Tells if an address is made of names that may be served, with or without a slash at the end. Nothing is decoded, and a
-/// percent sign or a backslash is in no such name; a drive or a stream of Windows is named with a colon.
-fn is_plain(address: &str) -> bool {
+/// Returns true if all names of a URL path may be served; a trailing slash is allowed. Percent-encoding is not decoded.
+/// Names with a percent sign, a backslash, or a colon (drives and streams on Windows) are rejected.
+fn is_plain(path: &str) -> bool {
     let may_be_served = |name: &str| {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~+@".contains(&byte);
         !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_allowed)
     };
-    let Some(names) = address.strip_prefix('/') else { return false };
+    let Some(names) = path.strip_prefix('/') else { return false };
     names.is_empty() || names.strip_suffix('/').unwrap_or(names).split('/').all(may_be_served)
 }
 
-/// Tells if a resolved path is below a resolved root, without a name that has a leading dot.
+/// Returns true if a canonical path is below a canonical root and no name below the root has a leading dot.
 fn is_inside(root: &Path, path: &Path) -> bool {
-    let is_shown =
+    let is_visible =
         |part: Component<'_>| matches!(part, Component::Normal(name) if !name.as_encoded_bytes().starts_with(b"."));
-    path.strip_prefix(root).is_ok_and(|below| below.components().all(is_shown))
+    path.strip_prefix(root).is_ok_and(|below| below.components().all(is_visible))
 }
 
-/// Tells if an error means that there is no such file.
-fn is_absence(error: &io::Error) -> bool {
+/// Returns true if an error means that the file does not exist.
+fn is_not_found(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory | InvalidFilename)
 }
@@ -119,7 +119,7 @@ fn is_absence(error: &io::Error) -> bool {
 pub(crate) mod tests {
     use super::*;
 
-    /// A folder that goes with the test.
+    /// A folder that is removed after the test.
     pub(crate) struct TestFolder {
         pub(crate) path: PathBuf,
     }
@@ -144,7 +144,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A folder `web` with a page and hidden files, beside a file that is not of the pages.
+    /// Creates a folder `web` with pages and hidden files, beside a file outside of it.
     fn nested() -> (TestFolder, Arc<PageFolder>) {
         let around = TestFolder::new();
         around.write("secret.txt", b"secret");
@@ -159,22 +159,22 @@ pub(crate) mod tests {
     }
 
     #[tokio::test]
-    async fn no_address_leads_out_of_the_folder() {
+    async fn no_path_leads_out_of_the_folder() {
         let (around, folder) = nested();
         let absolute = around.path.join("secret.txt").display().to_string();
         let mut addresses = vec![absolute.clone(), format!("/{absolute}"), "/C:/secret.txt".to_owned()];
-        let ways = ["..", "%2e%2e", "%2E%2E", ".%2e", "%252e%252e", "%c0%ae%c0%ae", "..;", "...", "%00", "..%00"];
-        for way in ways {
+        let segments = ["..", "%2e%2e", "%2E%2E", ".%2e", "%252e%252e", "%c0%ae%c0%ae", "..;", "...", "%00", "..%00"];
+        for segment in segments {
             for slash in ["/", "\\", "%2f", "%2F", "%5c", "%5C", "%252f"] {
                 for start in ["/", "/docs/", "/docs/../"] {
-                    addresses.push(format!("{start}{way}{slash}secret.txt"));
+                    addresses.push(format!("{start}{segment}{slash}secret.txt"));
                 }
             }
             addresses.extend([
-                format!("/{way}"),
-                format!("/{way}/"),
-                format!("/docs/{way}"),
-                format!("/{way}/outside"),
+                format!("/{segment}"),
+                format!("/{segment}/"),
+                format!("/docs/{segment}"),
+                format!("/{segment}/outside"),
             ]);
         }
         addresses.extend(["/./index.html", "/docs/../index.html", "/index.html\0", "/\\index.html"].map(str::to_owned));
@@ -194,7 +194,7 @@ pub(crate) mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn links_lead_to_files_of_the_folder_and_not_out_of_it() {
+    async fn links_out_of_the_folder_are_not_followed() {
         use std::os::unix::fs::symlink;
         let (around, folder) = nested();
         let web = around.path.join("web");
@@ -207,11 +207,12 @@ pub(crate) mod tests {
         symlink("docs/index.html", web.join("good.html")).unwrap();
         fs::create_dir(web.join("linked")).unwrap();
         symlink("../../outside/index.html", web.join("linked/index.html")).unwrap();
-        let ways = ["/relative.txt", "/absolute.txt", "/outside", "/outside/", "/outside/index.html", "/linked"];
-        for address in ways.into_iter().chain(["/up/secret.txt", "/up", "/up/web/index.html", "/built.txt"]) {
+        let outside = ["/relative.txt", "/absolute.txt", "/outside", "/outside/", "/outside/index.html", "/linked"];
+        for address in outside.into_iter().chain(["/up/secret.txt", "/up", "/up/web/index.html", "/built.txt"]) {
             let found = folder.find(address).await.unwrap();
-            let is_own = found.as_ref().is_some_and(|file| address.starts_with("/up/web") && *file.bytes == *b"page");
-            assert!(found.is_none() || is_own, "{address}");
+            let is_inside =
+                found.as_ref().is_some_and(|file| address.starts_with("/up/web") && *file.bytes == *b"page");
+            assert!(found.is_none() || is_inside, "{address}");
         }
         assert!(folder.find("/loop").await.is_err());
         assert_eq!(&*folder.find("/good.html").await.unwrap().unwrap().bytes, b"docs");
@@ -238,7 +239,7 @@ pub(crate) mod tests {
     }
 
     #[tokio::test]
-    async fn answers_with_the_same_contents_share_their_memory() {
+    async fn answers_with_the_same_contents_share_memory() {
         let (around, folder) = nested();
         let first = folder.find("/").await.unwrap().unwrap();
         let second = folder.find("/index.html").await.unwrap().unwrap();
@@ -248,6 +249,6 @@ pub(crate) mod tests {
         assert_eq!((&*first.bytes, &*third.bytes), (&b"page"[..], &b"new!"[..]));
         drop((first, second, third));
         folder.find("/docs").await.unwrap();
-        assert_eq!(folder.held.lock().unwrap().len(), 1, "what nobody holds is forgotten");
+        assert_eq!(folder.shared.lock().unwrap().len(), 1, "unused contents are removed");
     }
 }

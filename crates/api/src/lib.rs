@@ -1,6 +1,6 @@
-//! The HTTP interface: health, rooms, upgrades to realtime connections, and pages.
+//! The HTTP interface: health, rooms, the client API, upgrades to realtime connections, and pages.
 //!
-//! [`router`] is one function that can be tested without a socket; [`listener`] puts it behind one.
+//! [`router`] builds the public router, which tests use without a socket; [`listener`] serves it on one.
 
 pub mod admin;
 pub mod client;
@@ -12,9 +12,9 @@ mod page;
 mod peer;
 mod public;
 mod realtime;
+mod request_metrics;
 mod routing;
 mod site;
-mod watch;
 
 pub use origin::AllowedOrigins;
 pub use page::{PageAsset, PageFile, Pages};

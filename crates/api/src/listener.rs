@@ -1,4 +1,4 @@
-//! A router behind a socket, with deadlines and limits on everything a peer can drag out.
+//! Serves a router on a socket, with deadlines and limits for slow peers.
 
 use crate::peer::PeerAddress;
 use aether_limits::{KeyedShares, network_of};
@@ -22,67 +22,66 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 use tracing::{debug, warn};
 
-/// Unsent bytes that the system holds for a connection before it says that it is full. State is written when there is room,
-/// so what is beyond would only be old when it leaves.
+/// Unsent bytes per connection after which the system reports the socket as full. A larger buffer would only make state
+/// packets older when they are sent.
 const UNSENT_BYTES_MAX: u32 = 16_384;
-/// Headers of a request in all. Beyond, the answer is 431.
+/// Upper bound of all headers of a request, in bytes. Larger requests get 431.
 const HEADER_BYTES_MAX: usize = 16_384;
-/// Headers of a request.
+/// Most headers of a request.
 const HEADERS_MAX: usize = 64;
-/// How long a connection may last that does not become a realtime one; those end this by their upgrade. Whoever idles longer
-/// connects anew.
+/// Longest time of an HTTP connection. Realtime connections are not limited by it: the upgrade ends the HTTP connection.
 const LIFETIME_MAX: Duration = Duration::from_secs(120);
-/// After a failure to accept, such as too many open files, the listener waits so long.
+/// Pause after a failed accept, such as for too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How a listener treats its peers.
+/// Settings of a listener.
 #[derive(Clone)]
 pub struct ListenerSettings {
-    /// From the first byte to the end of a request's headers, and for the TLS handshake.
+    /// Longest time from the first byte to the end of a request's headers, and of the TLS handshake.
     pub header_time_max: Duration,
-    /// Connections that are no realtime ones.
+    /// Most HTTP connections. Realtime connections do not count.
     pub connections_max: u32,
-    /// The same of one address.
+    /// Most HTTP connections of one address.
     pub per_address_max: u32,
-    /// For TLS.
+    /// TLS acceptor; none for plain HTTP.
     pub tls: Option<TlsAcceptor>,
 }
 
 /// Accepts connections until the task is dropped.
 pub async fn serve(listener: TcpListener, router: Router, settings: ListenerSettings) {
-    let places = KeyedShares::default();
+    let shares = KeyedShares::default();
     loop {
         let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                warn!(%error, "a connection could not be accepted");
+                warn!(%error, "accept failed");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };
-        // Beyond the limit a connection is closed at once: waiting would fill the system's queue for everyone.
+        // Beyond the limit a connection is closed at once: waiting would fill the system's queue for all peers.
         let network = network_of(address.ip());
-        let place = places.take(network, settings.per_address_max, settings.connections_max);
-        let Some(place) = place else { continue };
-        prepare(&stream);
+        let share = shares.take(network, settings.per_address_max, settings.connections_max);
+        let Some(share) = share else { continue };
+        set_socket_options(&stream);
         let (router, settings) = (router.clone(), settings.clone());
         tokio::spawn(async move {
             match &settings.tls {
                 None => serve_stream(stream, address, router, &settings).await,
                 Some(tls) => match timeout(settings.header_time_max, tls.accept(stream)).await {
                     Ok(Ok(stream)) => serve_stream(stream, address, router, &settings).await,
-                    Ok(Err(error)) => debug!(%address, %error, "no TLS"),
-                    Err(_) => debug!(%address, "TLS took too long"),
+                    Ok(Err(error)) => debug!(%address, %error, "TLS handshake failed"),
+                    Err(_) => debug!(%address, "TLS handshake timed out"),
                 },
             }
-            drop(place);
+            drop(share);
         });
     }
 }
 
-fn prepare(stream: &TcpStream) {
+fn set_socket_options(stream: &TcpStream) {
     let socket = socket2::SockRef::from(stream);
-    // Neither is needed for the connection to work, so a system that cannot is no reason to refuse it.
+    // The connection works without either option, so failures are ignored.
     let _ = socket.set_tcp_nodelay(true);
     #[cfg(target_os = "linux")]
     let _ = socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX);
@@ -92,13 +91,13 @@ async fn serve_stream<S>(stream: S, address: SocketAddr, router: Router, setting
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let begun = Arc::new(Notify::new());
-    let first_request = Arc::clone(&begun);
+    let has_begun = Arc::new(Notify::new());
+    let first_request = Arc::clone(&has_begun);
     let service = service_fn(move |mut request: Request<Incoming>| {
-        begun.notify_one();
-        let is_old = request.version() == Version::HTTP_10;
-        request.extensions_mut().insert(PeerAddress { socket: address, is_old });
-        // HTTP/2 names the host in the address alone.
+        has_begun.notify_one();
+        let is_http10 = request.version() == Version::HTTP_10;
+        request.extensions_mut().insert(PeerAddress { socket: address, is_http10 });
+        // HTTP/2 names the host only in the URI.
         let host = request.uri().authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok());
         if let (Some(host), false) = (host, request.headers().contains_key(HOST)) {
             request.headers_mut().insert(HOST, host);
@@ -119,18 +118,18 @@ where
         .max_header_list_size(HEADER_BYTES_MAX as u32)
         .max_concurrent_streams(Some(64));
     let mut connection = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
-    // The builder's own deadline begins with the first bytes; a peer that says nothing has to have one too.
+    // The builder's own deadline starts with the first bytes; a silent peer needs a deadline too.
     let result = tokio::select! {
         result = connection.as_mut() => result,
         begun = timeout(settings.header_time_max, first_request.notified()) => match begun {
             Ok(()) => match timeout(LIFETIME_MAX, connection).await {
                 Ok(result) => result,
-                Err(_) => return debug!(%address, "a connection lasted too long"),
+                Err(_) => return debug!(%address, "connection reached its lifetime"),
             },
-            Err(_) => return debug!(%address, "no request came in time"),
+            Err(_) => return debug!(%address, "no request in time"),
         },
     };
     if let Err(error) = result {
-        debug!(%address, %error, "a connection broke");
+        debug!(%address, %error, "connection failed");
     }
 }

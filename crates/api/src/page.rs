@@ -1,4 +1,4 @@
-//! The pages of a server: files that are part of the program, or files in a folder.
+//! Pages of a server: files embedded in the program, or files in a folder.
 
 use crate::folder::PageFolder;
 use axum::body::Bytes;
@@ -8,35 +8,34 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The page at the root.
+/// Path of the root page.
 const ROOT: &str = "/index.html";
 
-/// Said by a server that was given no pages.
+/// Notice of a server without pages.
 const NO_PAGES: &str = "This server has no pages of its own.";
 
-/// Said by a server whose folder of pages has none for the root.
-const NO_ROOT: &str =
-    "The folder of its pages has no index.html. The pages of Aether itself are built by `cargo xtask web`.";
+/// Notice of a server whose page folder has no root page.
+const NO_ROOT: &str = "Its page folder has no index.html. Build the pages of Aether with `cargo xtask web`.";
 
-/// One file of pages that are part of the program.
+/// A page file embedded in the program.
 #[derive(Debug)]
 pub struct PageAsset {
-    /// Its path in an address, with a leading slash.
+    /// URL path, with a leading slash.
     pub path: &'static str,
-    /// Its contents.
+    /// Contents of the file.
     pub bytes: &'static [u8],
-    /// A quoted hash of its contents, for the `ETag` header.
+    /// Quoted hash of the contents, for the `ETag` header.
     pub etag: &'static str,
 }
 
-/// The pages that a server shows beside its interfaces.
+/// Pages that a server serves beside its interfaces.
 ///
-/// A page is at the name of its folder: `/docs` and `/docs/` show `docs/index.html`, and `/` shows `index.html`. Without
-/// that one the root is a plain page, which says that the server is running.
+/// A page has the path of its folder: `/docs` and `/docs/` serve `docs/index.html`, and `/` serves `index.html`. Without
+/// `index.html` the root is a plain page, which says that the server is running.
 #[derive(Clone, Debug)]
 pub struct Pages {
     source: Source,
-    /// Shown at the root if the source has no page for it.
+    /// Root page if the source has none.
     plain: Arc<PageFile>,
 }
 
@@ -47,36 +46,36 @@ enum Source {
 }
 
 impl Pages {
-    /// No pages: the root is a plain page.
+    /// Creates an empty set of pages: the root is a plain page.
     #[must_use]
     pub fn none() -> Pages {
         Pages { source: Source::Embedded(&[]), plain: plain(NO_PAGES) }
     }
 
-    /// Pages that are part of the program.
+    /// Creates pages from files embedded in the program.
     #[must_use]
     pub fn embedded(assets: &'static [PageAsset]) -> Pages {
         Pages { source: Source::Embedded(assets), plain: plain(NO_PAGES) }
     }
 
-    /// Pages in a folder, each read when it is asked for: a changed file is shown without a restart. The folder need not
-    /// exist yet.
+    /// Creates pages from a folder. A file is read on each request, so changes need no restart. The folder need not exist
+    /// yet.
     ///
-    /// Names of files and folders are made of ASCII letters, digits and `-`, `_`, `.`, `~`, `+`, `@`; others are not
-    /// found, and neither are names with a leading dot. A symbolic link may lead to other files of the folder, but not out
-    /// of it. A file has at most 32 MiB.
+    /// Names of files and folders consist of ASCII letters, digits and `-`, `_`, `.`, `~`, `+`, `@`, without a leading
+    /// dot; other names are not found. A symbolic link may point to another file of the folder, but not out of it. A file
+    /// has at most 32 MiB.
     #[must_use]
     pub fn folder(path: PathBuf) -> Pages {
         Pages { source: Source::Folder(Arc::new(PageFolder::new(path))), plain: plain(NO_ROOT) }
     }
 
-    /// Replaces the sentence on the plain page that is shown where there is none for the root.
+    /// Replaces the notice on the plain root page.
     #[must_use]
     pub fn with_notice(self, notice: &str) -> Pages {
         Pages { plain: plain(notice), ..self }
     }
 
-    /// The file at a path of an address, if there is one. Fails if it is there and cannot be read, or is too large.
+    /// Returns the file at a URL path, if it exists. Fails if the file cannot be read or is too large.
     pub async fn find(&self, path: &str) -> io::Result<Option<PageFile>> {
         let found = match &self.source {
             Source::Embedded(assets) => find_embedded(assets, path),
@@ -93,19 +92,19 @@ impl Default for Pages {
     }
 }
 
-/// A file of the pages, as it is sent.
+/// A page file, ready to be sent.
 #[derive(Clone, Debug)]
 pub struct PageFile {
-    /// Its path in an address, with a leading slash; for a page it ends with `/index.html`.
+    /// URL path, with a leading slash; that of a page ends with `/index.html`.
     pub path: Cow<'static, str>,
-    /// Its contents.
+    /// Contents of the file.
     pub bytes: Bytes,
-    /// A quoted hash of its contents, for the `ETag` header.
+    /// Quoted hash of the contents, for the `ETag` header.
     pub etag: Cow<'static, str>,
 }
 
 impl PageFile {
-    /// For the `Content-Type` header.
+    /// Returns the value of the `Content-Type` header.
     #[must_use]
     pub fn content_type(&self) -> &'static str {
         match self.path.rsplit_once('.').map(|(_, extension)| extension) {
@@ -120,14 +119,14 @@ impl PageFile {
             Some("gif") => "image/gif",
             Some("webp") => "image/webp",
             Some("ico") => "image/x-icon",
-            // A browser compiles WASM while it arrives only if it is called by its name.
+            // Browsers compile WASM while it arrives only if it has this type.
             Some("wasm") => "application/wasm",
             _ => "application/octet-stream",
         }
     }
 
-    /// For the `Cache-Control` header. Names below `assets` carry a hash of their content and never change; the others
-    /// are asked for each time, and answered by the etag alone when they are still the same.
+    /// Returns the value of the `Cache-Control` header. Names below `assets` contain a hash of their content, so these
+    /// files never change. Other files are revalidated by their etag on each use.
     #[must_use]
     pub fn cache_control(&self) -> &'static str {
         if self.path.starts_with("/assets/") { "public, max-age=31536000, immutable" } else { "no-cache" }
@@ -136,20 +135,20 @@ impl PageFile {
 
 fn find_embedded(assets: &'static [PageAsset], path: &str) -> Option<PageFile> {
     let folder = path.starts_with('/').then(|| path.strip_suffix('/').unwrap_or(path));
-    let is_meant =
+    let matches =
         |asset: &&PageAsset| asset.path == path || folder.is_some() && asset.path.strip_suffix("/index.html") == folder;
-    let PageAsset { path, bytes, etag } = assets.iter().find(is_meant)?;
+    let PageAsset { path, bytes, etag } = assets.iter().find(matches)?;
     Some(PageFile { path: (*path).into(), bytes: Bytes::from_static(bytes), etag: (*etag).into() })
 }
 
-/// A quoted hash of contents, for the `ETag` header.
+/// Returns a quoted hash of contents, for the `ETag` header.
 pub(crate) fn etag(contents: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     contents.hash(&mut hasher);
     format!("\"{:016x}\"", hasher.finish())
 }
 
-/// The page at the root where there is no other. The policy allows no inline style, so it has none.
+/// Returns the plain root page. It has no inline style because the content security policy allows none.
 fn plain(notice: &str) -> Arc<PageFile> {
     let notice = notice.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let html = format!(
@@ -172,10 +171,9 @@ fn plain(notice: &str) -> Arc<PageFile> {
     Arc::new(PageFile { path: ROOT.into(), etag: etag(html.as_bytes()).into(), bytes: html.into() })
 }
 
-/// The `Content-Security-Policy` that the pages need, and nothing beyond: their own files, WASM that one of those files
-/// compiles, sockets to their own server, and WebTransport, which has an address of its own because it is always `https`.
-/// A host may serve the pages under several names, and the address of WebTransport has one of them, so any host is allowed
-/// there, but only this port.
+/// Returns the `Content-Security-Policy` of the pages. It allows only what they need: their own files, WASM that these
+/// compile, sockets to their own server, and WebTransport. The WebTransport URL differs because it is always `https`. Its
+/// host may be another name of the server than the one in the page's URL, so any host is allowed, but only on this port.
 #[must_use]
 pub fn content_security_policy(web_transport_port: Option<u16>) -> String {
     let web_transport = web_transport_port.map_or_else(String::new, |port| format!(" https://*:{port}"));
@@ -197,7 +195,7 @@ mod tests {
         PageAsset { path: "/icon.svg", bytes: b"<svg/>", etag: "\"4\"" },
     ];
 
-    /// The same files in a folder.
+    /// Writes the same files to a folder.
     fn folder() -> TestFolder {
         let folder = TestFolder::new();
         for asset in ASSETS {
@@ -206,8 +204,8 @@ mod tests {
         folder
     }
 
-    /// The same pages in both forms.
-    fn forms() -> (TestFolder, [Pages; 2]) {
+    /// Returns the same pages from both sources.
+    fn sources() -> (TestFolder, [Pages; 2]) {
         let folder = folder();
         let pages = [Pages::embedded(ASSETS), Pages::folder(folder.path.clone())];
         (folder, pages)
@@ -218,8 +216,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_page_is_at_the_name_of_its_folder() {
-        let (_folder, forms) = forms();
+    async fn a_page_has_the_path_of_its_folder() {
+        let (_folder, sources) = sources();
         let addresses = [
             ("/", "/index.html"),
             ("/index.html", "/index.html"),
@@ -229,7 +227,7 @@ mod tests {
             ("/icon.svg", "/icon.svg"),
             ("/assets/main-HASH.js", "/assets/main-HASH.js"),
         ];
-        for pages in forms {
+        for pages in sources {
             for (address, path) in addresses {
                 let file = found(&pages, address).await.unwrap_or_else(|| panic!("{address} of {pages:?}"));
                 let asset = ASSETS.iter().find(|asset| asset.path == path).unwrap();
@@ -240,10 +238,10 @@ mod tests {
 
     #[tokio::test]
     async fn other_paths_find_nothing() {
-        let (_folder, forms) = forms();
+        let (_folder, sources) = sources();
         let paths =
             ["", "index.html", "/missing", "/assets", "/assets/", "//", "///", "//docs", "/docs//", "/icon.svg/"];
-        for pages in forms {
+        for pages in sources {
             for path in paths.into_iter().chain(["/index.html/", "/docs/missing", "/assets//main-HASH.js"]) {
                 assert!(found(&pages, path).await.is_none(), "{path} of {pages:?}");
             }
@@ -251,15 +249,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn both_forms_have_the_same_types_and_are_kept_as_long() {
-        let (_folder, forms) = forms();
+    async fn both_sources_have_the_same_content_types_and_cache_headers() {
+        let (_folder, sources) = sources();
         let expected = [
             ("/", "text/html; charset=utf-8", "no-cache"),
             ("/docs", "text/html; charset=utf-8", "no-cache"),
             ("/assets/main-HASH.js", "text/javascript; charset=utf-8", "public, max-age=31536000, immutable"),
             ("/icon.svg", "image/svg+xml", "no-cache"),
         ];
-        for pages in forms {
+        for pages in sources {
             for (path, content_type, cache_control) in expected {
                 let file = found(&pages, path).await.unwrap();
                 assert_eq!((file.content_type(), file.cache_control()), (content_type, cache_control), "{path}");
@@ -268,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn extensions_have_their_types() {
+    fn content_types_follow_from_extensions() {
         let content_type = |path: &'static str| {
             PageFile { path: path.into(), bytes: Bytes::new(), etag: "\"\"".into() }.content_type()
         };
@@ -281,8 +279,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn etags_are_quoted_and_differ_where_contents_do() {
-        let (folder, [_, pages]) = forms();
+    async fn etags_are_quoted_and_differ_with_the_contents() {
+        let (folder, [_, pages]) = sources();
         folder.write("copy.svg", b"<svg/>");
         let mut files = Vec::new();
         for path in ["/", "/docs", "/assets/main-HASH.js", "/icon.svg", "/copy.svg"] {
@@ -297,8 +295,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_changed_file_of_a_folder_is_shown_at_once_with_another_etag() {
-        let (folder, [_, pages]) = forms();
+    async fn a_changed_file_is_served_at_once_with_another_etag() {
+        let (folder, [_, pages]) = sources();
         let before = found(&pages, "/").await.unwrap();
         folder.write("index.html", b"<!doctype html>new!");
         let after = found(&pages, "/").await.unwrap();
@@ -307,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_a_page_for_the_root_a_plain_one_says_why() {
+    async fn without_a_root_page_a_plain_page_has_a_notice() {
         let folder = TestFolder::new();
         let absent = folder.path.join("absent");
         let expected = [

@@ -1,18 +1,18 @@
-//! Who is on the other end of a request.
+//! Senders of requests, past any trusted proxy.
 
 use http::{HeaderMap, header};
 use std::net::{IpAddr, SocketAddr};
 
-/// The address of the socket that a request came by; the listener puts it into each request.
+/// Address of the socket of a request. The listener adds it to each request.
 #[derive(Clone, Copy, Debug)]
 pub struct PeerAddress {
-    /// The other end.
+    /// Remote address of the socket.
     pub socket: SocketAddr,
-    /// Whether the request is of HTTP/1.0, which no browser speaks but many a proxy does.
-    pub is_old: bool,
+    /// True for an HTTP/1.0 request: no browser sends one, but many proxies do.
+    pub is_http10: bool,
 }
 
-/// Headers by which a proxy shows itself.
+/// Headers that proxies add.
 const PROXY_HEADERS: [&str; 8] = [
     "forwarded",
     "via",
@@ -24,48 +24,48 @@ const PROXY_HEADERS: [&str; 8] = [
     "true-client-ip",
 ];
 
-/// Who sent a request.
+/// Sender of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestPeer {
-    /// Where it came from, past any trusted proxy.
+    /// Address of the client, past any trusted proxy.
     pub address: IpAddr,
-    /// Whether it surely came from this machine, by a name of this machine. A request that some proxy passed on did not,
-    /// and neither did one that a foreign page sent to a foreign name which leads here.
+    /// True only if the request certainly came from this machine and used one of its local names. False for a proxied
+    /// request, and for one that a foreign page sent to a foreign name that resolves to this machine.
     pub is_local: bool,
 }
 
-/// Proxies whose word on a client's address counts.
+/// Proxies whose forwarding headers are trusted.
 #[derive(Clone, Debug, Default)]
 pub struct TrustedProxies {
     networks: Vec<(IpAddr, u8)>,
 }
 
 impl TrustedProxies {
-    /// Proxies by network: an address and how many of its bits count.
+    /// Trusts proxies by network: an address and its prefix length in bits.
     #[must_use]
     pub fn new(networks: Vec<(IpAddr, u8)>) -> TrustedProxies {
         TrustedProxies { networks }
     }
 
-    /// Whether an address belongs to a trusted proxy.
+    /// Returns true if an address belongs to a trusted proxy.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         self.networks.iter().any(|(network, bits)| shares_prefix(*network, address, *bits))
     }
 
-    /// Who sent a request that came by this socket.
+    /// Returns the sender of a request that arrived on this socket.
     #[must_use]
     pub fn peer(&self, socket: IpAddr, headers: &HeaderMap) -> RequestPeer {
         let forwarded = PROXY_HEADERS.iter().any(|name| headers.contains_key(*name));
-        let address = if self.contains(socket) { self.behind(headers).unwrap_or(socket) } else { socket };
+        let address = if self.contains(socket) { self.forwarded_for(headers).unwrap_or(socket) } else { socket };
         let is_local = socket.is_loopback() && address.is_loopback() && !forwarded && names_this_machine(headers);
         RequestPeer { address, is_local }
     }
 
-    /// The last address that a trusted proxy saw and that is none itself. Those before it anyone may have written.
-    fn behind(&self, headers: &HeaderMap) -> Option<IpAddr> {
-        let lines = headers.get_all("x-forwarded-for").iter().rev();
-        let hops = lines.flat_map(|line| line.to_str().unwrap_or("").rsplit(','));
+    /// Returns the last forwarded address that is not a trusted proxy. Earlier ones may be forged.
+    fn forwarded_for(&self, headers: &HeaderMap) -> Option<IpAddr> {
+        let values = headers.get_all("x-forwarded-for").iter().rev();
+        let hops = values.flat_map(|value| value.to_str().unwrap_or("").rsplit(','));
         let mut addresses = hops.map(|hop| address_of(hop.trim()));
         addresses.find(|hop| hop.is_none_or(|address| !self.contains(address))).flatten()
     }
@@ -76,8 +76,7 @@ fn address_of(text: &str) -> Option<IpAddr> {
     bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip()))
 }
 
-/// Whether an address lies in a network of which so many bits count. An IPv4 address that came as IPv6 is taken for what
-/// it is.
+/// Returns true if an address is in a network with a prefix of `bits`. An IPv4-mapped IPv6 address counts as IPv4.
 #[must_use]
 pub fn shares_prefix(network: IpAddr, address: IpAddr, bits: u8) -> bool {
     match (network, address.to_canonical()) {
@@ -97,18 +96,18 @@ fn names_this_machine(headers: &HeaderMap) -> bool {
     headers.get(header::HOST).and_then(|host| host.to_str().ok()).is_some_and(is_local_name)
 }
 
-/// The name of a host, without its port. An IPv6 address keeps its brackets.
-pub(crate) fn name_of(host: &str) -> &str {
+/// Returns a host without its port. An IPv6 address keeps its brackets.
+pub(crate) fn host_name(host: &str) -> &str {
     match host.find(']') {
         Some(end) => &host[..=end],
         None => host.split(':').next().unwrap_or(""),
     }
 }
 
-/// Whether a host, with or without a port, is a name of this machine.
+/// Returns true if a host, with or without a port, is a name or address of loopback.
 #[must_use]
 pub fn is_local_name(host: &str) -> bool {
-    let name = name_of(host).trim_matches(['[', ']']);
+    let name = host_name(host).trim_matches(['[', ']']);
     name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
@@ -131,13 +130,13 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_believed_about_addresses_by_default() {
+    fn forwarding_headers_are_ignored_by_default() {
         let peer = TrustedProxies::default().peer(address("9.9.9.9"), &headers(&[("x-forwarded-for", "1.2.3.4")]));
         assert_eq!(peer.address, address("9.9.9.9"));
     }
 
     #[test]
-    fn a_trusted_proxy_is_believed_about_the_last_hop_only() {
+    fn only_the_last_hop_of_a_trusted_proxy_counts() {
         let proxies = TrustedProxies::new(vec![(address("10.0.0.0"), 8)]);
         let forged = headers(&[("x-forwarded-for", "127.0.0.1, 6.6.6.6, 5.5.5.5, 10.1.1.1")]);
         assert_eq!(proxies.peer(address("10.0.0.7"), &forged).address, address("5.5.5.5"));

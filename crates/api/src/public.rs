@@ -1,11 +1,11 @@
-//! What everyone may ask.
+//! The public interface.
 
 use crate::client::{self, ClientApi};
-use crate::origin::AllowedOrigins;
+use crate::origin::{AllowedOrigins, foreign_origin};
 use crate::page::Pages;
-use crate::peer::{PeerAddress, RequestPeer, TrustedProxies, name_of};
+use crate::peer::{PeerAddress, RequestPeer, TrustedProxies, host_name};
+use crate::request_metrics::RequestMetrics;
 use crate::routing::{self, ApiError};
-use crate::watch::RequestMetrics;
 use crate::{cors, page, realtime, site};
 use aether_metrics::Registry;
 use aether_net::Gateway;
@@ -23,95 +23,95 @@ use std::time::{Duration, Instant};
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::TimeoutLayer;
 
-/// Bytes of a request's body. Nothing here takes more than a few words.
+/// Upper bound of a request body, in bytes. Requests of this interface have small bodies.
 const BODY_BYTES_MAX: usize = 65_536;
 
-/// What the interface asks of the server behind it.
+/// Interface to the server that answers public requests.
 pub trait PublicBackend: Send + Sync + 'static {
-    /// What the server is. `host` is the name by which the client knows it, without a port.
+    /// Returns the server information. `host` is the name that the client used, without a port.
     fn server(&self, host: Option<&str>) -> ServerInfo;
 
-    /// The rooms that are running.
+    /// Returns the running rooms that match a filter.
     fn rooms(&self, filter: &RoomFilter) -> Vec<RoomInfo>;
 
-    /// Lets someone in without an account, if that is allowed.
+    /// Issues a guest login, if guests are allowed.
     fn guest(&self, peer: &RequestPeer) -> Result<GuestLogin, ApiError>;
 
-    /// Whether new players are welcome; if not, why.
+    /// Returns an error with the reason if the server takes no new players.
     fn readiness(&self) -> Result<(), String>;
 
-    /// Whether everything that should run does; if not, what hangs.
+    /// Returns an error that names the part that is stuck, if one is.
     fn liveness(&self) -> Result<(), String>;
 }
 
-/// Which rooms are meant.
+/// Filter of a room listing.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoomFilter {
-    /// Only those of this type.
+    /// Room type.
     #[serde(rename = "type")]
     pub room_type: Option<String>,
-    /// Only those with this label.
+    /// Label.
     pub label: Option<String>,
 }
 
-/// A room that is running.
+/// A running room.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RoomInfo {
-    /// Its id.
+    /// Room id.
     pub id: String,
-    /// Its short code.
+    /// Room code.
     pub code: String,
-    /// Its type.
+    /// Room type.
     #[serde(rename = "type")]
     pub room_type: String,
-    /// Its label.
+    /// Label of the room.
     pub label: String,
-    /// How many players are in.
+    /// Number of players in the room.
     pub players: u32,
-    /// The most players.
+    /// Most players of the room.
     pub players_max: usize,
-    /// Simulation steps a second; 0 for a relay.
+    /// Ticks per second; 0 for a relay.
     pub tick_hz: u32,
 }
 
-/// Someone who plays without an account.
+/// A login without an account.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GuestLogin {
-    /// The access token for the hello.
+    /// Access token for the hello.
     pub token: String,
-    /// The role it carries.
+    /// Role of the guest.
     pub role: &'static str,
-    /// The account that stands for the guest.
+    /// User id of the guest.
     pub user: String,
-    /// When the token expires, in seconds since 1970.
+    /// Expiry of the token, in seconds since 1970.
     pub expires_at: u64,
 }
 
-/// What the router needs.
+/// State of the public router.
 #[derive(Clone)]
 pub struct PublicApi {
     /// The server behind it.
     pub backend: Arc<dyn PublicBackend>,
-    /// Where realtime connections go.
+    /// Gateway of realtime connections.
     pub gateway: Arc<Gateway>,
-    /// The services behind the client API.
-    pub desk: ClientApi,
-    /// Whose word on addresses counts.
+    /// The client API.
+    pub client_api: ClientApi,
+    /// Proxies whose forwarding headers are trusted.
     pub proxies: Arc<TrustedProxies>,
-    /// From which pages a browser may connect.
+    /// Origins whose pages may connect.
     pub origins: Arc<AllowedOrigins>,
-    /// Whether WebSockets may be compressed.
+    /// True if WebSockets may be compressed.
     pub compression: bool,
-    /// The UDP port of WebTransport, if that is on; the page may connect to it.
+    /// UDP port of WebTransport, if it is enabled; pages may connect to it.
     pub web_transport_port: Option<u16>,
-    /// The pages at all other addresses.
+    /// Pages at all other paths.
     pub pages: Pages,
-    /// How long a request may take. Upgrades do not count: they are answered at once.
+    /// Longest time of a request. Upgrades are answered at once and are not limited by it.
     pub request_time_max: Duration,
-    /// Where requests are counted.
+    /// Registry of the request metrics.
     pub registry: Registry,
 }
 
@@ -122,19 +122,19 @@ impl FromRef<PublicApi> for Pages {
 }
 
 impl PublicApi {
-    /// Who sent a request.
+    /// Returns the sender of a request.
     pub(crate) fn peer(&self, address: PeerAddress, headers: &HeaderMap) -> RequestPeer {
         let peer = self.proxies.peer(address.socket.ip(), headers);
-        RequestPeer { is_local: peer.is_local && !address.is_old, ..peer }
+        RequestPeer { is_local: peer.is_local && !address.is_http10, ..peer }
     }
 }
 
-/// The public interface.
+/// Returns the router of the public interface.
 pub fn router(api: PublicApi) -> Router {
-    let watch = RequestMetrics::new(&api.registry);
+    let metrics = RequestMetrics::new(&api.registry);
     let policy = HeaderValue::from_str(&page::content_security_policy(api.web_transport_port));
     let policy = policy.unwrap_or(HeaderValue::from_static("default-src 'none'"));
-    let for_pages = Router::new()
+    let cross_origin = Router::new()
         .route("/api/server", get(server))
         .route("/api/rooms", get(rooms))
         .route("/api/guest", post(guest))
@@ -142,31 +142,31 @@ pub fn router(api: PublicApi) -> Router {
     let requests = Router::new()
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
-        .merge(for_pages)
+        .merge(cross_origin)
         .fallback(get(site::serve))
         .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, api.request_time_max));
     let time_max = TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, api.request_time_max);
-    let client = client::router(api.desk.clone()).layer(time_max);
+    let client = client::router(api.client_api.clone()).layer(time_max);
     Router::new()
         .route("/rt", get(realtime::upgrade))
         .route("/api/rooms/{code}/ws", get(realtime::upgrade_to_room))
         .merge(requests)
         .layer(RequestBodyLimitLayer::new(BODY_BYTES_MAX))
         .merge(client)
-        .layer(axum::middleware::from_fn_with_state(Around { watch, policy }, around))
+        .layer(axum::middleware::from_fn_with_state(OuterLayer { metrics, policy }, outer_layer))
         .with_state(api)
 }
 
-/// What is done around every request. It is one layer, because each costs every request some memory of its own.
+/// State of the outermost layer. It is one layer because each layer costs memory per request.
 #[derive(Clone)]
-struct Around {
-    watch: RequestMetrics,
+struct OuterLayer {
+    metrics: RequestMetrics,
     policy: HeaderValue,
 }
 
-async fn around(State(around): State<Around>, request: Request, next: Next) -> Response {
+async fn outer_layer(State(layer): State<OuterLayer>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().cloned();
-    // There the protocol says what a failure looks like.
+    // The client protocol defines its own error bodies.
     let is_client_api = request.uri().path().starts_with("/v2/");
     let began = Instant::now();
     let mut response = next.run(request).await;
@@ -174,11 +174,11 @@ async fn around(State(around): State<Around>, request: Request, next: Next) -> R
         response = routing::complete(response);
     }
     let route = route.as_ref().map_or("other", MatchedPath::as_str);
-    around.watch.count(route, response.status(), began.elapsed());
+    layer.metrics.count(route, response.status(), began.elapsed());
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(around.policy);
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(layer.policy);
     response
 }
 
@@ -199,16 +199,15 @@ fn answer(state: Result<(), String>, code: &'static str) -> Response {
 
 async fn server(State(api): State<PublicApi>, headers: HeaderMap) -> Json<ServerInfo> {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    Json(api.backend.server(host.map(name_of)))
+    Json(api.backend.server(host.map(host_name)))
 }
 
 async fn rooms(
     State(api): State<PublicApi>,
     filter: Result<Query<RoomFilter>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Response, ApiError> {
-    let Query(filter) = filter.map_err(|_| {
-        ApiError::new(StatusCode::BAD_REQUEST, "bad_query", "Rooms are filtered by `type` and `label` alone.")
-    })?;
+    let Query(filter) = filter
+        .map_err(|_| ApiError::new(StatusCode::BAD_REQUEST, "bad_query", "Filter rooms by `type` and `label` only."))?;
     Ok(Json(json!({ "rooms": api.backend.rooms(&filter) })).into_response())
 }
 
@@ -218,7 +217,7 @@ async fn guest(
     headers: HeaderMap,
 ) -> Result<Json<GuestLogin>, ApiError> {
     if !api.origins.allow_request(&headers) {
-        return Err(ApiError::new(StatusCode::FORBIDDEN, "foreign_origin", "Pages of this origin may not connect."));
+        return Err(foreign_origin());
     }
     Ok(Json(api.backend.guest(&api.peer(address, &headers))?))
 }

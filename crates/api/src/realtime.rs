@@ -1,5 +1,6 @@
 //! Upgrades to realtime connections.
 
+use crate::origin::foreign_origin;
 use crate::peer::PeerAddress;
 use crate::public::PublicApi;
 use crate::routing::ApiError;
@@ -19,16 +20,16 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tracing::debug;
 
-/// `GET /rt`: the hello says which room is meant.
+/// `GET /rt`: the hello selects the room.
 pub(crate) async fn upgrade(
     State(api): State<PublicApi>,
     Extension(address): Extension<PeerAddress>,
     request: Request,
 ) -> Response {
-    begin(&api, address, None, request).unwrap_or_else(IntoResponse::into_response)
+    start_upgrade(&api, address, None, request).unwrap_or_else(IntoResponse::into_response)
 }
 
-/// `GET /api/rooms/{code}/ws`: the address says it.
+/// `GET /api/rooms/{code}/ws`: the path selects the room.
 pub(crate) async fn upgrade_to_room(
     State(api): State<PublicApi>,
     Extension(address): Extension<PeerAddress>,
@@ -36,12 +37,13 @@ pub(crate) async fn upgrade_to_room(
     request: Request,
 ) -> Response {
     if code.len() > ROOM_CODE_BYTES_MAX {
-        return ApiError::new(StatusCode::NOT_FOUND, "room_not_found", "No room has such a code.").into_response();
+        let sentence = format!("A room code has at most {ROOM_CODE_BYTES_MAX} characters. Check the code.");
+        return ApiError::new(StatusCode::NOT_FOUND, "room_not_found", sentence).into_response();
     }
-    begin(&api, address, Some(RoomSelector::Code(code)), request).unwrap_or_else(IntoResponse::into_response)
+    start_upgrade(&api, address, Some(RoomSelector::Code(code)), request).unwrap_or_else(IntoResponse::into_response)
 }
 
-fn begin(
+fn start_upgrade(
     api: &PublicApi,
     address: PeerAddress,
     room: Option<RoomSelector>,
@@ -49,51 +51,54 @@ fn begin(
 ) -> Result<Response, ApiError> {
     let upgrade = match Upgrade::from_request(request.method(), request.headers(), &Encoding::SUBPROTOCOLS) {
         Ok(upgrade) => upgrade,
-        Err(error) => return Ok(refused(error)),
+        Err(error) => return Ok(handshake_error(error)),
     };
     if !api.origins.allow_request(request.headers()) {
-        return Err(ApiError::new(StatusCode::FORBIDDEN, "foreign_origin", "Pages of this origin may not connect."));
+        return Err(foreign_origin());
     }
     let Some(encoding) = upgrade.subprotocol.and_then(Encoding::of_subprotocol) else {
-        let sentence =
-            format!("Name a subprotocol: {} or {}.", Encoding::Protobuf.subprotocol(), Encoding::Json.subprotocol());
+        let sentence = format!(
+            "Name a subprotocol in Sec-WebSocket-Protocol: {} or {}.",
+            Encoding::Protobuf.subprotocol(),
+            Encoding::Json.subprotocol()
+        );
         return Err(ApiError::new(StatusCode::BAD_REQUEST, "no_subprotocol", sentence));
     };
     let peer = api.peer(address, request.headers());
-    let Some(ticket) = api.gateway.ticket(peer.address) else {
-        let sentence = "The server or your address has as many connections as it may; try again later.";
+    let Some(permit) = api.gateway.permit(peer.address) else {
+        let sentence = "The server or your address has reached its limit of connections. Try again later.";
         return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", sentence));
     };
     let compressed = api.compression && upgrade.deflate;
     let on_upgrade = hyper::upgrade::on(&mut request);
     let gateway = api.gateway.clone();
-    let visitor = PendingClient { address: peer.address, is_local: peer.is_local, room, ticket };
+    let client = PendingClient { address: peer.address, is_local: peer.is_local, room, permit };
     tokio::spawn(async move {
         let stream = match on_upgrade.await {
             Ok(stream) => stream,
-            Err(error) => return debug!(%error, "an upgrade did not finish"),
+            Err(error) => return debug!(%error, "WebSocket upgrade failed"),
         };
         match downcast::<TokioIo<TcpStream>>(stream) {
-            // The usual case goes without the layers of HTTP, which cost time on every read and write.
+            // The usual case bypasses the HTTP layers, which cost time on every read and write.
             Ok(Parts { io, read_buf, .. }) if read_buf.is_empty() => {
-                // Though it is empty, it holds on to the memory that the request was read into.
+                // Even when empty, it keeps the memory that the request was read into.
                 drop(read_buf);
-                gateway.serve(WebSocket::new(io.into_inner(), encoding, compressed), visitor).await;
+                gateway.serve(WebSocket::new(io.into_inner(), encoding, compressed), client).await;
             }
             Ok(Parts { io, read_buf, .. }) => {
                 let (read, write) = tokio::io::split(io.into_inner());
                 let stream = tokio::io::join(Cursor::new(read_buf).chain(read), write);
-                Box::pin(gateway.serve(WebSocket::new(stream, encoding, compressed), visitor)).await;
+                Box::pin(gateway.serve(WebSocket::new(stream, encoding, compressed), client)).await;
             }
             Err(stream) => {
-                Box::pin(gateway.serve(WebSocket::new(TokioIo::new(stream), encoding, compressed), visitor)).await;
+                Box::pin(gateway.serve(WebSocket::new(TokioIo::new(stream), encoding, compressed), client)).await;
             }
         }
     });
-    Ok(switching(&upgrade.accept, encoding, compressed))
+    Ok(switching_protocols(&upgrade.accept, encoding, compressed))
 }
 
-fn switching(accept: &str, encoding: Encoding, compressed: bool) -> Response {
+fn switching_protocols(accept: &str, encoding: Encoding, compressed: bool) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let headers = response.headers_mut();
@@ -109,7 +114,7 @@ fn switching(accept: &str, encoding: Encoding, compressed: bool) -> Response {
     response
 }
 
-fn refused(error: HandshakeError) -> Response {
+fn handshake_error(error: HandshakeError) -> Response {
     let mut response = ApiError::new(error.status, "no_websocket", error.sentence).into_response();
     if error.status == StatusCode::UPGRADE_REQUIRED {
         response.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static(WEBSOCKET_VERSION));

@@ -1,4 +1,4 @@
-//! Serves the files of the pages.
+//! Serves page files.
 
 use crate::page::Pages;
 use crate::routing::ApiError;
@@ -8,25 +8,25 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use tracing::warn;
 
-/// The file at an address, or a refusal.
+/// Serves the file at a path, or an error.
 pub(crate) async fn serve(State(pages): State<Pages>, request: Request) -> Response {
     let file = match pages.find(request.uri().path()).await {
         Ok(Some(file)) => file,
         Ok(None) => {
-            let sentence = "There is nothing at this address.";
+            let sentence = "There is nothing at this path. Check the URL.";
             return ApiError::new(StatusCode::NOT_FOUND, "not_found", sentence).into_response();
         }
         Err(error) => {
-            warn!(%error, "a file of the pages cannot be read");
-            let sentence = "The file at this address cannot be read.";
+            warn!(%error, "page file cannot be read");
+            let sentence = "The file at this path cannot be read. The server log has the reason.";
             return ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "unreadable_file", sentence).into_response();
         }
     };
-    let known =
+    let is_cached =
         request.headers().get(header::IF_NONE_MATCH).is_some_and(|etag| etag.as_bytes() == file.etag.as_bytes());
     let (content_type, cache_control) = (file.content_type(), file.cache_control());
-    let mut response = Response::new(if known { Body::empty() } else { Body::from(file.bytes) });
-    if known {
+    let mut response = Response::new(if is_cached { Body::empty() } else { Body::from(file.bytes) });
+    if is_cached {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     }
     let headers = response.headers_mut();
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_the_file_already_is_answered_without_it() {
+    async fn a_cached_file_is_answered_without_its_contents() {
         let folder = TestFolder::new();
         for asset in ASSETS {
             folder.write(&asset.path[1..], asset.bytes);
@@ -97,7 +97,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn a_file_that_cannot_be_read_is_told_from_one_that_is_not_there() {
+    async fn an_unreadable_file_is_an_error_and_not_a_404() {
         let folder = TestFolder::new();
         std::os::unix::fs::symlink("loop.js", folder.path.join("loop.js")).unwrap();
         let pages = Pages::folder(folder.path.clone());

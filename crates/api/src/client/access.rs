@@ -1,4 +1,4 @@
-//! Access to the client API: by the server key, by an access token.
+//! Access to the client API: by the server key or by an access token.
 
 use aether_services::calls::Access;
 use aether_services::session::Sessions;
@@ -13,14 +13,14 @@ const SERVER_KEY_INVALID: ServiceError = ServiceError::new(GrpcCode::Unauthentic
 const OPERATOR_ONLY: ServiceError =
     ServiceError::new(GrpcCode::PermissionDenied, "Only the operator may do this, by the admin API.");
 
-/// The keys of the API.
+/// Keys of the client API.
 #[derive(Clone, Debug)]
 pub struct ApiKeys {
-    /// What clients send before they are signed in. It is in every copy of the game, so it is no secret.
+    /// Key that clients send before they sign in. It is in every copy of the game, so it is not secret.
     pub server: String,
 }
 
-/// Returns who sent a request, if they have this access.
+/// Returns the caller of a request, if it has this access.
 pub(super) fn admit(
     keys: &ApiKeys,
     sessions: &Sessions,
@@ -32,11 +32,11 @@ pub(super) fn admit(
         Access::Everyone => Ok(Caller::Stranger),
         Access::Operator => Err(OPERATOR_ONLY),
         Access::Session => {
-            let token = authorization.and_then(|value| after(value, "Bearer ")).ok_or(error::TOKEN_REQUIRED)?;
+            let token = authorization.and_then(|value| strip_scheme(value, "Bearer ")).ok_or(error::TOKEN_REQUIRED)?;
             Ok(Caller::User(Arc::new(sessions.check(token)?)))
         }
         Access::ServerKey => {
-            let encoded = authorization.and_then(|value| after(value, "Basic ")).ok_or(SERVER_KEY_REQUIRED)?;
+            let encoded = authorization.and_then(|value| strip_scheme(value, "Basic ")).ok_or(SERVER_KEY_REQUIRED)?;
             let decoded = STANDARD.decode(encoded).map_err(|_| SERVER_KEY_INVALID)?;
             let key = decoded.strip_suffix(b":").ok_or(SERVER_KEY_INVALID)?;
             match key == keys.server.as_bytes() {
@@ -47,8 +47,8 @@ pub(super) fn admit(
     }
 }
 
-/// What comes after the name of a scheme, in whatever case that is written.
-fn after<'a>(value: &'a str, scheme: &str) -> Option<&'a str> {
+/// Returns the credentials after the name of a scheme; the case of the name does not matter.
+fn strip_scheme<'a>(value: &'a str, scheme: &str) -> Option<&'a str> {
     let (start, rest) = value.split_at_checked(scheme.len())?;
     start.eq_ignore_ascii_case(scheme).then_some(rest)
 }

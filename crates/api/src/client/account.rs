@@ -1,5 +1,4 @@
-//! Accounts and users: what is known about them, and what their owner may change. Signing in is in [`sign_in`], what to do
-//! about a lost password in [`recovery`].
+//! Accounts and users. Signing in is in [`sign_in`], password recovery in [`recovery`].
 
 mod recovery;
 mod sign_in;

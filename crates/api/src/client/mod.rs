@@ -1,12 +1,12 @@
-//! The client API: operations that game clients call over HTTP, by the protocol that existing client SDKs speak.
+//! The client API: operations that game clients call over HTTP, in the protocol of existing client SDKs.
 //!
-//! Each operation is in the table of the services ([`aether_services::calls`]); here it is given one or more routes, a file
-//! per noun. Everything in between is the HTTP layer's.
+//! Each operation is in the call table of the services ([`aether_services::calls`]). This module declares its routes, a file
+//! per noun; the HTTP layer in `routing` does the rest.
 
 mod access;
 mod account;
-mod around;
 mod event;
+mod layer;
 mod leaderboard;
 mod profile;
 mod purchase;
@@ -14,7 +14,7 @@ mod rpc;
 mod session;
 mod storage;
 
-pub use crate::routing::{RateSettings, RequestRates, usual_rate};
+pub use crate::routing::{RateSettings, RequestRates, default_rate};
 pub use access::ApiKeys;
 pub use aether_services::calls::RatePreset;
 
@@ -33,7 +33,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// The interface of the client API: the services, and who may ask them how often.
+/// The client API: the services, access to them, and rate limits.
 #[derive(Clone)]
 pub struct ClientApi(Arc<Inner>);
 
@@ -46,7 +46,7 @@ struct Inner {
 }
 
 impl ClientApi {
-    /// A desk before these services, that counts what is asked of it.
+    /// Creates the client API of these services.
     #[must_use]
     pub fn new(
         services: Arc<Services>,
@@ -58,10 +58,10 @@ impl ClientApi {
         ClientApi(Arc::new(Inner { services, keys, rates, proxies, registry: registry.clone() }))
     }
 
-    /// The same where it is known which users are connected.
+    /// Sets the function that tells which users are connected.
     ///
     /// # Panics
-    /// If the services know it from elsewhere already.
+    /// If the services already have such a function.
     #[must_use]
     pub fn with_presence(self, is_online: impl Fn(Uuid) -> bool + Send + Sync + 'static) -> ClientApi {
         self.0.services.set_presence(is_online);
@@ -74,8 +74,8 @@ impl Interface for ClientApi {
         access::admit(&self.0.keys, &self.0.services.sessions, access, headers)
     }
 
-    fn refuse(refused: ErrorAnswer) -> Response {
-        refused.into_response()
+    fn write_error(answer: ErrorAnswer) -> Response {
+        answer.into_response()
     }
 }
 
@@ -100,26 +100,26 @@ impl Calls for ClientApi {
     }
 }
 
-/// All routes of the client API, behind one desk; to be part of a router of any state.
-pub fn router<S: Clone + Send + Sync + 'static>(desk: ClientApi) -> Router<S> {
+/// Returns a router with all routes of the client API, to be merged into a router of any state.
+pub fn router<S: Clone + Send + Sync + 'static>(api: ClientApi) -> Router<S> {
     routes()
         .described(&description())
-        .into_router(desk)
+        .into_router(api)
         .method_not_allowed_fallback(async || {
             ErrorAnswer::from(ServiceError::new(GrpcCode::Unimplemented, "Method Not Allowed"))
         })
         .route("/v2/{*anything}", any(async || ErrorAnswer::from(ServiceError::new(GrpcCode::NotFound, "Not Found"))))
-        .layer(axum::middleware::from_fn(around::around))
+        .layer(axum::middleware::from_fn(layer::layer))
 }
 
-/// The names of all operations that are served, each with what kind of work it is.
+/// Returns the names and rate presets of all operations that are served.
 #[must_use]
 pub fn operations() -> Vec<(&'static str, RatePreset)> {
     routes().table.iter().filter_map(|route| Some((route.id, route.preset?))).collect()
 }
 
 pub(crate) fn routes() -> Routes<ClientApi> {
-    // It tells that the process answers, so it goes neither through the table nor through limits.
+    // It only shows that the process answers, so it bypasses the call table and rate limits.
     let health = CustomRoute {
         method: Method::GET,
         path: "/healthcheck",
@@ -136,22 +136,21 @@ pub(crate) fn routes() -> Routes<ClientApi> {
         .with(rpc::routes)
         .with(session::routes)
         .with(storage::routes)
-        .own(health, get(async || answer(&aether_messages::Empty::default())))
+        .custom(health, get(async || answer(&aether_messages::Empty::default())))
 }
 
 pub(crate) fn description() -> Description {
     Description {
         title: "Aether client API",
-        text: "What game clients ask. Fields at their zero value are left out of answers; numbers of 64 bits are text. \
-            Fields are also read in lowerCamelCase, and unknown ones are ignored. Bodies may be compressed by gzip or \
-            deflate. What is asked too often is refused with 429 and Retry-After; x-rate-preset says what is counted \
-            together.",
-        refused: json!({
+        text: "Operations for game clients. Answers omit fields at their zero value; 64-bit numbers are text. Requests may \
+            also use lowerCamelCase, and unknown fields are ignored. Bodies may be compressed with gzip or deflate. \
+            Requests beyond a rate limit get 429 and Retry-After; operations with the same x-rate-preset share a limit.",
+        error_schema: json!({
             "type": "object",
             "required": ["code", "message"],
             "properties": {
-                "code": { "type": "integer", "minimum": 1, "maximum": 16, "description": "The code of gRPC." },
-                "message": { "type": "string", "description": "A sentence for people." },
+                "code": { "type": "integer", "minimum": 1, "maximum": 16, "description": "gRPC status code." },
+                "message": { "type": "string", "description": "Error message for people." },
             },
         }),
     }

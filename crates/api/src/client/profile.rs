@@ -1,16 +1,16 @@
-//! Profiles: the characters of the user who asks. The protocol has nothing of this, so these operations are our own, and so
-//! are their messages, in [`operation`](aether_services::profile::operation).
+//! Profiles: the characters of the calling user. The protocol has no profiles; these operations and their messages are
+//! extensions of Aether, in [`operation`](aether_services::profile::operation).
 //!
 //! | route | body | answer |
 //! | --- | --- | --- |
 //! | `GET /v2/profile` | | `{"active": id, "profiles": [profile, …]}`, the oldest first |
-//! | `POST /v2/profile` | `{"name": text, "id": text, "data": object}`; a name is required | the new profile |
-//! | `PUT /v2/profile/{id}` | `{"name": text, "data": object}`; what is absent stays | the changed profile |
-//! | `DELETE /v2/profile/{id}` | | `{"active": id}`: the profile that is active now |
-//! | `POST /v2/profile/{id}/select` | | the profile, which is active now |
+//! | `POST /v2/profile` | `{"name": text, "id": text, "data": object}`; the name is required | the new profile |
+//! | `PUT /v2/profile/{id}` | `{"name": text, "data": object}`; absent fields stay unchanged | the changed profile |
+//! | `DELETE /v2/profile/{id}` | | `{"active": id}`: the active profile afterwards |
+//! | `POST /v2/profile/{id}/select` | | the profile, now active |
 //!
 //! A profile is `{"id": text, "name": text, "data": object, "active": boolean, "create_time": time, "update_time": time}`,
-//! with all fields always there.
+//! always with all fields.
 
 use super::ClientApi;
 use crate::routing::Routes;

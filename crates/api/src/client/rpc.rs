@@ -1,15 +1,15 @@
 //! Functions that clients call by name: `GET` and `POST /v2/rpc/{id}`.
 //!
-//! The payload is text that only the function understands. `POST` carries it in the body as a JSON string, and is answered
-//! with `{"payload": text}`; with `?unwrap` in the address the body is the payload as it is, and so is the answer, of the
-//! same content type. `GET` has an empty payload. The function finds the query in [`Context::query`].
+//! The payload is text that only the function interprets. `POST` sends it in the body as a JSON string, and the answer is
+//! `{"payload": text}`. With `?unwrap` in the query, body and answer are the bare payload, of the same content type. `GET`
+//! has an empty payload. The function gets the query in [`CallContext::query`].
 //!
-//! A refusal has one field more than those of other routes: `{"code": number, "error": text, "message": text}`.
+//! An error has one more field than on other routes: `{"code": number, "error": text, "message": text}`.
 //!
-//! [`Context::query`]: aether_services::Context::query
+//! [`CallContext::query`]: aether_services::CallContext::query
 
 use super::ClientApi;
-use crate::routing::{ErrorAnswer, Form, Received, Routes, Written, json, with_headers};
+use crate::routing::{ErrorAnswer, Form, Received, Routes, WrittenForm, json, with_headers};
 use aether_messages::api::Rpc;
 use aether_messages::operation::RpcFunc;
 use aether_services::ServiceError;
@@ -22,23 +22,23 @@ use serde_json::json as value;
 use std::sync::Arc;
 
 const PATH: &str = "/v2/rpc/{id}";
-/// The parameter by which payloads are not wrapped into JSON.
+/// Query parameter for payloads that are not wrapped in JSON.
 const UNWRAP: &str = "unwrap";
-/// The parameter of a secret, which functions need not see.
+/// Query parameter of a secret, which is removed before the call.
 const HTTP_KEY: &str = "http_key";
-/// Content type of an unwrapped answer where the request had none.
+/// Content type of an unwrapped answer if the request had none.
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 pub(super) fn routes(routes: Routes<ClientApi>) -> Routes<ClientApi> {
-    let form = |read, body| Form::<RpcFunc, Wrapping> { read, write, refuse, written: written(body) };
-    routes.formed(Method::POST, PATH, form(read_body, Some(value!({ "type": "string" })))).formed(
+    let form = |read, body| Form::<RpcFunc, Wrapping> { read, write, write_error, form: written_form(body) };
+    routes.with_form(Method::POST, PATH, form(read_body, Some(value!({ "type": "string" })))).with_form(
         Method::GET,
         PATH,
         form(read_address, None),
     )
 }
 
-/// Content type of an answer that is the payload as it is; none where the payload is wrapped into JSON.
+/// Content type of an unwrapped answer; none if the payload is wrapped in JSON.
 type Wrapping = Option<HeaderValue>;
 
 fn read_address(received: &mut Received) -> Result<(Rpc, Wrapping), ServiceError> {
@@ -60,7 +60,7 @@ fn read(
     received: &mut Received,
     payload: fn(&[u8], bool) -> Result<String, ServiceError>,
 ) -> Result<(Rpc, Wrapping), ServiceError> {
-    let id = received.in_path("id").unwrap_or_default().to_owned();
+    let id = received.path_value("id").unwrap_or_default().to_owned();
     let mut query = received.query()?;
     query.remove(HTTP_KEY);
     let content_type = || received.parts.headers.get(header::CONTENT_TYPE).cloned().unwrap_or(TEXT);
@@ -83,19 +83,19 @@ fn write(wrapping: Wrapping, answer: &Rpc) -> Response {
     response
 }
 
-fn refuse(refused: ErrorAnswer) -> Response {
+fn write_error(answer: ErrorAnswer) -> Response {
     #[derive(Serialize)]
-    struct Shown<'a> {
+    struct ErrorBody<'a> {
         code: u8,
         error: &'a str,
         message: &'a str,
     }
-    let ErrorAnswer { status, refusal } = refused;
-    let shown = Shown { code: refusal.code as u8, error: &refusal.message, message: &refusal.message };
-    with_headers(json(status, &shown), &refusal)
+    let ErrorAnswer { status, error } = answer;
+    let body = ErrorBody { code: error.code as u8, error: &error.message, message: &error.message };
+    with_headers(json(status, &body), &error)
 }
 
-fn written(body: Option<serde_json::Value>) -> Written {
+fn written_form(body: Option<serde_json::Value>) -> WrittenForm {
     let text = || value!({ "type": "string" });
     let id = value!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string", "minLength": 1 } });
     let unwrap = value!({
@@ -103,21 +103,21 @@ fn written(body: Option<serde_json::Value>) -> Written {
         "in": "query",
         "required": false,
         "allowEmptyValue": true,
-        "description": "The body is the payload as it is, and so is the answer.",
+        "description": "Body and answer are the bare payload.",
         "schema": { "type": "string" },
     });
-    Written {
+    WrittenForm {
         parameters: vec![id, unwrap],
         body,
         content_type: "application/json",
         answer: value!({ "type": "object", "required": ["payload"], "properties": { "payload": text() } }),
-        refused: Some(value!({
+        error_schema: Some(value!({
             "type": "object",
             "required": ["code", "error", "message"],
             "properties": {
-                "code": { "type": "integer", "minimum": 1, "maximum": 16, "description": "The code of gRPC." },
-                "error": { "type": "string", "description": "The same as the message." },
-                "message": { "type": "string", "description": "A sentence for people." },
+                "code": { "type": "integer", "minimum": 1, "maximum": 16, "description": "gRPC status code." },
+                "error": { "type": "string", "description": "Same as `message`." },
+                "message": { "type": "string", "description": "Error message for people." },
             },
         })),
     }

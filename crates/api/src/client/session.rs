@@ -1,4 +1,4 @@
-//! Sessions: renewal and the end.
+//! Sessions: refresh and logout.
 
 use super::ClientApi;
 use crate::routing::Routes;

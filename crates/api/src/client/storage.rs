@@ -1,6 +1,6 @@
 //! Stored objects.
 //!
-//! What a client writes and removes is its user's own; an object without a user id in a reading request belongs to the
+//! A client writes and deletes only objects of its own user. In a read request, an object without a user id belongs to the
 //! server.
 
 use super::ClientApi;

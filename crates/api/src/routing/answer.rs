@@ -1,4 +1,4 @@
-//! Answers: a message as JSON, or a refusal in the form of the client protocol.
+//! Answers: a message as JSON, or an error in the form of the client protocol.
 
 use aether_services::{GrpcCode, ServiceError};
 use axum::body::Body;
@@ -8,63 +8,63 @@ use serde::Serialize;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// A refusal on its way to the client.
+/// An error with its HTTP status.
 #[derive(Debug)]
 pub(crate) struct ErrorAnswer {
     pub status: StatusCode,
-    pub refusal: ServiceError,
+    pub error: ServiceError,
 }
 
 impl ErrorAnswer {
-    /// A refusal with a status that its code alone does not say.
-    pub fn with_status(status: StatusCode, refusal: ServiceError) -> ErrorAnswer {
-        ErrorAnswer { status, refusal }
+    /// Creates an answer with another status than that of the error's code.
+    pub fn with_status(status: StatusCode, error: ServiceError) -> ErrorAnswer {
+        ErrorAnswer { status, error }
     }
 }
 
 impl From<ServiceError> for ErrorAnswer {
-    fn from(refusal: ServiceError) -> ErrorAnswer {
-        ErrorAnswer { status: status(refusal.code), refusal }
+    fn from(error: ServiceError) -> ErrorAnswer {
+        ErrorAnswer { status: status(error.code), error }
     }
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ErrorBody<'a> {
     code: u8,
     message: &'a str,
 }
 
 impl IntoResponse for ErrorAnswer {
     fn into_response(self) -> Response {
-        let ErrorAnswer { status, refusal } = self;
-        let shown = Shown { code: refusal.code as u8, message: &refusal.message };
-        with_headers(json(status, &shown), &refusal)
+        let ErrorAnswer { status, error } = self;
+        let body = ErrorBody { code: error.code as u8, message: &error.message };
+        with_headers(json(status, &body), &error)
     }
 }
 
-/// Adds the headers that a refusal has beside its body.
-pub(crate) fn with_headers(mut response: Response, refusal: &ServiceError) -> Response {
-    if let Some(seconds) = refusal.retry_after_seconds {
+/// Adds the headers of an error.
+pub(crate) fn with_headers(mut response: Response, error: &ServiceError) -> Response {
+    if let Some(seconds) = error.retry_after_seconds {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
-    if refusal.code == GrpcCode::Unauthenticated
-        && let Ok(value) = HeaderValue::from_str(&refusal.message)
+    if error.code == GrpcCode::Unauthenticated
+        && let Ok(value) = HeaderValue::from_str(&error.message)
     {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
     }
     response
 }
 
-/// A message as it is answered.
+/// Returns a successful answer.
 pub(crate) fn answer(message: &impl Serialize) -> Response {
     json(StatusCode::OK, message)
 }
 
-/// An answer of JSON.
+/// Returns a JSON answer.
 pub(crate) fn json(status: StatusCode, message: &impl Serialize) -> Response {
     let mut response = match serde_json::to_vec(message) {
         Ok(bytes) => Response::new(Body::from(bytes)),
-        // Only a time beyond the year 9999 has no JSON, and none such is stored.
+        // Only a time beyond the year 9999 cannot be written as JSON, and none is stored.
         Err(_) => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     };
     *response.status_mut() = status;
@@ -72,7 +72,7 @@ pub(crate) fn json(status: StatusCode, message: &impl Serialize) -> Response {
     response
 }
 
-/// The HTTP status of a code.
+/// Returns the HTTP status of a code.
 fn status(code: GrpcCode) -> StatusCode {
     match code {
         GrpcCode::InvalidArgument | GrpcCode::FailedPrecondition => StatusCode::BAD_REQUEST,

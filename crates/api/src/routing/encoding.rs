@@ -1,7 +1,7 @@
-//! Bodies that are compressed: answers for those who ask for it, and requests within the same bound as others.
+//! Compression of answers, and decompression of request bodies within their size limit.
 //!
-//! An answer that reflects what an attacker chose beside a secret could tell the secret by its length. Here nobody sends
-//! requests in another's name: who asks is said by a header that pages of others do not have, not by a cookie.
+//! The length of a compressed answer can leak a secret if an attacker controls a part of the answer. Attackers cannot send
+//! requests for another user here: users are authenticated by a header, not by a cookie.
 
 use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
 use axum::response::Response;
@@ -11,90 +11,92 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 use http::{HeaderMap, HeaderValue, header};
 use std::io::{self, Read, Write};
 
-/// Bytes from which on an answer is compressed: a shorter one fits one packet anyway.
+/// Shortest answer that is compressed, in bytes: a shorter one fits one network packet anyway.
 const COMPRESS_BYTES_MIN: u64 = 1_024;
-/// Bytes from which on that is done beside the threads that carry connections: it takes about half a millisecond.
-const BESIDE_BYTES_MIN: usize = 65_536;
+/// Above this size, compress on the blocking pool: it takes about half a millisecond.
+const BLOCKING_BYTES_MIN: usize = 65_536;
 
-/// How a body is written.
+/// Encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Encoding {
     Gzip,
     Deflate,
 }
 
-/// Why a body could not be unpacked.
+/// Reason why a body cannot be decompressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EncodingError {
-    /// It is written in a way that is not known.
+    /// The encoding is not supported.
     Unknown,
-    /// It is not what it says.
+    /// The body does not match its encoding.
     Damaged,
-    /// It is larger than it may be.
+    /// The decompressed body is too large.
     TooLarge,
 }
 
-/// A large document that everyone may ask for as often as they want: it is compressed once.
+/// A large public document, compressed once.
 pub(crate) struct CompressedDocument {
     plain: Bytes,
-    packed: Option<Bytes>,
+    compressed: Option<Bytes>,
 }
 
 impl CompressedDocument {
-    /// A document of JSON.
+    /// Creates a JSON document.
     pub fn json(text: String) -> CompressedDocument {
-        let packed = Encoding::Gzip.pack(text.as_bytes()).ok().map(Bytes::from);
-        CompressedDocument { plain: text.into(), packed }
+        let compressed = Encoding::Gzip.compress(text.as_bytes()).ok().map(Bytes::from);
+        CompressedDocument { plain: text.into(), compressed }
     }
 
-    /// The document for someone with this `Accept-Encoding`.
+    /// Returns the document for a request with this `Accept-Encoding`.
     pub fn answer(&self, accepted: Option<&HeaderValue>) -> Response {
-        let packed = self.packed.as_ref().filter(|_| chosen(accepted) == Some(Encoding::Gzip));
-        let mut response = Response::new(Body::from(packed.unwrap_or(&self.plain).clone()));
+        let compressed = self.compressed.as_ref().filter(|_| preferred(accepted) == Some(Encoding::Gzip));
+        let mut response = Response::new(Body::from(compressed.unwrap_or(&self.plain).clone()));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
-        if packed.is_some() {
+        if compressed.is_some() {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(Encoding::Gzip.name()));
         }
         response
     }
 }
 
-/// Compresses an answer, if whoever asked takes that (`Accept-Encoding`), it is worth it, and nobody has thought of it yet.
+/// Compresses an answer, if the client accepts that (`Accept-Encoding`), it is long enough, and is not compressed yet.
 pub(crate) async fn compress(response: Response, accepted: Option<HeaderValue>) -> Response {
     let is_large = response.body().size_hint().exact().is_some_and(|bytes| bytes >= COMPRESS_BYTES_MIN);
     if !is_large || response.headers().contains_key(header::VARY) {
         return response;
     }
-    let encoding = chosen(accepted.as_ref());
+    let encoding = preferred(accepted.as_ref());
     let (mut parts, body) = response.into_parts();
     parts.headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
     let Some(encoding) = encoding else { return Response::from_parts(parts, body) };
-    // It is in memory already, so this neither waits nor copies.
+    // The body is already in memory, so this neither waits nor copies.
     let Ok(plain) = to_bytes(body, usize::MAX).await else { return Response::from_parts(parts, Body::empty()) };
-    let packed = if plain.len() < BESIDE_BYTES_MIN {
-        encoding.pack(&plain)
+    let compressed = if plain.len() < BLOCKING_BYTES_MIN {
+        encoding.compress(&plain)
     } else {
         let bytes = plain.clone();
-        tokio::task::spawn_blocking(move || encoding.pack(&bytes)).await.unwrap_or_else(|_| Err(io::Error::other("")))
+        tokio::task::spawn_blocking(move || encoding.compress(&bytes))
+            .await
+            .unwrap_or_else(|_| Err(io::Error::other("")))
     };
-    match packed {
-        Ok(packed) if packed.len() < plain.len() => {
+    match compressed {
+        Ok(compressed) if compressed.len() < plain.len() => {
             parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding.name()));
             parts.headers.remove(header::CONTENT_LENGTH);
-            Response::from_parts(parts, Body::from(packed))
+            Response::from_parts(parts, Body::from(compressed))
         }
         _ => Response::from_parts(parts, Body::from(plain)),
     }
 }
 
-/// The body of a request as it was before it was compressed (`Content-Encoding`); never more than so many bytes of it.
+/// Decompresses a request body (`Content-Encoding`), up to `bytes_max` bytes.
 pub(crate) fn decompress(body: Bytes, headers: &HeaderMap, bytes_max: usize) -> Result<Bytes, EncodingError> {
     let mut names = headers.get_all(header::CONTENT_ENCODING).iter();
     let Some(name) = names.next() else { return Ok(body) };
     let name = name.to_str().map_err(|_| EncodingError::Unknown)?.trim().to_ascii_lowercase();
-    // One within another is nothing that clients do.
+    // Nested encodings are not supported: clients do not use them.
     if names.next().is_some() {
         return Err(EncodingError::Unknown);
     }
@@ -118,17 +120,17 @@ impl Encoding {
         }
     }
 
-    /// Fast rather than small: most of what there is to gain comes with the first step.
-    fn pack(self, plain: &[u8]) -> io::Result<Vec<u8>> {
-        let room = Vec::with_capacity(plain.len() / 4);
+    /// Compresses at the fastest level, which has most of the gain.
+    fn compress(self, plain: &[u8]) -> io::Result<Vec<u8>> {
+        let buffer = Vec::with_capacity(plain.len() / 4);
         match self {
             Encoding::Gzip => {
-                let mut encoder = GzEncoder::new(room, Compression::fast());
+                let mut encoder = GzEncoder::new(buffer, Compression::fast());
                 encoder.write_all(plain)?;
                 encoder.finish()
             }
             Encoding::Deflate => {
-                let mut encoder = ZlibEncoder::new(room, Compression::fast());
+                let mut encoder = ZlibEncoder::new(buffer, Compression::fast());
                 encoder.write_all(plain)?;
                 encoder.finish()
             }
@@ -136,11 +138,11 @@ impl Encoding {
     }
 }
 
-fn chosen(accepted: Option<&HeaderValue>) -> Option<Encoding> {
+fn preferred(accepted: Option<&HeaderValue>) -> Option<Encoding> {
     accepted.and_then(|accepted| accepted.to_str().ok()).and_then(choose)
 }
 
-/// The best of what is taken, if it is better than nothing.
+/// Returns the preferred encoding, unless the client prefers none.
 fn choose(accepted: &str) -> Option<Encoding> {
     let star = quality(accepted, "*");
     let of = |name: &str| quality(accepted, name).or(star).unwrap_or(0.0);
@@ -150,7 +152,7 @@ fn choose(accepted: &str) -> Option<Encoding> {
     (best > 0.0 && best >= plain).then_some(encoding)
 }
 
-/// How much a way is wanted, from 0 to 1, if it is named.
+/// Quality of an encoding in `Accept-Encoding`, from 0 to 1, if it is listed.
 fn quality(accepted: &str, name: &str) -> Option<f32> {
     accepted.split(',').find_map(|part| {
         let (named, weight) = part.split_once(';').unwrap_or((part, "q=1"));
@@ -165,13 +167,13 @@ mod tests {
 
     const LIMIT: usize = 65_536;
 
-    fn unpack(encoding: &'static str, body: Vec<u8>) -> Result<Bytes, EncodingError> {
+    fn decompressed(encoding: &'static str, body: Vec<u8>) -> Result<Bytes, EncodingError> {
         let headers = HeaderMap::from_iter([(header::CONTENT_ENCODING, HeaderValue::from_static(encoding))]);
         decompress(body.into(), &headers, LIMIT)
     }
 
     #[test]
-    fn the_best_that_is_taken_is_chosen() {
+    fn the_preferred_encoding_is_chosen() {
         let cases = [
             ("gzip, deflate, br", Some(Encoding::Gzip)),
             ("deflate", Some(Encoding::Deflate)),
@@ -192,20 +194,20 @@ mod tests {
     }
 
     #[test]
-    fn what_was_packed_is_unpacked_up_to_the_limit_and_no_further() {
+    fn bodies_are_decompressed_up_to_the_limit() {
         for encoding in [Encoding::Gzip, Encoding::Deflate] {
-            let pack = |bytes: usize| encoding.pack(&vec![b' '; bytes]).expect("memory takes all");
-            assert_eq!(unpack(encoding.name(), pack(LIMIT)).map(|plain| plain.len()), Ok(LIMIT));
-            assert_eq!(unpack(encoding.name(), pack(LIMIT + 1)), Err(EncodingError::TooLarge));
-            let bomb = pack(64 << 20);
-            assert_eq!(unpack(encoding.name(), bomb), Err(EncodingError::TooLarge));
-            let mut cut = pack(LIMIT);
+            let compressed = |bytes: usize| encoding.compress(&vec![b' '; bytes]).expect("writes to memory");
+            assert_eq!(decompressed(encoding.name(), compressed(LIMIT)).map(|plain| plain.len()), Ok(LIMIT));
+            assert_eq!(decompressed(encoding.name(), compressed(LIMIT + 1)), Err(EncodingError::TooLarge));
+            let bomb = compressed(64 << 20);
+            assert_eq!(decompressed(encoding.name(), bomb), Err(EncodingError::TooLarge));
+            let mut cut = compressed(LIMIT);
             cut.truncate(cut.len() / 2);
-            assert_eq!(unpack(encoding.name(), cut), Err(EncodingError::Damaged));
-            assert_eq!(unpack(encoding.name(), b"{}".to_vec()), Err(EncodingError::Damaged));
+            assert_eq!(decompressed(encoding.name(), cut), Err(EncodingError::Damaged));
+            assert_eq!(decompressed(encoding.name(), b"{}".to_vec()), Err(EncodingError::Damaged));
         }
-        assert_eq!(unpack("br", b"{}".to_vec()), Err(EncodingError::Unknown));
-        assert_eq!(unpack("gzip, gzip", b"{}".to_vec()), Err(EncodingError::Unknown));
-        assert_eq!(unpack("identity", b"{}".to_vec()), Ok(Bytes::from_static(b"{}")));
+        assert_eq!(decompressed("br", b"{}".to_vec()), Err(EncodingError::Unknown));
+        assert_eq!(decompressed("gzip, gzip", b"{}".to_vec()), Err(EncodingError::Unknown));
+        assert_eq!(decompressed("identity", b"{}".to_vec()), Ok(Bytes::from_static(b"{}")));
     }
 }

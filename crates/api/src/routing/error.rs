@@ -1,5 +1,5 @@
-//! The one form of failures outside the protocols that have their own (`/v2`): a status, a code for programs and a sentence
-//! for people, as `{"code": "not_found", "error": "There is nothing at this address."}`.
+//! Errors outside of protocols that define their own (`/v2`): a status, a code for programs and a sentence for people, as
+//! `{"code": "not_found", "error": "There is nothing at this path. Check the URL."}`.
 
 use super::answer::{ErrorAnswer, json};
 use axum::body::Body;
@@ -7,78 +7,79 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 
-/// A refusal: a status, a short name for programs and a sentence for people.
+/// An error: a status, a code for programs and a sentence for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiError {
-    /// The HTTP status.
+    /// HTTP status.
     pub status: StatusCode,
-    /// For programs.
+    /// Error code for programs.
     pub code: &'static str,
-    /// For people.
+    /// Error message for people.
     pub sentence: String,
 }
 
-/// Failures that no handler declares, because the router or a layer around it finds them.
-const FAILURES: [(StatusCode, &str, &str); 9] = [
-    (StatusCode::BAD_REQUEST, "bad_request", "The request could not be read. Check its address, headers and body."),
-    (StatusCode::NOT_FOUND, "not_found", "There is nothing at this address."),
+/// Errors of the router and its layers, which no handler declares.
+const LAYER_ERRORS: [(StatusCode, &str, &str); 9] = [
+    (StatusCode::BAD_REQUEST, "bad_request", "The request could not be read. Check its URL, headers and body."),
+    (StatusCode::NOT_FOUND, "not_found", "There is nothing at this path. Check the URL."),
     (
         StatusCode::METHOD_NOT_ALLOWED,
         "method_not_allowed",
-        "The address does not take this method. The Allow header names those that it takes.",
+        "This path does not support the method. The Allow header lists the supported methods.",
     ),
     (StatusCode::REQUEST_TIMEOUT, "timed_out", "The request took too long. Try again."),
-    (StatusCode::PAYLOAD_TOO_LARGE, "too_large", "The body of the request is too large."),
-    (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "The body is of a type that is not read here."),
+    (StatusCode::PAYLOAD_TOO_LARGE, "too_large", "The request body is too large. Send less at once."),
+    (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "The Content-Type of the body is not supported."),
     (StatusCode::TOO_MANY_REQUESTS, "rate_limited", "Too many requests. Try again in a moment."),
-    (StatusCode::INTERNAL_SERVER_ERROR, "internal", "Something failed in the server. Its log says what."),
-    (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "The server cannot do this at the moment. Try again later."),
+    (StatusCode::INTERNAL_SERVER_ERROR, "internal", "The server failed to handle the request. Its log has the reason."),
+    (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "The server is unavailable. Try again later."),
 ];
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ErrorBody<'a> {
     code: &'a str,
     error: &'a str,
 }
 
 impl ApiError {
-    /// A refusal.
+    /// Creates an error.
     #[must_use]
     pub fn new(status: StatusCode, code: &'static str, sentence: impl Into<String>) -> ApiError {
         ApiError { status, code, sentence: sentence.into() }
     }
 
-    /// A failure that its status alone says.
+    /// Returns the error of a status.
     pub(crate) fn of_status(status: StatusCode) -> ApiError {
-        let known = FAILURES.into_iter().find(|(known, _, _)| *known == status);
-        let (_, code, sentence) = known.unwrap_or((status, "failed", "The request failed. Its status says how."));
+        let known = LAYER_ERRORS.into_iter().find(|(known, _, _)| *known == status);
+        let (_, code, sentence) =
+            known.unwrap_or((status, "failed", "The request failed. The HTTP status has the reason."));
         ApiError::new(status, code, sentence)
     }
 }
 
 impl From<ErrorAnswer> for ApiError {
-    fn from(refused: ErrorAnswer) -> ApiError {
-        let ErrorAnswer { status, refusal } = refused;
-        ApiError::new(status, refusal.code.name(), refusal.message)
+    fn from(answer: ErrorAnswer) -> ApiError {
+        let ErrorAnswer { status, error } = answer;
+        ApiError::new(status, error.code.name(), error.message)
     }
 }
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut response = json(self.status, &Shown { code: self.code, error: &self.sentence });
+        let mut response = json(self.status, &ErrorBody { code: self.code, error: &self.sentence });
         if self.status == StatusCode::TOO_MANY_REQUESTS {
-            // Rates are by the second.
+            // Rate limits are per second.
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         response
     }
 }
 
-/// Gives a failure that has a body of another form, or none, the one form. Its headers stay: `Allow`, for example.
+/// Replaces the body of an error response that is not JSON. Headers such as `Allow` are kept.
 pub(crate) fn complete(response: Response) -> Response {
-    let is_failure = response.status().is_client_error() || response.status().is_server_error();
+    let is_error = response.status().is_client_error() || response.status().is_server_error();
     let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|of| of == "application/json");
-    if !is_failure || is_json {
+    if !is_error || is_json {
         return response;
     }
     let (mut parts, _) = response.into_parts();
@@ -103,13 +104,13 @@ mod tests {
 
     async fn completed(response: Response) -> (StatusCode, http::HeaderMap, Value) {
         let (parts, body) = complete(response).into_parts();
-        let bytes = to_bytes(body, 1_024).await.expect("it is in memory");
+        let bytes = to_bytes(body, 1_024).await.expect("the body is in memory");
         (parts.status, parts.headers, serde_json::from_slice(&bytes).unwrap_or_default())
     }
 
     #[tokio::test]
-    async fn a_failure_of_another_form_is_completed_and_keeps_its_headers() {
-        for (status, code, sentence) in FAILURES {
+    async fn an_error_without_json_gets_a_json_body_and_keeps_its_headers() {
+        for (status, code, sentence) in LAYER_ERRORS {
             let response = (status, [(header::ALLOW, "GET")], "length limit exceeded").into_response();
             let (completed, headers, body) = completed(response).await;
             assert_eq!((completed, body), (status, json!({ "code": code, "error": sentence })));
@@ -122,7 +123,7 @@ mod tests {
         assert_eq!(other["code"], "failed");
     }
 
-    /// Asks a router whose layers and extractors refuse in their own ways.
+    /// Sends a request to a router whose layers and extractors have their own errors.
     async fn ask(request: http::request::Builder, body: &str) -> (StatusCode, http::HeaderMap, Value) {
         let slow = async || tokio::time::sleep(std::time::Duration::from_secs(60)).await;
         let router = axum::Router::new()
@@ -133,14 +134,14 @@ mod tests {
             .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, std::time::Duration::from_millis(1)))
             .layer(RequestBodyLimitLayer::new(16))
             .layer(axum::middleware::map_response(async |response: Response| complete(response)));
-        let request = request.body(Body::from(body.to_owned())).expect("it is a request");
+        let request = request.body(Body::from(body.to_owned())).expect("the request is valid");
         let (parts, body) = router.oneshot(request).await.expect("a router always answers").into_parts();
-        let bytes = to_bytes(body, 1_024).await.expect("it is in memory");
-        (parts.status, parts.headers, serde_json::from_slice(&bytes).expect("every failure is JSON"))
+        let bytes = to_bytes(body, 1_024).await.expect("the body is in memory");
+        (parts.status, parts.headers, serde_json::from_slice(&bytes).expect("every error is JSON"))
     }
 
     #[tokio::test]
-    async fn what_layers_and_extractors_refuse_has_the_form_too() {
+    async fn errors_of_layers_and_extractors_have_a_json_body() {
         let json = header::CONTENT_TYPE;
         let cases = [
             (Request::get("/missing"), "", 404, "not_found"),
@@ -161,10 +162,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_success_and_a_failure_of_the_form_stay_as_they_are() {
+    async fn successes_and_json_errors_are_not_changed() {
         let found = complete("text".into_response());
-        assert_eq!(to_bytes(found.into_body(), 16).await.expect("it is in memory"), "text");
-        let declared = ApiError::new(StatusCode::NOT_FOUND, "room_not_found", "No room has such a code.");
+        assert_eq!(to_bytes(found.into_body(), 16).await.expect("the body is in memory"), "text");
+        let declared = ApiError::new(StatusCode::NOT_FOUND, "room_not_found", "Check the code.");
         let (_, _, body) = completed(declared.into_response()).await;
         assert_eq!(body["code"], "room_not_found");
     }

@@ -1,10 +1,9 @@
-//! The HTTP layer that every interface is declared with: routes, access, rates, answers, errors, and the description by
-//! OpenAPI.
+//! HTTP layer of all interfaces: routes, access, rate limits, answers, errors, and the OpenAPI description.
 //!
-//! An interface says who may ask, how often, and how a refusal is written ([`Interface`], [`Calls`]). A route is declared
-//! once ([`Routes`]): its method, its path, and the operation that it calls through the table of the services, which knows
-//! access and rate preset. Reading the request, calling and counting are the same for all, and the description is made from
-//! the same declaration.
+//! An interface defines access, rate limits and the form of errors ([`Interface`], [`Calls`]). A route is declared once
+//! ([`Routes`]): its method, its path, and the operation that it calls. Access and rate preset come from the call table of
+//! the services. Reading requests, calling and counting are the same for all routes. The OpenAPI description is generated
+//! from the same declarations.
 
 mod answer;
 pub(crate) mod encoding;
@@ -18,8 +17,8 @@ pub(crate) use answer::{ErrorAnswer, answer, json, with_headers};
 pub use error::ApiError;
 pub(crate) use error::complete;
 pub(crate) use openapi::Description;
-pub use rate::{RateSettings, RequestRates, usual_rate};
-pub(crate) use routes::{CustomRoute, Form, Received, Routes, Written};
+pub use rate::{RateSettings, RequestRates, default_rate};
+pub(crate) use routes::{CustomRoute, Form, Received, Routes, WrittenForm};
 
 use aether_metrics::Registry;
 use aether_services::calls::Access;
@@ -30,32 +29,32 @@ use http::HeaderMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// An interface whose routes are declared by [`Routes`].
+/// An interface whose routes are declared with [`Routes`].
 pub(crate) trait Interface: Clone + Send + Sync + 'static {
-    /// Returns who sent a request, if they have this access.
+    /// Returns the caller of a request, if it has this access.
     fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, ServiceError>;
 
-    /// Writes a refusal in the form of the interface.
-    fn refuse(refused: ErrorAnswer) -> Response;
+    /// Writes an error in the form of the interface.
+    fn write_error(answer: ErrorAnswer) -> Response;
 }
 
 /// An interface whose routes call operations.
 pub(crate) trait Calls: Interface {
-    /// Access that the interface asks for, given that of an operation. An operator's interface asks for the operator's for
-    /// all of them.
+    /// Returns the access that the interface requires for an operation with this access. An operator's interface requires
+    /// that of the operator for all operations.
     fn access(operation: Access) -> Access {
         operation
     }
 
-    /// The services whose operations are called.
+    /// Services whose operations are called.
     fn services(&self) -> &Arc<Services>;
 
-    /// Limits of how often callers may ask.
+    /// Rate limits of callers.
     fn rates(&self) -> &RequestRates;
 
-    /// Registry where calls are counted.
+    /// Registry of the call metrics.
     fn registry(&self) -> &Registry;
 
-    /// Address that a request comes from, past any trusted proxy.
+    /// Returns the address of the client, past any trusted proxy.
     fn address(&self, request: &Request) -> IpAddr;
 }

@@ -1,12 +1,12 @@
-//! The description of an interface by OpenAPI 3.1: made from the table of routes and the definitions of the messages, so that
-//! it cannot tell of anything else than what is served.
+//! OpenAPI 3.1 description of an interface, generated from its routes and the message definitions, so that it always matches
+//! what is served.
 
 mod messages;
 mod schema;
 
 use super::encoding::CompressedDocument;
 use super::query::PAIRS_MAX;
-use super::routes::{Described, Route, Routes, Source, Written};
+use super::routes::{Route, RouteForm, Routes, Source, WrittenForm};
 use super::{ApiError, Interface};
 use aether_services::calls::Access;
 use axum::routing::get;
@@ -16,19 +16,19 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Where the description is.
+/// Path of the description.
 const PATH: &str = "/openapi.json";
 
-/// Texts of an interface's description beside its routes.
+/// Parts of an interface's description that do not follow from its routes.
 pub(crate) struct Description {
     pub title: &'static str,
     pub text: &'static str,
-    /// Schema of a refusal.
-    pub refused: Value,
+    /// Schema of an error.
+    pub error_schema: Value,
 }
 
 impl<I: Interface> Routes<I> {
-    /// Adds the route of the description of all routes before it.
+    /// Adds a route that serves the description of all routes added before.
     pub fn described(self, description: &Description) -> Routes<I> {
         let document = Arc::new(CompressedDocument::json(document(&self.table, description).to_string()));
         let answer = async move |headers: HeaderMap| document.answer(headers.get(header::ACCEPT_ENCODING));
@@ -37,7 +37,7 @@ impl<I: Interface> Routes<I> {
     }
 }
 
-/// The description of these routes.
+/// Returns the description of these routes.
 pub(crate) fn document(table: &[Route], description: &Description) -> Value {
     let mut writer = Writer { definitions: Definitions::read(), operations: BTreeSet::new() };
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
@@ -58,21 +58,21 @@ pub(crate) fn document(table: &[Route], description: &Description) -> Value {
         "paths": paths,
         "components": {
             "schemas": writer.definitions.schemas(),
-            "responses": { "Refused": refused(&description.refused) },
+            "responses": { "Refused": error_response(&description.error_schema) },
             "securitySchemes": schemes,
         },
     })
 }
 
-/// A response of an operation that was not done.
-fn refused(schema: &Value) -> Value {
+/// Returns the response of a failed operation.
+fn error_response(schema: &Value) -> Value {
     json!({
-        "description": "It was not done, and why.",
+        "description": "The operation failed.",
         "content": { "application/json": { "schema": schema } },
     })
 }
 
-/// The security scheme of an access.
+/// Returns the name of the security scheme of an access.
 fn scheme(access: Access) -> Option<&'static str> {
     match access {
         Access::Everyone => None,
@@ -87,38 +87,38 @@ fn scheme_of(name: &str) -> Value {
         "serverKey" => json!({
             "type": "http",
             "scheme": "basic",
-            "description": "The server key as the name, and no password.",
+            "description": "Server key as the user name, with an empty password.",
         }),
         "session" => json!({
             "type": "http",
             "scheme": "bearer",
             "bearerFormat": "JWT",
-            "description": "The token of a session.",
+            "description": "Access token of a session.",
         }),
-        _ => json!({ "type": "http", "scheme": "bearer", "description": "The admin key, if there is one." }),
+        _ => json!({ "type": "http", "scheme": "bearer", "description": "Admin key, if one is set." }),
     }
 }
 
 struct Writer {
     definitions: Definitions,
-    /// The ids that are taken.
+    /// Operation ids in use.
     operations: BTreeSet<String>,
 }
 
 impl Writer {
     fn operation(&mut self, route: &Route) -> Value {
-        let written = match &route.form {
-            Described::Messages { request, answer, source } => self.messages(route.path, request, answer, *source),
-            Described::Written(written) => written.clone(),
+        let form = match &route.form {
+            RouteForm::Messages { request, answer, source } => self.messages(route.path, request, answer, *source),
+            RouteForm::Written(form) => form.clone(),
         };
-        let mut operation = operation(self.id(route.id), (route.path, route.access), written);
+        let mut operation = operation(self.id(route.id), (route.path, route.access), form);
         if let Some(preset) = route.preset {
             operation["x-rate-preset"] = json!(preset.name());
         }
         operation
     }
 
-    fn messages(&mut self, path: &str, request: &str, answer: &str, source: Source) -> Written {
+    fn messages(&mut self, path: &str, request: &str, answer: &str, source: Source) -> WrittenForm {
         let fields = self.definitions.fields(request);
         let (in_body, in_address): (Vec<Field>, Vec<Field>) = match source {
             Source::Address => (Vec::new(), fields),
@@ -128,28 +128,29 @@ impl Writer {
         let body = match (source, in_body.as_slice()) {
             (Source::Address, _) => None,
             (Source::Field, [field]) => Some(field.schema.clone()),
-            // The body is the whole request, but for what the path says already.
+            // The body is the whole request, except for fields in the path.
             _ => Some(self.definitions.reference(request)),
         };
         let parameters = in_address.iter().map(|field| parameter(path, &field.name, &field.schema)).collect();
         let answer = self.definitions.reference(answer);
-        Written { parameters, body, content_type: "application/json", answer, refused: None }
+        WrittenForm { parameters, body, content_type: "application/json", answer, error_schema: None }
     }
 
-    /// The name of an operation; a second route to it has a number behind it.
+    /// Returns an unused operation id: the name, with a number for further routes of the operation.
     fn id(&mut self, operation: &str) -> String {
         let numbered = (2..).map(|number| format!("{operation}{number}"));
         let mut ids = std::iter::once(operation.to_owned()).chain(numbered);
-        let id = ids.find(|id| !self.operations.contains(id)).expect("there are more numbers than routes");
+        let id = ids.find(|id| !self.operations.contains(id)).expect("numbers do not run out");
         self.operations.insert(id.clone());
         id
     }
 }
 
-fn operation(id: String, (path, access): (&str, Access), written: Written) -> Value {
-    let Written { parameters, body, content_type, answer, refused: own } = written;
+fn operation(id: String, (path, access): (&str, Access), form: WrittenForm) -> Value {
+    let WrittenForm { parameters, body, content_type, answer, error_schema } = form;
     let security = scheme(access).map_or_else(|| json!([]), |scheme| json!([{ scheme: [] }]));
-    let otherwise = own.map_or_else(|| json!({ "$ref": "#/components/responses/Refused" }), |own| refused(&own));
+    let shared = || json!({ "$ref": "#/components/responses/Refused" });
+    let error = error_schema.map_or_else(shared, |schema| error_response(&schema));
     let noun = path.split('/').nth(2).unwrap_or("health");
     let mut written = json!({
         "operationId": id,
@@ -157,9 +158,9 @@ fn operation(id: String, (path, access): (&str, Access), written: Written) -> Va
         "security": security,
         "parameters": parameters,
         "responses": {
-            "200": { "description": "It was done.", "content": { content_type: { "schema": answer } } },
-            "431": { "description": "The address and the headers are too long." },
-            "default": otherwise,
+            "200": { "description": "The operation succeeded.", "content": { content_type: { "schema": answer } } },
+            "431": { "description": "URL and headers are too long." },
+            "default": error,
         },
     });
     if let Some(schema) = body {
@@ -177,10 +178,10 @@ fn parameter(path: &str, name: &str, schema: &Value) -> Value {
         "schema": schema,
     });
     if is_in_path {
-        // An empty name would be another path.
+        // With an empty value the path would be another one.
         written["schema"]["minLength"] = json!(1);
     } else if schema["type"] == "array" {
-        // More do not fit into an address.
+        // Requests with more values are rejected.
         written["schema"]["maxItems"] = json!(PAIRS_MAX);
     }
     written
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_operation_is_described_too() {
+    fn custom_routes_are_described() {
         let (_, document) = described();
         let health = &document["paths"]["/healthcheck"]["get"];
         assert_eq!((&health["operationId"], &health["security"]), (&json!("Healthcheck"), &json!([])));
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_a_path_is_a_parameter_of_the_request() {
+    fn path_parameters_are_declared() {
         let (table, document) = described();
         for route in &table {
             let operation = &document["paths"][route.path][route.method.as_str().to_ascii_lowercase()];
@@ -239,13 +240,13 @@ mod tests {
     }
 
     #[test]
-    fn every_reference_leads_somewhere() {
+    fn every_reference_resolves() {
         let (_, document) = described();
         let mut references = Vec::new();
         collect(&document, &mut references);
         assert!(references.len() > 2);
         for reference in references {
-            let pointer = reference.strip_prefix('#').expect("all is in one document");
+            let pointer = reference.strip_prefix('#').expect("references are local");
             assert!(document.pointer(pointer).is_some(), "{reference}");
         }
     }
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_the_request_or_the_part_of_it_that_the_address_does_not_hold() {
+    fn a_body_is_the_request_or_its_field_that_is_not_in_path_and_query() {
         let (_, document) = described();
         let body = |path: &str, method: &str| {
             let body = &document["paths"][path][method]["requestBody"];

@@ -1,4 +1,4 @@
-//! Requests from what stands in an address: names in the path and the query, where a list is a name that is repeated.
+//! Requests read from path and query. A repeated name is a list.
 
 use aether_services::ServiceError;
 use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
@@ -7,17 +7,17 @@ use serde::forward_to_deserialize_any;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Names and values in an address. The longest list of ids that an operation takes is shorter.
+/// Most values of path and query. The longest list of ids that an operation takes is shorter.
 pub(super) const PAIRS_MAX: usize = 1_100;
 
-/// Names and values, those of the same name together.
+/// Values of path and query, grouped by name.
 #[derive(Default)]
 pub(super) struct QueryValues<'a> {
     named: Vec<(Cow<'a, str>, Vec<Cow<'a, str>>)>,
 }
 
 impl<'a> QueryValues<'a> {
-    /// Adds a value from the path.
+    /// Adds a value.
     pub fn add(&mut self, name: Cow<'a, str>, value: Cow<'a, str>) {
         match self.named.iter_mut().find(|(known, _)| *known == name) {
             Some((_, values)) => values.push(value),
@@ -25,7 +25,7 @@ impl<'a> QueryValues<'a> {
         }
     }
 
-    /// Adds what stands in a query.
+    /// Adds the values of a query.
     pub fn add_query(&mut self, query: &'a str) -> Result<(), ServiceError> {
         for (count, (name, value)) in form_urlencoded::parse(query.as_bytes()).enumerate() {
             check_count(count)?;
@@ -46,7 +46,7 @@ impl<'a> QueryValues<'a> {
     }
 }
 
-/// Returns the values of a query by their names, if there are not too many.
+/// Returns the values of a query by name. Fails if there are too many.
 pub(super) fn by_name(query: &str) -> Result<BTreeMap<String, Vec<String>>, ServiceError> {
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (count, (name, value)) in form_urlencoded::parse(query.as_bytes()).enumerate() {
@@ -61,14 +61,14 @@ pub(super) fn by_name(query: &str) -> Result<BTreeMap<String, Vec<String>>, Serv
 fn check_count(count: usize) -> Result<(), ServiceError> {
     match count < PAIRS_MAX {
         true => Ok(()),
-        false => Err(ServiceError::invalid(format!("The query has more than {PAIRS_MAX} values."))),
+        false => Err(ServiceError::invalid(format!("The query has more than {PAIRS_MAX} values. Send fewer at once."))),
     }
 }
 
-/// The values of one name.
+/// Values of one name.
 struct Values<'a>(Vec<Cow<'a, str>>);
 
-struct One<'a>(Cow<'a, str>);
+struct SingleValue<'a>(Cow<'a, str>);
 
 impl<'de> IntoDeserializer<'de> for Values<'de> {
     type Deserializer = Self;
@@ -78,7 +78,7 @@ impl<'de> IntoDeserializer<'de> for Values<'de> {
     }
 }
 
-impl<'de> IntoDeserializer<'de> for One<'de> {
+impl<'de> IntoDeserializer<'de> for SingleValue<'de> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -102,7 +102,7 @@ impl<'de> Deserializer<'de> for Values<'de> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_seq(SeqDeserializer::new(self.0.into_iter().map(One)))
+        visitor.visit_seq(SeqDeserializer::new(self.0.into_iter().map(SingleValue)))
     }
 
     forward_to_deserialize_any! {
@@ -112,13 +112,13 @@ impl<'de> Deserializer<'de> for Values<'de> {
 }
 
 impl<'a> Values<'a> {
-    /// Of several where one is meant, the last counts.
-    fn last(mut self) -> One<'a> {
-        One(self.0.pop().unwrap_or_default())
+    /// Returns the last value, which counts where a single one is expected.
+    fn last(mut self) -> SingleValue<'a> {
+        SingleValue(self.0.pop().unwrap_or_default())
     }
 }
 
-impl<'de> Deserializer<'de> for One<'de> {
+impl<'de> Deserializer<'de> for SingleValue<'de> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -132,7 +132,7 @@ impl<'de> Deserializer<'de> for One<'de> {
         match &*self.0 {
             "true" | "1" => visitor.visit_bool(true),
             "false" | "0" => visitor.visit_bool(false),
-            other => Err(Error::custom(format_args!("{other:?} is neither true nor false"))),
+            other => Err(Error::custom(format_args!("{other:?} must be true or false"))),
         }
     }
 
@@ -152,30 +152,30 @@ mod tests {
     use aether_messages::api::{GetUsersRequest, ListFriendsRequest, ListGroupsRequest};
 
     fn read<T: DeserializeOwned + Default>(query: &str) -> Result<T, ServiceError> {
-        let mut asked = QueryValues::default();
-        asked.add_query(query)?;
-        asked.read()
+        let mut values = QueryValues::default();
+        values.add_query(query)?;
+        values.read()
     }
 
     #[test]
-    fn a_repeated_name_is_a_list_and_a_trailing_ampersand_is_nothing() {
-        let request: GetUsersRequest = read("ids=a&ids=b&usernames=n%201&facebookIds=f&").expect("it is right");
+    fn a_repeated_name_is_a_list_and_a_trailing_ampersand_is_ignored() {
+        let request: GetUsersRequest = read("ids=a&ids=b&usernames=n%201&facebookIds=f&").expect("the query is valid");
         assert_eq!(request.ids, ["a", "b"]);
         assert_eq!(request.usernames, ["n 1"]);
         assert_eq!(request.facebook_ids, ["f"]);
-        assert_eq!(read::<GetUsersRequest>("").expect("nothing is asked"), GetUsersRequest::default());
+        assert_eq!(read::<GetUsersRequest>("").expect("an empty query is valid"), GetUsersRequest::default());
     }
 
     #[test]
-    fn numbers_and_yes_or_no_are_read_from_text() {
-        let request: ListGroupsRequest = read("limit=10&open=true&members=0&unknown=1").expect("it is right");
+    fn numbers_and_booleans_are_read_from_text() {
+        let request: ListGroupsRequest = read("limit=10&open=true&members=0&unknown=1").expect("the query is valid");
         assert_eq!((request.limit, request.open, request.members), (Some(10), Some(true), Some(0)));
         assert!(read::<ListFriendsRequest>("limit=ten").is_err());
         assert!(read::<ListGroupsRequest>("open=maybe").is_err());
     }
 
     #[test]
-    fn an_address_has_only_so_many_values() {
+    fn the_number_of_values_is_limited() {
         assert!(read::<GetUsersRequest>(&"ids=a&".repeat(PAIRS_MAX)).is_ok());
         assert!(read::<GetUsersRequest>(&"ids=a&".repeat(PAIRS_MAX + 1)).is_err());
     }

@@ -1,4 +1,4 @@
-//! Routes: where an operation is found, and how its request is read from there.
+//! Routes: the path of an operation, and how its request is read.
 
 use super::answer::{ErrorAnswer, answer};
 use super::encoding::{self, EncodingError};
@@ -24,43 +24,43 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Bytes of a request's body, also after it was unpacked.
+/// Upper bound of a request body in bytes, before and after decompression.
 const BODY_BYTES_MAX: usize = 262_144;
 
 /// Routes of an interface.
 pub(crate) struct Routes<I> {
     router: Router<I>,
-    /// Routes that are no operations, with what they ask for; the interface is not known yet when they are declared.
-    own: Vec<(&'static str, MethodRouter<I>, Access)>,
-    /// Each route once. The description is made from it.
+    /// Routes without an operation, with their access. They are added to the router once the interface is known.
+    custom: Vec<(&'static str, MethodRouter<I>, Access)>,
+    /// All routes; the OpenAPI description is generated from them.
     pub table: Vec<Route>,
 }
 
-/// A route as it was declared.
+/// Declaration of a route.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     pub method: Method,
     pub path: &'static str,
-    /// Name of the operation, or of what is none.
+    /// Name of the operation or of the custom route.
     pub id: &'static str,
     pub access: Access,
-    /// Rate preset; none for what is no operation, which has no limit.
+    /// Rate preset; none for a custom route, which has no rate limit.
     pub preset: Option<RatePreset>,
-    pub form: Described,
+    pub form: RouteForm,
 }
 
-/// Form of a route's request and answer, for the description.
+/// Form of a route's request and answer, for the OpenAPI description.
 #[derive(Clone, Debug)]
-pub(crate) enum Described {
+pub(crate) enum RouteForm {
     /// Messages, by their full names.
     Messages { request: String, answer: String, source: Source },
-    /// Something that is described by hand.
-    Written(Written),
+    /// A form that is written by hand.
+    Written(WrittenForm),
 }
 
-/// Form of a route that is described by hand.
+/// Form of a route that is written by hand.
 #[derive(Clone, Debug)]
-pub(crate) struct Written {
+pub(crate) struct WrittenForm {
     /// Parameters in path and query.
     pub parameters: Vec<Value>,
     /// Schema of the JSON in the body.
@@ -69,22 +69,22 @@ pub(crate) struct Written {
     pub content_type: &'static str,
     /// Schema of the answer.
     pub answer: Value,
-    /// Response of a refusal; that of the interface if there is none.
-    pub refused: Option<Value>,
+    /// Schema of an error; that of the interface if there is none.
+    pub error_schema: Option<Value>,
 }
 
-/// Place where a request is read from.
+/// Part of the HTTP request that the operation's request is read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// Path and query.
     Address,
     /// The body.
     Body,
-    /// Path and query, and the body is one of its fields.
+    /// Path and query; the body is one field.
     Field,
 }
 
-/// A route that is no operation: something of our own, without hooks.
+/// A route without an operation and without hooks.
 pub(crate) struct CustomRoute {
     pub method: Method,
     pub path: &'static str,
@@ -93,32 +93,33 @@ pub(crate) struct CustomRoute {
     pub content_type: &'static str,
 }
 
-/// Form of an operation's request and answer where they are not the JSON of its messages.
+/// Form of an operation whose request and answer are not the JSON of its messages.
 pub(crate) struct Form<O: Serve, W> {
-    /// Reads the request, and what writing the answer needs of it.
-    pub read: fn(&mut Received) -> Reading<O, W>,
+    /// Reads the request, and the state that `write` needs.
+    pub read: fn(&mut Received) -> ReadResult<O, W>,
     /// Writes the answer.
     pub write: fn(W, &O::Answer) -> Response,
-    /// Writes a refusal.
-    pub refuse: fn(ErrorAnswer) -> Response,
-    pub written: Written,
+    /// Writes an error.
+    pub write_error: fn(ErrorAnswer) -> Response,
+    /// Form for the OpenAPI description.
+    pub form: WrittenForm,
 }
 
-/// A request that was read, with what writing its answer needs.
-type Reading<O, W> = Result<(<O as Operation>::Request, W), ServiceError>;
+/// A request, with the state that writing its answer needs.
+type ReadResult<O, W> = Result<(<O as Operation>::Request, W), ServiceError>;
 
-/// Properties of an operation's route that do not depend on a request.
+/// Properties of an operation that all requests to its route share.
 #[derive(Clone, Copy)]
-struct Kind {
-    operation: &'static str,
+struct RouteOperation {
+    name: &'static str,
     access: Access,
     preset: RatePreset,
-    refuse: fn(ErrorAnswer) -> Response,
+    write_error: fn(ErrorAnswer) -> Response,
 }
 
 impl<I: Interface> Default for Routes<I> {
     fn default() -> Routes<I> {
-        Routes { router: Router::new(), own: Vec::new(), table: Vec::new() }
+        Routes { router: Router::new(), custom: Vec::new(), table: Vec::new() }
     }
 }
 
@@ -128,30 +129,31 @@ impl<I: Interface> Routes<I> {
         add(self)
     }
 
-    /// Adds a route that is no operation.
-    pub fn own(mut self, own: CustomRoute, handlers: MethodRouter<I>) -> Routes<I> {
-        let CustomRoute { method, path, id, access, content_type } = own;
+    /// Adds a route without an operation.
+    pub fn custom(mut self, route: CustomRoute, handlers: MethodRouter<I>) -> Routes<I> {
+        let CustomRoute { method, path, id, access, content_type } = route;
         let answer =
             serde_json::json!({ "type": if content_type == "application/json" { "object" } else { "string" } });
-        let form = Written { parameters: Vec::new(), body: None, content_type, answer, refused: None };
-        self.table.push(Route { method, path, id, access, preset: None, form: Described::Written(form) });
+        let form = WrittenForm { parameters: Vec::new(), body: None, content_type, answer, error_schema: None };
+        self.table.push(Route { method, path, id, access, preset: None, form: RouteForm::Written(form) });
         self.undescribed(path, access, handlers)
     }
 
-    /// Adds a route that the description does not tell of.
+    /// Adds a route that is not part of the OpenAPI description.
     pub fn undescribed(mut self, path: &'static str, access: Access, handlers: MethodRouter<I>) -> Routes<I> {
-        self.own.push((path, handlers, access));
+        self.custom.push((path, handlers, access));
         self
     }
 
-    /// All routes, for a router of any state.
+    /// Returns a router with all routes, to be merged into a router of any state.
     pub fn into_router<S: Clone + Send + Sync + 'static>(self, interface: I) -> Router<S> {
         let mut router = self.router;
-        for (path, handlers, access) in self.own {
+        for (path, handlers, access) in self.custom {
             let handlers = if access == Access::Everyone {
                 handlers
             } else {
-                handlers.route_layer(axum::middleware::from_fn_with_state((interface.clone(), access), guard::<I>))
+                handlers
+                    .route_layer(axum::middleware::from_fn_with_state((interface.clone(), access), check_access::<I>))
             };
             router = router.route(path, handlers);
         }
@@ -160,9 +162,9 @@ impl<I: Interface> Routes<I> {
 }
 
 impl<I: Calls> Routes<I> {
-    /// Adds an operation whose request stands in path and query.
+    /// Adds an operation whose request is in path and query.
     pub fn address<O: Serve>(self, method: Method, path: &'static str) -> Routes<I> {
-        self.messages::<O>(method, path, Source::Address, |received| received.asked()?.read())
+        self.messages::<O>(method, path, Source::Address, |received| received.query_values()?.read())
     }
 
     /// Adds an operation whose request is the body.
@@ -170,30 +172,30 @@ impl<I: Calls> Routes<I> {
         self.messages::<O>(method, path, Source::Body, |received| read_json(&received.body))
     }
 
-    /// Adds an operation whose request stands in path and query but for one part, which is the body.
+    /// Adds an operation whose request is in path and query, except for one field, which is the body.
     pub fn field<O: Serve, B: DeserializeOwned + Default + 'static>(
         self,
         method: Method,
         path: &'static str,
-        place: fn(&mut O::Request, B),
+        set_field: fn(&mut O::Request, B),
     ) -> Routes<I> {
         self.messages::<O>(method, path, Source::Field, move |received| {
-            let mut request = received.asked()?.read()?;
-            place(&mut request, read_json(&received.body)?);
+            let mut request = received.query_values()?.read()?;
+            set_field(&mut request, read_json(&received.body)?);
             Ok(request)
         })
     }
 
-    /// Adds an operation whose request and answer have a form of their own.
-    pub fn formed<O: Serve, W: Send + 'static>(
+    /// Adds an operation whose request and answer have a custom form.
+    pub fn with_form<O: Serve, W: Send + 'static>(
         self,
         method: Method,
         path: &'static str,
         form: Form<O, W>,
     ) -> Routes<I> {
-        let Form { read, write, refuse, written } = form;
-        let kind = Kind { operation: O::NAME, access: I::access(O::ACCESS), preset: O::PRESET, refuse };
-        self.add::<O, W>((method, path), kind, Described::Written(written), read, write)
+        let Form { read, write, write_error, form } = form;
+        let operation = RouteOperation { name: O::NAME, access: I::access(O::ACCESS), preset: O::PRESET, write_error };
+        self.add::<O, W>((method, path), operation, RouteForm::Written(form), read, write)
     }
 
     fn messages<O: Serve>(
@@ -203,43 +205,44 @@ impl<I: Calls> Routes<I> {
         source: Source,
         read: impl Fn(&mut Received) -> Result<O::Request, ServiceError> + Send + Sync + 'static,
     ) -> Routes<I> {
-        let kind = Kind { operation: O::NAME, access: I::access(O::ACCESS), preset: O::PRESET, refuse: I::refuse };
+        let (access, write_error) = (I::access(O::ACCESS), I::write_error);
+        let operation = RouteOperation { name: O::NAME, access, preset: O::PRESET, write_error };
         let (request, answered) = (O::Request::full_name(), O::Answer::full_name());
-        let described = Described::Messages { request, answer: answered, source };
+        let form = RouteForm::Messages { request, answer: answered, source };
         let read = move |received: &mut Received| Ok((read(received)?, ()));
-        self.add::<O, ()>((method, path), kind, described, read, |(), message| answer(message))
+        self.add::<O, ()>((method, path), operation, form, read, |(), message| answer(message))
     }
 
     fn add<O: Serve, W: Send + 'static>(
         mut self,
         (method, path): (Method, &'static str),
-        kind: Kind,
-        form: Described,
-        read: impl Fn(&mut Received) -> Reading<O, W> + Send + Sync + 'static,
+        operation: RouteOperation,
+        form: RouteForm,
+        read: impl Fn(&mut Received) -> ReadResult<O, W> + Send + Sync + 'static,
         write: fn(W, &O::Answer) -> Response,
     ) -> Routes<I> {
         let handler: Handler<I> = Arc::new(move |interface, mut received| {
             let request = read(&mut received);
-            // The rest of what was received is not held while the operation runs.
+            // The rest of the request is dropped before the operation runs.
             let context = received.context;
             Box::pin(async move {
-                let (request, writing) = request?;
+                let (request, write_state) = request?;
                 let message = interface.services().run::<O>(&context, request).await?;
-                Ok(write(writing, &message))
+                Ok(write(write_state, &message))
             })
         });
-        self.router = self.router.route(path, on_method(&method, kind, handler));
-        let Kind { operation: id, access, preset, .. } = kind;
+        self.router = self.router.route(path, on_method(&method, operation, handler));
+        let RouteOperation { name: id, access, preset, .. } = operation;
         self.table.push(Route { method, path, id, access, preset: Some(preset), form });
         self
     }
 }
 
-/// Calls an operation for a request, its type forgotten: so the way to it is compiled once and not for each.
-type Handler<I> = Arc<dyn Fn(I, Received) -> Serving + Send + Sync>;
-type Serving = Pin<Box<dyn Future<Output = Result<Response, ServiceError>> + Send>>;
+/// Calls an operation, with its type erased so that the code around it is compiled once.
+type Handler<I> = Arc<dyn Fn(I, Received) -> HandlerFuture + Send + Sync>;
+type HandlerFuture = Pin<Box<dyn Future<Output = Result<Response, ServiceError>> + Send>>;
 
-/// A request whose sender is known and whose body is there.
+/// A request with a known caller and a complete body.
 pub(crate) struct Received {
     pub context: Arc<CallContext>,
     path: Option<RawPathParams>,
@@ -248,95 +251,103 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// A value in the path, by its name there.
-    pub fn in_path(&self, name: &str) -> Option<&str> {
+    /// Returns a value of the path, by its name there.
+    pub fn path_value(&self, name: &str) -> Option<&str> {
         let mut values = self.path.iter().flat_map(RawPathParams::iter);
         values.find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
-    /// Values of the query by their names, if there are not too many.
+    /// Returns the values of the query by name. Fails if there are too many.
     pub fn query(&self) -> Result<BTreeMap<String, Vec<String>>, ServiceError> {
         query::by_name(self.parts.uri.query().unwrap_or(""))
     }
 
-    /// Reads the values in path and query.
-    fn asked(&self) -> Result<QueryValues<'_>, ServiceError> {
-        let mut asked = QueryValues::default();
+    /// Returns the values of path and query.
+    fn query_values(&self) -> Result<QueryValues<'_>, ServiceError> {
+        let mut values = QueryValues::default();
         for (name, value) in self.path.iter().flat_map(RawPathParams::iter) {
-            asked.add(Cow::Borrowed(name), Cow::Borrowed(value));
+            values.add(Cow::Borrowed(name), Cow::Borrowed(value));
         }
-        asked.add_query(self.parts.uri.query().unwrap_or(""))?;
-        Ok(asked)
+        values.add_query(self.parts.uri.query().unwrap_or(""))?;
+        Ok(values)
     }
 }
 
-/// Lets a request pass to what is no operation, if its sender has the access.
-async fn guard<I: Interface>(State((interface, access)): State<(I, Access)>, request: Request, next: Next) -> Response {
+/// Passes a request on to a custom route, if its sender has the access.
+async fn check_access<I: Interface>(
+    State((interface, access)): State<(I, Access)>,
+    request: Request,
+    next: Next,
+) -> Response {
     match interface.admit(access, request.headers()) {
         Ok(_) => next.run(request).await,
-        Err(refusal) => I::refuse(refusal.into()),
+        Err(error) => I::write_error(error.into()),
     }
 }
 
-fn on_method<I: Calls>(method: &Method, kind: Kind, handler: Handler<I>) -> MethodRouter<I> {
-    let filter = MethodFilter::try_from(method.clone()).expect("routes use the methods of the web");
-    let figures = Arc::new(OperationMetrics::new(kind.operation));
+fn on_method<I: Calls>(method: &Method, operation: RouteOperation, handler: Handler<I>) -> MethodRouter<I> {
+    let filter = MethodFilter::try_from(method.clone()).expect("routes use standard HTTP methods");
+    let metrics = Arc::new(OperationMetrics::new(operation.name));
     on(filter, move |State(interface): State<I>, request: Request| async move {
         let began = Instant::now();
-        let outcome = match take_in(&interface, kind, request).await {
+        let outcome = match receive(&interface, operation, request).await {
             Ok(received) => handler(interface.clone(), received).await.map_err(ErrorAnswer::from),
-            Err(refused) => Err(refused),
+            Err(error) => Err(error),
         };
-        let code = outcome.as_ref().err().map(|refused| refused.refusal.code);
-        figures.count(interface.registry(), began.elapsed(), code);
-        outcome.unwrap_or_else(kind.refuse)
+        let code = outcome.as_ref().err().map(|answer| answer.error.code);
+        metrics.count(interface.registry(), began.elapsed(), code);
+        outcome.unwrap_or_else(operation.write_error)
     })
 }
 
-async fn take_in<I: Calls>(interface: &I, kind: Kind, mut request: Request) -> Result<Received, ErrorAnswer> {
-    let context = receive(interface, kind, &request)?;
+async fn receive<I: Calls>(
+    interface: &I,
+    operation: RouteOperation,
+    mut request: Request,
+) -> Result<Received, ErrorAnswer> {
+    let context = authorize(interface, operation, &request)?;
     let path = request.extract_parts::<RawPathParams>().await.ok();
     let (parts, body) = request.into_parts();
     let body = read_body(body).await?;
-    let body = encoding::decompress(body, &parts.headers, BODY_BYTES_MAX).map_err(not_unpacked)?;
+    let body = encoding::decompress(body, &parts.headers, BODY_BYTES_MAX).map_err(encoding_error)?;
     Ok(Received { context, path, parts, body })
 }
 
-/// Returns who asks, if they may, and not too often.
-fn receive<I: Calls>(interface: &I, kind: Kind, request: &Request) -> Result<Arc<CallContext>, ServiceError> {
+/// Checks access and rate limits.
+fn authorize<I: Calls>(
+    interface: &I,
+    operation: RouteOperation,
+    request: &Request,
+) -> Result<Arc<CallContext>, ServiceError> {
     let address = interface.address(request);
-    let caller = interface.admit(kind.access, request.headers())?;
-    interface.rates().take(&caller, address, (kind.operation, kind.preset))?;
+    let caller = interface.admit(operation.access, request.headers())?;
+    interface.rates().take(&caller, address, (operation.name, operation.preset))?;
     Ok(Arc::new(CallContext::from_address(caller, address)))
 }
 
-/// The whole body, if it is not too long.
+/// Reads the whole body, if it is not too long.
 async fn read_body(body: Body) -> Result<Bytes, ServiceError> {
     to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
-        ServiceError::invalid(format!(
-            "The body of a request has at most {BODY_BYTES_MAX} bytes, and has to arrive whole."
-        ))
+        ServiceError::invalid(format!("The request body is incomplete, or longer than {BODY_BYTES_MAX} bytes."))
     })
 }
 
-/// Refuses a body that cannot be unpacked.
-fn not_unpacked(why: EncodingError) -> ErrorAnswer {
-    match why {
+/// Turns a decompression error into an answer.
+fn encoding_error(error: EncodingError) -> ErrorAnswer {
+    match error {
         EncodingError::TooLarge => {
-            let sentence = format!("The body of a request has at most {BODY_BYTES_MAX} bytes after it is unpacked.");
+            let sentence = format!("The decompressed request body is longer than {BODY_BYTES_MAX} bytes.");
             ErrorAnswer::with_status(StatusCode::PAYLOAD_TOO_LARGE, ServiceError::invalid(sentence))
         }
-        EncodingError::Damaged => {
-            ServiceError::invalid("The body is not compressed as its Content-Encoding says.").into()
-        }
+        EncodingError::Damaged => ServiceError::invalid("The body does not match its Content-Encoding.").into(),
         EncodingError::Unknown => {
-            let sentence = "The body's Content-Encoding is not known: use gzip, deflate or identity.";
+            let sentence = "The Content-Encoding of the body is not supported. Use gzip, deflate or identity.";
             ErrorAnswer::with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE, ServiceError::invalid(sentence))
         }
     }
 }
 
-/// A message from JSON. Nothing is a message without anything in it.
+/// Reads a message from JSON. An empty body is an empty message.
 fn read_json<T: DeserializeOwned + Default>(body: &[u8]) -> Result<T, ServiceError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(T::default());
@@ -360,19 +371,19 @@ mod tests {
     use std::net::IpAddr;
     use tower::ServiceExt;
 
-    /// An interface for an operator who has a key.
+    /// An interface that requires the operator's key.
     #[derive(Clone)]
     struct Operator(Arc<(Arc<Services>, RequestRates, Registry)>);
 
     impl Interface for Operator {
         fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, ServiceError> {
-            assert_eq!(access, Access::Operator, "whatever the operation asks for");
+            assert_eq!(access, Access::Operator, "it does not depend on the operation");
             let shown = headers.get(header::AUTHORIZATION).is_some_and(|key| key == "Bearer key");
-            if shown { Ok(Caller::Server) } else { Err(ServiceError::new(GrpcCode::Unauthenticated, "Show the key.")) }
+            if shown { Ok(Caller::Server) } else { Err(ServiceError::new(GrpcCode::Unauthenticated, "Send the key.")) }
         }
 
-        fn refuse(refused: ErrorAnswer) -> Response {
-            ApiError::from(refused).into_response()
+        fn write_error(answer: ErrorAnswer) -> Response {
+            ApiError::from(answer).into_response()
         }
     }
 
@@ -401,7 +412,7 @@ mod tests {
     async fn services(registry: &Registry) -> Arc<Services> {
         let store = aether_testkit_store::memory().open().await;
         let folder = std::env::temp_dir().join(format!("aether-routing-{}", uuid::Uuid::new_v4()));
-        let ring = KeyRing::open(&folder, 0).expect("the folder can be made");
+        let ring = KeyRing::open(&folder, 0).expect("the folder can be created");
         let _ = std::fs::remove_dir_all(&folder);
         let settings = ServicesSettings {
             sessions: session::Settings {
@@ -421,7 +432,7 @@ mod tests {
         let tokens = Arc::new(Tokens::new(ring, "aether"));
         let parts = ServicesParts { store, clock, tokens, registry };
         let services = Services::open(parts, settings, ServicesExtensions::default()).await;
-        Arc::new(services.expect("the tables are there"))
+        Arc::new(services.expect("the services open"))
     }
 
     #[tokio::test]
@@ -432,7 +443,7 @@ mod tests {
             RequestRates::new(RateSettings::default()),
             registry.clone(),
         )));
-        let description = Description { title: "", text: "", refused: json!({}) };
+        let description = Description { title: "", text: "", error_schema: json!({}) };
         let routes = Routes::default()
             .address::<GetUsers>(Method::GET, "/users")
             .address::<ListStorageObjects>(Method::GET, "/storage/{collection}")
@@ -440,14 +451,15 @@ mod tests {
         let router: Router<()> = routes.into_router(operator);
         let ask = async |path: &str, key: &str| {
             let request = Request::get(path).header(header::AUTHORIZATION, key).body(Body::empty());
-            let response = router.clone().oneshot(request.expect("it is a request")).await.expect("it answers");
+            let response =
+                router.clone().oneshot(request.expect("the request is valid")).await.expect("a router always answers");
             let status = response.status().as_u16();
-            let bytes = to_bytes(response.into_body(), 1 << 20).await.expect("it is in memory");
+            let bytes = to_bytes(response.into_body(), 1 << 20).await.expect("the body is in memory");
             (status, serde_json::from_slice::<Value>(&bytes).expect("every answer is JSON"))
         };
         assert_eq!(ask("/users", "Bearer key").await, (200, json!({})));
         assert_eq!(ask("/storage/saves?limit=1", "Bearer key").await, (200, json!({})));
-        let refused = json!({ "code": "unauthenticated", "error": "Show the key." });
+        let refused = json!({ "code": "unauthenticated", "error": "Send the key." });
         assert_eq!(ask("/users", "Bearer wrong").await, (401, refused));
         let (status, refused) = ask("/users?ids=ann", "Bearer key").await;
         assert_eq!((status, &refused["code"]), (400, &json!("invalid_argument")));
@@ -455,6 +467,6 @@ mod tests {
         assert_eq!(document["paths"]["/users"]["get"]["security"], json!([{ "operatorKey": [] }]));
         assert!(document["components"]["securitySchemes"]["operatorKey"].is_object());
         let text = registry.render();
-        assert!(text.contains("aether_operation_seconds_count{operation=\"GetUsers\"} 3\n"), "{text}");
+        assert!(text.contains("aether_operation_duration_seconds_count{operation=\"GetUsers\"} 3\n"), "{text}");
     }
 }

@@ -1,15 +1,15 @@
-//! Lost passwords and unconfirmed email addresses. The protocol has nothing of this, so these operations are our own, and
-//! so are their messages, in [`operation`](aether_services::account::operation).
+//! Password reset and email verification. The protocol has neither; these operations and their messages are extensions of
+//! Aether, in [`operation`](aether_services::account::operation).
 //!
-//! | route | asks for | body | what it does |
+//! | route | requires | body | effect |
 //! | --- | --- | --- | --- |
-//! | `POST /v2/account/password/reset` | the server key | `email` | has a code sent, if there is such an account |
+//! | `POST /v2/account/password/reset` | the server key | `email` | sends a code, if the account exists |
 //! | `POST /v2/account/password/confirm` | the server key | `code`, `password` | sets the password, ends all sessions |
-//! | `POST /v2/account/email/verify` | a session | | has a code sent to the account's address |
+//! | `POST /v2/account/email/verify` | a session | | sends a code to the account's address |
 //! | `POST /v2/account/email/verify/confirm` | the server key | `code` | confirms the address |
 //!
-//! Codes go to the webhook, as `account.password_reset` and `account.email_verification`, which sends them to their owner.
-//! The answer is `{}`.
+//! Codes go to the webhook as `account.password_reset` and `account.email_verification`; the webhook sends them to the
+//! owner. The answer is `{}`.
 
 use super::super::ClientApi;
 use crate::routing::Routes;

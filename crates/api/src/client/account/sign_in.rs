@@ -1,8 +1,8 @@
-//! Signing in, and the ways to do so.
+//! Signing in, and linking and unlinking of sign-in methods.
 //!
-//! Beside the providers that the protocol knows there are those of the server's configuration, by name, at routes of our
-//! own: `POST /v2/account/authenticate/external/{provider}`, and `link` and `unlink` in the place of `authenticate`. Their
-//! body is that of the others: `{"token": "…", "vars": {…}}`.
+//! Identity providers of the server's configuration have routes that extend the protocol:
+//! `POST /v2/account/authenticate/external/{provider}`, and the same with `link` or `unlink` instead of `authenticate`. The
+//! body is the same as for other providers: `{"token": "…", "vars": {…}}`.
 
 use super::super::ClientApi;
 use crate::routing::Routes;

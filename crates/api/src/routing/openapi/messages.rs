@@ -1,14 +1,14 @@
-//! The definitions of messages of our own, in the form in which those of the protocol come.
+//! Descriptors of messages that extend the protocol, in the same form as those of the protocol.
 
 use aether_messages::prost_types::field_descriptor_proto::{Label, Type};
 use aether_messages::prost_types::{DescriptorProto, FieldDescriptorProto, MessageOptions};
 use aether_services::PACKAGE;
 
-/// The type of a field that is an object of JSON, whatever is in it.
+/// Type of a field that is any JSON object.
 pub(super) const JSON_OBJECT: &str = "aether.api.JsonObject";
 
-/// The package, and all messages in it.
-pub(super) fn own() -> (&'static str, Vec<DescriptorProto>) {
+/// Returns the package and its messages.
+pub(super) fn extensions() -> (&'static str, Vec<DescriptorProto>) {
     let mut messages = accounts();
     messages.extend(profiles());
     (PACKAGE, messages)
@@ -37,14 +37,14 @@ fn accounts() -> Vec<DescriptorProto> {
 fn profiles() -> Vec<DescriptorProto> {
     let (active, data) = (field("active", Type::Bool, ""), || json("data"));
     let (create_time, update_time) = (time("create_time"), time("update_time"));
-    let profiles = repeated(own_message("profiles", "ShownProfile"));
+    let profiles = repeated(own_message("profiles", "ProfileMessage"));
     vec![
         message("ActiveProfile", [text("active")]),
         message("CreateProfileRequest", [text("id"), text("name"), data()]),
         message("ProfileFields", [text("name"), data()]),
         message("ProfileList", [text("active"), profiles]),
         message("ProfileRequest", [text("id")]),
-        message("ShownProfile", [text("id"), text("name"), data(), active, create_time, update_time]),
+        message("ProfileMessage", [text("id"), text("name"), data(), active, create_time, update_time]),
         message("UpdateProfileRequest", [text("id"), own_message("profile", "ProfileFields")]),
     ]
 }
@@ -91,16 +91,16 @@ mod tests {
         ResetPasswordRequest, VerifyEmailRequest,
     };
     use aether_services::profile::operation::{
-        ActiveProfile, CreateProfileRequest, ProfileFields, ProfileList, ProfileRequest, ShownProfile,
+        ActiveProfile, CreateProfileRequest, ProfileFields, ProfileList, ProfileMessage, ProfileRequest,
         UpdateProfileRequest,
     };
     use serde::Serialize;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// Whether a message in which every field is set has the fields that its definition says.
+    /// Asserts that a message with all fields set has the fields of its descriptor.
     #[track_caller]
     fn assert_agrees<M: Name + Serialize>(message: &M) {
-        let json = serde_json::to_value(message).expect("it is JSON");
+        let json = serde_json::to_value(message).expect("messages serialize to JSON");
         let written: BTreeSet<&String> = json.as_object().expect("a message is an object").keys().collect();
         let fields = Definitions::read().fields(&M::full_name());
         assert_eq!(written, fields.iter().map(|field| &field.name).collect(), "{}", M::NAME);
@@ -129,7 +129,7 @@ mod tests {
         assert_agrees(&fields);
         assert_agrees(&ProfileList::default());
         assert_agrees(&ProfileRequest { id: text() });
-        assert_agrees(&ShownProfile::default());
+        assert_agrees(&ProfileMessage::default());
         assert_agrees(&UpdateProfileRequest { id: text(), profile: Some(fields) });
     }
 }

@@ -1,4 +1,4 @@
-//! Schemas of messages, as their JSON is.
+//! JSON schemas of messages.
 
 use super::messages;
 use aether_messages::prost::Message as _;
@@ -8,14 +8,14 @@ use aether_messages::{DESCRIPTORS, ELEMENTS_MAX};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The fields of a definition by which its comments are found.
+/// Field numbers of descriptors, which form the paths of comments.
 const MESSAGES_OF_FILE: i32 = 4;
 const FIELDS_OF_MESSAGE: i32 = 2;
 const MESSAGES_OF_MESSAGE: i32 = 3;
 
-/// The definitions of the messages, and which of them were asked for.
+/// Message descriptors, and the names of those that were referenced.
 pub(super) struct Definitions {
-    /// By full name.
+    /// Messages by full name.
     messages: BTreeMap<String, Definition>,
     enums: BTreeMap<String, EnumDescriptorProto>,
     used: BTreeSet<String>,
@@ -24,7 +24,7 @@ pub(super) struct Definitions {
 struct Definition {
     message: DescriptorProto,
     comment: String,
-    /// In the order of the fields.
+    /// Comments in the order of the fields.
     field_comments: Vec<String>,
 }
 
@@ -35,61 +35,61 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Whether it is a message of its own, rather than a value or a list.
+    /// Returns true for a message, false for a scalar or a list.
     pub fn is_message(&self) -> bool {
         self.schema.get("$ref").is_some()
     }
 }
 
-/// A message of this name without fields.
-fn named(name: &str) -> DescriptorProto {
+/// Returns a message without fields.
+fn empty_message(name: &str) -> DescriptorProto {
     DescriptorProto { name: Some(name.to_owned()), ..DescriptorProto::default() }
 }
 
-/// Comments of one file by the path to what they are about.
+/// Comments of one file, by the path of the element they belong to.
 type Comments = BTreeMap<Vec<i32>, String>;
 
 impl Definitions {
-    /// All definitions.
+    /// Reads all descriptors.
     pub fn read() -> Definitions {
-        let files = FileDescriptorSet::decode(DESCRIPTORS).expect("the build has written the definitions whole");
+        let files = FileDescriptorSet::decode(DESCRIPTORS).expect("the descriptors are part of the build");
         let mut definitions = Definitions { messages: BTreeMap::new(), enums: BTreeMap::new(), used: BTreeSet::new() };
         for file in files.file {
             let comments: Comments =
                 file.source_code_info.iter().flat_map(|info| &info.location).map(comment).collect();
             let package = file.package.unwrap_or_default();
-            for (place, message) in (0..).zip(file.message_type) {
-                definitions.add(&package, message, vec![MESSAGES_OF_FILE, place], &comments);
+            for (index, message) in (0..).zip(file.message_type) {
+                definitions.add(&package, message, vec![MESSAGES_OF_FILE, index], &comments);
             }
             for definition in file.enum_type {
                 definitions.enums.insert(format!("{package}.{}", definition.name()), definition);
             }
         }
-        let (package, messages) = messages::own();
+        let (package, messages) = messages::extensions();
         for message in messages {
             definitions.add(package, message, Vec::new(), &Comments::new());
         }
-        // What says nothing is in no file of ours.
-        definitions.add("google.protobuf", named("Empty"), Vec::new(), &Comments::new());
+        // The empty message is not part of the descriptor files.
+        definitions.add("google.protobuf", empty_message("Empty"), Vec::new(), &Comments::new());
         definitions
     }
 
     fn add(&mut self, outer: &str, message: DescriptorProto, path: Vec<i32>, comments: &Comments) {
         let name = format!("{outer}.{}", message.name());
-        for (place, nested) in (0..).zip(&message.nested_type) {
-            let path = [&path[..], &[MESSAGES_OF_MESSAGE, place]].concat();
+        for (index, nested) in (0..).zip(&message.nested_type) {
+            let path = [&path[..], &[MESSAGES_OF_MESSAGE, index]].concat();
             self.add(&name, nested.clone(), path, comments);
         }
         for nested in &message.enum_type {
             self.enums.insert(format!("{name}.{}", nested.name()), nested.clone());
         }
         let of = |path: &[i32]| comments.get(path).cloned().unwrap_or_default();
-        let field = |place| of(&[&path[..], &[FIELDS_OF_MESSAGE, place]].concat());
-        let field_comments = (0..).zip(&message.field).map(|(place, _)| field(place)).collect();
+        let field = |index| of(&[&path[..], &[FIELDS_OF_MESSAGE, index]].concat());
+        let field_comments = (0..).zip(&message.field).map(|(index, _)| field(index)).collect();
         self.messages.insert(name, Definition { comment: of(&path), field_comments, message });
     }
 
-    /// The fields of a message.
+    /// Returns the fields of a message.
     pub fn fields(&mut self, message: &str) -> Vec<Field> {
         let definition = &self.messages[message];
         let (fields, comments) = (definition.message.field.clone(), definition.field_comments.clone());
@@ -103,16 +103,16 @@ impl Definitions {
         fields.into_iter().zip(comments).map(field).collect()
     }
 
-    /// What leads to the schema of a message.
+    /// Returns a reference to the schema of a message.
     pub fn reference(&mut self, message: &str) -> Value {
         self.used.insert(message.to_owned());
-        json!({ "$ref": format!("#/components/schemas/{}", short(message)) })
+        json!({ "$ref": format!("#/components/schemas/{}", short_name(message)) })
     }
 
-    /// The schemas of all messages that were asked for, and of those in them.
+    /// Returns the schemas of all referenced messages, and of the messages in them.
     pub fn schemas(mut self) -> Map<String, Value> {
         let mut schemas = Map::new();
-        while let Some(message) = self.used.iter().find(|message| !schemas.contains_key(short(message))).cloned() {
+        while let Some(message) = self.used.iter().find(|message| !schemas.contains_key(short_name(message))).cloned() {
             let fields: Map<String, Value> =
                 self.fields(&message).into_iter().map(|field| (field.name, field.schema)).collect();
             let mut schema = json!({ "type": "object", "properties": fields });
@@ -120,7 +120,7 @@ impl Definitions {
             if !comment.is_empty() {
                 schema["description"] = json!(comment);
             }
-            schemas.insert(short(&message).to_owned(), schema);
+            schemas.insert(short_name(&message).to_owned(), schema);
         }
         schemas
     }
@@ -129,7 +129,7 @@ impl Definitions {
         if field.label() != Label::Repeated {
             return self.value(field);
         }
-        let entry = self.messages.get(of_type(field)).map(|definition| &definition.message);
+        let entry = self.messages.get(type_name(field)).map(|definition| &definition.message);
         let entry = entry.filter(|message| message.options.as_ref().is_some_and(|options| options.map_entry()));
         match entry.and_then(|entry| entry.field.get(1)).cloned() {
             Some(value) => {
@@ -142,7 +142,7 @@ impl Definitions {
 
     fn value(&mut self, field: &FieldDescriptorProto) -> Value {
         match field.r#type() {
-            Type::Message | Type::Group => match of_type(field) {
+            Type::Message | Type::Group => match type_name(field) {
                 "google.protobuf.Timestamp" => json!({ "type": "string", "format": "date-time" }),
                 "google.protobuf.BoolValue" => scalar(Type::Bool),
                 "google.protobuf.StringValue" => scalar(Type::String),
@@ -153,7 +153,7 @@ impl Definitions {
                 message => self.reference(message),
             },
             Type::Enum => {
-                let definition = &self.enums[of_type(field)];
+                let definition = &self.enums[type_name(field)];
                 let numbers: Vec<i32> = definition.value.iter().map(|value| value.number()).collect();
                 let names: Vec<String> =
                     definition.value.iter().map(|value| format!("{} {}", value.number(), value.name())).collect();
@@ -164,7 +164,7 @@ impl Definitions {
     }
 }
 
-/// The schema of a value that is no message.
+/// Returns the schema of a scalar.
 fn scalar(simple: Type) -> Value {
     match simple {
         Type::Bool => json!({ "type": "boolean" }),
@@ -184,17 +184,17 @@ fn scalar(simple: Type) -> Value {
     }
 }
 
-/// The full name of a field's type; definitions have a dot before it.
-fn of_type(field: &FieldDescriptorProto) -> &str {
+/// Returns the full name of a field's type, without the leading dot.
+fn type_name(field: &FieldDescriptorProto) -> &str {
     field.type_name().trim_start_matches('.')
 }
 
-/// The name of a message without its package.
-fn short(message: &str) -> &str {
+/// Returns the name of a message without its package.
+fn short_name(message: &str) -> &str {
     message.find(|letter: char| letter.is_ascii_uppercase()).map_or(message, |start| &message[start..])
 }
 
-/// A comment on one line, with its place.
+/// Returns the path and the comment of an element, on one line.
 fn comment(location: &aether_messages::prost_types::source_code_info::Location) -> (Vec<i32>, String) {
     let words: Vec<&str> = location.leading_comments().split_whitespace().collect();
     (location.path.clone(), words.join(" "))
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_says_how_the_json_looks() {
+    fn schemas_describe_the_json() {
         let schemas = schemas_of("nakama.api.LeaderboardRecordList");
         let record = &schemas["LeaderboardRecord"]["properties"];
         assert_eq!(record["score"]["type"], "string", "64 bits");
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_definitions_say_of_a_message_is_told() {
+    fn comments_of_messages_are_descriptions() {
         let schemas = schemas_of("nakama.api.User");
         assert_eq!(schemas["User"]["description"], "What everyone sees of a user.");
     }

@@ -19,7 +19,7 @@ impl Timed {
     async fn new(settings: RateSettings) -> Timed {
         let time_ms = Arc::new(AtomicU64::new(0));
         let clock = Arc::clone(&time_ms);
-        let rates = RequestRates::with_time(settings, move || Duration::from_millis(clock.load(Ordering::Relaxed)));
+        let rates = RequestRates::with_clock(settings, move || Duration::from_millis(clock.load(Ordering::Relaxed)));
         let registry = Registry::new();
         let furnishing = Furnishing { rates, registry: registry.clone(), ..Furnishing::default() };
         Timed { world: World::furnished(|_| {}, furnishing).await, time_ms, registry }
@@ -105,7 +105,7 @@ async fn who_asks_too_often_is_told_so_and_when_to_come_back() {
     let text = timed.registry.render();
     let line = "aether_operations_refused_total{code=\"resource_exhausted\",operation=\"GetAccount\"} 3\n";
     assert!(text.contains(line), "{text}");
-    assert!(text.contains("aether_operation_seconds_count{operation=\"GetAccount\"} 5\n"), "{text}");
+    assert!(text.contains("aether_operation_duration_seconds_count{operation=\"GetAccount\"} 5\n"), "{text}");
 }
 
 #[test]

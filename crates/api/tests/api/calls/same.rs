@@ -78,7 +78,7 @@ async fn an_operation_is_the_same_by_type_by_name_and_over_http() {
     assert_eq!(by_name, over_http);
     assert_eq!(serde_json::to_value(by_type).expect("it is JSON"), over_http);
     let text = registry.render();
-    assert!(text.contains("aether_operation_seconds_count{operation=\"ReadStorageObjects\"} 3\n"), "{text}");
+    assert!(text.contains("aether_operation_duration_seconds_count{operation=\"ReadStorageObjects\"} 3\n"), "{text}");
 }
 
 #[tokio::test]

@@ -7,10 +7,10 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, StatusCode, header};
 
-/// Compresses answers, and lets pages of any origin ask: they prove who they are by a header, not by a cookie.
-pub(super) async fn around(request: Request, next: Next) -> Response {
-    let is_question = request.method() == Method::OPTIONS;
-    let mut response = if is_question {
+/// Compresses answers and allows pages of any origin: they authenticate by a header, not by a cookie.
+pub(super) async fn layer(request: Request, next: Next) -> Response {
+    let is_preflight = request.method() == Method::OPTIONS;
+    let mut response = if is_preflight {
         StatusCode::OK.into_response()
     } else {
         let accepted = request.headers().get(header::ACCEPT_ENCODING).cloned();
@@ -22,12 +22,12 @@ pub(super) async fn around(request: Request, next: Next) -> Response {
     }
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store, no-cache, must-revalidate"));
-    if is_question {
+    if is_preflight {
         let methods = "GET, HEAD, POST, PUT, DELETE";
         let names = "Authorization, Content-Encoding, Content-Type, User-Agent";
         headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(methods));
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(names));
-        headers.insert(header::ACCESS_CONTROL_MAX_AGE, cors::REMEMBERED_SECONDS);
+        headers.insert(header::ACCESS_CONTROL_MAX_AGE, cors::PREFLIGHT_CACHE_SECONDS);
     }
     response
 }
