@@ -1,6 +1,6 @@
 // Headless Chromium for tests.
 
-/** Options of `chromium.launch` of Playwright, which is a package of those who use this. */
+/** Options of Playwright's `chromium.launch`. The packages that use this depend on Playwright. */
 export const BROWSER = {
   executablePath: process.env.AETHER_CHROMIUM ?? "/usr/bin/chromium",
   args: [
@@ -14,7 +14,7 @@ export const BROWSER = {
   ],
 };
 
-/** Collects what a page's browser complains about: errors, warnings, exceptions. */
+/** Collects errors, warnings and exceptions of a page. */
 export function complaintsOf(page) {
   const complaints = [];
   page.on("console", (message) => {

@@ -1,4 +1,4 @@
-// A real server in a process of its own, with a data folder that is removed afterwards.
+// Real server in its own process, with a data folder that is removed afterwards.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before } from "node:test";
 
-/** Long, because the machine may have much else to do. */
+/** Generous, because the machine may be busy. */
 const START_MS_MAX = 60_000;
 const STOP_MS_MAX = 30_000;
 
@@ -16,12 +16,12 @@ export class Server {
   #child;
   #data;
   #log = [];
-  /** Host and port that it listens on, such as `127.0.0.1:40123`. */
+  /** Host and port of the server, such as `127.0.0.1:40123`. */
   address;
-  /** Host and port of its metrics. */
+  /** Host and port of the admin listener. */
   adminAddress;
 
-  /** A server with settings such as `room.arena.players_max=200`. */
+  /** Creates a server with settings such as `room.arena.players_max=200`. */
   constructor(settings = []) {
     this.#settings = settings;
   }
@@ -38,15 +38,15 @@ export class Server {
     return this.address.split(":")[1];
   }
 
-  /** Lines that the server wrote, for a failed test. */
+  /** Log lines of the server, for failed tests. */
   get log() {
     return this.#log.join("\n");
   }
 
-  /** Starts it on a free port, or once more with the same data at the same address. */
+  /** Starts the server on a free port, or restarts it with the same data at the same address. */
   async start() {
     const program = process.env.AETHER_PROGRAM;
-    if (program === undefined) throw new Error("AETHER_PROGRAM names no server program; `cargo xtask` sets it for its tests");
+    if (program === undefined) throw new Error("AETHER_PROGRAM is not set; run the tests with `cargo xtask`, or set it to the server program");
     this.#data ??= await mkdtemp(join(tmpdir(), "aether-test-"));
     const options = ["serve", "--address", this.address ?? "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--data-dir", this.#data];
     for (const setting of this.#settings) options.push("--set", setting);
@@ -58,7 +58,7 @@ export class Server {
     this.adminAddress = listening.admin;
   }
 
-  /** Waits for the line that says where the server listens. */
+  /** Waits for the line with the server's addresses. */
   #listening(child) {
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => reject(new Error(`the server did not start:\n${this.log}`)), START_MS_MAX);
@@ -74,12 +74,12 @@ export class Server {
     });
   }
 
-  /** Asks it to stop, and waits until it has. */
+  /** Stops the server gracefully. */
   async stop() {
     await this.#end("SIGTERM");
   }
 
-  /** Ends it as a crash would: no client is notified, nothing is written. */
+  /** Kills the server: no client is notified, nothing is written. */
   async kill() {
     await this.#end("SIGKILL");
   }
@@ -94,7 +94,7 @@ export class Server {
     clearTimeout(late);
   }
 
-  /** Stops it and removes its data. */
+  /** Stops the server and removes its data. */
   async remove() {
     await this.stop();
     if (this.#data !== undefined) await rm(this.#data, { recursive: true, force: true });
@@ -116,7 +116,7 @@ export function serve(...settings) {
   return server;
 }
 
-/** Our own environment without the server's settings, so that a test is the same everywhere. */
+/** Returns our environment without the server's settings, so that tests behave the same everywhere. */
 export function environment() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("AETHER_")));
 }

@@ -1,4 +1,4 @@
-// A proxy between a client and a server, so that a test can cut their connections.
+// TCP proxy between a client and a server, so that a test can cut their connections.
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 

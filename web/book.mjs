@@ -1,17 +1,17 @@
-// The book: every Markdown text of docs/, as pages that the server can show.
+// Renders the Markdown files of docs/ as pages.
 import { Marked } from "marked";
 import { readFile, readdir } from "node:fs/promises";
 import { dirname, join, posix, relative } from "node:path";
 
-/** Texts outside of docs/ that belong to the book, each with its address. */
+/** Markdown files outside docs/, with their addresses. */
 const OTHERS = new Map([
   ["ARCHITECTURE.md", "/docs/architecture"],
   ["WIRE_FORMAT.md", "/docs/wire-format"],
 ]);
 
 /**
- * The pages of the book: for each its address, its title and its text as HTML.
- * What a text links to and is no page of the book, such as a source file, is shown without a link.
+ * Returns the pages: address, title and HTML of each.
+ * Links to files that are not pages, such as source files, become plain text.
  */
 export async function readBook(project) {
   const texts = new Map();
@@ -23,7 +23,7 @@ export async function readBook(project) {
   return [...texts].map(([path, address]) => ({ address, ...render(path, sources.get(path), texts) }));
 }
 
-/** `docs/README.md` is the book's first page, and others are at the names of their files. */
+/** Maps `docs/README.md` to the first page, and other files to their names. */
 function addressOf(path) {
   return `/${path.replace(/\.md$/, "").replace(/\/README$/, "")}`;
 }
@@ -34,7 +34,7 @@ async function markdownBelow(project, folder) {
   return files.map((entry) => relative(project, join(entry.parentPath, entry.name)).replaceAll("\\", "/")).sort();
 }
 
-/** A folder that a text links to, and that has no text of its own, gets a list of what is in it. */
+/** Adds an index page for folders that have no README. */
 function addFolders(texts, sources) {
   for (const folder of new Set([...texts.keys()].filter((path) => path.startsWith("docs/")).map((path) => dirname(path)))) {
     const index = `${folder}/README.md`;
@@ -63,7 +63,7 @@ function render(path, source, texts) {
         const target = targetOf(path, href, texts);
         return target === undefined ? text : `<a href="${target}">${text}</a>`;
       },
-      // A wide table or listing scrolls by itself, and a keyboard has to reach it.
+      // Wide tables and listings scroll, so they must be focusable.
       code({ text }) {
         return `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`;
       },
@@ -73,7 +73,7 @@ function render(path, source, texts) {
   return { title: titleOf(source), html };
 }
 
-/** Where a link leads on this server; nothing if it leads to what is not served. */
+/** Returns the address of a link on this server, or undefined if its target is not served. */
 function targetOf(path, href, texts) {
   if (/^(?:https?:|#)/.test(href)) return href;
   const [file, anchor] = href.split("#");
@@ -82,7 +82,7 @@ function targetOf(path, href, texts) {
   return address === undefined ? undefined : `${address}${anchor === undefined ? "" : `#${anchor}`}`;
 }
 
-/** The anchor of a heading, as the links in the texts expect it. */
+/** Returns the anchor of a heading, as links expect it. */
 function slugOf(text, slugs) {
   const slug = text.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").trim().replace(/\s/g, "-");
   const count = slugs.get(slug) ?? 0;

@@ -1,4 +1,4 @@
-// Bundles the pages into dist/, from where a release build of the program embeds them and other builds read them.
+// Bundles the pages into dist/. A release build of the program embeds them; other builds read them from there.
 import { build } from "esbuild";
 import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -6,19 +6,19 @@ import { fileURLToPath } from "node:url";
 import { readBook } from "./book.mjs";
 import { withParts } from "./parts.mjs";
 
-/** Every page: its document here, and in dist/ under the same name. `/arena` shows `arena/index.html`. */
+/** Pages, with the same path here and in dist/. `/arena` shows `arena/index.html`. */
 const PAGES = ["index.html", "arena/index.html", "outpost/index.html", "sandbox/index.html"];
 
 const root = fileURLToPath(new URL(".", import.meta.url));
 const dist = join(root, "dist");
 
-/** The scripts and styles that a page's document names. */
-const NAMED = /(?<=")\/(src\/[^"]+\.(?:ts|css))(?=")/g;
+/** Scripts and styles in a page's HTML. */
+const SOURCES = /(?<=")\/(src\/[^"]+\.(?:ts|css))(?=")/g;
 
-/** Where a module says which WASM file belongs to it. */
+/** References to WASM files in modules. */
 const WASM_ADDRESS = /new URL\(\s*(["'])([^"']+\.wasm)\1\s*,\s*import\.meta\.url\s*\)/g;
 
-/** Carries along the WASM files that modules name, with a hash in their names like everything else. */
+/** Copies the WASM files that modules refer to, with a hash in their names. */
 const wasm = {
   name: "wasm",
   setup({ onLoad }) {
@@ -42,21 +42,21 @@ const frame = await documentOf("docs/page.html");
 for (const { address, title, html } of await readBook(join(root, ".."))) {
   documents.set(`${address.slice(1)}/index.html`, frame.replace("{title}", () => title).replace("{text}", () => html));
 }
-const entryPoints = new Set([...documents.values()].flatMap((html) => [...html.matchAll(NAMED)].map(([, path]) => path)));
+const entryPoints = new Set([...documents.values()].flatMap((html) => [...html.matchAll(SOURCES)].map(([, path]) => path)));
 
 await rm(dist, { recursive: true, force: true });
 const result = await build({
   absWorkingDir: root,
-  // Pages have files of the same name, so each is named by its folder too.
+  // Pages have files of the same name, so outputs include the folder's name.
   entryPoints: [...entryPoints].map((path) => ({ in: path, out: path.replace(/^src\//, "").replace(/\.\w+$/, "").replaceAll("/", "-") })),
   outdir: "dist/assets",
   publicPath: "/assets/",
-  // Names carry a hash of the content, so that browsers may keep these files for ever.
+  // Names contain a hash of the content, so that browsers may cache the files forever.
   entryNames: "[name]-[hash]",
   chunkNames: "[name]-[hash]",
   assetNames: "[name]-[hash]",
   bundle: true,
-  // What several pages import is one file for all of them.
+  // Modules that several pages import become one shared file.
   splitting: true,
   minify: true,
   format: "esm",
@@ -64,7 +64,7 @@ const result = await build({
   charset: "utf8",
   legalComments: "none",
   loader: { ".wasm": "file" },
-  // The SDK also runs in Node.js; a page never gets that far.
+  // Only used in Node.js, never in a page.
   external: ["node:*"],
   plugins: [wasm],
   metafile: true,
@@ -79,7 +79,7 @@ const outputOf = (entryPoint) => {
   return found;
 };
 
-/** The files that a script imports, and what those import in turn. */
+/** Returns the files that a script imports, directly or indirectly. */
 function importsOf(file, found = new Set()) {
   for (const { path, kind } of result.metafile.outputs[file].imports) {
     if (kind !== "import-statement" || found.has(path) || !(path in result.metafile.outputs)) continue;
@@ -90,11 +90,11 @@ function importsOf(file, found = new Set()) {
 }
 
 for (const [page, html] of documents) {
-  const scripts = [...html.matchAll(NAMED)].map(([, path]) => path).filter((path) => path.endsWith(".ts"));
+  const scripts = [...html.matchAll(SOURCES)].map(([, path]) => path).filter((path) => path.endsWith(".ts"));
   const imports = new Set(scripts.flatMap((path) => [...importsOf(outputOf(path)[0])]));
-  // A browser would find these only once it has read the script.
+  // A browser would find these only after reading the script.
   const preloads = [...imports].map((path) => `    <link rel="modulepreload" href="${addressOf(path)}">\n`).join("");
-  const built = html.replace(NAMED, (_whole, path) => addressOf(outputOf(path)[0])).replace("  </head>", `${preloads}  </head>`);
+  const built = html.replace(SOURCES, (_whole, path) => addressOf(outputOf(path)[0])).replace("  </head>", `${preloads}  </head>`);
   await mkdir(dirname(join(dist, page)), { recursive: true });
   await writeFile(join(dist, page), built);
 }

@@ -1,4 +1,4 @@
-// Arena with many bots and a browser: how long frames and ticks take, and what travels.
+// Arena with many bots and a browser: frame times, tick times, and traffic.
 //
 // Usage: AETHER_PROGRAM=<program> node bench/arena.mjs [--short]
 import { spawn } from "node:child_process";
@@ -12,10 +12,10 @@ const BOTS = isShort ? 40 : 200;
 const WARM_UP_MS = isShort ? 2_000 : 8_000;
 const SECONDS = isShort ? 4 : 30;
 
-/** How long the bots may take to come in. */
-const ARRIVAL_MS_MAX = 120_000;
+/** Time limit for all bots to join. */
+const JOIN_MS_MAX = 120_000;
 
-/** What is wanted: 60 frames a second, a tick that leaves half of its 50 ms to others, and what a mobile network carries. */
+/** Targets: 60 frames a second, half of a tick's 50 ms, and a rate that a mobile network carries. */
 const FRAME_MS_AIM = 17;
 const FRAME_P95_MS_AIM = 34;
 const TICK_P99_MS_AIM = 25;
@@ -49,14 +49,14 @@ function startBots() {
   return { process: child, output, ended: once(child, "exit") };
 }
 
-/** The code of the room that the bots are in, once all are. */
+/** Returns the code of the bots' room once all have joined. */
 async function roomOfBots() {
-  const deadline = Date.now() + ARRIVAL_MS_MAX;
+  const deadline = Date.now() + JOIN_MS_MAX;
   for (;;) {
     const { rooms } = await (await fetch(`${server.url}/api/rooms?type=arena`)).json();
     if (rooms[0]?.players >= BOTS) return rooms[0].code;
     if (bots.process.exitCode !== null) throw new Error(`the bots ended with ${bots.process.exitCode}`);
-    if (Date.now() > deadline) throw new Error(`only ${rooms[0]?.players ?? 0} of ${BOTS} bots came in`);
+    if (Date.now() > deadline) throw new Error(`only ${rooms[0]?.players ?? 0} of ${BOTS} bots joined`);
     await pause();
   }
 }
@@ -66,7 +66,7 @@ async function reportOfBots() {
   return JSON.parse(Buffer.concat(bots.output).toString());
 }
 
-/** Goes round the middle, where most is to be seen; whoever is eaten begins anew. */
+/** Circles around the center, where most entities are; respawns after being eaten. */
 async function playFor(player, milliseconds) {
   const until = performance.now() + milliseconds;
   for (let step = 0; performance.now() < until; step += 1) {
@@ -100,14 +100,14 @@ async function measure(player) {
   };
 }
 
-/** How many of Arena's ticks took at most so many seconds. */
+/** Returns the cumulative buckets of Arena's tick durations. */
 async function tickBuckets() {
   const text = await (await fetch(`http://${server.adminAddress}/metrics`)).text();
-  const lines = text.split("\n").filter((line) => line.startsWith("aether_tick_seconds_bucket") && line.includes('"arena"'));
+  const lines = text.split("\n").filter((line) => line.startsWith("aether_tick_duration_seconds_bucket") && line.includes('"arena"'));
   return lines.map((line) => [Number(/le="([^"]+)"/.exec(line)[1].replace("+Inf", "Infinity")), Number(line.split(" ").at(-1))]);
 }
 
-/** The time in milliseconds that a share of the ticks does not exceed, as finely as the buckets say. */
+/** Returns a quantile of the tick durations in milliseconds, interpolated within its bucket. */
 function shareOfTicks(buckets, share) {
   const wanted = share * (buckets.at(-1)?.[1] ?? 0);
   let [lowBound, lowCount] = [0, 0];

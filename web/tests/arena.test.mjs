@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Eater, grazing } from "./support/eater.mjs";
 import { LIMIT, NARROW, SCREENSHOTS, WIDE, assertNoComplaints, setStage } from "./support/stage.mjs";
-import { AWAY, launch, pause } from "./support/visitor.mjs";
+import { OFFLINE, launch, pause } from "./support/visitor.mjs";
 
-// Bots that have eaten for long would leave little to a newcomer.
+// Bots that have eaten for a long time would leave little to a new player.
 const stage = setStage(Eater, { hasFreshRooms: true });
 
-/** The blob of an eater that another page sees. */
+/** Returns the blob of an eater as another page sees it. */
 const seenBy = (state, eater) => state.others.find((blob) => blob.eater === eater);
 
 test("two browsers play, and one sees the other grow", LIMIT, async () => {
@@ -19,7 +19,7 @@ test("two browsers play, and one sees the other grow", LIMIT, async () => {
     const second = await stage.open(`arena?room=${room}`, { in: elsewhere });
     await Promise.all([first.play(), second.play()]);
     assert.equal((await second.state()).room, room);
-    // The first one grazes, the second one goes to where the first is.
+    // The first eats pellets, the second moves to the first.
     let before;
     await Promise.all([
       first.playUntil("the first is seen to grow", () => before === true, grazing),
@@ -28,7 +28,7 @@ test("two browsers play, and one sees the other grow", LIMIT, async () => {
         if (seen !== undefined && before?.id === seen.id && seen.mass > before.mass) before = true;
         else if (before !== true) before = seen ?? before;
         return before === true;
-      }, (state, step) => first.place ?? grazing(state, step)),
+      }, (state, step) => first.position ?? grazing(state, step)),
       follow(first, () => before === true),
     ]);
     assertNoComplaints(first, second);
@@ -37,12 +37,12 @@ test("two browsers play, and one sees the other grow", LIMIT, async () => {
   }
 });
 
-/** Keeps note of who and where a player is, for another one who looks for it. */
+/** Tracks number and position of a player, for another one who looks for it. */
 async function follow(player, isOver) {
   while (!isOver()) {
     const state = await player.state();
     player.number = state.player;
-    player.place = state.own[0];
+    player.position = state.own[0];
     await pause();
   }
 }
@@ -55,7 +55,7 @@ test("a player grows, splits, and is on the board", LIMIT, async () => {
   await player.until("it is two", (state) => state.own.length > 1 || state.mode === "eaten");
   await player.playUntil("it is on the board of the room", (state) => state.board.some(({ eater }) => eater === state.player), grazing);
   await player.page.keyboard.press("KeyI");
-  await player.page.locator('[data-figure="rtt"]', { hasText: "ms" }).waitFor();
+  await player.page.locator('[data-stat="rtt"]', { hasText: "ms" }).waitFor();
   await player.page.screenshot({ path: `${SCREENSHOTS}arena-wide.png` });
   assertNoComplaints(player);
 });
@@ -73,25 +73,25 @@ test("a colour is chosen before the start, seen in the game, and there again the
   assertNoComplaints(player);
 });
 
-test("whoever stands still is eaten sooner or later, is told so, and plays again", LIMIT, async () => {
+test("a player who stands still is eaten, sees the result, and plays again", LIMIT, async () => {
   const prey = await stage.open("arena");
   const { room } = await prey.watching();
   const hunter = await stage.open(`arena?room=${room}`);
   await Promise.all([prey.play(), hunter.play()]);
-  // In the middle of its own blob the pointer leads nowhere.
+  // The pointer is on its own blob, so it does not move.
   await prey.page.mouse.move(500, 350);
   await hunter.playUntil("the hunter weighs more", (state) => state.mass >= 32, grazing);
   let isEaten = false;
-  let place;
+  let position;
   const look = async () => {
     while (!isEaten) {
       const state = await prey.state();
-      place = state.own[0];
+      position = state.own[0];
       isEaten = state.mode === "eaten";
       await pause();
     }
   };
-  await Promise.all([look(), hunter.playUntil("the prey is eaten", () => isEaten, (state, step) => place ?? grazing(state, step))]);
+  await Promise.all([look(), hunter.playUntil("the prey is eaten", () => isEaten, (state, step) => position ?? grazing(state, step))]);
   await prey.page.locator("#screen-title", { hasText: /ate you|were eaten/ }).waitFor();
   assert.equal(await prey.page.isVisible("#life"), true);
   await prey.page.screenshot({ path: `${SCREENSHOTS}arena-eaten.png` });
@@ -101,7 +101,7 @@ test("whoever stands still is eaten sooner or later, is told so, and plays again
   assertNoComplaints(prey, hunter);
 });
 
-test("after a crash of the server the page comes back by itself", LIMIT, async () => {
+test("the page reconnects after a crash of the server", LIMIT, async () => {
   const player = await stage.open("arena");
   const before = await player.play();
   const name = before.own[0].name;
@@ -110,13 +110,13 @@ test("after a crash of the server the page comes back by itself", LIMIT, async (
   await player.page.locator("#cover").waitFor();
   await player.page.locator("#cover-title", { hasText: "Connection lost" }).waitFor();
   await stage.server.start();
-  const back = await player.playUntil("the player is back", (state) => state.returns > 0 && state.phase === "playing" && state.own.length > 0, grazing);
+  const back = await player.playUntil("the player has reconnected", (state) => state.reconnects > 0 && state.phase === "playing" && state.own.length > 0, grazing);
   assert.equal(back.own[0].name, name);
   await player.until("ticks go on", (state) => state.tick > back.tick + 20);
-  assert.deepEqual(player.complaints.filter((complaint) => !AWAY.test(complaint)), []);
+  assert.deepEqual(player.complaints.filter((complaint) => !OFFLINE.test(complaint)), []);
 });
 
-test("fingers steer and split on a narrow screen", LIMIT, async () => {
+test("touch steers on a narrow screen", LIMIT, async () => {
   const player = await stage.open("arena", NARROW);
   await player.watching();
   await player.page.screenshot({ path: `${SCREENSHOTS}arena-start-narrow.png` });
@@ -132,6 +132,6 @@ test("fingers steer and split on a narrow screen", LIMIT, async () => {
   });
   await player.page.screenshot({ path: `${SCREENSHOTS}arena-narrow.png` });
   await touch.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
-  assert.ok((await player.overflow()) <= 0, "nothing sticks out to the side");
+  assert.ok((await player.overflow()) <= 0, "the page does not overflow horizontally");
   assertNoComplaints(player);
 });

@@ -1,4 +1,4 @@
-// The landing page and the book in headless Chromium against a real server.
+// Landing page and docs in headless Chromium against a real server.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Eater } from "./support/eater.mjs";
@@ -21,13 +21,13 @@ test("a new visitor is signed in by the device without a form, and is the same a
   assertNoComplaints(visitor, other);
 });
 
-test("a name that is changed stays, and goes along into a game", LIMIT, async () => {
+test("a changed name is stored and used in games", LIMIT, async () => {
   const visitor = await stage.open("");
   const { identity } = await known(visitor);
   assert.equal(await visitor.page.isDisabled("#save"), true, "there is nothing to save");
   await visitor.page.fill("#name", "Ünbekannt");
   await visitor.page.click("#save");
-  await visitor.page.getByText("From now on you are Ünbekannt.").waitFor();
+  await visitor.page.getByText("Your name is now Ünbekannt.").waitFor();
   await visitor.page.reload();
   const again = await known(visitor);
   assert.deepEqual([again.name, again.identity.userId], ["Ünbekannt", identity.userId]);
@@ -37,7 +37,7 @@ test("a name that is changed stays, and goes along into a game", LIMIT, async ()
   assert.equal(own[0].name, "Ünbekannt");
 });
 
-test("a name that someone else has is refused with a sentence", LIMIT, async () => {
+test("a name that is taken is rejected with a message", LIMIT, async () => {
   const [first, second] = [await stage.open(""), await stage.open("")];
   const { name } = await known(first);
   const { name: before } = await known(second);
@@ -47,15 +47,15 @@ test("a name that someone else has is refused with a sentence", LIMIT, async () 
   assert.equal((await second.state()).name, before);
 });
 
-test("the page says what the server does", LIMIT, async () => {
+test("the page shows players and rooms of the server", LIMIT, async () => {
   const visitor = await stage.open("");
   const player = await stage.open("sandbox");
-  await player.until("the player is in", (state) => state.phase === "playing");
+  await player.until("the player has joined", (state) => state.phase === "playing");
   await visitor.until("the player is counted", (state) => state.players > 0 && state.rooms > 0);
   await visitor.page.locator('[data-players="sandbox"]', { hasText: "1 player now" }).waitFor();
 });
 
-test("every link of the pages and of the book leads somewhere", LIMIT, async () => {
+test("every link of the pages and of the docs works", LIMIT, async () => {
   const { url } = stage.server;
   const pages = new Map();
   const waiting = [new URL(url).pathname];
@@ -82,7 +82,7 @@ test("every link of the pages and of the book leads somewhere", LIMIT, async () 
   for (const path of ["/", "/arena", "/outpost", "/sandbox", "/docs", "/docs/start"]) assert.ok(pages.has(path), path);
 });
 
-test("the games are a click away", LIMIT, async () => {
+test("every game is linked", LIMIT, async () => {
   for (const game of ["arena", "outpost", "sandbox"]) {
     const visitor = await stage.open("");
     await visitor.page.click(`[data-game="${game}"] a`);
@@ -90,13 +90,13 @@ test("the games are a click away", LIMIT, async () => {
   }
 });
 
-test("the page fits a wide and a narrow screen, in the dark and in the light", LIMIT, async () => {
+test("the page fits a wide and a narrow screen, in dark and light", LIMIT, async () => {
   for (const [name, options] of [["wide", WIDE], ["narrow", NARROW]]) {
     for (const colorScheme of ["dark", "light"]) {
       const visitor = await stage.open("", { ...options, colorScheme });
       await known(visitor);
       await visitor.page.locator('#live[data-live="here"]').waitFor();
-      assert.ok((await visitor.overflow()) <= 0, "nothing sticks out to the side");
+      assert.ok((await visitor.overflow()) <= 0, "the page does not overflow horizontally");
       await visitor.page.screenshot({ path: `${SCREENSHOTS}landing-${name}-${colorScheme}.png`, fullPage: true });
       assertNoComplaints(visitor);
     }

@@ -1,18 +1,18 @@
-// The page of Outpost in headless Chromium against a real server.
+// Page of Outpost in headless Chromium against a real server.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { startServer } from "../../testing/server.mjs";
 import { Settler, cellAt, distance, structureAt } from "./support/settler.mjs";
 import { LIMIT, NARROW, SCREENSHOTS, WIDE, assertNoComplaints, setStage } from "./support/stage.mjs";
-import { AWAY, launch } from "./support/visitor.mjs";
+import { OFFLINE, launch } from "./support/visitor.mjs";
 
-/** How far one walks in a second. */
+/** Walking speed in units per second. */
 const SPEED_UNITS = 18;
 
-/** Where a wall on the cell from 36 to 40 stops a player, who is 1.25 units wide on each side. */
+/** X position at which the wall on the cell from 36 to 40 stops a player of radius 1.25. */
 const WALL_STOP_X = 34.75;
 
-/** A key counts with the next step of the simulation, and a step lasts two frames. */
+/** A key takes effect in the next tick, and a tick lasts two frames. */
 const FRAMES_MAX = 4;
 
 const LAPS_MAX = 6;
@@ -26,14 +26,14 @@ before(async () => {
 
 after(() => elsewhere?.close());
 
-/** Someone in a world where nobody has built anything yet: what is built outlasts a server. */
+/** Opens a player on a new server, because structures survive a restart. */
 async function first(options = {}) {
   await stage.server.remove();
   stage.server = await startServer();
   return enter(options);
 }
 
-/** Someone else, in a browser of their own. */
+/** Opens another player in a separate browser. */
 function another(options = {}) {
   return enter({ in: elsewhere, ...options });
 }
@@ -72,11 +72,11 @@ test("two browsers see each other walk, in one list of players", LIMIT, async ()
   assertNoComplaints(ann, ben);
 });
 
-test("under 200 ms each way the own player goes at once, and nothing is corrected", LIMIT, async () => {
+test("under 200 ms each way the own player moves at once, without corrections", LIMIT, async () => {
   const ann = await first();
   await ann.page.keyboard.press("KeyN");
   await set(ann, "latency", 200);
-  await ann.until("the delay is felt", ({ roundTripMs }) => roundTripMs > 300);
+  await ann.until("the latency is in effect", ({ roundTripMs }) => roundTripMs > 300);
   await ann.walkTo({ x: 30, y: 0 });
   await ann.build("Wall", cellAt({ x: 38, y: 2 }));
   await ann.atRest();
@@ -84,17 +84,19 @@ test("under 200 ms each way the own player goes at once, and nothing is correcte
   await ann.hold();
   assert.equal(moved.hasServerMoved, false, "the page did not wait for the server");
   assert.ok(moved.frames <= FRAMES_MAX, `the player moved ${moved.frames} frames after the key`);
-  assert.ok(await hasLapWithoutCorrections(ann), "rules that differ from the server's are put right on every lap");
+  assert.ok(await hasLapWithoutCorrections(ann), "rules that differ from the server's would cause corrections on every lap");
   assertNoComplaints(ann);
 });
 
-/** Walks to and fro and against the wall, whose place the rules know as well as the server does. A machine that stands still
- * for more than half a second makes the server drop inputs, which no rules can know; so one lap of a few has to be clean. */
+/**
+ * Walks around and against the wall, which the rules know as well as the server does. A machine that stalls for more
+ * than half a second makes the server drop inputs, which rules cannot predict; so one of several laps must be clean.
+ */
 async function hasLapWithoutCorrections(player) {
   const isAtWall = ({ x }) => Math.abs(x - WALL_STOP_X) < 0.02;
   for (let lap = 0; lap < LAPS_MAX; lap += 1) {
     const before = await player.atRest();
-    for (const place of [{ x: 22, y: 6 }, { x: 33, y: -4 }, { x: 30, y: 2 }]) await player.walkTo(place);
+    for (const position of [{ x: 22, y: 6 }, { x: 33, y: -4 }, { x: 30, y: 2 }]) await player.walkTo(position);
     await player.hold("KeyD");
     await player.until("the wall stops the player, here and on the server", ({ own, server }) => isAtWall(own) && isAtWall(server));
     await player.hold();
@@ -104,24 +106,24 @@ async function hasLapWithoutCorrections(player) {
   return false;
 }
 
-test("without prediction the player goes when the server has answered", LIMIT, async () => {
+test("without prediction the player moves after a round trip", LIMIT, async () => {
   const ann = await first();
   await ann.page.keyboard.press("KeyN");
   await ann.walkTo({ x: 30, y: 0 });
   await set(ann, "latency", 100);
   await ann.page.locator("#prediction").uncheck();
-  await ann.until("the delay is felt", ({ roundTripMs }) => roundTripMs > 150);
+  await ann.until("the latency is in effect", ({ roundTripMs }) => roundTripMs > 150);
   await ann.atRest();
   const moved = await ann.framesUntilMoved("KeyA");
   await ann.hold();
   assert.equal(moved.hasServerMoved, true);
   await ann.page.locator("#prediction").check();
   await ann.atRest();
-  assert.equal((await ann.framesUntilMoved("KeyD")).hasServerMoved, false, "it is as before once it is on again");
+  assert.equal((await ann.framesUntilMoved("KeyD")).hasServerMoved, false, "prediction works again once it is on");
   assertNoComplaints(ann);
 });
 
-test("the preview says what the server would, and what is built can be taken down", LIMIT, async () => {
+test("the preview matches the server's answer, and structures can be removed", LIMIT, async () => {
   const ann = await first();
   const ben = await another();
   await ann.walkTo({ x: 28, y: 0 });
@@ -134,7 +136,7 @@ test("the preview says what the server would, and what is built can be taken dow
   await ann.page.mouse.up();
   const cell = cellAt({ x: 38, y: 4 });
   const built = await ann.build("Wall", cell);
-  assert.equal(built.structures.length, 1, "what the rules refuse is not asked for");
+  assert.equal(built.structures.length, 1, "a plan with an obstacle is not sent");
   await ben.until("Ben sees the wall", (state) => structureAt(state, cell)?.kind === "Wall");
   await ben.until("the list counts it", ({ presence }) => presence.some(({ structures }) => structures === 1));
   const taken = await ben.aimTool("Remove", cell);
@@ -145,7 +147,7 @@ test("the preview says what the server would, and what is built can be taken dow
   assertNoComplaints(ann, ben);
 });
 
-test("a shot hits who it was aimed at", LIMIT, async () => {
+test("a shot hits the player it was aimed at", LIMIT, async () => {
   const ann = await first();
   const ben = await another();
   await ann.walkTo({ x: 30, y: 0 });
@@ -162,7 +164,7 @@ test("a shot hits who it was aimed at", LIMIT, async () => {
   assertNoComplaints(ann, ben);
 });
 
-test("a character is chosen, seen by others, and kept", LIMIT, async () => {
+test("a character is chosen, seen by others, and stored", LIMIT, async () => {
   const ann = await first();
   const ben = await another();
   await ann.page.click("#choose-character");
@@ -174,7 +176,7 @@ test("a character is chosen, seen by others, and kept", LIMIT, async () => {
   assertNoComplaints(ann, ben);
 });
 
-test("after kill -9 and a restart both are back where they were, and what was built stands", LIMIT, async () => {
+test("after kill -9 and a restart both players and the structures are restored", LIMIT, async () => {
   const ann = await first();
   const ben = await another();
   await ben.walkTo({ x: 30, y: 12 });
@@ -192,23 +194,23 @@ test("after kill -9 and a restart both are back where they were, and what was bu
   }
   await stage.server.start();
   for (const [someone, before] of [[ann, walking], [ben, resting]]) {
-    const now = await someone.until("the page is back by itself", (state) => state.phase === "playing" && state.own !== undefined && state.losses > 0);
+    const now = await someone.until("the page has reconnected", (state) => state.phase === "playing" && state.own !== undefined && state.losses > 0);
     assert.deepEqual([now.room, now.player], [before.room, before.player], "the same room and the same player");
-    // A second, and half of one for what the test itself takes.
+    // One second of movement, plus half a second for the test itself.
     assert.ok(distance(now.own, before.own) < SPEED_UNITS * 1.5, `the player is ${distance(now.own, before.own)} units from before`);
     await someone.until("the fence stands", (state) => structureAt(state, cell)?.kind === "Fence");
   }
   await ann.walkTo({ x: 30, y: 0 });
-  // While the server is away the browser itself reports that nobody answers; nothing else may be wrong.
-  for (const someone of [ann, ben]) assert.deepEqual(someone.complaints.filter((complaint) => !AWAY.test(complaint)), []);
+  // Browsers log failed requests while the server is down; nothing else may be logged.
+  for (const someone of [ann, ben]) assert.deepEqual(someone.complaints.filter((complaint) => !OFFLINE.test(complaint)), []);
 });
 
-test("the page fits a wide and a narrow screen, and thumbs can play", LIMIT, async () => {
+test("the page fits a wide and a narrow screen, and touch works", LIMIT, async () => {
   const ann = await first(WIDE);
   const ben = await another(NARROW);
-  await walkByThumb(ben);
-  await settle(ann);
-  await buildByFinger(ben);
+  await walkByTouch(ben);
+  await buildOutpost(ann);
+  await buildByTouch(ben);
   await ben.walkTo({ x: 30, y: 8 });
   await ann.aimTool("Wall", cellAt({ x: 26, y: -6 }));
   await ann.page.screenshot({ path: `${SCREENSHOTS}outpost-wide.png` });
@@ -217,7 +219,7 @@ test("the page fits a wide and a narrow screen, and thumbs can play", LIMIT, asy
   await ann.page.keyboard.press("KeyN");
   await ann.page.click('[data-preset="poor"]');
   await ann.page.locator("#ghost").check();
-  await ann.until("the delay is felt", ({ roundTripMs }) => roundTripMs > 200);
+  await ann.until("the latency is in effect", ({ roundTripMs }) => roundTripMs > 200);
   await ann.point({ x: 60, y: 10 });
   await ann.page.mouse.down();
   await ann.hold("KeyD", "KeyS");
@@ -225,12 +227,12 @@ test("the page fits a wide and a narrow screen, and thumbs can play", LIMIT, asy
   await ann.page.screenshot({ path: `${SCREENSHOTS}outpost-network.png` });
   await ann.page.mouse.up();
   await ann.hold();
-  for (const player of [ann, ben]) assert.ok((await player.overflow()) <= 0, "nothing sticks out to the side");
+  for (const player of [ann, ben]) assert.ok((await player.overflow()) <= 0, "the page does not overflow horizontally");
   assertNoComplaints(ann, ben);
 });
 
-/** Pushes the stick to the right until the player has walked some way. */
-async function walkByThumb(player) {
+/** Pushes the walk stick to the right until the player has moved. */
+async function walkByTouch(player) {
   const { own } = await player.playing();
   const stick = await player.page.locator("#walk-stick").boundingBox();
   const [x, y] = [stick.x + stick.width / 2, stick.y + stick.height / 2];
@@ -242,8 +244,8 @@ async function walkByThumb(player) {
   await player.atRest();
 }
 
-/** Takes a fence from the belt, and taps where it is to stand. */
-async function buildByFinger(player) {
+/** Selects the fence, and taps the cell. */
+async function buildByTouch(player) {
   await player.walkTo({ x: 30, y: 16 });
   await player.page.tap('[data-tool="Fence"]');
   const cell = cellAt({ x: 26, y: 22 });
@@ -254,7 +256,7 @@ async function buildByFinger(player) {
 }
 
 /** Builds a small outpost. */
-async function settle(player) {
+async function buildOutpost(player) {
   await player.walkTo({ x: 34, y: 2 });
   const wanted = [["Wall", 42, 10], ["Wall", 42, 6], ["Door", 42, 2], ["Wall", 42, -2], ["Wall", 38, 10], ["Fence", 34, -6], ["Fence", 38, -6], ["Turret", 46, 6]];
   for (const [kind, x, y] of wanted) await player.build(kind, cellAt({ x, y }));

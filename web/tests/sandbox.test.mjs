@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { Wire } from "../../testing/wire.mjs";
 import { Player, distance, meet } from "./support/player.mjs";
 import { LIMIT, NARROW, SCREENSHOTS, WIDE, assertNoComplaints, setStage } from "./support/stage.mjs";
-import { AWAY, launch } from "./support/visitor.mjs";
+import { OFFLINE, launch } from "./support/visitor.mjs";
 
 const stage = setStage(Player);
 const open = ({ path = "", ...options } = {}) => stage.open(`sandbox${path}`, options);
@@ -37,7 +37,7 @@ test("a second browser sees the first one's ship move", LIMIT, async () => {
     await meet(first, second);
     const { own } = await first.state();
     const seen = (await second.state()).others.find((ship) => ship.id === own.id);
-    // A push, and not a journey: however slow the machine, the ship stays in sight.
+    // A short push: even on a slow machine, the ship stays in view.
     await first.hold("KeyW");
     await first.until("the own ship moves", (state) => distance(state.own, own) > 15);
     await first.hold();
@@ -58,18 +58,18 @@ test("the playground buttons spawn, stress and clear", LIMIT, async () => {
   const { things } = await player.state();
   await page.click("#spawn-beacon");
   await page.mouse.click(420, 300);
-  await player.notice("A beacon is placed.");
+  await player.notice("Placed a beacon.");
   const isNew = (thing) => thing.look === "beacon" && !things.some((known) => known.id === thing.id);
   const placed = await player.until("the beacon is in view", (state) => state.things.some(isNew));
   const away = distance(placed.things.find(isNew), placed.own);
-  assert.ok(away > 1 && away < 150, `the beacon lies where the pointer was, ${away} units from the ship`);
+  assert.ok(away > 1 && away < 150, `the beacon is at the pointer, ${away} units from the ship`);
   await player.until("the entities are counted", (state) => state.entitiesInRoom > 0);
   const before = (await player.state()).entitiesInRoom;
   await page.click("#stress-rotating");
-  await player.notice("100 turning rocks are spawned.");
+  await player.notice("Spawned 100 rotating rocks.");
   await player.until("the rocks are there", (state) => state.entitiesInRoom >= before + 100);
   await page.click("#clear");
-  await player.notice("The world is cleared.");
+  await player.notice("World cleared.");
   await player.until("nothing is left", (state) => state.things.length === 0 && state.entitiesInRoom < 20);
   await player.fly();
   assertNoComplaints(player);
@@ -95,7 +95,7 @@ test("switching the transport keeps the ship", LIMIT, async () => {
   for (const transport of ["webtransport", "websocket"]) {
     await player.page.click(`#transport-${transport}`);
     const now = await player.until(
-      `the ship is back over ${transport}`,
+      `the ship is connected over ${transport}`,
       (state) => state.phase === "playing" && state.own !== undefined && state.transport === transport,
     );
     assert.deepEqual([now.player, now.own.id, now.room], [before.player, before.own.id, before.room]);
@@ -104,18 +104,18 @@ test("switching the transport keeps the ship", LIMIT, async () => {
   assertNoComplaints(player);
 });
 
-test("a cut connection comes back with the same ship", LIMIT, async () => {
+test("a cut connection resumes with the same ship", LIMIT, async () => {
   const wire = await Wire.to(stage.server.address);
   try {
     const player = await open({ url: wire.url });
     const before = await player.playing();
     wire.cut();
     const now = await player.until(
-      "the page is back",
+      "the page has reconnected",
       (state) => state.phase === "playing" && state.own !== undefined && state.reconnects === 1,
     );
     assert.deepEqual([now.player, now.own.id], [before.player, before.own.id]);
-    await player.notice("Back in the same ship.");
+    await player.notice("Reconnected, with the same ship.");
     await player.fly();
   } finally {
     wire.close();
@@ -123,32 +123,32 @@ test("a cut connection comes back with the same ship", LIMIT, async () => {
 });
 
 for (const transport of ["websocket", "webtransport"]) {
-  test(`after a restart of the server the page comes back over ${transport}`, LIMIT, async () => {
+  test(`the page reconnects over ${transport} after a restart of the server`, LIMIT, async () => {
     const player = await open({ path: `?transport=${transport}` });
     await player.playing();
     await stage.server.stop();
     await player.until("the page notices", (state) => state.phase === "waiting" || state.phase === "connecting");
-    assert.equal(await player.page.isVisible("#cover"), true, "it says what is happening");
+    assert.equal(await player.page.isVisible("#cover"), true, "the cover shows the state");
     await stage.server.start();
-    await player.until("the page is back", (state) => state.phase === "playing" && state.own !== undefined && state.reconnects > 0);
+    await player.until("the page has reconnected", (state) => state.phase === "playing" && state.own !== undefined && state.reconnects > 0);
     const moved = await player.fly();
     assert.equal(moved.transport, transport);
-    // While the server is away the browser itself reports that nobody answers; nothing else may be wrong.
-    assert.deepEqual(player.complaints.filter((complaint) => !AWAY.test(complaint)), []);
+    // Browsers log failed requests while the server is down; nothing else may be logged.
+    assert.deepEqual(player.complaints.filter((complaint) => !OFFLINE.test(complaint)), []);
   });
 }
 
-test("a link to a room that is gone leads to another one", LIMIT, async () => {
+test("a link to a room that has ended joins another one", LIMIT, async () => {
   const player = await open({ path: "?room=ZZZZZZ" });
   await player.playing();
   await player.fly();
 });
 
-test("the page fits a wide and a narrow screen, and fingers can steer", LIMIT, async () => {
+test("the page fits a wide and a narrow screen, and touch steers", LIMIT, async () => {
   const wide = await open(WIDE);
   await wide.playing();
   await wide.page.click("#stress-rotating");
-  await wide.notice("100 turning rocks are spawned.");
+  await wide.notice("Spawned 100 rotating rocks.");
   const narrow = await open(NARROW);
   const { own } = await narrow.playing();
   const thrust = await narrow.page.locator('[data-control="thrust"]').boundingBox();
@@ -162,12 +162,12 @@ test("the page fits a wide and a narrow screen, and fingers can steer", LIMIT, a
   await narrow.page.screenshot({ path: `${SCREENSHOTS}sandbox-narrow.png` });
   await narrow.page.mouse.up();
   for (const player of [wide, narrow]) {
-    assert.ok((await player.overflow()) <= 0, "nothing sticks out to the side");
+    assert.ok((await player.overflow()) <= 0, "the page does not overflow horizontally");
   }
   assertNoComplaints(wide, narrow);
 });
 
-/** Brings the ships together for the picture. */
+/** Brings the ships together for the screenshot. */
 async function meetFor(first, second) {
   await second.page.mouse.up();
   await meet(first, second);

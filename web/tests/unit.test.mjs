@@ -1,4 +1,4 @@
-// The pages' own reckoning, without a browser.
+// Unit tests of the pages, without a browser.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,30 +9,30 @@ import { withParts } from "../parts.mjs";
 import { load } from "./support/source.mjs";
 
 const { Rate } = await load("shared/statistics.ts");
-const { sharesOf } = await load("shared/frames.ts");
-const { NAME_BYTES_MAX, madeUpName, problemOf } = await load("shared/visitor.ts");
+const { percentilesOf } = await load("shared/frames.ts");
+const { NAME_BYTES_MAX, randomName, problemOf } = await load("shared/visitor.ts");
 const { roomCodeOf, transportOf } = await load("shared/join.ts");
-const { shortestWay } = await load("sandbox/world.ts");
+const { wrappedDifference } = await load("sandbox/world.ts");
 const { Dish, middleOf } = await load("arena/dish.ts");
 const { Camera } = await load("arena/camera.ts");
 const { stepOf } = await load("arena/colours.ts");
 
-test("rates look back over the last seconds only", () => {
+test("rates cover the last seconds only", () => {
   const rate = new Rate();
   for (let at = 0; at <= 4_000; at += 100) rate.add(10, at);
   assert.ok(Math.abs(rate.perSecond(4_000) - 100) < 6);
   assert.equal(rate.perSecond(10_000), 0);
 });
 
-test("shares of frame times are values that so many do not exceed", () => {
+test("percentiles of frame times", () => {
   const values = Array.from({ length: 100 }, (_, index) => 100 - index);
-  assert.deepEqual(sharesOf(values), { p50: 51, p95: 96, p99: 100 });
-  assert.deepEqual(sharesOf([]), { p50: 0, p95: 0, p99: 0 });
+  assert.deepEqual(percentilesOf(values), { p50: 51, p95: 96, p99: 100 });
+  assert.deepEqual(percentilesOf([]), { p50: 0, p95: 0, p99: 0 });
 });
 
-test("every made-up name fits every game", () => {
-  const longest = [0, 0.5, 0.999_999].map((share) => madeUpName(() => share));
-  for (const name of [...longest, ...Array.from({ length: 500 }, () => madeUpName())]) {
+test("every generated name is valid in every game", () => {
+  const longest = [0, 0.5, 0.999_999].map((share) => randomName(() => share));
+  for (const name of [...longest, ...Array.from({ length: 500 }, () => randomName())]) {
     assert.ok(new TextEncoder().encode(name).length <= NAME_BYTES_MAX, name);
     assert.equal(problemOf(name), undefined);
   }
@@ -44,7 +44,7 @@ test("a name is measured in bytes, as the games do", () => {
   assert.ok(problemOf("   ").length > 0);
 });
 
-test("a page's address says which room and which transport", () => {
+test("a page's URL selects room and transport", () => {
   const link = (query) => new URL(`http://localhost/arena${query}`);
   assert.equal(roomCodeOf(link("?room=K7QX")), "K7QX");
   assert.equal(roomCodeOf(link("?room=")), undefined);
@@ -52,12 +52,12 @@ test("a page's address says which room and which transport", () => {
   assert.equal(transportOf(link("?transport=pigeon")), "auto");
 });
 
-test("the shortest way may lead over the world's edge", () => {
-  assert.equal(shortestWay(995, -995, 2000), 10);
-  assert.equal(shortestWay(10, 20, 2000), 10);
+test("the shortest difference may cross the world's edge", () => {
+  assert.equal(wrappedDifference(995, -995, 2000), 10);
+  assert.equal(wrappedDifference(10, 20, 2000), 10);
 });
 
-/** A room that shows these blobs and pellets. */
+/** Returns a room with these blobs and pellets. */
 function room(blobs, pellets = [], boards = []) {
   const labels = blobs.map(({ id, label }) => ({ id, fields: label }));
   const channels = { movement: blobs, labels, pellets, boards: boards.map((fields, id) => ({ id, fields })) };
@@ -79,7 +79,7 @@ function watchedDish() {
   return { dish, eaten };
 }
 
-test("what vanishes in a blob was eaten, what vanishes elsewhere went out of view", () => {
+test("an entity that vanishes inside a blob was eaten, elsewhere it left the view", () => {
   const { dish, eaten } = watchedDish();
   dish.update(room([blob(1, 1, 400), blob(2, 2, 20, 30, 0), blob(3, 3, 20, 500, 0)], [pellet(10, 20, 0), pellet(11, 400, 400)]), 0.016);
   dish.update(room([blob(1, 1, 421)]), 0.016);
@@ -87,21 +87,21 @@ test("what vanishes in a blob was eaten, what vanishes elsewhere went out of vie
   assert.deepEqual([dish.blobs.size, dish.pellets.size], [1, 0]);
 });
 
-test("parts of one eater grow together, and nobody was eaten", () => {
+test("merging blobs of one eater are not eaten", () => {
   const { dish, eaten } = watchedDish();
   dish.update(room([blob(1, 1, 200), blob(2, 1, 100, 5, 0)]), 0.016);
   dish.update(room([blob(1, 1, 300)]), 0.016);
   assert.deepEqual(eaten, []);
 });
 
-test("the two boards are told apart", () => {
+test("the room's board and the all-time board are distinguished", () => {
   const { dish } = watchedDish();
   const row = (name) => ({ name, mass: 5, eater: 0 });
   dish.update(room([], [], [{ rows: [row("room")], eaters: 7 }, { rows: [row("ever")] }]), 0.016);
   assert.deepEqual([dish.roomRows[0].name, dish.recordRows[0].name, dish.eaters], ["room", "ever", 7]);
 });
 
-test("the middle of an eater lies nearer to its heavier part", () => {
+test("the center of an eater is its center of mass", () => {
   const { dish } = watchedDish();
   dish.update(room([blob(1, 1, 300, 0, 0), blob(2, 1, 100, 40, 0), blob(3, 2, 900, 500, 0)]), 0.016);
   assert.deepEqual(middleOf(dish.of(1)), { x: 10, y: 0, mass: 400 });
@@ -123,7 +123,7 @@ test("every hue of the game has a colour", () => {
   for (let hue = 0; hue < 256; hue += 1) assert.ok(stepOf(hue) >= 0 && stepOf(hue) < 64);
 });
 
-test("the book links to its own pages, and names what is not served without a link", async () => {
+test("the docs link to their own pages, and other targets become plain text", async () => {
   const project = await mkdtemp(join(tmpdir(), "aether-book-"));
   try {
     await mkdir(join(project, "docs/how-to"), { recursive: true });
@@ -146,7 +146,7 @@ test("the book links to its own pages, and names what is not served without a li
   }
 });
 
-test("a document gets the parts that it names, with their values", async () => {
+test("parts are inserted into a document with their values", async () => {
   const folder = await mkdtemp(join(tmpdir(), "aether-parts-"));
   try {
     await writeFile(join(folder, "head.html"), '<meta content="{description}">\n<title>{title}</title>\n<hr>\n');

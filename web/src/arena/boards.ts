@@ -1,4 +1,4 @@
-// Who is the heaviest, in this room and of all time.
+// Leaderboards of the room and of all time.
 
 import { element, write } from "../shared/elements.ts";
 import type { Row } from "./rules.ts";
@@ -9,7 +9,7 @@ export class Boards {
   private readonly eaters = element("eaters", HTMLElement);
   private shown = "";
 
-  /** Shows both; nothing is laid out anew while they stay the same. */
+  /** Shows both. Changes the page only if they changed. */
   show(rows: readonly Row[], records: readonly Row[], eaters: number, own: number | undefined, ownName: string): void {
     const text = JSON.stringify([rows, records, own, ownName]);
     write(this.eaters, eaters === 0 ? "" : `${eaters} ${eaters === 1 ? "player" : "players"}`);

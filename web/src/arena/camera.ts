@@ -1,8 +1,8 @@
-// Which part of the world is shown: around the middle of one's own, and the wider the heavier one is.
+// Camera: follows the center of the player's blobs and zooms out as they grow.
 
 import { radiusOf } from "./rules.ts";
 
-/** Units from the middle to a corner of the view, for a weightless eater; how much each unit of radius adds; and the most. */
+/** Half diagonal of the view in units: without mass, added per unit of radius, and at most. */
 const VIEW_LEAST = 290;
 const VIEW_PER_RADIUS = 2.3;
 const VIEW_MOST = 620;
@@ -11,13 +11,13 @@ const VIEW_MOST = 620;
 const FOLLOW_SECONDS = 0.07;
 const ZOOM_SECONDS = 0.55;
 
-/** What is this far away is not followed but jumped to. */
+/** Beyond this distance the camera jumps instead of following. */
 const JUMP_UNITS = 500;
 
 export class Camera {
   x = 0;
   y = 0;
-  /** Pixels of the page for one unit. */
+  /** CSS pixels per unit. */
   scale = 1;
   width = 1;
   height = 1;
@@ -30,7 +30,7 @@ export class Camera {
     this.scale = Math.hypot(width, height) / 2 / this.view;
   }
 
-  /** Follows a place and a mass. Without motion, where the player does not want it. */
+  /** Follows a position and a mass; without smoothing if `isRigid`. */
   follow(target: { readonly x: number; readonly y: number; readonly mass: number }, seconds: number, isRigid: boolean): void {
     const [wayX, wayY] = [target.x - this.x, target.y - this.y];
     const view = Math.min(VIEW_MOST, VIEW_LEAST + VIEW_PER_RADIUS * radiusOf(target.mass));
@@ -46,12 +46,12 @@ export class Camera {
     return this.width / 2 + (x - this.x) * this.scale;
   }
 
-  /** The world's y points up, the canvas's down. */
+  /** The world's y axis points up, the canvas's down. */
   down(y: number): number {
     return this.height / 2 - (y - this.y) * this.scale;
   }
 
-  /** Whether a circle of the world can be seen. */
+  /** Returns whether a circle of the world is visible. */
   sees(x: number, y: number, radius: number): boolean {
     const [across, down, size] = [this.across(x), this.down(y), radius * this.scale];
     return across > -size && across < this.width + size && down > -size && down < this.height + size;

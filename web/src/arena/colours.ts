@@ -1,4 +1,4 @@
-// Colours of blobs and of the ground, in both schemes.
+// Colours of blobs and of the ground, for dark and light.
 
 export interface Scheme {
   readonly isDark: boolean;
@@ -43,24 +43,24 @@ export function schemeOf(isDark: boolean): Scheme {
   return isDark ? DARK : LIGHT;
 }
 
-/** The hues that a player may choose from, as the game counts them: 256 make the wheel. */
+/** Hues to choose from; 256 make the full wheel. */
 export const HUES = [0, 14, 28, 42, 64, 92, 120, 140, 156, 176, 200, 228] as const;
 
-/** The parts of a blob's colour. */
+/** Colours of a blob. */
 export interface BlobColours {
   readonly light: string;
   readonly body: string;
   readonly rim: string;
   readonly glow: string;
-  /** Where the glow ends: the same colour, for a gradient to nothing at all would pass through grey. */
+  /** End of the glow's gradient: the same colour with no opacity, because `transparent` would fade through grey. */
   readonly faded: string;
 }
 
-/** As many kinds of colour as the eye tells apart; each is made once. */
+/** Number of distinguishable hues; the colours of each are computed once. */
 const HUE_STEPS = 64;
 const made = new Map<string, BlobColours>();
 
-/** The step on the wheel of a hue of 0 to 255. */
+/** Returns the step of a hue from 0 to 255. */
 export function stepOf(hue: number): number {
   return Math.floor((hue * HUE_STEPS) / 256) % HUE_STEPS;
 }

@@ -1,9 +1,9 @@
-// Where the player wants to go: the pointer, the arrow keys, or a finger that draws a stick.
+// Steering input: mouse, arrow keys, or a touch stick.
 
 import type { Camera } from "./camera.ts";
 import { STEER_REACH, type Steer } from "./rules.ts";
 
-/** Keys by their place on the keyboard, so that WASD lies right on every layout. */
+/** Keys by physical position, so that WASD works on every layout. */
 const KEYS: Readonly<Record<string, readonly [number, number]>> = {
   ArrowUp: [0, 1],
   KeyW: [0, 1],
@@ -15,10 +15,10 @@ const KEYS: Readonly<Record<string, readonly [number, number]>> = {
   KeyD: [1, 0],
 };
 
-/** Pixels that a finger moves for full speed. */
+/** Pixels of a finger's movement for full speed. */
 const STICK_PIXELS = 56;
 
-/** How long a split is held at least, so that a short tap is not lost between two ticks. */
+/** Minimum duration of a split press, so that a short tap is not lost between two ticks. */
 const SPLIT_MS = 120;
 
 export class Controls {
@@ -42,12 +42,12 @@ export class Controls {
     split.addEventListener("contextmenu", (event) => event.preventDefault());
   }
 
-  /** The stick as it is to be drawn, in pixels. */
+  /** Touch stick to draw, in pixels. */
   get stickShown(): { readonly fromX: number; readonly fromY: number; readonly x: number; readonly y: number } | undefined {
     return this.stick;
   }
 
-  /** What to tell the room. The aim is seen from the middle of one's own blobs. */
+  /** Returns the input for the room. The aim is relative to the center of the player's blobs. */
   steer(middle: { readonly x: number; readonly y: number } | undefined, camera: Camera, nowMs: number): Steer {
     return { aim: this.aim(middle, camera), split: this.isSplitHeld || nowMs < this.splitUntilMs };
   }
@@ -75,7 +75,7 @@ export class Controls {
   private pressed(event: PointerEvent, canvas: HTMLCanvasElement): void {
     if (event.pointerType === "mouse") return this.moved(event);
     canvas.setPointerCapture(event.pointerId);
-    // A second finger splits, so that the first need not let go.
+    // A second finger splits, so that the first can keep steering.
     if (this.stick !== undefined) return this.split();
     this.pointer = undefined;
     this.stick = { id: event.pointerId, fromX: event.offsetX, fromY: event.offsetY, x: event.offsetX, y: event.offsetY };
@@ -117,7 +117,7 @@ export class Controls {
   }
 }
 
-/** Made no longer than one. */
+/** Limits a vector to length one. */
 function short(x: number, y: number): readonly [number, number] {
   const length = Math.max(1, Math.hypot(x, y));
   return [x / length, y / length];

@@ -1,4 +1,4 @@
-// The panel for those who want to know how it goes.
+// Stats panel.
 
 import type { Room } from "@aether-game/client";
 import { button, element, write } from "../shared/elements.ts";
@@ -14,11 +14,11 @@ export class Developer {
   readonly up = new Rate();
   private readonly panel = element("developer", HTMLElement);
   private readonly toggle = button("developer-toggle");
-  private readonly figures = new Map<string, HTMLElement>();
+  private readonly stats = new Map<string, HTMLElement>();
   private bytes = { received: 0, sent: 0 };
 
   constructor() {
-    for (const figure of this.panel.querySelectorAll<HTMLElement>("[data-figure]")) this.figures.set(figure.dataset["figure"] ?? "", figure);
+    for (const stat of this.panel.querySelectorAll<HTMLElement>("[data-stat]")) this.stats.set(stat.dataset["stat"] ?? "", stat);
     this.toggle.addEventListener("click", () => this.show(!this.isShown));
     addEventListener("keydown", (event) => {
       const isTyping = event.target instanceof HTMLElement && event.target.closest("input") !== null;
@@ -28,25 +28,25 @@ export class Developer {
 
   update(room: Room<Steer> | undefined, dish: Dish, frames: Frames, nowMs: number): void {
     const statistics = room?.statistics;
-    // A new room counts its bytes from nothing.
+    // A new room starts its byte counts at zero.
     const { bytesReceived: received = 0, bytesSent: sent = 0 } = statistics ?? {};
     this.down.add(Math.max(0, received - this.bytes.received), nowMs);
     this.up.add(Math.max(0, sent - this.bytes.sent), nowMs);
     this.bytes = { received, sent };
     if (!this.isShown) return;
     const { interval, work, perSecond } = frames.times;
-    this.figure("frames", `${perSecond.toFixed(0)} /s`);
-    this.figure("frame-interval", `${interval.p50.toFixed(1)} · ${interval.p99.toFixed(1)} ms`);
-    this.figure("frame-work", `${work.p50.toFixed(1)} · ${work.p99.toFixed(1)} ms`);
-    this.figure("rtt", milliseconds(statistics?.roundTripMs));
-    this.figure("jitter", milliseconds(statistics?.jitterMs));
-    this.figure("tick", room === undefined ? ABSENT : room.tick.toLocaleString("en"));
-    this.figure("down", bytesPerSecond(this.down.perSecond(nowMs)));
-    this.figure("up", bytesPerSecond(this.up.perSecond(nowMs)));
-    this.figure("in-view", `${dish.blobs.size} · ${dish.pellets.size}`);
-    this.figure("transport", statistics?.transport ?? ABSENT);
-    this.figure("room", room?.welcome?.roomCode ?? ABSENT);
-    this.figure("losses", String(statistics?.losses ?? 0));
+    this.stat("frames", `${perSecond.toFixed(0)} /s`);
+    this.stat("frame-interval", `${interval.p50.toFixed(1)} · ${interval.p99.toFixed(1)} ms`);
+    this.stat("frame-work", `${work.p50.toFixed(1)} · ${work.p99.toFixed(1)} ms`);
+    this.stat("rtt", milliseconds(statistics?.roundTripMs));
+    this.stat("jitter", milliseconds(statistics?.jitterMs));
+    this.stat("tick", room === undefined ? ABSENT : room.tick.toLocaleString("en"));
+    this.stat("down", bytesPerSecond(this.down.perSecond(nowMs)));
+    this.stat("up", bytesPerSecond(this.up.perSecond(nowMs)));
+    this.stat("in-view", `${dish.blobs.size} · ${dish.pellets.size}`);
+    this.stat("transport", statistics?.transport ?? ABSENT);
+    this.stat("room", room?.welcome?.roomCode ?? ABSENT);
+    this.stat("losses", String(statistics?.losses ?? 0));
   }
 
   private get isShown(): boolean {
@@ -58,8 +58,8 @@ export class Developer {
     this.toggle.setAttribute("aria-expanded", String(isShown));
   }
 
-  private figure(name: string, text: string): void {
-    const target = this.figures.get(name);
+  private stat(name: string, text: string): void {
+    const target = this.stats.get(name);
     if (target !== undefined) write(target, text);
   }
 }

@@ -1,18 +1,18 @@
-// What is in view, as it is drawn: it eases towards what the room says, and notices what was eaten.
+// Visible entities as they are drawn: eases towards the room's state, and detects what was eaten.
 
 import type { Entity, Room } from "@aether-game/client";
 import { type BlobFields, type BoardFields, EDGE, type LabelFields, type PelletFields, type Row, type Steer, radiusOf } from "./rules.ts";
 
-/** How fast a blob's shown size follows its mass. */
+/** Time constant of a blob's shown size. */
 const GROW_SECONDS = 0.12;
 
-/** How fast a jolt fades. */
+/** Time constant of a jolt. */
 const JOLT_SECONDS = 0.35;
 
-/** How long a pellet takes to come up. */
+/** Time for a pellet to appear. */
 const RISE_SECONDS = 0.35;
 
-/** A pellet that is gone this near to a blob's rim was eaten by it. */
+/** A pellet that disappears this near to a blob's rim was eaten by it. */
 const EATEN_UNITS = 14;
 
 export interface Blob {
@@ -22,12 +22,12 @@ export interface Blob {
   velocityX: number;
   velocityY: number;
   mass: number;
-  /** The radius as it is shown. */
+  /** Radius as shown. */
   radius: number;
   eater: number;
   name: string;
   hue: number;
-  /** From 1 when it ate something large down to 0. */
+  /** From 1 after a large meal down to 0. */
   jolt: number;
   seenFrame: number;
 }
@@ -37,12 +37,12 @@ export interface Pellet {
   readonly x: number;
   readonly y: number;
   readonly hue: number;
-  /** From 0 to 1 while it comes up. */
+  /** From 0 to 1 while it appears. */
   rise: number;
   seenFrame: number;
 }
 
-/** What happened in the dish that is worth a look. */
+/** Events that effects are shown for. */
 export interface DishEvents {
   pelletEaten(pellet: Pellet, by: Blob): void;
   blobEaten(blob: Blob, by: Blob): void;
@@ -61,24 +61,24 @@ export class Dish {
     this.events = events;
   }
 
-  /** Takes in what the room shows now. */
+  /** Updates from the room's current state. */
   update(room: Room<Steer>, seconds: number): void {
     this.frame += 1;
     const labels = new Map<number, LabelFields>();
     for (const { id, fields } of room.entities<LabelFields>("labels")) labels.set(id, fields);
     for (const entity of room.entities<BlobFields>("movement")) this.seeBlob(entity, labels.get(entity.id), seconds);
     for (const { id, fields } of room.entities<PelletFields>("pellets")) this.seePellet(id, fields, seconds);
-    this.miss();
+    this.removeMissing();
     for (const { fields } of room.entities<BoardFields>("boards")) this.seeBoard(fields);
   }
 
-  /** Forgets everything: the room is another one. */
+  /** Removes everything, for another room. */
   clear(): void {
     this.blobs.clear();
     this.pellets.clear();
   }
 
-  /** The blobs of an eater. */
+  /** Returns the blobs of an eater. */
   of(eater: number): Blob[] {
     return [...this.blobs.values()].filter((blob) => blob.eater === eater);
   }
@@ -96,7 +96,7 @@ export class Dish {
     known.seenFrame = this.frame;
     known.x = x;
     known.y = y;
-    // The way it is stretched follows more slowly than it moves, as jelly does.
+    // Velocity is smoothed, so that the stretch lags behind the movement like jelly.
     const share = 1 - Math.exp(-seconds / GROW_SECONDS);
     known.velocityX += (fields.velocity[0] - known.velocityX) * share;
     known.velocityY += (fields.velocity[1] - known.velocityY) * share;
@@ -122,8 +122,8 @@ export class Dish {
     this.pellets.set(id, { id, x, y, hue: fields.hue, rise: 0, seenFrame: this.frame });
   }
 
-  /** What is no longer there was eaten, if something that eats is where it was; otherwise it went out of view. */
-  private miss(): void {
+  /** Removes entities that are gone. They were eaten if an eater is at their position; otherwise they left the view. */
+  private removeMissing(): void {
     for (const [id, blob] of this.blobs) {
       if (blob.seenFrame === this.frame) continue;
       this.blobs.delete(id);
@@ -160,7 +160,7 @@ export class Dish {
   }
 }
 
-/** The middle of some blobs, by mass. */
+/** Returns the center of mass of some blobs. */
 export function middleOf(blobs: readonly Blob[]): { readonly x: number; readonly y: number; readonly mass: number } | undefined {
   let [x, y, mass] = [0, 0, 0];
   for (const blob of blobs) {

@@ -1,18 +1,18 @@
-// Small things that fly when something is eaten.
+// Particles of eaten pellets and blobs.
 
 import type { Camera } from "./camera.ts";
 import { type Scheme, coloursOf } from "./colours.ts";
 import type { Blob, DishEvents, Pellet } from "./dish.ts";
 import { type Sprites, PELLET_PICTURE } from "./sprites.ts";
 
-/** How long what was eaten takes to vanish. */
+/** Duration of a swallowed pellet and of a burst. */
 const SWALLOW_SECONDS = 0.2;
 const BURST_SECONDS = 0.7;
 
-/** More at once are not seen apart, and the oldest go first. */
+/** Maximum number of effects; the oldest are dropped. */
 const EFFECTS_MAX = 160;
 
-/** Drops of a blob that bursts. */
+/** Number of drops of a bursting blob. */
 const DROPS = 14;
 
 interface Effect {
@@ -23,7 +23,7 @@ interface Effect {
   readonly hue: number;
   readonly size: number;
   readonly seconds: number;
-  /** What it is drawn into, where it was eaten whole. */
+  /** The blob that swallows it, if it was eaten whole. */
   readonly into: Blob | undefined;
   age: number;
 }
@@ -76,7 +76,7 @@ export class Effects implements DishEvents {
     this.effects = this.effects.filter(({ age, seconds: life }) => age < life);
   }
 
-  /** What is swallowed lies below the blobs, drops fly above them. */
+  /** Draws swallowed pellets below the blobs, or drops above them. */
   draw(context: CanvasRenderingContext2D, camera: Camera, scheme: Scheme, sprites: Sprites, isAbove: boolean): void {
     for (const effect of this.effects) {
       if ((effect.into === undefined) !== isAbove) continue;

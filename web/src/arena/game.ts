@@ -11,28 +11,28 @@ export type Mode = "watching" | "playing" | "eaten";
 
 export interface GameEvents {
   mode(mode: Mode, obituary: Obituary | undefined): void;
-  /** The colour is known, or another one. */
+  /** The player's colour is known, or changed. */
   hue(hue: number): void;
 }
 
-/** The leaderboard of all time. */
+/** All-time leaderboard. */
 const BOARD = "arena";
 
 const AT_REST: Steer = { aim: [0, 0], split: false };
 
-/** A player begins by steering, however little. */
+/** A player spawns with the first input that is not zero. */
 const BEGINNING: Steer = { aim: [0.0625, 0], split: false };
 
 export class Game {
   mode: Mode = "watching";
-  /** The most that the player ever weighed, as far as it is known here. */
+  /** Highest known mass of the player. */
   best = 0;
   readonly dish: Dish;
   private readonly events: GameEvents;
   private room: Room<Steer> | undefined;
   private hue: number | undefined;
-  /** A colour that was chosen while there was nobody to tell. */
-  private wishedHue: number | undefined;
+  /** Colour chosen while there was no room. */
+  private pendingHue: number | undefined;
   private beganMs = 0;
   private lifeBest = 0;
 
@@ -41,7 +41,7 @@ export class Game {
     this.events = events;
   }
 
-  /** The number of the player's eater. */
+  /** Number of the player's eater. */
   get number(): number | undefined {
     return this.room?.welcome?.player;
   }
@@ -54,13 +54,13 @@ export class Game {
     return this.own.reduce((sum, blob) => sum + blob.mass, 0);
   }
 
-  /** The player's place on the board of the room, if it is on it. */
+  /** Rank of the player on the room's leaderboard, if listed. */
   get rank(): number | undefined {
     const at = this.dish.roomRows.findIndex((row) => row.eater === this.number && this.number !== undefined);
     return at < 0 ? undefined : at + 1;
   }
 
-  /** There is a room to play in. */
+  /** Starts in a new room. */
   enter(room: Room<Steer>): void {
     this.room = room;
     this.dish.clear();
@@ -71,7 +71,7 @@ export class Game {
     });
     if (this.mode === "playing") room.setInput(BEGINNING);
     void this.askBest();
-    if (this.wishedHue !== undefined) this.paint(this.wishedHue);
+    if (this.pendingHue !== undefined) this.paint(this.pendingHue);
   }
 
   play(): void {
@@ -82,16 +82,16 @@ export class Game {
   }
 
   paint(hue: number): void {
-    this.wishedHue = hue;
-    const said = this.room?.command("labels", "paint", { hue });
-    said?.then(
-      () => (this.wishedHue = undefined),
-      // It is said again in the next room.
+    this.pendingHue = hue;
+    const sent = this.room?.command("labels", "paint", { hue });
+    sent?.then(
+      () => (this.pendingHue = undefined),
+      // Sent again in the next room.
       () => undefined,
     );
   }
 
-  /** Looks at what the room shows now. */
+  /** Updates from the room's current state. */
   advance(seconds: number): void {
     if (this.room === undefined) return;
     this.dish.update(this.room, seconds);
@@ -107,12 +107,12 @@ export class Game {
     this.best = Math.max(this.best, mass);
   }
 
-  /** Tells the room what the player does. */
+  /** Sends the player's input. */
   steer(steer: Steer): void {
     if (this.mode === "playing") this.room?.setInput(this.own.length === 0 ? BEGINNING : steer);
   }
 
-  /** What the camera follows: one's own; else the heaviest in view. */
+  /** Target of the camera: the player's blobs, or the heaviest blob in view. */
   get focus(): { readonly x: number; readonly y: number; readonly mass: number } | undefined {
     const own = middleOf(this.own);
     if (own !== undefined) return own;
@@ -124,7 +124,7 @@ export class Game {
   private eaten(by: number, best: number): void {
     if (this.mode !== "playing") return;
     const name = this.dish.of(by)[0]?.name ?? this.dish.roomRows.find((row) => row.eater === by)?.name ?? "";
-    // `best` is since the player came, which may have been several lives ago.
+    // `best` counts from the join, which may have been several lives ago.
     const mass = Math.max(this.lifeBest, this.lifeBest === 0 ? best : 0);
     const isBest = Math.max(this.best, mass);
     this.best = isBest;
@@ -139,7 +139,7 @@ export class Game {
       const [own] = records;
       if (own !== undefined && own.ownerId === visitor().session.identity?.userId) this.best = Math.max(this.best, Number(own.score));
     } catch {
-      // Whoever has no record yet has none to show.
+      // The player has no record yet.
     }
   }
 

@@ -1,4 +1,4 @@
-// A blob's body: a ring of points that sways, stretches with its speed and flattens against the world's edge.
+// Body of a blob: a ring of points that sways, stretches with speed, and flattens at the world's edge.
 
 import type { Camera } from "./camera.ts";
 import { type Scheme, coloursOf } from "./colours.ts";
@@ -6,24 +6,24 @@ import type { Blob } from "./dish.ts";
 import { EDGE } from "./rules.ts";
 import type { Sprites } from "./sprites.ts";
 
-/** Pixels of a blob's rim between two of its points, and how many there may be. */
+/** Distance of two points of the rim in pixels, and the range of their number. */
 const POINT_PIXELS = 9;
 const POINTS_LEAST = 14;
 const POINTS_MOST = 72;
 
-/** Below this radius in pixels nobody sees a body sway, and it is drawn as a disc. */
+/** Below this radius in pixels, a blob is drawn as a disc. */
 const PLAIN_PIXELS = 9;
 
-/** How strongly a blob sways, is stretched by speed and shaken by a meal, in shares of its radius. */
+/** Amplitudes of swaying, stretching by speed, and shaking after a meal, as shares of the radius. */
 const SWAY = 0.014;
 const STRETCH_PER_SPEED = 1 / 3_600;
 const STRETCH_MOST = 0.14;
 const SHAKE = 0.05;
 
-/** How far beyond the world's edge a body may bulge, in shares of its radius: its middle may be on the edge itself. */
+/** Distance that a body may bulge beyond the world's edge, as a share of its radius: its center may be on the edge. */
 const BULGE = 0.55;
 
-/** Places for the points, used again for every blob. */
+/** Buffers for the points, reused for every blob. */
 const across = new Float32Array(POINTS_MOST);
 const down = new Float32Array(POINTS_MOST);
 
@@ -32,7 +32,7 @@ export interface Pen {
   readonly camera: Camera;
   readonly scheme: Scheme;
   readonly sprites: Sprites;
-  /** Seconds, for what sways; it stands still where the player wants no motion. */
+  /** Time in seconds for animations; constant if the player prefers reduced motion. */
   readonly time: number;
 }
 
@@ -62,7 +62,7 @@ export function drawBlob(pen: Pen, blob: Blob): void {
   context.stroke();
 }
 
-/** Makes the path of a blob's rim. */
+/** Builds the path of a blob's rim. */
 function outline({ context, camera, time }: Pen, blob: Blob, radius: number): void {
   const count = Math.round(Math.max(POINTS_LEAST, Math.min(POINTS_MOST, (2 * Math.PI * radius) / POINT_PIXELS)));
   const speed = Math.hypot(blob.velocityX, blob.velocityY);
@@ -77,12 +77,12 @@ function outline({ context, camera, time }: Pen, blob: Blob, radius: number): vo
     const shake = blob.jolt * Math.sin(6 * angle + 22 * time);
     const along = Math.cos(angle - course);
     const size = blob.radius * (1 + SWAY * sway + SHAKE * shake + stretch * (2 * along * along - 1));
-    const placeX = Math.max(-most, Math.min(most, blob.x + Math.cos(angle) * size));
-    const placeY = Math.max(-most, Math.min(most, blob.y + Math.sin(angle) * size));
-    across[index] = camera.across(placeX);
-    down[index] = camera.down(placeY);
+    const pointX = Math.max(-most, Math.min(most, blob.x + Math.cos(angle) * size));
+    const pointY = Math.max(-most, Math.min(most, blob.y + Math.sin(angle) * size));
+    across[index] = camera.across(pointX);
+    down[index] = camera.down(pointY);
   }
-  // A curve through the middles between points is round where a line through the points is not.
+  // A curve through the midpoints is smooth; a line through the points is not.
   context.beginPath();
   const lastX = across[count - 1] as number;
   const lastY = down[count - 1] as number;

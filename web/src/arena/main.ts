@@ -1,4 +1,4 @@
-// Arena: connects, draws, steers.
+// Page of Arena.
 
 import { Canvas } from "../shared/canvas.ts";
 import { element, write } from "../shared/elements.ts";
@@ -6,9 +6,9 @@ import { expose } from "../shared/exposed.ts";
 import { Frames } from "../shared/frames.ts";
 import { joinGame } from "../shared/join.ts";
 import { Notices } from "../shared/notices.ts";
-import { Seat } from "../shared/seat.ts";
+import { RoomConnection } from "../shared/connection.ts";
 import { Status } from "../shared/status.ts";
-import { arrive } from "../shared/visitor.ts";
+import { ensureSignedIn } from "../shared/visitor.ts";
 import { Boards } from "./boards.ts";
 import { Camera } from "./camera.ts";
 import { schemeOf } from "./colours.ts";
@@ -23,14 +23,14 @@ import { SPLIT_MASS_MIN, type Steer } from "./rules.ts";
 import { Screens } from "./screens.ts";
 import { stateOf } from "./state.ts";
 
-/** How often figures and boards are written. */
-const FIGURES_INTERVAL_MS = 500;
+/** Update interval of stats and leaderboards. */
+const STATS_INTERVAL_MS = 500;
 
-/** A frame that took longer than this was a pause, and nothing is to be made up for. */
+/** Upper bound of a frame's duration, after a pause. */
 const FRAME_SECONDS_MAX = 0.1;
 
-/** How far one sees where the room does not say. */
-const SIGHT_UNITS = 450;
+/** View radius if the room does not give one. */
+const VIEW_UNITS = 450;
 
 const stillness = matchMedia("(prefers-reduced-motion: reduce)");
 const darkness = matchMedia("(prefers-color-scheme: dark)");
@@ -65,36 +65,36 @@ const screens = new Screens({
   paint: (hue) => game.paint(hue),
   renamed: (name) => {
     ownName = name;
-    // The room knows the old name until one comes in anew.
-    seat.take();
+    // The room shows the old name until the player rejoins.
+    connection.connect();
   },
 });
-const seat = new Seat<Steer>(() => joinGame<Steer>("arena", { motions: { movement: { position: "linear" } } }), {
+const connection = new RoomConnection<Steer>(() => joinGame<Steer>("arena", { motions: { movement: { position: "linear" } } }), {
   phase: (phase) => status.show(phase),
   room: (room) => {
     game.enter(room);
-    room.on("joined", ({ isResumed }) => notices.show(isResumed ? "Back in the game." : "Back, in a new game.", "good"));
+    room.on("joined", ({ isResumed }) => notices.show(isResumed ? "Reconnected." : "Reconnected, with a new blob.", "good"));
   },
 });
-const status = new Status(() => seat.hurry());
+const status = new Status(() => connection.retryNow());
 
-expose(() => stateOf(seat, game, frames.times));
+expose(() => stateOf(connection, game, frames.times));
 
 screens.openStart();
-seat.take();
-arrive().then(
+connection.connect();
+ensureSignedIn().then(
   ({ username }) => {
     ownName = username;
     screens.known(username);
   },
-  // The seat says what is wrong, and tries again.
+  // The connection shows the error and retries.
   () => undefined,
 );
-setInterval(writeFigures, FIGURES_INTERVAL_MS);
+setInterval(writeStats, STATS_INTERVAL_MS);
 requestAnimationFrame(draw);
 
 let lastMs = performance.now();
-let sight: { readonly x: number; readonly y: number; readonly radius: number } | undefined;
+let viewed: { readonly x: number; readonly y: number; readonly radius: number } | undefined;
 
 function draw(nowMs: number): void {
   requestAnimationFrame(draw);
@@ -113,21 +113,21 @@ function drawFrame(nowMs: number, seconds: number): void {
   camera.fit(canvas.width, canvas.height);
   const middle = middleOf(game.own);
   game.steer(controls.steer(middle, camera, performance.now()));
-  look();
+  updateViewed();
   const scheme = schemeOf(darkness.matches);
   const time = stillness.matches ? 0 : nowMs / 1000;
-  painter.draw({ dish, effects, scheme, seconds, time, sight, leader: dish.roomRows[0]?.eater });
+  painter.draw({ dish, effects, scheme, seconds, time, viewed, leader: dish.roomRows[0]?.eater });
   minimap.draw(dish, camera, number, scheme);
   showStick();
 }
 
-/** Notes from where the player sees: from the blob that it has in hand. */
-function look(): void {
-  const { room } = seat;
+/** Updates the visible circle, around the possessed blob. */
+function updateViewed(): void {
+  const { room } = connection;
   const own = room?.ownEntity === undefined ? undefined : game.dish.blobs.get(room.ownEntity);
-  const radius = room?.welcome?.world.interestRadius ?? SIGHT_UNITS;
-  if (own !== undefined) sight = { x: own.x, y: own.y, radius: radius > 0 ? radius : SIGHT_UNITS };
-  else if (game.mode === "watching") sight = undefined;
+  const radius = room?.welcome?.world.interestRadius ?? VIEW_UNITS;
+  if (own !== undefined) viewed = { x: own.x, y: own.y, radius: radius > 0 ? radius : VIEW_UNITS };
+  else if (game.mode === "watching") viewed = undefined;
 }
 
 function showStick(): void {
@@ -142,9 +142,9 @@ function showStick(): void {
   if (knob instanceof HTMLElement) knob.style.transform = `translate(${x / length}px, ${y / length}px)`;
 }
 
-function writeFigures(): void {
+function writeStats(): void {
   const now = performance.now();
-  developer.update(seat.room, game.dish, frames, now);
+  developer.update(connection.room, game.dish, frames, now);
   boards.show(game.dish.roomRows, game.dish.recordRows, game.dish.eaters, game.number, ownName);
   write(element("mass", HTMLElement), game.mode === "playing" ? game.mass.toLocaleString("en") : "–");
   write(element("best", HTMLElement), game.best === 0 ? "–" : game.best.toLocaleString("en"));

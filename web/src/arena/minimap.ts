@@ -1,4 +1,4 @@
-// The whole world, small: where one is in it, and who is near.
+// Minimap of the whole world.
 
 import type { Canvas } from "../shared/canvas.ts";
 import type { Camera } from "./camera.ts";
@@ -6,7 +6,7 @@ import { type Scheme, coloursOf } from "./colours.ts";
 import type { Dish } from "./dish.ts";
 import { EDGE } from "./rules.ts";
 
-/** Pixels around the world. */
+/** Margin in pixels. */
 const MARGIN = 6;
 
 export class Minimap {

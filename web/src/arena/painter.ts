@@ -9,34 +9,34 @@ import { type Pen, drawBlob } from "./jelly.ts";
 import { EDGE } from "./rules.ts";
 import { PELLET_PICTURE, Sprites } from "./sprites.ts";
 
-/** Units between the lines of the grid. */
+/** Distance of grid lines in units. */
 const GRID_FINE = 50;
 const GRID_COARSE = 250;
 
-/** Units of a pellet's radius. */
+/** Radius of a pellet in units. */
 const PELLET_RADIUS = 3.2;
 
-/** Names are written on blobs of at least this radius, in pixels, and masses on larger ones. */
+/** Minimum blob radius in pixels for its name, and for its mass. */
 const NAME_PIXELS = 15;
 const MASS_PIXELS = 34;
 
-/** How wide a name may be, in radii of its blob. */
+/** Maximum width of a name, in radii of its blob. */
 const NAME_WIDTH = 2.3;
 
-/** Where the fog begins, as a share of how far one sees. */
+/** Start of the fog, as a share of the view radius. */
 const FOG_BEGIN = 0.82;
 
-/** What a frame is drawn from. */
+/** Contents of a frame. */
 export interface Frame {
   readonly dish: Dish;
   readonly effects: Effects;
   readonly scheme: Scheme;
   readonly seconds: number;
-  /** Seconds, for what sways. */
+  /** Time in seconds for animations. */
   readonly time: number;
-  /** How far the player sees, and from where. */
-  readonly sight: { readonly x: number; readonly y: number; readonly radius: number } | undefined;
-  /** The heaviest eater of the room, who wears a crown. */
+  /** Circle that the server sends entities of. */
+  readonly viewed: { readonly x: number; readonly y: number; readonly radius: number } | undefined;
+  /** Heaviest eater of the room, drawn with a crown. */
   readonly leader: number | undefined;
 }
 
@@ -59,7 +59,7 @@ export class Painter {
     effects.draw(context, this.camera, scheme, this.sprites, false);
     const pen: Pen = { context, camera: this.camera, scheme, sprites: this.sprites, time };
     const seen = [...frame.dish.blobs.values()].filter((blob) => this.camera.sees(blob.x, blob.y, blob.radius * 1.3));
-    // The heavier lie above the lighter, as they do when they eat them.
+    // Heavier blobs are drawn above lighter ones.
     seen.sort((a, b) => a.radius - b.radius);
     for (const blob of seen) drawBlob(pen, blob);
     effects.draw(context, this.camera, scheme, this.sprites, true);
@@ -150,12 +150,12 @@ export class Painter {
     context.restore();
   }
 
-  /** Beyond its sight a player is told of nothing; fog is more honest than emptiness. */
-  private fog({ sight, scheme }: Frame): void {
-    if (sight === undefined) return;
+  /** The server sends nothing beyond the view radius; fog shows that. */
+  private fog({ viewed, scheme }: Frame): void {
+    if (viewed === undefined) return;
     const { context, width, height } = this.canvas;
-    const [x, y] = [this.camera.across(sight.x), this.camera.down(sight.y)];
-    const radius = sight.radius * this.camera.scale;
+    const [x, y] = [this.camera.across(viewed.x), this.camera.down(viewed.y)];
+    const radius = viewed.radius * this.camera.scale;
     const corner = Math.max(Math.hypot(x, y), Math.hypot(width - x, y), Math.hypot(x, height - y), Math.hypot(width - x, height - y));
     if (corner < radius * FOG_BEGIN) return;
     const colour = scheme.fog.join(" ");

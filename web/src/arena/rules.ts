@@ -1,15 +1,15 @@
-// What the page knows of Arena's rules: measures that it draws and steers by.
+// Constants and types of Arena's rules that the page uses.
 
-/** The world ends here on every side. */
+/** Edge of the world on every side. */
 export const EDGE = 1_000;
 
-/** How far from its middle an eater can aim. */
+/** Aim distance for full speed. */
 export const STEER_REACH = 400;
 
-/** What a blob must weigh to split. */
+/** Minimum mass for a split. */
 export const SPLIT_MASS_MIN = 40;
 
-/** The radius of a blob. */
+/** Returns the radius of a blob. */
 export function radiusOf(mass: number): number {
   return 4 * Math.sqrt(Math.max(0, mass));
 }
@@ -37,13 +37,13 @@ export interface Row {
   readonly eater: number;
 }
 
-/** The board of the room has `eaters`, that of all time has not. */
+/** The room's board has `eaters`, the all-time board has not. */
 export interface BoardFields {
   readonly rows: readonly Row[];
   readonly eaters?: number;
 }
 
-/** What a player does. */
+/** Input of a player. */
 export interface Steer {
   readonly aim: readonly [number, number];
   readonly split: boolean;

@@ -1,13 +1,13 @@
-// Before the game and after it: who one is, in which colour, and how it went.
+// Screens before and after a game: name, colour, and result.
 
 import { button, element, write } from "../shared/elements.ts";
 import { problemOf, rename } from "../shared/visitor.ts";
 import { HUES, coloursOf } from "./colours.ts";
 
-/** From this mass on a best is worth a word. */
+/** Minimum mass for a record message. */
 const PROUD_MASS = 50;
 
-/** How a life went. */
+/** Result of one life. */
 export interface Obituary {
   readonly by: string;
   readonly mass: number;
@@ -17,7 +17,7 @@ export interface Obituary {
 export interface ScreenEvents {
   play(): void;
   paint(hue: number): void;
-  /** The name is another one now. */
+  /** The player has another name now. */
   renamed(name: string): void;
 }
 
@@ -48,14 +48,14 @@ export class Screens {
     return !this.screen.hidden;
   }
 
-  /** Shows who one is. */
+  /** Shows the player's name. */
   known(name: string): void {
-    // What someone types is not taken from them.
+    // Does not overwrite what the player is typing.
     if (this.name.value === this.knownName) this.name.value = name;
     this.knownName = name;
   }
 
-  /** Shows the colour that one has, if it is one of those to choose from. */
+  /** Selects the player's colour, if it is one of the choices. */
   painted(hue: number): void {
     for (const [each, input] of this.swatches) input.checked = each === hue;
   }
@@ -66,7 +66,7 @@ export class Screens {
   }
 
   openDeath({ by, mass, seconds }: Obituary, best: number): void {
-    this.open(by === "" ? "You were eaten" : `${by} ate you`, mass >= best && mass >= PROUD_MASS ? "Your best game so far!" : "It happens to the best.", "Play again");
+    this.open(by === "" ? "You were eaten" : `${by} ate you`, mass >= best && mass >= PROUD_MASS ? "New personal best!" : "Try again.", "Play again");
     this.life.hidden = false;
     write(element("life-mass", HTMLElement), mass.toLocaleString("en"));
     write(element("life-best", HTMLElement), Math.max(best, mass).toLocaleString("en"));

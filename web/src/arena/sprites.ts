@@ -1,25 +1,25 @@
-// Pictures that are drawn once and shown many times.
+// Pictures that are drawn once and reused.
 
 import { coloursOf, stepOf } from "./colours.ts";
 
-/** Pixels of a pellet's picture, glow and all, and of its body in that. */
+/** Size of a pellet's picture in pixels, and the share of its body. */
 const PELLET_PIXELS = 64;
 const PELLET_BODY = 0.3;
 
-/** Pixels of a glow's picture. */
+/** Size of a glow's picture in pixels. */
 const GLOW_PIXELS = 128;
 
-/** Names come in sizes, so that a growing blob does not make a picture in every frame. */
+/** Text sizes are rounded up, so that a growing blob does not need a picture in every frame. */
 const TEXT_SIZE_STEP = 4;
 
-/** More pictures of texts than a view can show are thrown away together. */
+/** Maximum number of cached texts; beyond it the cache is cleared. */
 const TEXTS_MAX = 256;
 
 export class Sprites {
   private readonly pictures = new Map<string, HTMLCanvasElement>();
   private readonly texts = new Map<string, HTMLCanvasElement>();
 
-  /** A pellet with its glow; its body's radius is `PELLET_BODY` of half the picture. */
+  /** Returns a pellet with its glow; the radius of its body is `PELLET_BODY` of half the picture. */
   pellet(hue: number, isDark: boolean): HTMLCanvasElement {
     return this.once(`p${stepOf(hue)}${isDark}`, PELLET_PIXELS, (context) => {
       const half = PELLET_PIXELS / 2;
@@ -29,7 +29,7 @@ export class Sprites {
     });
   }
 
-  /** A soft light in a colour. */
+  /** Returns a soft glow. */
   glow(hue: number, isDark: boolean): HTMLCanvasElement {
     return this.once(`g${stepOf(hue)}${isDark}`, GLOW_PIXELS, (context) => {
       const half = GLOW_PIXELS / 2;
@@ -38,7 +38,7 @@ export class Sprites {
     });
   }
 
-  /** A text with an outline, at least as many pixels high as asked for. */
+  /** Returns an outlined text, at least as high as asked for. */
   text(text: string, pixels: number, colour: string, outline: string): HTMLCanvasElement {
     const size = Math.ceil(pixels / TEXT_SIZE_STEP) * TEXT_SIZE_STEP;
     const key = `${size}${colour}${text}`;
@@ -76,7 +76,7 @@ export class Sprites {
   }
 }
 
-/** How much larger than a pellet's body its picture is. */
+/** Size of a pellet's picture relative to its body. */
 export const PELLET_PICTURE = 1 / PELLET_BODY;
 
 function disc(context: CanvasRenderingContext2D, x: number, y: number, radius: number, stops: readonly (readonly [number, string])[]): void {

@@ -1,7 +1,7 @@
-// What the page knows, as plain values, to look at from the console and from tests.
+// State of the page as plain values, for the console and for tests.
 
 import type { FrameTimes } from "../shared/frames.ts";
-import type { Seat } from "../shared/seat.ts";
+import type { RoomConnection } from "../shared/connection.ts";
 import type { Blob } from "./dish.ts";
 import type { Game, Mode } from "./game.ts";
 import type { Row, Steer } from "./rules.ts";
@@ -13,14 +13,14 @@ export interface PageState {
   readonly room: string | undefined;
   readonly player: number | undefined;
   readonly tick: number;
-  readonly returns: number;
+  readonly reconnects: number;
   readonly rttMs: number | undefined;
   readonly mass: number;
   readonly best: number;
   readonly own: readonly BlobState[];
   readonly others: readonly BlobState[];
   readonly pellets: number;
-  /** The nearest pellet. */
+  /** Nearest pellet. */
   readonly food: { readonly x: number; readonly y: number } | undefined;
   readonly board: readonly Row[];
   readonly records: readonly Row[];
@@ -39,17 +39,17 @@ export interface BlobState {
   readonly y: number;
 }
 
-export function stateOf(seat: Seat<Steer>, game: Game, frames: FrameTimes): PageState {
+export function stateOf(connection: RoomConnection<Steer>, game: Game, frames: FrameTimes): PageState {
   const blobs = [...game.dish.blobs.values()];
-  const statistics = seat.room?.statistics;
+  const statistics = connection.room?.statistics;
   return {
-    phase: seat.phase.name,
+    phase: connection.phase.name,
     mode: game.mode,
     transport: statistics?.transport,
-    room: seat.room?.welcome?.roomCode,
+    room: connection.room?.welcome?.roomCode,
     player: game.number,
-    tick: seat.room?.tick ?? 0,
-    returns: seat.returns,
+    tick: connection.room?.tick ?? 0,
+    reconnects: connection.reconnects,
     rttMs: statistics?.roundTripMs,
     mass: game.mass,
     best: game.best,

@@ -1,10 +1,10 @@
-// What the server does right now.
+// Live state of the server.
 
 import type { RoomEntry, ServerInfo } from "@aether-game/client";
 import { element, write } from "../shared/elements.ts";
 import { visitor } from "../shared/visitor.ts";
 
-/** How often it is asked; nobody sees more. */
+/** Polling interval. */
 const INTERVAL_MS = 3_000;
 
 export class Live {
@@ -17,7 +17,7 @@ export class Live {
   constructor() {
     void this.refresh();
     setInterval(() => {
-      // A page that nobody looks at asks nothing.
+      // A hidden page does not poll.
       if (!document.hidden) void this.refresh();
     }, INTERVAL_MS);
     document.addEventListener("visibilitychange", () => {
@@ -30,7 +30,7 @@ export class Live {
       this.info ??= await visitor().server.info();
       this.show(await visitor().server.rooms());
     } catch {
-      // After a restart it may be another version.
+      // A restarted server may have another version.
       this.info = undefined;
       this.strip.dataset["live"] = "away";
       write(this.text, "The server cannot be reached. Trying again…");
@@ -41,13 +41,13 @@ export class Live {
     this.rooms = rooms.length;
     this.players = rooms.reduce((sum, room) => sum + room.players, 0);
     this.strip.dataset["live"] = "here";
-    const busy = rooms.length === 0 ? "all is quiet" : `${counted(this.players, "player")} in ${counted(rooms.length, "room")}`;
+    const busy = rooms.length === 0 ? "no players" : `${counted(this.players, "player")} in ${counted(rooms.length, "room")}`;
     write(this.text, `Online · ${busy}`);
     write(element("version", HTMLElement), `Aether ${this.info?.version ?? ""}`);
-    for (const place of document.querySelectorAll<HTMLElement>("[data-players]")) {
-      const ofGame = rooms.filter((room) => room.type === place.dataset["players"]);
+    for (const target of document.querySelectorAll<HTMLElement>("[data-players]")) {
+      const ofGame = rooms.filter((room) => room.type === target.dataset["players"]);
       const players = ofGame.reduce((sum, room) => sum + room.players, 0);
-      write(place, players === 0 ? "Nobody is in: be the first" : `${counted(players, "player")} now`);
+      write(target, players === 0 ? "No players now" : `${counted(players, "player")} now`);
     }
   }
 }

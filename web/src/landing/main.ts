@@ -1,4 +1,4 @@
-// The landing page: who one is, what runs, and the way into the games.
+// Landing page: the visitor's name, the server's state, and links to the games.
 
 import { element } from "../shared/elements.ts";
 import { Canvas } from "../shared/canvas.ts";

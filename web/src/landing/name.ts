@@ -1,10 +1,10 @@
-// The visitor's name: shown, and changed where it stands.
+// Form for the visitor's name.
 
 import { AetherError } from "@aether-game/client";
 import { button, element, write } from "../shared/elements.ts";
-import { arrive, problemOf, rename } from "../shared/visitor.ts";
+import { ensureSignedIn, problemOf, rename } from "../shared/visitor.ts";
 
-/** How long to wait before the next attempt to sign in. */
+/** Pause before the next attempt to sign in. */
 const RETRY_MS = 2_000;
 
 export class NameForm {
@@ -25,13 +25,13 @@ export class NameForm {
 
   private async begin(): Promise<void> {
     try {
-      const { username } = await arrive();
+      const { username } = await ensureSignedIn();
       this.known = username;
       this.input.value = username;
       this.input.disabled = false;
     } catch (error) {
       this.say(sentence(error), true);
-      // Whoever may not come in now may not in a moment either.
+      // A rejected sign-in would be rejected again.
       if (!(error instanceof AetherError) || error.status < 400 || error.status >= 500) setTimeout(() => void this.begin(), RETRY_MS);
     }
     this.update();
@@ -51,7 +51,7 @@ export class NameForm {
     try {
       this.known = (await rename(name)).username;
       this.input.value = this.known;
-      this.say(`From now on you are ${this.known}.`, false);
+      this.say(`Your name is now ${this.known}.`, false);
     } catch (error) {
       this.say(sentence(error), true);
     }

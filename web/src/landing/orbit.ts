@@ -1,16 +1,16 @@
-// The picture beside the words: a server, its players around it, and what passes between them.
+// Hero picture: a server, players around it, and messages between them.
 
 import type { Canvas } from "../shared/canvas.ts";
 
-/** Players in the picture: some always, more when more play. */
+/** Number of players in the picture: a minimum, and more when more play. */
 const PLAYERS_LEAST = 9;
 const PLAYERS_MOST = 30;
 
 /** Rings around the server, as shares of the picture. */
 const RINGS = [0.27, 0.37, 0.46];
 
-/** Seconds that a message takes from a player to the server or back. */
-const WAY_SECONDS = 1.6;
+/** Travel time of a message between a player and the server. */
+const TRAVEL_SECONDS = 1.6;
 
 export class Orbit {
   private readonly canvas: Canvas;
@@ -65,8 +65,8 @@ export class Orbit {
     const [x, y] = [Math.cos(turn) * ring * size, Math.sin(turn) * ring * size];
     const hue = (player * 47) % 360;
     const colour = `hsl(${hue} 85% 64%)`;
-    // An input flies in, a snapshot flies out, one after the other.
-    const way = ((time + player * 0.37) / WAY_SECONDS) % 2;
+    // Inputs fly in and snapshots fly out, alternately.
+    const way = ((time + player * 0.37) / TRAVEL_SECONDS) % 2;
     const share = way < 1 ? 1 - way : way - 1;
     context.fillStyle = colour;
     context.globalAlpha = 0.9 * Math.sin(Math.PI * Math.min(1, Math.max(0, share)));

@@ -1,6 +1,6 @@
-// Numbers that look like chance and are the same every time.
+// Deterministic pseudo-random numbers.
 
-/** A number from 0 to 1 for two whole numbers. */
+/** Returns a number in [0, 1) for two integers. */
 export function chanceAt(x: number, y: number): number {
   let mixed = Math.imul(x | 0, 0x9e3779b1) ^ Math.imul(y | 0, 0x85ebca77);
   mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d);

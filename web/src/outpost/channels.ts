@@ -1,21 +1,21 @@
-// What the room shows and takes, as the game's schema names it.
+// Components and input of the room, as the game's schema names them.
 
 export type Pair = [number, number];
 
 /** The kinds of structures. */
 export type KindName = "Wall" | "Door" | "Fence" | "Turret";
 
-/** In the channel "movement": players, as they are predicted. */
+/** Channel "movement": players, predicted. */
 export interface Movement {
   position: Pair;
   velocity: Pair;
   /** In radians. */
   aim: number;
-  /** Steps until it can shoot again. */
+  /** Ticks until the next shot. */
   reload: number;
 }
 
-/** In the channel "bodies": what the server alone decides about the same players. */
+/** Channel "bodies": state of the same players that only the server decides. */
 export interface Body {
   readonly player: number;
   readonly health: number;
@@ -24,24 +24,24 @@ export interface Body {
   readonly is_protected: boolean;
 }
 
-/** In the channel "structures". */
+/** Channel "structures". */
 export interface Structure {
-  /** The middle of its cell. */
+  /** Center of its cell. */
   readonly position: Readonly<Pair>;
   readonly kind: KindName;
   readonly health: number;
-  /** The builder's number, or 0 while that player is away. */
+  /** Number of the builder, or 0 while that player is away. */
   readonly builder: number;
 }
 
-/** In the channel "projectile". */
+/** Channel "projectile". */
 export interface Projectile {
   readonly position: Readonly<Pair>;
   readonly velocity: Readonly<Pair>;
   readonly shooter: number;
 }
 
-/** In the channel "presence": everyone who is in the room, wherever they are. */
+/** Channel "presence": every player in the room, at any distance. */
 export interface Presence {
   readonly player: number;
   readonly name: string;
@@ -51,7 +51,7 @@ export interface Presence {
   readonly structures: number;
 }
 
-/** What a player does in one step. */
+/** Input of one tick. */
 export interface Controls {
   readonly push: Pair;
   readonly aim: number;

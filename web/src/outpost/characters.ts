@@ -2,7 +2,7 @@
 
 import type { Palette } from "./palette.ts";
 
-/** What one is called and looks like. */
+/** Name and look of a character. */
 export interface Character {
   readonly name: string;
   readonly coat: string;
@@ -13,7 +13,7 @@ export interface Character {
 const SKIN = "#e8bd97";
 const OUTLINE = "rgb(10 14 18 / 55%)";
 
-/** By the number on the wire. Sizes are shares of a player's radius, and the nose points along x. */
+/** By the number on the wire. Sizes are shares of a player's radius; characters face along x. */
 export const CHARACTERS: readonly Character[] = [
   { name: "Scout", coat: "#3f9d68", trim: "#2c7249", head: (pen, size) => hood(pen, size, "#2f8354") },
   { name: "Mason", coat: "#c9823c", trim: "#8d5a26", head: (pen, size) => hardHat(pen, size, "#f4c63d") },
@@ -31,7 +31,7 @@ export function characterOf(appearance: number): Character {
   return CHARACTERS[appearance] ?? FALLBACK;
 }
 
-/** How someone stands there. */
+/** Pose of a character. */
 export interface Pose {
   /** In pixels. */
   readonly radius: number;
@@ -40,11 +40,11 @@ export interface Pose {
   readonly walkAngle: number;
   /** From 0 to 1. */
   readonly stride: number;
-  /** Where in the walk it is, in radians. */
+  /** Phase of the walk cycle, in radians. */
   readonly phase: number;
 }
 
-/** Draws someone around the origin. */
+/** Draws a character around the origin. */
 export function drawCharacter(pen: CanvasRenderingContext2D, appearance: number, pose: Pose, palette: Palette): void {
   const { coat, trim, head } = characterOf(appearance);
   const size = pose.radius;

@@ -1,10 +1,10 @@
-// What the player holds down: keys, the pointer, or sticks under the thumbs.
+// Input: keys, mouse, or touch sticks.
 
 import type { Camera, Point } from "./camera.ts";
 import type { Pair } from "./channels.ts";
 import { Stick } from "./stick.ts";
 
-/** Keys by their place on the keyboard, so that WASD lies right on every layout. */
+/** Keys by physical position, so that WASD works on every layout. */
 const WALK: Readonly<Record<string, Pair>> = {
   KeyW: [0, 1],
   ArrowUp: [0, 1],
@@ -16,20 +16,20 @@ const WALK: Readonly<Record<string, Pair>> = {
   ArrowRight: [1, 0],
 };
 
-/** Shoots, or builds. */
+/** Keys that shoot or build. */
 const ACT: ReadonlySet<string> = new Set(["Space", "Enter"]);
 
-/** Whoever has no pointer builds this far in front. */
+/** Build distance without a pointer. */
 const FRONT_UNITS = 6;
 
-/** A press counts for this long, however short it was: for one step of the simulation at least. */
+/** Minimum duration of a press: at least one tick. */
 const PRESS_MS_MIN = 50;
 
-/** Below this a stick is at rest. */
+/** Tilt below which a stick is at rest. */
 const STICK_REST = 0.15;
 
 export class Controls {
-  /** Called at once when something changes, so that nothing waits for the next frame. */
+  /** Called at once on every change, without waiting for the next frame. */
   changed: () => void = () => undefined;
   private readonly pressed = new Set<string>();
   private readonly walkStick: Stick;
@@ -45,12 +45,12 @@ export class Controls {
     this.aimStick = new Stick(aimStick, () => this.changed());
     this.listenToKeys(keyed);
     this.listenToPointer(canvas);
-    // What is released elsewhere would otherwise be held for ever.
+    // A key released in another window sends no event.
     addEventListener("blur", () => this.releaseAll());
     document.addEventListener("visibilitychange", () => document.hidden && this.releaseAll());
   }
 
-  /** Where to walk, and how fast: a vector of length one is as fast as one can. */
+  /** Walking direction and speed; length one is full speed. */
   get push(): Pair {
     const { x, y } = this.walkStick.tilt;
     if (Math.hypot(x, y) > STICK_REST) return [x, y];
@@ -63,27 +63,27 @@ export class Controls {
     return [Math.sign(across) / length, Math.sign(up) / length];
   }
 
-  /** Whether to shoot or build. */
+  /** Returns whether to shoot or build. */
   get isActing(): boolean {
     return this.isActHeld || this.pressedMs !== undefined;
   }
 
-  /** A frame has seen what is pressed. */
+  /** Ends a short press once a frame has seen it. */
   seen(nowMs: number): void {
     if (this.pressedMs === undefined || nowMs - this.pressedMs < PRESS_MS_MIN) return;
     this.pressedMs = undefined;
-    // Where a finger was says nothing about where one aims later.
+    // The position of a lifted finger is not an aim.
     if (this.isFinger && !this.isPointerDown) this.pointer = undefined;
     this.changed();
   }
 
-  /** Where to aim from a place, in radians. */
-  aimFrom(place: Point, camera: Camera): number {
+  /** Returns the aim from a position, in radians. */
+  aimFrom(position: Point, camera: Camera): number {
     const { x, y } = this.aimStick.tilt;
     if (this.isAimStickPushed) this.facing = Math.atan2(y, x);
     else if (this.pointer !== undefined) {
       const at = camera.toWorld(this.pointer.x, this.pointer.y);
-      this.facing = Math.atan2(at.y - place.y, at.x - place.x);
+      this.facing = Math.atan2(at.y - position.y, at.x - position.x);
     } else {
       const [across, up] = this.push;
       if (across !== 0 || up !== 0) this.facing = Math.atan2(up, across);
@@ -91,10 +91,10 @@ export class Controls {
     return this.facing;
   }
 
-  /** Where to build for someone who stands at a place. */
-  targetFrom(place: Point, camera: Camera): Point {
+  /** Returns the position to build at, for a player at `position`. */
+  targetFrom(position: Point, camera: Camera): Point {
     if (this.pointer !== undefined) return camera.toWorld(this.pointer.x, this.pointer.y);
-    return { x: place.x + Math.cos(this.facing) * FRONT_UNITS, y: place.y + Math.sin(this.facing) * FRONT_UNITS };
+    return { x: position.x + Math.cos(this.facing) * FRONT_UNITS, y: position.y + Math.sin(this.facing) * FRONT_UNITS };
   }
 
   private get isActHeld(): boolean {
@@ -109,7 +109,7 @@ export class Controls {
     addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       const isHeld = event.code in WALK || ACT.has(event.code);
-      // The space bar and Enter belong to a button that has the focus, and arrows to a slider.
+      // The space bar and Enter activate a focused button, and arrows move a slider.
       if (isHeld && isOperable(event.target, event.code)) return;
       if (isHeld) {
         event.preventDefault();
@@ -124,20 +124,20 @@ export class Controls {
   }
 
   private listenToPointer(canvas: HTMLCanvasElement): void {
-    const place = (event: PointerEvent): Point => {
+    const positionOf = (event: PointerEvent): Point => {
       const box = canvas.getBoundingClientRect();
       return { x: event.clientX - box.left, y: event.clientY - box.top };
     };
     canvas.addEventListener("pointermove", (event) => {
-      // A finger that rests elsewhere does not aim.
+      // A resting finger does not aim.
       if (event.pointerType !== "mouse" && !this.isPointerDown) return;
       this.isFinger = event.pointerType !== "mouse";
-      this.pointer = place(event);
+      this.pointer = positionOf(event);
     });
     canvas.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
       canvas.setPointerCapture(event.pointerId);
-      this.pointer = place(event);
+      this.pointer = positionOf(event);
       this.isFinger = event.pointerType !== "mouse";
       this.isPointerDown = true;
       this.pressedMs = performance.now();
@@ -145,7 +145,7 @@ export class Controls {
     });
     const release = (): void => {
       this.isPointerDown = false;
-      // A longer press was seen already; a shorter one ends with `seen`.
+      // A longer press was seen already; a shorter one ends in `seen`.
       if (this.isFinger && this.pressedMs === undefined) this.pointer = undefined;
       this.changed();
     };

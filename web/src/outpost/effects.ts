@@ -1,9 +1,9 @@
-// Sparks, smoke and numbers: what happens and is over at once.
+// Short-lived effects: sparks, smoke and texts.
 
 import type { Camera } from "./camera.ts";
 import type { Palette } from "./palette.ts";
 
-/** More than this at once is a fog, and slows the page down. */
+/** Limits for readability and speed. */
 const PARTICLES_MAX = 400;
 const TEXTS_MAX = 40;
 
@@ -34,7 +34,7 @@ export class Effects {
   private readonly particles: Particle[] = [];
   private readonly texts: Text[] = [];
 
-  /** A shot ended at something hard. */
+  /** A shot hit something solid. */
   spark(x: number, y: number): void {
     this.burst(x, y, { count: 7, speed: 9, size: 0.16, seconds: 0.28, colours: ["#fff0b8", "#ffb454"] });
   }
@@ -44,19 +44,19 @@ export class Effects {
     this.add({ x: x + dx * 2, y: y + dy * 2, velocityX: dx * 3, velocityY: dy * 3, size: 0.6, seconds: 0.09, colour: "#ffe9a8", isRing: false });
   }
 
-  /** Someone was hit. */
+  /** A player was hit. */
   hit(x: number, y: number): void {
     this.burst(x, y, { count: 10, speed: 11, size: 0.2, seconds: 0.35, colours: ["#ff7a80", "#ffd2c2"] });
     this.say(x, y + 2, "Hit!", "bad");
   }
 
-  /** Someone fell. */
+  /** A player was defeated. */
   fall(x: number, y: number): void {
     this.burst(x, y, { count: 34, speed: 16, size: 0.34, seconds: 0.8, colours: ["#ff7a80", "#ffd479", "#eef4f2"] });
     this.ring(x, y, "#ff7a80", 5);
   }
 
-  /** A structure stands, or was taken down or shot down. */
+  /** A structure was built or removed. */
   built(x: number, y: number): void {
     this.burst(x, y, { count: 12, speed: 6, size: 0.3, seconds: 0.45, colours: ["#cfd6c6", "#a9b09e"] });
   }
@@ -141,13 +141,13 @@ export class Effects {
   }
 }
 
-/** Takes out of a list what is over, without making a new one every frame. */
+/** Removes finished items in place, without allocating in every frame. */
 function drop<Item>(list: Item[], isOver: (item: Item) => boolean): void {
-  let kept = 0;
+  let length = 0;
   for (const item of list) {
     if (isOver(item)) continue;
-    list[kept] = item;
-    kept += 1;
+    list[length] = item;
+    length += 1;
   }
-  list.length = kept;
+  list.length = length;
 }

@@ -1,4 +1,4 @@
-// One frame after another: takes the input, gathers the scene, draws.
+// Frame loop: reads input, collects the scene, draws.
 
 import type { Room } from "@aether-game/client";
 import { Canvas } from "../shared/canvas.ts";
@@ -19,19 +19,19 @@ import { Shots } from "./shots.ts";
 import type { Tools } from "./tools.ts";
 import { View } from "./view.ts";
 
-/** A frame that took longer than this was a pause, and nothing is to be made up for. */
+/** Upper bound of a frame's duration, after a pause. */
 const FRAME_SECONDS_MAX = 0.1;
 
-/** The share of the newest frame in the shown frame time. */
+/** Share of the newest frame in the smoothed frame time. */
 const FRAME_GAIN = 0.05;
 
-/** How often what is written is brought up to date. */
+/** Update interval of texts. */
 const TEXT_INTERVAL_MS = 150;
 
 const stillness = matchMedia("(prefers-reduced-motion: reduce)");
 const darkness = matchMedia("(prefers-color-scheme: dark)");
 
-/** What a game stands on. */
+/** Parts that a game uses. */
 export interface GameParts {
   readonly book: Rulebook;
   readonly controls: Controls;
@@ -59,7 +59,7 @@ export class Game {
   private lastMs = performance.now();
   private textMs = 0;
   private frameMs = 16;
-  /** Cells that were asked for since the button went down: each is asked for once. */
+  /** Cells requested since the button went down; each is requested once. */
   private tried = new Set<string>();
 
   constructor(parts: GameParts) {
@@ -73,20 +73,20 @@ export class Game {
     requestAnimationFrame(() => this.frame());
   }
 
-  /** Where the server last said that the own player is. */
+  /** Latest position of the own player from the server. */
   get server(): Point | undefined {
     const position = this.walking?.newest(this.room?.ownEntity ?? -1)?.position;
     return position && { x: position[0], y: position[1] };
   }
 
-  /** What of the world is where on the page: the place in the middle, its pixel, and how many pixels a unit has. */
-  get shownPart(): { readonly place: Point; readonly pixel: Point; readonly scale: number } {
+  /** View of the camera: the world position in the center, its pixel on the page, and pixels per unit. */
+  get shownPart(): { readonly position: Point; readonly pixel: Point; readonly scale: number } {
     const { x, y, scale } = this.camera;
     const { left, top, width, height } = this.canvas.element.getBoundingClientRect();
-    return { place: { x, y }, pixel: { x: left + width / 2, y: top + height / 2 }, scale };
+    return { position: { x, y }, pixel: { x: left + width / 2, y: top + height / 2 }, scale };
   }
 
-  /** Plays in a room from now on. */
+  /** Starts in a new room. */
   enter(room: Room<Input>, walking: Walking): void {
     this.room = room;
     this.walking = walking;
@@ -116,7 +116,7 @@ export class Game {
     this.parts.network.update(now, this.frameMs);
   }
 
-  /** Says what the player does; at once, because a predicted player goes at once. */
+  /** Sends the input at once, because the own player is predicted. */
   private steer(): void {
     const { controls, tools } = this.parts;
     const { own } = this.scene;
@@ -174,7 +174,7 @@ export class Game {
     const person = people.find((other) => other.player === player);
     if (person !== undefined) this.effects.fall(person.x, person.y);
     const nameOf = (number: number): string => (number === own?.player ? "You" : (presence.get(number)?.name ?? "Someone"));
-    if (player === own?.player) this.parts.notices.show(`You fell to ${presence.get(shooter)?.name ?? "someone who is away"}, and begin anew.`, "bad");
+    if (player === own?.player) this.parts.notices.show(`${presence.get(shooter)?.name ?? "A player who left"} took you down. You respawned.`, "bad");
     else this.parts.notices.show(`${nameOf(shooter)} took down ${nameOf(player)}.`, shooter === own?.player ? "good" : "plain");
   }
 }

@@ -1,4 +1,4 @@
-// What lies over the world: health and material, who is in, and the choice of a character.
+// HUD: health and material, the list of players, and the choice of a character.
 
 import { button, element, write } from "../shared/elements.ts";
 import { CHARACTERS, drawCharacter } from "./characters.ts";
@@ -7,15 +7,15 @@ import { palette } from "./palette.ts";
 import type { Scene } from "./scene.ts";
 import type { Measures } from "../../../games/outpost/web/pkg/aether_outpost_web.js";
 
-/** Rows of the list of those who are in; the others are counted. */
+/** Maximum number of listed players; the rest is counted. */
 const ROWS_MAX = 10;
 
 const PORTRAIT_PIXELS = 34;
 
-/** Below this width the list of those who are in would cover the world. */
+/** Below this width the list of players would cover the world. */
 const WIDE_PIXELS = 700;
 
-/** The wish for a character is kept here. */
+/** Key of the stored character in `localStorage`. */
 const WISH = "outpost.appearance";
 
 export class Hud {
@@ -30,14 +30,14 @@ export class Hud {
     this.dress = dress;
     button("choose-character").addEventListener("click", () => this.dialog.showModal());
     button("close-characters").addEventListener("click", () => this.dialog.close());
-    // A click beside the card closes it.
+    // A click outside the card closes the dialog.
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
     element("character-list", HTMLElement).append(...CHARACTERS.map(({ name }, appearance) => this.choiceOf(name, appearance)));
     button("toggle-people").addEventListener("click", () => this.open(!element("people", HTMLElement).classList.contains("open")));
     this.open(innerWidth >= WIDE_PIXELS);
   }
 
-  /** The character that was chosen the last time. */
+  /** Character chosen last time. */
   get wish(): number | undefined {
     const wish = Number.parseInt(localStorage.getItem(WISH) ?? "", 10);
     return wish >= 0 && wish < CHARACTERS.length ? wish : undefined;
@@ -61,11 +61,11 @@ export class Hud {
     }
   }
 
-  /** A short red flash when the own player is hit. */
+  /** Flashes red when the own player is hit. */
   flash(): void {
     const frame = element("pain", HTMLElement);
     frame.classList.remove("shown");
-    // Reading a measure lets the browser notice that the class was gone, so that the animation begins anew.
+    // Reading a layout property restarts the animation.
     void frame.offsetWidth;
     frame.classList.add("shown");
   }
@@ -94,13 +94,13 @@ export class Hud {
     named.scope = "row";
     named.textContent = name;
     named.title = CHARACTERS[appearance]?.name ?? "";
-    const figures = [hits, falls, structures].map((figure) => {
+    const numbers = [hits, falls, structures].map((number) => {
       const cell = document.createElement("td");
-      cell.className = "figure";
-      cell.textContent = String(figure);
+      cell.className = "number";
+      cell.textContent = String(number);
       return cell;
     });
-    row.append(face, named, ...figures);
+    row.append(face, named, ...numbers);
     return row;
   }
 
@@ -135,7 +135,7 @@ function portraitOf(appearance: number): HTMLCanvasElement {
   return canvas;
 }
 
-/** A canvas cannot be in two places. */
+/** Copies a canvas, because an element can have only one parent. */
 function copyOf(canvas: HTMLCanvasElement): HTMLCanvasElement {
   const copy = document.createElement("canvas");
   [copy.width, copy.height, copy.className] = [canvas.width, canvas.height, canvas.className];

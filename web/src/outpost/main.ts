@@ -1,10 +1,10 @@
-// The page of Outpost: loads the rules, joins, and plays.
+// Page of Outpost: loads the rules, joins, and plays.
 
 import { button, element, write } from "../shared/elements.ts";
 import { expose } from "../shared/exposed.ts";
 import { joinGame } from "../shared/join.ts";
 import { Notices } from "../shared/notices.ts";
-import { Seat } from "../shared/seat.ts";
+import { RoomConnection } from "../shared/connection.ts";
 import { Status } from "../shared/status.ts";
 import type { Controls as Input } from "./channels.ts";
 import { Controls } from "./controls.ts";
@@ -18,31 +18,31 @@ import { TOOLS, Tools } from "./tools.ts";
 const notices = new Notices(element("notices", HTMLElement));
 const network = new NetworkPanel();
 const worldCanvas = element("world", HTMLCanvasElement);
-const status = new Status(() => seat.hurry());
+const status = new Status(() => connection.retryNow());
 let walking: Walking | undefined;
 let game: Game | undefined;
 let hud: Hud | undefined;
 
-const seat = new Seat<Input>(join, {
+const connection = new RoomConnection<Input>(join, {
   phase: (phase) => status.show(phase),
   room: (room) => {
     if (walking !== undefined) game?.enter(room, walking);
     write(element("room-code", HTMLElement), room.welcome?.roomCode ?? "");
-    room.on("joined", ({ isResumed }) => notices.show(isResumed ? "Back as the same player." : "Back in the world.", "good"));
+    room.on("joined", ({ isResumed }) => notices.show(isResumed ? "Reconnected as the same player." : "Reconnected as a new player.", "good"));
     if (hud?.wish !== undefined) dress(hud.wish);
   },
 });
 
 worldCanvas.focus({ preventScroll: true });
-// After a click the keys belong to the player again; who came by keyboard keeps the focus.
+// After a mouse click, keys control the player again; keyboard users keep the focus.
 document.addEventListener("click", (event) => {
   const clicked = event.target instanceof HTMLElement && event.target.closest("button, input") !== null;
   if (clicked && event.detail > 0) worldCanvas.focus({ preventScroll: true });
 });
 button("copy-link").addEventListener("click", () => void copyLink());
-expose(() => stateOf(seat, game));
+expose(() => stateOf(connection, game));
 loadRules().then(start, (error: unknown) => {
-  status.show({ name: "ended", text: "The rules of the game cannot be loaded: reload the page, or allow WebAssembly." });
+  status.show({ name: "ended", text: "The game's rules could not be loaded. Reload the page, or allow WebAssembly." });
   throw error;
 });
 
@@ -52,16 +52,16 @@ function start(book: Rulebook): void {
   const controls = new Controls(worldCanvas, ...sticks, (code) => keyed(code, tools));
   hud = new Hud(book.measures, dress);
   game = new Game({ book, controls, tools, hud, network, notices });
-  seat.take();
+  connection.connect();
 }
 
-/** Rules keep what they know of one room, so each has its own. */
+/** Rules cache state of one room, so each room gets its own. */
 function join(): ReturnType<typeof joinGame<Input>> {
   walking = new Walking();
   return joinGame<Input>("outpost", { rules: walking });
 }
 
-/** Keys that do something once. */
+/** Handles keys that act once per press. */
 function keyed(code: string, tools: Tools): boolean {
   const tool = TOOLS[Number(/^(?:Digit|Numpad)(\d)$/.exec(code)?.[1]) - 1];
   if (tool !== undefined) tools.take(tool);
@@ -74,15 +74,15 @@ function keyed(code: string, tools: Tools): boolean {
 }
 
 function dress(appearance: number): void {
-  seat.room?.command("presence", "dress", { appearance }).catch((error: Error) => notices.show(error.message, "bad"));
+  connection.room?.command("presence", "dress", { appearance }).catch((error: Error) => notices.show(error.message, "bad"));
 }
 
 async function copyLink(): Promise<void> {
   const link = new URL(location.href);
-  link.search = new URLSearchParams({ room: seat.room?.welcome?.roomCode ?? "" }).toString();
+  link.search = new URLSearchParams({ room: connection.room?.welcome?.roomCode ?? "" }).toString();
   try {
     await navigator.clipboard.writeText(link.href);
-    notices.show("The link to this room is copied.", "good");
+    notices.show("Room link copied.", "good");
   } catch {
     notices.show(link.href, "plain");
   }

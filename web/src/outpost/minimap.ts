@@ -1,4 +1,4 @@
-// The whole world in a corner: what is seen, and what was seen before.
+// Minimap of the whole world, including structures seen before.
 
 import type { Canvas } from "../shared/canvas.ts";
 import type { Camera } from "./camera.ts";
@@ -8,7 +8,7 @@ import type { Palette } from "./palette.ts";
 import type { Scene } from "./scene.ts";
 import type { Measures } from "../../../games/outpost/web/pkg/aether_outpost_web.js";
 
-/** What is this near would be seen if it stood there still. It is a little less than the sight that the server grants. */
+/** Structures within this distance are surely in view. Slightly less than the server's view radius. */
 const SURE_UNITS = 60;
 
 const COLOURS: Readonly<Record<KindName, string>> = { Wall: "#aab4bb", Door: "#cd9c63", Fence: "#a2794a", Turret: "#ff9d6b" };
@@ -22,7 +22,7 @@ interface Remembered {
 export class Minimap {
   private readonly canvas: Canvas;
   private readonly measures: Measures;
-  /** By cell. There are no more cells than the world has, so this stays small. */
+  /** By cell, so its size is bounded by the world. */
   private readonly remembered = new Map<number, Remembered>();
 
   constructor(canvas: Canvas, measures: Measures) {
@@ -30,7 +30,7 @@ export class Minimap {
     this.measures = measures;
   }
 
-  /** Forgets what was seen, as for another room. */
+  /** Forgets everything, for another room. */
   forget(): void {
     this.remembered.clear();
   }

@@ -1,4 +1,4 @@
-// The network panel: spoils the connection on purpose, switches off what hides that, and shows what comes of it.
+// Network panel: simulates network conditions, switches client techniques off, and charts the effect.
 
 import type { Room } from "@aether-game/client";
 import { Canvas } from "../shared/canvas.ts";
@@ -6,14 +6,14 @@ import { button, element, write } from "../shared/elements.ts";
 import { Sparkline } from "../shared/sparkline.ts";
 import type { Controls } from "./channels.ts";
 
-/** The charts hold sixty values: the last minute. */
+/** Charts have sixty values: the last minute. */
 const CHART_INTERVAL_MS = 1_000;
 
 type Setting = "prediction" | "reconciliation" | "interpolation";
 
 const SETTINGS: readonly Setting[] = ["prediction", "reconciliation", "interpolation"];
 
-/** A network to try, by its button. */
+/** Conditions of each preset. */
 const PRESETS: Readonly<Record<string, readonly [latencyMs: number, jitterMs: number, lossPercent: number]>> = {
   none: [0, 0, 0],
   mobile: [60, 20, 1],
@@ -42,7 +42,7 @@ export class NetworkPanel {
     this.show();
   }
 
-  /** Whether the server's own idea of where the player is should be drawn. */
+  /** True if the server's position of the player is drawn. */
   get showsGhost(): boolean {
     return element("ghost", HTMLInputElement).checked;
   }
@@ -56,28 +56,28 @@ export class NetworkPanel {
     button("toggle-network").setAttribute("aria-pressed", String(isOpen));
   }
 
-  /** What is set here holds for this room from now on. */
+  /** Applies the panel's values to a new room. */
   attach(room: Room<Controls>): void {
     this.room = room;
     this.before = { timeMs: 0, corrections: 0, bytesReceived: 0, bytesSent: 0 };
     this.apply();
   }
 
-  /** Writes the figures, and once a second the charts. */
+  /** Updates the stats, and the charts once a second. */
   update(nowMs: number, frameMs: number): void {
     const { room } = this;
     if (room === undefined) return;
     const { statistics } = room;
-    figure("trip", statistics.roundTripMs, (value) => `${value.toFixed(0)} ms`);
-    figure("jitter", statistics.jitterMs, (value) => `${value.toFixed(0)} ms`);
-    figure("pending", statistics.pendingInputs, String);
-    figure("delay", statistics.interpolationDelayMs, (value) => `${value.toFixed(0)} ms`);
-    figure("corrections", statistics.corrections, String);
-    figure("correction", statistics.lastCorrectionDistance, (value) => value.toFixed(2));
-    figure("losses", statistics.losses, String);
-    figure("tick", room.tick, String);
-    figure("frame", frameMs, (value) => `${value.toFixed(1)} ms`);
-    write(figureOf("transport"), statistics.transport ?? "–");
+    stat("trip", statistics.roundTripMs, (value) => `${value.toFixed(0)} ms`);
+    stat("jitter", statistics.jitterMs, (value) => `${value.toFixed(0)} ms`);
+    stat("pending", statistics.pendingInputs, String);
+    stat("delay", statistics.interpolationDelayMs, (value) => `${value.toFixed(0)} ms`);
+    stat("corrections", statistics.corrections, String);
+    stat("correction", statistics.lastCorrectionDistance, (value) => value.toFixed(2));
+    stat("losses", statistics.losses, String);
+    stat("tick", room.tick, String);
+    stat("frame", frameMs, (value) => `${value.toFixed(1)} ms`);
+    write(statOf("transport"), statistics.transport ?? "–");
     if (nowMs - this.before.timeMs >= CHART_INTERVAL_MS) this.chart(nowMs, room);
   }
 
@@ -87,16 +87,16 @@ export class NetworkPanel {
     const { corrections, bytesReceived, bytesSent } = statistics;
     this.before = { timeMs: nowMs, corrections, bytesReceived, bytesSent };
     charts.trip.add(statistics.roundTripMs ?? 0);
-    // The first look has nothing to compare with.
+    // The first sample has nothing to compare with.
     if (before.timeMs > 0) {
       const [received, sent] = [(bytesReceived - before.bytesReceived) / seconds, (bytesSent - before.bytesSent) / seconds];
       const perSecond = Math.max(0, corrections - before.corrections) / seconds;
       charts.corrections.add(perSecond);
       charts.received.add(received);
       charts.sent.add(sent);
-      figure("corrections-rate", perSecond, (value) => `${value.toFixed(value > 0 && value < 10 ? 1 : 0)} /s`);
-      figure("received", received, rate);
-      figure("sent", sent, rate);
+      stat("corrections-rate", perSecond, (value) => `${value.toFixed(value > 0 && value < 10 ? 1 : 0)} /s`);
+      stat("received", received, rate);
+      stat("sent", sent, rate);
     }
     for (const chart of Object.values(charts)) chart.draw();
   }
@@ -133,14 +133,14 @@ function slider(id: string): number {
   return element(id, HTMLInputElement).valueAsNumber;
 }
 
-function figureOf(name: string): HTMLElement {
-  const found = document.querySelector(`[data-figure="${name}"]`);
-  if (!(found instanceof HTMLElement)) throw new Error(`The page lacks its figure ${name}.`);
+function statOf(name: string): HTMLElement {
+  const found = document.querySelector(`[data-stat="${name}"]`);
+  if (!(found instanceof HTMLElement)) throw new Error(`The page has no stat \`${name}\`.`);
   return found;
 }
 
-function figure(name: string, value: number | undefined, format: (value: number) => string): void {
-  write(figureOf(name), value === undefined ? "–" : format(value));
+function stat(name: string, value: number | undefined, format: (value: number) => string): void {
+  write(statOf(name), value === undefined ? "–" : format(value));
 }
 
 function rate(bytesPerSecond: number): string {

@@ -1,4 +1,4 @@
-// The colours of the world.
+// Colours of the world, for dark and light.
 
 export interface Palette {
   readonly isDark: boolean;

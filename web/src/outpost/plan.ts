@@ -1,4 +1,4 @@
-// Building: what is shown under the pointer, and what is asked of the server.
+// Building: preview under the pointer, and requests to the server.
 
 import { type AetherError, type Room } from "@aether-game/client";
 import type { Point } from "./camera.ts";
@@ -8,20 +8,20 @@ import { Ground, Kind, type Rulebook, Site } from "./rules.ts";
 import { type Scene, cellIndex, cellMiddle } from "./scene.ts";
 import type { Tool } from "./tools.ts";
 
-/** What would become of using a tool under the pointer. */
+/** Effect of using a tool at the pointer. */
 export interface Plan {
-  /** The cell; nothing outside of the world. */
+  /** Cell; undefined outside the world. */
   readonly column: number | undefined;
   readonly row: number | undefined;
-  /** What would be built; nothing if something would be taken down. */
+  /** Structure to build; undefined for a removal. */
   readonly kind: KindName | undefined;
-  /** Why the server would refuse it, as a sentence. */
+  /** Reason why the server would reject it, as a sentence. */
   readonly obstacle: string | undefined;
-  /** What to write beside it. */
+  /** Text beside the preview. */
   readonly text: string | undefined;
 }
 
-/** Something that was asked for and is not answered yet. */
+/** Request without an answer yet. */
 interface Asked {
   readonly column: number;
   readonly row: number;
@@ -40,28 +40,28 @@ export class Planner {
     this.effects = effects;
   }
 
-  /** Takes the ground as it is seen. */
+  /** Updates the ground from the visible structures. */
   see(scene: Scene): void {
     this.ground.clear();
     for (const { x, y, kind } of scene.buildings) this.ground.set(x, y, Kind[kind]);
   }
 
-  /** What would become of a tool at a place: the rules themselves say it. */
-  plan(tool: Tool, place: Point, scene: Scene): Plan | undefined {
+  /** Previews a tool at a position, by the game's rules. */
+  plan(tool: Tool, position: Point, scene: Scene): Plan | undefined {
     const { own } = scene;
     if (own === undefined || tool === "Blaster") return undefined;
     this.look(scene);
     const preview =
       tool === "Remove"
-        ? this.ground.preview_removal(this.site, place.x, place.y, this.isOwn(place, scene))
-        : this.ground.preview(this.site, place.x, place.y, Kind[tool]);
+        ? this.ground.preview_removal(this.site, position.x, position.y, this.isOwn(position, scene))
+        : this.ground.preview(this.site, position.x, position.y, Kind[tool]);
     const { column, row, obstacle } = preview;
     preview.free();
     const kind = tool === "Remove" ? undefined : tool;
-    return { column, row, kind, obstacle, text: obstacle === undefined ? this.offer(tool, place, scene) : sentence(obstacle) };
+    return { column, row, kind, obstacle, text: obstacle === undefined ? this.offer(tool, position, scene) : sentence(obstacle) };
   }
 
-  /** Asks the server to do what is planned. What the rules refuse is only told. */
+  /** Requests what is planned. Plans with an obstacle are not sent. */
   async carryOut(room: Room<Controls>, plan: Plan): Promise<void> {
     const { column, row, kind, obstacle } = plan;
     if (column === undefined || row === undefined || obstacle !== undefined) return;
@@ -81,7 +81,7 @@ export class Planner {
     }
   }
 
-  /** What the rules ask about: the builder and the people around. */
+  /** Sets the builder and the people around it for the rules. */
   private look({ own, people, presence }: Scene): void {
     if (own === undefined) return;
     const { site } = this;
@@ -102,11 +102,11 @@ export class Planner {
     if (tool !== "Remove") return `${tool} for ${prices[tool].cost}`;
     const [column, row] = [cellIndex(x, measures), cellIndex(y, measures)];
     const under = buildings.find((building) => building.column === column && building.row === row);
-    return under === undefined ? undefined : `Take down for ${Math.floor(prices[under.kind].cost / 2)} back`;
+    return under === undefined ? undefined : `Remove, refunds ${Math.floor(prices[under.kind].cost / 2)}`;
   }
 }
 
-/** The rules speak in small letters, as parts of longer sentences. */
+/** Capitalizes a sentence of the rules. */
 function sentence(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

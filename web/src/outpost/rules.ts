@@ -1,4 +1,4 @@
-// The game's rules: the crate that the server decides with, as a module for the browser.
+// The game's rules: the server's rules crate, as a WASM module.
 
 import load, { Ground, Kind, type Measures, Steering, Walker, cost, health, measures } from "../../../games/outpost/web/pkg/aether_outpost_web.js";
 import type { Rules, Surroundings } from "@aether-game/client";
@@ -6,19 +6,19 @@ import type { Controls, KindName, Movement, Structure } from "./channels.ts";
 
 export { Ground, Kind, Shot, Site } from "../../../games/outpost/web/pkg/aether_outpost_web.js";
 
-/** What it costs to build one, and what a new one has. */
+/** Cost of a structure, and its initial health. */
 export interface Price {
   readonly cost: number;
   readonly health: number;
 }
 
-/** What the module says of the world, read once. */
+/** Constants of the rules, read once. */
 export interface Rulebook {
   readonly measures: Measures;
   readonly prices: Readonly<Record<KindName, Price>>;
 }
 
-/** Loads the module. Nothing else of it works before. */
+/** Loads the module. Must be called before anything else of it. */
 export async function loadRules(): Promise<Rulebook> {
   await load({ module_or_path: new URL("../../../games/outpost/web/pkg/aether_outpost_web_bg.wasm", import.meta.url) });
   const price = (kind: KindName): Price => ({ cost: cost(Kind[kind]), health: health(Kind[kind]) });
@@ -26,7 +26,7 @@ export async function loadRules(): Promise<Rulebook> {
   return { measures: measures(), prices };
 }
 
-/** How the own player walks. */
+/** Movement rules of the own player. */
 export class Walking implements Rules<Movement, Controls> {
   readonly channel = "movement";
   private readonly ground = new Ground();
@@ -35,7 +35,9 @@ export class Walking implements Rules<Movement, Controls> {
   private world: Surroundings | undefined;
   private version: number | undefined;
 
-  /** What the server last said of an entity: neither predicted nor between two states. Nothing before the first step. */
+  /**
+   * Returns the latest server state of an entity, neither predicted nor interpolated. Undefined before the first step.
+   */
   newest(id: number): Movement | undefined {
     for (const entity of this.world?.entities<Movement>(this.channel) ?? []) if (entity.id === id) return entity.fields;
     return undefined;
@@ -61,7 +63,7 @@ export class Walking implements Rules<Movement, Controls> {
     state.reload = walker.reload;
   }
 
-  /** Keeps the ground as the newest state has it. */
+  /** Updates the ground if structures changed. */
   private see(world: Surroundings): void {
     const version = world.version("structures");
     if (version === this.version) return;
@@ -70,7 +72,7 @@ export class Walking implements Rules<Movement, Controls> {
   }
 }
 
-/** Makes the ground hold these structures and no others. */
+/** Replaces the structures of the ground. */
 export function lay(ground: Ground, structures: Iterable<{ readonly fields: Structure }>): void {
   ground.clear();
   for (const { fields } of structures) ground.set(fields.position[0], fields.position[1], Kind[fields.kind]);

@@ -1,4 +1,4 @@
-// What is to be drawn now, gathered from the room's channels.
+// Everything to draw now, collected from the room's channels.
 
 import type { Room } from "@aether-game/client";
 import type { Body, Controls, KindName, Movement, Pair, Presence, Projectile, Structure } from "./channels.ts";
@@ -28,7 +28,7 @@ export interface Building {
   readonly y: number;
   readonly kind: KindName;
   readonly health: number;
-  /** The builder's number, or 0 while that player is away. */
+  /** Number of the builder, or 0 while that player is away. */
   readonly builder: number;
 }
 
@@ -45,13 +45,13 @@ export interface Scene {
   readonly own: Person | undefined;
   readonly buildings: readonly Building[];
   readonly shots: readonly Flying[];
-  /** Everyone who is in the room, by number. */
+  /** Every player in the room, by number. */
   readonly presence: ReadonlyMap<number, Presence>;
 }
 
 export const EMPTY: Scene = { people: [], own: undefined, buildings: [], shots: [], presence: new Map() };
 
-/** Everything as it is to be drawn now. */
+/** Collects the scene as it is drawn now. */
 export function sceneOf(room: Room<Controls>, measures: Measures): Scene {
   const presence = new Map<number, Presence>();
   for (const { fields } of room.entities<Presence>("presence")) presence.set(fields.player, fields);
@@ -59,12 +59,12 @@ export function sceneOf(room: Room<Controls>, measures: Measures): Scene {
   return { people, own: people.find((person) => person.isOwn), buildings: buildingsOf(room, measures), shots: shotsOf(room), presence };
 }
 
-/** The column or row in which a coordinate lies. */
+/** Returns the column or row of a coordinate. */
 export function cellIndex(coordinate: number, measures: Measures): number {
   return Math.floor((coordinate + measures.edge) / measures.cell);
 }
 
-/** The middle of a column or row. */
+/** Returns the center of a column or row. */
 export function cellMiddle(index: number, measures: Measures): number {
   return (index + 0.5) * measures.cell - measures.edge;
 }
@@ -91,7 +91,7 @@ function buildingsOf(room: Room<Controls>, measures: Measures): Building[] {
     const { kind, health, builder } = fields;
     buildings.push({ id, column: cellIndex(x, measures), row: cellIndex(y, measures), x, y, kind, health, builder });
   }
-  // Those in front are drawn over those behind them.
+  // Structures in front are drawn over those behind.
   return buildings.sort((one, other) => other.row - one.row);
 }
 

@@ -1,29 +1,29 @@
-// Shots: the own ones at once, as the rules fly them, and all others as the room shows them.
+// Shots: own ones predicted by the rules, others as the room shows them.
 
 import type { Effects } from "./effects.ts";
 import { type Ground, Shot } from "./rules.ts";
 import type { Flying, Person, Scene } from "./scene.ts";
 import type { Measures } from "../../../games/outpost/web/pkg/aether_outpost_web.js";
 
-/** How far beside the way of an own shot the room's one may be, and how far off its direction, to be the same. */
-const SAME_WAY_UNITS = 1.2;
-const SAME_WAY_RADIANS = 0.06;
+/** Tolerances in position and direction for matching an own shot with the room's. */
+const SAME_PATH_UNITS = 1.2;
+const SAME_PATH_RADIANS = 0.06;
 
-/** How long an own shot is known: longer than it flies, and than the room takes to show it. */
+/** Lifetime of an own shot's record: longer than its flight and the delay until the room shows it. */
 const FORGOTTEN_SECONDS = 3;
 
-interface Own {
+interface OwnShot {
   readonly shot: Shot;
   readonly fromX: number;
   readonly fromY: number;
   readonly aim: number;
-  /** The room's entity of the same shot. */
+  /** Entity of the same shot in the room. */
   id: number | undefined;
   isOver: boolean;
   ageSeconds: number;
 }
 
-/** A shot on the screen. */
+/** Shot on the screen. */
 export interface Tracer {
   readonly x: number;
   readonly y: number;
@@ -34,7 +34,7 @@ export interface Tracer {
 export class Shots {
   private readonly measures: Measures;
   private readonly effects: Effects;
-  private own: Own[] = [];
+  private own: OwnShot[] = [];
   private before = new Map<number, Flying>();
   private reload = 0;
   private stepSeconds = 0;
@@ -44,7 +44,7 @@ export class Shots {
     this.effects = effects;
   }
 
-  /** Goes on by a frame; what to draw. Where nothing is predicted, own shots come from the room like all others. */
+  /** Advances by a frame and returns the shots to draw. Without prediction, own shots come from the room as well. */
   advance(scene: Scene, ground: Ground, seconds: number, isPredicted: boolean): Tracer[] {
     const { own } = scene;
     if (own !== undefined && isPredicted && own.reload > this.reload) this.fire(own);
@@ -59,7 +59,7 @@ export class Shots {
     return [...seen.map(({ shot, aim }) => ({ x: shot.x + shot.velocity_x * rest, y: shot.y + shot.velocity_y * rest, angle: aim, isOwn: true })), ...others];
   }
 
-  /** Forgets everything, as for another room. */
+  /** Forgets everything, for another room. */
   forget(): void {
     for (const { shot } of this.own) shot.free();
     this.own = [];
@@ -81,27 +81,29 @@ export class Shots {
         if (own.isOver) this.effects.spark(own.shot.x, own.shot.y);
       }
     }
-    // One that is over is still known for a while: the room shows it later than the page did.
+    // A finished shot is stored for a while, because the room shows it later than the page did.
     for (const { shot, ageSeconds } of this.own) if (ageSeconds >= FORGOTTEN_SECONDS) shot.free();
     this.own = this.own.filter(({ ageSeconds }) => ageSeconds < FORGOTTEN_SECONDS);
   }
 
-  /** The server looks at people where the shooter saw them, so the page may end a shot at whom it shows. */
-  private hitsSomeone({ shot }: Own, { people }: Scene): boolean {
+  /**
+   * The server tests hits against the positions that the shooter saw, so the page may end a shot at a visible player.
+   */
+  private hitsSomeone({ shot }: OwnShot, { people }: Scene): boolean {
     const near = this.measures.radius + 1;
     return people.some(({ isOwn, isProtected, x, y }) => !isOwn && !isProtected && Math.hypot(x - shot.x, y - shot.y) < near);
   }
 
-  /** Finds the room's entities of own shots, which then are not drawn a second time. */
+  /** Finds the room's entities of own shots, so that they are not drawn twice. */
   private match({ shots, own }: Scene): void {
     for (const flying of shots) {
       if (flying.shooter !== own?.player || this.before.has(flying.id)) continue;
-      const same = this.own.find((candidate) => candidate.id === undefined && isSameWay(candidate, flying));
+      const same = this.own.find((candidate) => candidate.id === undefined && isSamePath(candidate, flying));
       if (same !== undefined) same.id = flying.id;
     }
   }
 
-  /** A shot that is gone ended somewhere. */
+  /** A shot that disappeared has hit something. */
   private end({ shots }: Scene): void {
     const now = new Map(shots.map((shot) => [shot.id, shot]));
     for (const [id, shot] of this.before) {
@@ -118,9 +120,9 @@ function tracerOf({ x, y, velocity, shooter }: Flying, own: Person | undefined):
   return { x, y, angle: Math.atan2(velocity[1], velocity[0]), isOwn: shooter === own?.player };
 }
 
-function isSameWay({ aim, fromX, fromY }: Own, { x, y, velocity }: Flying): boolean {
+function isSamePath({ aim, fromX, fromY }: OwnShot, { x, y, velocity }: Flying): boolean {
   const turn = Math.atan2(velocity[1], velocity[0]) - aim;
   const offRadians = Math.abs(Math.atan2(Math.sin(turn), Math.cos(turn)));
   const beside = Math.abs((x - fromX) * Math.sin(aim) - (y - fromY) * Math.cos(aim));
-  return offRadians < SAME_WAY_RADIANS && beside < SAME_WAY_UNITS;
+  return offRadians < SAME_PATH_RADIANS && beside < SAME_PATH_UNITS;
 }

@@ -1,6 +1,6 @@
-// What the page knows, to look at from the console and from tests.
+// State of the page, for the console and for tests.
 
-import type { Seat } from "../shared/seat.ts";
+import type { RoomConnection } from "../shared/connection.ts";
 import type { Point } from "./camera.ts";
 import type { Controls } from "./channels.ts";
 import type { Game } from "./game.ts";
@@ -13,15 +13,15 @@ export interface PageState {
   readonly room: string | undefined;
   readonly player: number | undefined;
   readonly own: Someone | undefined;
-  /** Where the server last said that the own player is. */
+  /** Latest position of the own player from the server. */
   readonly server: Point | undefined;
   readonly others: readonly Someone[];
   readonly structures: readonly { readonly column: number; readonly row: number; readonly kind: string; readonly health: number; readonly builder: number }[];
   readonly shots: number;
   readonly presence: readonly { readonly player: number; readonly name: string; readonly hits: number; readonly falls: number; readonly structures: number }[];
   readonly plan: { readonly column: number | undefined; readonly row: number | undefined; readonly obstacle: string | undefined } | undefined;
-  /** What of the world is where on the page: the place in the middle, its pixel, and how many pixels a unit has. */
-  readonly view: { readonly place: Point; readonly pixel: Point; readonly scale: number } | undefined;
+  /** View of the camera: the world position in the center, its pixel on the page, and pixels per unit. */
+  readonly view: { readonly position: Point; readonly pixel: Point; readonly scale: number } | undefined;
   readonly corrections: number;
   readonly roundTripMs: number | undefined;
   readonly pendingInputs: number;
@@ -29,7 +29,7 @@ export interface PageState {
   readonly frames: number;
 }
 
-export function stateOf({ room, phase }: Seat<Controls>, game: Game | undefined): PageState {
+export function stateOf({ room, phase }: RoomConnection<Controls>, game: Game | undefined): PageState {
   const { people = [], own, buildings = [], presence = new Map() } = game?.scene ?? {};
   const statistics = room?.statistics;
   return {

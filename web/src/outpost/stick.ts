@@ -1,11 +1,11 @@
-// A stick under a thumb.
+// Touch stick.
 
 import type { Point } from "./camera.ts";
 
 const REST: Point = { x: 0, y: 0 };
 
 export class Stick {
-  /** How far it is tilted, up to a length of one; y points up. */
+  /** Tilt of up to length one; y points up. */
   tilt: Point = REST;
   private readonly base: HTMLElement;
   private readonly knob: HTMLElement;

@@ -1,24 +1,24 @@
-// What players build, seen from above with a little of its front.
+// Structures, seen from above with a little of their front.
 
 import type { KindName } from "./channels.ts";
 import { chanceAt } from "./chance.ts";
 import type { Palette } from "./palette.ts";
 
-/** How a structure stands there. */
+/** Appearance of a structure. */
 export interface Look {
   readonly kind: KindName;
-  /** The side of its cell, in pixels. */
+  /** Size of its cell in pixels. */
   readonly size: number;
-  /** What is left of it, from 0 to 1. */
+  /** Remaining health from 0 to 1. */
   readonly health: number;
   readonly column: number;
   readonly row: number;
-  /** Which neighbours it joins. */
+  /** Neighbours that it joins. */
   readonly joins: Joins;
-  /** A door: how far it is open, from 0 to 1. A turret: where it aims, on the screen. */
+  /** Openness of a door from 0 to 1; aim of a turret on the screen. */
   readonly openness: number;
   readonly aimAngle: number;
-  /** The colour of its builder. */
+  /** Colour of its builder. */
   readonly mark: string;
 }
 
@@ -31,7 +31,7 @@ export interface Joins {
 
 export const ALONE: Joins = { left: false, right: false, up: false, down: false };
 
-/** How much of the front is seen, as a share of the cell. */
+/** Visible height of the front, as a share of the cell. */
 const FRONT = 0.2;
 
 const STONE = { top: "#aab4bb", light: "#c3ccd1", dark: "#8b959d", front: "#626b73", joint: "#7a848c" };
@@ -47,12 +47,12 @@ const DRAWINGS: Readonly<Record<KindName, (pen: Pen, look: Look, palette: Palett
   Turret: turret,
 };
 
-/** Draws a structure whose cell has its upper left corner in the origin. */
+/** Draws a structure whose cell has its upper left corner at the origin. */
 export function drawStructure(pen: Pen, look: Look, palette: Palette): void {
   DRAWINGS[look.kind](pen, look, palette);
 }
 
-/** What it throws on the ground. It is drawn before all structures, so that none lies on another. */
+/** Draws its shadow. Called before all structures, so that no shadow lies on one. */
 export function drawShadow(pen: Pen, kind: KindName, size: number, palette: Palette): void {
   pen.fillStyle = palette.shadow;
   if (kind === "Fence") return pen.fillRect(size * 0.06, size * 0.42, size * 0.98, size * 0.3);
@@ -77,7 +77,7 @@ function wall(pen: Pen, { size, health, column, row, joins }: Look): void {
   const height = joins.down ? size : size - front;
   pen.fillStyle = STONE.top;
   pen.fillRect(0, 0, size + 0.5, height + 0.5);
-  // Stones, laid in rows that are shifted from each other.
+  // Bricks in shifted rows.
   for (let line = 0; line < 3; line += 1) {
     const [top, bottom] = [(height / 3) * line, (height / 3) * (line + 1)];
     const shift = (line % 2) * 0.25;
@@ -100,7 +100,7 @@ function wall(pen: Pen, { size, health, column, row, joins }: Look): void {
   cracks(pen, size, health, column, row);
 }
 
-/** A light edge where nothing joins. */
+/** Draws a light edge where no neighbour joins. */
 function rim(pen: Pen, size: number, height: number, joins: Joins): void {
   pen.lineWidth = Math.max(1.5, size * 0.045);
   const edges = [
@@ -119,7 +119,7 @@ function rim(pen: Pen, size: number, height: number, joins: Joins): void {
   }
 }
 
-/** The less is left, the more it is cracked. */
+/** Draws more cracks the less health is left. */
 function cracks(pen: Pen, size: number, health: number, column: number, row: number): void {
   const count = Math.ceil((1 - health) * 5);
   pen.strokeStyle = "rgb(20 22 26 / 60%)";
@@ -139,7 +139,7 @@ function cracks(pen: Pen, size: number, health: number, column: number, row: num
 }
 
 function door(pen: Pen, { size, health, column, row, joins, openness }: Look, palette: Palette): void {
-  // It lies between its neighbours; whoever has them above and below walks through it sideways.
+  // A door lies between its neighbours; with neighbours above and below, players walk through it sideways.
   const isUpright = (joins.up || joins.down) && !(joins.left || joins.right);
   pen.save();
   if (isUpright) {
@@ -200,7 +200,7 @@ function fence(pen: Pen, { size, health, joins }: Look): void {
   }
   const posts = isAlong && !isCross ? [0.2, 0.5, 0.8] : [0.5];
   for (const share of posts) {
-    // A broken fence has lost a post.
+    // A damaged fence loses a post.
     if (health < 0.55 && share === 0.8) continue;
     pen.fillStyle = WOOD.front;
     pen.fillRect(size * share - size * 0.06, middle - size * 0.14, size * 0.12, size * 0.4);

@@ -1,22 +1,22 @@
-// The ground: grass and stones, the landing place in the middle, the edge of the world.
+// Ground: grass and stones, the spawn area, and the edge of the world.
 
 import type { Camera, Point } from "./camera.ts";
 import { chanceAt } from "./chance.ts";
 import type { Palette } from "./palette.ts";
 import type { Measures } from "../../../games/outpost/web/pkg/aether_outpost_web.js";
 
-/** The ground repeats after so many units; nobody notices, because it is wider than the screen's short side. */
+/** Size of a ground tile in units. It exceeds the screen's short side, so that the repetition is not noticed. */
 const TILE_UNITS = 64;
 const TILE_PIXELS_PER_UNIT = 16;
 const TILE_PIXELS = TILE_UNITS * TILE_PIXELS_PER_UNIT;
 
-/** What lies on one tile. */
+/** Details on one tile. */
 const BLOTCHES = 90;
 const TUFTS = 150;
 const PEBBLES = 46;
 const FLOWERS = 34;
 
-/** Trodden paths lead from the landing place in all directions, and get lost. */
+/** Paths lead from the spawn area in all directions and fade out. */
 const PATHS = 5;
 const PATH_UNITS = 130;
 const PATH_WIDTH_UNITS = 5;
@@ -45,7 +45,7 @@ export class Terrain {
     context.setLineDash([]);
   }
 
-  /** Lines between cells, around a place where someone builds. */
+  /** Draws grid lines around a position where the player builds. */
   grid(context: CanvasRenderingContext2D, camera: Camera, palette: Palette, around: Point): void {
     const { cell, reach, edge } = this.measures;
     const middle = camera.toScreen(around.x, around.y);
@@ -114,7 +114,7 @@ export class Terrain {
     context.lineCap = "butt";
   }
 
-  /** Where everyone begins, and nobody builds. */
+  /** Draws the spawn area, where nobody can build. */
   private landingPlace(context: CanvasRenderingContext2D, camera: Camera, palette: Palette): void {
     const { x, y } = camera.toScreen(0, 0);
     const radius = this.measures.spawn_area * camera.scale;
@@ -141,7 +141,7 @@ export class Terrain {
   }
 }
 
-/** One tile of grass, whose edges fit each other. */
+/** Draws one seamless tile of grass. */
 function tileOf(palette: Palette): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [TILE_PIXELS, TILE_PIXELS];
@@ -152,7 +152,7 @@ function tileOf(palette: Palette): HTMLCanvasElement {
   const scatter = (count: number, seed: number, draw: (chance: (n: number) => number) => void): void => {
     for (let number = 0; number < count; number += 1) {
       const chance = (n: number): number => chanceAt(number * 16 + n, seed);
-      // What lies across an edge is drawn on the other side too.
+      // Details across an edge are repeated on the other side.
       for (let copy = 0; copy < 9; copy += 1) {
         const [across, down] = [(copy % 3) - 1, Math.floor(copy / 3) - 1];
         context.save();

@@ -1,4 +1,4 @@
-// The tool in hand.
+// Selected tool.
 
 import type { KindName } from "./channels.ts";
 import { ALONE, drawStructure } from "./structures.ts";
@@ -9,7 +9,7 @@ export type Tool = "Blaster" | KindName | "Remove";
 /** In the order of their keys, from 1. */
 export const TOOLS: readonly Tool[] = ["Blaster", "Wall", "Fence", "Door", "Turret", "Remove"];
 
-/** The side of an icon, in pixels of the page. */
+/** Size of an icon in CSS pixels. */
 const ICON_PIXELS = 30;
 
 export class Tools {
@@ -39,7 +39,7 @@ export class Tools {
     this.changed(tool);
   }
 
-  /** Whether the material is enough for each. */
+  /** Marks tools that cost more than the player's material. */
   afford(material: number): void {
     for (const button of this.buttons.values()) button.classList.toggle("unaffordable", Number(button.dataset["cost"] ?? 0) > material);
   }
@@ -63,7 +63,7 @@ function buttonOf(tool: Tool, key: number, cost: number | undefined): HTMLButton
   return button;
 }
 
-/** A picture of the thing itself, by the drawing of the world. */
+/** Draws the structure itself as an icon. */
 function iconOf(tool: Tool): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
   const ratio = Math.min(3, Math.max(1, devicePixelRatio));

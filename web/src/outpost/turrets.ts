@@ -1,12 +1,12 @@
-// Where turrets look: at whom they would shoot, and around while there is nobody.
+// Aim of turrets: at their target, or sweeping while there is none.
 
 import type { Building, Scene } from "./scene.ts";
 import type { Measures } from "../../../games/outpost/web/pkg/aether_outpost_web.js";
 
-/** Most of a turn is done in this time. */
+/** Time constant of a turn. */
 const TURN_SECONDS = 0.14;
 
-/** How far and how fast they look around, in radians. */
+/** Amplitude and speed of the sweep. */
 const SWEEP_RADIANS = 0.9;
 const SWEEP_RADIANS_PER_SECOND = 0.6;
 
@@ -30,7 +30,7 @@ export class Turrets {
     this.aims = aims;
   }
 
-  /** In radians, as the world has it. */
+  /** Returns the aim in radians, in world coordinates. */
   aimOf({ id }: Building): number {
     return this.aims.get(id) ?? 0;
   }

@@ -14,13 +14,13 @@ import { ALONE, type Joins, type Look, drawShadow, drawStructure } from "./struc
 import { Terrain } from "./terrain.ts";
 import { Turrets } from "./turrets.ts";
 
-/** A door is open for whoever is this near, and closed beyond twice that. */
+/** Distance within which a door opens; it closes beyond twice that. */
 const DOOR_UNITS = 2.6;
 
-/** How fast feet go: radians for each unit walked. */
+/** Walk cycle in radians per unit walked. */
 const STRIDE_RADIANS_PER_UNIT = 1.5;
 
-/** The speed at which a stride is full. */
+/** Speed at which a stride is full. */
 const STRIDE_SPEED = 10;
 
 export interface Frame {
@@ -28,9 +28,9 @@ export interface Frame {
   readonly tracers: readonly Tracer[];
   readonly palette: Palette;
   readonly plan: Plan | undefined;
-  /** Cells on which something is asked for and not answered yet. */
+  /** Cells with a request that is not answered yet. */
   readonly asked: readonly { readonly column: number; readonly row: number; readonly kind: KindName | undefined }[];
-  /** Where the server last said that the own player is, if that is to be shown. */
+  /** Latest position of the own player from the server, if shown. */
   readonly ghost: Point | undefined;
   readonly timeSeconds: number;
   readonly seconds: number;
@@ -252,7 +252,7 @@ export class View {
     pen.lineCap = "butt";
   }
 
-  /** People who are near but not on the screen are marked at its edge. */
+  /** Marks nearby players that are off screen at its edge. */
   private edgeMarks({ people }: Scene, palette: Palette): void {
     const { width, height } = this.canvas;
     const pen = this.canvas.context;
@@ -278,7 +278,7 @@ export class View {
     }
   }
 
-  /** Where in the walk someone is: by the way that they went, so that feet do not slide. */
+  /** Phase of the walk cycle, by distance walked, so that feet do not slide. */
   private phaseOf({ id, x, y }: Person): number {
     const walked = this.walked.get(id) ?? { x, y, phase: 0 };
     walked.phase += Math.min(2, Math.hypot(x - walked.x, y - walked.y)) * STRIDE_RADIANS_PER_UNIT;
@@ -293,7 +293,7 @@ export class View {
     for (const id of this.walked.keys()) if (!seen.has(id)) this.walked.delete(id);
   }
 
-  /** The upper left pixel of a cell. */
+  /** Returns the upper left pixel of a cell. */
   private corner(column: number, row: number): Point {
     const { measures } = this.book;
     const half = measures.cell / 2;
@@ -318,7 +318,7 @@ function opennessOf({ x, y }: Building, { people }: Scene): number {
   return Math.min(1, Math.max(0, 2 - nearest / DOOR_UNITS));
 }
 
-/** The colour that tells whose something is. */
+/** Returns the colour that identifies the owner. */
 function markOf(builder: number, { own, presence }: Scene, palette: Palette): string {
   if (builder !== 0 && builder === own?.player) return palette.own;
   const appearance = presence.get(builder)?.appearance;

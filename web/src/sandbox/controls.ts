@@ -1,10 +1,10 @@
-// What the player holds down: keys, or buttons under the fingers.
+// Keyboard and touch input.
 
 import type { Keys } from "./flight.ts";
 
 type Control = keyof Keys;
 
-/** Keys by their place on the keyboard, so that WASD lies right on every layout. */
+/** Keys by physical position, so that WASD works on every layout. */
 const KEYS: Readonly<Record<string, Control>> = {
   ArrowUp: "thrust",
   KeyW: "thrust",
@@ -23,7 +23,7 @@ export class Controls {
     this.changed = changed;
     addEventListener("keydown", (event) => this.keyDown(event));
     addEventListener("keyup", (event) => this.release(event.code));
-    // What is released elsewhere would otherwise be held for ever.
+    // A key released in another window sends no event.
     addEventListener("blur", () => this.releaseAll());
     document.addEventListener("visibilitychange", () => {
       if (document.hidden) this.releaseAll();
@@ -42,7 +42,7 @@ export class Controls {
   private keyDown(event: KeyboardEvent): void {
     const control = KEYS[event.code];
     if (control === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
-    // The space bar belongs to a button that has the focus.
+    // The space bar activates a focused button.
     if (event.code === "Space" && isOperable(event.target)) return;
     event.preventDefault();
     if (!event.repeat) this.press(event.code);

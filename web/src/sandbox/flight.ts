@@ -1,4 +1,4 @@
-// The player's flight: into a room, over a transport, and what is counted on the way.
+// The player's connection to a room, with its rates.
 
 import {
   type Guest,
@@ -14,11 +14,11 @@ import {
   systemTime,
 } from "@aether-game/client";
 import { roomCodeOf, transportOf } from "../shared/join.ts";
-import { type Phase, Seat } from "../shared/seat.ts";
+import { type Phase, RoomConnection } from "../shared/connection.ts";
 import { Rate } from "../shared/statistics.ts";
-import { arrive, visitor } from "../shared/visitor.ts";
+import { ensureSignedIn, visitor } from "../shared/visitor.ts";
 
-/** What the player holds down. */
+/** Keys that the player holds down. */
 export interface Keys {
   readonly thrust: boolean;
   readonly left: boolean;
@@ -28,30 +28,30 @@ export interface Keys {
 
 export interface FlightEvents {
   phase(phase: Phase): void;
-  /** Something worth a sentence. */
+  /** Shows a message. */
   notice(text: string, tone: "plain" | "good" | "bad"): void;
 }
 
 const MANIFEST_INTERVAL_MS = 1_000;
 
-/** So long may WebTransport take to lead into a room before WebSocket is taken instead. */
+/** Time limit for joining over WebTransport before WebSocket is used instead. */
 const WEBTRANSPORT_MS_MAX = 8_000;
 
-/** A token this close to its end is not worth connecting with. */
+/** Tokens that expire within this time are not used any more. */
 const TOKEN_MARGIN_MS = 10_000;
 
-/** How what is in view moves between two snapshots. */
+/** Interpolated fields by channel. */
 const MOTIONS = {
   movement: { position: "linear", heading: "angle" },
   things: { position: "linear", rotation: "angle" },
   projectile: { position: "linear" },
 } as const;
 
-/** What is refused of a certain room, where another one of the kind would do. */
-const ROOMLESS_CODES: readonly string[] = ["room_not_found", "room_full", "join_refused"];
+/** Codes about one room, where another room of the type would do. */
+const OTHER_ROOM_CODES: readonly string[] = ["room_not_found", "room_full", "join_refused"];
 
 export class Flight {
-  readonly seat: Seat<Keys>;
+  readonly connection: RoomConnection<Keys>;
   server: ServerInfo | undefined;
   manifest: Manifest | undefined;
   role: Role | undefined;
@@ -71,16 +71,16 @@ export class Flight {
     const code = roomCodeOf(link);
     this.choice = code === undefined ? undefined : { code };
     this.wanted = transportOf(link) === "webtransport" ? "webtransport" : "websocket";
-    this.seat = new Seat<Keys>(() => this.join(), { phase: events.phase, room: (room) => this.entered(room) });
+    this.connection = new RoomConnection<Keys>(() => this.join(), { phase: events.phase, room: (room) => this.entered(room) });
     setInterval(() => this.askManifest(), MANIFEST_INTERVAL_MS);
   }
 
   get room(): Room<Keys> | undefined {
-    return this.seat.room;
+    return this.connection.room;
   }
 
   get isPlaying(): boolean {
-    return this.seat.phase.name === "playing";
+    return this.connection.phase.name === "playing";
   }
 
   /** The transport in use, or the one that will be. */
@@ -97,7 +97,7 @@ export class Flight {
     this.room?.setInput(keys);
   }
 
-  /** Goes on over another transport, with the same ship. */
+  /** Reconnects over another transport, with the same ship. */
   switchTransport(kind: TransportKind): void {
     if (kind === this.transport && this.isPlaying) return;
     this.wanted = kind;
@@ -115,13 +115,13 @@ export class Flight {
   change(code: string): void {
     if (code === this.room?.welcome?.roomCode && this.isPlaying) return;
     this.choice = { code };
-    this.seat.take();
+    this.connection.connect();
   }
 
-  /** Brings the rates up to date. */
+  /** Updates the rates. */
   count(nowMs: number): void {
     const { bytesReceived: received = 0, bytesSent: sent = 0 } = this.room?.statistics ?? {};
-    // A new room counts from nothing.
+    // A new room starts its counts at zero.
     this.down.add(Math.max(0, received - this.counted.received), nowMs);
     this.up.add(Math.max(0, sent - this.counted.sent), nowMs);
     const tick = this.room?.tick ?? 0;
@@ -132,7 +132,7 @@ export class Flight {
   private async join(): Promise<Room<Keys>> {
     this.server = await visitor().server.info();
     const parts = { server: visitor().server, url: visitor().requests.url, time: systemTime, token: (isFresh: boolean) => this.token(isFresh) };
-    if (this.wanted === "webtransport" && !hasWebTransport()) this.fallBack("This browser has no WebTransport for this page.");
+    if (this.wanted === "webtransport" && !hasWebTransport()) this.fallBack("This browser does not support WebTransport on this page.");
     if (this.wanted === "webtransport" && this.server.webTransport === null) this.fallBack("This server does not offer WebTransport.");
     const timeoutMs = this.wanted === "webtransport" ? WEBTRANSPORT_MS_MAX : undefined;
     const options = { transport: this.wanted, motions: MOTIONS, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
@@ -145,8 +145,8 @@ export class Flight {
         this.fallBack("WebTransport cannot reach the server.");
         return joinRoom<Keys>(parts, this.choice ?? any, { ...options, transport: this.wanted });
       }
-      if (!ROOMLESS_CODES.includes(error.code) || this.choice === undefined) throw error;
-      // The room that was meant is not to be had; any other of its kind is better than none.
+      if (!OTHER_ROOM_CODES.includes(error.code) || this.choice === undefined) throw error;
+      // The requested room is not available; joins any other of its type.
       this.choice = undefined;
       this.events.notice(error.message, "bad");
       return joinRoom<Keys>(parts, any, options);
@@ -155,13 +155,13 @@ export class Flight {
 
   private fallBack(why: string): void {
     this.wanted = "websocket";
-    this.events.notice(`${why} WebSocket is used instead.`, "bad");
+    this.events.notice(`${why} Using WebSocket instead.`, "bad");
   }
 
-  /** A guest's token, which on one's own machine may do more; where there are no guests, the visitor's own. */
+  /** Returns a guest's token, which may have more permissions during development; without guests, the visitor's own. */
   private async token(isFresh: boolean): Promise<string> {
     if (this.server?.guests === false) {
-      await arrive();
+      await ensureSignedIn();
       if (isFresh) await visitor().session.refresh();
       this.role = "player";
       return visitor().session.token();
@@ -179,7 +179,7 @@ export class Flight {
     room.setInput(this.keys);
     room.on("joined", ({ isResumed }) => {
       this.counted.tick = 0;
-      this.events.notice(isResumed ? "Back in the same ship." : "Back, in a new ship.", "good");
+      this.events.notice(isResumed ? "Reconnected, with the same ship." : "Reconnected, with a new ship.", "good");
     });
     room.on("snapshot", () => this.snapshots.add(1, performance.now()));
     room.on("manifest", ({ manifest }) => (this.manifest = manifest));
@@ -190,22 +190,22 @@ export class Flight {
 
   private askManifest(): void {
     if (!this.isPlaying || this.role === undefined || !mayInspect(this.role)) return;
-    // The answer is an event of its own.
+    // The answer is a separate event.
     this.room?.command("system", "manifest").catch(() => undefined);
   }
 }
 
-/** Whether the role may use the playground commands. */
+/** Returns whether the role may use playground commands. */
 export function mayUsePlayground(role: Role): boolean {
   return role === "admin" || role === "developer";
 }
 
-/** Whether the role sees the whole manifest. */
+/** Returns whether the role gets the whole manifest. */
 export function mayInspect(role: Role): boolean {
   return mayUsePlayground(role) || role === "read-only";
 }
 
-/** The room type to show: the sandbox, or the first that has a world. A relay has no ticks and no world. */
+/** Returns the room type to show: the sandbox, or the first with a world. A relay has no ticks and no world. */
 function shownType(server: ServerInfo): string {
   const types = server.roomTypes.filter((type) => type.tickHz > 0);
   return (types.find((type) => type.name === "sandbox") ?? types[0])?.name ?? "sandbox";

@@ -1,10 +1,10 @@
-// The sandbox: connects, draws, and shows how it goes.
+// Page of the sandbox.
 
 import { Canvas } from "../shared/canvas.ts";
 import { button, element, write } from "../shared/elements.ts";
 import { expose } from "../shared/exposed.ts";
 import { Notices } from "../shared/notices.ts";
-import type { Phase } from "../shared/seat.ts";
+import type { Phase } from "../shared/connection.ts";
 import { Status } from "../shared/status.ts";
 import { Camera } from "./camera.ts";
 import { Controls } from "./controls.ts";
@@ -18,10 +18,10 @@ import { stateOf } from "./state.ts";
 import { View } from "./view.ts";
 import { World } from "./world.ts";
 
-/** How often the figures are written. */
-const FIGURES_INTERVAL_MS = 500;
+/** Update interval of the stats. */
+const STATS_INTERVAL_MS = 500;
 
-/** A frame that took longer than this was a pause, and nothing is to be made up for. */
+/** Upper bound of a frame's duration, after a pause. */
 const FRAME_SECONDS_MAX = 0.1;
 
 const stillness = matchMedia("(prefers-reduced-motion: reduce)");
@@ -41,7 +41,7 @@ const minimap = new Minimap(new Canvas(element("minimap", HTMLCanvasElement)));
 const playground = new Playground(flight, world, camera, worldCanvas, notices);
 const panel = new Panel(flight, world);
 const rooms = new Rooms(flight, notices);
-const status = new Status(() => flight.seat.hurry());
+const status = new Status(() => flight.connection.retryNow());
 new Controls((keys) => flight.hold(keys), document.querySelectorAll<HTMLElement>("[data-control]"));
 
 expose(() => stateOf(flight, world));
@@ -53,17 +53,17 @@ for (const kind of ["websocket", "webtransport"] as const) {
   });
 }
 
-// After a click the keys belong to the ship again; who came by keyboard keeps the focus.
+// After a mouse click, keys steer the ship again; keyboard users keep the focus.
 document.addEventListener("click", (event) => {
   const clicked = event.target instanceof HTMLElement && event.target.closest("button") !== null;
   if (clicked && event.detail > 0) worldCanvas.focus({ preventScroll: true });
 });
 
-setInterval(() => panel.update(performance.now()), FIGURES_INTERVAL_MS);
+setInterval(() => panel.update(performance.now()), STATS_INTERVAL_MS);
 
 let lastMs = performance.now();
 requestAnimationFrame(draw);
-flight.seat.take();
+flight.connection.connect();
 worldCanvas.focus({ preventScroll: true });
 
 function draw(): void {
@@ -73,7 +73,7 @@ function draw(): void {
   lastMs = now;
   world.update(flight.room, now);
   camera.fit(canvas.width, canvas.height, world.shape.interestRadius);
-  const own = world.ownShip?.place;
+  const own = world.ownShip?.pose;
   if (own !== undefined) camera.follow(own.x, own.y, seconds, world.measure, stillness.matches);
   const colours = palette(darkness.matches);
   view.draw({ world, keys: flight.held, palette: colours, stillness: stillness.matches, timeMs: now, placing: playground.placing });

@@ -1,11 +1,11 @@
-// The whole world, small: where the player is in it, and who is near.
+// Minimap of the whole world.
 
 import type { Camera } from "./camera.ts";
 import type { Canvas } from "../shared/canvas.ts";
 import { type Palette, shipColour } from "./palette.ts";
 import type { World } from "./world.ts";
 
-/** Pixels around the world. */
+/** Margin in pixels. */
 const MARGIN = 8;
 
 export class Minimap {
@@ -38,14 +38,14 @@ export class Minimap {
       context.stroke();
     }
     context.fillStyle = palette.faint;
-    for (const { place } of world.things) {
-      context.fillRect(across(place.x) - 0.75, down(place.y) - 0.75, 1.5, 1.5);
+    for (const { pose } of world.things) {
+      context.fillRect(across(pose.x) - 0.75, down(pose.y) - 0.75, 1.5, 1.5);
     }
     for (const ship of world.ships.values()) {
-      const { place } = ship;
+      const { pose } = ship;
       const own = ship.id === world.ownEntity;
       context.fillStyle = own ? palette.text : shipColour(ship.colour, palette.dark);
-      dot(context, across(place.x), down(place.y), own ? 3 : 2.2);
+      dot(context, across(pose.x), down(pose.y), own ? 3 : 2.2);
     }
   }
 }

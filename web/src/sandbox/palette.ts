@@ -1,4 +1,4 @@
-// The canvas's colours, which follow the page's colour scheme.
+// Colours of the canvas, for dark and light.
 
 export interface Palette {
   readonly dark: boolean;
@@ -66,12 +66,12 @@ const LIGHT: Palette = {
   bad: "#c8313f",
 };
 
-/** The palette of a colour scheme. */
+/** Returns the palette of a colour scheme. */
 export function palette(dark: boolean): Palette {
   return dark ? DARK : LIGHT;
 }
 
-/** A ship's colour, from its number of 0 to 255. */
+/** Returns the colour of a ship by its number from 0 to 255. */
 export function shipColour(colour: number, dark: boolean, alpha = 1): string {
   const hue = Math.round((colour / 256) * 360);
   return dark ? `hsl(${hue} 85% 70% / ${alpha})` : `hsl(${hue} 70% 40% / ${alpha})`;

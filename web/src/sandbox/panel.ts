@@ -1,4 +1,4 @@
-// The figures beside the world.
+// Stats panel.
 
 import { hasWebTransport } from "@aether-game/client";
 import { Canvas } from "../shared/canvas.ts";
@@ -12,7 +12,7 @@ const ABSENT = "–";
 export class Panel {
   private readonly flight: Flight;
   private readonly world: World;
-  private readonly figures = new Map<string, HTMLElement>();
+  private readonly stats = new Map<string, HTMLElement>();
   private readonly serverPart = element("server", HTMLElement);
   private readonly rttChart = new Sparkline(chart("rtt-chart"), 10);
   private readonly downChart = new Sparkline(chart("down-chart"), 4_000);
@@ -20,12 +20,12 @@ export class Panel {
   constructor(flight: Flight, world: World) {
     this.flight = flight;
     this.world = world;
-    for (const figure of document.querySelectorAll<HTMLElement>("[data-figure]")) {
-      this.figures.set(figure.dataset["figure"] ?? "", figure);
+    for (const stat of document.querySelectorAll<HTMLElement>("[data-stat]")) {
+      this.stats.set(stat.dataset["stat"] ?? "", stat);
     }
   }
 
-  /** Writes all figures; called twice a second, which is as fast as one can read. */
+  /** Updates all stats; called twice a second. */
   update(now: number): void {
     const playing = this.flight.isPlaying;
     this.flight.count(now);
@@ -39,11 +39,11 @@ export class Panel {
     const { down, up, snapshots, room } = this.flight;
     const { roundTripMs, jitterMs } = room?.statistics ?? {};
     const downRate = down.perSecond(now);
-    this.figure("rtt", playing ? milliseconds(roundTripMs) : ABSENT);
-    this.figure("jitter", playing ? milliseconds(jitterMs) : ABSENT);
-    this.figure("snapshots", playing ? `${snapshots.perSecond(now).toFixed(0)} /s` : ABSENT);
-    this.figure("down", bytesPerSecond(downRate));
-    this.figure("up", bytesPerSecond(up.perSecond(now)));
+    this.stat("rtt", playing ? milliseconds(roundTripMs) : ABSENT);
+    this.stat("jitter", playing ? milliseconds(jitterMs) : ABSENT);
+    this.stat("snapshots", playing ? `${snapshots.perSecond(now).toFixed(0)} /s` : ABSENT);
+    this.stat("down", bytesPerSecond(downRate));
+    this.stat("up", bytesPerSecond(up.perSecond(now)));
     this.rttChart.add(playing ? (roundTripMs ?? 0) : 0);
     this.downChart.add(downRate);
     this.rttChart.draw();
@@ -53,28 +53,28 @@ export class Panel {
   private updateServer(now: number, playing: boolean): void {
     const { manifest, role, ticks, room } = this.flight;
     const tick = room?.tick ?? 0;
-    this.figure("tick", playing && tick > 0 ? tick.toLocaleString("en") : ABSENT);
-    this.figure("tick-rate", playing && tick > 0 ? `${ticks.perSecond(now).toFixed(0)} /s` : ABSENT);
-    this.figure("tick-time", playing ? tickTime(manifest?.tick_us, room?.welcome?.tickHz) : ABSENT);
+    this.stat("tick", playing && tick > 0 ? tick.toLocaleString("en") : ABSENT);
+    this.stat("tick-rate", playing && tick > 0 ? `${ticks.perSecond(now).toFixed(0)} /s` : ABSENT);
+    this.stat("tick-time", playing ? tickTime(manifest?.tick_us, room?.welcome?.tickHz) : ABSENT);
     const allowed = role !== undefined && mayInspect(role);
     this.serverPart.hidden = !allowed;
     if (!allowed) return;
-    this.figure("clients", count(manifest?.clients_active));
-    this.figure("rooms", count(manifest?.rooms_active));
-    this.figure("entities", count(manifest?.entities_active));
-    this.figure("uptime", manifest?.uptime_s === undefined ? ABSENT : duration(manifest.uptime_s));
+    this.stat("clients", count(manifest?.clients_active));
+    this.stat("rooms", count(manifest?.rooms_active));
+    this.stat("entities", count(manifest?.entities_active));
+    this.stat("uptime", manifest?.uptime_s === undefined ? ABSENT : duration(manifest.uptime_s));
   }
 
   private updateWorld(playing: boolean): void {
     const ship = this.world.ownShip;
-    const place = ship?.place;
-    this.figure("in-view", playing ? count(this.world.entitiesInView) : ABSENT);
-    this.figure("position", place === undefined ? ABSENT : `${place.x.toFixed(0)}, ${place.y.toFixed(0)}`);
-    this.figure("speed", place === undefined ? ABSENT : Math.hypot(place.velocityX, place.velocityY).toFixed(0));
-    this.figure("hull", ship === undefined ? ABSENT : `${ship.hull} %`);
+    const pose = ship?.pose;
+    this.stat("in-view", playing ? count(this.world.entitiesInView) : ABSENT);
+    this.stat("position", pose === undefined ? ABSENT : `${pose.x.toFixed(0)}, ${pose.y.toFixed(0)}`);
+    this.stat("speed", pose === undefined ? ABSENT : Math.hypot(pose.velocityX, pose.velocityY).toFixed(0));
+    this.stat("hull", ship === undefined ? ABSENT : `${ship.hull} %`);
     const score = this.world.scoreboard;
-    this.figure("players", score === undefined ? ABSENT : count(score.players));
-    this.figure("leader", score === undefined || score.hits === 0 ? ABSENT : `${score.leader} · ${score.hits}`);
+    this.stat("players", score === undefined ? ABSENT : count(score.players));
+    this.stat("leader", score === undefined || score.hits === 0 ? ABSENT : `${score.leader} · ${score.hits}`);
   }
 
   private updateTransports(): void {
@@ -83,7 +83,7 @@ export class Panel {
     const webTransport = button("transport-webtransport");
     webTransport.setAttribute("aria-pressed", String(transport === "webtransport"));
     const missing = !hasWebTransport()
-      ? "This browser has no WebTransport for this page."
+      ? "This browser does not support WebTransport on this page."
       : server?.webTransport === null
         ? "This server does not offer WebTransport."
         : "";
@@ -91,8 +91,8 @@ export class Panel {
     webTransport.title = missing;
   }
 
-  private figure(name: string, text: string): void {
-    const target = this.figures.get(name);
+  private stat(name: string, text: string): void {
+    const target = this.stats.get(name);
     if (target !== undefined) write(target, text);
   }
 }
@@ -106,7 +106,7 @@ function milliseconds(value: number | undefined): string {
   return `${value < 10 ? value.toFixed(1) : value.toFixed(0)} ms`;
 }
 
-/** How long a tick took of the time that it has; before the server says so, only the latter. */
+/** Formats the duration of a tick and its budget; only the budget before the server sends the former. */
 function tickTime(microseconds: number | undefined, tickHz: number | undefined): string {
   if (tickHz === undefined || tickHz <= 0) return ABSENT;
   const budget = `${(1000 / tickHz).toFixed(0)} ms`;

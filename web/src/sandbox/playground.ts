@@ -1,4 +1,4 @@
-// The playground commands: things placed with a click, a stress test, a clean world.
+// Playground commands: placing objects, a stress test, and clearing the world.
 
 import type { Camera } from "./camera.ts";
 import { type Flight, mayUsePlayground } from "./flight.ts";
@@ -6,10 +6,10 @@ import { button, element } from "../shared/elements.ts";
 import type { Notices } from "../shared/notices.ts";
 import type { Look, World } from "./world.ts";
 
-/** How many things a stress test spawns. */
+/** Number of objects in a stress test. */
 const STRESS_COUNT = 100;
 
-/** Units before the ship's nose, where a thing lands that was placed without a pointer. */
+/** Distance before the ship, for objects placed without a pointer. */
 const AHEAD_UNITS = 40;
 
 const KINDS: readonly Look[] = ["crate", "rock", "beacon"];
@@ -21,7 +21,7 @@ export class Playground {
   private readonly notices: Notices;
   private readonly canvas: HTMLCanvasElement;
   private armed: Look | undefined;
-  /** The pointer on the canvas, in pixels; absent while it is elsewhere. */
+  /** Pointer position on the canvas in pixels; undefined while it is elsewhere. */
   private pointer: { readonly x: number; readonly y: number } | undefined;
 
   constructor(flight: Flight, world: World, camera: Camera, canvas: HTMLCanvasElement, notices: Notices) {
@@ -37,13 +37,13 @@ export class Playground {
     this.listen();
   }
 
-  /** Whether the role allows it at all. */
+  /** Returns whether the role may use the playground. */
   get allowed(): boolean {
     const { role } = this.flight;
     return role !== undefined && mayUsePlayground(role);
   }
 
-  /** What the next click places, for the view. */
+  /** Preview of the next placement. */
   get placing(): { readonly look: Look; readonly x: number; readonly y: number } | undefined {
     if (this.armed === undefined || this.pointer === undefined) return undefined;
     return { look: this.armed, ...this.camera.toWorld(this.pointer.x, this.pointer.y) };
@@ -74,34 +74,34 @@ export class Playground {
     });
   }
 
-  /** Chooses what the next clicks place; the same choice again ends it. */
+  /** Selects the object that clicks place; selecting it again ends placing. */
   private arm(kind: Look | undefined): void {
     this.armed = kind === this.armed ? undefined : kind;
     for (const each of KINDS) button(`spawn-${each}`).setAttribute("aria-pressed", String(each === this.armed));
     this.canvas.classList.toggle("placing", this.armed !== undefined);
-    if (this.armed !== undefined) this.notices.show(`Click into the world to place a ${this.armed}.`, "plain");
+    if (this.armed !== undefined) this.notices.show(`Click the world to place a ${this.armed}.`, "plain");
   }
 
   private place(kind: Look): void {
     const { x, y } = this.target();
     const { min, max } = this.world.shape;
     if (x < min.x || x > max.x || y < min.y || y > max.y) {
-      this.notices.show("That place is outside of the world.", "bad");
+      this.notices.show("That position is outside the world.", "bad");
       return;
     }
-    void this.say("spawn", { kind, x: round(x), y: round(y), rotation: 0 }, `A ${kind} is placed.`);
+    void this.say("spawn", { kind, x: round(x), y: round(y), rotation: 0 }, `Placed a ${kind}.`);
   }
 
   private stress(rotate: boolean): void {
-    const what = rotate ? `${STRESS_COUNT} turning rocks` : `${STRESS_COUNT} rocks`;
-    void this.say("stress", { count: STRESS_COUNT, rotate }, `${what} are spawned.`);
+    const what = rotate ? `${STRESS_COUNT} rotating rocks` : `${STRESS_COUNT} rocks`;
+    void this.say("stress", { count: STRESS_COUNT, rotate }, `Spawned ${what}.`);
   }
 
   private clear(): void {
-    void this.say("clear", undefined, "The world is cleared.");
+    void this.say("clear", undefined, "World cleared.");
   }
 
-  /** Says a command, and shows what came of it. */
+  /** Sends a command and shows the result. */
   private async say(action: string, fields: object | undefined, done: string): Promise<void> {
     try {
       await this.flight.room?.command("playground", action, fields);
@@ -111,16 +111,16 @@ export class Playground {
     }
   }
 
-  /** The place under the pointer, or before the ship's nose. */
+  /** Returns the position under the pointer, or before the ship. */
   private target(): { readonly x: number; readonly y: number } {
     if (this.pointer !== undefined) return this.camera.toWorld(this.pointer.x, this.pointer.y);
-    const ship = this.world.ownShip?.place;
+    const ship = this.world.ownShip?.pose;
     if (ship === undefined) return { x: this.camera.x, y: this.camera.y };
     return { x: ship.x + AHEAD_UNITS * Math.cos(ship.angle), y: ship.y + AHEAD_UNITS * Math.sin(ship.angle) };
   }
 }
 
-/** Finer than a hundredth of a unit nothing is kept anyway. */
+/** Rounds to hundredths; the server stores no finer positions. */
 function round(value: number): number {
   return Math.round(value * 100) / 100;
 }

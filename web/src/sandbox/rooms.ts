@@ -1,4 +1,4 @@
-// The room one is in, its link, and the rooms one may join instead.
+// The current room with its link, and a list of other rooms.
 
 import type { RoomEntry } from "@aether-game/client";
 import { button, element, write } from "../shared/elements.ts";
@@ -6,10 +6,10 @@ import type { Notices } from "../shared/notices.ts";
 import { visitor } from "../shared/visitor.ts";
 import type { Flight } from "./flight.ts";
 
-/** How often the list is asked for. */
+/** Polling interval of the list. */
 const INTERVAL_MS = 3_000;
 
-/** More than this are only counted. */
+/** Maximum number of listed rooms. */
 const SHOWN_MAX = 12;
 
 export class Rooms {
@@ -26,17 +26,17 @@ export class Rooms {
     setInterval(() => void this.refresh(), INTERVAL_MS);
   }
 
-  /** Asks for the list, unless nobody looks at it. */
+  /** Updates the list, unless the page is hidden. */
   async refresh(): Promise<void> {
     if (document.hidden || !this.flight.isPlaying) return;
     try {
       this.show(await visitor().server.rooms());
     } catch {
-      // The list is a help, no more; the connection itself says when the server is gone.
+      // The list is optional; the connection reports a lost server.
     }
   }
 
-  /** Shows the room's code, and keeps the address at its link. */
+  /** Shows the room's code. */
   update(): void {
     const { code } = this;
     write(element("room-code", HTMLElement), code ?? "–");
@@ -56,9 +56,9 @@ export class Rooms {
   private async copyLink(): Promise<void> {
     try {
       await navigator.clipboard.writeText(this.link);
-      this.notices.show("The room's link is copied.", "good");
+      this.notices.show("Room link copied.", "good");
     } catch {
-      // Browsers keep the clipboard from pages that are not secure; the link can still be read.
+      // Browsers restrict the clipboard to secure pages; show the link instead.
       this.notices.show(this.link, "plain");
     }
   }
@@ -67,7 +67,7 @@ export class Rooms {
     const own = this.code;
     const sorted = [...entries].sort((a, b) => b.players - a.players || a.code.localeCompare(b.code));
     const text = JSON.stringify([own, sorted]);
-    // A list that is made anew would take the focus from its buttons.
+    // A rebuilt list would lose the focus of its buttons.
     if (text === this.shown) return;
     this.shown = text;
     const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset["code"] : undefined;
@@ -82,11 +82,11 @@ export class Rooms {
     join.type = "button";
     join.className = "room";
     join.dataset["code"] = entry.code;
-    // A relay, which has no ticks, has nothing to show here.
+    // A relay has nothing to show here.
     join.disabled = own || entry.players >= entry.playersMax || entry.tickHz === 0;
     if (own) join.setAttribute("aria-current", "true");
     const label = entry.label !== "" && entry.label !== entry.type ? `${entry.type} · ${entry.label}` : entry.type;
-    join.append(part("code", entry.code), part("kind", label), part("seats", `${entry.players} / ${entry.playersMax}`));
+    join.append(part("code", entry.code), part("type", label), part("players", `${entry.players} / ${entry.playersMax}`));
     join.addEventListener("click", () => this.flight.change(entry.code));
     item.append(join);
     return item;

@@ -1,11 +1,11 @@
-// Ships, things and shots, drawn around the origin with y pointing up.
+// Ships, objects and shots, drawn around the origin with y pointing up.
 
 import { type Palette, shipColour } from "./palette.ts";
 import type { Look } from "./world.ts";
 
 type Context = CanvasRenderingContext2D;
 
-/** Units from a ship's middle to its nose. */
+/** Distance from a ship's center to its nose in units. */
 const SHIP_LENGTH = 7.5;
 
 export interface ShipLook {
@@ -15,7 +15,7 @@ export interface ShipLook {
   readonly own: boolean;
   /** From 1 at the moment of a hit down to 0. */
   readonly hit: number;
-  /** Seconds, for what flickers; still when the player wants no motion. */
+  /** Time in seconds for animations; constant if the player prefers reduced motion. */
   readonly time: number;
 }
 
@@ -29,7 +29,7 @@ export function drawShip(context: Context, angle: number, look: ShipLook, palett
   context.lineTo(-SHIP_LENGTH * 0.72, SHIP_LENGTH * 0.62);
   context.quadraticCurveTo(-SHIP_LENGTH * 0.3, 0, -SHIP_LENGTH * 0.72, -SHIP_LENGTH * 0.62);
   context.closePath();
-  // The ground comes first, so that a wake does not shine through the ship.
+  // Filled with the background first, so that a wake does not shine through.
   context.fillStyle = palette.background;
   context.shadowColor = colour;
   context.shadowBlur = palette.dark ? (look.own ? 18 : 10) : 0;
@@ -45,7 +45,7 @@ export function drawShip(context: Context, angle: number, look: ShipLook, palett
   drawHull(context, look, palette);
 }
 
-/** A ring that shows how much of the hull is left, and flashes when it was hit. */
+/** Draws a ring for the remaining hull, and a flash after a hit. */
 function drawHull(context: Context, look: ShipLook, palette: Palette): void {
   if (look.hull < 100) {
     const from = Math.PI / 2;
@@ -112,7 +112,7 @@ function drawCrate(context: Context, palette: Palette): void {
   context.globalAlpha = 1;
 }
 
-/** A rock's corners follow from its id, so that it looks the same to everyone. */
+/** The corners of a rock derive from its id, so that it looks the same for everyone. */
 function drawRock(context: Context, id: number, palette: Palette): void {
   const corners = 9;
   context.fillStyle = palette.rock;
@@ -157,7 +157,7 @@ function drawBeacon(context: Context, id: number, time: number, palette: Palette
   context.globalAlpha = 1;
 }
 
-/** A shot with a tail against its velocity. */
+/** Draws a shot with a tail. */
 export function drawShot(context: Context, velocityX: number, velocityY: number, palette: Palette): void {
   const speed = Math.hypot(velocityX, velocityY);
   const [x, y] = speed > 0 ? [velocityX / speed, velocityY / speed] : [0, 0];
@@ -181,7 +181,7 @@ function circle(context: Context, radius: number, x = 0, y = 0): void {
   context.arc(x, y, radius, 0, 2 * Math.PI);
 }
 
-/** A number of 0 to 1 that looks random and is always the same for the same seed. */
+/** Deterministic pseudo-random number in [0, 1). */
 export function noise(seed: number): number {
   const wave = Math.sin(seed * 12.9898 + 4.1414) * 43_758.545_3;
   return wave - Math.floor(wave);

@@ -1,4 +1,4 @@
-// What the page knows, as plain values.
+// State of the page as plain values.
 
 import type { Role, TransportKind } from "@aether-game/client";
 import type { Flight } from "./flight.ts";
@@ -28,32 +28,32 @@ export interface PageState {
   readonly things: readonly { readonly id: number; readonly look: string; readonly x: number; readonly y: number }[];
   readonly shots: number;
   readonly entitiesInView: number;
-  /** Only for those who may inspect. */
+  /** Only with permission to inspect. */
   readonly entitiesInRoom: number | undefined;
 }
 
 export function stateOf(flight: Flight, world: World): PageState {
-  const { room, seat } = flight;
+  const { room, connection } = flight;
   const { ownShip } = world;
   return {
-    phase: seat.phase.name,
+    phase: connection.phase.name,
     transport: flight.transport,
     role: flight.role,
     room: room?.welcome?.roomCode,
     player: room?.welcome?.player,
     tick: room?.tick ?? 0,
     rttMs: room?.statistics.roundTripMs,
-    reconnects: seat.returns,
+    reconnects: connection.reconnects,
     inputSeq: room?.statistics.inputSeq ?? 0,
     own: ownShip === undefined ? undefined : shipState(ownShip),
     others: [...world.ships.values()].filter((ship) => ship !== ownShip).map(shipState),
-    things: world.things.map(({ id, look, place }) => ({ id, look, x: place.x, y: place.y })),
+    things: world.things.map(({ id, look, pose }) => ({ id, look, x: pose.x, y: pose.y })),
     shots: world.shots.length,
     entitiesInView: world.entitiesInView,
     entitiesInRoom: flight.manifest?.entities_active,
   };
 }
 
-function shipState({ id, place, hull, colour }: Ship): ShipState {
-  return { id, x: place.x, y: place.y, heading: place.angle, hull, colour };
+function shipState({ id, pose, hull, colour }: Ship): ShipState {
+  return { id, x: pose.x, y: pose.y, heading: pose.angle, hull, colour };
 }

@@ -5,41 +5,41 @@ import type { Canvas } from "../shared/canvas.ts";
 import { type Palette, shipColour } from "./palette.ts";
 import type { Keys } from "./flight.ts";
 import { drawShip, drawShot, drawThing, noise } from "./shapes.ts";
-import type { Look, Place, Ship, World } from "./world.ts";
+import type { Look, Pose, Ship, World } from "./world.ts";
 
-/** Units between the lines of the grid. */
+/** Distance of grid lines in units. */
 const GRID_FINE = 25;
 const GRID_COARSE = 100;
 
-/** How long a hit is shown. */
+/** Duration of a hit flash. */
 const HIT_SECONDS = 0.5;
 
-/** Shown places of a ship's wake, one per frame. */
+/** Length of a ship's wake in frames. */
 const WAKE_LENGTH = 34;
 
-/** Stars lie in layers that move more slowly the farther they are; each layer repeats after so many pixels. */
+/** Parallax factors of the star layers; each layer repeats after a tile. */
 const STAR_LAYERS = [0.15, 0.3, 0.5];
 const STARS_PER_LAYER = 46;
 const STAR_TILE_PIXELS = 900;
 
-/** Fewer pixels to a unit than this, and a ship would be too small to steer. */
+/** Minimum scale at which ships are drawn, in pixels per unit. */
 const DETAIL_SCALE_MIN = 1.15;
 
-/** What a frame is drawn from. */
+/** Contents of a frame. */
 export interface Frame {
   readonly world: World;
   readonly keys: Keys;
   readonly palette: Palette;
   readonly stillness: boolean;
   readonly timeMs: number;
-  /** What the next click places, and where. */
+  /** Preview of the next placement. */
   readonly placing: { readonly look: Look; readonly x: number; readonly y: number } | undefined;
 }
 
 export class View {
   private readonly canvas: Canvas;
   private readonly camera: Camera;
-  private readonly wakes = new Map<number, Place[]>();
+  private readonly wakes = new Map<number, Pose[]>();
 
   constructor(canvas: Canvas, camera: Camera) {
     this.canvas = canvas;
@@ -105,11 +105,11 @@ export class View {
     }
   }
 
-  /** How far the player sees: beyond that circle the page knows of nothing, so it is shaded. */
+  /** Shades everything beyond the view radius, of which the page knows nothing. */
   private drawSight({ world, palette }: Frame): void {
     const { context, width, height } = this.canvas;
     const radius = world.shape.interestRadius * this.camera.scale;
-    const own = world.ownShip?.place;
+    const own = world.ownShip?.pose;
     if (radius <= 0 || own === undefined) return;
     const middle = this.camera.toScreen(own.x, own.y);
     context.fillStyle = palette.shade;
@@ -129,41 +129,41 @@ export class View {
   private drawEntities(frame: Frame): void {
     const { world, palette } = frame;
     const time = frame.stillness ? 0 : frame.timeMs / 1000;
-    for (const { id, look, place } of world.things) {
-      this.at(place.x, place.y, (context) => drawThing(context, look, place.angle, id, time, palette));
+    for (const { id, look, pose } of world.things) {
+      this.at(pose.x, pose.y, (context) => drawThing(context, look, pose.angle, id, time, palette));
     }
     if (!frame.stillness) this.drawWakes(frame);
-    for (const { place } of world.shots) {
-      this.at(place.x, place.y, (context) => drawShot(context, place.velocityX, place.velocityY, palette));
+    for (const { pose } of world.shots) {
+      this.at(pose.x, pose.y, (context) => drawShot(context, pose.velocityX, pose.velocityY, palette));
     }
     for (const ship of world.ships.values()) this.drawOneShip(ship, frame, time);
   }
 
   private drawOneShip(ship: Ship, frame: Frame, time: number): void {
     const { world, palette } = frame;
-    const { place } = ship;
+    const { pose } = ship;
     const own = ship.id === world.ownEntity;
     const hitSeconds = ship.hitMs === undefined ? HIT_SECONDS : (frame.timeMs - ship.hitMs) / 1000;
     const hit = Math.max(0, 1 - hitSeconds / HIT_SECONDS);
     const look = { colour: ship.colour, hull: ship.hull, thrust: own && frame.keys.thrust, own, hit, time };
-    this.at(place.x, place.y, (context) => drawShip(context, place.angle, look, palette));
+    this.at(pose.x, pose.y, (context) => drawShip(context, pose.angle, look, palette));
   }
 
-  /** The ways that ships have just come. */
+  /** Draws the recent paths of ships. */
   private drawWakes({ world, palette }: Frame): void {
     const { context } = this.canvas;
-    // Round ends would overlap, and shine through as beads.
+    // Round caps would overlap and show as dots.
     context.lineCap = "butt";
     context.lineWidth = Math.max(1, 1.4 * this.camera.scale);
     for (const id of this.wakes.keys()) if (!world.ships.has(id)) this.wakes.delete(id);
     for (const ship of world.ships.values()) {
       const wake = this.wakes.get(ship.id) ?? [];
       this.wakes.set(ship.id, wake);
-      wake.push(ship.place);
+      wake.push(ship.pose);
       if (wake.length > WAKE_LENGTH) wake.shift();
       for (let index = 1; index < wake.length; index += 1) {
         const [a, b] = [wake[index - 1], wake[index]];
-        // A ship that came round the edge, or begins anew, leaves no line across the world.
+        // A ship that wrapped around or respawned leaves no line across the world.
         if (a === undefined || b === undefined || Math.hypot(a.x - b.x, a.y - b.y) > 60) continue;
         context.strokeStyle = shipColour(ship.colour, palette.dark, (0.3 * index) / wake.length);
         context.beginPath();
@@ -195,13 +195,13 @@ export class View {
     });
   }
 
-  /** Draws around a place, in units and with y pointing up. */
+  /** Draws around a position, in units and with y pointing up. */
   private at(x: number, y: number, draw: (context: CanvasRenderingContext2D) => void): void {
     const { context } = this.canvas;
-    const place = this.camera.toScreen(x, y);
+    const at = this.camera.toScreen(x, y);
     const scale = Math.max(this.camera.scale, DETAIL_SCALE_MIN);
     context.save();
-    context.translate(place.x, place.y);
+    context.translate(at.x, at.y);
     context.scale(scale, -scale);
     draw(context);
     context.restore();
@@ -215,7 +215,7 @@ export class View {
   }
 }
 
-/** The remainder that is never negative. */
+/** Returns a remainder that is never negative. */
 function positive(value: number, size: number): number {
   return ((value % size) + size) % size;
 }

@@ -1,9 +1,9 @@
-// The world as this player may see it, as it is to be drawn now.
+// Visible world as it is drawn now.
 
 import type { Entity, Room } from "@aether-game/client";
 import type { Keys } from "./flight.ts";
 
-export interface Place {
+export interface Pose {
   readonly x: number;
   readonly y: number;
   /** Radians. */
@@ -15,25 +15,25 @@ export interface Place {
 
 export interface Ship {
   readonly id: number;
-  place: Place;
+  pose: Pose;
   hull: number;
   colour: number;
-  /** When it was last hit. */
+  /** Time of the last hit. */
   hitMs: number | undefined;
 }
 
-/** How a thing is drawn. */
+/** Appearance of an object. */
 export type Look = "crate" | "rock" | "beacon";
 
 export interface Thing {
   readonly id: number;
-  readonly place: Place;
+  readonly pose: Pose;
   readonly look: Look;
 }
 
 export interface Shot {
   readonly id: number;
-  readonly place: Place;
+  readonly pose: Pose;
 }
 
 export interface Scoreboard {
@@ -42,7 +42,7 @@ export interface Scoreboard {
   readonly players: number;
 }
 
-/** How wide the world is before it comes round again. */
+/** Size of the world, which wraps around. */
 export interface Measure {
   readonly width: number;
   readonly height: number;
@@ -79,19 +79,19 @@ export class World {
     return this.ownEntity === undefined ? undefined : this.ships.get(this.ownEntity);
   }
 
-  /** How many entities are in view, the own ship among them. */
+  /** Number of entities in view, including the own ship. */
   get entitiesInView(): number {
     return this.ships.size + this.things.length + this.shots.length;
   }
 
-  /** Takes in what the room shows now. */
+  /** Updates from the room's current state. */
   update(room: Room<Keys> | undefined, nowMs: number): void {
     if (room === undefined) return this.forget();
     this.shape = room.welcome?.world ?? EMPTY_SHAPE;
     this.ownEntity = room.ownEntity;
     this.updateShips(room, nowMs);
-    this.things = [...room.entities<Moving>("things")].map(({ id, fields }) => ({ id, place: placeOf(fields), look: lookOf(fields.look) }));
-    this.shots = [...room.entities<Moving>("projectile")].map(({ id, fields }) => ({ id, place: placeOf(fields) }));
+    this.things = [...room.entities<Moving>("things")].map(({ id, fields }) => ({ id, pose: poseOf(fields), look: lookOf(fields.look) }));
+    this.shots = [...room.entities<Moving>("projectile")].map(({ id, fields }) => ({ id, pose: poseOf(fields) }));
     const [board] = room.entities<Scoreboard>("presence");
     this.scoreboard = board?.fields;
   }
@@ -107,15 +107,15 @@ export class World {
 
   private updateShip({ id, fields }: Entity<Moving>, nowMs: number): void {
     const { hull = 100, colour = 0 } = fields;
-    const place = placeOf(fields);
+    const pose = poseOf(fields);
     const known = this.ships.get(id);
     if (known === undefined) {
-      this.ships.set(id, { id, place, hull, colour, hitMs: undefined });
+      this.ships.set(id, { id, pose, hull, colour, hitMs: undefined });
       return;
     }
-    // A ship that is shot to pieces begins anew with a whole hull, far away.
+    // A destroyed ship respawns with a full hull, far away.
     if (hull < known.hull) known.hitMs = nowMs;
-    Object.assign(known, { place, hull, colour });
+    Object.assign(known, { pose, hull, colour });
   }
 
   private forget(): void {
@@ -127,14 +127,14 @@ export class World {
   }
 }
 
-/** The shortest way from one coordinate to another in a world that comes round. */
-export function shortestWay(from: number, to: number, size: number): number {
+/** Returns the shortest difference of two coordinates in a world that wraps around. */
+export function wrappedDifference(from: number, to: number, size: number): number {
   const way = to - from;
   if (size <= 0 || Math.abs(way) <= size / 2) return way;
   return way - Math.sign(way) * size;
 }
 
-function placeOf({ position: [x, y], velocity = [0, 0], heading, rotation }: Moving): Place {
+function poseOf({ position: [x, y], velocity = [0, 0], heading, rotation }: Moving): Pose {
   return { x, y, angle: heading ?? rotation ?? 0, velocityX: velocity[0], velocityY: velocity[1] };
 }
 

@@ -1,25 +1,25 @@
-// A canvas that has as many pixels as the screen shows of it.
+// Canvas with the pixel density of the screen.
 
-/** Beyond this the eye sees no difference, and the drawing only gets slower. */
+/** A higher density is not visible, and slows drawing down. */
 const PIXEL_RATIO_MAX = 2.5;
 
 export class Canvas {
   readonly element: HTMLCanvasElement;
   readonly context: CanvasRenderingContext2D;
-  /** Size in pixels of the page. */
+  /** Size in CSS pixels. */
   width = 1;
   height = 1;
 
   constructor(element: HTMLCanvasElement) {
     const context = element.getContext("2d");
-    if (context === null) throw new Error("This browser cannot draw on a canvas.");
+    if (context === null) throw new Error("This browser does not support 2D canvases.");
     this.element = element;
     this.context = context;
     new ResizeObserver(() => this.measure()).observe(element);
     this.measure();
   }
 
-  /** Begins a drawing: takes the screen's pixel ratio as it is now, and scales to pixels of the page. */
+  /** Begins a frame: applies the current pixel ratio, and scales to CSS pixels. */
   begin(): void {
     const ratio = Math.min(devicePixelRatio, PIXEL_RATIO_MAX);
     const [width, height] = [Math.round(this.width * ratio), Math.round(this.height * ratio)];

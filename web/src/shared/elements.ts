@@ -1,8 +1,8 @@
-// The page's elements by id. A missing one is a mistake in index.html, found at the first start.
+// Elements of the page by id. A missing one is a bug in index.html, found on load.
 
 export function element<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
   const found = document.getElementById(id);
-  if (!(found instanceof kind)) throw new Error(`The page lacks its element ${id}.`);
+  if (!(found instanceof kind)) throw new Error(`The page has no element \`${id}\` of the expected type.`);
   return found;
 }
 
@@ -10,7 +10,7 @@ export function button(id: string): HTMLButtonElement {
   return element(id, HTMLButtonElement);
 }
 
-/** Writes a text if it is another one; the browser then has nothing to lay out again. */
+/** Sets a text only if it changed, to avoid layout work. */
 export function write(target: HTMLElement, text: string): void {
   if (target.textContent !== text) target.textContent = text;
 }

@@ -1,4 +1,4 @@
-// What a page knows, to look at from the console and from tests.
+// State of a page, for the console and for tests.
 
 declare global {
   interface Window {
@@ -6,7 +6,7 @@ declare global {
   }
 }
 
-/** Shows what `state` gives as `aether.state()`. */
+/** Exposes the result of `state` as `aether.state()`. */
 export function expose(state: () => unknown): void {
   Object.defineProperty(window, "aether", { value: Object.freeze({ state }) });
 }

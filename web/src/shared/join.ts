@@ -1,37 +1,37 @@
-// Joining a room as the page's address says: which room, over which transport.
+// Joins the room in the page's URL, over the transport in the URL.
 
 import { type Fields, type JoinOptions, AetherError, type Room, type TransportPreference } from "@aether-game/client";
-import { arrive, visitor } from "./visitor.ts";
+import { ensureSignedIn, visitor } from "./visitor.ts";
 
 const TRANSPORTS: readonly TransportPreference[] = ["auto", "websocket", "webtransport"];
 
-/** What is refused of a certain room, where another one of the kind would do. */
-const ROOMLESS_CODES: readonly string[] = ["room_not_found", "room_full", "join_refused"];
+/** Codes about one room, where another room of the type would do. */
+const OTHER_ROOM_CODES: readonly string[] = ["room_not_found", "room_full", "join_refused"];
 
-/** The room that a link leads to, by its code. */
+/** Returns the room code in a link. */
 export function roomCodeOf(link: URL): string | undefined {
   const code = link.searchParams.get("room");
   return code === null || code === "" ? undefined : code;
 }
 
-/** The transport that a link asks for. */
+/** Returns the transport in a link. */
 export function transportOf(link: URL): TransportPreference {
-  const wish = link.searchParams.get("transport");
-  return TRANSPORTS.find((known) => known === wish) ?? "auto";
+  const name = link.searchParams.get("transport");
+  return TRANSPORTS.find((known) => known === name) ?? "auto";
 }
 
-/** Joins the room of the page's address, or else any of the game. */
+/** Joins the room in the page's URL, or any room of the game. */
 export async function joinGame<Input extends object = Fields>(game: string, options: JoinOptions = {}): Promise<Room<Input>> {
   const link = new URL(location.href);
-  await arrive();
-  const wishes = { transport: transportOf(link), ...options };
+  await ensureSignedIn();
+  const joinOptions = { transport: transportOf(link), ...options };
   const code = roomCodeOf(link);
   if (code !== undefined) {
     try {
-      return await visitor().join<Input>({ code }, wishes);
+      return await visitor().join<Input>({ code }, joinOptions);
     } catch (error) {
-      if (!(error instanceof AetherError) || !ROOMLESS_CODES.includes(error.code)) throw error;
+      if (!(error instanceof AetherError) || !OTHER_ROOM_CODES.includes(error.code)) throw error;
     }
   }
-  return visitor().join<Input>(game, wishes);
+  return visitor().join<Input>(game, joinOptions);
 }

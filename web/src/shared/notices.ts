@@ -1,8 +1,8 @@
-// Small sentences that come and go.
+// Short messages that disappear after a while.
 
 export type Tone = "plain" | "good" | "bad";
 
-/** How long a notice stays. */
+/** Display time of a notice. */
 const SHOWN_MS = 4_500;
 
 /** More at once would cover the world. */

@@ -1,14 +1,14 @@
-// A small chart of the last seconds.
+// Small chart of the last seconds.
 
 import type { Canvas } from "./canvas.ts";
 
-/** One value each half second: the last half minute. */
+/** Number of values; at two a second, the last half minute. */
 const VALUES_MAX = 60;
 
 export class Sparkline {
   private readonly canvas: Canvas;
   private readonly values: number[] = [];
-  /** The chart never shows less than this as its whole height, so that noise does not look like a storm. */
+  /** Minimum of the vertical range, so that noise does not fill the chart. */
   private readonly leastMax: number;
 
   constructor(canvas: Canvas, leastMax: number) {

@@ -1,6 +1,6 @@
 // Rates over the last seconds.
 
-/** Rates are taken over this long, so that they are calm and still follow. */
+/** Window of a rate: smooth, and still responsive. */
 const WINDOW_MS = 2_000;
 
 /** An amount per second. */
@@ -19,7 +19,7 @@ export class Rate {
     while (this.entries[0] !== undefined && this.entries[0].at < now - WINDOW_MS) {
       this.sum -= this.entries.shift()?.amount ?? 0;
     }
-    // In the first moments there is less than a window to look back on.
+    // At the start there is less than one window of data.
     const span = Math.min(WINDOW_MS, Math.max(now - this.since, WINDOW_MS / 4));
     return (this.sum * 1000) / span;
   }

@@ -1,7 +1,7 @@
-// How the connection stands, in a pill and over the world.
+// State of the connection, as a pill in the header and a cover over the world.
 
 import { button, element, write } from "./elements.ts";
-import type { Phase } from "./seat.ts";
+import type { Phase } from "./connection.ts";
 
 const PILLS = { playing: "Connected", connecting: "Connecting", waiting: "Reconnecting", ended: "Disconnected" } as const;
 
@@ -29,6 +29,6 @@ export class Status {
     const isLost = this.hasPlayed && phase.name !== "ended";
     write(this.title, isLost ? "Connection lost" : phase.name === "ended" ? "Disconnected" : "Connecting");
     write(this.text, phase.name === "waiting" ? `${phase.text} Trying again…` : phase.text);
-    write(this.again, phase.name === "waiting" ? "Try now" : "Connect again");
+    write(this.again, phase.name === "waiting" ? "Try now" : "Reconnect");
   }
 }

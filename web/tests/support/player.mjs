@@ -1,9 +1,9 @@
-// A pilot in the sandbox: flies, aims, meets others.
+// Player of the sandbox: flies, aims, meets others.
 import { Visitor, pause } from "./visitor.mjs";
 
 export { launch } from "./visitor.mjs";
 
-/** How a ship is steered towards a place: thrust when the nose points there roughly. */
+/** Maximum angle between the ship and its target for thrust. */
 const AIM_RADIANS = 0.25;
 const WORLD_UNITS = 2_000;
 
@@ -21,12 +21,12 @@ export class Player extends Visitor {
     return after;
   }
 
-  /** Holds the keys that bring the ship nearer to a place; the shortest way may lead over the world's edge. */
-  async steerTo(place) {
+  /** Holds the keys that steer the ship towards a position; the shortest path may cross the world's edge. */
+  async steerTo(position) {
     const { own } = await this.state();
     if (own === undefined) return;
     const way = (from, to) => ((((to - from + WORLD_UNITS / 2) % WORLD_UNITS) + WORLD_UNITS) % WORLD_UNITS) - WORLD_UNITS / 2;
-    const wanted = Math.atan2(way(own.y, place.y), way(own.x, place.x));
+    const wanted = Math.atan2(way(own.y, position.y), way(own.x, position.x));
     const turn = Math.atan2(Math.sin(wanted - own.heading), Math.cos(wanted - own.heading));
     const keys = [];
     if (Math.abs(turn) < 3 * AIM_RADIANS) keys.push("KeyW");
@@ -36,7 +36,7 @@ export class Player extends Visitor {
   }
 }
 
-/** How far two places are apart; a ship that is not there has not moved. */
+/** Returns the distance of two positions, or 0 if one is missing. */
 export function distance(one, other) {
   return one === undefined || other === undefined ? 0 : Math.hypot(one.x - other.x, one.y - other.y);
 }

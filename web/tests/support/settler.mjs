@@ -1,11 +1,14 @@
-// A player of Outpost: walks, builds and shoots by keys and the pointer.
+// Player of Outpost: walks, builds and shoots by keys and pointer.
 import { Visitor, WAIT_MS_MAX, pause } from "./visitor.mjs";
 
-/** How near is there, and how far from there one may come to rest: who runs does not stop at once. */
+/**
+ * Distance at which keys are released, and at which a position counts as reached: a running player does not stop at
+ * once.
+ */
 const THERE_UNITS = 1;
 const REST_UNITS = 3;
 
-/** The keys of the tools, in the order of the page. */
+/** Keys of the tools, in the order of the page. */
 const TOOL_KEYS = { Blaster: "Digit1", Wall: "Digit2", Fence: "Digit3", Door: "Digit4", Turret: "Digit5", Remove: "Digit6" };
 
 const CELL_UNITS = 4;
@@ -16,21 +19,21 @@ export class Settler extends Visitor {
     return this.until("the player is in the world", (state) => state.phase === "playing" && state.own !== undefined);
   }
 
-  /** Walks to a place by the keys, as straight as they go. */
-  async walkTo(place) {
+  /** Walks to a position by keys. */
+  async walkTo(position) {
     const deadline = Date.now() + WAIT_MS_MAX;
     for (;;) {
       const { own } = await this.playing();
-      const [across, up] = [place.x - own.x, place.y - own.y];
+      const [across, up] = [position.x - own.x, position.y - own.y];
       const keys = [];
       if (Math.abs(across) > THERE_UNITS) keys.push(across > 0 ? "KeyD" : "KeyA");
       if (Math.abs(up) > THERE_UNITS) keys.push(up > 0 ? "KeyW" : "KeyS");
       await this.hold(...keys);
       if (keys.length === 0) {
         const state = await this.atRest();
-        if (distance(state.own, place) < REST_UNITS) return state;
+        if (distance(state.own, position) < REST_UNITS) return state;
       }
-      if (Date.now() > deadline) throw new Error(`the player did not get to ${JSON.stringify(place)} from ${JSON.stringify(own)}`);
+      if (Date.now() > deadline) throw new Error(`the player did not get to ${JSON.stringify(position)} from ${JSON.stringify(own)}`);
       await pause();
     }
   }
@@ -45,24 +48,24 @@ export class Settler extends Visitor {
     });
   }
 
-  /** Moves the pointer over a place of the world. */
-  async point(place) {
-    const at = await this.#pixelAt(place);
+  /** Moves the pointer over a position of the world. */
+  async point(position) {
+    const at = await this.#pixelAt(position);
     await this.page.mouse.move(at.x, at.y);
   }
 
-  /** Where on the page the middle of a cell is. */
+  /** Returns the pixel of a cell's center. */
   pixelOf(cell) {
     return this.#pixelAt(middleOf(cell));
   }
 
-  async #pixelAt(place) {
+  async #pixelAt(position) {
     const { view } = await this.state();
     const { pixel, scale } = view;
-    return { x: pixel.x + (place.x - view.place.x) * scale, y: pixel.y - (place.y - view.place.y) * scale };
+    return { x: pixel.x + (position.x - view.position.x) * scale, y: pixel.y - (position.y - view.position.y) * scale };
   }
 
-  /** Points at a cell with a tool, and waits until the page plans something there. */
+  /** Points at a cell with a tool, and waits for the page's preview there. */
   async aimTool(tool, cell) {
     await this.page.keyboard.press(TOOL_KEYS[tool]);
     const deadline = Date.now() + WAIT_MS_MAX;
@@ -75,22 +78,24 @@ export class Settler extends Visitor {
     }
   }
 
-  /** Does what the tool in hand would do under the pointer, once the rules allow it. */
+  /** Uses the selected tool at the pointer, once the rules allow it. */
   async act() {
     await this.until("the rules allow it", ({ plan }) => plan !== undefined && plan.obstacle === undefined);
     await this.page.mouse.down();
     await this.page.mouse.up();
   }
 
-  /** Builds, and waits until it stands. */
+  /** Builds, and waits until the structure exists. */
   async build(kind, cell) {
     await this.aimTool(kind, cell);
     await this.act();
     return this.until(`the ${kind} stands`, (state) => structureAt(state, cell)?.kind === kind);
   }
 
-  /** How many frames the page draws from a key to the first one in which the own player has moved, and whether the server
-   * had said so by then. */
+  /**
+   * Returns the number of frames from a key press to the first movement of the own player, and whether the server's
+   * state had moved by then.
+   */
   async framesUntilMoved(key) {
     await this.page.evaluate((code) => {
       const { own: before, server: serverBefore } = window.aether.state();
@@ -111,7 +116,7 @@ export class Settler extends Visitor {
   }
 }
 
-/** How far two places are apart. */
+/** Returns the distance of two positions. */
 export function distance(one, other) {
   return one === undefined || other === undefined ? Infinity : Math.hypot(one.x - other.x, one.y - other.y);
 }
@@ -120,7 +125,7 @@ export function structureAt({ structures }, { column, row }) {
   return structures.find((structure) => structure.column === column && structure.row === row);
 }
 
-/** The cell under a place. */
+/** Returns the cell at a position. */
 export function cellAt({ x, y }) {
   const index = (coordinate) => Math.floor((coordinate + EDGE_UNITS) / CELL_UNITS);
   return { column: index(x), row: index(y) };

@@ -2,7 +2,7 @@
 import { build } from "esbuild";
 import { fileURLToPath } from "node:url";
 
-/** The exports of a module below src/. */
+/** Returns the exports of a module below src/. */
 export async function load(path) {
   const entry = fileURLToPath(new URL(`../../src/${path}`, import.meta.url));
   const result = await build({ entryPoints: [entry], bundle: true, write: false, format: "esm", target: "node20" });

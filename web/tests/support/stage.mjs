@@ -1,4 +1,4 @@
-// What the tests of a page stand on: a server, a browser, and visitors who are gone after each test.
+// Server, browser and visitors of a page's tests.
 import { mkdir } from "node:fs/promises";
 import assert from "node:assert/strict";
 import { after, afterEach, before } from "node:test";
@@ -8,13 +8,13 @@ import { Visitor, launch } from "./visitor.mjs";
 
 export const SCREENSHOTS = fileURLToPath(new URL("../../screenshots/", import.meta.url));
 
-/** A test that takes longer than this hangs. */
+/** Time limit of a test. */
 export const LIMIT = { timeout: 400_000 };
 
 export const WIDE = { viewport: { width: 1600, height: 1000 } };
 export const NARROW = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true };
 
-/** Sets a stage up for all tests of a file; with `hasFreshRooms`, each test finds a server without rooms. */
+/** Prepares server and browser for all tests of a file; with `hasFreshRooms`, each test gets a server without rooms. */
 export function setStage(kind = Visitor, { hasFreshRooms = false } = {}) {
   const stage = { server: undefined, browser: undefined, open };
   let visitors = [];
@@ -44,7 +44,7 @@ export function setStage(kind = Visitor, { hasFreshRooms = false } = {}) {
   return stage;
 }
 
-/** Nothing was refused by the policy, nothing failed, nothing was warned of. */
+/** Asserts that the browser logged no errors, warnings or policy violations. */
 export function assertNoComplaints(...visitors) {
   for (const visitor of visitors) assert.deepEqual(visitor.complaints, []);
 }

@@ -1,8 +1,8 @@
-// A person at a browser: opens a page, holds keys, looks.
+// A visitor of a page, in a browser.
 import { chromium } from "playwright-core";
 import { BROWSER, complaintsOf } from "../../../testing/browser.mjs";
 
-/** Long, because the machine may have much else to do; what is awaited comes as soon as it can. */
+/** Generous, because the machine may be busy. */
 export const WAIT_MS_MAX = 60_000;
 export const POLL_MS = 30;
 
@@ -12,11 +12,11 @@ export function launch() {
 
 export class Visitor {
   #held = new Set();
-  /** What the browser complained about. */
+  /** Errors and warnings that the browser logged. */
   complaints;
   page;
 
-  /** Opens a page as someone whom the server does not know. */
+  /** Opens a page in a new context, without an account. */
   static async open(browser, url, options = {}) {
     const visitor = new this();
     const context = await browser.newContext({ viewport: { width: 1000, height: 700 }, colorScheme: "dark", ...options });
@@ -46,7 +46,7 @@ export class Visitor {
     for (;;) {
       const state = await this.state();
       if (condition(state)) return state;
-      if (Date.now() > deadline) throw new Error(`not in time: ${what}; the page's state is ${JSON.stringify(state)}`);
+      if (Date.now() > deadline) throw new Error(`timed out waiting for: ${what}; the page's state is ${JSON.stringify(state)}`);
       await pause();
     }
   }
@@ -61,16 +61,16 @@ export class Visitor {
     return this.page.locator("#notices").getByText(text).last().waitFor({ timeout: WAIT_MS_MAX });
   }
 
-  /** How many pixels of the page stick out to the side. */
+  /** Returns the horizontal overflow of the page in pixels. */
   overflow() {
     return this.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   }
 }
 
-/** Waits for a moment, between two looks at something. */
+/** Waits for one polling interval. */
 export function pause() {
   return new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }
 
-/** What a browser itself says while a server is away; it is no fault of a page. */
-export const AWAY = /net::ERR_|WebSocket connection to|Failed to establish a connection|Connection lost|Failed to load resource/;
+/** Messages that a browser logs while a server is down. */
+export const OFFLINE = /net::ERR_|WebSocket connection to|Failed to establish a connection|Connection lost|Failed to load resource/;

@@ -1,53 +1,53 @@
-// A seat in a room of one's own server: taken when the page opens, and again whenever it was lost.
+// Connection of the page to a room: joins when the page opens, and rejoins when the room is lost.
 
 import { type Fields, AetherError, type Room } from "@aether-game/client";
 
-/** How it stands with the seat. */
+/** Phase of the connection. */
 export type Phase =
   | { readonly name: "connecting"; readonly text: string }
   | { readonly name: "playing" }
-  /** Lost; it is tried again by itself. */
+  /** The connection was lost; the next attempt is scheduled. */
   | { readonly name: "waiting"; readonly text: string }
-  /** Over, until someone asks for it again. */
+  /** The connection is over until the player asks for a new one. */
   | { readonly name: "ended"; readonly text: string };
 
-/** What a seat tells. */
-export interface SeatEvents<Input extends object> {
+/** Events of the connection. */
+export interface ConnectionEvents<Input extends object> {
   phase(phase: Phase): void;
-  /** There is a new room to listen to. What it tells about its connection is looked after here. */
+  /** A new room was joined. Its connection events are handled here. */
   room?(room: Room<Input>): void;
 }
 
-/** Pauses between attempts to join; the last one goes on for as long as it takes. */
+/** Pauses between attempts to join; the last one repeats. */
 const PAUSES_MS = [500, 1_000, 2_000, 4_000];
 
-/** What ended a room though another one may be had. */
-const PASSING_REASONS: readonly string[] = ["room_ended", "room_failed", "shutdown", "moved", "timed_out", "unavailable", "unreachable", "disconnected"];
+/** End reasons after which another room can be joined. */
+const TEMPORARY_REASONS: readonly string[] = ["room_ended", "room_failed", "shutdown", "moved", "timed_out", "unavailable", "unreachable", "disconnected"];
 
-/** What joining again would not change. */
-const HOPELESS_CODES: readonly string[] = ["unsupported", "signed_out", "version_mismatch", "forbidden"];
+/** Error codes that another attempt would not change. */
+const PERMANENT_CODES: readonly string[] = ["unsupported", "signed_out", "version_mismatch", "forbidden"];
 
-export class Seat<Input extends object = Fields> {
+export class RoomConnection<Input extends object = Fields> {
   room: Room<Input> | undefined;
-  phase: Phase = { name: "connecting", text: "Looking for the server…" };
-  /** How often the player came back after the connection was lost. */
-  returns = 0;
+  phase: Phase = { name: "connecting", text: "Connecting to the server…" };
+  /** Number of reconnects after a lost connection. */
+  reconnects = 0;
   private readonly join: () => Promise<Room<Input>>;
-  private readonly events: SeatEvents<Input>;
+  private readonly events: ConnectionEvents<Input>;
   private attempt = 0;
   private failures = 0;
   private retry: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(join: () => Promise<Room<Input>>, events: SeatEvents<Input>) {
+  constructor(join: () => Promise<Room<Input>>, events: ConnectionEvents<Input>) {
     this.join = join;
     this.events = events;
-    // Whoever closes the page does not come back to it.
+    // A closed page does not resume.
     addEventListener("pagehide", () => void this.room?.leave());
-    addEventListener("pageshow", (event) => event.persisted && this.take());
+    addEventListener("pageshow", (event) => event.persisted && this.connect());
   }
 
-  /** Takes a seat; gives up the one that is there. */
-  take(): void {
+  /** Joins a room, leaving the current one. */
+  connect(): void {
     clearTimeout(this.retry);
     this.attempt += 1;
     void this.room?.leave();
@@ -56,9 +56,9 @@ export class Seat<Input extends object = Fields> {
     void this.tryOnce(this.attempt);
   }
 
-  /** Someone wants to play now: does not wait for the next attempt. */
-  hurry(): void {
-    if (this.room === undefined || this.phase.name === "ended") this.take();
+  /** Retries at once instead of waiting for the next attempt. */
+  retryNow(): void {
+    if (this.room === undefined || this.phase.name === "ended") this.connect();
     else if (this.phase.name === "waiting") this.room.reconnect();
   }
 
@@ -78,25 +78,25 @@ export class Seat<Input extends object = Fields> {
 
   private listen(room: Room<Input>): void {
     room.on("joined", () => {
-      this.returns += 1;
+      this.reconnects += 1;
       this.enter({ name: "playing" });
     });
     room.on("lost", ({ text }) => this.enter({ name: "waiting", text }));
     room.on("ended", ({ reason, text }) => {
       if (room !== this.room) return;
       this.room = undefined;
-      if (PASSING_REASONS.includes(reason)) this.failed(new AetherError(reason, text));
+      if (TEMPORARY_REASONS.includes(reason)) this.failed(new AetherError(reason, text));
       else this.enter({ name: "ended", text });
     });
   }
 
   private failed(error: unknown): void {
     const text = error instanceof Error ? error.message : String(error);
-    if (isHopeless(error)) return this.enter({ name: "ended", text });
+    if (isPermanent(error)) return this.enter({ name: "ended", text });
     const pause = PAUSES_MS[Math.min(this.failures, PAUSES_MS.length - 1)] as number;
     this.failures += 1;
     this.enter({ name: "waiting", text });
-    this.retry = setTimeout(() => this.take(), pause);
+    this.retry = setTimeout(() => this.connect(), pause);
   }
 
   private enter(phase: Phase): void {
@@ -105,6 +105,6 @@ export class Seat<Input extends object = Fields> {
   }
 }
 
-function isHopeless(error: unknown): boolean {
-  return error instanceof AetherError && (error.status === 401 || error.status === 403 || HOPELESS_CODES.includes(error.code));
+function isPermanent(error: unknown): boolean {
+  return error instanceof AetherError && (error.status === 401 || error.status === 403 || PERMANENT_CODES.includes(error.code));
 }
