@@ -1,4 +1,4 @@
-//! One component's values, by slot.
+//! Values of one component, by slot.
 
 use crate::packing::{DescribedPacking, RowPacking, TypedPacking};
 use crate::positions::Positions;
@@ -9,56 +9,56 @@ use aether_space::SlotSet;
 use aether_wire::Tick;
 use std::any::Any;
 
-/// The values of one component.
+/// Values of one component.
 pub struct ComponentRows<P: RowPacking> {
     packing: P,
     present: SlotSet,
-    /// Slots that were written since the last settling.
+    /// Slots written since the last `settle`.
     written: SlotSet,
     values: Vec<P::Row>,
     versions: VersionRing<P::Row>,
 }
 
-/// The values of one component type.
+/// Values of one component type.
 pub type Column<C> = ComponentRows<TypedPacking<C>>;
 
-/// The values of a component that was declared at run time.
+/// Values of a component that was declared at run time.
 pub type DescribedColumn = ComponentRows<DescribedPacking>;
 
-/// A column whose type is not known here.
+/// A column of any component type.
 pub trait AnyColumn: Any + Send + Sync {
-    /// The component's descriptor.
+    /// Descriptor of the component.
     fn schema(&self) -> RecordSchema;
 
-    /// Snaps what was written, and adds the slots whose value really changed to `changed`.
+    /// Snaps written values, and adds the slots whose encoded value changed to `changed`.
     fn settle(&mut self, tick: Tick, changed: &mut SlotSet, positions: &mut Positions);
 
-    /// Takes the component off a slot.
+    /// Removes the component from a slot.
     fn remove(&mut self, slot: u32);
 
-    /// True if the component says where its entity is.
+    /// True if the component holds the position of its entity.
     fn has_position(&self) -> bool;
 
-    /// Where the entity is, if this component is on the slot and says so.
+    /// Position of the entity, if the slot has this component and the component holds it.
     fn position(&self, slot: u32) -> Option<[f32; 2]>;
 
-    /// Whether the value changed after `tick`.
+    /// True if the value changed after `tick`.
     fn changed_after(&self, slot: u32, tick: Tick) -> bool;
 
     /// Appends the whole value.
     fn write_full(&self, slot: u32, writer: &mut BitWriter);
 
-    /// Appends the difference from the value at tick `base`, and the one `ages.spacing` ticks earlier if that is not zero;
-    /// false if either is no longer known.
+    /// Appends the difference from the value at tick `base` and, unless `ages.spacing` is zero, the value that many ticks
+    /// earlier. Returns false if either is no longer stored.
     fn write_delta(&self, slot: u32, base: Tick, ages: BasisAges, writer: &mut BitWriter) -> bool;
 
-    /// A hash of the value, the same on every platform. `scratch` is overwritten.
+    /// Returns a hash of the value, equal on every platform. `scratch` is overwritten.
     fn digest(&self, slot: u32, scratch: &mut BitWriter) -> u64;
 
-    /// For getting back to the type.
+    /// For downcasts to the type.
     fn as_any(&self) -> &dyn Any;
 
-    /// For getting back to the type.
+    /// For downcasts to the type, mutable.
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
@@ -73,14 +73,14 @@ impl<P: RowPacking> ComponentRows<P> {
         }
     }
 
-    /// The value of a slot.
+    /// Value of a slot.
     #[inline]
     #[must_use]
     pub fn get(&self, slot: u32) -> Option<&P::Row> {
         if self.present.contains(slot) { self.values.get(slot as usize) } else { None }
     }
 
-    /// The value of a slot, to be written.
+    /// Mutable value of a slot. The slot counts as written.
     #[inline]
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut P::Row> {
         if !self.present.contains(slot) {
@@ -90,18 +90,18 @@ impl<P: RowPacking> ComponentRows<P> {
         self.values.get_mut(slot as usize)
     }
 
-    /// The slots that have this component.
+    /// Slots that have this component.
     #[must_use]
     pub fn present(&self) -> &SlotSet {
         &self.present
     }
 
-    /// All values in the order of their slots.
+    /// All values, in slot order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &P::Row)> {
         self.present.iter().map(|slot| (slot, &self.values[slot as usize]))
     }
 
-    /// Hands every value to `visit`, to be written.
+    /// Calls `visit` with every value. All slots count as written.
     pub fn each_mut(&mut self, mut visit: impl FnMut(u32, &mut P::Row)) {
         self.written.union_with(&self.present);
         for slot in self.present.iter() {
@@ -124,13 +124,13 @@ impl<P: RowPacking> ComponentRows<P> {
 }
 
 impl DescribedColumn {
-    /// The type of the records.
+    /// Type of the records.
     #[must_use]
     pub fn record_type(&self) -> &RecordType {
         &self.packing.0
     }
 
-    /// The record of a slot, to be written.
+    /// Mutable record of a slot. The slot counts as written.
     pub fn record_mut(&mut self, slot: u32) -> Option<RecordMut<'_>> {
         if !self.present.contains(slot) {
             return None;
@@ -140,7 +140,7 @@ impl DescribedColumn {
         Some(self.packing.0.edit(record))
     }
 
-    /// Hands every record to `visit`, to be written.
+    /// Calls `visit` with every record. All slots count as written.
     pub(crate) fn each_record_mut(&mut self, mut visit: impl FnMut(u32, RecordMut<'_>)) {
         self.written.union_with(&self.present);
         for slot in self.present.iter() {

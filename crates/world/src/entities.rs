@@ -1,41 +1,41 @@
-//! Which slots are in use, and by which entity.
+//! Slots, and the entities that use them.
 
 use aether_space::SlotSet;
 use aether_wire::limits::SLOTS_MAX;
 use aether_wire::{EntityId, PlayerId, Tick};
 
-/// Who may see an entity that is near enough to be seen.
+/// Players that see an entity within the interest distance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Visibility {
     /// Everyone.
     #[default]
     Everyone,
-    /// Only the player that owns it.
+    /// The owner only.
     Owner,
-    /// Only players of this team.
+    /// Players of this team only.
     Team(u8),
-    /// Whoever the game says, asked per player and snapshot.
+    /// The game decides, for each player and snapshot.
     Game,
 }
 
-/// What is known of every slot, apart from its components.
+/// State of every slot, except its components.
 #[derive(Debug, Default)]
 pub struct Entities {
     pub alive: SlotSet,
-    /// Slots that can be used for the next entities, lowest first, so that the columns stay dense.
+    /// Free slots. The lowest is used first, so that the columns stay dense.
     free: SlotSet,
-    /// Slots given back this tick. They rest until the next one, so that a tick has one entity per slot.
-    resting: Vec<u32>,
+    /// Slots freed in this tick. They become free in the next one, so that a slot has one entity per tick.
+    freed: Vec<u32>,
     generations: Vec<u16>,
     pub shapes: Vec<u32>,
-    /// When the set of components last changed; the spawn counts.
+    /// Tick of the last change of the set of components, the spawn included.
     pub shaped_at: Vec<Tick>,
     pub owners: Vec<Option<PlayerId>>,
     pub visibilities: Vec<Visibility>,
 }
 
 impl Entities {
-    /// A new entity; none when all slots are in use.
+    /// Spawns an entity. Returns `None` if all slots are in use.
     pub fn spawn(&mut self, tick: Tick) -> Option<EntityId> {
         let slot = match self.free.iter().next() {
             Some(slot) => {
@@ -52,7 +52,7 @@ impl Entities {
         Some(EntityId { slot, generation: self.generations[slot as usize] })
     }
 
-    /// Ends an entity; false if it had ended before.
+    /// Despawns an entity. Returns false if it does not exist.
     pub fn despawn(&mut self, id: EntityId) -> bool {
         if !self.contains(id) {
             return false;
@@ -60,7 +60,7 @@ impl Entities {
         self.alive.remove(id.slot);
         let generation = &mut self.generations[id.slot as usize];
         *generation = generation.wrapping_add(1);
-        self.resting.push(id.slot);
+        self.freed.push(id.slot);
         true
     }
 
@@ -68,15 +68,15 @@ impl Entities {
         self.alive.contains(id.slot) && self.generations[id.slot as usize] == id.generation
     }
 
-    /// The entity that uses a slot.
+    /// Entity that uses a slot.
     pub fn at(&self, slot: u32) -> Option<EntityId> {
         let generation = *self.generations.get(slot as usize)?;
         self.alive.contains(slot).then_some(EntityId { slot, generation })
     }
 
-    /// Lets the slots given back be used again.
+    /// Makes the slots freed in the last tick available.
     pub fn advance(&mut self) {
-        for slot in self.resting.drain(..) {
+        for slot in self.freed.drain(..) {
             self.free.insert(slot);
         }
     }

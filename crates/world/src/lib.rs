@@ -1,11 +1,11 @@
 //! Entities and replicated components in columns.
 //!
-//! A [`World`] holds one column per component type, indexed by the entity's slot. Writing marks; once a tick
-//! [`World::settle`] snaps what was written to the wire's grid and notes what really changed, so the cost of a tick
-//! follows what was touched, not how much there is.
+//! A [`World`] has one column per component type, indexed by the entity's slot. A write marks the slot. Once a tick,
+//! [`World::settle`] snaps the written values to the grid of the wire and finds the changed ones. The cost of a tick
+//! depends on the number of writes, not on the number of entities.
 //!
 //! A component is a Rust type with the derive, or a [`RecordType`](aether_bits::runtime::RecordType) that was declared
-//! at run time. Both live in the same [`ComponentRows`], and their bytes and hashes are the same.
+//! at run time. Both are stored in [`ComponentRows`] and have the same bytes and hashes.
 
 mod changes;
 mod column;

@@ -1,33 +1,33 @@
-//! Packing of a column's rows: by a type, or by a description that was made at run time.
+//! Packing of the rows of a column: by a Rust type, or by a type that was declared at run time.
 
 use aether_bits::runtime::{Record, RecordType};
 use aether_bits::{BitWriter, Component, DeltaBasis, RecordSchema};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Packs the rows of one component. A column holds one of these and leaves to it all that depends on the component.
+/// Packs the rows of one component: the part of a column that depends on the component type.
 pub trait RowPacking: Send + Sync + 'static {
-    /// A value of the component.
+    /// Value of the component.
     type Row: Clone + Send + Sync + 'static;
 
-    /// The component's descriptor.
+    /// Descriptor of the component.
     fn schema(&self) -> RecordSchema;
 
-    /// A fresh row.
+    /// Returns a new row with initial values.
     fn initial(&self) -> Self::Row;
 
-    /// Fills the place of a version that is not there yet, and is never read.
+    /// Returns a placeholder for a version that is not written yet. It is never read.
     fn blank(&self) -> Self::Row {
         self.initial()
     }
 
-    /// Moves a row to the nearest one that the wire can say.
+    /// Rounds a row to the nearest one that can be encoded.
     fn snap(&self, row: &mut Self::Row);
 
-    /// True if two rows are the same on the wire.
+    /// True if two rows have the same encoding.
     fn same(&self, row: &Self::Row, other: &Self::Row) -> bool;
 
-    /// True if rows say where their entity is.
+    /// True if the component holds the position of its entity.
     fn has_position(&self) -> bool;
 
     /// Position of the entity, if the component holds it.
@@ -36,17 +36,17 @@ pub trait RowPacking: Send + Sync + 'static {
     /// Appends the whole row.
     fn write_full(&self, row: &Self::Row, writer: &mut BitWriter);
 
-    /// Appends the difference from what the receiver has.
+    /// Appends the difference from the basis.
     fn write_delta(&self, basis: DeltaBasis<'_, Self::Row>, row: &Self::Row, writer: &mut BitWriter);
 
-    /// A hash of the row, the same on every platform. `scratch` is overwritten.
+    /// Returns a hash of the row, equal on every platform. `scratch` is overwritten.
     fn digest(&self, row: &Self::Row, scratch: &mut BitWriter) -> u64;
 }
 
-/// Rows are values of a type with the derive. It takes no memory, and every call is the type's own.
+/// Packing of a type with the derive. It has no size, and calls are static.
 pub struct TypedPacking<C>(PhantomData<fn() -> C>);
 
-/// Rows are records of a type that was declared at run time.
+/// Packing of records of a type that was declared at run time.
 pub struct DescribedPacking(pub(crate) Arc<RecordType>);
 
 impl<C> TypedPacking<C> {
@@ -115,7 +115,7 @@ impl RowPacking for DescribedPacking {
     }
 
     fn blank(&self) -> Record {
-        // Of most entities that rest only one version is ever written, and the others take no memory of their own.
+        // Most entities at rest have one version. The placeholders of the others need no heap memory.
         Record::default()
     }
 

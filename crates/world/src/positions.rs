@@ -1,56 +1,56 @@
-//! Where entities are, in the form that spatial indexes take in.
+//! Positions of entities, as points for a spatial index.
 
 use aether_space::IndexedPoint;
 
-const NOWHERE: u32 = u32::MAX;
+const NO_POINT: u32 = u32::MAX;
 
-/// The places of all entities that have one, packed.
+/// Positions of all entities that have one, stored densely.
 #[derive(Debug, Default)]
 pub struct Positions {
     points: Vec<IndexedPoint>,
-    /// Per slot: its position in `points`, or [`NOWHERE`].
-    position: Vec<u32>,
+    /// Index into `points` of each slot, or [`NO_POINT`].
+    indexes: Vec<u32>,
 }
 
 impl Positions {
-    /// All places, in no particular order.
+    /// All positions, in no particular order.
     pub fn points(&self) -> &[IndexedPoint] {
         &self.points
     }
 
-    /// The place of a slot.
+    /// Position of a slot.
     #[inline]
     pub fn get(&self, slot: u32) -> Option<[f32; 2]> {
-        let position = *self.position.get(slot as usize)?;
-        let point = self.points.get(position as usize)?;
+        let index = *self.indexes.get(slot as usize)?;
+        let point = self.points.get(index as usize)?;
         Some([point.x, point.y])
     }
 
-    /// Puts a slot at a place.
+    /// Sets the position of a slot.
     pub fn set(&mut self, slot: u32, [x, y]: [f32; 2]) {
-        if slot as usize >= self.position.len() {
-            self.position.resize(slot as usize + 1, NOWHERE);
+        if slot as usize >= self.indexes.len() {
+            self.indexes.resize(slot as usize + 1, NO_POINT);
         }
         let point = IndexedPoint { slot, x, y };
-        match self.points.get_mut(self.position[slot as usize] as usize) {
+        match self.points.get_mut(self.indexes[slot as usize] as usize) {
             Some(known) => *known = point,
             None => {
-                self.position[slot as usize] = self.points.len() as u32;
+                self.indexes[slot as usize] = self.points.len() as u32;
                 self.points.push(point);
             }
         }
     }
 
-    /// Takes a slot's place away.
+    /// Removes the position of a slot.
     pub fn remove(&mut self, slot: u32) {
-        let Some(position) = self.position.get_mut(slot as usize) else {
+        let Some(index) = self.indexes.get_mut(slot as usize) else {
             return;
         };
-        let position = std::mem::replace(position, NOWHERE) as usize;
-        if position < self.points.len() {
-            self.points.swap_remove(position);
-            if let Some(moved) = self.points.get(position) {
-                self.position[moved.slot as usize] = position as u32;
+        let index = std::mem::replace(index, NO_POINT) as usize;
+        if index < self.points.len() {
+            self.points.swap_remove(index);
+            if let Some(moved) = self.points.get(index) {
+                self.indexes[moved.slot as usize] = index as u32;
             }
         }
     }

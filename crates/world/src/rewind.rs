@@ -1,40 +1,40 @@
-//! Where entities were, for lag compensation.
+//! Past positions of entities, for lag compensation.
 
 use crate::positions::Positions;
 use aether_wire::{EntityId, Tick};
 
-/// The places of all entities over the last ticks.
+/// Positions of all entities in the last ticks.
 ///
-/// A player shoots at what it saw, and it saw the past. The game asks where a target was at the tick that the player
-/// was seeing, interpolated as the player's own client did.
+/// A player aims at entities as the client showed them, which is in the past. The game asks for the position of a
+/// target at the tick that the player saw, interpolated as on that client.
 #[derive(Debug, Default)]
 pub struct Rewind {
-    frames: Vec<Frame>,
-    /// The oldest tick and the newest; ticks are recorded one after the other.
+    ticks: Vec<RecordedTick>,
+    /// Oldest and newest recorded tick. Ticks are recorded without gaps.
     range: Option<(Tick, Tick)>,
 }
 
 #[derive(Debug, Default)]
-struct Frame {
+struct RecordedTick {
     tick: Tick,
-    /// Per slot: who was there, and where.
+    /// Generation and position of the entity of each slot.
     positions: Vec<Option<(u16, [f32; 2])>>,
 }
 
 impl Rewind {
-    /// A history of so many ticks; none if zero.
+    /// A history of `ticks` ticks. Zero turns it off.
     pub(crate) fn new(ticks: u16) -> Self {
-        Rewind { frames: (0..ticks).map(|_| Frame::default()).collect(), range: None }
+        Rewind { ticks: (0..ticks).map(|_| RecordedTick::default()).collect(), range: None }
     }
 
-    /// The oldest tick that can still be asked for, and the newest.
+    /// Oldest and newest tick of the history.
     #[must_use]
     pub fn range(&self) -> Option<(Tick, Tick)> {
         self.range
     }
 
-    /// Where an entity was at `tick` plus a `fraction` of one. What lies outside the history counts as its nearest end,
-    /// so a client that names an absurd time gains nothing; an entity that was not there then gives `None`.
+    /// Returns the position of an entity at `tick` plus a `fraction` of a tick. A tick outside the history counts as the
+    /// nearest end, so a client gains nothing by a false tick. Returns `None` if the entity did not exist then.
     #[must_use]
     pub fn position_at(&self, id: EntityId, tick: Tick, fraction: f32) -> Option<[f32; 2]> {
         let (oldest, newest) = self.range()?;
@@ -50,28 +50,28 @@ impl Rewind {
     }
 
     pub(crate) fn record(&mut self, tick: Tick, positions: &Positions, generation: impl Fn(u32) -> Option<u16>) {
-        if self.frames.is_empty() {
+        if self.ticks.is_empty() {
             return;
         }
-        let reach = self.frames.len() as u32 - 1;
+        let reach = self.ticks.len() as u32 - 1;
         let first = self.range.map_or(tick, |(oldest, _)| oldest);
         self.range = Some((first.max(Tick(tick.0.saturating_sub(reach))), tick));
-        let index = tick.0 as usize % self.frames.len();
-        let frame = &mut self.frames[index];
-        frame.tick = tick;
-        frame.positions.fill(None);
+        let index = tick.0 as usize % self.ticks.len();
+        let recorded = &mut self.ticks[index];
+        recorded.tick = tick;
+        recorded.positions.fill(None);
         for point in positions.points() {
-            if point.slot as usize >= frame.positions.len() {
-                frame.positions.resize(point.slot as usize + 1, None);
+            if point.slot as usize >= recorded.positions.len() {
+                recorded.positions.resize(point.slot as usize + 1, None);
             }
-            frame.positions[point.slot as usize] =
+            recorded.positions[point.slot as usize] =
                 generation(point.slot).map(|generation| (generation, [point.x, point.y]));
         }
     }
 
     fn position_in(&self, id: EntityId, tick: Tick) -> Option<[f32; 2]> {
-        let frame = &self.frames[tick.0 as usize % self.frames.len()];
-        let (generation, position) = (*frame.positions.get(id.slot as usize)?)?;
-        (frame.tick == tick && generation == id.generation).then_some(position)
+        let recorded = &self.ticks[tick.0 as usize % self.ticks.len()];
+        let (generation, position) = (*recorded.positions.get(id.slot as usize)?)?;
+        (recorded.tick == tick && generation == id.generation).then_some(position)
     }
 }

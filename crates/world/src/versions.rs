@@ -1,11 +1,11 @@
-//! The recent values of a component, per slot.
+//! Recent values of a component, per slot.
 
 use crate::packing::RowPacking;
 use aether_wire::Tick;
 
-/// The last few versions of every slot's value, each with the tick at which it began.
+/// The last versions of every slot's value, each with its first tick.
 ///
-/// Versions of one slot lie side by side, newest at `newest[slot]`, older ones before it, going round.
+/// The versions of one slot are a ring in adjacent memory: the newest at `newest[slot]`, older ones before it.
 #[derive(Debug)]
 pub struct VersionRing<R> {
     depth: usize,
@@ -16,11 +16,11 @@ pub struct VersionRing<R> {
 
 impl<R: Clone> VersionRing<R> {
     pub fn new(depth: u8) -> Self {
-        assert!(depth >= 2, "a change needs the value before it");
+        assert!(depth >= 2, "a ring of {depth} versions is too small; use at least 2");
         VersionRing { depth: usize::from(depth), newest: Vec::new(), ticks: Vec::new(), values: Vec::new() }
     }
 
-    /// Makes room for all slots below `slots`.
+    /// Allocates all slots below `slots`.
     pub fn grow(&mut self, slots: usize, packing: &impl RowPacking<Row = R>) {
         if slots > self.newest.len() {
             self.newest.resize(slots, 0);
@@ -29,13 +29,13 @@ impl<R: Clone> VersionRing<R> {
         }
     }
 
-    /// Forgets a slot's versions.
+    /// Removes the versions of a slot.
     pub fn clear(&mut self, slot: u32) {
         let first = slot as usize * self.depth;
         self.ticks[first..first + self.depth].fill(Tick::ZERO);
     }
 
-    /// Notes that `value` holds from `tick` on.
+    /// Adds `value` as the version that is valid from `tick`.
     pub fn push(&mut self, slot: u32, tick: Tick, value: &R) {
         let newest = &mut self.newest[slot as usize];
         *newest = if usize::from(*newest) + 1 == self.depth { 0 } else { *newest + 1 };
@@ -44,13 +44,13 @@ impl<R: Clone> VersionRing<R> {
         self.values[at].clone_from(value);
     }
 
-    /// The newest version, if there is one.
+    /// Newest version of a slot.
     pub fn newest(&self, slot: u32) -> Option<(Tick, &R)> {
         let at = slot as usize * self.depth + usize::from(self.newest[slot as usize]);
         (self.ticks[at] != Tick::ZERO).then(|| (self.ticks[at], &self.values[at]))
     }
 
-    /// The value that held at `tick`, if it is still known.
+    /// Value at `tick`, if it is still stored.
     pub fn at(&self, slot: u32, tick: Tick) -> Option<&R> {
         let first = slot as usize * self.depth;
         let mut index = usize::from(self.newest[slot as usize]);

@@ -1,4 +1,4 @@
-//! The world of one room.
+//! World of one room.
 
 mod builder;
 mod records;
@@ -16,11 +16,11 @@ use aether_wire::{EntityId, PlayerId, Tick};
 use std::any::TypeId;
 use std::fmt;
 
-/// How many versions of a value are kept by default: how far behind an acknowledgement may be before a whole value is
-/// sent instead of a difference. At 60 snapshots a second, half a second.
+/// Default number of stored versions of a value. If a client's baseline is older, a whole value is sent instead of a
+/// delta. 32 versions are half a second at 60 snapshots per second.
 pub const VERSIONS_DEFAULT: u8 = 32;
 
-/// The most bits all components of one entity may take together, so that its full state fits one packet.
+/// Upper bound of the bits of all components of an entity, so that its full state fits one packet.
 pub const ENTITY_BITS_MAX: u32 = 7_600;
 
 /// The entities of a room and their components.
@@ -37,11 +37,11 @@ pub struct World {
     despawned: Vec<EntityId>,
     without_position: SlotSet,
     restricted: SlotSet,
-    spawns_refused: u64,
+    rejected_spawns: u64,
     changes: Vec<LastChanges>,
 }
 
-/// Why an entity could not be spawned or changed.
+/// Error when spawning or changing an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpawnError {
     /// The room's limit of entities is reached.
@@ -50,7 +50,7 @@ pub enum SpawnError {
     UnknownComponent,
     /// The components together do not fit one packet.
     TooLarge,
-    /// The entity does not exist, or no longer.
+    /// The entity does not exist.
     NoEntity,
     /// The record is of another type than the component.
     OtherRecord,
@@ -59,22 +59,22 @@ pub enum SpawnError {
 impl fmt::Display for SpawnError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            SpawnError::Full => "the room's limit of entities is reached",
+            SpawnError::Full => "the room's limit of entities is reached; raise `entities_max` or despawn entities",
             SpawnError::UnknownComponent => {
-                "the component is not declared: add .component::<…>() where the world is declared"
+                "the component is not declared; add `.component::<…>()` to the declaration of the world"
             }
-            SpawnError::TooLarge => "the components together do not fit one packet",
-            SpawnError::NoEntity => "the entity does not exist",
-            SpawnError::OtherRecord => "the record is not of this component: make it by the component's own type",
+            SpawnError::TooLarge => "the components of the entity do not fit one packet; use fewer or smaller fields",
+            SpawnError::NoEntity => "the entity does not exist; it may have been despawned",
+            SpawnError::OtherRecord => "the record is not of this component; create it by the component's record type",
         })
     }
 }
 
 impl std::error::Error for SpawnError {}
 
-/// What a game does with a world.
+/// Methods for games.
 impl World {
-    /// Starts the declaration of a world.
+    /// Returns a builder for a world.
     #[must_use]
     pub fn builder() -> WorldBuilder {
         WorldBuilder::default()
@@ -86,22 +86,22 @@ impl World {
         self.tick
     }
 
-    /// Makes an entity with its first component; [`World::insert`] adds others.
+    /// Spawns an entity with its first component. [`World::insert`] adds others.
     pub fn spawn<C: Component>(&mut self, component: C) -> Result<EntityId, SpawnError> {
         let id = self.spawn_with(self.component_index::<C>())?;
         self.put(id.slot, component);
         Ok(id)
     }
 
-    /// Makes an entity whose first component has yet to be put in its place.
+    /// Spawns an entity. The caller writes the first component.
     fn spawn_with(&mut self, index: Option<usize>) -> Result<EntityId, SpawnError> {
         if self.entities.alive.len() >= self.entities_max {
-            self.spawns_refused += 1;
+            self.rejected_spawns += 1;
             return Err(SpawnError::Full);
         }
         let shape = self.shape_with(0, index)?;
         let Some(id) = self.entities.spawn(self.tick) else {
-            self.spawns_refused += 1;
+            self.rejected_spawns += 1;
             return Err(SpawnError::Full);
         };
         if id.slot as usize >= self.changes.len() {
@@ -112,7 +112,7 @@ impl World {
         Ok(id)
     }
 
-    /// Ends an entity; false if it had ended before.
+    /// Despawns an entity. Returns false if it does not exist.
     pub fn despawn(&mut self, id: EntityId) -> bool {
         if !self.entities.despawn(id) {
             return false;
@@ -135,7 +135,7 @@ impl World {
         Ok(())
     }
 
-    /// Adds a component that has yet to be put in its place to an entity's set.
+    /// Adds a component to the set of an entity. The caller writes its value.
     fn reshape_with(&mut self, id: EntityId, index: Option<usize>) -> Result<(), SpawnError> {
         if !self.entities.contains(id) {
             return Err(SpawnError::NoEntity);
@@ -148,7 +148,7 @@ impl World {
         Ok(())
     }
 
-    /// Takes a component off an entity; false if it had none.
+    /// Removes a component from an entity. Returns false if the entity does not have it.
     pub fn remove<C: Component>(&mut self, id: EntityId) -> bool {
         self.component_index::<C>().is_some_and(|index| self.remove_at(id, index))
     }
@@ -159,7 +159,7 @@ impl World {
         }
         self.columns[index].remove(id.slot);
         if self.columns[index].has_position() {
-            // Another component may say where it is, too.
+            // Another component may hold a position, too.
             match self.columns.iter().find_map(|column| column.position(id.slot)) {
                 Some(position) => self.positions.set(id.slot, position),
                 None => self.positions.remove(id.slot),
@@ -169,13 +169,13 @@ impl World {
         true
     }
 
-    /// A component of an entity.
+    /// Component of an entity.
     #[must_use]
     pub fn get<C: Component>(&self, id: EntityId) -> Option<&C> {
         if self.entities.contains(id) { self.column::<C>()?.get(id.slot) } else { None }
     }
 
-    /// A component of an entity, to be written.
+    /// Mutable component of an entity.
     pub fn get_mut<C: Component>(&mut self, id: EntityId) -> Option<&mut C> {
         if self.entities.contains(id) { self.column_mut::<C>()?.get_mut(id.slot) } else { None }
     }
@@ -186,7 +186,7 @@ impl World {
         column.filter_map(|(slot, value)| Some((self.entities.at(slot)?, value)))
     }
 
-    /// Hands every component of a type to `visit`, to be written.
+    /// Calls `visit` with every component of a type, mutable.
     pub fn each_mut<C: Component>(&mut self, mut visit: impl FnMut(EntityId, &mut C)) {
         let Some(index) = self.component_index::<C>() else {
             return;
@@ -201,7 +201,7 @@ impl World {
         }
     }
 
-    /// Hands every entity with both components to `visit`, the first to be written.
+    /// Calls `visit` with every entity that has both components. The first component is mutable.
     pub fn each_with<A: Component, B: Component>(&mut self, mut visit: impl FnMut(EntityId, &mut A, &B)) {
         let (Some(first), Some(second)) = (self.component_index::<A>(), self.component_index::<B>()) else {
             return;
@@ -220,49 +220,49 @@ impl World {
         }
     }
 
-    /// Whether an entity exists.
+    /// True if an entity exists.
     #[must_use]
     pub fn contains(&self, id: EntityId) -> bool {
         self.entities.contains(id)
     }
 
-    /// How many entities there are.
+    /// Number of entities.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entities.alive.len()
     }
 
-    /// Whether there are no entities.
+    /// True if there are no entities.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The most entities at one time.
+    /// Limit of entities.
     #[must_use]
     pub fn entities_max(&self) -> usize {
         self.entities_max
     }
 
-    /// All entities, in the order of their slots.
+    /// All entities, in slot order.
     pub fn entities(&self) -> impl Iterator<Item = EntityId> {
         self.entities.alive.iter().filter_map(|slot| self.entities.at(slot))
     }
 
-    /// The player that owns an entity.
+    /// Owner of an entity.
     #[must_use]
     pub fn owner(&self, id: EntityId) -> Option<PlayerId> {
         if self.entities.contains(id) { self.entities.owners[id.slot as usize] } else { None }
     }
 
-    /// Gives an entity to a player, or to none.
+    /// Sets or clears the owner of an entity.
     pub fn set_owner(&mut self, id: EntityId, owner: Option<PlayerId>) {
         if self.entities.contains(id) {
             self.entities.owners[id.slot as usize] = owner;
         }
     }
 
-    /// Says who may see an entity that is near enough.
+    /// Sets the visibility of an entity. It filters players within the interest distance.
     pub fn set_visibility(&mut self, id: EntityId, visibility: Visibility) {
         if self.entities.contains(id) {
             self.entities.visibilities[id.slot as usize] = visibility;
@@ -280,16 +280,16 @@ impl World {
         if self.entities.contains(id) { self.positions.get(id.slot) } else { None }
     }
 
-    /// Where entities were.
+    /// Past positions of entities.
     #[must_use]
     pub fn rewind(&self) -> &Rewind {
         &self.rewind
     }
 }
 
-/// What the engine and replication do with a world.
+/// Methods for the engine and for replication.
 impl World {
-    /// Begins the next tick: what is written from now on belongs to it.
+    /// Begins the next tick. Later writes belong to it.
     pub fn advance(&mut self) {
         self.tick = self.tick.next();
         self.changed.clear();
@@ -297,13 +297,13 @@ impl World {
         self.entities.advance();
     }
 
-    /// Ends the tick's writing: snaps what was written to the wire's grid and notes what changed.
+    /// Ends the writes of the tick: snaps written values to the grid of the wire and records the changes.
     pub fn settle(&mut self) {
         for column in &mut self.columns {
             column.settle(self.tick, &mut self.changed, &mut self.positions);
         }
         for slot in self.changed.iter() {
-            self.changes[slot as usize].note(self.tick);
+            self.changes[slot as usize].record(self.tick);
             if self.positions.get(slot).is_none() {
                 self.without_position.insert(slot);
             } else if !self.without_position.is_empty() {
@@ -314,68 +314,68 @@ impl World {
         self.rewind.record(self.tick, &self.positions, |slot| entities.at(slot).map(|id| id.generation));
     }
 
-    /// How many spawns were refused for lack of room since this was last asked.
-    pub fn take_spawns_refused(&mut self) -> u64 {
-        std::mem::take(&mut self.spawns_refused)
+    /// Number of spawns rejected because of a limit since the last call.
+    pub fn take_rejected_spawns(&mut self) -> u64 {
+        std::mem::take(&mut self.rejected_spawns)
     }
 
-    /// The slots that changed or were spawned this tick, after [`World::settle`].
+    /// Slots that changed or were spawned in this tick. Valid after [`World::settle`].
     #[must_use]
     pub fn changed(&self) -> &SlotSet {
         &self.changed
     }
 
-    /// When anything about a slot last changed.
+    /// Tick of the last change of a slot.
     #[inline]
     #[must_use]
     pub fn changed_at(&self, slot: u32) -> Tick {
         self.last_changes(slot).last
     }
 
-    /// When anything about a slot last changed, and when before that.
+    /// Ticks of the recent changes of a slot.
     #[inline]
     #[must_use]
     pub fn last_changes(&self, slot: u32) -> LastChanges {
         self.changes.get(slot as usize).copied().unwrap_or_default()
     }
 
-    /// The entities that ended this tick.
+    /// Entities despawned in this tick.
     #[must_use]
     pub fn despawned(&self) -> &[EntityId] {
         &self.despawned
     }
 
-    /// The slots in use.
+    /// Slots in use.
     #[must_use]
     pub fn alive(&self) -> &SlotSet {
         &self.entities.alive
     }
 
-    /// The slots whose entity is nowhere in particular, and so of interest to the whole room.
+    /// Slots of entities without a position. Every client of the room sees these entities.
     #[must_use]
     pub fn without_position(&self) -> &SlotSet {
         &self.without_position
     }
 
-    /// The slots that not everyone may see.
+    /// Slots of entities with a restricted visibility.
     #[must_use]
     pub fn restricted(&self) -> &SlotSet {
         &self.restricted
     }
 
-    /// Who may see a slot's entity.
+    /// Visibility of a slot's entity.
     #[must_use]
     pub fn visibility_at(&self, slot: u32) -> Visibility {
         self.entities.visibilities.get(slot as usize).copied().unwrap_or_default()
     }
 
-    /// The player that owns a slot's entity.
+    /// Owner of a slot's entity.
     #[must_use]
     pub fn owner_at(&self, slot: u32) -> Option<PlayerId> {
         self.entities.owners.get(slot as usize).copied().flatten()
     }
 
-    /// The entity that uses a slot.
+    /// Entity that uses a slot.
     #[must_use]
     pub fn entity_at(&self, slot: u32) -> Option<EntityId> {
         self.entities.at(slot)
@@ -394,13 +394,13 @@ impl World {
         self.positions.points()
     }
 
-    /// The components of a slot's entity, as a mask over [`World::columns`].
+    /// Components of a slot's entity, as a bit mask over [`World::columns`].
     #[must_use]
     pub fn shape(&self, slot: u32) -> u32 {
         self.entities.shapes.get(slot as usize).copied().unwrap_or(0)
     }
 
-    /// When the set of a slot's components last changed.
+    /// Tick of the last change of the set of a slot's components.
     #[must_use]
     pub fn shaped_at(&self, slot: u32) -> Tick {
         self.entities.shaped_at.get(slot as usize).copied().unwrap_or(Tick::ZERO)
@@ -412,19 +412,19 @@ impl World {
         &self.columns
     }
 
-    /// The components' descriptors, by component number.
+    /// Descriptors of the components, by component number.
     #[must_use]
     pub fn schema(&self) -> Vec<RecordSchema> {
         self.columns.iter().map(|column| column.schema()).collect()
     }
 
-    /// A hash over all entities, the same on every platform.
+    /// Returns a hash of all entities, equal on every platform.
     #[must_use]
     pub fn hash(&self) -> u64 {
         self.hash_of(self.entities.alive.iter())
     }
 
-    /// A hash over some entities; their order does not matter.
+    /// Returns a hash of some entities. Their order does not matter.
     #[must_use]
     pub fn hash_of(&self, slots: impl Iterator<Item = u32>) -> u64 {
         let mut scratch = BitWriter::new();
@@ -439,19 +439,19 @@ impl World {
         self.types.iter().position(|known| *known == TypeId::of::<C>())
     }
 
-    /// The column of a component type.
+    /// Column of a component type.
     #[must_use]
     pub fn column<C: Component>(&self) -> Option<&Column<C>> {
         self.columns[self.component_index::<C>()?].as_any().downcast_ref()
     }
 
-    /// The column of a component type, to be written.
+    /// Mutable column of a component type.
     pub fn column_mut<C: Component>(&mut self) -> Option<&mut Column<C>> {
         let index = self.component_index::<C>()?;
         self.columns[index].as_any_mut().downcast_mut()
     }
 
-    /// An entity's mask with one more component, if that fits a packet.
+    /// Returns the mask with one more component, if the entity still fits one packet.
     fn shape_with(&self, before: u32, index: Option<usize>) -> Result<u32, SpawnError> {
         let shape = before | 1 << index.ok_or(SpawnError::UnknownComponent)?;
         let bits: u32 = bits_of(shape).map(|index| self.bits_max[index]).sum();
@@ -471,7 +471,7 @@ impl World {
     }
 }
 
-/// The hash of one entity; a client that sees it computes the same.
+/// Returns the hash of one entity. A client that sees the entity computes the same.
 pub fn hash_entity(id: EntityId, shape: u32, digests: impl Iterator<Item = u64>) -> u64 {
     let mut hasher = StateHasher::new(id.to_bits());
     hasher.word(u64::from(shape));
@@ -479,7 +479,7 @@ pub fn hash_entity(id: EntityId, shape: u32, digests: impl Iterator<Item = u64>)
     hasher.finish()
 }
 
-/// The numbers of the bits that are set, ascending.
+/// Indexes of the set bits, ascending.
 #[inline]
 pub fn bits_of(mask: u32) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(mask), |rest| Some(rest & rest.wrapping_sub(1)))

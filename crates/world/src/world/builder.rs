@@ -14,7 +14,7 @@ use aether_wire::Tick;
 use std::any::TypeId;
 use std::sync::Arc;
 
-/// Declares what a world holds.
+/// Declares the components and limits of a world.
 pub struct WorldBuilder {
     entities_max: usize,
     versions: u8,
@@ -22,7 +22,7 @@ pub struct WorldBuilder {
     columns: Vec<(TypeId, MakeColumn)>,
 }
 
-/// Makes an empty column that keeps so many versions.
+/// Creates an empty column. The argument is the number of stored versions.
 type MakeColumn = Box<dyn FnOnce(u8) -> Box<dyn AnyColumn> + Send>;
 
 impl Default for WorldBuilder {
@@ -35,7 +35,7 @@ impl WorldBuilder {
     /// Adds a component type. Registering one twice changes nothing.
     ///
     /// # Panics
-    /// With more than [`COMPONENTS_MAX`] components: that is an error in the game's source.
+    /// If there are more than [`COMPONENTS_MAX`] components.
     #[must_use]
     pub fn component<C: Component>(mut self) -> Self {
         if !self.columns.iter().any(|(known, _)| *known == TypeId::of::<C>()) {
@@ -47,11 +47,11 @@ impl WorldBuilder {
     /// Adds a component that was declared at run time.
     ///
     /// # Panics
-    /// With more than [`COMPONENTS_MAX`] components; one schema has no more.
+    /// If there are more than [`COMPONENTS_MAX`] components. A valid schema has no more.
     #[must_use]
     pub fn described(mut self, record_type: &Arc<RecordType>) -> Self {
         let packing = DescribedPacking(Arc::clone(record_type));
-        // No component type can ask for this column: the marker is not one.
+        // No component type has this id, so `World::column` never finds this column.
         self.add(TypeId::of::<DescribedColumn>(), |versions| Box::new(ComponentRows::new(packing, versions)));
         self
     }
@@ -61,28 +61,28 @@ impl WorldBuilder {
         self.columns.push((id, Box::new(make)));
     }
 
-    /// The most entities at one time.
+    /// Sets the limit of entities.
     #[must_use]
     pub fn entities_max(mut self, entities_max: usize) -> Self {
         self.entities_max = entities_max;
         self
     }
 
-    /// Sets the number of versions that are kept of each value, at least 2.
+    /// Sets the number of stored versions of each value, at least 2.
     #[must_use]
     pub fn versions(mut self, versions: u8) -> Self {
         self.versions = versions.max(2);
         self
     }
 
-    /// Sets the number of ticks of positions that are kept for lag compensation.
+    /// Sets the number of ticks of position history for lag compensation.
     #[must_use]
     pub fn rewind_ticks(mut self, ticks: u16) -> Self {
         self.rewind_ticks = ticks;
         self
     }
 
-    /// An empty world before its first tick.
+    /// Builds an empty world, before its first tick.
     #[must_use]
     pub fn build(self) -> World {
         let types = self.columns.iter().map(|(id, _)| *id).collect();
@@ -100,7 +100,7 @@ impl WorldBuilder {
             despawned: Vec::new(),
             without_position: SlotSet::new(),
             restricted: SlotSet::new(),
-            spawns_refused: 0,
+            rejected_spawns: 0,
             changes: Vec::new(),
         }
     }

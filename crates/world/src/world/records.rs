@@ -1,13 +1,13 @@
-//! Components that were declared at run time, read and written as records.
+//! Access to components that were declared at run time.
 
 use super::{SpawnError, World};
 use crate::column::DescribedColumn;
 use aether_bits::runtime::{ComponentHandle, Record, RecordMut, RecordType};
 use aether_wire::EntityId;
 
-/// Access to components that were declared at run time.
+/// Methods for components that were declared at run time.
 impl World {
-    /// Makes an entity with its first component; [`World::insert_record`] adds others.
+    /// Spawns an entity with its first component. [`World::insert_record`] adds others.
     pub fn spawn_record(&mut self, component: ComponentHandle, record: Record) -> Result<EntityId, SpawnError> {
         self.check_record(component, &record)?;
         let id = self.spawn_with(Some(component.index()))?;
@@ -28,18 +28,18 @@ impl World {
         Ok(())
     }
 
-    /// Takes a component off an entity; false if it had none.
+    /// Removes a component from an entity. Returns false if the entity does not have it.
     pub fn remove_record(&mut self, id: EntityId, component: ComponentHandle) -> bool {
         self.described(component).is_some() && self.remove_at(id, component.index())
     }
 
-    /// A component of an entity.
+    /// Component of an entity.
     #[must_use]
     pub fn record(&self, id: EntityId, component: ComponentHandle) -> Option<&Record> {
         if self.entities.contains(id) { self.described(component)?.get(id.slot) } else { None }
     }
 
-    /// A component of an entity, to be written.
+    /// Mutable component of an entity.
     pub fn record_mut(&mut self, id: EntityId, component: ComponentHandle) -> Option<RecordMut<'_>> {
         if self.entities.contains(id) { self.described_mut(component)?.record_mut(id.slot) } else { None }
     }
@@ -50,7 +50,7 @@ impl World {
         column.filter_map(|(slot, record)| Some((self.entities.at(slot)?, record)))
     }
 
-    /// Hands every record of a component to `visit`, to be written.
+    /// Calls `visit` with every record of a component, mutable.
     pub fn each_record_mut(&mut self, component: ComponentHandle, mut visit: impl FnMut(EntityId, RecordMut<'_>)) {
         let Some(column) = self.columns.get_mut(component.index()) else { return };
         let Some(column) = column.as_any_mut().downcast_mut::<DescribedColumn>() else { return };
@@ -62,13 +62,13 @@ impl World {
         });
     }
 
-    /// The type of a component that was declared at run time.
+    /// Type of a component that was declared at run time.
     #[must_use]
     pub fn record_type(&self, component: ComponentHandle) -> Option<&RecordType> {
         self.described(component).map(DescribedColumn::record_type)
     }
 
-    /// The column of a component that was declared at run time.
+    /// Column of a component that was declared at run time.
     #[must_use]
     pub fn described(&self, component: ComponentHandle) -> Option<&DescribedColumn> {
         self.columns.get(component.index())?.as_any().downcast_ref()

@@ -1,4 +1,4 @@
-//! Only what the wire can tell apart counts as a change.
+//! Only a change of the encoded value counts as a change.
 
 use crate::support::{Body, Label, body, changed, label, step, world};
 use aether_wire::Tick;
@@ -26,7 +26,7 @@ fn reading_is_no_change() {
 }
 
 #[test]
-fn a_move_below_the_wires_grid_is_no_change_and_is_snapped_away() {
+fn a_move_below_the_grid_of_the_wire_is_no_change_and_is_snapped_away() {
     let mut world = world();
     let id = world.spawn(body(1.0, 2.0)).unwrap();
     step(&mut world);
@@ -54,9 +54,9 @@ fn values_outside_their_range_are_snapped_into_it() {
     let id = world.spawn(body(1e6, f32::NAN)).unwrap();
     world.insert(id, label("a long name", 1)).unwrap();
     world.settle();
-    let place = world.position(id).unwrap();
-    assert_eq!(place[0], 100.0);
-    assert!(place[1].is_finite());
+    let position = world.position(id).unwrap();
+    assert_eq!(position[0], 100.0);
+    assert!(position[1].is_finite());
     assert_eq!(world.get::<Label>(id).unwrap().name, "a long n");
 }
 
@@ -72,7 +72,7 @@ fn two_changes_that_undo_each_other_are_none() {
 }
 
 #[test]
-fn a_skipped_field_changes_nothing_and_is_kept() {
+fn a_skipped_field_is_no_change_and_stays() {
     let mut world = world();
     let id = world.spawn(label("a", 1)).unwrap();
     world.settle();
@@ -86,7 +86,7 @@ fn a_skipped_field_changes_nothing_and_is_kept() {
 }
 
 #[test]
-fn a_change_is_noted_for_its_component_alone() {
+fn a_change_is_recorded_for_its_component_alone() {
     let mut world = world();
     let id = world.spawn(body(1.0, 2.0)).unwrap();
     world.insert(id, label("a", 1)).unwrap();
@@ -105,7 +105,7 @@ fn the_next_tick_begins_without_changes() {
     assert!(changed(&world).is_empty());
     world.settle();
     assert!(changed(&world).is_empty());
-    assert_eq!(world.changed_at(id.slot), Tick(1), "when it last changed is remembered");
+    assert_eq!(world.changed_at(id.slot), Tick(1), "the tick of the last change stays known");
     assert_eq!(world.changed_at(77), Tick::ZERO);
 }
 

@@ -1,10 +1,10 @@
-//! Components are added to entities and taken off again.
+//! Components are added to entities and removed.
 
 use crate::support::{Anchor, Body, Label, begun, body, builder, changed, label, step, world};
 use aether_wire::Tick;
 
 #[test]
-fn a_shape_tells_which_components_an_entity_has() {
+fn a_shape_has_a_bit_for_each_component() {
     let mut world = world();
     let id = world.spawn(body(0.0, 0.0)).unwrap();
     assert_eq!(world.shape(id.slot), 0b01);
@@ -12,12 +12,12 @@ fn a_shape_tells_which_components_an_entity_has() {
     assert_eq!(world.shape(id.slot), 0b11);
     assert!(world.remove::<Body>(id));
     assert_eq!(world.shape(id.slot), 0b10);
-    assert!(!world.remove::<Body>(id), "it has none any more");
+    assert!(!world.remove::<Body>(id), "the component was removed before");
     assert_eq!(world.shape(99), 0);
 }
 
 #[test]
-fn only_a_new_shape_counts_as_one() {
+fn only_a_different_shape_counts_as_a_change() {
     let mut world = world();
     let id = world.spawn(body(0.0, 0.0)).unwrap();
     step(&mut world);
@@ -32,7 +32,7 @@ fn only_a_new_shape_counts_as_one() {
     world.remove::<Label>(id);
     world.settle();
     assert_eq!((world.shaped_at(id.slot), world.changed_at(id.slot)), (Tick(4), Tick(4)));
-    assert_eq!(changed(&world), [id.slot], "the client has to learn that it is gone");
+    assert_eq!(changed(&world), [id.slot], "clients must remove the component");
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn replacing_by_the_same_value_is_no_change() {
 }
 
 #[test]
-fn taking_off_and_putting_back_within_a_tick_keeps_the_entity_whole() {
+fn removing_and_adding_within_a_tick_keeps_the_entity_whole() {
     let mut world = world();
     let id = world.spawn(body(1.0, 2.0)).unwrap();
     step(&mut world);
@@ -59,7 +59,7 @@ fn taking_off_and_putting_back_within_a_tick_keeps_the_entity_whole() {
 }
 
 #[test]
-fn an_entity_without_a_place_is_placeless_until_it_gets_one() {
+fn an_entity_is_without_position_until_it_gets_one() {
     let mut world = world();
     let id = world.spawn(label("sun", 1)).unwrap();
     world.settle();
@@ -92,7 +92,7 @@ fn an_entity_may_have_no_component_at_all() {
 }
 
 #[test]
-fn a_place_is_that_of_the_last_settling() {
+fn a_position_is_that_of_the_last_settle() {
     let mut world = world();
     let id = world.spawn(body(1.0, 2.0)).unwrap();
     assert_eq!(world.position(id), None);
@@ -104,7 +104,7 @@ fn a_place_is_that_of_the_last_settling() {
 }
 
 #[test]
-fn an_entity_with_two_places_keeps_one_when_the_other_is_taken_off() {
+fn an_entity_with_two_positions_keeps_one_when_the_other_is_removed() {
     let mut world = begun(builder().component::<Anchor>());
     let id = world.spawn(body(1.0, 2.0)).unwrap();
     world.insert(id, Anchor { position: [50.0, 60.0] }).unwrap();
@@ -112,5 +112,5 @@ fn an_entity_with_two_places_keeps_one_when_the_other_is_taken_off() {
     world.remove::<Anchor>(id);
     world.settle();
     assert_eq!(world.position(id), Some([1.0, 2.0]));
-    assert!(!world.without_position().contains(id.slot), "it would be of interest to the whole room");
+    assert!(!world.without_position().contains(id.slot), "the whole room would see it");
 }

@@ -1,4 +1,4 @@
-//! Components that are declared at run time live in the world as derived ones do.
+//! Components that are declared at run time behave as derived ones.
 
 use crate::support::{self, Anchor, Body, Label, changed};
 use aether_bits::runtime::{
@@ -9,7 +9,7 @@ use aether_bits::{BasisAges, BitWriter};
 use aether_wire::{EntityId, Tick};
 use aether_world::{SpawnError, World};
 
-/// The components of the other tests, declared at run time, with the handles that are needed.
+/// The components of the other tests, declared at run time, with their handles.
 struct Declared {
     schema: RuntimeSchema,
     body: ComponentHandle,
@@ -96,8 +96,8 @@ impl Random {
     }
 }
 
-/// Does the same to both worlds.
-fn stir(typed: &mut World, runtime: &mut World, declared: &Declared, random: &mut Random) {
+/// Applies the same random change to both worlds.
+fn change_both(typed: &mut World, runtime: &mut World, declared: &Declared, random: &mut Random) {
     for id in typed.entities().collect::<Vec<_>>() {
         let (x, y) = (random.within(99.0), random.within(9.0));
         match random.below(12) {
@@ -150,7 +150,7 @@ fn stir(typed: &mut World, runtime: &mut World, declared: &Declared, random: &mu
     });
 }
 
-/// All that replication can ask of a slot, as bytes.
+/// Every encoding of a slot that replication uses.
 fn packed(world: &World, id: EntityId) -> Vec<(bool, Vec<u8>)> {
     let mut all = Vec::new();
     for (index, column) in world.columns().iter().enumerate() {
@@ -171,7 +171,7 @@ fn packed(world: &World, id: EntityId) -> Vec<(bool, Vec<u8>)> {
 }
 
 #[test]
-fn both_worlds_are_the_same_to_the_last_bit() {
+fn both_worlds_have_the_same_bits() {
     let declared = declared();
     let mut typed = support::begun(support::builder().component::<Anchor>().rewind_ticks(4));
     let mut runtime = declared.world();
@@ -179,7 +179,7 @@ fn both_worlds_are_the_same_to_the_last_bit() {
     let mut random = Random(5);
     let mut compared = 0;
     for _ in 0..300 {
-        stir(&mut typed, &mut runtime, &declared, &mut random);
+        change_both(&mut typed, &mut runtime, &declared, &mut random);
         typed.settle();
         runtime.settle();
         assert_eq!(typed.hash(), runtime.hash(), "at tick {}", typed.tick());
@@ -218,7 +218,7 @@ fn a_private_field_changes_no_bit() {
 }
 
 #[test]
-fn a_refused_value_changes_nothing() {
+fn a_rejected_value_changes_nothing() {
     let declared = declared();
     let mut world = declared.world();
     let id = world.spawn_record(declared.body, declared.body([1.0, 2.0], [0.0; 2])).unwrap();
@@ -233,7 +233,7 @@ fn a_refused_value_changes_nothing() {
 }
 
 #[test]
-fn a_record_goes_only_where_it_belongs() {
+fn a_record_of_another_type_is_rejected() {
     let declared = declared();
     let mut world = declared.world();
     let body = || declared.body([0.0; 2], [0.0; 2]);
@@ -248,12 +248,12 @@ fn a_record_goes_only_where_it_belongs() {
     assert_eq!(world.each_record(declared.body).map(|(id, _)| id).collect::<Vec<_>>(), [id]);
     assert_eq!(world.record_type(declared.body).unwrap().name(), "Body");
     let mut typed = support::world();
-    assert_eq!(typed.spawn_record(declared.body, body()), Err(SpawnError::UnknownComponent), "that column has a type");
-    assert!(world.get::<Body>(id).is_none(), "and this one has none");
+    assert_eq!(typed.spawn_record(declared.body, body()), Err(SpawnError::UnknownComponent), "a typed column");
+    assert!(world.get::<Body>(id).is_none(), "this column has no Rust type");
 }
 
 #[test]
-fn a_tick_of_records_allocates_nothing_once_all_versions_are_there() {
+fn a_tick_of_records_allocates_nothing_once_all_versions_are_written() {
     let declared = declared();
     let mut world = declared.world();
     let ids: Vec<_> = (0..50)

@@ -1,4 +1,4 @@
-//! The state hash says whether two worlds hold the same.
+//! Two worlds with the same state have the same hash.
 
 use crate::support::{Body, Label, body, label, world};
 use aether_wire::EntityId;
@@ -23,7 +23,7 @@ fn two_worlds_with_the_same_content_have_the_same_hash() {
 }
 
 #[test]
-fn the_way_to_a_state_does_not_count() {
+fn the_history_of_a_state_does_not_count() {
     let (direct, _) = sample();
     let mut other = world();
     let ids: Vec<EntityId> = (0..3).map(|_| other.spawn(label("x", 9)).unwrap()).collect();
@@ -72,7 +72,7 @@ fn every_field_counts() {
 }
 
 #[test]
-fn who_holds_a_value_counts_too() {
+fn the_entity_of_a_value_counts_too() {
     let (mut swapped, ids) = sample();
     let before = swapped.hash();
     swapped.advance();

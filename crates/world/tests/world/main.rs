@@ -1,6 +1,6 @@
-//! Entities and components through the public surface, one topic per file.
+//! Entities and components through the public API, one topic per file.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod change_detection;
 mod components;
@@ -16,7 +16,7 @@ mod visiting;
 
 use proptest::test_runner::{Config, RngSeed};
 
-/// Property tests draw the same cases on every run; another seed is a deliberate choice.
+/// Property tests use the same cases on every run. Another seed is a deliberate choice.
 fn cases(count: u32) -> Config {
     Config { rng_seed: RngSeed::Fixed(0x0a37_4e72), ..Config::with_cases(count) }
 }

@@ -1,4 +1,4 @@
-//! Many random operations, against a model that is too simple to be wrong.
+//! Random operations on a world and on a simple model, compared.
 
 use crate::support::{Body, Label, begun, body, builder, label};
 use aether_space::IndexedPoint;
@@ -45,7 +45,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// A place on the grid and within range, so that snapping leaves it alone.
+/// A position on the grid and in range, so that snapping does not change it.
 fn at(x: i8, y: i8) -> Body {
     body(f32::from(x) / 2.0, f32::from(y) / 2.0)
 }
@@ -53,7 +53,7 @@ fn at(x: i8, y: i8) -> Body {
 struct Pair {
     world: World,
     model: BTreeMap<EntityId, Model>,
-    /// As of the last settling.
+    /// State at the last `settle`.
     settled: BTreeMap<EntityId, Model>,
 }
 
@@ -136,7 +136,7 @@ impl Pair {
         }
     }
 
-    /// Compares a settled world with the model.
+    /// Compares the world with the model after `settle`.
     fn check(&self) {
         let Pair { world, model, settled } = self;
         assert_eq!(world.len(), model.len());
@@ -156,7 +156,7 @@ impl Pair {
         }
         let living: BTreeSet<u32> = model.keys().map(|id| id.slot).collect();
         for set in [world.changed(), world.without_position(), world.restricted(), world.alive()] {
-            assert!(set.iter().all(|slot| living.contains(&slot)), "nothing is left of the ended");
+            assert!(set.iter().all(|slot| living.contains(&slot)), "no set contains a despawned entity");
         }
         let mut points = world.points().to_vec();
         points.sort_unstable_by_key(|point| point.slot);
@@ -174,7 +174,7 @@ proptest! {
     #![proptest_config(crate::cases(400))]
 
     #[test]
-    fn a_world_stays_what_its_operations_say(acts in proptest::collection::vec(act(), 1..150)) {
+    fn a_world_matches_the_model(acts in proptest::collection::vec(act(), 1..150)) {
         let world = begun(builder().entities_max(12));
         let mut pair = Pair { world, model: BTreeMap::new(), settled: BTreeMap::new() };
         for act in &acts {

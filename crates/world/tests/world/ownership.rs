@@ -1,11 +1,11 @@
-//! Who owns an entity, and who may see it.
+//! Owner and visibility of an entity.
 
 use crate::support::{body, changed, step, world};
 use aether_wire::PlayerId;
 use aether_world::Visibility;
 
 #[test]
-fn an_owner_is_set_changed_and_taken_away() {
+fn an_owner_is_set_changed_and_cleared() {
     let mut world = world();
     let id = world.spawn(body(0.0, 0.0)).unwrap();
     assert_eq!((world.owner(id), world.owner_at(id.slot)), (None, None));
@@ -17,7 +17,7 @@ fn an_owner_is_set_changed_and_taken_away() {
 }
 
 #[test]
-fn what_not_everyone_may_see_is_in_the_restricted_set() {
+fn entities_with_a_visibility_are_in_the_restricted_set() {
     let mut world = world();
     let ids: Vec<_> = (0..4).map(|_| world.spawn(body(0.0, 0.0)).unwrap()).collect();
     world.set_visibility(ids[1], Visibility::Owner);
@@ -48,7 +48,7 @@ fn the_next_entity_of_a_slot_begins_unowned_and_visible() {
 }
 
 #[test]
-fn an_ended_entity_can_be_given_to_nobody() {
+fn a_despawned_entity_gets_no_owner() {
     let mut world = world();
     let old = world.spawn(body(0.0, 0.0)).unwrap();
     world.despawn(old);

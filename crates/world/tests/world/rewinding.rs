@@ -1,10 +1,10 @@
-//! Where entities were, for lag compensation.
+//! Past positions of entities, for lag compensation.
 
 use crate::support::{Body, begun, body, builder, label};
 use aether_wire::{EntityId, Tick};
 use aether_world::World;
 
-/// A history of eight ticks, after twenty in which an entity was at `[t, 0]` at tick `t`.
+/// A world with a history of eight ticks, after twenty ticks. The entity was at `[t, 0]` at tick `t`.
 fn walked() -> (World, EntityId) {
     let mut world = begun(builder().rewind_ticks(8));
     let id = world.spawn(body(1.0, 0.0)).unwrap();
@@ -18,11 +18,11 @@ fn walked() -> (World, EntityId) {
 }
 
 fn x_at(world: &World, id: EntityId, tick: u32, fraction: f32) -> Option<f32> {
-    world.rewind().position_at(id, Tick(tick), fraction).map(|place| place[0])
+    world.rewind().position_at(id, Tick(tick), fraction).map(|position| position[0])
 }
 
 #[test]
-fn the_last_ticks_can_be_asked_for() {
+fn the_last_ticks_are_available() {
     let (world, id) = walked();
     assert_eq!(world.rewind().range(), Some((Tick(13), Tick(20))));
     for tick in 13..=20 {
@@ -31,12 +31,12 @@ fn the_last_ticks_can_be_asked_for() {
 }
 
 #[test]
-fn between_two_ticks_the_place_is_interpolated() {
+fn between_two_ticks_the_position_is_interpolated() {
     let (world, id) = walked();
     assert_eq!(x_at(&world, id, 14, 0.25), Some(14.25));
     assert_eq!(x_at(&world, id, 14, 1.0), Some(15.0));
     assert_eq!(x_at(&world, id, 19, 0.5), Some(19.5));
-    assert_eq!(x_at(&world, id, 20, 0.5), Some(20.0), "nothing is known of the future");
+    assert_eq!(x_at(&world, id, 20, 0.5), Some(20.0), "there is no extrapolation");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn an_absurd_fraction_counts_as_none() {
 }
 
 #[test]
-fn another_entity_in_the_same_slot_is_not_meant() {
+fn another_entity_in_the_same_slot_is_not_returned() {
     let (mut world, old) = walked();
     world.advance();
     world.despawn(old);
@@ -65,19 +65,19 @@ fn another_entity_in_the_same_slot_is_not_meant() {
     let new = world.spawn(body(-50.0, 0.0)).unwrap();
     world.settle();
     assert_eq!(new.slot, old.slot);
-    assert_eq!(x_at(&world, old, 18, 0.0), Some(18.0), "it was there then");
-    assert_eq!(x_at(&world, old, 20, 0.5), Some(20.0), "and then it was gone");
+    assert_eq!(x_at(&world, old, 18, 0.0), Some(18.0), "it existed then");
+    assert_eq!(x_at(&world, old, 20, 0.5), Some(20.0), "it was despawned after");
     assert_eq!(x_at(&world, old, 21, 0.0), None);
     assert_eq!(x_at(&world, old, 22, 0.0), None);
     assert_eq!(x_at(&world, new, 18, 0.0), None);
-    assert_eq!(x_at(&world, new, 21, 0.5), None, "it was not there yet");
+    assert_eq!(x_at(&world, new, 21, 0.5), None, "it did not exist yet");
     assert_eq!(x_at(&world, new, 22, 0.0), Some(-50.0));
     let never = EntityId { slot: 1_000_000, generation: 0 };
     assert_eq!(x_at(&world, never, 18, 0.0), None);
 }
 
 #[test]
-fn the_placeless_were_nowhere() {
+fn entities_without_position_have_no_history() {
     let mut world = begun(builder().rewind_ticks(8));
     let id = world.spawn(label("sun", 1)).unwrap();
     world.settle();
@@ -97,7 +97,7 @@ fn one_tick_of_history_is_the_present() {
 }
 
 #[test]
-fn without_a_history_nothing_is_known() {
+fn without_a_history_there_is_no_position() {
     let mut world = begun(builder());
     let id = world.spawn(body(1.0, 0.0)).unwrap();
     world.settle();

@@ -1,4 +1,4 @@
-//! Entities come, go, and leave their slots to others.
+//! Entities are spawned and despawned, and their slots are reused.
 
 use crate::support::{BackPage, Body, Label, Page, Scroll, begun, body, builder, changed, label, step, world};
 use aether_bits::Replicate;
@@ -17,7 +17,7 @@ fn a_spawned_entity_has_its_component_at_once() {
 }
 
 #[test]
-fn what_is_spawned_this_tick_is_changed_this_tick() {
+fn a_spawned_entity_is_changed_in_the_same_tick() {
     let mut world = world();
     world.spawn(body(1.0, 2.0)).unwrap();
     step(&mut world);
@@ -29,12 +29,12 @@ fn what_is_spawned_this_tick_is_changed_this_tick() {
 }
 
 #[test]
-fn an_ended_entity_is_gone_and_its_id_means_nothing_any_more() {
+fn a_despawned_entity_is_gone_and_its_id_is_invalid() {
     let mut world = world();
     let id = world.spawn(body(1.0, 2.0)).unwrap();
     step(&mut world);
     assert!(world.despawn(id));
-    assert!(!world.despawn(id), "it ends once");
+    assert!(!world.despawn(id), "it is despawned once");
     assert_eq!(world.despawned(), [id]);
     assert!(!world.contains(id) && world.is_empty());
     assert_eq!(world.get::<Body>(id), None);
@@ -44,22 +44,22 @@ fn an_ended_entity_is_gone_and_its_id_means_nothing_any_more() {
     assert!(!world.remove::<Body>(id));
     assert_eq!(world.entity_at(id.slot), None);
     step(&mut world);
-    assert!(world.despawned().is_empty(), "the list is that of one tick");
+    assert!(world.despawned().is_empty(), "the list is of one tick");
 }
 
 #[test]
-fn a_slot_rests_until_the_next_tick() {
+fn a_slot_is_not_reused_in_the_same_tick() {
     let mut world = world();
     let first = world.spawn(body(0.0, 0.0)).unwrap();
     assert!(world.despawn(first));
     let second = world.spawn(body(0.0, 0.0)).unwrap();
-    assert_ne!(second.slot, first.slot, "a tick has one entity per slot");
+    assert_ne!(second.slot, first.slot, "a slot has one entity per tick");
     step(&mut world);
     let third = world.spawn(body(0.0, 0.0)).unwrap();
     assert_eq!(third, EntityId { slot: first.slot, generation: first.generation + 1 });
     assert!(!world.contains(first) && world.contains(third));
     assert_eq!(world.get::<Body>(first), None, "the old id does not reach the new entity");
-    assert!(!world.despawn(first), "nor can it end it");
+    assert!(!world.despawn(first), "the old id does not despawn the new entity");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn the_lowest_free_slot_is_used_first() {
 }
 
 #[test]
-fn generations_go_round_without_a_panic() {
+fn generations_wrap_without_a_panic() {
     let mut world = world();
     let mut last = world.spawn(body(0.0, 0.0)).unwrap();
     for _ in 0..=u16::MAX {
@@ -87,7 +87,7 @@ fn generations_go_round_without_a_panic() {
 }
 
 #[test]
-fn a_tick_long_life_leaves_no_state_behind() {
+fn an_entity_of_one_tick_leaves_no_state() {
     let mut world = world();
     let other = world.spawn(body(5.0, 5.0)).unwrap();
     step(&mut world);
@@ -121,14 +121,14 @@ fn a_new_entity_in_an_old_slot_inherits_nothing() {
 }
 
 #[test]
-fn a_full_world_refuses_until_somebody_leaves() {
+fn a_full_world_rejects_spawns_until_a_despawn() {
     let mut world = begun(builder().entities_max(2));
     assert_eq!(world.entities_max(), 2);
     let first = world.spawn(body(0.0, 0.0)).unwrap();
     world.spawn(body(0.0, 0.0)).unwrap();
     assert_eq!(world.spawn(body(0.0, 0.0)), Err(SpawnError::Full));
     assert_eq!(world.len(), 2);
-    assert_eq!((world.take_spawns_refused(), world.take_spawns_refused()), (1, 0), "they are counted");
+    assert_eq!((world.take_rejected_spawns(), world.take_rejected_spawns()), (1, 0), "rejected spawns are counted");
     world.insert(first, label("more", 1)).unwrap();
     world.despawn(first);
     world.spawn(body(0.0, 0.0)).unwrap();
@@ -136,21 +136,21 @@ fn a_full_world_refuses_until_somebody_leaves() {
 }
 
 #[test]
-fn components_that_do_not_fit_one_packet_are_refused() {
+fn components_that_do_not_fit_one_packet_are_rejected() {
     let text = || "x".to_owned();
     let scroll = Scroll { first: text(), second: text(), third: text(), fourth: text() };
     let mut world = begun(World::builder().component::<Scroll>().component::<Page>().component::<BackPage>());
-    assert_eq!(world.spawn(scroll), Err(SpawnError::TooLarge), "the largest it could become counts");
+    assert_eq!(world.spawn(scroll), Err(SpawnError::TooLarge), "the largest possible value counts");
     assert!(world.is_empty());
     let id = world.spawn(Page { first: text(), second: text() }).unwrap();
-    assert_eq!(id.slot, 0, "a refused spawn takes no slot");
+    assert_eq!(id.slot, 0, "a rejected spawn takes no slot");
     assert_eq!(world.insert(id, BackPage { first: text(), second: text() }), Err(SpawnError::TooLarge));
-    assert_eq!(world.shape(id.slot), 0b10, "a refused component leaves the entity as it was");
+    assert_eq!(world.shape(id.slot), 0b10, "a rejected component does not change the entity");
     assert_eq!(world.get::<BackPage>(id), None);
 }
 
 #[test]
-fn an_unknown_component_is_refused() {
+fn an_unknown_component_is_rejected() {
     #[derive(Clone, Replicate)]
     struct Stranger {
         flag: bool,

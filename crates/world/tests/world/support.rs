@@ -1,4 +1,4 @@
-//! The components that the tests use, and a world of them.
+//! Components of the tests, and a world with them.
 
 use aether_bits::Replicate;
 use aether_world::{World, WorldBuilder};
@@ -17,12 +17,12 @@ pub struct Label {
     #[replicate(text = 8)]
     pub name: String,
     pub score: u16,
-    /// What the server alone knows.
+    /// Known to the server only.
     #[replicate(skip)]
     pub secret: u32,
 }
 
-/// A second component that says where its entity is.
+/// A second component with a position.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(position = position)]
 pub struct Anchor {
@@ -52,7 +52,7 @@ pub struct Page {
     pub second: String,
 }
 
-/// The other half.
+/// The second of the two.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 pub struct BackPage {
     #[replicate(text = 255)]
@@ -90,7 +90,7 @@ pub fn label(name: &str, score: u16) -> Label {
     Label { name: name.to_owned(), score, secret: 0 }
 }
 
-/// The slots that the last settling found changed.
+/// Slots that the last `settle` found changed.
 pub fn changed(world: &World) -> Vec<u32> {
     world.changed().iter().collect()
 }

@@ -1,4 +1,4 @@
-//! Older values stay known for a while, so that differences can be made from them.
+//! Older values are stored for a while, as baselines of deltas.
 
 use crate::support::{Body, begun, body, builder};
 use aether_bits::{BasisAges, BitReader, BitWriter, DeltaBasis, Replicate};
@@ -28,7 +28,7 @@ fn delta(world: &World, id: EntityId, base: u32, ages: BasisAges) -> Option<Vec<
 }
 
 #[test]
-fn a_difference_is_made_from_the_value_at_the_older_tick() {
+fn a_delta_is_from_the_value_at_the_older_tick() {
     let (world, id) = walked(10, 32);
     for base in 1..10 {
         let ages = ages(10 - base, 0);
@@ -39,12 +39,12 @@ fn a_difference_is_made_from_the_value_at_the_older_tick() {
         assert_eq!(read, body(10.0, 0.0), "from tick {base}");
         let other = body(base as f32 + 1.0, 0.0);
         let wrong = Body::read_delta(DeltaBasis { value: &other, earlier: None, ages }, &mut BitReader::new(&bytes));
-        assert_ne!(wrong, Ok(body(10.0, 0.0)), "another value is another difference");
+        assert_ne!(wrong, Ok(body(10.0, 0.0)), "another baseline gives another value");
     }
 }
 
 #[test]
-fn motion_is_told_from_two_older_values() {
+fn motion_is_derived_from_two_older_values() {
     let (world, id) = walked(10, 32);
     let ages = ages(2, 3);
     let bytes = delta(&world, id, 8, ages).unwrap();
@@ -54,7 +54,7 @@ fn motion_is_told_from_two_older_values() {
 }
 
 #[test]
-fn a_value_holds_until_the_next_change() {
+fn a_value_is_valid_until_the_next_change() {
     let (mut world, id) = walked(3, 4);
     for _ in 0..50 {
         world.advance();
@@ -70,7 +70,7 @@ fn a_value_holds_until_the_next_change() {
 }
 
 #[test]
-fn so_many_changes_later_a_value_is_gone() {
+fn a_value_is_dropped_after_as_many_changes_as_versions() {
     let (world, id) = walked(10, 4);
     let known: Vec<u32> = (1..=10).filter(|&base| delta(&world, id, base, ages(10 - base, 0)).is_some()).collect();
     assert_eq!(known, [7, 8, 9, 10]);
@@ -79,14 +79,14 @@ fn so_many_changes_later_a_value_is_gone() {
 }
 
 #[test]
-fn at_least_two_versions_are_kept() {
+fn at_least_two_versions_are_stored() {
     let (world, id) = walked(5, 0);
     assert!(delta(&world, id, 4, ages(1, 0)).is_some());
     assert!(delta(&world, id, 3, ages(2, 0)).is_none());
 }
 
 #[test]
-fn a_component_that_was_put_back_knows_nothing_of_before() {
+fn a_component_that_was_added_again_has_no_old_versions() {
     let (mut world, id) = walked(4, 32);
     world.advance();
     world.remove::<Body>(id);
@@ -99,7 +99,7 @@ fn a_component_that_was_put_back_knows_nothing_of_before() {
 }
 
 #[test]
-fn the_next_entity_of_a_slot_knows_nothing_of_the_one_before() {
+fn the_next_entity_of_a_slot_has_no_old_versions() {
     let (mut world, id) = walked(4, 32);
     world.advance();
     world.despawn(id);

@@ -1,10 +1,10 @@
-//! Going over all entities with a component.
+//! Iteration over all entities with a component.
 
 use crate::support::{Body, Label, body, changed, label, step, world};
 use aether_wire::EntityId;
 use aether_world::World;
 
-/// Ten entities: all with a body, every second with a label, and the third one ended.
+/// Ten entities: all with a body, every second with a label, and the third one despawned.
 fn mixed() -> (World, Vec<EntityId>) {
     let mut world = world();
     let ids: Vec<EntityId> = (0..10).map(|index| world.spawn(body(index as f32, 0.0)).unwrap()).collect();
@@ -17,7 +17,7 @@ fn mixed() -> (World, Vec<EntityId>) {
 }
 
 #[test]
-fn each_visits_the_living_in_the_order_of_their_slots() {
+fn each_visits_alive_entities_in_slot_order() {
     let (world, ids) = mixed();
     let found: Vec<(EntityId, u16)> = world.each::<Label>().map(|(id, label)| (id, label.score)).collect();
     assert_eq!(found, [(ids[0], 0), (ids[4], 4), (ids[6], 6), (ids[8], 8)]);
@@ -25,7 +25,7 @@ fn each_visits_the_living_in_the_order_of_their_slots() {
 }
 
 #[test]
-fn each_mut_writes_all_and_changes_what_it_moved() {
+fn each_mut_writes_all_and_changes_the_moved_ones() {
     let (mut world, ids) = mixed();
     world.each_mut::<Body>(|id, body| {
         if id.slot >= 8 {
@@ -38,7 +38,7 @@ fn each_mut_writes_all_and_changes_what_it_moved() {
 }
 
 #[test]
-fn each_with_visits_who_has_both_and_writes_the_first() {
+fn each_with_visits_entities_with_both_and_writes_the_first() {
     let (mut world, ids) = mixed();
     let mut visited = Vec::new();
     world.each_with::<Body, Label>(|id, body, label| {
@@ -47,7 +47,7 @@ fn each_with_visits_who_has_both_and_writes_the_first() {
     });
     world.settle();
     assert_eq!(visited, [ids[0], ids[4], ids[6], ids[8]]);
-    assert_eq!(changed(&world), [4, 6, 8], "at slot 0 the score is where it was");
+    assert_eq!(changed(&world), [4, 6, 8], "at slot 0 the score did not change");
     assert_eq!(world.position(ids[6]), Some([6.0, 6.0]));
 }
 
