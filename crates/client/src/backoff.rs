@@ -1,14 +1,14 @@
-//! Pauses between attempts to connect.
+//! Delays between attempts to connect.
 
 use std::time::Duration;
 
-/// The first pause, and the longest: each is twice the one before.
-const PAUSE_MIN: Duration = Duration::from_millis(200);
-const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// Pauses differ by up to this share, so that the players of a server that was gone do not all come back at once.
+/// First and longest delay. Each delay is twice the one before.
+const DELAY_MIN: Duration = Duration::from_millis(200);
+const DELAY_MAX: Duration = Duration::from_secs(5);
+/// Relative random variation, so that clients of a restarted server do not all reconnect at once.
 const SPREAD: f64 = 0.3;
 
-/// Pauses that grow, and differ from client to client.
+/// Exponential backoff with jitter.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     attempts: u32,
@@ -16,31 +16,31 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The same seed gives the same pauses.
+    /// Creates a backoff. The same seed gives the same delays.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Backoff { attempts: 0, state: seed }
     }
 
-    /// How long to wait before the next attempt.
-    pub fn pause(&mut self) -> Duration {
-        let pause = PAUSE_MIN.saturating_mul(1 << self.attempts.min(16)).min(PAUSE_MAX);
+    /// Counts an attempt and returns the delay before the next one.
+    pub fn next_delay(&mut self) -> Duration {
+        let delay = DELAY_MIN.saturating_mul(1 << self.attempts.min(16)).min(DELAY_MAX);
         self.attempts = self.attempts.saturating_add(1);
-        pause.mul_f64(1.0 + SPREAD * (2.0 * self.unit() - 1.0))
+        delay.mul_f64(1.0 + SPREAD * (2.0 * self.unit() - 1.0))
     }
 
-    /// How many attempts were made since the last success.
+    /// Number of attempts since the last success.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.attempts
     }
 
-    /// An attempt succeeded.
+    /// Resets the delay after a success.
     pub fn reset(&mut self) {
         self.attempts = 0;
     }
 
-    /// A number from 0 to 1 (SplitMix64). It spreads clients; it is no secret.
+    /// Random number from 0 to 1 (SplitMix64). It need not be unpredictable.
     fn unit(&mut self) -> f64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.state;
@@ -54,29 +54,29 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    fn pauses(seed: u64) -> Vec<Duration> {
+    fn delays(seed: u64) -> Vec<Duration> {
         let mut backoff = Backoff::new(seed);
-        (0..40).map(|_| backoff.pause()).collect()
+        (0..40).map(|_| backoff.next_delay()).collect()
     }
 
     #[test]
-    fn pauses_grow_to_a_bound_and_differ_by_seed() {
-        let of_one = pauses(1);
-        assert_eq!(of_one, pauses(1));
-        assert_ne!(of_one, pauses(2));
-        assert!(of_one[0] < Duration::from_millis(261), "{:?}", of_one[0]);
-        assert!(of_one[4] > 4 * of_one[0]);
-        assert!(of_one.iter().all(|pause| *pause <= PAUSE_MAX.mul_f64(1.0 + SPREAD)));
+    fn delays_grow_to_a_limit_and_differ_by_seed() {
+        let first = delays(1);
+        assert_eq!(first, delays(1));
+        assert_ne!(first, delays(2));
+        assert!(first[0] < Duration::from_millis(261), "{:?}", first[0]);
+        assert!(first[4] > 4 * first[0]);
+        assert!(first.iter().all(|delay| *delay <= DELAY_MAX.mul_f64(1.0 + SPREAD)));
     }
 
     #[test]
-    fn after_a_success_it_begins_anew() {
+    fn a_success_resets_the_delay() {
         let mut backoff = Backoff::new(3);
         for _ in 0..9 {
-            backoff.pause();
+            backoff.next_delay();
         }
         backoff.reset();
-        assert!(backoff.pause() < Duration::from_millis(261));
+        assert!(backoff.next_delay() < Duration::from_millis(261));
         assert_eq!(backoff.attempts(), 1);
     }
 }

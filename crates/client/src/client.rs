@@ -1,8 +1,8 @@
-//! The client: messages and time in, messages and what to draw out.
+//! State machine of a client: takes messages and time, returns messages to send and states to draw.
 
 use crate::event::EventQueue;
+use crate::joined_room::JoinedRoom;
 use crate::outbox::{Outbox, OutgoingMessage};
-use crate::play::JoinedRoom;
 use crate::session::ClientSession;
 use crate::{
     ClientEvent, ClientGame, ClientPhase, ClientSchemaBuilder, ClientSettings, ClientStats, EndReason, JoinOptions,
@@ -15,14 +15,16 @@ use aether_wire::{
 };
 use std::time::Duration;
 
-/// A client of one room at a time.
+/// Client of one room at a time.
 ///
-/// It reads no clock and opens no connection: times are durations since any fixed moment, on a clock that does not go
-/// back, and whoever owns the transport says when there is a connection and when it is gone.
+/// It reads no clock and opens no connection. Times are durations since a fixed moment on a monotonic clock. The owner
+/// of the transport reports when a connection opens and when it is lost.
 ///
 /// ```
 /// use aether_bits::{BitWriter, Replicate};
-/// use aether_client::{Client, ClientSchemaBuilder, ClientGame, Interpolate, JoinOptions, ClientPhase, Predict, ClientSettings};
+/// use aether_client::{
+///     Client, ClientGame, ClientPhase, ClientSchemaBuilder, ClientSettings, Interpolate, JoinOptions, Predict,
+/// };
 /// use aether_replication::{DeliveryOrder, Mirror};
 /// use aether_wire::{ClientMessage, EntityId, RoomSelector, ServerMessage, Welcome};
 /// use std::time::Duration;
@@ -41,8 +43,8 @@ use std::time::Duration;
 /// }
 ///
 /// impl Interpolate for Runner {
-///     fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
-///         Runner { position: self.position.moved(&from.position, &to.position, share) }
+///     fn moved(&self, from: &Self, to: &Self, fraction: f32) -> Self {
+///         Runner { position: self.position.moved(&from.position, &to.position, fraction) }
 ///     }
 ///     fn distance(&self, other: &Self) -> f32 {
 ///         self.position.distance(&other.position)
@@ -54,7 +56,7 @@ use std::time::Duration;
 /// impl Predict for Race {
 ///     type State = Runner;
 ///     type Input = Steer;
-///     // Most often this is a function of the game's rules crate, which the server calls too.
+///     // Usually a function of the game's rules crate that the server calls too.
 ///     fn step(&self, runner: &mut Runner, input: &Steer, seconds: f32) {
 ///         runner.position = [0, 1].map(|axis| runner.position[axis] + input.push[axis] * 12.0 * seconds);
 ///     }
@@ -68,8 +70,8 @@ use std::time::Duration;
 ///
 /// impl ClientGame for Race {
 ///     type Remote = Runner;
-///     fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
-///         declaration.component::<Runner>().input::<Steer>()
+///     fn declare(&self, schema: ClientSchemaBuilder) -> ClientSchemaBuilder {
+///         schema.component::<Runner>().input::<Steer>()
 ///     }
 ///     fn pack_input(&self, input: &Steer, writer: &mut BitWriter) {
 ///         input.write_full(writer);
@@ -85,9 +87,9 @@ use std::time::Duration;
 /// let room = RoomSelector::Type { name: "race".to_owned(), label: None };
 /// let mut client = Client::new(Race, ClientSettings::default(), JoinOptions { room: Some(room), token: None });
 ///
-/// // The transport is open: the client says hello with the next frame.
+/// // The transport is open: the next frame sends the hello.
 /// client.connected(DeliveryOrder::Ordered, Duration::ZERO);
-/// let hello = client.advance(Duration::ZERO).next().expect("it says hello");
+/// let hello = client.advance(Duration::ZERO).next().expect("a hello");
 /// assert!(matches!(hello.message, ClientMessage::Hello(_)));
 ///
 /// // The server answers.
@@ -96,12 +98,12 @@ use std::time::Duration;
 /// client.receive(ServerMessage::Welcome(welcome), Duration::from_millis(40));
 /// assert_eq!(*client.phase(), ClientPhase::Joined);
 ///
-/// // Each frame: say what the player does, send what is due, draw.
+/// // Each frame: set the input, send what is due, draw.
 /// client.set_input(Steer { push: [1.0, 0.0] });
 /// for outgoing in client.advance(Duration::from_millis(56)) {
 ///     // transport.send(outgoing)
 /// }
-/// let me = client.own_state();
+/// let own = client.own_state();
 /// for (entity, runner) in client.remote_entities() {
 ///     // draw(entity, runner.position)
 /// }
@@ -110,8 +112,8 @@ pub struct Client<G: ClientGame> {
     game: G,
     settings: ClientSettings,
     session: ClientSession,
-    link: DeliveryOrder,
-    play: Option<JoinedRoom<G>>,
+    delivery_order: DeliveryOrder,
+    room: Option<JoinedRoom<G>>,
     welcome: Option<Welcome>,
     input: Option<G::Input>,
     reassembler: Reassembler,
@@ -120,20 +122,20 @@ pub struct Client<G: ClientGame> {
     last_command: CommandSeq,
     stats: ClientStats,
     frame: Vec<u8>,
-    heard_at: Duration,
+    received_at: Duration,
 }
 
 impl<G: ClientGame> Client<G> {
-    /// A client that is not connected yet.
+    /// Creates a client that is not connected yet.
     #[must_use]
-    pub fn new(game: G, settings: ClientSettings, login: JoinOptions) -> Self {
+    pub fn new(game: G, settings: ClientSettings, join_options: JoinOptions) -> Self {
         let schema = game.declare(ClientSchemaBuilder::default()).hash();
         Client {
-            session: ClientSession::new(login, schema, settings.seed),
+            session: ClientSession::new(join_options, schema, settings.seed),
             game,
             settings,
-            link: DeliveryOrder::Ordered,
-            play: None,
+            delivery_order: DeliveryOrder::Ordered,
+            room: None,
             welcome: None,
             input: None,
             reassembler: Reassembler::closed(),
@@ -142,54 +144,54 @@ impl<G: ClientGame> Client<G> {
             last_command: CommandSeq(0),
             stats: ClientStats::default(),
             frame: Vec::new(),
-            heard_at: Duration::ZERO,
+            received_at: Duration::ZERO,
         }
     }
 
-    /// When to open a connection; nothing while there is one, and when it is over. Whoever still has one open when this
-    /// gives a time, or when the phase is [`ClientPhase::Closed`], closes it.
+    /// Time at which to open a connection. `None` while a connection is open or the client is closed. If a connection
+    /// is still open when this returns a time or the phase is [`ClientPhase::Closed`], the caller closes it.
     #[must_use]
     pub fn retry_at(&self) -> Option<Duration> {
         self.session.retry_at()
     }
 
-    /// How often it was tried in vain to connect since the last success.
+    /// Number of failed attempts to connect since the last success.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.session.attempts()
     }
 
-    /// There is a connection. The hello goes out with the next [`Client::advance`].
-    pub fn connected(&mut self, link: DeliveryOrder, now: Duration) {
+    /// Handles an opened connection. The next [`Client::advance`] returns the hello.
+    pub fn connected(&mut self, delivery_order: DeliveryOrder, now: Duration) {
         if self.session.is_joined() {
-            // One connection follows another, as when the transport is changed: the first is over.
+            // The new connection replaces the old one, as when the transport is switched.
             self.disconnected(now);
         }
-        self.heard_at = now;
+        self.received_at = now;
         self.outbox.messages.clear();
         self.reassembler.clear();
-        self.link = link;
-        if let Some(hello) = self.session.connected() {
+        self.delivery_order = delivery_order;
+        if let Some(hello) = self.session.handle_connected() {
             self.send(OutgoingMessage::reliable(ClientMessage::Hello(hello)));
         }
     }
 
-    /// The connection is gone, or could not be opened. [`Client::retry_at`] says when to try again.
+    /// Handles a connection that was lost or could not be opened. [`Client::retry_at`] returns when to try again.
     pub fn disconnected(&mut self, now: Duration) {
         let (was_joined, was_closed) = (self.session.is_joined(), self.is_closed());
         self.outbox.messages.clear();
-        self.session.lost(now);
+        self.session.handle_disconnected(now);
         if self.is_closed() {
             if !was_closed {
-                self.tell_if_closed();
+                self.push_closed_event();
             }
         } else if was_joined {
             self.stats.disconnects += 1;
-            self.happened(ClientEvent::Lost);
+            self.push_event(ClientEvent::Lost);
         }
     }
 
-    /// Takes in a frame from the server, in protobuf. One that cannot be read is counted and dropped.
+    /// Handles a protobuf frame from the server. A frame that cannot be decoded is counted and dropped.
     pub fn receive_frame(&mut self, frame: &[u8], now: Duration) {
         self.stats.bytes_in += frame.len() as u64;
         match ServerMessage::decode(frame) {
@@ -198,41 +200,41 @@ impl<G: ClientGame> Client<G> {
         }
     }
 
-    /// Takes in a message from the server.
+    /// Handles a message from the server.
     pub fn receive(&mut self, message: ServerMessage, now: Duration) {
-        self.heard_at = now;
+        self.received_at = now;
         match message {
             ServerMessage::Fragment(part) => {
                 let now_ms = now.as_millis() as u64;
                 match self.reassembler.push(part, now_ms) {
                     Ok(Some(whole)) => match ServerMessage::decode(&whole) {
                         Ok(ServerMessage::Fragment(_)) | Err(_) => self.stats.faults += 1,
-                        Ok(message) => self.take(message, now),
+                        Ok(message) => self.handle_message(message, now),
                     },
                     Ok(None) => {}
                     Err(_) => self.stats.faults += 1,
                 }
             }
-            message => self.take(message, now),
+            message => self.handle_message(message, now),
         }
     }
 
-    /// Sets what the player does from now on, until it is set again. Before the first time, the client only watches.
+    /// Sets the input of the player until the next call. Until the first call the client sends no inputs.
     pub fn set_input(&mut self, input: G::Input) {
         self.input = Some(input);
     }
 
-    /// Goes on to now, and gives what is to be sent. Call it once a frame, before drawing.
+    /// Advances to `now` and returns the messages to send. Call it once per frame, before drawing.
     pub fn advance(&mut self, now: Duration) -> impl Iterator<Item = OutgoingMessage> {
         self.reassembler.expire(now.as_millis() as u64);
-        if let Some(play) = self.play.as_mut().filter(|_| self.session.is_joined()) {
-            let about = (&self.game, &self.settings);
-            play.advance(about, self.input.as_ref(), now, &mut self.outbox.messages, &mut self.stats);
+        if let Some(room) = self.room.as_mut().filter(|_| self.session.is_joined()) {
+            let context = (&self.game, &self.settings);
+            room.advance(context, self.input.as_ref(), now, &mut self.outbox.messages, &mut self.stats);
         }
         self.outbox.messages.drain(..)
     }
 
-    /// As [`Client::advance`], but gives frames in protobuf, each with whether it is reliable.
+    /// Like [`Client::advance`], but passes protobuf frames to `send`, each with a flag that is true if it is reliable.
     pub fn advance_frames(&mut self, now: Duration, mut send: impl FnMut(&[u8], bool)) {
         let mut frame = std::mem::take(&mut self.frame);
         let (mut bytes, mut faults) = (0, 0);
@@ -249,69 +251,72 @@ impl<G: ClientGame> Client<G> {
         self.stats.faults += faults;
     }
 
-    /// The own entity as it is to be drawn: predicted, with corrections faded. Nothing while the player steers nothing.
+    /// State of the own entity to draw: predicted, with corrections smoothed. `None` while the player possesses
+    /// nothing.
     #[must_use]
     pub fn own_state(&self) -> Option<G::State> {
-        let play = self.play.as_ref()?;
-        play.own.shown(&self.settings, &play.timing)
+        let room = self.room.as_ref()?;
+        room.own_entity.displayed(&self.settings, &room.timing)
     }
 
-    /// The own entity after all inputs, exactly as the rules say.
+    /// Predicted state of the own entity after all inputs, without smoothing.
     #[must_use]
     pub fn predicted_state(&self) -> Option<&G::State> {
-        self.play.as_ref()?.own.predicted()
+        self.room.as_ref()?.own_entity.predicted()
     }
 
-    /// The entity that the player steers.
+    /// Entity that the player possesses.
     #[must_use]
     pub fn own_entity(&self) -> Option<EntityId> {
-        self.play.as_ref()?.own.entity()
+        self.room.as_ref()?.own_entity.entity()
     }
 
-    /// All other entities as they are to be drawn.
+    /// States of all remote entities to draw.
     pub fn remote_entities(&self) -> impl Iterator<Item = (EntityId, G::Remote)> {
-        self.play.iter().flat_map(|play| play.others.shown(play.own.entity(), play.timing.sampling(&self.settings)))
+        self.room.iter().flat_map(|room| {
+            room.remote_entities.displayed(room.own_entity.entity(), room.timing.sampling(&self.settings))
+        })
     }
 
-    /// All entities as they are to be drawn, the own one as if it were another's: for games that predict only a part of it,
+    /// States of all entities to draw, the own entity as if it were remote. For games that predict only a part of it,
     /// or nothing.
     pub fn entities(&self) -> impl Iterator<Item = (EntityId, G::Remote)> {
-        self.play.iter().flat_map(|play| play.others.shown(None, play.timing.sampling(&self.settings)))
+        self.room.iter().flat_map(|room| room.remote_entities.displayed(None, room.timing.sampling(&self.settings)))
     }
 
-    /// One entity as it is to be drawn, as if it were another's.
+    /// State of one entity to draw, as if it were remote.
     #[must_use]
     pub fn entity(&self, entity: EntityId) -> Option<G::Remote> {
-        let play = self.play.as_ref()?;
-        play.others.one(entity, &play.timing.sampling(&self.settings))
+        let room = self.room.as_ref()?;
+        room.remote_entities.sample(entity, &room.timing.sampling(&self.settings))
     }
 
-    /// What happened since the last time.
+    /// Removes and returns the events since the last call.
     pub fn events(&mut self) -> impl Iterator<Item = ClientEvent> {
         self.events.drain()
     }
 
-    /// One of the game's events, if it is of this type.
+    /// Unpacks an event of the game. `None` if it is of another type.
     #[must_use]
     pub fn read_event<E: Component>(&self, event: &Event) -> Option<E> {
         let GameBody::Packed { code, payload } = &event.body else { return None };
-        if self.code_of::<E>()? != *code {
+        if self.event_code::<E>()? != *code {
             return None;
         }
         E::read_full(&mut BitReader::new(payload)).ok()
     }
 
-    /// Says something to the game. The answer comes as [`ClientEvent::Answer`] with the same number. Nothing if the game
-    /// does not declare such a message, or the client is not in a room.
+    /// Sends a message to the game. The answer arrives as [`ClientEvent::Answer`] with the returned number. `None` if
+    /// the game does not declare this message or the client has not joined a room.
     pub fn send_message<E: Component>(&mut self, message: &E) -> Option<CommandSeq> {
-        let code = self.code_of::<E>()?;
+        let code = self.event_code::<E>()?;
         let mut writer = BitWriter::new();
         message.write_full(&mut writer);
         let body = GameBody::Packed { code, payload: writer.to_bytes() };
         self.send_command(|seq| ClientMessage::Game(GameMessage { seq, body }))
     }
 
-    /// Sends any command, given its number. Nothing if the client is not in a room, or too much waits already.
+    /// Sends any command, built from its number. `None` if the client has not joined a room or the outbox is full.
     pub fn send_command(&mut self, command: impl FnOnce(CommandSeq) -> ClientMessage) -> Option<CommandSeq> {
         if !self.session.is_joined() || self.outbox.is_full() {
             return None;
@@ -322,7 +327,8 @@ impl<G: ClientGame> Client<G> {
         Some(seq)
     }
 
-    /// Leaves the room for good. What [`Client::advance`] gives once more still has to be sent.
+    /// Leaves the room and closes the client. Send what the next [`Client::advance`] returns: it contains the leave
+    /// message.
     pub fn leave(&mut self) {
         if self.session.is_joined() {
             self.send(OutgoingMessage::reliable(ClientMessage::Leave));
@@ -330,170 +336,170 @@ impl<G: ClientGame> Client<G> {
         self.end(EndReason::Left);
     }
 
-    /// For how long nothing has come, since there is a connection. The client asks for pongs twice a second: after some
-    /// seconds of silence the connection is dead, whatever the transport says.
+    /// Time since the last message, or since the connection opened. The client sends two pings per second, so a
+    /// connection that is silent for some seconds is dead, whatever the transport reports.
     #[must_use]
     pub fn silence(&self, now: Duration) -> Duration {
-        now.saturating_sub(self.heard_at)
+        now.saturating_sub(self.received_at)
     }
 
-    /// Where the client stands.
+    /// Phase of the client.
     #[must_use]
     pub fn phase(&self) -> &ClientPhase {
         self.session.phase()
     }
 
-    /// A new access token, for when the old one has run out before the next hello.
+    /// Sets the access token of the next hello, for when the old one has expired.
     pub fn set_token(&mut self, token: Option<Token>) {
         self.session.set_token(token);
     }
 
-    /// What the server said of the room when it let the client in the last time.
+    /// Last welcome that the server sent.
     #[must_use]
     pub fn welcome(&self) -> Option<&Welcome> {
         self.welcome.as_ref()
     }
 
-    /// The tick that the client plays: ahead of the server's.
+    /// Current tick of the client. It is ahead of the server's.
     #[must_use]
     pub fn tick(&self) -> Tick {
-        self.play.as_ref().map_or(Tick::ZERO, JoinedRoom::tick)
+        self.room.as_ref().map_or(Tick::ZERO, JoinedRoom::tick)
     }
 
-    /// The number of the newest input on this connection.
+    /// Number of the newest input on this connection.
     #[must_use]
     pub fn last_input(&self) -> InputSeq {
-        self.play.as_ref().map_or(InputSeq(0), |play| play.own.history.last())
+        self.room.as_ref().map_or(InputSeq(0), |room| room.own_entity.history.last())
     }
 
-    /// The copy of the world, as new as it is; for what is not drawn, such as scores and names.
+    /// Latest known state of the world, for values that are not drawn over time, such as scores and names.
     #[must_use]
     pub fn mirror(&self) -> Option<&Mirror> {
-        self.play.as_ref()?.mirror.as_ref()
+        self.room.as_ref()?.mirror.as_ref()
     }
 
-    /// The game.
+    /// Game of this client.
     #[must_use]
     pub fn game(&self) -> &G {
         &self.game
     }
 
-    /// The game, to be changed.
+    /// Game of this client, mutable.
     pub fn game_mut(&mut self) -> &mut G {
         &mut self.game
     }
 
-    /// The number of what the game declares.
+    /// Hash of the schema that the game declares.
     #[must_use]
     pub fn schema_hash(&self) -> aether_wire::SchemaHash {
         self.game.declare(ClientSchemaBuilder::default()).hash()
     }
 
-    /// The settings.
+    /// Settings of the client.
     #[must_use]
     pub fn settings(&self) -> &ClientSettings {
         &self.settings
     }
 
-    /// The settings, to be changed.
+    /// Settings of the client, mutable. Changes apply at once.
     pub fn settings_mut(&mut self) -> &mut ClientSettings {
         &mut self.settings
     }
 
-    /// How it is doing.
+    /// Current statistics.
     #[must_use]
     pub fn stats(&self) -> ClientStats {
         let mut stats = self.stats.clone();
-        if let Some(play) = &self.play {
-            play.fill(&self.settings, &mut stats);
+        if let Some(room) = &self.room {
+            room.fill_stats(&self.settings, &mut stats);
         }
         stats
     }
 
-    fn take(&mut self, message: ServerMessage, now: Duration) {
+    fn handle_message(&mut self, message: ServerMessage, now: Duration) {
         match message {
-            ServerMessage::Welcome(welcome) => self.welcomed(welcome, now),
+            ServerMessage::Welcome(welcome) => self.handle_welcome(welcome, now),
             ServerMessage::Error(notice) => {
-                self.happened(ClientEvent::Error(notice.clone()));
+                self.push_event(ClientEvent::Error(notice.clone()));
                 if !self.session.is_joined() {
-                    let hello = self.session.refused(&notice, now);
-                    // After a fatal error the server closes; otherwise it waits for a better hello.
+                    let hello = self.session.handle_rejection(&notice, now);
+                    // After a fatal error the server closes the connection; otherwise it accepts another hello.
                     if let Some(hello) = hello.filter(|_| !notice.fatal) {
                         self.send(OutgoingMessage::reliable(ClientMessage::Hello(hello)));
                     }
-                    self.tell_if_closed();
+                    self.push_closed_event();
                 }
             }
             ServerMessage::Closing(closing) => {
-                self.session.closing(&closing);
-                self.happened(ClientEvent::Closing(closing));
+                self.session.handle_closing(&closing);
+                self.push_event(ClientEvent::Closing(closing));
             }
-            message if self.session.is_joined() => self.take_inside(message, now),
-            // Datagrams may overtake the welcome. They are not acknowledged, so what they carried comes again.
+            message if self.session.is_joined() => self.handle_room_message(message, now),
+            // Datagrams may overtake the welcome. They are not acknowledged, so their contents are sent again.
             _ => self.stats.packets_late += 1,
         }
     }
 
-    fn take_inside(&mut self, message: ServerMessage, now: Duration) {
-        let Some(play) = &mut self.play else { return };
+    fn handle_room_message(&mut self, message: ServerMessage, now: Duration) {
+        let Some(room) = &mut self.room else { return };
         match message {
-            ServerMessage::Snapshot(Snapshot::Packed(packet)) => self.take_state(&packet, now),
+            ServerMessage::Snapshot(Snapshot::Packed(packet)) => self.handle_state_packet(&packet, now),
             ServerMessage::Snapshot(Snapshot::Readable(_)) => self.stats.faults += 1,
             ServerMessage::Possession(possession) => {
-                play.possess(possession);
-                self.happened(ClientEvent::Possession(possession));
+                room.possess(possession);
+                self.push_event(ClientEvent::Possession(possession));
             }
             ServerMessage::Cleared(cleared) => {
-                play.own.release();
-                self.happened(ClientEvent::Cleared(cleared.tick));
+                room.own_entity.release();
+                self.push_event(ClientEvent::Cleared(cleared.tick));
             }
             ServerMessage::Pong(pong) => {
-                // One that is not waited for may have come twice.
-                let _ = play.timing.round_trip.pong(&pong, now);
+                // A pong without a pending ping may be a duplicate.
+                let _ = room.timing.round_trip.handle_pong(&pong, now);
             }
-            ServerMessage::Schema(bytes) => match play.learn(&mut self.game, &bytes) {
-                Ok(waiting) => waiting.iter().for_each(|packet| self.take_state(packet, now)),
-                Err(ended) => self.end(ended),
+            ServerMessage::Schema(bytes) => match room.handle_schema(&mut self.game, &bytes) {
+                Ok(waiting) => waiting.iter().for_each(|packet| self.handle_state_packet(packet, now)),
+                Err(reason) => self.end(reason),
             },
-            ServerMessage::Event(event) => self.happened(ClientEvent::Game(event)),
-            ServerMessage::Ack(ack) => self.happened(ClientEvent::Answer(ack)),
-            ServerMessage::Correction(correction) => self.happened(ClientEvent::Correction(correction)),
-            ServerMessage::Manifest(manifest) => self.happened(ClientEvent::Manifest(manifest)),
-            // The packets tell who comes into view and leaves it; the others were taken before.
+            ServerMessage::Event(event) => self.push_event(ClientEvent::Game(event)),
+            ServerMessage::Ack(ack) => self.push_event(ClientEvent::Answer(ack)),
+            ServerMessage::Correction(correction) => self.push_event(ClientEvent::Correction(correction)),
+            ServerMessage::Manifest(manifest) => self.push_event(ClientEvent::Manifest(manifest)),
+            // State packets report what enters and leaves the view; the other messages are handled above.
             _ => {}
         }
     }
 
-    fn take_state(&mut self, packet: &[u8], now: Duration) {
-        let Some(play) = &mut self.play else { return };
-        if let Err(ended) = play.take((&mut self.game, &self.settings), packet, now, &mut self.stats) {
-            self.end(ended);
+    fn handle_state_packet(&mut self, packet: &[u8], now: Duration) {
+        let Some(room) = &mut self.room else { return };
+        if let Err(reason) = room.handle_packet((&mut self.game, &self.settings), packet, now, &mut self.stats) {
+            self.end(reason);
         }
     }
 
-    /// Everything that is numbered or remembered per connection begins anew.
-    fn welcomed(&mut self, welcome: Welcome, now: Duration) {
+    /// Resets all state that belongs to one connection.
+    fn handle_welcome(&mut self, welcome: Welcome, now: Duration) {
         if self.session.is_joined() || self.session.retry_at().is_some() {
             self.stats.faults += 1;
             return;
         }
         self.game.reset();
-        let play = match JoinedRoom::new(&welcome, self.link, (&self.game, &self.settings), now) {
-            Ok(play) => play,
-            Err(ended) => return self.end(ended),
+        let room = match JoinedRoom::new(&welcome, self.delivery_order, (&self.game, &self.settings), now) {
+            Ok(room) => room,
+            Err(reason) => return self.end(reason),
         };
-        let resumed = self.session.welcomed(&welcome);
+        let resumed = self.session.handle_welcome(&welcome);
         self.reassembler.open();
-        if play.lacks_schema() {
+        if room.lacks_schema() {
             self.send(OutgoingMessage::reliable(ClientMessage::SchemaRequest));
         }
-        self.play = Some(play);
+        self.room = Some(room);
         self.welcome = Some(welcome.clone());
-        self.happened(ClientEvent::Joined { welcome: Box::new(welcome), resumed });
+        self.push_event(ClientEvent::Joined { welcome: Box::new(welcome), resumed });
     }
 
-    fn code_of<E: Component>(&self) -> Option<u16> {
-        let events = &self.play.as_ref()?.schema.events;
+    fn event_code<E: Component>(&self) -> Option<u16> {
+        let events = &self.room.as_ref()?.schema.events;
         events.iter().position(|event| event.name == E::NAME).map(|code| code as u16)
     }
 
@@ -501,10 +507,10 @@ impl<G: ClientGame> Client<G> {
         self.stats.faults += u64::from(!self.outbox.send(outgoing));
     }
 
-    fn end(&mut self, ended: EndReason) {
+    fn end(&mut self, reason: EndReason) {
         if !self.is_closed() {
-            self.session.close(ended);
-            self.tell_if_closed();
+            self.session.close(reason);
+            self.push_closed_event();
         }
     }
 
@@ -512,13 +518,13 @@ impl<G: ClientGame> Client<G> {
         matches!(self.session.phase(), ClientPhase::Closed(_))
     }
 
-    fn tell_if_closed(&mut self) {
-        if let ClientPhase::Closed(ended) = self.session.phase() {
-            self.happened(ClientEvent::Closed(ended.clone()));
+    fn push_closed_event(&mut self) {
+        if let ClientPhase::Closed(reason) = self.session.phase() {
+            self.push_event(ClientEvent::Closed(reason.clone()));
         }
     }
 
-    fn happened(&mut self, event: ClientEvent) {
+    fn push_event(&mut self, event: ClientEvent) {
         self.stats.events_dropped += u64::from(!self.events.push(event));
     }
 }

@@ -1,63 +1,63 @@
-//! What happened, for the game.
+//! Events of a client, for the game.
 
 use crate::EndReason;
 use aether_wire::{Ack, Closing, Correction, ErrorNotice, Event, Manifest, Possession, Tick, Welcome};
 use std::collections::VecDeque;
 
-/// Events that wait for the game. One that does not take them loses the oldest.
+/// Largest number of queued events. If the game does not read them, the oldest are dropped.
 const EVENTS_MAX: usize = 1_024;
 
-/// Something that happened. Events come in the order in which the server's messages arrived.
+/// Event of a client. Events are in the order in which the server's messages arrived.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientEvent {
-    /// The client is in a room.
+    /// The client joined a room.
     Joined {
-        /// What the server says of the room.
+        /// Welcome of the room.
         welcome: Box<Welcome>,
-        /// Whether it is back as the player that it was before.
+        /// True if the client resumed its player.
         resumed: bool,
     },
-    /// The player steers another entity.
+    /// The player possesses another entity.
     Possession(Possession),
-    /// The game says something. [`crate::Client::read`] unpacks it.
+    /// The game sent an event. [`crate::Client::read_event`] unpacks it.
     Game(Event),
-    /// A command was answered.
+    /// The server answered a command.
     Answer(Ack),
-    /// Something was refused.
+    /// The server reported an error.
     Error(ErrorNotice),
-    /// A game that lets clients propose movement says where the own entity really is.
+    /// The server corrected a movement that the client proposed.
     Correction(Correction),
     /// The world was cleared.
     Cleared(Tick),
     /// The server's manifest.
     Manifest(Manifest),
-    /// The server is about to end the connection.
+    /// The server is about to close the connection.
     Closing(Closing),
-    /// The connection was lost; the client comes back by itself.
+    /// The connection was lost; the client reconnects by itself.
     Lost,
-    /// It is over.
+    /// The client closed for good.
     Closed(EndReason),
 }
 
-/// Events that wait for the game.
+/// Queue of events for the game.
 #[derive(Debug, Default)]
 pub(crate) struct EventQueue {
-    waiting: VecDeque<ClientEvent>,
+    events: VecDeque<ClientEvent>,
 }
 
 impl EventQueue {
-    /// Adds an event. False if the oldest had to go for it.
+    /// Adds an event. Returns false if the oldest was dropped for it.
     pub fn push(&mut self, event: ClientEvent) -> bool {
-        let is_full = self.waiting.len() == EVENTS_MAX;
+        let is_full = self.events.len() == EVENTS_MAX;
         if is_full {
-            self.waiting.pop_front();
+            self.events.pop_front();
         }
-        self.waiting.push_back(event);
+        self.events.push_back(event);
         !is_full
     }
 
-    /// Hands them all out.
+    /// Removes and returns all events.
     pub fn drain(&mut self) -> impl Iterator<Item = ClientEvent> {
-        self.waiting.drain(..)
+        self.events.drain(..)
     }
 }

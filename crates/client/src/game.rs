@@ -1,62 +1,62 @@
-//! What a game is to its client.
+//! Traits that a game implements for its client.
 
 use crate::{ClientSchemaBuilder, Interpolate};
 use aether_bits::{BitWriter, Schema};
 use aether_replication::Mirror;
 use aether_wire::EntityId;
 
-/// How the player's own entity moves: the game's rules, the same that the server runs.
+/// Rules that move the player's own entity, the same as on the server.
 ///
-/// **An input is a step.** The server applies every input of a player once and in order, and steps the player's entity
-/// once for each, so that what follows from an input does not depend on when it arrived. Then the state after input *n*
-/// is the same on both sides, and nothing is ever corrected but what others did.
+/// **One input is one step.** The server applies every input of a player once and in order, and steps the player's
+/// entity once for each. The result of an input then does not depend on its arrival time, the state after input *n* is
+/// the same on both sides, and only the effects of other players need corrections.
 pub trait Predict {
-    /// What is predicted of the own entity.
+    /// Predicted state of the own entity.
     type State: Interpolate;
-    /// What the player does in one tick.
+    /// Input of the player in one tick.
     type Input: Clone;
 
-    /// Moves the state on by one input, which lasts for so many seconds.
+    /// Advances the state by one input that lasts `seconds`.
     fn step(&self, state: &mut Self::State, input: &Self::Input, seconds: f32);
 
-    /// Rounds the state to what the wire can say, as the server does after each step: `Replicate::snap`.
+    /// Rounds the state to the precision of the wire, as the server does after each step: `Replicate::snap`.
     fn snap(&self, state: &mut Self::State);
 
-    /// Whether two states are the same as far as prediction goes. What only the server decides, such as what is left of a
-    /// ship, is left out: a change of it is news, and no fault of the prediction.
+    /// Returns true if two states are equal as far as prediction goes. Ignore fields that only the server decides, such
+    /// as health: a change of them is not a prediction error.
     fn is_same(&self, a: &Self::State, b: &Self::State) -> bool;
 }
 
-/// A game as its client knows it: what is replicated, what is drawn, and the rules.
+/// Client side of a game: its schema, the states to draw, and the rules.
 ///
-/// It is a value, so that it may hold what is only known when the program runs: a schema that was fetched, or a function
-/// of another language.
+/// The methods take `&self`, so a game can hold values that are known only at run time, such as a fetched schema or a
+/// script function.
 pub trait ClientGame: Predict {
-    /// What is drawn of an entity that is not the player's own.
+    /// State of a remote entity to draw.
     type Remote: Interpolate;
 
-    /// Declares components, input and events, in the order of the server's declaration.
-    fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder;
+    /// Declares components, input and events, in the same order as the server.
+    fn declare(&self, schema: ClientSchemaBuilder) -> ClientSchemaBuilder;
 
-    /// Learns what the room replicates, if that is not what the game declares. A game of fixed types has nothing to learn,
-    /// and cannot join such a room.
+    /// Receives the room's schema if it differs from the declared one. A game with fixed types ignores it and cannot
+    /// join such a room.
     fn learn_schema(&mut self, _schema: &Schema) {}
 
-    /// The client is in a room anew, and has seen nothing of it yet: what the game kept of the copy of the world before is
-    /// of the past.
+    /// Drops everything derived from the mirror. Called on each welcome, because the client then starts with an empty
+    /// mirror.
     fn reset(&mut self) {}
 
-    /// A state packet was taken in. [`Mirror::entered`], [`Mirror::updated`] and [`Mirror::left`] tell what it changed. A
-    /// game whose rules look at more than the own entity keeps here what its steps have to see; what it derives from it is
-    /// made once a packet, and not once a step.
+    /// Called after each applied state packet. [`Mirror::entered`], [`Mirror::updated`] and [`Mirror::left`] list the
+    /// changes. Rules that need more than the own entity, such as walls, store it here: once per packet instead of once
+    /// per step.
     fn observe(&mut self, _mirror: &Mirror) {}
 
-    /// Packs an input.
+    /// Writes an input to the wire.
     fn pack_input(&self, input: &Self::Input, writer: &mut BitWriter);
 
-    /// The state of the player's own entity, out of the copy of the world.
+    /// Reads the state of the own entity from the mirror.
     fn own_state(&self, mirror: &Mirror, entity: EntityId) -> Option<Self::State>;
 
-    /// What is drawn of another entity, out of the copy of the world; nothing if it is not drawn.
+    /// Reads the state of a remote entity from the mirror. `None` if it is not drawn.
     fn remote_state(&self, mirror: &Mirror, entity: EntityId) -> Option<Self::Remote>;
 }

@@ -1,21 +1,22 @@
-//! What the player did, kept until the server has it.
+//! History of inputs that the server has not acknowledged.
 
 use aether_wire::limits::INPUTS_PER_MESSAGE_MAX;
 use aether_wire::{InputBytes, InputPayload, InputPayloads, InputSeq};
 use std::collections::VecDeque;
 
-/// Inputs that are kept at most: some seconds of them. A server that is silent for longer has lost the oldest anyway.
+/// Largest number of stored inputs: some seconds of them. A server that is silent for longer has lost the oldest
+/// anyway.
 pub const HISTORY_MAX: usize = 256;
 
-/// The inputs of one connection, by number.
+/// Inputs of one connection, by number.
 #[derive(Clone, Debug)]
 pub struct InputHistory<I> {
-    kept: VecDeque<Made<I>>,
+    entries: VecDeque<HistoryEntry<I>>,
     last: InputSeq,
 }
 
 #[derive(Clone, Debug)]
-struct Made<I> {
+struct HistoryEntry<I> {
     seq: InputSeq,
     input: I,
     bytes: InputBytes,
@@ -23,53 +24,53 @@ struct Made<I> {
 
 impl<I> Default for InputHistory<I> {
     fn default() -> Self {
-        InputHistory { kept: VecDeque::with_capacity(HISTORY_MAX), last: InputSeq(0) }
+        InputHistory { entries: VecDeque::with_capacity(HISTORY_MAX), last: InputSeq(0) }
     }
 }
 
 impl<I> InputHistory<I> {
-    /// Adds an input and numbers it. The oldest gives way when too many are kept.
+    /// Adds an input and returns its number. The oldest is dropped when the history is full.
     pub fn push(&mut self, input: I, bytes: InputBytes) -> InputSeq {
-        if self.kept.len() == HISTORY_MAX {
-            self.kept.pop_front();
+        if self.entries.len() == HISTORY_MAX {
+            self.entries.pop_front();
         }
         self.last = InputSeq(self.last.0.saturating_add(1));
-        self.kept.push_back(Made { seq: self.last, input, bytes });
+        self.entries.push_back(HistoryEntry { seq: self.last, input, bytes });
         self.last
     }
 
-    /// The number of the newest input; 0 if there is none yet.
+    /// Number of the newest input. 0 if there is none.
     #[must_use]
     pub fn last(&self) -> InputSeq {
         self.last
     }
 
-    /// How many inputs are kept that are newer than this one.
+    /// Number of stored inputs after `seq`.
     #[must_use]
     pub fn len_after(&self, seq: InputSeq) -> usize {
-        self.kept.len() - self.kept.partition_point(|made| made.seq <= seq)
+        self.entries.len() - self.entries.partition_point(|entry| entry.seq <= seq)
     }
 
-    /// The inputs that are newer than this one, oldest first.
-    pub fn after(&self, seq: InputSeq) -> impl Iterator<Item = (InputSeq, &I)> {
-        let first = self.kept.partition_point(|made| made.seq <= seq);
-        self.kept.range(first..).map(|made| (made.seq, &made.input))
+    /// Inputs after `seq`, oldest first.
+    pub fn inputs_after(&self, seq: InputSeq) -> impl Iterator<Item = (InputSeq, &I)> {
+        let first = self.entries.partition_point(|entry| entry.seq <= seq);
+        self.entries.range(first..).map(|entry| (entry.seq, &entry.input))
     }
 
-    /// Drops the inputs up to this one.
-    pub fn forget(&mut self, seq: InputSeq) {
-        let first = self.kept.partition_point(|made| made.seq <= seq);
-        self.kept.drain(..first);
+    /// Drops the inputs up to and including `seq`.
+    pub fn discard_through(&mut self, seq: InputSeq) {
+        let first = self.entries.partition_point(|entry| entry.seq <= seq);
+        self.entries.drain(..first);
     }
 
-    /// What a message carries: the `fresh` newest inputs, and before them as many as the message has place for of those
-    /// that the server has not acknowledged. With the number of the first.
+    /// Payloads of one message, with the number of the first: the `fresh` newest inputs, preceded by as many
+    /// unacknowledged ones as fit.
     #[must_use]
-    pub fn run(&self, acknowledged: InputSeq, fresh: usize) -> Option<(InputSeq, InputPayloads)> {
-        let count = self.len_after(acknowledged).max(fresh).min(INPUTS_PER_MESSAGE_MAX).min(self.kept.len());
-        let run = self.kept.range(self.kept.len() - count..);
+    pub fn payloads_to_send(&self, acknowledged: InputSeq, fresh: usize) -> Option<(InputSeq, InputPayloads)> {
+        let count = self.len_after(acknowledged).max(fresh).min(INPUTS_PER_MESSAGE_MAX).min(self.entries.len());
+        let run = self.entries.range(self.entries.len() - count..);
         let first = run.clone().next()?.seq;
-        Some((first, run.map(|made| InputPayload::Packed(made.bytes)).collect()))
+        Some((first, run.map(|entry| InputPayload::Packed(entry.bytes)).collect()))
     }
 }
 
@@ -86,7 +87,7 @@ mod tests {
     }
 
     fn run(history: &InputHistory<u8>, acknowledged: u32, fresh: usize) -> Vec<u8> {
-        let (first, payloads) = history.run(InputSeq(acknowledged), fresh).expect("there are inputs");
+        let (first, payloads) = history.payloads_to_send(InputSeq(acknowledged), fresh).expect("there are inputs");
         let bytes: Vec<u8> = payloads
             .iter()
             .map(|payload| match payload {
@@ -94,27 +95,27 @@ mod tests {
                 InputPayload::Fields(_) => unreachable!("inputs are packed"),
             })
             .collect();
-        assert_eq!(u32::from(bytes[0]), first.0, "the first has the number that is said");
+        assert_eq!(u32::from(bytes[0]), first.0, "wrong number of the first input");
         bytes
     }
 
     #[test]
-    fn a_message_repeats_what_is_not_acknowledged_up_to_what_it_holds() {
+    fn a_message_repeats_unacknowledged_inputs_as_far_as_they_fit() {
         let history = history(40);
         assert_eq!(run(&history, 39, 1), [40]);
         assert_eq!(run(&history, 36, 1), [37, 38, 39, 40]);
         assert_eq!(run(&history, 0, 1), (29..=40).collect::<Vec<u8>>());
-        assert_eq!(run(&history, 4_000_000_000, 2), [39, 40], "what is new is sent whatever the server claims");
+        assert_eq!(run(&history, 4_000_000_000, 2), [39, 40], "new inputs are always sent");
     }
 
     #[test]
-    fn what_is_forgotten_is_gone_and_the_rest_comes_in_order() {
+    fn discarded_inputs_are_gone_and_the_rest_stays_in_order() {
         let mut history = history(10);
-        history.forget(InputSeq(7));
-        assert_eq!(history.after(InputSeq(0)).map(|(seq, _)| seq.0).collect::<Vec<_>>(), [8, 9, 10]);
-        assert_eq!(history.after(InputSeq(9)).map(|(_, input)| *input).collect::<Vec<_>>(), [10]);
-        history.forget(InputSeq(u32::MAX));
-        assert!(history.run(InputSeq(0), 1).is_none());
+        history.discard_through(InputSeq(7));
+        assert_eq!(history.inputs_after(InputSeq(0)).map(|(seq, _)| seq.0).collect::<Vec<_>>(), [8, 9, 10]);
+        assert_eq!(history.inputs_after(InputSeq(9)).map(|(_, input)| *input).collect::<Vec<_>>(), [10]);
+        history.discard_through(InputSeq(u32::MAX));
+        assert!(history.payloads_to_send(InputSeq(0), 1).is_none());
         assert_eq!(history.push(1, InputBytes::default()), InputSeq(11));
     }
 

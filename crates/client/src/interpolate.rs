@@ -1,12 +1,12 @@
-//! Values between two values.
+//! Interpolation between values.
 
 use aether_wire::Vector2;
 use std::f32::consts::TAU;
 
-/// A value that can be shown between two others, beyond them, and moved aside by the difference of two.
+/// Value that can be interpolated, extrapolated and offset.
 ///
-/// One operation carries all three: [`Interpolate::moved`]. A game implements it for what it draws, field by field; what
-/// cannot lie between, such as a colour or a name, is taken from `self` as it is.
+/// [`Interpolate::moved`] does all three. A game implements it for the states that it draws, field by field. Fields
+/// that cannot be interpolated, such as a colour or a name, are copied from `self`.
 ///
 /// ```
 /// use aether_client::{Angle, Interpolate};
@@ -15,10 +15,10 @@ use std::f32::consts::TAU;
 /// struct Ship { position: [f32; 2], heading: Angle, colour: u8 }
 ///
 /// impl Interpolate for Ship {
-///     fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
+///     fn moved(&self, from: &Self, to: &Self, fraction: f32) -> Self {
 ///         Ship {
-///             position: self.position.moved(&from.position, &to.position, share),
-///             heading: self.heading.moved(&from.heading, &to.heading, share),
+///             position: self.position.moved(&from.position, &to.position, fraction),
+///             heading: self.heading.moved(&from.heading, &to.heading, fraction),
 ///             colour: self.colour,
 ///         }
 ///     }
@@ -33,36 +33,36 @@ use std::f32::consts::TAU;
 /// assert_eq!(before.between(&after, 0.5).position, [2.0, 1.0]);
 /// ```
 pub trait Interpolate: Clone {
-    /// This value, moved by a share of the way that leads from one value to another. The share is most often from 0 to 1,
-    /// and beyond 1 when motion is carried on.
+    /// Returns `self + (to - from) * fraction`. The fraction is usually from 0 to 1, and larger than 1 for
+    /// extrapolation.
     #[must_use]
-    fn moved(&self, from: &Self, to: &Self, share: f32) -> Self;
+    fn moved(&self, from: &Self, to: &Self, fraction: f32) -> Self;
 
-    /// How far apart two values are, in the units that the thresholds of the settings are given in.
+    /// Distance of two values, in the units of the distances in [`ClientSettings`](crate::ClientSettings).
     fn distance(&self, other: &Self) -> f32;
 
-    /// The value that lies at a share of the way from this one to another.
+    /// Interpolates from `self` to `to`.
     #[must_use]
-    fn between(&self, to: &Self, share: f32) -> Self {
-        self.moved(self, to, share)
+    fn between(&self, to: &Self, fraction: f32) -> Self {
+        self.moved(self, to, fraction)
     }
 }
 
-/// An angle in radians. It turns the short way.
+/// Angle in radians, interpolated along the shorter arc.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Angle(pub f32);
 
-/// The way from one place to another on a circle of this length, the short way round: from minus half of it to half of it.
-/// It is for angles, and for worlds whose edges meet.
+/// Shortest signed difference of two coordinates on a circle of this length: from minus half of it to half of it. For
+/// angles, and for worlds that wrap around.
 #[must_use]
 pub fn wrapped_difference(from: f32, to: f32, length: f32) -> f32 {
-    let way = to - from;
-    way - (way / length).round() * length
+    let difference = to - from;
+    difference - (difference / length).round() * length
 }
 
 impl Interpolate for f32 {
-    fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
-        self + (to - from) * share
+    fn moved(&self, from: &Self, to: &Self, fraction: f32) -> Self {
+        self + (to - from) * fraction
     }
 
     fn distance(&self, other: &Self) -> f32 {
@@ -71,8 +71,8 @@ impl Interpolate for f32 {
 }
 
 impl<const N: usize> Interpolate for [f32; N] {
-    fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
-        std::array::from_fn(|axis| self[axis] + (to[axis] - from[axis]) * share)
+    fn moved(&self, from: &Self, to: &Self, fraction: f32) -> Self {
+        std::array::from_fn(|axis| self[axis] + (to[axis] - from[axis]) * fraction)
     }
 
     fn distance(&self, other: &Self) -> f32 {
@@ -81,8 +81,8 @@ impl<const N: usize> Interpolate for [f32; N] {
 }
 
 impl Interpolate for Vector2 {
-    fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
-        let [x, y] = [self.x, self.y].moved(&[from.x, from.y], &[to.x, to.y], share);
+    fn moved(&self, from: &Self, to: &Self, fraction: f32) -> Self {
+        let [x, y] = [self.x, self.y].moved(&[from.x, from.y], &[to.x, to.y], fraction);
         Vector2 { x, y }
     }
 
@@ -92,8 +92,8 @@ impl Interpolate for Vector2 {
 }
 
 impl Interpolate for Angle {
-    fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
-        Angle(self.0 + wrapped_difference(from.0, to.0, TAU) * share)
+    fn moved(&self, from: &Self, to: &Self, fraction: f32) -> Self {
+        Angle(self.0 + wrapped_difference(from.0, to.0, TAU) * fraction)
     }
 
     fn distance(&self, other: &Self) -> f32 {
@@ -107,7 +107,7 @@ mod tests {
     use std::f32::consts::PI;
 
     #[test]
-    fn numbers_and_vectors_go_straight() {
+    fn numbers_and_vectors_are_interpolated_linearly() {
         assert_eq!(2.0.between(&4.0, 0.25), 2.5);
         assert_eq!([0.0, 10.0, 1.0].between(&[2.0, 0.0, 1.0], 0.5), [1.0, 5.0, 1.0]);
         assert_eq!([3.0, 0.0].distance(&[0.0, 4.0]), 5.0);
@@ -116,15 +116,15 @@ mod tests {
     }
 
     #[test]
-    fn an_angle_turns_the_short_way() {
+    fn an_angle_turns_along_the_shorter_arc() {
         let middle = Angle(PI - 0.1).between(&Angle(-PI + 0.1), 0.5);
         assert!(middle.distance(&Angle(PI)) < 1e-5, "{middle:?}");
         assert!((Angle(0.1).distance(&Angle(TAU - 0.1)) - 0.2).abs() < 1e-5);
-        assert!((wrapped_difference(990.0, -990.0, 2000.0) - 20.0).abs() < 1e-3, "a world whose edges meet");
+        assert!((wrapped_difference(990.0, -990.0, 2000.0) - 20.0).abs() < 1e-3, "a world that wraps around");
     }
 
     #[test]
-    fn a_value_is_moved_aside_by_the_difference_of_two_others() {
+    fn a_value_is_offset_by_the_difference_of_two_others() {
         assert_eq!([10.0, 10.0].moved(&[1.0, 0.0], &[3.0, 4.0], 0.5), [11.0, 12.0]);
         assert!((Angle(1.0).moved(&Angle(PI - 0.1), &Angle(-PI + 0.1), 1.0).0 - 1.2).abs() < 1e-5);
     }

@@ -1,17 +1,17 @@
-//! What waits to be sent.
+//! Queue of messages to send.
 
 use aether_wire::limits::{CLIENT_FRAGMENT_BYTES, CLIENT_FRAME_BYTES_DEFAULT};
 use aether_wire::{ClientMessage, MessageId, fragment};
 
-/// Messages that wait, while the game speaks and does not advance.
+/// Largest number of queued messages, for a game that sends but does not advance.
 const MESSAGES_MAX: usize = 1_024;
 
-/// A message to send.
+/// Message to send.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutgoingMessage {
-    /// The message.
+    /// Content of the message.
     pub message: ClientMessage,
-    /// Whether it has to arrive, and in order. Otherwise it goes as a datagram, where the transport has them.
+    /// True if the message must arrive, and in order. Otherwise it is sent as a datagram if the transport has them.
     pub reliable: bool,
 }
 
@@ -25,7 +25,7 @@ impl OutgoingMessage {
     }
 }
 
-/// Messages in the order in which they go out.
+/// Messages in the order in which they are sent.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     pub messages: Vec<OutgoingMessage>,
@@ -34,13 +34,13 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Whether too much waits already.
+    /// Returns true if no more commands are accepted.
     pub fn is_full(&self) -> bool {
         self.messages.len() >= MESSAGES_MAX
     }
 
-    /// Adds a message. One that is longer than a frame goes in parts; only a hello may be longer. False if it cannot be
-    /// written at all.
+    /// Adds a message. Messages longer than a frame are fragmented, except a hello. Returns false if the message cannot
+    /// be encoded.
     pub fn send(&mut self, outgoing: OutgoingMessage) -> bool {
         self.frame.clear();
         if outgoing.message.encode(&mut self.frame).is_err() {

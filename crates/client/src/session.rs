@@ -1,4 +1,4 @@
-//! Coming in, and coming back.
+//! Join, resume and close of a client.
 
 use crate::Backoff;
 use aether_wire::{
@@ -6,55 +6,55 @@ use aether_wire::{
 };
 use std::time::Duration;
 
-/// Who the player is and where to.
+/// Identity of the player and the room to join.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JoinOptions {
-    /// The access token of a login.
+    /// Access token of the player.
     pub token: Option<Token>,
-    /// The room to join; absent when the address names it.
+    /// Room to join. `None` if the address names it.
     pub room: Option<RoomSelector>,
 }
 
-/// Where a client stands.
+/// Phase of a client.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientPhase {
-    /// On the way in.
+    /// Connecting to the server and joining a room.
     Connecting,
-    /// In a room.
+    /// Joined a room.
     Joined,
-    /// The connection was lost, and the client comes back to the same player.
+    /// The connection was lost; the client resumes its player.
     Resuming,
-    /// It is over, until the client is made anew.
+    /// Closed for good. To play again, create a new client.
     Closed(EndReason),
 }
 
-/// Why it is over.
+/// Reason why a client closed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EndReason {
     /// The player left.
     Left,
-    /// The server ended it, and does not want the client back.
+    /// The server closed the connection and does not allow a return.
     ClosedByServer(Closing),
-    /// The server did not let the client in.
+    /// The server rejected the join.
     JoinRejected(ErrorNotice),
-    /// The room replicates something else than the game declares: client and server are of different versions.
+    /// The room's schema differs from the one that the game declares: client and server have different versions.
     UnknownSchema,
-    /// The server shows more entities than the settings let the client follow.
+    /// The server sent more entities than [`ClientSettings::entities_max`](crate::ClientSettings::entities_max).
     TooManyEntities,
-    /// The server states rates that no room has.
+    /// The welcome contains tick or snapshot rates that no room has.
     InvalidRates,
 }
 
-/// The way in and back.
+/// State machine of join, resume and retry.
 #[derive(Debug)]
 pub(crate) struct ClientSession {
-    login: JoinOptions,
+    join_options: JoinOptions,
     schema: SchemaHash,
     phase: ClientPhase,
     resume_token: Option<Token>,
-    /// The room that the player was in. Another one, as the login names it, is second best.
+    /// Room of the last welcome. It is tried before the room of the join options.
     last_room: Option<RoomId>,
-    /// Whether the hello that waits for its answer is by the resume token.
+    /// True if the unanswered hello carries the resume token.
     is_resuming: bool,
     closing: Option<Closing>,
     backoff: Backoff,
@@ -62,9 +62,9 @@ pub(crate) struct ClientSession {
 }
 
 impl ClientSession {
-    pub fn new(login: JoinOptions, schema: SchemaHash, seed: u64) -> Self {
+    pub fn new(join_options: JoinOptions, schema: SchemaHash, seed: u64) -> Self {
         ClientSession {
-            login,
+            join_options,
             schema,
             phase: ClientPhase::Connecting,
             resume_token: None,
@@ -84,7 +84,7 @@ impl ClientSession {
         self.phase == ClientPhase::Joined
     }
 
-    /// When to open a connection; nothing while there is one, and when it is over.
+    /// Time at which to open a connection. `None` while one is open or the client is closed.
     pub fn retry_at(&self) -> Option<Duration> {
         self.retry_at
     }
@@ -93,13 +93,13 @@ impl ClientSession {
         self.backoff.attempts()
     }
 
-    /// A new access token, for when the old one has run out.
+    /// Sets the access token of the next hello.
     pub fn set_token(&mut self, token: Option<Token>) {
-        self.login.token = token;
+        self.join_options.token = token;
     }
 
-    /// There is a connection: what to say first. Nothing if it is over.
-    pub fn connected(&mut self) -> Option<Hello> {
+    /// Handles an opened connection. Returns the hello to send, or `None` if the client is closed.
+    pub fn handle_connected(&mut self) -> Option<Hello> {
         if matches!(self.phase, ClientPhase::Closed(_)) {
             return None;
         }
@@ -108,8 +108,8 @@ impl ClientSession {
         Some(self.hello())
     }
 
-    /// The server let the client in. True if it is back as the same player.
-    pub fn welcomed(&mut self, welcome: &Welcome) -> bool {
+    /// Handles the welcome. Returns true if the client resumed its player.
+    pub fn handle_welcome(&mut self, welcome: &Welcome) -> bool {
         self.phase = ClientPhase::Joined;
         self.resume_token = welcome.resume_token.clone();
         self.last_room = Some(welcome.room.clone());
@@ -117,12 +117,12 @@ impl ClientSession {
         std::mem::take(&mut self.is_resuming)
     }
 
-    /// The server did not let the client in: what to say instead, if there is something.
-    pub fn refused(&mut self, notice: &ErrorNotice, now: Duration) -> Option<Hello> {
+    /// Handles a rejected hello. Returns another hello to try, if there is one.
+    pub fn handle_rejection(&mut self, notice: &ErrorNotice, now: Duration) -> Option<Hello> {
         match notice.code {
-            // They pass, and the token is still good.
+            // Temporary errors: the resume token remains valid.
             ErrorCode::Unavailable | ErrorCode::Internal | ErrorCode::RateLimited | ErrorCode::Unknown => {
-                self.lost(now);
+                self.handle_disconnected(now);
                 return None;
             }
             _ => self.resume_token = None,
@@ -131,7 +131,7 @@ impl ClientSession {
             self.phase = ClientPhase::Connecting;
             return Some(self.hello());
         }
-        if self.last_room.is_some() && is_of_one_room(notice.code) {
+        if self.last_room.is_some() && is_room_specific(notice.code) {
             self.last_room = None;
             return Some(self.hello());
         }
@@ -139,37 +139,37 @@ impl ClientSession {
         None
     }
 
-    /// The server says that the connection ends. Whether the client comes back is decided when it has ended.
-    pub fn closing(&mut self, closing: &Closing) {
+    /// Handles the server's closing notice. It decides about a retry once the connection is lost.
+    pub fn handle_closing(&mut self, closing: &Closing) {
         if closing.deadline_ms == 0 {
             self.closing = Some(closing.clone());
         }
     }
 
-    /// The connection is gone.
-    pub fn lost(&mut self, now: Duration) {
+    /// Handles a lost connection.
+    pub fn handle_disconnected(&mut self, now: Duration) {
         if matches!(self.phase, ClientPhase::Closed(_)) {
             return;
         }
         match self.closing.take() {
             Some(closing) if is_final(&closing) => return self.close(EndReason::ClosedByServer(closing)),
-            // A server that stops may come back and know its players.
+            // A server that restarts may still know its players.
             Some(closing) if !closing.may_resume && closing.reason != CloseReason::Shutdown => self.resume_token = None,
             _ => {}
         }
         self.is_resuming = false;
         self.phase = if self.resume_token.is_some() { ClientPhase::Resuming } else { ClientPhase::Connecting };
-        self.retry_at = Some(now.saturating_add(self.backoff.pause()));
+        self.retry_at = Some(now.saturating_add(self.backoff.next_delay()));
     }
 
-    pub fn close(&mut self, why: EndReason) {
-        self.phase = ClientPhase::Closed(why);
+    pub fn close(&mut self, reason: EndReason) {
+        self.phase = ClientPhase::Closed(reason);
         self.retry_at = None;
         self.resume_token = None;
     }
 
-    /// A resume token is shown until the server answers it. It is good once, but whoever lost the connection before the
-    /// answer has no other, and the server takes it again from someone it has not heard from since.
+    /// Builds the next hello. The resume token is sent until the server answers it: if the connection is lost before
+    /// the answer, the client has no other, and the server accepts it again.
     fn hello(&mut self) -> Hello {
         let schema_hash = Some(self.schema);
         let resume_token = self.resume_token.clone();
@@ -177,18 +177,18 @@ impl ClientSession {
         if self.is_resuming {
             return Hello { resume_token, schema_hash, ..Hello::default() };
         }
-        let JoinOptions { token, room } = self.login.clone();
+        let JoinOptions { token, room } = self.join_options.clone();
         let room = self.last_room.clone().map(RoomSelector::Id).or(room);
         Hello { token, room, schema_hash, resume_token: None }
     }
 }
 
-/// Whether something is refused of a certain room, where another one would do.
-fn is_of_one_room(code: ErrorCode) -> bool {
+/// Returns true if the error concerns one room, so that another room may accept the client.
+fn is_room_specific(code: ErrorCode) -> bool {
     matches!(code, ErrorCode::RoomNotFound | ErrorCode::RoomFull | ErrorCode::JoinRefused)
 }
 
-/// Whether the server does not want the client back.
+/// Returns true if the server does not allow a return.
 fn is_final(closing: &Closing) -> bool {
     match closing.reason {
         CloseReason::Shutdown | CloseReason::Moved => false,

@@ -1,38 +1,39 @@
-//! What a game sets about its client.
+//! Settings of a client.
 
 use std::time::Duration;
 
-/// The settings of a client. They may be changed at any time; what they concern follows smoothly.
+/// Settings of a client. They can be changed at any time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientSettings {
-    /// Whether the own entity is moved at once by the game's rules. Without it, the own entity is shown as others are: a
-    /// round trip and the delay late. Default on.
+    /// Predicts the own entity with the game's rules. If off, the own entity is displayed like remote ones: late by a
+    /// round trip and the interpolation delay. Default on.
     pub prediction: bool,
-    /// Whether what was predicted is put right by what the server says. Without it, errors stay and add up: it is there to
-    /// be seen. Default on.
+    /// Corrects predictions by the server's state. If off, errors accumulate; turn it off only for demonstrations.
+    /// Default on.
     pub reconciliation: bool,
-    /// Whether others are shown between two states, a little in the past. Without it, they are where the newest packet
-    /// says, and jump. Default on.
+    /// Interpolates remote entities between two known states. If off, they jump to the newest state with each packet.
+    /// Default on.
     pub interpolation: bool,
-    /// How far in the past others are shown at first. Default 110 ms: two snapshots at 20 a second, and some jitter.
+    /// Initial interpolation delay. Default 110 ms: two snapshots at 20 per second, and some jitter.
     pub delay: Duration,
-    /// The least that the delay adapts to. Default 30 ms.
+    /// Minimum of the adaptive delay. Default 30 ms.
     pub delay_min: Duration,
-    /// The most that the delay adapts to. Default 500 ms: what is older helps nobody to aim.
+    /// Maximum of the adaptive delay. Default 500 ms: older states are useless for aiming.
     pub delay_max: Duration,
-    /// For how long a motion is carried on when nothing newer has come; then it holds. Default 150 ms.
+    /// Time for which motion is extrapolated when no newer state has arrived; after it the entity stops. Default 150
+    /// ms.
     pub extrapolation_max: Duration,
-    /// What moves farther than this between two states has not moved but been put there, and is not shown in between.
-    /// In the units of [`crate::Interpolate::distance`]. Default 64.
+    /// Distance between two states beyond which an entity teleports instead of being interpolated. In the units of
+    /// [`crate::Interpolate::distance`]. Default 64.
     pub teleport_distance: f32,
-    /// The time in which a correction of the own entity fades to a third (exponentially). Default 100 ms.
+    /// Time in which a correction of the own entity decays to 1/e. Default 100 ms.
     pub smoothing: Duration,
-    /// A correction of the own entity beyond this distance is not faded: the entity is simply elsewhere. Default 64.
+    /// Distance beyond which a correction of the own entity is not smoothed. Default 64.
     pub snap_distance: f32,
-    /// How many entities the client follows on one connection. A server that shows more is left: what it sends decides
-    /// how much memory the client takes. Default 16,384.
+    /// Maximum number of entities on one connection. It bounds the client's memory: a client that gets more closes.
+    /// Default 16,384.
     pub entities_max: usize,
-    /// What makes the pauses between attempts to connect differ from those of other clients.
+    /// Seed of the random reconnect delays. It should differ between clients.
     pub seed: u64,
 }
 

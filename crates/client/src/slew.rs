@@ -1,20 +1,20 @@
-//! A position in time that follows where it should be, without jumping.
+//! Clock that follows a target without jumping.
 
 use std::time::Duration;
 
-/// How a [`Slew`] follows.
+/// Limits of a [`Slew`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlewBounds {
-    /// By which share it goes faster or slower at most.
+    /// Largest relative change of the rate.
     pub rate_change_max: f64,
-    /// In how many seconds it would make up for a small error.
+    /// Time in which a small error is corrected.
     pub settle_seconds: f64,
-    /// An error of more seconds than this is not made up for: it jumps.
+    /// Error beyond which the clock jumps to the target.
     pub jump_seconds: f64,
 }
 
-/// A tick with its fraction that runs at the room's rate, and a little faster or slower while it is not where it should be.
-/// It never goes back, except by a jump.
+/// Tick with its fraction that runs at the room's rate, slightly faster or slower while it differs from its target. It
+/// never goes back, except by a jump.
 #[derive(Clone, Debug)]
 pub struct Slew {
     bounds: SlewBounds,
@@ -24,19 +24,19 @@ pub struct Slew {
 }
 
 impl Slew {
-    /// One that has not begun. It begins where it should be.
+    /// Creates a clock. The first call of [`Slew::advance`] starts it at the target.
     #[must_use]
     pub fn new(ticks_per_second: f64, bounds: SlewBounds) -> Self {
         Slew { bounds, ticks_per_second, position: 0.0, at: None }
     }
 
-    /// Where it is: a tick with its fraction.
+    /// Current tick with its fraction.
     #[must_use]
     pub fn position(&self) -> f64 {
         self.position
     }
 
-    /// Goes on to `now`, where it should be at `target`. True if it jumped there.
+    /// Advances to `now`, towards `target`. Returns true if it jumped.
     pub fn advance(&mut self, now: Duration, target: f64) -> bool {
         let Some(at) = self.at.replace(now.max(self.at.unwrap_or(now))) else {
             self.position = target;
@@ -62,7 +62,7 @@ mod tests {
     const BOUNDS: SlewBounds = SlewBounds { rate_change_max: 0.05, settle_seconds: 0.5, jump_seconds: 0.3 };
 
     #[test]
-    fn it_begins_where_it_should_be_and_runs_at_the_rate() {
+    fn it_starts_at_the_target_and_runs_at_the_rate() {
         let mut slew = Slew::new(40.0, BOUNDS);
         assert!(slew.advance(Duration::from_secs(5), 100.0));
         assert!(!slew.advance(Duration::from_secs(6), 140.0));
@@ -70,13 +70,13 @@ mod tests {
     }
 
     #[test]
-    fn a_small_error_is_made_up_for_within_the_bound() {
+    fn a_small_error_is_corrected_within_the_rate_limit() {
         let mut slew = Slew::new(40.0, BOUNDS);
         slew.advance(Duration::ZERO, 0.0);
         let mut before = 0.0;
         for frame in 1..=300_u32 {
             let now = Duration::from_millis(10) * frame;
-            // It should be 4 ticks ahead: a tenth of a second.
+            // The target is 4 ticks ahead: a tenth of a second.
             assert!(!slew.advance(now, now.as_secs_f64() * 40.0 + 4.0));
             let ticks = slew.position() - before;
             assert!((0.4 * 0.95 - 1e-9..=0.4 * 1.05 + 1e-9).contains(&ticks), "{ticks} ticks in a frame of 0.4");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_error_and_time_that_goes_back_are_borne() {
+    fn a_large_error_jumps_and_time_that_goes_back_is_ignored() {
         let mut slew = Slew::new(40.0, BOUNDS);
         slew.advance(Duration::from_secs(1), 40.0);
         assert!(!slew.advance(Duration::from_millis(500), 40.0), "the caller's clock went back");

@@ -1,23 +1,23 @@
-//! A correction that is not seen as a jump.
+//! Smoothing of corrections.
 
 use crate::Interpolate;
 use std::time::Duration;
 
-/// The share of an error below which it is forgotten: nobody sees a thousandth of a jump that was small enough to be faded.
-const SHARE_MIN: f32 = 0.001;
+/// Fraction of an error below which it is dropped: a thousandth of a small jump is invisible.
+const FRACTION_MIN: f32 = 0.001;
 
-/// Shows a value aside from where it is, by an error that fades.
+/// Displays a corrected value with an offset that decays to zero.
 #[derive(Clone, Debug)]
 pub struct ErrorSmoothing<S> {
-    error: Option<Faded<S>>,
+    error: Option<FadingError<S>>,
 }
 
 #[derive(Clone, Debug)]
-struct Faded<S> {
-    /// Where it was shown when it was corrected, and where it is. Their difference is the error.
-    shown: S,
-    right: S,
-    share: f32,
+struct FadingError<S> {
+    /// Displayed and corrected value at the time of the correction. Their difference is the error.
+    displayed: S,
+    corrected: S,
+    fraction: f32,
 }
 
 impl<S> Default for ErrorSmoothing<S> {
@@ -27,41 +27,41 @@ impl<S> Default for ErrorSmoothing<S> {
 }
 
 impl<S: Interpolate> ErrorSmoothing<S> {
-    /// The value was corrected from one to another. What is shown stays where it is, and comes over in time; beyond
-    /// `snap_distance` it is there at once.
-    pub fn corrected(&mut self, from: &S, to: &S, snap_distance: f32) {
-        let shown = self.shown(from);
-        let distance = shown.distance(to);
-        let is_faded = distance <= snap_distance;
-        self.error = is_faded.then(|| Faded { shown, right: to.clone(), share: 1.0 });
+    /// Starts to smooth a correction. The displayed value stays and moves to `to` over time. Beyond `snap_distance` it
+    /// jumps at once.
+    pub fn correct(&mut self, from: &S, to: &S, snap_distance: f32) {
+        let displayed = self.smoothed(from);
+        let distance = displayed.distance(to);
+        let is_smoothed = distance <= snap_distance;
+        self.error = is_smoothed.then(|| FadingError { displayed, corrected: to.clone(), fraction: 1.0 });
     }
 
-    /// Lets the error fade, to 1/e within `time`.
+    /// Lets the error decay, to 1/e within `time`.
     pub fn advance(&mut self, elapsed: Duration, time: Duration) {
         if let Some(error) = &mut self.error {
-            error.share *= (-elapsed.as_secs_f32() / time.as_secs_f32().max(1e-6)).exp();
-            if error.share < SHARE_MIN {
+            error.fraction *= (-elapsed.as_secs_f32() / time.as_secs_f32().max(1e-6)).exp();
+            if error.fraction < FRACTION_MIN {
                 self.error = None;
             }
         }
     }
 
-    /// The value as it is shown.
+    /// Returns the value to display.
     #[must_use]
-    pub fn shown(&self, value: &S) -> S {
+    pub fn smoothed(&self, value: &S) -> S {
         match &self.error {
-            Some(Faded { shown, right, share }) => value.moved(right, shown, *share),
+            Some(FadingError { displayed, corrected, fraction }) => value.moved(corrected, displayed, *fraction),
             None => value.clone(),
         }
     }
 
-    /// How far what is shown is from where it is.
+    /// Remaining distance between the displayed and the corrected value.
     #[must_use]
     pub fn distance(&self) -> f32 {
-        self.error.as_ref().map_or(0.0, |error| error.shown.distance(&error.right) * error.share)
+        self.error.as_ref().map_or(0.0, |error| error.displayed.distance(&error.corrected) * error.fraction)
     }
 
-    /// Forgets the error.
+    /// Drops the error.
     pub fn clear(&mut self) {
         self.error = None;
     }
@@ -75,38 +75,38 @@ mod tests {
     const TIME: Duration = Duration::from_millis(100);
 
     #[test]
-    fn a_correction_is_not_seen_at_first_and_then_fades() {
+    fn a_correction_is_invisible_at_first_and_then_decays() {
         let mut smoothing = ErrorSmoothing::default();
-        smoothing.corrected(&[0.0, 0.0], &[10.0, 0.0], 64.0);
-        assert_eq!(smoothing.shown(&[10.0, 0.0]), [0.0, 0.0]);
+        smoothing.correct(&[0.0, 0.0], &[10.0, 0.0], 64.0);
+        assert_eq!(smoothing.smoothed(&[10.0, 0.0]), [0.0, 0.0]);
         let mut before = 10.0;
         for _ in 0..50 {
             smoothing.advance(FRAME, TIME);
-            assert!(smoothing.distance() < before, "it only shrinks");
+            assert!(smoothing.distance() < before, "the error only shrinks");
             before = smoothing.distance();
             if before == 0.0 {
                 break;
             }
         }
-        assert!(before < 0.02, "{before} is left after 0.8 seconds");
+        assert!(before < 0.02, "error of {before} after 0.8 seconds");
     }
 
     #[test]
-    fn a_correction_while_another_fades_begins_where_things_are_shown() {
+    fn a_second_correction_starts_at_the_displayed_value() {
         let mut smoothing = ErrorSmoothing::default();
-        smoothing.corrected(&0.0, &10.0, 64.0);
+        smoothing.correct(&0.0, &10.0, 64.0);
         smoothing.advance(TIME, TIME);
-        let shown = smoothing.shown(&10.0);
-        smoothing.corrected(&10.0, &12.0, 64.0);
-        assert!((smoothing.shown(&12.0) - shown).abs() < 1e-5);
+        let shown = smoothing.smoothed(&10.0);
+        smoothing.correct(&10.0, &12.0, 64.0);
+        assert!((smoothing.smoothed(&12.0) - shown).abs() < 1e-5);
     }
 
     #[test]
-    fn what_is_far_off_is_there_at_once() {
+    fn a_large_correction_is_not_smoothed() {
         let mut smoothing = ErrorSmoothing::default();
-        smoothing.corrected(&0.0, &100.0, 64.0);
-        assert_eq!((smoothing.shown(&100.0), smoothing.distance()), (100.0, 0.0));
-        smoothing.corrected(&0.0, &f32::NAN, 64.0);
-        assert_eq!(smoothing.distance(), 0.0, "what is no number is no way to come over");
+        smoothing.correct(&0.0, &100.0, 64.0);
+        assert_eq!((smoothing.smoothed(&100.0), smoothing.distance()), (100.0, 0.0));
+        smoothing.correct(&0.0, &f32::NAN, 64.0);
+        assert_eq!(smoothing.distance(), 0.0, "NaN is not smoothed");
     }
 }

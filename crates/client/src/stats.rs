@@ -1,44 +1,44 @@
-//! Figures for a network panel.
+//! Statistics for a network panel.
 
 use std::time::Duration;
 
-/// How a client is doing.
+/// Statistics of a client.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClientStats {
-    /// The mean round trip, without what the server held pings for; nothing before the first pong.
+    /// Mean round trip, without the time that the server held pings. `None` before the first pong.
     pub round_trip: Option<Duration>,
-    /// How much the time under way differs from one snapshot to the next.
+    /// Variation of the transit time between snapshots.
     pub jitter: Duration,
-    /// How far in the past others are shown now.
+    /// Current interpolation delay.
     pub delay: Duration,
-    /// How many ticks the client is ahead of what arrives.
+    /// Ticks by which the client is ahead of the arriving state.
     pub lead_ticks: f64,
-    /// How often the own entity was put right.
+    /// Number of corrections of the own entity.
     pub corrections: u64,
-    /// How far it was off the last time that it was.
+    /// Distance of the last correction.
     pub correction_size: f32,
-    /// The most that it was off.
+    /// Distance of the largest correction.
     pub correction_size_max: f32,
-    /// How far the own entity is shown from where it is predicted.
+    /// Distance between the displayed and the predicted own entity.
     pub displayed_error: f32,
-    /// Inputs that were made.
+    /// Number of inputs created.
     pub inputs: u64,
-    /// Inputs that the server has not acknowledged.
+    /// Number of inputs that the server has not acknowledged.
     pub inputs_unacknowledged: usize,
-    /// State packets that were taken in.
+    /// Number of state packets applied.
     pub packets: u64,
-    /// State packets that came too late to be of use.
+    /// Number of state packets that arrived too late to be used.
     pub packets_late: u64,
-    /// Of the last 64 state packets, those that did not come (yet).
+    /// Number of the last 64 state packets that have not arrived.
     pub packets_missing: u32,
-    /// Messages that could not be read, or that no honest server sends. They are dropped.
+    /// Number of messages dropped because they could not be decoded, encoded or were implausible.
     pub faults: u64,
-    /// Events that were dropped, because the game did not take them.
+    /// Number of events dropped because the game did not read them.
     pub events_dropped: u64,
-    /// Bytes of frames that came: of [`crate::Client::receive_frame`].
+    /// Bytes received through [`crate::Client::receive_frame`].
     pub bytes_in: u64,
-    /// Bytes of frames that were sent: of [`crate::Client::advance_frames`].
+    /// Bytes sent through [`crate::Client::advance_frames`].
     pub bytes_out: u64,
-    /// Times that the connection was lost.
+    /// Number of lost connections.
     pub disconnects: u64,
 }

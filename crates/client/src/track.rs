@@ -1,35 +1,35 @@
-//! The last states of an entity, and what lies between them.
+//! Recent states of an entity, and interpolation between them.
 
 use crate::Interpolate;
 use aether_wire::Tick;
 use std::collections::VecDeque;
 
-/// States that are kept of one entity: half a second at 60 snapshots a second.
+/// Number of states stored per entity: half a second at 60 snapshots per second.
 pub const SAMPLES_MAX: usize = 32;
-/// The longest interval, in ticks, at which an entity is taken to be updated regularly: as far as a packet reaches back.
+/// Longest interval of regular updates, in ticks: the range of a baseline.
 const CADENCE_TICKS_MAX: u32 = 63;
 
-/// The last states of one entity, each with its tick.
+/// Recent states of one entity, each with its tick.
 #[derive(Clone, Debug)]
 pub struct EntityTrack<S> {
     samples: VecDeque<(Tick, S)>,
-    /// The ticks between its last two changes: when the next is to be expected, as long as it moves.
+    /// Ticks between the last two changes. While the entity moves, the next change is expected after as many.
     cadence_ticks: u32,
     left_at: Option<Tick>,
 }
 
-/// When and how a track is looked at.
+/// Parameters for sampling a track.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrackSampling {
-    /// The tick, with its fraction, that is shown.
+    /// Displayed tick with its fraction.
     pub tick: f64,
-    /// The newest tick of which anything has arrived.
+    /// Newest tick of which anything has arrived.
     pub newest: Tick,
-    /// For how many ticks a motion is carried on.
+    /// Number of ticks for which motion is extrapolated.
     pub extrapolation_ticks: f64,
-    /// What moves farther between two states was put there, and is not shown in between.
+    /// Distance between two states beyond which the entity teleports.
     pub teleport_distance: f32,
-    /// Whether to look at the newest state instead, whenever it is from.
+    /// Returns the newest state instead of interpolating.
     pub newest_only: bool,
 }
 
@@ -40,91 +40,91 @@ impl<S> Default for EntityTrack<S> {
 }
 
 impl<S: Interpolate> EntityTrack<S> {
-    /// Adds a newer state. `known` is the newest tick before this one of which anything has arrived: an entity that was not
-    /// in it although its turn had come has rested until then, and moves only since.
-    pub fn push(&mut self, tick: Tick, state: S, known: Tick) {
+    /// Adds a newer state. `previous_tick` is the newest tick before this one of which anything has arrived. If an
+    /// update of the entity was due by then but absent, the entity rested until that tick.
+    pub fn push(&mut self, tick: Tick, state: S, previous_tick: Tick) {
         if let Some((last, resting)) = self.samples.back() {
             if tick <= *last {
                 return;
             }
             let mut gap = tick.since(*last);
-            if known < tick && known.since(*last) >= self.cadence_ticks {
-                gap = tick.since(known);
+            if previous_tick < tick && previous_tick.since(*last) >= self.cadence_ticks {
+                gap = tick.since(previous_tick);
                 let resting = resting.clone();
-                self.add(known, resting);
+                self.add(previous_tick, resting);
             }
             self.cadence_ticks = gap.clamp(1, CADENCE_TICKS_MAX);
         }
         self.add(tick, state);
     }
 
-    /// The entity is gone from this tick on. What was before is still shown until then.
+    /// Marks the entity as gone from this tick on. Earlier ticks are still displayed.
     pub fn leave(&mut self, tick: Tick) {
         self.left_at.get_or_insert(tick);
     }
 
-    /// The entity is back in view, with no way between where it was and where it is.
+    /// Marks the entity as visible again. States from before it left are dropped, so that it does not glide.
     pub fn enter(&mut self) {
         if self.left_at.take().is_some() {
             self.clear();
         }
     }
 
-    /// Whether nothing is left to show.
+    /// Returns true if the entity has left by this tick.
     #[must_use]
-    pub fn is_over(&self, tick: f64) -> bool {
+    pub fn has_ended(&self, tick: f64) -> bool {
         self.left_at.is_some_and(|left| f64::from(left.0) <= tick)
     }
 
-    /// Forgets all states.
+    /// Drops all states.
     pub fn clear(&mut self) {
         *self = EntityTrack { samples: std::mem::take(&mut self.samples), ..EntityTrack::default() };
         self.samples.clear();
     }
 
-    /// Drops what is older than needed to show this tick and later ones.
+    /// Drops states that are older than needed to display this tick.
     pub fn prune(&mut self, tick: f64) {
         while self.samples.len() > 2 && self.samples.get(1).is_some_and(|(next, _)| f64::from(next.0) <= tick) {
             self.samples.pop_front();
         }
     }
 
-    /// The newest state.
+    /// Newest state.
     #[must_use]
     pub fn newest(&self) -> Option<&S> {
         self.samples.back().map(|(_, state)| state)
     }
 
-    /// The state to show; nothing before the first and after the entity left.
+    /// Samples the track. `None` before the first state and after the entity left.
     #[must_use]
     pub fn sample(&self, sampling: &TrackSampling) -> Option<S> {
         if sampling.newest_only {
             return self.newest().filter(|_| self.left_at.is_none()).cloned();
         }
-        if self.is_over(sampling.tick) {
+        if self.has_ended(sampling.tick) {
             return None;
         }
         let next = self.samples.partition_point(|(tick, _)| f64::from(tick.0) <= sampling.tick);
         let (tick, state) = self.samples.get(next.checked_sub(1)?)?;
         let since = sampling.tick - f64::from(tick.0);
         let Some((next_tick, next_state)) = self.samples.get(next) else {
-            return Some(self.carried_on(since, sampling));
+            return Some(self.extrapolate(since, sampling));
         };
         if state.distance(next_state) > sampling.teleport_distance {
             return Some(state.clone());
         }
-        let share = since / f64::from(next_tick.since(*tick));
-        Some(state.between(next_state, share as f32))
+        let fraction = since / f64::from(next_tick.since(*tick));
+        Some(state.between(next_state, fraction as f32))
     }
 
-    /// The state so many ticks after the last one.
-    fn carried_on(&self, since: f64, sampling: &TrackSampling) -> S {
-        let (tick, state) = self.samples.back().expect("there is a state before the tick that is shown");
-        let has_rested = sampling.newest.since(*tick) >= self.cadence_ticks;
+    /// Extrapolates the state `since` ticks after the last one.
+    fn extrapolate(&self, since: f64, sampling: &TrackSampling) -> S {
+        let (tick, state) = self.samples.back().expect("sample finds a state before the displayed tick");
+        let has_stopped = sampling.newest.since(*tick) >= self.cadence_ticks;
         let before = self.samples.len().checked_sub(2).and_then(|before| self.samples.get(before));
         match before {
             Some((from_tick, from))
-                if !has_rested && since > 0.0 && from.distance(state) <= sampling.teleport_distance =>
+                if !has_stopped && since > 0.0 && from.distance(state) <= sampling.teleport_distance =>
             {
                 let ticks = since.min(sampling.extrapolation_ticks);
                 state.moved(from, state, (ticks / f64::from(tick.since(*from_tick).max(1))) as f32)
@@ -147,10 +147,10 @@ mod tests {
 
     fn track(samples: &[(u32, f32)]) -> EntityTrack<f32> {
         let mut track = EntityTrack::default();
-        let mut known = Tick(0);
+        let mut previous_tick = Tick(0);
         for &(tick, state) in samples {
-            track.push(Tick(tick), state, known);
-            known = Tick(tick);
+            track.push(Tick(tick), state, previous_tick);
+            previous_tick = Tick(tick);
         }
         track
     }
@@ -166,16 +166,16 @@ mod tests {
     }
 
     #[test]
-    fn a_state_lies_between_the_two_around_it() {
+    fn a_sample_lies_between_the_two_states_around_it() {
         let track = track(&[(10, 0.0), (12, 4.0), (14, 4.0)]);
-        assert_eq!(track.sample(&at(9.9, 14)), None, "it was not there yet");
+        assert_eq!(track.sample(&at(9.9, 14)), None, "before the first state");
         assert_eq!(track.sample(&at(10.0, 14)), Some(0.0));
         assert_eq!(track.sample(&at(11.5, 14)), Some(3.0));
         assert_eq!(track.sample(&at(13.0, 14)), Some(4.0));
     }
 
     #[test]
-    fn a_motion_is_carried_on_for_a_while_and_then_holds() {
+    fn motion_is_extrapolated_for_a_while_and_then_stops() {
         let track = track(&[(10, 0.0), (12, 4.0)]);
         assert_eq!(track.sample(&at(13.0, 12)), Some(6.0));
         assert_eq!(track.sample(&at(18.0, 12)), Some(16.0));
@@ -183,13 +183,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_in_the_packet_it_would_have_been_in_has_stopped() {
+    fn an_entity_that_misses_its_update_has_stopped() {
         let track = track(&[(10, 0.0), (12, 4.0)]);
         assert_eq!(track.sample(&at(13.0, 14)), Some(4.0));
     }
 
     #[test]
-    fn what_rested_begins_to_move_only_when_it_did() {
+    fn a_resting_entity_starts_to_move_at_the_right_tick() {
         let mut track = track(&[(10, 0.0), (12, 4.0)]);
         track.push(Tick(100), 5.0, Tick(98));
         assert_eq!(track.sample(&at(97.0, 100)), Some(4.0));
@@ -197,20 +197,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_updated_less_often_moves_evenly_all_the_same() {
+    fn an_entity_with_fewer_updates_moves_evenly() {
         let mut track = track(&[(10, 0.0), (14, 4.0)]);
-        // Packets of other entities came at tick 16.
+        // Packets of other entities arrived at tick 16.
         assert_eq!(track.sample(&at(15.0, 16)), Some(5.0));
         track.push(Tick(18), 8.0, Tick(16));
         assert_eq!(track.sample(&at(15.0, 18)), Some(5.0));
     }
 
     #[test]
-    fn what_was_put_elsewhere_is_never_in_between() {
+    fn a_teleport_is_not_interpolated() {
         let track = track(&[(10, 0.0), (12, 500.0)]);
         assert_eq!(track.sample(&at(11.9, 12)), Some(0.0));
         assert_eq!(track.sample(&at(12.0, 12)), Some(500.0));
-        assert_eq!(track.sample(&at(15.0, 12)), Some(500.0), "nor is that carried on");
+        assert_eq!(track.sample(&at(15.0, 12)), Some(500.0), "a teleport is not extrapolated");
     }
 
     #[test]

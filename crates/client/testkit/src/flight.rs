@@ -1,4 +1,4 @@
-//! The sandbox's rules as a room.
+//! Game with the sandbox's rules.
 
 use aether_bits::{Replicate, StateHasher};
 use aether_engine::{Context, Game, RoomSettings};
@@ -6,44 +6,39 @@ use aether_sandbox_rules::{Controls, Hit, Look, Scoreboard, Ship, Shot, Thing, s
 use aether_wire::{EntityId, PlayerId};
 use std::collections::BTreeMap;
 
-/// Tells the game to push every ship aside.
+/// Signal that pushes every ship aside.
 pub const PUSH: &[u8] = b"push";
-/// Tells the game to sink every ship.
+/// Signal that sinks every ship.
 pub const SINK: &[u8] = b"sink";
 
-/// Ships in a room, moved by the sandbox's rules: an input is a step.
+/// Ships moved by the sandbox's rules, one step per input.
 #[derive(Default)]
 pub struct Flight {
-    /// How many things float about and turn, so that a snapshot takes several packets.
+    /// Number of rotating things, so that a snapshot takes several packets.
     pub crowd: u32,
-    /// What became of each player's ship after each of its inputs on the current connection.
+    /// State of each player's ship after each input on the current connection.
     pub flown: BTreeMap<PlayerId, Vec<Ship>>,
 }
 
 impl Game for Flight {
     type Input = Controls;
 
-    fn declare(declaration: aether_engine::GameSchemaBuilder) -> aether_engine::GameSchemaBuilder {
-        declaration
-            .component::<Ship>()
-            .component::<Thing>()
-            .component::<Shot>()
-            .component::<Scoreboard>()
-            .event::<Hit>()
+    fn declare(schema: aether_engine::GameSchemaBuilder) -> aether_engine::GameSchemaBuilder {
+        schema.component::<Ship>().component::<Thing>().component::<Shot>().component::<Scoreboard>().event::<Hit>()
     }
 
     fn init(&mut self, room: &mut Context<'_>) {
         for number in 0..self.crowd {
             let position = [number as f32 - 500.0, 40.0];
             let thing = Thing { position, rotation: 0.0, look: Look::Rock, spin: 1.0 + number as f32 / 100.0 };
-            room.world.spawn(thing).expect("the room has place");
+            room.world.spawn(thing).expect("the world is not full");
         }
     }
 
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
         let position = [player.0 as f32 * 30.0 - 60.0, 0.0];
         let ship = Ship { position, velocity: [0.0; 2], heading: 0.0, hull: 100, colour: 0 };
-        let entity = room.world.spawn(ship).expect("the room has place");
+        let entity = room.world.spawn(ship).expect("the world is not full");
         room.possess(player, entity);
     }
 
@@ -80,13 +75,13 @@ impl Game for Flight {
     }
 }
 
-/// The settings of the sandbox's rooms, where everyone sees everyone and places are kept for those who come back.
+/// Settings of the sandbox's rooms, with full visibility and resume.
 #[must_use]
 pub fn settings() -> RoomSettings {
     RoomSettings { interest: None, rings: Vec::new(), resume_ticks: 400, ..aether_sandbox_server::settings() }
 }
 
-/// Changes course a few times a second, without a pattern.
+/// Changes the course a few times per second, at random.
 #[must_use]
 pub fn zigzag(frame: u32) -> Controls {
     let bits = StateHasher::new(u64::from(frame / 11)).finish();
@@ -94,7 +89,7 @@ pub fn zigzag(frame: u32) -> Controls {
     Controls { thrust: is_set(0) || is_set(1), left: is_set(2), right: is_set(3), fire: false }
 }
 
-/// Flies fast and turns all the time, now this way and now that.
+/// Flies at full speed in alternating curves.
 #[must_use]
 pub fn serpentine(frame: u32) -> Controls {
     let left = (frame / 50).is_multiple_of(2);

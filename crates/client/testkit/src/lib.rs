@@ -1,7 +1,7 @@
-//! Clients against a room, in virtual time and over networks that are as bad as a seed makes them.
+//! Clients connected to a room, in virtual time and over simulated networks.
 //!
-//! A [`Scene`] holds a room, its clients with their frames, and the networks between. [`Flight`] is the sandbox's rules as a
-//! room, [`Sandbox`] the same as its clients know it.
+//! A [`Scene`] runs a room, its clients with their frames, and the networks between them. [`Flight`] is the server side
+//! of a game with the sandbox's rules, [`Sandbox`] its client side.
 
 mod flight;
 mod sandbox;

@@ -1,4 +1,4 @@
-//! The sandbox as its clients know it.
+//! Client side of the sandbox.
 
 use aether_bits::{BitWriter, Replicate};
 use aether_client::{Angle, ClientGame, ClientSchemaBuilder, Interpolate, Predict, wrapped_difference};
@@ -6,29 +6,29 @@ use aether_replication::Mirror;
 use aether_sandbox_rules::{Controls, EDGE, Hit, Scoreboard, Ship, Shot, Thing, step, wrap};
 use aether_wire::EntityId;
 
-/// A ship as clients draw it. The world's edges meet.
+/// Drawn ship. The world wraps around.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn(pub Ship);
 
 impl Interpolate for Drawn {
-    fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
+    fn moved(&self, from: &Self, to: &Self, fraction: f32) -> Self {
         let mut ship = self.0.clone();
         for axis in 0..2 {
-            let way = wrapped_difference(from.0.position[axis], to.0.position[axis], 2.0 * EDGE);
-            ship.position[axis] = wrap(ship.position[axis] + way * share);
+            let difference = wrapped_difference(from.0.position[axis], to.0.position[axis], 2.0 * EDGE);
+            ship.position[axis] = wrap(ship.position[axis] + difference * fraction);
         }
-        ship.velocity = ship.velocity.moved(&from.0.velocity, &to.0.velocity, share);
-        ship.heading = Angle(ship.heading).moved(&Angle(from.0.heading), &Angle(to.0.heading), share).0;
+        ship.velocity = ship.velocity.moved(&from.0.velocity, &to.0.velocity, fraction);
+        ship.heading = Angle(ship.heading).moved(&Angle(from.0.heading), &Angle(to.0.heading), fraction).0;
         Drawn(ship)
     }
 
     fn distance(&self, other: &Self) -> f32 {
-        let way = |axis: usize| wrapped_difference(self.0.position[axis], other.0.position[axis], 2.0 * EDGE);
-        way(0).hypot(way(1))
+        let difference = |axis: usize| wrapped_difference(self.0.position[axis], other.0.position[axis], 2.0 * EDGE);
+        difference(0).hypot(difference(1))
     }
 }
 
-/// The sandbox as its clients know it.
+/// Client side of the sandbox.
 pub struct Sandbox;
 
 impl Predict for Sandbox {
@@ -51,8 +51,8 @@ impl Predict for Sandbox {
 impl ClientGame for Sandbox {
     type Remote = Drawn;
 
-    fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
-        declaration
+    fn declare(&self, schema: ClientSchemaBuilder) -> ClientSchemaBuilder {
+        schema
             .component::<Ship>()
             .component::<Thing>()
             .component::<Shot>()

@@ -1,4 +1,4 @@
-//! A room and clients, step by step.
+//! Room with clients, simulated step by step.
 
 use crate::{Drawn, Flight, Sandbox, settings, zigzag};
 use aether_client::{Client, ClientSettings, JoinOptions};
@@ -12,56 +12,56 @@ use aether_wire::{
 };
 use std::time::Duration;
 
-/// A frame of a display.
+/// Duration of a display frame.
 const FRAME: Duration = Duration::from_micros(16_667);
-/// How fine time is.
+/// Resolution of the simulated time.
 const STEP: Duration = Duration::from_millis(1);
-/// The reliable way of one direction, and the other.
-type Ways = [Conditioner<Vec<u8>>; 2];
+/// Reliable and unreliable channel of one direction.
+type Channels = [Conditioner<Vec<u8>>; 2];
 
-/// A room, its clients and the networks between, in virtual time.
+/// Room with its clients and the networks between them, in virtual time.
 pub struct Scene<G: Game> {
-    /// The room.
+    /// Room under test.
     pub room: Room<G>,
-    /// Its clients, in the order in which they joined.
+    /// Clients in the order in which they joined.
     pub pilots: Vec<Pilot>,
-    /// The time since the beginning.
+    /// Virtual time since the start.
     pub now: Duration,
     handle: RoomHandle,
     ticked_at: Duration,
     seed: u64,
 }
 
-/// One client and its network.
+/// Client with its network.
 pub struct Pilot {
-    /// The client itself.
+    /// Client core.
     pub client: Client<Sandbox>,
-    /// The player that it is, once it was let in.
+    /// Player of the client, once it has joined.
     pub player: Option<PlayerId>,
-    /// How it steers, by the number of the frame.
+    /// Returns the input of a frame, by its number.
     pub steering: fn(u32) -> Controls,
-    /// What it predicted for its inputs on the current connection.
+    /// Predicted states by input, on the current connection.
     pub predicted: Vec<(InputSeq, Ship)>,
-    /// What it said first on its connections.
+    /// Hellos sent on all connections.
     pub hellos: Vec<Hello>,
-    /// How many frames it has drawn.
+    /// Number of frames drawn.
     pub frames: u32,
-    link: DeliveryOrder,
-    end: Option<ConnectionEndpoint>,
+    delivery_order: DeliveryOrder,
+    endpoint: Option<ConnectionEndpoint>,
     is_welcomed: bool,
     framed_at: Duration,
-    up: Ways,
-    down: Ways,
+    up: Channels,
+    down: Channels,
 }
 
 impl Scene<Flight> {
-    /// A room of [`Flight`]. The same seed gives the same run.
+    /// Creates a room of [`Flight`]. The same seed gives the same run.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Scene::of(Flight::default(), settings(), seed)
     }
 
-    /// What the server made of a player's input.
+    /// Server state of a pilot's ship after an input.
     #[must_use]
     pub fn flown(&self, pilot: usize, seq: InputSeq) -> Option<&Ship> {
         self.room.game().flown.get(&self.pilots[pilot].player?)?.get(seq.0 as usize - 1)
@@ -69,7 +69,7 @@ impl Scene<Flight> {
 }
 
 impl<G: Game> Scene<G> {
-    /// A room of any game with the sandbox's components and input.
+    /// Creates a room of any game with the sandbox's components and input.
     #[must_use]
     pub fn of(game: G, settings: RoomSettings, seed: u64) -> Self {
         let room = Room::builder(game, settings).seed(seed).build().expect("the settings are valid");
@@ -77,16 +77,16 @@ impl<G: Game> Scene<G> {
         Scene { room, pilots, now: Duration::ZERO, handle, ticked_at: Duration::ZERO, seed }
     }
 
-    /// Lets a client join; tells its number.
-    pub fn join(&mut self, link: DeliveryOrder, conditions: Conditions) -> usize {
+    /// Adds a client and returns its index.
+    pub fn join(&mut self, delivery_order: DeliveryOrder, conditions: Conditions) -> usize {
         let name = format!("pilot {}", self.pilots.len());
-        let joiner =
+        let request =
             JoinRequest { user: name.clone(), name, permissions: Permissions::default(), metadata: Vec::new() };
-        let end = self.handle.join(joiner, link).expect("the mailbox has place");
+        let endpoint = self.handle.join(request, delivery_order).expect("the mailbox is not full");
         let token = Some(Token::new("login"));
         let mut client = Client::new(Sandbox, ClientSettings::default(), JoinOptions { token, room: None });
-        client.connected(link, self.now);
-        let [up, down] = self.network(link, conditions);
+        client.connected(delivery_order, self.now);
+        let [up, down] = self.network(delivery_order, conditions);
         self.pilots.push(Pilot {
             client,
             player: None,
@@ -94,8 +94,8 @@ impl<G: Game> Scene<G> {
             predicted: Vec::new(),
             hellos: Vec::new(),
             frames: 0,
-            link,
-            end: Some(end),
+            delivery_order,
+            endpoint: Some(endpoint),
             is_welcomed: false,
             framed_at: self.now,
             up,
@@ -104,31 +104,31 @@ impl<G: Game> Scene<G> {
         self.pilots.len() - 1
     }
 
-    /// Lets someone join whose connection the test reads by itself.
-    pub fn watch(&mut self) -> ConnectionEndpoint {
-        self.handle.join(JoinRequest::default(), DeliveryOrder::Unordered).expect("the mailbox has place")
+    /// Adds a player whose endpoint the test reads by itself.
+    pub fn join_observer(&mut self) -> ConnectionEndpoint {
+        self.handle.join(JoinRequest::default(), DeliveryOrder::Unordered).expect("the mailbox is not full")
     }
 
-    /// Takes a client's connection away.
+    /// Cuts the connection of a client.
     pub fn disconnect(&mut self, pilot: usize) {
         let pilot = &mut self.pilots[pilot];
-        pilot.end = None;
+        pilot.endpoint = None;
         pilot.client.disconnected(self.now);
     }
 
-    /// Gives a client a new connection to its player.
-    pub fn resume(&mut self, pilot: usize, link: DeliveryOrder, conditions: Conditions) {
-        let [up, down] = self.network(link, conditions);
-        let player = self.pilots[pilot].player.expect("it was in");
-        let end = self.handle.resume(player, link).expect("the mailbox has place");
+    /// Reconnects a client to its player.
+    pub fn resume(&mut self, pilot: usize, delivery_order: DeliveryOrder, conditions: Conditions) {
+        let [up, down] = self.network(delivery_order, conditions);
+        let player = self.pilots[pilot].player.expect("the client has joined");
+        let endpoint = self.handle.resume(player, delivery_order).expect("the mailbox is not full");
         let pilot = &mut self.pilots[pilot];
-        (pilot.up, pilot.down, pilot.end, pilot.link) = (up, down, Some(end), link);
+        (pilot.up, pilot.down, pilot.endpoint, pilot.delivery_order) = (up, down, Some(endpoint), delivery_order);
         pilot.is_welcomed = false;
         pilot.predicted.clear();
-        pilot.client.connected(link, self.now);
+        pilot.client.connected(delivery_order, self.now);
     }
 
-    /// Lets time pass.
+    /// Runs for a while.
     pub fn run(&mut self, time: Duration) {
         let until = self.now + time;
         while self.now < until {
@@ -136,7 +136,7 @@ impl<G: Game> Scene<G> {
         }
     }
 
-    /// One step of time: messages arrive, the room ticks, clients draw.
+    /// Runs one step: messages arrive, the room ticks, clients draw.
     pub fn step(&mut self) {
         self.now += STEP;
         let (now, tick) = (self.now, self.room.now());
@@ -161,10 +161,10 @@ impl<G: Game> Scene<G> {
         }
     }
 
-    /// Tells the game something from outside.
+    /// Sends a signal to the game.
     pub fn signal(&mut self, data: &[u8]) {
         let (sender, _receiver) = std::sync::mpsc::sync_channel(1);
-        self.handle.signal(data.to_vec(), sender).expect("the mailbox has place");
+        self.handle.signal(data.to_vec(), sender).expect("the mailbox is not full");
     }
 
     fn welcome(&self) -> Welcome {
@@ -179,9 +179,9 @@ impl<G: Game> Scene<G> {
         }
     }
 
-    fn network(&mut self, link: DeliveryOrder, conditions: Conditions) -> [Ways; 2] {
+    fn network(&mut self, delivery_order: DeliveryOrder, conditions: Conditions) -> [Channels; 2] {
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let datagrams = if link == DeliveryOrder::Ordered { Delivery::Stream } else { Delivery::Datagrams };
+        let datagrams = if delivery_order == DeliveryOrder::Ordered { Delivery::Stream } else { Delivery::Datagrams };
         let of = |delivery, seed| Conditioner::new(conditions, delivery, seed);
         let up = [of(Delivery::Stream, self.seed), of(datagrams, self.seed ^ 1)];
         [up, [of(Delivery::Stream, self.seed ^ 2), of(datagrams, self.seed ^ 3)]]
@@ -189,30 +189,30 @@ impl<G: Game> Scene<G> {
 }
 
 impl Pilot {
-    /// What arrived at the server. The connection answers hellos and pings by itself.
+    /// Handles messages that arrived at the server. Hellos and pings are answered here.
     fn deliver(&mut self, now: Duration, tick: Tick) {
-        let Some(end) = &self.end else { return };
-        for way in &mut self.up {
-            while let Some(frame) = way.pop(now) {
-                match ClientMessage::decode(&frame).expect("clients write what can be read") {
+        let Some(endpoint) = &self.endpoint else { return };
+        for channel in &mut self.up {
+            while let Some(frame) = channel.pop(now) {
+                match ClientMessage::decode(&frame).expect("clients send valid messages") {
                     ClientMessage::Hello(hello) => self.hellos.push(hello),
                     ClientMessage::Ping(ping) => {
                         let pong =
                             Pong { client_time: ping.client_time, tick: ping.tick, server_tick: tick, hold_us: 0 };
                         send(&mut self.down[1], now, &ServerMessage::Pong(pong));
                     }
-                    message => drop(end.push(message)),
+                    message => drop(endpoint.push(message)),
                 }
             }
         }
     }
 
-    /// Takes what the room has for the client. On an ordered link it all goes one way.
+    /// Sends the room's messages to the client. With ordered delivery all of them use one channel.
     fn collect(&mut self, now: Duration, welcome: &Welcome) {
-        let Some(end) = &self.end else { return };
-        let Some(Ok(player)) = end.admission() else { return };
+        let Some(endpoint) = &self.endpoint else { return };
+        let Some(Ok(player)) = endpoint.admission() else { return };
         self.player = Some(*player);
-        let reliable = usize::from(self.link == DeliveryOrder::Ordered);
+        let reliable = usize::from(self.delivery_order == DeliveryOrder::Ordered);
         if !self.is_welcomed && !self.hellos.is_empty() {
             self.is_welcomed = true;
             let welcome = Welcome { player: *player, ..welcome.clone() };
@@ -221,32 +221,32 @@ impl Pilot {
         if !self.is_welcomed {
             return;
         }
-        while let Some(message) = end.next_reliable() {
+        while let Some(message) = endpoint.next_reliable() {
             send(&mut self.down[reliable], now, &message);
         }
-        while let Some(packet) = end.next_state() {
+        while let Some(packet) = endpoint.next_state() {
             let mut frame = Vec::new();
             encode_state_packet(&packet, &mut frame).expect("a packet fits its frame");
-            end.recycle(packet);
+            endpoint.recycle(packet);
             let bytes = frame.len();
             self.down[1].push(now, frame, bytes);
         }
     }
 
     fn receive(&mut self, now: Duration) {
-        for way in &mut self.down {
-            while let Some(frame) = way.pop(now) {
+        for channel in &mut self.down {
+            while let Some(frame) = channel.pop(now) {
                 self.client.receive_frame(&frame, now);
             }
         }
     }
 
-    /// What a game does each frame.
+    /// Runs one frame of the game loop.
     fn frame(&mut self, now: Duration) {
         self.frames += 1;
         self.client.set_input((self.steering)(self.frames));
         let (up, before) = (&mut self.up, self.client.last_input());
-        let is_connected = self.end.is_some();
+        let is_connected = self.endpoint.is_some();
         self.client.advance_frames(now, |frame, reliable| {
             if is_connected {
                 up[usize::from(!reliable)].push(now, frame.to_vec(), frame.len());
@@ -260,14 +260,14 @@ impl Pilot {
     }
 }
 
-fn send(way: &mut Conditioner<Vec<u8>>, now: Duration, message: &ServerMessage) {
+fn send(channel: &mut Conditioner<Vec<u8>>, now: Duration, message: &ServerMessage) {
     let mut frame = Vec::new();
-    message.encode(&mut frame).expect("servers write what can be written");
+    message.encode(&mut frame).expect("the message can be encoded");
     let bytes = frame.len();
-    way.push(now, frame, bytes);
+    channel.push(now, frame, bytes);
 }
 
-/// A network with this delay and loss, and with jitter, doubles and overtaking.
+/// Network with this latency and loss, and with jitter, duplication and reordering.
 #[must_use]
 pub fn network(latency_ms: u64, loss: f32) -> Conditions {
     Conditions {
@@ -280,7 +280,7 @@ pub fn network(latency_ms: u64, loss: f32) -> Conditions {
     }
 }
 
-/// The networks that everything has to work over.
+/// Latency and loss of all networks that tests run over.
 pub fn networks() -> impl Iterator<Item = (u64, f32)> {
     [0, 50, 100, 200, 300].into_iter().flat_map(|latency_ms| [0.0, 0.05, 0.2].map(|loss| (latency_ms, loss)))
 }

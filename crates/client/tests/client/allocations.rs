@@ -1,11 +1,11 @@
-//! A frame takes no memory of its own.
+//! Allocations per frame.
 
 use aether_replication::DeliveryOrder;
 use aether_testkit_client::{Scene, network, serpentine};
 use std::time::Duration;
 
 #[test]
-fn frames_allocate_nothing_once_everything_has_grown() {
+fn frames_allocate_nothing_once_buffers_have_grown() {
     let mut scene = Scene::new(1);
     let pilot = scene.join(DeliveryOrder::Ordered, network(20, 0.0));
     for _ in 0..5 {

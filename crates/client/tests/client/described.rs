@@ -1,4 +1,4 @@
-//! A client that knows no game: it learns the schema from the server.
+//! Client without a game: it gets the schema from the server.
 
 use aether_bits::{BitWriter, FieldKind, Schema, SchemaValue};
 use aether_client::{
@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use aether_testkit_client::{Flight, settings};
 
-/// Whatever a room replicates.
+/// Game whose schema comes from the room.
 #[derive(Default)]
 struct Anything {
     schema: Option<Schema>,
-    learns: bool,
+    accepts_schema: bool,
 }
 
-/// The first component of an entity, as values.
+/// Values of an entity's first component.
 #[derive(Clone, Debug, PartialEq)]
 struct Values(SchemaValue);
 
@@ -48,15 +48,15 @@ impl Predict for Anything {
 impl ClientGame for Anything {
     type Remote = Values;
 
-    fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
+    fn declare(&self, builder: ClientSchemaBuilder) -> ClientSchemaBuilder {
         match &self.schema {
-            Some(schema) => declaration.described(schema),
-            None => declaration,
+            Some(schema) => builder.described(schema),
+            None => builder,
         }
     }
 
     fn learn_schema(&mut self, schema: &Schema) {
-        self.schema = self.learns.then(|| schema.clone());
+        self.schema = self.accepts_schema.then(|| schema.clone());
     }
 
     fn pack_input(&self, _input: &(), _writer: &mut BitWriter) {}
@@ -72,28 +72,29 @@ impl ClientGame for Anything {
     }
 }
 
-/// Runs a room with one player for a while; tells what became of a client that watches over its shoulder.
-fn watch(learns: bool) -> Client<Anything> {
+/// Runs a room with one player for a while and returns the player's client.
+fn play(accepts_schema: bool) -> Client<Anything> {
     let mut room = Room::builder(Flight::default(), settings()).build().expect("the settings are valid");
-    let end = room.handle().join(JoinRequest::default(), DeliveryOrder::Ordered).expect("the mailbox has place");
-    let mut client = Client::new(Anything { schema: None, learns }, ClientSettings::default(), JoinOptions::default());
+    let endpoint = room.handle().join(JoinRequest::default(), DeliveryOrder::Ordered).expect("the mailbox is not full");
+    let mut client =
+        Client::new(Anything { schema: None, accepts_schema }, ClientSettings::default(), JoinOptions::default());
     client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     let schema_hash = SchemaHash(room.schema().hash());
     let welcome = Welcome { tick_hz: 40, snapshot_hz: 20, schema_hash, ..Welcome::default() };
     client.receive(ServerMessage::Welcome(welcome), Duration::ZERO);
-    let asked = client.advance(Duration::ZERO).any(|outgoing| outgoing.message == ClientMessage::SchemaRequest);
-    assert!(asked, "it does not know the schema");
+    let has_requested = client.advance(Duration::ZERO).any(|outgoing| outgoing.message == ClientMessage::SchemaRequest);
+    assert!(has_requested, "the schema is unknown");
     for tick in 1..=80_u32 {
         let now = Duration::from_millis(25) * tick;
         room.tick(&mut NoObserver);
-        while let Some(message) = end.next_reliable() {
+        while let Some(message) = endpoint.next_reliable() {
             client.receive((*message).clone(), now);
         }
-        while let Some(packet) = end.next_state() {
+        while let Some(packet) = endpoint.next_state() {
             client.receive(ServerMessage::Snapshot(Snapshot::Packed(packet)), now);
         }
         if tick == 20 {
-            // State that came before waits until now.
+            // Earlier state packets are stored until now.
             assert_eq!(client.remote_entities().count(), 0);
             client.receive(ServerMessage::Schema(room.schema().to_bytes()), now);
         }
@@ -103,14 +104,14 @@ fn watch(learns: bool) -> Client<Anything> {
 }
 
 #[test]
-fn a_client_that_learns_the_schema_sees_the_world() {
-    let client = watch(true);
+fn a_client_with_the_rooms_schema_sees_the_world() {
+    let client = play(true);
     assert_eq!(*client.phase(), ClientPhase::Joined);
     assert!(client.own_state().is_some());
     assert_eq!(client.stats().faults, 0);
 }
 
 #[test]
-fn a_client_of_another_version_says_so_instead_of_misreading() {
-    assert_eq!(*watch(false).phase(), ClientPhase::Closed(EndReason::UnknownSchema));
+fn a_client_of_another_version_closes_with_unknown_schema() {
+    assert_eq!(*play(false).phase(), ClientPhase::Closed(EndReason::UnknownSchema));
 }

@@ -1,4 +1,4 @@
-//! Whatever a server says, a client neither panics nor grows without bound.
+//! Hostile servers: the client neither panics nor grows without bound.
 
 use aether_bits::BitWriter;
 use aether_client::{Client, ClientEvent, ClientPhase, ClientSettings, EndReason, JoinOptions};
@@ -29,7 +29,7 @@ fn packed(bytes: Vec<u8>) -> ServerMessage {
     ServerMessage::Snapshot(Snapshot::Packed(bytes))
 }
 
-/// A packet with this header that shows some ships in the slots from `first` on.
+/// Packet with this header and ships in the slots from `first` on.
 fn packet(tick: u32, sequence: u16, input_ack: u16, (first, count): (u32, u32)) -> ServerMessage {
     let mut writer = BitWriter::new();
     writer.write(u64::from(tick), 32);
@@ -47,7 +47,7 @@ fn packet(tick: u32, sequence: u16, input_ack: u16, (first, count): (u32, u32)) 
         writer.write((1 << ones) - 1, ones + 1);
         writer.write(gap & ((1 << ones) - 1), ones);
         writer.write(1, 16);
-        // It has no component but a ship.
+        // Component mask: only a ship.
         writer.write(1, 4);
         aether_bits::Replicate::write_full(&ship(), &mut writer);
     }
@@ -58,39 +58,39 @@ fn ship() -> Ship {
     <Ship as aether_bits::Replicate>::initial()
 }
 
-fn use_it(client: &mut Client<Sandbox>, now: Duration) {
+fn advance_and_draw(client: &mut Client<Sandbox>, now: Duration) {
     client.advance(now).for_each(drop);
     let _ = (client.own_state(), client.remote_entities().count(), client.stats(), client.tick());
 }
 
 #[test]
-fn a_tick_far_ahead_is_not_believed() {
+fn a_tick_far_ahead_is_rejected() {
     let mut client = joined(ClientSettings::default());
     client.receive(packet(u32::MAX, 1, 0, (0, 1)), Duration::from_millis(50));
     assert_eq!((client.stats().packets, client.stats().faults), (0, 1));
     client.receive(packet(2, 1, 0, (0, 1)), Duration::from_millis(50));
-    assert_eq!(client.stats().packets, 1, "what is plausible is still taken");
+    assert_eq!(client.stats().packets, 1, "a plausible packet is still applied");
     for second in 1..20 {
-        use_it(&mut client, Duration::from_secs(second));
+        advance_and_draw(&mut client, Duration::from_secs(second));
     }
 }
 
 #[test]
-fn inputs_that_were_never_made_cannot_be_acknowledged() {
+fn an_acknowledgement_of_unsent_inputs_is_rejected() {
     let mut client = joined(ClientSettings::default());
     let entity = EntityId { slot: 0, generation: 1 };
     client.receive(ServerMessage::Possession(Possession { tick: Tick(1), entity }), Duration::ZERO);
     for number in 1..=20_u16 {
         let now = Duration::from_millis(50) * u32::from(number);
         client.receive(packet(u32::from(number) * 2, number, 30_000, (0, 1)), now);
-        use_it(&mut client, now);
+        advance_and_draw(&mut client, now);
     }
     assert!(client.stats().faults > 0);
     assert_eq!(client.stats().corrections, 0);
 }
 
 #[test]
-fn huge_sequences_and_ticks_in_any_order_are_borne() {
+fn random_sequences_and_ticks_are_tolerated() {
     let mut client = joined(ClientSettings::default());
     let mut random = Random::new(4);
     for number in 0..4_000_u32 {
@@ -102,7 +102,7 @@ fn huge_sequences_and_ticks_in_any_order_are_borne() {
             let tick = Tick(random.bits() as u32);
             client.receive(ServerMessage::Possession(Possession { tick, entity }), now);
         }
-        use_it(&mut client, now);
+        advance_and_draw(&mut client, now);
     }
     assert!(client.remote_entities().count() < 200);
 }
@@ -114,7 +114,7 @@ fn a_flood_of_entities_ends_the_connection() {
     while *client.phase() == ClientPhase::Joined {
         client.receive(packet(2 + packets, packets as u16 + 1, 0, (packets * 30, 30)), Duration::from_millis(50));
         packets += 1;
-        assert!(packets < 100, "it goes on with {} entities", client.remote_entities().count());
+        assert!(packets < 100, "still joined with {} entities", client.remote_entities().count());
     }
     assert_eq!(*client.phase(), ClientPhase::Closed(EndReason::TooManyEntities));
     assert!(client.events().any(|event| event == ClientEvent::Closed(EndReason::TooManyEntities)));
@@ -122,7 +122,7 @@ fn a_flood_of_entities_ends_the_connection() {
 }
 
 #[test]
-fn absurd_rates_are_refused() {
+fn invalid_rates_close_the_client() {
     for (tick_hz, snapshot_hz) in [(u32::MAX, 20), (20, 40), (0, 1), (1_001, 1)] {
         let mut client = Client::new(Sandbox, ClientSettings::default(), JoinOptions::default());
         client.connected(DeliveryOrder::Ordered, Duration::ZERO);
@@ -133,7 +133,7 @@ fn absurd_rates_are_refused() {
 }
 
 #[test]
-fn the_last_tick_of_all_is_borne() {
+fn the_largest_tick_is_tolerated() {
     let mut client = Client::new(Sandbox, ClientSettings::default(), JoinOptions::default());
     client.connected(DeliveryOrder::Unordered, Duration::ZERO);
     client.receive(ServerMessage::Welcome(Welcome { server_tick: Tick(u32::MAX), ..welcome(&client) }), Duration::ZERO);
@@ -141,14 +141,14 @@ fn the_last_tick_of_all_is_borne() {
     for number in 1..=100_u16 {
         let now = Duration::from_millis(50) * u32::from(number);
         client.receive(packet(u32::MAX - 200 + u32::from(number) * 2, number, 0, (0, 2)), now);
-        use_it(&mut client, now);
+        advance_and_draw(&mut client, now);
     }
-    use_it(&mut client, Duration::from_secs(100_000));
+    advance_and_draw(&mut client, Duration::from_secs(100_000));
     assert_eq!(*client.phase(), ClientPhase::Joined);
 }
 
 #[test]
-fn messages_out_of_place_change_nothing_and_events_do_not_pile_up() {
+fn unexpected_messages_are_ignored_and_events_are_bounded() {
     let mut client = joined(ClientSettings::default());
     let body = GameBody::Packed { code: 60_000, payload: vec![0; 100] };
     let entity = EntityId { slot: u32::MAX, generation: u16::MAX };
@@ -172,7 +172,7 @@ fn messages_out_of_place_change_nothing_and_events_do_not_pile_up() {
         ] {
             client.receive(message, now);
         }
-        use_it(&mut client, now);
+        advance_and_draw(&mut client, now);
     }
     assert_eq!(*client.phase(), ClientPhase::Joined);
     assert!(client.stats().events_dropped > 0);
@@ -181,7 +181,7 @@ fn messages_out_of_place_change_nothing_and_events_do_not_pile_up() {
 }
 
 #[test]
-fn damaged_frames_of_a_real_room_are_borne() {
+fn damaged_frames_of_a_real_room_are_tolerated() {
     for seed in 0..6 {
         let mut scene = Scene::new(seed);
         let pilot = scene.join(DeliveryOrder::Unordered, network(30, 0.1));
@@ -190,7 +190,7 @@ fn damaged_frames_of_a_real_room_are_borne() {
         for _ in 0..2_000 {
             let mut bytes = vec![0; 1 + random.below(60) as usize];
             bytes.iter_mut().for_each(|byte| *byte = random.bits() as u8);
-            // Half of them are state packets whose tick is believable.
+            // Half of them are state packets with a plausible tick.
             let now = scene.now;
             if random.chance(50) && bytes.len() > 4 {
                 let tick = scene.room.now().0 + random.below(9);
@@ -209,15 +209,15 @@ fn damaged_frames_of_a_real_room_are_borne() {
 }
 
 #[test]
-fn a_clock_that_goes_back_or_leaps_is_borne() {
+fn a_clock_that_goes_back_or_jumps_is_tolerated() {
     let mut client = joined(ClientSettings::default());
     for ms in [0, 5_000, 100, u64::MAX / 2, 0, u64::MAX] {
         let now = Duration::from_millis(ms);
         client.receive(packet(2, 1, 0, (0, 2)), now);
-        use_it(&mut client, now);
+        advance_and_draw(&mut client, now);
         client.disconnected(now);
         client.connected(DeliveryOrder::Ordered, now);
         client.receive(ServerMessage::Welcome(welcome(&client)), now);
     }
-    use_it(&mut client, Duration::MAX);
+    advance_and_draw(&mut client, Duration::MAX);
 }

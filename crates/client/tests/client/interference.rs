@@ -1,19 +1,19 @@
-//! What the server knows better is taken over without a jump.
+//! Corrections by the server are applied without a visible jump.
 
 use aether_client::Interpolate;
 use aether_replication::DeliveryOrder;
 use aether_testkit_client::{PUSH, SINK, Scene, network, networks};
 use std::time::Duration;
 
-/// What is left of an error when nobody sees it any more, in units.
-const SEEN_MIN: f32 = 0.1;
-/// Frames that it takes: three quarters of a second.
+/// Error below which it is invisible, in units.
+const VISIBLE_MIN: f32 = 0.1;
+/// Largest number of frames until then: three quarters of a second.
 const FRAMES_MAX: u32 = 45;
-/// The most that a ship moves from frame to frame while a push is made up for. By itself it flies up to two units.
+/// Largest movement of a ship per frame during a correction. Its own speed is up to two units per frame.
 const JUMP_MAX: f32 = 6.0;
 
 #[test]
-fn after_a_push_the_error_that_is_seen_soon_is_gone() {
+fn the_visible_error_after_a_push_soon_disappears() {
     for (latency_ms, loss) in networks() {
         let mut scene = Scene::new(latency_ms + 11);
         let pilot = scene.join(DeliveryOrder::Unordered, network(latency_ms, loss));
@@ -24,15 +24,15 @@ fn after_a_push_the_error_that_is_seen_soon_is_gone() {
             scene.step();
         }
         let client = &scene.pilots[pilot].client;
-        let (corrected_at, mut before) = (scene.pilots[pilot].frames, client.own_state().expect("it has a ship"));
-        assert!(client.stats().correction_size > 10.0, "it was pushed by more than 14 units");
-        assert!(client.stats().displayed_error > 10.0, "and that is not seen yet");
+        let (corrected_at, mut before) = (scene.pilots[pilot].frames, client.own_state().expect("a ship"));
+        assert!(client.stats().correction_size > 10.0, "the push moves by more than 14 units");
+        assert!(client.stats().displayed_error > 10.0, "the correction is not visible yet");
         let mut largest = 0.0_f32;
-        while scene.pilots[pilot].client.stats().displayed_error > SEEN_MIN {
+        while scene.pilots[pilot].client.stats().displayed_error > VISIBLE_MIN {
             let frames = scene.pilots[pilot].frames;
             scene.step();
             if scene.pilots[pilot].frames > frames {
-                let shown = scene.pilots[pilot].client.own_state().expect("it has a ship");
+                let shown = scene.pilots[pilot].client.own_state().expect("a ship");
                 largest = largest.max(before.distance(&shown));
                 before = shown;
             }
@@ -52,7 +52,7 @@ fn after_a_push_the_error_that_is_seen_soon_is_gone() {
 }
 
 #[test]
-fn without_reconciliation_the_error_stays_until_it_is_switched_on() {
+fn without_reconciliation_the_error_stays() {
     let mut scene = Scene::new(5);
     let pilot = scene.join(DeliveryOrder::Unordered, network(50, 0.0));
     scene.pilots[pilot].client.settings_mut().reconciliation = false;
@@ -60,7 +60,7 @@ fn without_reconciliation_the_error_stays_until_it_is_switched_on() {
     scene.signal(PUSH);
     scene.run(Duration::from_secs(2));
     let is_off = |scene: &Scene<_>| {
-        let (seq, predicted) = scene.pilots[pilot].predicted.iter().rev().nth(40).expect("it flew").clone();
+        let (seq, predicted) = scene.pilots[pilot].predicted.iter().rev().nth(40).expect("predicted states").clone();
         scene.flown(pilot, seq).is_some_and(|flown| flown.position.distance(&predicted.position) > 10.0)
     };
     assert!(is_off(&scene));
@@ -72,7 +72,7 @@ fn without_reconciliation_the_error_stays_until_it_is_switched_on() {
 }
 
 #[test]
-fn a_push_that_is_far_is_not_glided_over() {
+fn a_correction_beyond_the_snap_distance_is_not_smoothed() {
     let mut scene = Scene::new(5);
     let pilot = scene.join(DeliveryOrder::Unordered, network(50, 0.0));
     scene.pilots[pilot].client.settings_mut().snap_distance = 5.0;
@@ -85,19 +85,22 @@ fn a_push_that_is_far_is_not_glided_over() {
 }
 
 #[test]
-fn a_ship_that_is_gone_is_neither_predicted_nor_shown() {
-    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
+fn a_removed_ship_is_neither_predicted_nor_displayed() {
+    for delivery_order in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         let mut scene = Scene::new(6);
-        let pilot = scene.join(link, network(50, 0.0));
-        let other = scene.join(link, network(50, 0.0));
+        let pilot = scene.join(delivery_order, network(50, 0.0));
+        let other = scene.join(delivery_order, network(50, 0.0));
         scene.run(Duration::from_secs(3));
-        assert!(scene.pilots[pilot].client.own_state().is_some() && scene.pilots[pilot].client.remote_entities().count() == 1);
+        assert!(
+            scene.pilots[pilot].client.own_state().is_some()
+                && scene.pilots[pilot].client.remote_entities().count() == 1
+        );
         scene.signal(SINK);
         scene.run(Duration::from_secs(1));
         for pilot in [pilot, other] {
             let client = &scene.pilots[pilot].client;
-            assert!(client.own_state().is_none() && client.predicted_state().is_none(), "{link:?}");
-            assert_eq!((client.remote_entities().count(), client.stats().corrections), (0, 0), "{link:?}");
+            assert!(client.own_state().is_none() && client.predicted_state().is_none(), "{delivery_order:?}");
+            assert_eq!((client.remote_entities().count(), client.stats().corrections), (0, 0), "{delivery_order:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Clients against rooms, in virtual time and over networks that are as bad as a seed makes them.
+//! Clients connected to rooms, in virtual time and over simulated networks.
 
 mod allocations;
 mod described;

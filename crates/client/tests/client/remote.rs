@@ -1,4 +1,4 @@
-//! Others move evenly, however unevenly their states arrive.
+//! Remote entities move evenly, however unevenly their states arrive.
 
 use aether_client::Interpolate;
 use aether_replication::DeliveryOrder;
@@ -6,37 +6,38 @@ use aether_testkit::Conditions;
 use aether_testkit_client::{Drawn, Scene, network, networks, serpentine};
 use std::time::Duration;
 
-/// The most that another ship moves from frame to frame, in units. By itself it flies a little more than one.
+/// Largest movement of a remote ship per frame, in units. Its own speed is slightly more than one.
 const JUMP_MAX: f32 = 4.0;
 
-/// Watches another ship for a while: the largest way between two frames, how often it stood still, and the client's delay.
-fn watch(latency_ms: u64, loss: f32, interpolation: bool) -> (f32, u32, Duration) {
+/// Observes a remote ship for a while. Returns the largest movement per frame, the number of frames without movement,
+/// and the interpolation delay.
+fn observe(latency_ms: u64, loss: f32, interpolation: bool) -> (f32, u32, Duration) {
     let mut scene = Scene::new(latency_ms + 21);
-    let watcher = scene.join(DeliveryOrder::Unordered, network(latency_ms, loss));
+    let observer = scene.join(DeliveryOrder::Unordered, network(latency_ms, loss));
     let other = scene.join(DeliveryOrder::Unordered, Conditions::PERFECT);
     scene.pilots[other].steering = serpentine;
-    scene.pilots[watcher].client.settings_mut().interpolation = interpolation;
+    scene.pilots[observer].client.settings_mut().interpolation = interpolation;
     scene.run(Duration::from_secs(5));
     let (mut largest, mut still) = (0.0_f32, 0);
     let mut before: Option<Drawn> = None;
     for _ in 0..20_000 {
-        let frames = scene.pilots[watcher].frames;
+        let frames = scene.pilots[observer].frames;
         scene.step();
-        if scene.pilots[watcher].frames > frames {
-            let (_, shown) = scene.pilots[watcher].client.remote_entities().next().expect("the other ship is in view");
-            let way = before.as_ref().map(|before| before.distance(&shown));
-            largest = largest.max(way.unwrap_or(0.0));
-            still += u32::from(way == Some(0.0));
+        if scene.pilots[observer].frames > frames {
+            let (_, shown) = scene.pilots[observer].client.remote_entities().next().expect("the other ship is visible");
+            let distance = before.as_ref().map(|before| before.distance(&shown));
+            largest = largest.max(distance.unwrap_or(0.0));
+            still += u32::from(distance == Some(0.0));
             before = Some(shown);
         }
     }
-    (largest, still, scene.pilots[watcher].client.stats().delay)
+    (largest, still, scene.pilots[observer].client.stats().delay)
 }
 
 #[test]
-fn no_way_between_two_frames_is_longer_than_a_bound() {
+fn movement_per_frame_is_bounded() {
     for (latency_ms, loss) in networks() {
-        let (largest, still, delay) = watch(latency_ms, loss, true);
+        let (largest, still, delay) = observe(latency_ms, loss, true);
         println!("{latency_ms} ms, {loss} lost: largest {largest}, still for {still} frames, delay {delay:?}");
         assert!(largest <= JUMP_MAX, "{latency_ms} ms, {loss} lost: jumped by {largest}");
         assert!(still <= 12, "{latency_ms} ms, {loss} lost: stood still for {still} frames of 1200");
@@ -45,10 +46,10 @@ fn no_way_between_two_frames_is_longer_than_a_bound() {
 }
 
 #[test]
-fn without_interpolation_it_jumps() {
-    let (largest, still, _) = watch(50, 0.05, false);
+fn without_interpolation_remote_ships_jump() {
+    let (largest, still, _) = observe(50, 0.05, false);
     assert!(largest > JUMP_MAX, "{largest}");
-    assert!(still > 600, "{still}: it moves only when a snapshot comes");
+    assert!(still > 600, "{still}: it moves only with snapshots");
 }
 
 #[test]

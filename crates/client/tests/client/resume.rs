@@ -1,4 +1,4 @@
-//! Coming in, being lost, and coming back.
+//! Join, lost connections and resume.
 
 use aether_bits::Replicate;
 use aether_client::{Client, ClientEvent, ClientPhase, ClientSettings, EndReason, JoinOptions};
@@ -11,19 +11,19 @@ use aether_wire::{
 use std::time::Duration;
 
 #[test]
-fn a_client_that_was_cut_off_comes_back_to_its_ship_and_predicts_on() {
+fn a_disconnected_client_resumes_its_ship_and_predicts() {
     let mut scene = Scene::new(9);
     let pilot = scene.join(DeliveryOrder::Unordered, network(50, 0.05));
     scene.run(Duration::from_secs(5));
     let (entity, player) = (scene.pilots[pilot].client.own_entity(), scene.pilots[pilot].player);
-    let token = scene.pilots[pilot].client.welcome().expect("it is in").resume_token.clone();
+    let token = scene.pilots[pilot].client.welcome().expect("the client has joined").resume_token.clone();
     scene.disconnect(pilot);
     assert_eq!(*scene.pilots[pilot].client.phase(), ClientPhase::Resuming);
-    let retry_at = scene.pilots[pilot].client.retry_at().expect("it tries again");
+    let retry_at = scene.pilots[pilot].client.retry_at().expect("a retry is scheduled");
     assert!(retry_at > scene.now && retry_at < scene.now + Duration::from_millis(300));
-    assert!(scene.pilots[pilot].client.own_state().is_some(), "what was last known is still shown");
+    assert!(scene.pilots[pilot].client.own_state().is_some(), "the last known state is still displayed");
     scene.run(retry_at - scene.now);
-    // Over the other kind of link, as when datagrams do not get through.
+    // With the other delivery order, as after a fallback to WebSocket.
     scene.resume(pilot, DeliveryOrder::Ordered, network(50, 0.0));
     scene.run(Duration::from_secs(8));
     let client = &mut scene.pilots[pilot].client;
@@ -44,18 +44,18 @@ fn hash() -> aether_wire::SchemaHash {
     client().schema_hash()
 }
 
-fn login() -> JoinOptions {
+fn join_options() -> JoinOptions {
     JoinOptions { token: Some(Token::new("login")), room: Some(RoomSelector::Code("ABCD".to_owned())) }
 }
 
 fn client() -> Client<Sandbox> {
-    Client::new(Sandbox, ClientSettings::default(), login())
+    Client::new(Sandbox, ClientSettings::default(), join_options())
 }
 
 fn hello(client: &mut Client<Sandbox>) -> Hello {
-    let said = client.advance(Duration::ZERO).next().expect("it says something");
-    assert!(said.reliable);
-    let ClientMessage::Hello(hello) = said.message else { panic!("{said:?}") };
+    let sent = client.advance(Duration::ZERO).next().expect("a message");
+    assert!(sent.reliable);
+    let ClientMessage::Hello(hello) = sent.message else { panic!("{sent:?}") };
     hello
 }
 
@@ -73,16 +73,16 @@ fn welcome(client: &Client<Sandbox>, resume_token: Option<&str>) -> ServerMessag
     })
 }
 
-/// The room that the client is in.
+/// Room of the client.
 fn room() -> RoomId {
     RoomId("room-1".to_owned())
 }
 
-fn refusal(code: ErrorCode) -> ServerMessage {
+fn rejection(code: ErrorCode) -> ServerMessage {
     ServerMessage::Error(ErrorNotice { code, ..ErrorNotice::default() })
 }
 
-/// A client that is in, with a resume token.
+/// Returns a joined client with a resume token.
 fn joined() -> Client<Sandbox> {
     let mut client = client();
     client.connected(DeliveryOrder::Ordered, Duration::ZERO);
@@ -94,26 +94,26 @@ fn joined() -> Client<Sandbox> {
 }
 
 #[test]
-fn a_resume_token_is_shown_until_it_is_answered() {
+fn a_resume_token_is_sent_until_it_is_answered() {
     let mut client = joined();
     client.disconnected(Duration::ZERO);
-    // Once the answer never comes, once the server cannot tell for now, and once the token is too old.
+    // First no answer, then a temporary error, then the token has expired.
     for answer in [None, Some(ErrorCode::Unavailable), Some(ErrorCode::ResumeRefused)] {
         assert_eq!(*client.phase(), ClientPhase::Resuming);
         client.connected(DeliveryOrder::Ordered, Duration::ZERO);
         assert_eq!(hello(&mut client).resume_token, Some(Token::new("first")));
         match answer {
-            Some(code) => client.receive(refusal(code), Duration::ZERO),
+            Some(code) => client.receive(rejection(code), Duration::ZERO),
             None => client.disconnected(Duration::ZERO),
         }
     }
     let again = hello(&mut client);
     let same_room = Some(RoomSelector::Id(room()));
-    assert_eq!((again.resume_token, again.token, again.room), (None, login().token, same_room));
+    assert_eq!((again.resume_token, again.token, again.room), (None, join_options().token, same_room));
 }
 
 #[test]
-fn a_connection_that_follows_another_resumes_it() {
+fn a_connection_that_replaces_another_resumes() {
     let mut client = joined();
     client.connected(DeliveryOrder::Unordered, Duration::ZERO);
     assert_eq!(hello(&mut client).resume_token, Some(Token::new("first")));
@@ -122,7 +122,7 @@ fn a_connection_that_follows_another_resumes_it() {
 }
 
 #[test]
-fn a_connection_that_could_not_be_opened_costs_no_token() {
+fn a_failed_attempt_keeps_the_resume_token() {
     let mut client = joined();
     for _ in 0..5 {
         client.disconnected(Duration::ZERO);
@@ -134,13 +134,13 @@ fn a_connection_that_could_not_be_opened_costs_no_token() {
 }
 
 #[test]
-fn who_comes_too_late_to_resume_logs_in_again_on_the_same_connection() {
+fn a_client_with_an_expired_resume_token_joins_on_the_same_connection() {
     let mut client = joined();
     client.disconnected(Duration::ZERO);
     client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     hello(&mut client);
-    client.receive(refusal(ErrorCode::ResumeRefused), Duration::ZERO);
-    assert_eq!(hello(&mut client).token, login().token);
+    client.receive(rejection(ErrorCode::ResumeRefused), Duration::ZERO);
+    assert_eq!(hello(&mut client).token, join_options().token);
     client.receive(welcome(&client, None), Duration::ZERO);
     assert_eq!(*client.phase(), ClientPhase::Joined);
     let resumed = client.events().filter_map(|event| match event {
@@ -151,25 +151,25 @@ fn who_comes_too_late_to_resume_logs_in_again_on_the_same_connection() {
 }
 
 #[test]
-fn refusals_at_the_door_end_it_or_are_waited_out() {
+fn a_rejected_join_closes_the_client_or_is_retried() {
     for code in [ErrorCode::Unauthenticated, ErrorCode::RoomFull, ErrorCode::JoinRefused, ErrorCode::VersionMismatch] {
         let mut client = client();
         client.connected(DeliveryOrder::Ordered, Duration::ZERO);
-        client.receive(refusal(code), Duration::ZERO);
+        client.receive(rejection(code), Duration::ZERO);
         assert!(matches!(client.phase(), ClientPhase::Closed(EndReason::JoinRejected(notice)) if notice.code == code));
         assert_eq!(client.retry_at(), None);
         client.connected(DeliveryOrder::Ordered, Duration::ZERO);
-        assert_eq!(client.advance(Duration::ZERO).count(), 0, "it does not come back");
+        assert_eq!(client.advance(Duration::ZERO).count(), 0, "a closed client sends nothing");
     }
     let mut client = client();
     client.connected(DeliveryOrder::Ordered, Duration::ZERO);
-    client.receive(refusal(ErrorCode::Unavailable), Duration::from_secs(1));
+    client.receive(rejection(ErrorCode::Unavailable), Duration::from_secs(1));
     assert_eq!(*client.phase(), ClientPhase::Connecting);
     assert!(client.retry_at().is_some_and(|at| at > Duration::from_secs(1)));
 }
 
 #[test]
-fn the_reason_of_an_end_decides_whether_to_come_back() {
+fn the_close_reason_decides_about_a_retry() {
     let after = |reason, may_resume| {
         let mut client = joined();
         let closing = Closing { reason, may_resume, ..Closing::default() };
@@ -183,17 +183,13 @@ fn the_reason_of_an_end_decides_whether_to_come_back() {
         );
     }
     assert_eq!(after(CloseReason::TimedOut, true), ClientPhase::Resuming);
-    assert_eq!(after(CloseReason::TooSlow, false), ClientPhase::Connecting, "there is no place to come back to");
-    assert_eq!(
-        after(CloseReason::Shutdown, false),
-        ClientPhase::Resuming,
-        "a server that restarts may know its players"
-    );
+    assert_eq!(after(CloseReason::TooSlow, false), ClientPhase::Connecting, "the player cannot be resumed");
+    assert_eq!(after(CloseReason::Shutdown, false), ClientPhase::Resuming, "a restarted server may know its players");
     assert_eq!(after(CloseReason::Unknown, true), ClientPhase::Resuming);
 }
 
 #[test]
-fn a_notice_that_the_server_will_stop_changes_nothing_yet() {
+fn a_closing_notice_with_a_deadline_changes_nothing_yet() {
     let mut client = joined();
     let notice = Closing { reason: CloseReason::Kicked, deadline_ms: 5_000, ..Closing::default() };
     client.receive(ServerMessage::Closing(notice), Duration::ZERO);
@@ -203,17 +199,17 @@ fn a_notice_that_the_server_will_stop_changes_nothing_yet() {
 }
 
 #[test]
-fn who_leaves_says_so_and_is_gone_for_good() {
+fn leaving_sends_a_message_and_closes_the_client() {
     let mut client = joined();
     client.leave();
-    let said: Vec<_> = client.advance(Duration::ZERO).map(|outgoing| outgoing.message).collect();
-    assert_eq!(said, [ClientMessage::Leave]);
+    let sent: Vec<_> = client.advance(Duration::ZERO).map(|outgoing| outgoing.message).collect();
+    assert_eq!(sent, [ClientMessage::Leave]);
     client.disconnected(Duration::ZERO);
     assert_eq!((client.phase(), client.retry_at()), (&ClientPhase::Closed(EndReason::Left), None));
 }
 
 #[test]
-fn the_same_room_is_asked_for_first_and_then_what_the_login_names() {
+fn the_last_room_is_tried_before_the_room_of_the_join_options() {
     let mut client = client();
     client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     hello(&mut client);
@@ -221,11 +217,8 @@ fn the_same_room_is_asked_for_first_and_then_what_the_login_names() {
     client.disconnected(Duration::ZERO);
     client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     assert_eq!(hello(&mut client).room, Some(RoomSelector::Id(room())));
-    client.receive(refusal(ErrorCode::RoomNotFound), Duration::ZERO);
-    assert_eq!(hello(&mut client).room, login().room);
-    client.receive(refusal(ErrorCode::RoomNotFound), Duration::ZERO);
-    assert!(
-        matches!(client.phase(), ClientPhase::Closed(EndReason::JoinRejected(_))),
-        "then there is nothing left to ask for"
-    );
+    client.receive(rejection(ErrorCode::RoomNotFound), Duration::ZERO);
+    assert_eq!(hello(&mut client).room, join_options().room);
+    client.receive(rejection(ErrorCode::RoomNotFound), Duration::ZERO);
+    assert!(matches!(client.phase(), ClientPhase::Closed(EndReason::JoinRejected(_))), "no other room to try");
 }

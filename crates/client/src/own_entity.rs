@@ -1,4 +1,4 @@
-//! The player's own entity and inputs.
+//! Prediction of the own entity, and the inputs of the player.
 
 use crate::timing::ClientTiming;
 use crate::{
@@ -10,7 +10,7 @@ use aether_wire::limits::ACK_WINDOW_PACKETS;
 use aether_wire::{EntityId, InputBytes, InputSeq, PacketSeq, Possession, Tick};
 use std::time::Duration;
 
-/// What the player steers, and how.
+/// Own entity with its inputs, prediction and smoothing.
 pub(crate) struct OwnEntity<G: ClientGame> {
     possessed: Option<Possessed<G::State>>,
     pub history: InputHistory<G::Input>,
@@ -23,11 +23,11 @@ pub(crate) struct OwnEntity<G: ClientGame> {
 
 struct Possessed<S> {
     entity: EntityId,
-    /// The tick of the state that prediction stands on.
+    /// Tick of the server state that the prediction starts from.
     base: Tick,
-    /// The last packet that brought its state, if that is known.
-    sequence: Option<PacketSeq>,
-    /// Its states as the server sent them.
+    /// Last packet that contained its state, if known.
+    last_packet: Option<PacketSeq>,
+    /// States that the server sent.
     track: EntityTrack<S>,
 }
 
@@ -48,31 +48,31 @@ impl<G: ClientGame> OwnEntity<G> {
         self.possessed.as_ref().map(|possessed| possessed.entity)
     }
 
-    /// The state after all inputs, as it is predicted.
+    /// Predicted state after all inputs.
     pub fn predicted(&self) -> Option<&G::State> {
         self.prediction.newest()
     }
 
-    /// The player steers an entity from now on. `sequence` is the packet that last brought its state, if it is known.
-    pub fn possess(&mut self, possession: Possession, sequence: Option<PacketSeq>) {
+    /// Starts to control an entity. `last_packet` is the last packet that contained its state, if known.
+    pub fn possess(&mut self, possession: Possession, last_packet: Option<PacketSeq>) {
         if self.entity() == Some(possession.entity) {
             return;
         }
         self.release();
         let Possession { tick, entity } = possession;
         let base = Tick(tick.0.saturating_sub(1));
-        self.possessed = Some(Possessed { entity, base, sequence, track: EntityTrack::default() });
+        self.possessed = Some(Possessed { entity, base, last_packet, track: EntityTrack::default() });
     }
 
-    /// The player steers nothing.
+    /// Clears the possession.
     pub fn release(&mut self) {
         self.possessed = None;
         self.prediction.clear();
         self.smoothing.clear();
     }
 
-    /// Makes an input and steps ahead with it. False if it is too long to be sent.
-    pub fn act(&mut self, game: &G, input: &G::Input) -> bool {
+    /// Records an input and predicts its effect. Returns false if it is too long to be sent.
+    pub fn apply_input(&mut self, game: &G, input: &G::Input) -> bool {
         self.writer.clear();
         self.packed.clear();
         game.pack_input(input, &mut self.writer);
@@ -83,8 +83,8 @@ impl<G: ClientGame> OwnEntity<G> {
         true
     }
 
-    /// A packet was taken in: takes from it what it says of the own entity.
-    pub fn take(
+    /// Handles the part of an applied packet that concerns the own entity.
+    pub fn handle_packet(
         &mut self,
         (game, settings): (&G, &ClientSettings),
         mirror: &Mirror,
@@ -93,27 +93,27 @@ impl<G: ClientGame> OwnEntity<G> {
         stats: &mut ClientStats,
     ) {
         let Some(possessed) = &mut self.possessed else {
-            self.history.forget(mirror.input_ack());
+            self.history.discard_through(mirror.input_ack());
             return;
         };
         let entity = possessed.entity;
         if mirror.left().contains(&entity) {
-            // There is nothing to predict until it comes back.
+            // Nothing to predict until the entity enters again.
             possessed.track.clear();
             self.prediction.clear();
             self.smoothing.clear();
             return;
         }
-        let is_here = mirror.updated().contains(&entity) || mirror.entered().contains(&entity);
-        if !is_here && !has_rested(possessed.sequence, mirror, applied) {
+        let is_in_packet = mirror.updated().contains(&entity) || mirror.entered().contains(&entity);
+        if !is_in_packet && !is_unchanged(possessed.last_packet, mirror, applied) {
             return;
         }
         let Some(state) = game.own_state(mirror, entity) else { return };
-        if is_here {
-            possessed.sequence = Some(applied.sequence);
+        if is_in_packet {
+            possessed.last_packet = Some(applied.sequence);
         }
-        if is_here || possessed.track.newest().is_none() {
-            possessed.track.push(applied.tick, state.clone(), timing.known_before(applied.tick));
+        if is_in_packet || possessed.track.newest().is_none() {
+            possessed.track.push(applied.tick, state.clone(), timing.tick_before(applied.tick));
         }
         if applied.tick > possessed.base {
             possessed.base = applied.tick;
@@ -121,35 +121,35 @@ impl<G: ClientGame> OwnEntity<G> {
         }
     }
 
-    /// Lets an error fade.
-    pub fn fade(&mut self, elapsed: Duration, settings: &ClientSettings, view: f64) {
+    /// Advances the error smoothing and drops old states.
+    pub fn advance(&mut self, elapsed: Duration, settings: &ClientSettings, display_tick: f64) {
         self.smoothing.advance(elapsed, settings.smoothing);
         if let Some(possessed) = &mut self.possessed {
-            possessed.track.prune(view);
+            possessed.track.prune(display_tick);
         }
     }
 
-    /// The own entity as it is to be drawn.
-    pub fn shown(&self, settings: &ClientSettings, timing: &ClientTiming) -> Option<G::State> {
+    /// State to draw.
+    pub fn displayed(&self, settings: &ClientSettings, timing: &ClientTiming) -> Option<G::State> {
         let possessed = self.possessed.as_ref()?;
-        match (self.prediction.before(), self.prediction.newest()) {
+        match (self.prediction.previous(), self.prediction.newest()) {
             (Some(before), Some(newest)) if settings.prediction => {
                 let is_teleport = before.distance(newest) > settings.teleport_distance;
                 let fraction = if is_teleport { 1.0 } else { timing.clock.fraction() };
-                // The newest stands for itself, so that a value that lies on it is exactly it.
-                let between = if fraction < 1.0 { before.between(newest, fraction) } else { newest.clone() };
-                Some(self.smoothing.shown(&between))
+                // Interpolation at 1.0 may round; the newest state is exact.
+                let state = if fraction < 1.0 { before.between(newest, fraction) } else { newest.clone() };
+                Some(self.smoothing.smoothed(&state))
             }
             _ => possessed.track.sample(&timing.sampling(settings)),
         }
     }
 
-    pub fn fill(&self, settings: &ClientSettings, acknowledged: InputSeq, stats: &mut ClientStats) {
+    pub fn fill_stats(&self, settings: &ClientSettings, acknowledged: InputSeq, stats: &mut ClientStats) {
         stats.displayed_error = if settings.prediction { self.smoothing.distance() } else { 0.0 };
         stats.inputs_unacknowledged = self.history.len_after(acknowledged);
     }
 
-    /// The server's state after one of the inputs is here: what was predicted for it shows whether it was right.
+    /// Compares the server's state after an input with the predicted one, and corrects the prediction.
     fn reconcile(
         &mut self,
         (game, settings): (&G, &ClientSettings),
@@ -158,14 +158,14 @@ impl<G: ClientGame> OwnEntity<G> {
         stats: &mut ClientStats,
     ) {
         if acknowledged > self.history.last() {
-            // Nobody can have applied an input that was not made.
+            // The server cannot have applied an input that was never sent.
             stats.faults += 1;
             return;
         }
-        self.history.forget(acknowledged);
+        self.history.discard_through(acknowledged);
         let error = self.prediction.error(game, acknowledged, &server);
         if self.prediction.newest().is_some() && !settings.reconciliation {
-            self.prediction.forget(acknowledged);
+            self.prediction.discard_before(acknowledged);
             return;
         }
         if let Some(size) = error {
@@ -174,20 +174,20 @@ impl<G: ClientGame> OwnEntity<G> {
             stats.correction_size_max = stats.correction_size_max.max(size);
         }
         let before = self.prediction.newest().cloned();
-        let inputs = self.history.after(acknowledged);
+        let inputs = self.history.inputs_after(acknowledged);
         self.prediction.replay(game, (acknowledged, server), inputs, self.seconds_per_tick);
         if let (Some(before), Some(after)) = (before, self.prediction.newest())
             && (error.is_some() || before.distance(after) > 0.0)
         {
-            self.smoothing.corrected(&before, after, settings.snap_distance);
+            self.smoothing.correct(&before, after, settings.snap_distance);
         }
     }
 }
 
-/// Whether an entity that a packet does not speak of is known to be as it was: the packet is the last of the newest
-/// snapshot, and all packets have arrived since the one that spoke of it.
-fn has_rested(sequence: Option<PacketSeq>, mirror: &Mirror, applied: &AppliedPacket) -> bool {
-    let Some(PacketSeq(from)) = sequence else { return false };
+/// Returns true if an entity that is absent from a packet is known to be unchanged: the packet is the last of the
+/// newest snapshot, and all packets since the one that contained the entity have arrived.
+fn is_unchanged(last_packet: Option<PacketSeq>, mirror: &Mirror, applied: &AppliedPacket) -> bool {
+    let Some(PacketSeq(from)) = last_packet else { return false };
     let (PacketSeq(to), received) = (applied.sequence, mirror.acknowledgement());
     applied.last
         && applied.tick == mirror.tick()

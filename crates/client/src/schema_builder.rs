@@ -1,10 +1,10 @@
-//! What a game replicates, as its client declares it.
+//! Schema that the client of a game declares.
 
 use aether_bits::{Component, RecordSchema, Schema};
 use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::SchemaHash;
 
-/// Collects a game's components, input and events. The order is that of the server's declaration.
+/// Collects the components, input and events of a game, in the same order as the server.
 #[derive(Default)]
 pub struct ClientSchemaBuilder {
     mirror: aether_replication::MirrorBuilder,
@@ -20,7 +20,7 @@ impl ClientSchemaBuilder {
         self
     }
 
-    /// Sets what a player sends every tick.
+    /// Sets the input that a player sends every tick.
     #[must_use]
     pub fn input<I: Component>(mut self) -> Self {
         self.schema.inputs = vec![RecordSchema::of::<I>()];
@@ -34,7 +34,7 @@ impl ClientSchemaBuilder {
         self
     }
 
-    /// Declares all of a schema, without its types.
+    /// Declares everything from a schema that is known only at run time.
     #[must_use]
     pub fn described(mut self, schema: &Schema) -> Self {
         self.mirror = self.mirror.described(schema);
@@ -42,13 +42,13 @@ impl ClientSchemaBuilder {
         self
     }
 
-    /// The number by which client and server know that they speak of the same.
+    /// Hash by which client and server detect different schemas.
     #[must_use]
     pub fn hash(&self) -> SchemaHash {
         SchemaHash(self.schema.hash())
     }
 
-    pub(crate) fn build(self, link: DeliveryOrder, seconds_per_tick: f32) -> (Mirror, Schema) {
-        (self.mirror.build(link, seconds_per_tick), self.schema)
+    pub(crate) fn build(self, delivery_order: DeliveryOrder, seconds_per_tick: f32) -> (Mirror, Schema) {
+        (self.mirror.build(delivery_order, seconds_per_tick), self.schema)
     }
 }

@@ -1,7 +1,7 @@
-//! The time in a room, from one welcome to the next.
+//! State of a joined room, from one welcome to the next.
 
-use crate::others::RemoteEntities;
-use crate::own::OwnEntity;
+use crate::own_entity::OwnEntity;
+use crate::remote_entities::RemoteEntities;
 use crate::timing::ClientTiming;
 use crate::{ClientGame, ClientSchemaBuilder, ClientSettings, ClientStats, EndReason, OutgoingMessage};
 use aether_bits::{ReadError, Schema};
@@ -9,37 +9,37 @@ use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::{ClientMessage, Inputs, Ping, Possession, SchemaHash, StateAck, Tick, Welcome};
 use std::time::Duration;
 
-/// Ticks a second beyond which a server is not believed. Rooms tick up to 128 times a second.
+/// Largest tick rate that is accepted. Rooms tick up to 128 times per second.
 const TICK_HZ_MAX: u32 = 1_000;
-/// State packets that wait for the schema: some seconds of them.
-const WAITING_MAX: usize = 512;
-/// How often state is acknowledged when there is no input to send it with.
+/// State packets stored until the schema arrives: some seconds of them.
+const EARLY_PACKETS_MAX: usize = 512;
+/// Interval of acknowledgements while there is no input to carry them.
 const ACK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A room as its client knows it.
+/// Room that the client has joined.
 pub(crate) struct JoinedRoom<G: ClientGame> {
-    link: DeliveryOrder,
-    /// Whether the room ticks. A relay room does not.
-    ticks: bool,
+    delivery_order: DeliveryOrder,
+    /// False in a relay room, which has no ticks.
+    has_ticks: bool,
     seconds_per_tick: f32,
     schema_hash: SchemaHash,
     pub schema: Schema,
-    /// The copy of the world; nothing until the schema is known.
+    /// Copy of the world. `None` until the schema is known.
     pub mirror: Option<Mirror>,
-    /// State that came before the schema. Later state is made from it.
-    waiting: Vec<Vec<u8>>,
+    /// State packets that arrived before the schema. Later packets use them as baselines.
+    early_packets: Vec<Vec<u8>>,
     pub timing: ClientTiming,
-    pub own: OwnEntity<G>,
-    pub others: RemoteEntities<G>,
+    pub own_entity: OwnEntity<G>,
+    pub remote_entities: RemoteEntities<G>,
     advanced_at: Duration,
     acknowledged: (StateAck, Duration),
 }
 
 impl<G: ClientGame> JoinedRoom<G> {
-    /// Begins with what the server says of the room.
+    /// Creates the state of a room from its welcome.
     pub fn new(
         welcome: &Welcome,
-        link: DeliveryOrder,
+        delivery_order: DeliveryOrder,
         (game, settings): (&G, &ClientSettings),
         now: Duration,
     ) -> Result<Self, EndReason> {
@@ -47,43 +47,43 @@ impl<G: ClientGame> JoinedRoom<G> {
             return Err(EndReason::InvalidRates);
         }
         let seconds_per_tick = 1.0 / welcome.tick_hz.max(1) as f32;
-        let mut play = JoinedRoom {
-            link,
-            ticks: welcome.tick_hz > 0,
+        let mut room = JoinedRoom {
+            delivery_order,
+            has_ticks: welcome.tick_hz > 0,
             seconds_per_tick,
             schema_hash: welcome.schema_hash,
             schema: Schema::default(),
             mirror: None,
-            waiting: Vec::new(),
+            early_packets: Vec::new(),
             timing: ClientTiming::new(welcome, settings, now),
-            own: OwnEntity::new(seconds_per_tick),
-            others: RemoteEntities::new(),
+            own_entity: OwnEntity::new(seconds_per_tick),
+            remote_entities: RemoteEntities::new(),
             advanced_at: now,
             acknowledged: (StateAck::NONE, now),
         };
-        play.declare(game);
-        Ok(play)
+        room.create_mirror(game);
+        Ok(room)
     }
 
-    /// Whether the schema has to be asked for.
+    /// Returns true if the client has to request the schema.
     pub fn lacks_schema(&self) -> bool {
-        self.ticks && self.mirror.is_none()
+        self.has_ticks && self.mirror.is_none()
     }
 
-    /// The schema came.
-    pub fn learn(&mut self, game: &mut G, bytes: &[u8]) -> Result<Vec<Vec<u8>>, EndReason> {
+    /// Handles the schema. Returns the packets that arrived before it.
+    pub fn handle_schema(&mut self, game: &mut G, bytes: &[u8]) -> Result<Vec<Vec<u8>>, EndReason> {
         let schema = Schema::from_bytes(bytes).ok().filter(|schema| schema.hash() == self.schema_hash.0);
         let Some(schema) = schema.filter(|_| self.lacks_schema()) else { return Ok(Vec::new()) };
         game.learn_schema(&schema);
-        self.declare(game);
+        self.create_mirror(game);
         match self.lacks_schema() {
             true => Err(EndReason::UnknownSchema),
-            false => Ok(std::mem::take(&mut self.waiting)),
+            false => Ok(std::mem::take(&mut self.early_packets)),
         }
     }
 
-    /// Takes in a state packet.
-    pub fn take(
+    /// Handles a state packet.
+    pub fn handle_packet(
         &mut self,
         (game, settings): (&mut G, &ClientSettings),
         packet: &[u8],
@@ -91,8 +91,8 @@ impl<G: ClientGame> JoinedRoom<G> {
         stats: &mut ClientStats,
     ) -> Result<(), EndReason> {
         let Some(mirror) = &mut self.mirror else {
-            match self.waiting.len() < WAITING_MAX {
-                true => self.waiting.push(packet.to_vec()),
+            match self.early_packets.len() < EARLY_PACKETS_MAX {
+                true => self.early_packets.push(packet.to_vec()),
                 false => stats.faults += 1,
             }
             return Ok(());
@@ -103,8 +103,8 @@ impl<G: ClientGame> JoinedRoom<G> {
         }
         let applied = match mirror.apply(packet) {
             Ok(applied) if !applied.stale => applied,
-            // Where packets overtake each other, what one is made from may be gone when it comes.
-            Err(ReadError::NoBaseline) if self.link == DeliveryOrder::Unordered => {
+            // With reordered packets, the baseline may be gone when a packet arrives.
+            Err(ReadError::NoBaseline) if self.delivery_order == DeliveryOrder::Unordered => {
                 stats.packets_late += 1;
                 return Ok(());
             }
@@ -119,21 +119,21 @@ impl<G: ClientGame> JoinedRoom<G> {
         };
         stats.packets += 1;
         game.observe(mirror);
-        self.timing.arrived(applied.tick, now);
-        let known = self.timing.known_before(applied.tick);
-        if !self.others.take((&*game, settings), mirror, &applied, known) {
+        self.timing.handle_arrival(applied.tick, now);
+        let previous_tick = self.timing.tick_before(applied.tick);
+        if !self.remote_entities.handle_packet((&*game, settings), mirror, &applied, previous_tick) {
             return Err(EndReason::TooManyEntities);
         }
-        self.own.take((&*game, settings), mirror, &applied, &self.timing, stats);
+        self.own_entity.handle_packet((&*game, settings), mirror, &applied, &self.timing, stats);
         Ok(())
     }
 
-    /// The player steers an entity.
+    /// Handles a new possession.
     pub fn possess(&mut self, possession: Possession) {
-        self.own.possess(possession, self.others.sequence(possession.entity));
+        self.own_entity.possess(possession, self.remote_entities.last_packet(possession.entity));
     }
 
-    /// Goes on to now: makes the inputs that are due, and says what is to be sent.
+    /// Advances to `now`: creates the inputs that are due and queues the messages to send.
     pub fn advance(
         &mut self,
         (game, settings): (&G, &ClientSettings),
@@ -142,48 +142,54 @@ impl<G: ClientGame> JoinedRoom<G> {
         outbox: &mut Vec<OutgoingMessage>,
         stats: &mut ClientStats,
     ) {
-        if let Some(client_time) = self.timing.round_trip.ping(now) {
+        if let Some(client_time) = self.timing.round_trip.poll_ping(now) {
             let tick = self.timing.clock.tick();
             outbox.push(OutgoingMessage::unreliable(ClientMessage::Ping(Ping { client_time, tick })));
         }
-        if !self.ticks {
+        if !self.has_ticks {
             return;
         }
         let due = self.timing.advance(now, settings);
         let mut made = 0;
         if let Some(input) = input.filter(|_| self.mirror.is_some()) {
-            made = (0..due).filter(|_| self.own.act(game, input)).count();
+            made = (0..due).filter(|_| self.own_entity.apply_input(game, input)).count();
             stats.inputs += made as u64;
         }
-        self.send(made, settings, now, outbox);
-        let view = self.timing.sampling(settings).tick;
-        self.own.fade(now.saturating_sub(self.advanced_at), settings, view);
-        self.others.prune(view);
+        self.send_inputs(made, settings, now, outbox);
+        let display_tick = self.timing.sampling(settings).tick;
+        self.own_entity.advance(now.saturating_sub(self.advanced_at), settings, display_tick);
+        self.remote_entities.prune(display_tick);
         self.advanced_at = self.advanced_at.max(now);
     }
 
-    pub fn fill(&self, settings: &ClientSettings, stats: &mut ClientStats) {
-        self.timing.fill(stats);
+    pub fn fill_stats(&self, settings: &ClientSettings, stats: &mut ClientStats) {
+        self.timing.fill_stats(stats);
         if let Some(mirror) = &self.mirror {
-            self.own.fill(settings, mirror.input_ack(), stats);
+            self.own_entity.fill_stats(settings, mirror.input_ack(), stats);
             stats.packets_missing = mirror.acknowledgement().missing().count_ones();
         }
     }
 
-    /// The tick that the client plays.
+    /// Current tick of the client.
     pub fn tick(&self) -> Tick {
         self.timing.clock.tick()
     }
 
-    /// Sends the inputs that were made, or the acknowledgement alone.
-    fn send(&mut self, made: usize, settings: &ClientSettings, now: Duration, outbox: &mut Vec<OutgoingMessage>) {
+    /// Sends new inputs with the acknowledgement, or the acknowledgement alone.
+    fn send_inputs(
+        &mut self,
+        made: usize,
+        settings: &ClientSettings,
+        now: Duration,
+        outbox: &mut Vec<OutgoingMessage>,
+    ) {
         let Some(mirror) = &self.mirror else { return };
-        let is_ordered = self.link == DeliveryOrder::Ordered;
+        let is_ordered = self.delivery_order == DeliveryOrder::Ordered;
         let ack = if is_ordered { StateAck::NONE } else { mirror.acknowledgement() };
-        // On an ordered link everything arrives, so nothing is repeated.
-        let acknowledged = if is_ordered { self.own.history.last() } else { mirror.input_ack() };
+        // With ordered delivery everything arrives, so nothing is repeated.
+        let acknowledged = if is_ordered { self.own_entity.history.last() } else { mirror.input_ack() };
         if made > 0 {
-            if let Some((first_seq, payloads)) = self.own.history.run(acknowledged, made) {
+            if let Some((first_seq, payloads)) = self.own_entity.history.payloads_to_send(acknowledged, made) {
                 let view = self.timing.view_tick(settings);
                 let inputs = Inputs { first_seq, payloads, ack, view };
                 outbox.push(OutgoingMessage::unreliable(ClientMessage::Inputs(inputs)));
@@ -195,17 +201,17 @@ impl<G: ClientGame> JoinedRoom<G> {
         }
     }
 
-    /// Makes the copy of the world, if the game declares what the room replicates.
-    fn declare(&mut self, game: &G) {
-        let declaration = game.declare(ClientSchemaBuilder::default());
-        if declaration.hash() == self.schema_hash {
-            let (mirror, schema) = declaration.build(self.link, self.seconds_per_tick);
+    /// Creates the mirror if the game's schema is the room's.
+    fn create_mirror(&mut self, game: &G) {
+        let builder = game.declare(ClientSchemaBuilder::default());
+        if builder.hash() == self.schema_hash {
+            let (mirror, schema) = builder.build(self.delivery_order, self.seconds_per_tick);
             (self.mirror, self.schema) = (Some(mirror), schema);
         }
     }
 }
 
-/// The tick of a state packet: its first four bytes.
+/// Reads the tick of a state packet: its first four bytes.
 fn tick_of(packet: &[u8]) -> Option<Tick> {
     packet.first_chunk().map(|bytes| Tick(u32::from_le_bytes(*bytes)))
 }

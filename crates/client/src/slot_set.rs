@@ -1,9 +1,9 @@
-//! Which slots of a server's world a client has made room for.
+//! Set of world slots that the client has allocated.
 
 use aether_wire::EntityId;
 
-/// A set of slots that only grows. What a copy of the world holds for a slot stays when its entity goes, so slots are what
-/// counts, and not entities.
+/// Set of slots that only grows. A mirror keeps its memory for a slot after the entity leaves, so the limit counts
+/// slots instead of entities.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GrowingSlotSet {
     words: Vec<u64>,
@@ -21,7 +21,7 @@ impl GrowingSlotSet {
         self.words[word] |= bit;
     }
 
-    /// How many slots there are.
+    /// Number of slots.
     pub fn len(&self) -> usize {
         self.count
     }
