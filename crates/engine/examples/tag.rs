@@ -1,4 +1,4 @@
-//! Tag: everyone runs after the hare. Whoever touches it scores, and it turns up somewhere else.
+//! Tag: all players chase the hare. A player who touches it scores, and the hare moves to a random position.
 
 use aether_bits::{BitReader, BitWriter, Replicate};
 use aether_engine::{Context, Game, GameSchemaBuilder, JoinRequest, NoObserver, Room, RoomSettings};
@@ -18,14 +18,14 @@ struct Runner {
     velocity: [f32; 2],
 }
 
-/// What a player sends every tick.
+/// Input of a player, sent every tick.
 #[derive(Clone, Replicate)]
 struct Steer {
     #[replicate(range = -1.0..=1.0, step = 0.01)]
     push: [f32; 2],
 }
 
-/// An event: someone touched the hare.
+/// Event: a player touched the hare.
 #[derive(Clone, Replicate)]
 struct Tagged {
     player: u32,
@@ -39,13 +39,13 @@ struct Tag {
 impl Game for Tag {
     type Input = Steer;
 
-    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
-        declaration.component::<Runner>().event::<Tagged>()
+    fn declare(schema: GameSchemaBuilder) -> GameSchemaBuilder {
+        schema.component::<Runner>().event::<Tagged>()
     }
 
     fn init(&mut self, room: &mut Context<'_>) {
         let hare = Runner { position: [30.0, 40.0], velocity: [0.0; 2] };
-        self.hare = room.world.spawn(hare).expect("an empty room has a place for it");
+        self.hare = room.world.spawn(hare).expect("an empty room has a free slot");
     }
 
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
@@ -65,7 +65,8 @@ impl Game for Tag {
         room.world.each_mut(|_, runner: &mut Runner| {
             runner.position = std::array::from_fn(|axis| runner.position[axis] + runner.velocity[axis] * seconds);
         });
-        let touches = |runner: EntityId| Some(distance(room.world.position(runner)?, room.world.position(self.hare)?) < 1.0);
+        let touches =
+            |runner: EntityId| Some(distance(room.world.position(runner)?, room.world.position(self.hare)?) < 1.0);
         let caught_by = room.players().find(|&player| room.possession(player).and_then(touches) == Some(true));
         if let Some(PlayerId(player)) = caught_by {
             let position = [room.random.between(-90.0, 90.0), room.random.between(-90.0, 90.0)];
@@ -80,17 +81,17 @@ fn distance(a: [f32; 2], b: [f32; 2]) -> f32 {
     (x * x + y * y).sqrt()
 }
 
-/// Half a minute of a room with one player in memory, who runs to where its own copy of the world shows the hare.
+/// Runs a room with one player in memory for half a minute. The player chases the hare by its mirror.
 fn main() -> Result<(), Box<dyn Error>> {
     let mut room = Room::builder(Tag::default(), RoomSettings::default()).seed(1).build()?;
     let ann = JoinRequest { name: "Ann".to_owned(), ..JoinRequest::default() };
-    let link = room.handle().join(ann, DeliveryOrder::Ordered).expect("the mailbox is empty");
+    let endpoint = room.handle().join(ann, DeliveryOrder::Ordered).expect("the mailbox is empty");
     let mut mirror =
         Mirror::builder().component::<Runner>().build(DeliveryOrder::Ordered, room.settings().seconds_per_tick());
     let mut own = EntityId::default();
     for number in 1..=1_200 {
         room.tick(&mut NoObserver);
-        while let Some(message) = link.next_reliable() {
+        while let Some(message) = endpoint.next_reliable() {
             match &*message {
                 ServerMessage::Possession(possession) => own = possession.entity,
                 ServerMessage::Event(Event { tick, body: GameBody::Packed { payload, .. }, .. }) => {
@@ -100,7 +101,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 _ => {}
             }
         }
-        while let Some(packet) = link.next_state() {
+        while let Some(packet) = endpoint.next_state() {
             mirror.apply(&packet)?;
         }
         if let Some(steer) = towards_the_hare(&mirror, own) {
@@ -108,7 +109,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             steer.write_full(&mut writer);
             let payloads = InputBytes::new(&writer.to_bytes()).map(InputPayload::Packed).into_iter().collect();
             let (first_seq, ack, view) = (InputSeq(number), StateAck::NONE, ViewTick::default());
-            let _ = link.push(ClientMessage::Inputs(Inputs { first_seq, payloads, ack, view }));
+            let _ = endpoint.push(ClientMessage::Inputs(Inputs { first_seq, payloads, ack, view }));
         }
     }
     println!("{} ticks, {} inputs, state {:016x}", room.now(), room.totals().inputs, room.hash());

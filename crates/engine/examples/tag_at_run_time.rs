@@ -1,4 +1,4 @@
-//! Tag again, with a schema that is made at run time: as a script would define it.
+//! Tag again, with a schema that is built at run time, as a script would do it.
 
 use aether_bits::runtime::{
     ComponentHandle, EventHandle, FieldBuilder, FieldHandle, Record, RecordBuilder, RuntimeSchema, SchemaBuilder,
@@ -8,7 +8,7 @@ use aether_replication::DeliveryOrder;
 use aether_wire::{EntityId, PlayerId};
 use std::error::Error;
 
-/// The game. What has a name is found once, when the game is made.
+/// The game. Names are looked up once, when the game is created.
 struct Tag {
     schema: RuntimeSchema,
     runner: ComponentHandle,
@@ -34,10 +34,10 @@ impl Tag {
         let player = FieldBuilder::whole(0..=i64::from(u32::MAX));
         let tagged = schema.event(RecordBuilder::new("Tagged").field("player", player))?;
         let schema = schema.build();
-        let of_runner = schema.component(runner).ok_or("it was just added")?;
+        let of_runner = schema.component(runner).ok_or("the record was added above")?;
         let (position, velocity) = (of_runner.field("position")?, of_runner.field("velocity")?);
-        let push = schema.input().ok_or("it was just added")?.field("push")?;
-        let tagger = schema.event(tagged).ok_or("it was just added")?.field("player")?;
+        let push = schema.input().ok_or("the record was added above")?.field("push")?;
+        let tagger = schema.event(tagged).ok_or("the record was added above")?.field("player")?;
         Ok(Tag { runner, position, velocity, push, tagged, tagger, hare: EntityId::default(), schema })
     }
 
@@ -48,7 +48,7 @@ impl Tag {
         room.world.spawn_record(self.runner, record).ok()
     }
 
-    /// Tells everyone who touched the hare, and moves it.
+    /// Notifies all players who touched the hare, and moves it.
     fn catch(&self, room: &mut Context<'_>, by: PlayerId) -> Option<()> {
         let position = [room.random.between(-90.0, 90.0), room.random.between(-90.0, 90.0)];
         room.world.record_mut(self.hare, self.runner)?.set_numbers(self.position, &position).ok()?;
@@ -65,7 +65,7 @@ impl RuntimeGame for Tag {
     }
 
     fn init(&mut self, room: &mut Context<'_>) {
-        self.hare = self.spawn(room, [30.0, 40.0]).expect("an empty room has a place for it");
+        self.hare = self.spawn(room, [30.0, 40.0]).expect("an empty room has a free slot");
     }
 
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
@@ -78,7 +78,7 @@ impl RuntimeGame for Tag {
         let push: [f32; 2] = input.vector(self.push).unwrap_or_default();
         let runner = room.possession(player).and_then(|runner| room.world.record_mut(runner, self.runner));
         if let Some(mut runner) = runner {
-            // What is out of range would be refused, and change nothing.
+            // A value out of range is rejected and changes nothing.
             let _ = runner.set_numbers(self.velocity, &push.map(|push| push * 12.0));
         }
     }
@@ -91,7 +91,8 @@ impl RuntimeGame for Tag {
             let moved = [0, 1].map(|axis| (position[axis] + velocity[axis] * seconds).clamp(-1000.0, 1000.0));
             let _ = runner.set_numbers(self.position, &moved);
         });
-        let touches = |runner: EntityId| Some(distance(room.world.position(runner)?, room.world.position(self.hare)?) < 1.0);
+        let touches =
+            |runner: EntityId| Some(distance(room.world.position(runner)?, room.world.position(self.hare)?) < 1.0);
         let caught_by = room.players().find(|&player| room.possession(player).and_then(touches) == Some(true));
         if let Some(player) = caught_by {
             let _ = self.catch(room, player);
@@ -104,16 +105,16 @@ fn distance(a: [f32; 2], b: [f32; 2]) -> f32 {
     (x * x + y * y).sqrt()
 }
 
-/// A second of a room with one player in memory.
+/// Runs a room with one player in memory for one second.
 fn main() -> Result<(), Box<dyn Error>> {
     let game: Box<dyn RuntimeGame> = Box::new(Tag::new()?);
     let mut room = Room::builder(game, RoomSettings::default()).seed(1).build()?;
     let ann = JoinRequest { name: "Ann".to_owned(), ..JoinRequest::default() };
-    let link = room.handle().join(ann, DeliveryOrder::Ordered).expect("the mailbox is empty");
+    let endpoint = room.handle().join(ann, DeliveryOrder::Ordered).expect("the mailbox is empty");
     let mut bytes = 0;
     for _ in 0..40 {
         room.tick(&mut NoObserver);
-        while let Some(packet) = link.next_state() {
+        while let Some(packet) = endpoint.next_state() {
             bytes += packet.len();
         }
     }

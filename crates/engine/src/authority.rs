@@ -1,23 +1,24 @@
-//! Checks on movement that clients propose, for games that let them.
+//! Checks on movement that clients propose.
 //!
-//! Most games do not need this: their clients send inputs, and the server moves the player. Where a client says how far
-//! it moved, a [`Mover`] judges that. What is too much is cut down or refused, and the client is corrected.
+//! Most games do not need this: clients send inputs and the server moves the player. Where a client sends its own
+//! movement, a [`Mover`] limits it to the [`MovementRules`]. On a violation, correct the client with
+//! [`crate::Context::correct_movement`].
 
 use aether_space::WorldBounds;
 use aether_wire::InputSeq;
 
-/// What movement is allowed.
+/// Limits of movement, in world units per tick.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MovementRules {
-    /// The most units a tick. Default 5.
+    /// Maximum speed. Default 5.
     pub speed_max: f32,
-    /// The most that the units a tick may change from one tick to the next. Default 2.
+    /// Maximum change of the velocity from one tick to the next. Default 2.
     pub acceleration_max: f32,
-    /// Beyond this many units at once it is no movement at all. Default 50.
+    /// Distance from which a movement counts as a teleport and is rejected. Default 50.
     pub teleport_min: f32,
-    /// Where one may be. Default -1000 to 1000.
+    /// Bounds of positions. Default -1000 to 1000.
     pub bounds: WorldBounds,
-    /// How many movements may come at once after a pause; on average one a tick may. Default 4.
+    /// Maximum number of movements at once after a pause; the average is limited to one per tick. Default 4.
     pub burst: u32,
 }
 
@@ -33,27 +34,27 @@ impl Default for MovementRules {
     }
 }
 
-/// What is wrong with a movement.
+/// Reason why a movement was limited or rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Violation {
-    /// It is not a number, or infinite.
+    /// The movement is not a number, or infinite.
     NotFinite,
-    /// Its sequence number was seen before.
+    /// The sequence number is not newer than the last one.
     Sequence,
-    /// Too many came too soon.
+    /// Too many movements arrived.
     Rate,
-    /// It is too far to be movement.
+    /// The distance is a teleport.
     Teleport,
-    /// It is too fast.
+    /// The speed is above the maximum.
     Speed,
-    /// It speeds up or slows down too fast.
+    /// The velocity changes too fast.
     Acceleration,
-    /// It leads out of the world.
+    /// The movement leaves the bounds.
     Bounds,
 }
 
 impl Violation {
-    /// A short name for a metric's label.
+    /// Returns the label of the metric.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -68,42 +69,42 @@ impl Violation {
     }
 }
 
-/// One moving thing, as the server sees it.
+/// Position and velocity of one entity that its client moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mover {
-    /// Where it is.
+    /// Position.
     pub position: [f32; 2],
-    /// Units a tick.
+    /// Velocity, in units per tick.
     pub velocity: [f32; 2],
     last_seq: InputSeq,
     credit: u32,
 }
 
 impl Mover {
-    /// Something at rest.
+    /// Returns a mover at rest.
     #[must_use]
     pub fn at(position: [f32; 2]) -> Self {
         Mover { position, velocity: [0.0; 2], last_seq: InputSeq(0), credit: 1 }
     }
 
-    /// The last movement that was looked at.
+    /// Returns the sequence number of the last movement.
     #[must_use]
     pub fn last_seq(&self) -> InputSeq {
         self.last_seq
     }
 
-    /// The player is back on a new connection, where movements count from 1 again.
+    /// Resets the sequence number: on a new connection, movements count from 1 again.
     pub fn resumed(&mut self) {
         self.last_seq = InputSeq(0);
     }
 
-    /// Grants a tick's credit; call it once a tick.
+    /// Grants the credit of a tick. Call it once per tick.
     pub fn refill(&mut self, rules: &MovementRules) {
         self.credit = (self.credit + 1).min(rules.burst.max(1));
     }
 
-    /// Moves by `delta` as far as the rules allow, and says what was wrong with it if something was. The caller then
-    /// corrects the client with [`crate::Context::correct`].
+    /// Moves by `delta` as far as the rules allow. On an error, correct the client with
+    /// [`crate::Context::correct_movement`].
     pub fn propose(&mut self, rules: &MovementRules, seq: InputSeq, delta: [f32; 2]) -> Result<(), Violation> {
         if !delta.iter().all(|component| component.is_finite()) {
             return Err(Violation::NotFinite);
@@ -143,7 +144,7 @@ fn length([x, y]: [f32; 2]) -> f32 {
     (x * x + y * y).sqrt()
 }
 
-/// Cuts a vector down to a length, and tells whether it was longer. A thousandth is forgiven as rounding.
+/// Shortens a vector to a maximum length. Returns true if it was longer by more than a rounding error.
 fn shorten(vector: [f32; 2], length_max: f32) -> ([f32; 2], bool) {
     let length = length(vector);
     if length <= length_max {
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_violation_is_told_apart() {
+    fn each_kind_of_violation_is_distinguished() {
         let rules = MovementRules::default();
         let first = |delta| rested().propose(&rules, InputSeq(1), delta);
         assert_eq!(first([1.0, 1.0]), Ok(()));
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_one_a_tick_is_too_many_once_the_burst_is_used_up() {
+    fn movements_beyond_one_per_tick_are_rejected_after_the_burst() {
         let rules = MovementRules::default();
         let mut mover = rested();
         let results: Vec<_> = (1..=6).map(|seq| mover.propose(&rules, InputSeq(seq), [0.1, 0.0])).collect();
@@ -203,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_a_client_says_the_rules_hold(deltas in proptest::collection::vec((any::<f32>(), any::<f32>()), 1..200)) {
+        fn any_sequence_of_movements_stays_within_the_rules(deltas in proptest::collection::vec((any::<f32>(), any::<f32>()), 1..200)) {
             let rules = MovementRules::default();
             let mut mover = Mover::at([0.0, 0.0]);
             for (seq, (dx, dy)) in deltas.into_iter().enumerate() {

@@ -1,14 +1,14 @@
-//! A queue with an upper end that takes memory only for what is in it.
+//! [`BoundedQueue`]: a bounded queue that allocates on demand.
 
 use crossbeam_queue::SegQueue;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A queue between threads for what comes seldom and in bursts. [`crossbeam_queue::ArrayQueue`] is the choice for what
-/// flows all the time: it holds its memory for good, and never allocates.
+/// A queue between threads for rare items and bursts. For a constant flow use [`crossbeam_queue::ArrayQueue`], which
+/// reserves its memory and never allocates.
 #[derive(Debug)]
 pub struct BoundedQueue<T> {
     queue: SegQueue<T>,
-    /// Counted before something is pushed and after it was popped, so it is never below the true length.
+    /// Incremented before a push and decremented after a pop, so it is never below the true length.
     length: AtomicUsize,
     length_max: usize,
 }
@@ -18,10 +18,10 @@ impl<T> BoundedQueue<T> {
         BoundedQueue { queue: SegQueue::new(), length: AtomicUsize::new(0), length_max }
     }
 
-    /// Gives the value back when the queue is full.
+    /// Returns the value if the queue is full.
     pub fn push(&self, value: T) -> Result<(), T> {
-        // Whoever sees the count also sees what was done before the push. What is refused is never counted: whoever takes
-        // as many as there were would otherwise take one that came later.
+        // Release: a thread that sees the count also sees what was done before the push. A failed push is never
+        // counted: a consumer that takes as many as it counted would otherwise take a later item.
         let counted = self.length.fetch_update(Ordering::Release, Ordering::Relaxed, |length| {
             (length < self.length_max).then_some(length + 1)
         });
@@ -33,7 +33,7 @@ impl<T> BoundedQueue<T> {
     }
 
     pub fn pop(&self) -> Option<T> {
-        // An empty queue is the usual case, and the count is in one place.
+        // The queue is usually empty, and this check touches one cache line.
         if self.length.load(Ordering::Relaxed) == 0 {
             return None;
         }
@@ -42,7 +42,7 @@ impl<T> BoundedQueue<T> {
         Some(value)
     }
 
-    /// How many are in it or about to be.
+    /// Returns the number of items in the queue or about to be pushed.
     pub fn len(&self) -> usize {
         self.length.load(Ordering::Acquire)
     }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_holds_so_many_and_no_more() {
+    fn the_queue_is_bounded() {
         let queue = BoundedQueue::new(3);
         for value in 0..3 {
             assert_eq!(queue.push(value), Ok(()));

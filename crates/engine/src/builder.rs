@@ -1,30 +1,30 @@
-//! How a room comes to be.
+//! [`RoomBuilder`].
 
 use crate::durable::{CheckpointTimer, RestoreData, RoomOutput};
-use crate::figures::SharedStats;
 use crate::game::{Game, Rejection};
 use crate::handle::Mailbox;
 use crate::observer::RoomCounts;
 use crate::overload::OverloadLadder;
+use crate::players::{RoomPlayer, RoomPlayers};
 use crate::recording::Recorder;
 use crate::room::{RecordingSink, Room, RoomState, RoomStatus, TickOutput};
-use crate::seat::{RoomPlayer, RoomPlayers};
 use crate::settings::{RoomSettings, SettingsError};
 use crate::stages::{Extraction, Sending};
+use crate::stats::SharedStats;
 use aether_bits::Random;
 use aether_wire::PlayerId;
 use rayon::ThreadPool;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Builds a room.
+/// Builds a [`Room`]. Returned by [`Room::builder`].
 pub struct RoomBuilder<G> {
     game: G,
     settings: RoomSettings,
     seed: u64,
     pool: Option<Arc<ThreadPool>>,
     restore: Option<RestoreData>,
-    keep_ticks: Option<u32>,
+    checkpoint_ticks: Option<u32>,
     record_as: Option<String>,
     recording_sink: Option<RecordingSink>,
     label: String,
@@ -38,45 +38,45 @@ impl<G: Game> RoomBuilder<G> {
             seed: 0,
             pool: None,
             restore: None,
-            keep_ticks: None,
+            checkpoint_ticks: None,
             record_as: None,
             recording_sink: None,
             label: String::new(),
         }
     }
 
-    /// The seed of the room's random numbers.
+    /// Sets the seed of the room's random numbers. Default 0.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Threads that share the encoding of a large room.
+    /// Sets the threads that share the encoding of a large room.
     #[must_use]
     pub fn pool(mut self, pool: Arc<ThreadPool>) -> Self {
         self.pool = Some(pool);
         self
     }
 
-    /// Starts from what [`Game::checkpoint`] gave instead of afresh.
+    /// Starts from a checkpoint of [`Game::checkpoint`] instead of [`Game::init`].
     #[must_use]
     pub fn checkpoint(self, checkpoint: Vec<u8>) -> Self {
         self.restore(RestoreData { state: Some(checkpoint), ..RestoreData::default() })
     }
 
-    /// Rebuilds a durable room: its game's state, those who were in it, and what was committed since.
+    /// Rebuilds a durable room from its checkpoint, players and journal.
     #[must_use]
     pub fn restore(mut self, restore: RestoreData) -> Self {
         self.restore = Some(restore);
         self
     }
 
-    /// Makes the room durable: it hands its state out every so many ticks, and what the game commits is stored by whoever
-    /// takes it from the [`crate::RoomHandle`].
+    /// Makes the room durable with a checkpoint every `ticks` ticks. The caller takes checkpoints and journal entries
+    /// from the [`crate::RoomHandle`] and stores them.
     #[must_use]
     pub fn checkpoint_every(mut self, ticks: u32) -> Self {
-        self.keep_ticks = Some(ticks);
+        self.checkpoint_ticks = Some(ticks);
         self
     }
 
@@ -87,27 +87,27 @@ impl<G: Game> RoomBuilder<G> {
         self
     }
 
-    /// Hands the recording over when the room is over.
+    /// Sets a callback that receives the recording when the room is dropped.
     #[must_use]
     pub fn recording_sink(mut self, sink: RecordingSink) -> Self {
         self.recording_sink = Some(sink);
         self
     }
 
-    /// The label that the room begins with; the game may change it.
+    /// Sets the initial label. The game may change it.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
-    /// The room, before its first tick.
+    /// Builds the room. The first tick is not run yet.
     pub fn build(self) -> Result<Room<G>, BuildError> {
         self.settings.validate().map_err(BuildError::Settings)?;
         let RoomSettings { entities_max, rewind_ticks, .. } = self.settings;
-        let declaration = self.game.schema_builder();
+        let schema_builder = self.game.schema_builder();
         let (world, events, schema) =
-            declaration.build(|world| world.entities_max(entities_max).rewind_ticks(rewind_ticks));
+            schema_builder.build(|world| world.entities_max(entities_max).rewind_ticks(rewind_ticks));
         let input_bits = schema.inputs.iter().map(|input| input.kind.bits_max()).max().unwrap_or(0);
         if input_bits as usize > 8 * aether_wire::limits::INPUT_BYTES_MAX {
             return Err(BuildError::InputTooLarge);
@@ -115,12 +115,12 @@ impl<G: Game> RoomBuilder<G> {
         let recorder = self
             .record_as
             .map(|game| Recorder::new(game, self.seed, self.settings.tick_hz, schema.hash(), self.restore.clone()));
-        let outlet = Arc::new(RoomOutput::new());
+        let room_output = Arc::new(RoomOutput::new());
         let mut room = Room {
             game: self.game,
-            mailbox: Arc::new(Mailbox::new(Arc::clone(&outlet))),
-            agenda: Vec::new(),
-            arrivals: VecDeque::new(),
+            mailbox: Arc::new(Mailbox::new(Arc::clone(&room_output))),
+            tick_inputs: Vec::new(),
+            pending_joins: VecDeque::new(),
             replies: VecDeque::new(),
             next_player: PlayerId(0),
             extraction: Extraction::new(&self.settings),
@@ -129,32 +129,32 @@ impl<G: Game> RoomBuilder<G> {
             pool: self.pool,
             recorder,
             recording_sink: self.recording_sink,
-            keeping: self.keep_ticks.map(CheckpointTimer::new),
-            board: Arc::new(SharedStats::new(self.settings.clone(), schema)),
+            checkpoint_timer: self.checkpoint_ticks.map(CheckpointTimer::new),
+            stats: Arc::new(SharedStats::new(self.settings.clone(), schema)),
             totals: RoomCounts::default(),
             status: RoomStatus::Running,
             state: RoomState {
                 world,
                 random: Random::new(self.seed),
-                seats: RoomPlayers::default(),
-                desk: TickOutput::new(outlet, self.label, self.keep_ticks.is_some()),
+                players: RoomPlayers::default(),
+                output: TickOutput::new(room_output, self.label, self.checkpoint_ticks.is_some()),
                 events,
                 send: self.settings.send_settings(),
                 settings: self.settings,
             },
         };
-        room.begin(self.restore)?;
-        if room.keeping.is_some() && room.checkpoint().is_none() {
+        room.start(self.restore)?;
+        if room.checkpoint_timer.is_some() && room.checkpoint().is_none() {
             return Err(BuildError::NoCheckpoint);
         }
-        room.show();
+        room.publish_stats();
         Ok(room)
     }
 }
 
 impl<G: Game> Room<G> {
-    /// Begins afresh, or from what was kept: the state, then those who were in, then what was committed since.
-    fn begin(&mut self, restore: Option<RestoreData>) -> Result<(), BuildError> {
+    /// Starts the game anew, or from a checkpoint: restores the state, then the players, then the journal.
+    fn start(&mut self, restore: Option<RestoreData>) -> Result<(), BuildError> {
         let RestoreData { state, applied, last_player, players, journal } = restore.unwrap_or_default();
         match state {
             Some(state) => {
@@ -163,22 +163,22 @@ impl<G: Game> Room<G> {
             None => self.game.init(&mut self.state.context()),
         }
         self.next_player = last_player;
-        for (player, joiner) in players {
-            // Numbers only grow; what says otherwise is damaged.
-            let is_next = self.state.seats.iter().last().is_none_or(|last| last.id < player);
-            if !is_next || self.state.seats.len() >= self.state.settings.players_max {
+        for (player, request) in players {
+            // Player ids only grow. Skip entries of damaged data.
+            let is_next = self.state.players.iter().last().is_none_or(|last| last.id < player);
+            if !is_next || self.state.players.len() >= self.state.settings.players_max {
                 continue;
             }
             self.next_player = self.next_player.max(player);
             self.state
-                .seats
-                .push(RoomPlayer { detached_at: Some(self.now()), ..RoomPlayer::new(player, joiner, None) });
+                .players
+                .push(RoomPlayer { detached_at: Some(self.now()), ..RoomPlayer::new(player, request, None) });
             self.game.rejoin(&mut self.state.context(), player);
         }
-        let entries = &mut self.state.desk.entries;
+        let entries = &mut self.state.output.entries;
         (entries.applied, entries.last) = (applied, applied);
         for (number, entry) in journal {
-            let entries = &mut self.state.desk.entries;
+            let entries = &mut self.state.output.entries;
             if number > entries.applied {
                 (entries.applied, entries.last) = (number, number);
                 self.game.committed(&mut self.state.context(), &entry);
@@ -188,30 +188,30 @@ impl<G: Game> Room<G> {
     }
 }
 
-/// Why a room could not be built.
+/// Error of [`RoomBuilder::build`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuildError {
-    /// A setting is wrong.
+    /// A setting is invalid.
     Settings(SettingsError),
-    /// The game's input can take more bytes than a packet has for one.
+    /// An encoded input of the game can exceed [`aether_wire::limits::INPUT_BYTES_MAX`].
     InputTooLarge,
-    /// The game did not accept the checkpoint.
+    /// The game rejected the checkpoint.
     Checkpoint(Rejection),
-    /// The room is to be durable, and its game keeps no checkpoints.
+    /// The room is durable, but its game has no checkpoints.
     NoCheckpoint,
 }
 
 impl std::fmt::Display for BuildError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            BuildError::Settings(error) => write!(f, "a room setting is wrong: {error}"),
+            BuildError::Settings(error) => write!(f, "invalid room setting: {error}"),
             BuildError::InputTooLarge => {
-                f.write_str("the game's input can take more than 32 bytes: use fewer or coarser fields")
+                f.write_str("an input of the game can take more than 32 bytes: use fewer or coarser fields")
             }
             BuildError::NoCheckpoint => f.write_str(
-                "the room is to be durable, but its game keeps no checkpoints: implement them, or take out `durable`",
+                "the room is durable, but its game has no checkpoints: implement `Game::checkpoint`, or remove `durable`",
             ),
-            BuildError::Checkpoint(refusal) => write!(f, "the checkpoint was not accepted: {}", refusal.message),
+            BuildError::Checkpoint(rejection) => write!(f, "the game rejected the checkpoint: {}", rejection.message),
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Where a connection and a room meet: bounded queues, and no lock.
+//! Endpoints of the bounded queues between a connection and a room. There is no lock.
 
 use crate::bounded::BoundedQueue;
 use crate::game::Rejection;
 use crate::inbox::{Inbox, QueueLength};
-use crate::seat::closing;
+use crate::players::closing;
 use aether_replication::PacketSink;
 use aether_wire::{ClientMessage, CloseReason, Closing, PacketSeq, PlayerId, ServerMessage};
 use atomic_waker::AtomicWaker;
@@ -13,27 +13,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 
-/// Messages of one client that wait for the next tick. A tick takes them all, so this bounds what a burst can cost.
+/// Maximum number of messages of a client that wait for the next tick. A tick handles all of them, so this bounds the
+/// cost of a burst.
 pub const INBOX_MAX: usize = 32;
-/// Reliable messages that wait for the link. A client that lets them pile up is closed.
+/// Maximum number of reliable messages that wait for the connection. Beyond it, the client is closed.
 pub const RELIABLE_MAX: usize = 256;
-/// Packets of one snapshot, at most; the byte budget of a snapshot stays below what they hold.
+/// Maximum number of packets of a snapshot. The byte budget of a snapshot stays below their capacity.
 pub const STATE_PACKETS_MAX: usize = 128;
 
-/// Joins a room and a connection; a snapshot of the room has at most so many packets.
+/// Returns the two endpoints of new queues. A snapshot of the room has at most `state_packets_max` packets.
 pub(crate) fn connect(state_packets_max: usize) -> (RoomEndpoint, ConnectionEndpoint) {
-    let pipe = Arc::new(SharedQueues {
+    let queues = Arc::new(SharedQueues {
         inbox: Inbox::new(),
         reliable: BoundedQueue::new(RELIABLE_MAX),
         state: ArrayQueue::new(state_packets_max.clamp(1, STATE_PACKETS_MAX)),
         spare: ArrayQueue::new(state_packets_max.clamp(1, STATE_PACKETS_MAX)),
-        news: AtomicBool::new(false),
+        wake_pending: AtomicBool::new(false),
         waker: AtomicWaker::new(),
         admission: OnceLock::new(),
         closing: OnceLock::new(),
-        link_gone: AtomicBool::new(false),
+        connection_gone: AtomicBool::new(false),
     });
-    (RoomEndpoint { pipe: Arc::clone(&pipe) }, ConnectionEndpoint { pipe })
+    (RoomEndpoint { queues: Arc::clone(&queues) }, ConnectionEndpoint { queues })
 }
 
 #[derive(Debug)]
@@ -41,26 +42,26 @@ struct SharedQueues {
     inbox: Inbox,
     reliable: BoundedQueue<Arc<ServerMessage>>,
     state: ArrayQueue<Vec<u8>>,
-    /// Buffers that the link is done with.
+    /// Buffers that the connection has returned.
     spare: ArrayQueue<Vec<u8>>,
-    /// Whether there is something that the link was not woken for yet.
-    news: AtomicBool,
+    /// True if there is output that the connection was not woken for.
+    wake_pending: AtomicBool,
     waker: AtomicWaker,
     admission: OnceLock<Result<PlayerId, Rejection>>,
     closing: OnceLock<Closing>,
-    link_gone: AtomicBool,
+    connection_gone: AtomicBool,
 }
 
-/// The room's end.
+/// The room's endpoint.
 #[derive(Debug)]
 pub struct RoomEndpoint {
-    pipe: Arc<SharedQueues>,
+    queues: Arc<SharedQueues>,
 }
 
-/// The connection's end. Dropping it tells the room that the client is gone.
+/// The connection's endpoint. Dropping it tells the room that the connection is lost.
 #[derive(Debug)]
 pub struct ConnectionEndpoint {
-    pipe: Arc<SharedQueues>,
+    queues: Arc<SharedQueues>,
 }
 
 /// The inbox is full: the client sends faster than the room ticks.
@@ -76,68 +77,69 @@ impl fmt::Display for InboxFull {
 impl std::error::Error for InboxFull {}
 
 impl RoomEndpoint {
-    /// How many messages of the client wait.
-    pub(crate) fn waiting(&self) -> QueueLength {
-        self.pipe.inbox.waiting()
+    /// Returns the number of messages in the inbox.
+    pub(crate) fn inbox_length(&self) -> QueueLength {
+        self.queues.inbox.length()
     }
 
-    /// The next message of the client, of those that were counted.
-    pub(crate) fn receive(&self, waiting: &mut QueueLength) -> Option<ClientMessage> {
-        self.pipe.inbox.pop(waiting)
+    /// Takes the next message of the client, among those counted by `inbox_length`.
+    pub(crate) fn receive(&self, remaining: &mut QueueLength) -> Option<ClientMessage> {
+        self.queues.inbox.pop(remaining)
     }
 
-    /// Queues a reliable message; false when too many wait already.
+    /// Queues a reliable message. Returns false if the queue is full.
     pub(crate) fn send(&self, message: Arc<ServerMessage>) -> bool {
-        self.pipe.news.store(true, Ordering::Relaxed);
-        self.pipe.reliable.push(message).is_ok()
+        self.queues.wake_pending.store(true, Ordering::Relaxed);
+        self.queues.reliable.push(message).is_ok()
     }
 
-    /// Whether the last snapshot was taken away, so that a new one may be built.
-    pub(crate) fn wants_state(&self) -> bool {
-        self.pipe.state.is_empty()
+    /// Returns true if the last snapshot was taken, so that a new one may be built.
+    pub(crate) fn is_ready_for_state(&self) -> bool {
+        self.queues.state.is_empty()
     }
 
-    /// Tells the link that its player is in.
+    /// Accepts the join or resume.
     pub(crate) fn admit(&self, player: PlayerId) {
-        let _ = self.pipe.admission.set(Ok(player));
-        self.pipe.news.store(true, Ordering::Relaxed);
+        let _ = self.queues.admission.set(Ok(player));
+        self.queues.wake_pending.store(true, Ordering::Relaxed);
     }
 
-    /// Tells the link that its player is not let in.
-    pub(crate) fn refuse(&self, refusal: Rejection) {
-        let _ = self.pipe.admission.set(Err(refusal));
-        self.pipe.news.store(true, Ordering::Relaxed);
+    /// Rejects the join or resume.
+    pub(crate) fn reject(&self, rejection: Rejection) {
+        let _ = self.queues.admission.set(Err(rejection));
+        self.queues.wake_pending.store(true, Ordering::Relaxed);
     }
 
-    /// Ends the connection, once; the first reason counts.
+    /// Closes the connection. Only the first call has an effect.
     pub(crate) fn close(&self, closing: Closing) {
-        let _ = self.pipe.closing.set(closing);
-        self.pipe.news.store(true, Ordering::Relaxed);
+        let _ = self.queues.closing.set(closing);
+        self.queues.wake_pending.store(true, Ordering::Relaxed);
     }
 
-    /// Wakes the link if there is something new for it. That may be a system call, so it is done after the tick.
+    /// Wakes the connection if it has new output. This may be a system call, so it is done after the tick.
     pub(crate) fn wake(&self) {
-        if self.pipe.news.swap(false, Ordering::AcqRel) {
-            self.pipe.waker.wake();
+        if self.queues.wake_pending.swap(false, Ordering::AcqRel) {
+            self.queues.waker.wake();
         }
     }
 
-    /// Whether this end closed it.
+    /// Returns true if the room closed the connection.
     pub(crate) fn is_closed(&self) -> bool {
-        self.pipe.closing.get().is_some()
+        self.queues.closing.get().is_some()
     }
 
-    /// Why the connection is of no more use, if it is: this end closed it, or the client went away.
-    pub(crate) fn lost(&self) -> Option<CloseReason> {
-        let gone = self.pipe.link_gone.load(Ordering::Acquire);
-        self.pipe.closing.get().map(|closing| closing.reason).or(gone.then_some(CloseReason::Left))
+    /// Returns the reason if the connection can no longer be used: the room closed it, or the client is gone.
+    pub(crate) fn loss_reason(&self) -> Option<CloseReason> {
+        let gone = self.queues.connection_gone.load(Ordering::Acquire);
+        self.queues.closing.get().map(|closing| closing.reason).or(gone.then_some(CloseReason::Left))
     }
 }
 
 impl Drop for RoomEndpoint {
-    /// A link is never left waiting: whoever was neither refused nor told why is told that the room failed.
+    /// Closes the connection with `room_failed` unless it was rejected or closed before, so that it never waits
+    /// forever.
     fn drop(&mut self) {
-        if !matches!(self.pipe.admission.get(), Some(Err(_))) {
+        if !matches!(self.queues.admission.get(), Some(Err(_))) {
             self.close(closing(CloseReason::RoomFailed));
         }
         self.wake();
@@ -146,68 +148,68 @@ impl Drop for RoomEndpoint {
 
 impl PacketSink for &RoomEndpoint {
     fn buffer(&mut self) -> Vec<u8> {
-        self.pipe.spare.pop().unwrap_or_default()
+        self.queues.spare.pop().unwrap_or_default()
     }
 
     fn packet(&mut self, _sequence: PacketSeq, bytes: Vec<u8>) {
-        self.pipe.news.store(true, Ordering::Relaxed);
-        if self.pipe.state.push(bytes).is_err() {
-            // The budget stays below what the queue holds, so this does not happen; if it did, the client would lack
-            // state for good, and is better told to come again.
+        self.queues.wake_pending.store(true, Ordering::Relaxed);
+        if self.queues.state.push(bytes).is_err() {
+            // The byte budget stays below the capacity, so this does not happen. If it did, the client would miss state
+            // for good; closing makes it reconnect.
             self.close(closing(CloseReason::TooSlow));
         }
     }
 }
 
 impl ConnectionEndpoint {
-    /// Hands a message to the room.
+    /// Queues a message for the room.
     pub fn push(&self, message: ClientMessage) -> Result<(), InboxFull> {
-        self.pipe.inbox.push(message).map_err(|_| InboxFull)
+        self.queues.inbox.push(message).map_err(|_| InboxFull)
     }
 
-    /// Whether the player was let in; nothing until the room's next tick.
+    /// Returns the result of the join or resume; none until the next tick of the room.
     #[must_use]
     pub fn admission(&self) -> Option<&Result<PlayerId, Rejection>> {
-        self.pipe.admission.get()
+        self.queues.admission.get()
     }
 
-    /// The next reliable message. Those of a tick come before its state.
+    /// Takes the next reliable message. The messages of a tick come before its state.
     #[must_use]
     pub fn next_reliable(&self) -> Option<Arc<ServerMessage>> {
-        self.pipe.reliable.pop()
+        self.queues.reliable.pop()
     }
 
-    /// The next state packet.
+    /// Takes the next state packet.
     #[must_use]
     pub fn next_state(&self) -> Option<Vec<u8>> {
-        self.pipe.state.pop()
+        self.queues.state.pop()
     }
 
-    /// Gives the memory of a state packet back.
+    /// Returns the buffer of a state packet for reuse.
     pub fn recycle(&self, buffer: Vec<u8>) {
-        let _ = self.pipe.spare.push(buffer);
+        let _ = self.queues.spare.push(buffer);
     }
 
-    /// Has this waker called when the room has something for the link: an answer, a message, state, or the end.
+    /// Registers a waker. It is woken on a join result, a message, state or close.
     pub fn register_waker(&self, waker: &Waker) {
-        self.pipe.waker.register(waker);
+        self.queues.waker.register(waker);
     }
 
-    /// Whether anything waits to be taken.
+    /// Returns true if there is a message, a state packet or a close notice to take.
     #[must_use]
     pub fn has_output(&self) -> bool {
-        !self.pipe.reliable.is_empty() || !self.pipe.state.is_empty() || self.pipe.closing.get().is_some()
+        !self.queues.reliable.is_empty() || !self.queues.state.is_empty() || self.queues.closing.get().is_some()
     }
 
-    /// Why the room ended the connection, if it did. What is queued may still be sent before.
+    /// Returns the close notice if the room closed the connection. Queued messages may still be sent first.
     #[must_use]
     pub fn closing(&self) -> Option<&Closing> {
-        self.pipe.closing.get()
+        self.queues.closing.get()
     }
 }
 
 impl Drop for ConnectionEndpoint {
     fn drop(&mut self) {
-        self.pipe.link_gone.store(true, Ordering::Release);
+        self.queues.connection_gone.store(true, Ordering::Release);
     }
 }

@@ -1,12 +1,12 @@
-//! What a game can do to its room.
+//! [`Context`]: the game's access to its room.
 
 use crate::authority::{Mover, Violation};
-use crate::declaration::EventRegistry;
 use crate::durable::{ENTRIES_MAX, ENTRY_BYTES_MAX, EntryNumber, PendingEntry};
 use crate::game::Rejection;
+use crate::players::RoomPlayers;
 use crate::request::{REQUESTS_MAX, Request};
 use crate::room::TickOutput;
-use crate::seat::RoomPlayers;
+use crate::schema::EventRegistry;
 use crate::settings::RoomSettings;
 use aether_bits::runtime::{EventHandle, Record, ValueError};
 use aether_bits::{BitWriter, Component, Random};
@@ -17,101 +17,121 @@ use aether_wire::{
 use aether_world::World;
 use std::sync::Arc;
 
-/// The room, as its game sees it.
+/// The room as a game sees it.
+///
+/// ```
+/// # use aether_bits::Replicate;
+/// # use aether_engine::{Context, Request};
+/// # use aether_wire::PlayerId;
+/// # #[derive(Clone, Replicate)]
+/// # struct Coin { value: u16 }
+/// # #[derive(Clone, Replicate)]
+/// # struct Scored { points: u32 }
+/// fn score(room: &mut Context<'_>, player: PlayerId) {
+///     let _ = room.world.spawn(Coin { value: room.random.below(10) as u16 });
+///     room.send(player, &Scored { points: 1 });
+///     if let Some(user) = room.user(player).map(str::to_owned) {
+///         room.request(Request::SubmitScore { board: "coins".to_owned(), user, score: 1 });
+///     }
+/// }
+/// ```
 pub struct Context<'a> {
-    /// Entities and components.
+    /// Entities and their components.
     pub world: &'a mut World,
-    /// The room's own random numbers.
+    /// Random numbers of the room. Use only these: replays depend on it.
     pub random: &'a mut Random,
-    pub(crate) seats: &'a mut RoomPlayers,
-    pub(crate) desk: &'a mut TickOutput,
+    pub(crate) players: &'a mut RoomPlayers,
+    pub(crate) output: &'a mut TickOutput,
     pub(crate) events: &'a EventRegistry,
     pub(crate) settings: &'a RoomSettings,
 }
 
-/// From where a player looks.
+/// Point from which a player sees the world. It decides which entities are in the player's interest radius.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Viewpoint {
-    /// From the entity it possesses.
+    /// The entity that the player possesses.
     #[default]
     Possession,
-    /// From a place.
+    /// A fixed position.
     At([f32; 2]),
-    /// From everywhere: sees the whole room. For spectators and replays.
+    /// Everywhere: the player sees all entities. For spectators and replays.
     Everything,
 }
 
 impl Context<'_> {
-    /// The current tick.
+    /// Returns the current tick.
     #[must_use]
     pub fn tick(&self) -> Tick {
         self.world.tick()
     }
 
-    /// The length of a tick.
+    /// Returns the length of a tick, in seconds.
     #[must_use]
     pub fn seconds_per_tick(&self) -> f32 {
         self.settings.seconds_per_tick()
     }
 
-    /// The room's settings.
+    /// Returns the settings of the room.
     #[must_use]
     pub fn settings(&self) -> &RoomSettings {
         self.settings
     }
 
-    /// All players, in the order in which they came.
+    /// Returns all players, in the order in which they joined.
     pub fn players(&self) -> impl Iterator<Item = PlayerId> {
-        self.seats.iter().map(|seat| seat.id)
+        self.players.iter().map(|room_player| room_player.id)
     }
 
-    /// The name of a player.
+    /// Returns the display name of a player.
     #[must_use]
     pub fn name(&self, player: PlayerId) -> Option<&str> {
-        self.seats.get(player).map(|seat| seat.joiner.name.as_str())
+        self.players.get(player).map(|room_player| room_player.join.name.as_str())
     }
 
-    /// The account of a player.
+    /// Returns the account id of a player.
     #[must_use]
     pub fn user(&self, player: PlayerId) -> Option<&str> {
-        self.seats.get(player).map(|seat| seat.joiner.user.as_str())
+        self.players.get(player).map(|room_player| room_player.join.user.as_str())
     }
 
-    /// Gives an entity to a player, who is told so reliably and looks from there.
+    /// Gives a player control of an entity. The player becomes its owner, is notified reliably, and sees from there.
     pub fn possess(&mut self, player: PlayerId, entity: EntityId) {
-        let Some(seat) = self.seats.get_mut(player) else { return };
-        seat.possession = Some(entity);
-        seat.view.focus = Some(entity);
+        let Some(room_player) = self.players.get_mut(player) else { return };
+        room_player.possession = Some(entity);
+        room_player.view.focus = Some(entity);
         self.world.set_owner(entity, Some(player));
         self.deliver(player, ServerMessage::Possession(Possession { tick: self.world.tick(), entity }));
     }
 
-    /// The entity that a player possesses.
+    /// Returns the entity that a player possesses.
     #[must_use]
     pub fn possession(&self, player: PlayerId) -> Option<EntityId> {
-        self.seats.get(player)?.possession
+        self.players.get(player)?.possession
     }
 
-    /// Says from where a player looks.
-    pub fn set_viewpoint(&mut self, player: PlayerId, sight: Viewpoint) {
-        if let Some(seat) = self.seats.get_mut(player) {
-            seat.sight = sight;
+    /// Sets the viewpoint of a player. The default is [`Viewpoint::Possession`].
+    pub fn set_viewpoint(&mut self, player: PlayerId, viewpoint: Viewpoint) {
+        if let Some(room_player) = self.players.get_mut(player) {
+            room_player.viewpoint = viewpoint;
         }
     }
 
-    /// Puts a player in a team, for [`aether_world::Visibility::Team`].
+    /// Sets the team of a player, for [`aether_world::Visibility::Team`].
     pub fn set_team(&mut self, player: PlayerId, team: Option<u8>) {
-        if let Some(seat) = self.seats.get_mut(player) {
-            seat.team = team;
+        if let Some(room_player) = self.players.get_mut(player) {
+            room_player.team = team;
         }
     }
 
-    /// Sends an event to one player.
+    /// Sends an event to one player. See [`Context::send_to`].
     pub fn send<E: Component>(&mut self, player: PlayerId, event: &E) {
         self.send_to(&[player], event);
     }
 
-    /// Sends an event to some players. It arrives before the state of this tick.
+    /// Sends an event to several players. It arrives before the state of this tick.
+    ///
+    /// # Panics
+    /// If the event is not declared in [`crate::Game::declare`].
     pub fn send_to<E: Component>(&mut self, players: &[PlayerId], event: &E) {
         let Some(message) = self.encode(event) else { return };
         for &player in players {
@@ -119,14 +139,14 @@ impl Context<'_> {
         }
     }
 
-    /// Sends an event to everyone in the room.
+    /// Sends an event to all players of the room.
     pub fn broadcast<E: Component>(&mut self, event: &E) {
         if let Some(message) = self.encode(event) {
             self.deliver_to_all(message);
         }
     }
 
-    /// Sends an event that was declared at run time to some players.
+    /// Sends an event that is declared at run time to several players.
     pub fn send_record(&mut self, players: &[PlayerId], event: EventHandle, record: &Record) -> Result<(), ValueError> {
         let message = self.encode_record(event, record)?;
         for &player in players {
@@ -135,82 +155,92 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Sends an event that was declared at run time to everyone in the room.
+    /// Sends an event that is declared at run time to all players.
     pub fn broadcast_record(&mut self, event: EventHandle, record: &Record) -> Result<(), ValueError> {
         let message = self.encode_record(event, record)?;
         self.deliver_to_all(message);
         Ok(())
     }
 
-    /// Removes a player at the next tick.
+    /// Kicks a player: it leaves at the next tick.
     pub fn kick(&mut self, player: PlayerId) {
-        if let Some(seat) = self.seats.get_mut(player) {
-            seat.leaving.get_or_insert(CloseReason::Kicked);
+        if let Some(room_player) = self.players.get_mut(player) {
+            room_player.leaving.get_or_insert(CloseReason::Kicked);
         }
     }
 
-    /// Asks a service for something. The answer comes to [`crate::Game::answer`] on a later tick; nothing waits.
+    /// Sends a request to the services and returns its id. The room does not wait: the answer arrives in
+    /// [`crate::Game::answer`] at a later tick. If [`REQUESTS_MAX`] requests are pending, that answer is
+    /// [`crate::Answer::Failed`].
     pub fn request(&mut self, request: Request) -> RequestId {
-        self.desk.next_request.0 += 1;
-        let id = self.desk.next_request;
+        self.output.next_request.0 += 1;
+        let id = self.output.next_request;
         let accepted =
-            self.desk.requests_waiting < REQUESTS_MAX && self.desk.outlet.requests.push((id, request)).is_ok();
+            self.output.requests_waiting < REQUESTS_MAX && self.output.shared.requests.push((id, request)).is_ok();
         if accepted {
-            self.desk.requests_waiting += 1;
-            self.desk.counts.requests += 1;
-            self.desk.news = true;
+            self.output.requests_waiting += 1;
+            self.output.counts.requests += 1;
+            self.output.wake_pending = true;
         } else {
-            self.desk.requests_refused.push(id);
-            self.desk.counts.requests_refused += 1;
+            self.output.requests_refused.push(id);
+            self.output.counts.requests_refused += 1;
         }
         id
     }
 
-    /// Stores an entry that must not be lost. [`crate::Game::committed`] is called when it is stored, on a later tick, and
-    /// [`crate::Game::uncommitted`] if it cannot be; until then the game only sets aside what the entry needs. The command
-    /// that is being handled is answered then, and not before. In a room that is not durable it counts as stored at the
-    /// next tick.
+    /// Stores an entry that must not be lost.
+    ///
+    /// At a later tick the room calls [`crate::Game::committed`], or [`crate::Game::uncommitted`] if the entry could
+    /// not be stored. Until then, only reserve what the entry needs. The answer to the command that is being handled
+    /// waits for the entry. In a room that is not durable, the entry counts as stored at the next tick.
+    ///
+    /// Fails if the entry is longer than [`ENTRY_BYTES_MAX`] or [`ENTRIES_MAX`] entries are pending.
     pub fn commit(&mut self, entry: Vec<u8>) -> Result<(), Rejection> {
         if entry.len() > ENTRY_BYTES_MAX {
-            return Err(Rejection::new(ErrorCode::Internal, "the game wanted to store more at once than may be"));
+            return Err(Rejection::new(ErrorCode::Internal, "the game committed an entry of more than 4096 bytes"));
         }
-        let entries = &mut self.desk.entries;
+        let entries = &mut self.output.entries;
         if entries.pending.len() >= ENTRIES_MAX {
-            let sentence = "too much waits to be stored; try again in a moment";
+            let sentence = "too many entries wait to be stored; try again in a moment";
             return Err(Rejection::new(ErrorCode::Unavailable, sentence));
         }
         let number = EntryNumber(entries.last.0 + 1);
         entries.last = number;
-        // The queue holds as many as may be pending, so it has place.
-        match self.desk.is_durable && self.desk.outlet.entries.push((number, entry.clone())).is_ok() {
-            true => self.desk.news = true,
+        // The queue holds [`ENTRIES_MAX`] entries, so this push succeeds.
+        match self.output.is_durable && self.output.shared.entries.push((number, entry.clone())).is_ok() {
+            true => self.output.wake_pending = true,
             false => entries.due.push(number),
         }
         entries.pending.push_back(PendingEntry { number, entry, command: entries.command });
-        self.desk.counts.entries += 1;
+        self.output.counts.entries += 1;
         Ok(())
     }
 
-    /// Where a target was when this player, in its last input, saw it. Bounded by the room's `rewind_ticks`.
+    /// Returns the position of `target` as `player` saw it when it sent its last input. For lag compensation; it
+    /// reaches back at most `rewind_ticks` of the room's settings.
     #[must_use]
     pub fn position_seen_by(&self, player: PlayerId, target: EntityId) -> Option<[f32; 2]> {
-        let seen = self.seats.get(player)?.seen;
+        let seen = self.players.get(player)?.view_tick;
         self.world.rewind().position_at(target, seen.tick, f32::from(seen.fraction) / 256.0)
     }
 
-    /// Tells a player where its entity really is, and which of its inputs that includes.
+    /// Sends a player the true position and velocity of its entity, with the last input that they include.
     pub fn correct(&mut self, player: PlayerId, entity: EntityId, position: [f32; 2], velocity: [f32; 2]) {
-        let Some(seat) = self.seats.get(player) else { return };
+        let Some(room_player) = self.players.get(player) else { return };
         let vector = |[x, y]: [f32; 2]| Vector2 { x, y };
-        let correction =
-            Correction { entity, position: vector(position), velocity: vector(velocity), ack_seq: seat.input_ack };
-        self.desk.counts.corrections += 1;
+        let correction = Correction {
+            entity,
+            position: vector(position),
+            velocity: vector(velocity),
+            ack_seq: room_player.input_ack,
+        };
+        self.output.counts.corrections += 1;
         self.deliver(player, ServerMessage::Correction(correction));
     }
 
-    /// Books what was wrong with a movement, and corrects the player.
+    /// Counts a movement violation and sends the player a correction.
     pub fn correct_movement(&mut self, player: PlayerId, entity: EntityId, mover: &Mover, violation: Violation) {
-        let counts = &mut self.desk.counts;
+        let counts = &mut self.output.counts;
         let count = match violation {
             Violation::NotFinite => &mut counts.movement_not_finite,
             Violation::Sequence => &mut counts.movement_sequence,
@@ -224,21 +254,21 @@ impl Context<'_> {
         self.correct(player, entity, mover.position, mover.velocity);
     }
 
-    /// The room's label, by which it is listed and found.
+    /// Returns the label of the room, by which it is listed and found.
     #[must_use]
     pub fn label(&self) -> &str {
-        &self.desk.label
+        &self.output.label
     }
 
-    /// Changes the room's label.
+    /// Sets the label of the room.
     pub fn set_label(&mut self, label: impl Into<String>) {
-        self.desk.label = label.into();
-        self.desk.label_changed = true;
+        self.output.label = label.into();
+        self.output.label_changed = true;
     }
 
-    /// Ends the room after this tick.
+    /// Ends the room for good after this tick.
     pub fn end(&mut self) {
-        self.desk.ending = true;
+        self.output.is_ending = true;
     }
 
     pub(crate) fn deliver(&mut self, player: PlayerId, message: ServerMessage) {
@@ -246,20 +276,20 @@ impl Context<'_> {
     }
 
     pub(crate) fn deliver_to_all(&mut self, message: Arc<ServerMessage>) {
-        for seat in self.seats.iter_mut() {
-            self.desk.counts.events += 1;
-            self.desk.counts.too_slow += u64::from(!seat.send(&message));
+        for room_player in self.players.iter_mut() {
+            self.output.counts.events += 1;
+            self.output.counts.too_slow += u64::from(!room_player.send(&message));
         }
     }
 
     fn deliver_shared(&mut self, player: PlayerId, message: &Arc<ServerMessage>) {
-        if let Some(seat) = self.seats.get_mut(player) {
-            self.desk.counts.events += 1;
-            self.desk.counts.too_slow += u64::from(!seat.send(message));
+        if let Some(room_player) = self.players.get_mut(player) {
+            self.output.counts.events += 1;
+            self.output.counts.too_slow += u64::from(!room_player.send(message));
         }
     }
 
-    /// An event in its packed form; nothing if the game did not declare it.
+    /// Encodes an event.
     fn encode<E: Component>(&mut self, event: &E) -> Option<Arc<ServerMessage>> {
         let code = self.events.code::<E>();
         assert!(code.is_some(), "the event {0} is not declared: add .event::<{0}>() to Game::declare", E::NAME);
@@ -270,7 +300,7 @@ impl Context<'_> {
         Some(self.event(code?, writer.to_bytes()))
     }
 
-    /// The same for an event that was declared at run time.
+    /// Encodes an event that is declared at run time.
     fn encode_record(&mut self, event: EventHandle, record: &Record) -> Result<Arc<ServerMessage>, ValueError> {
         let unknown = || ValueError::OtherRecord { record: format!("event {}", event.code()) };
         let record_type = self.events.record_type(event).ok_or_else(unknown)?;

@@ -1,8 +1,8 @@
-//! What outlasts a room: checkpoints of its game, and entries that are committed one by one.
+//! Durable rooms: checkpoints and the journal.
 //!
-//! A durable room hands its state out about every second. What must not be lost within that second is an entry: the game
-//! asks for it by [`crate::Context::commit`], and does it only when it is told that the entry is stored. A room is rebuilt
-//! from the last state and the entries that came after it.
+//! A durable room publishes a checkpoint about every second. Changes that must not be lost in between are journal
+//! entries: the game calls [`crate::Context::commit`] and carries the entry out when it is stored. A room is rebuilt
+//! from its last checkpoint and the entries after it.
 
 use crate::bounded::BoundedQueue;
 use crate::game::JoinRequest;
@@ -14,92 +14,92 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Entries of one room that wait for their commit; a further one is refused at once. A store that does not answer holds
-/// up no more than this.
+/// Maximum number of pending entries of a room. Further commits fail, so a store that does not answer delays no more
+/// than this.
 pub const ENTRIES_MAX: usize = 256;
-/// Bytes of one entry. It says what happens, and is not the state itself.
+/// Maximum bytes of an entry. An entry describes an action, not the whole state.
 pub const ENTRY_BYTES_MAX: usize = 4_096;
-/// Departures that wait to be noted. Beyond, the history has gaps.
+/// Departures that wait to be taken. Beyond it, the history has gaps.
 const DEPARTURES_MAX: usize = 4_096;
 
-/// The number of an entry in its room. Numbers only grow, also when the room is rebuilt.
+/// Number of an entry in its room. Numbers only grow, also across rebuilds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryNumber(pub u64);
 
-/// What a durable room hands out to be stored. A later one replaces an earlier one.
+/// State of a durable room to store. A newer checkpoint replaces an older one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomCheckpoint {
-    /// What [`crate::Game::checkpoint`] gave.
+    /// State from [`crate::Game::checkpoint`].
     pub state: Arc<Vec<u8>>,
-    /// Entries up to this one are in the state.
+    /// Last journal entry that the state includes.
     pub applied: EntryNumber,
-    /// The number of the player who came last.
+    /// Id of the newest player.
     pub last_player: PlayerId,
-    /// The room's label.
+    /// Label of the room.
     pub label: String,
-    /// How many players were in.
+    /// Number of players.
     pub players: u32,
-    /// How many entities there were.
+    /// Number of entities.
     pub entities: u32,
 }
 
-/// What a durable room is rebuilt from.
+/// Data from which a durable room is rebuilt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestoreData {
-    /// The state that was stored last; nothing if none was.
+    /// Last stored state, if there is one.
     pub state: Option<Vec<u8>>,
-    /// Entries up to this one are in the state.
+    /// Last journal entry that the state includes.
     pub applied: EntryNumber,
-    /// The number of the player who came last.
+    /// Id of the newest player.
     pub last_player: PlayerId,
-    /// Those who were in, in the order of their numbers. They have a place, and time to come back to it.
+    /// Players of the room, ordered by id. They have no connection and may resume.
     pub players: Vec<(PlayerId, JoinRequest)>,
-    /// Entries that were committed after the state, in order.
+    /// Journal entries after the state, in order.
     pub journal: Vec<(EntryNumber, Vec<u8>)>,
 }
 
-/// An entry that waits for its commit.
+/// An entry that is not stored yet.
 #[derive(Debug)]
 pub(crate) struct PendingEntry {
     pub number: EntryNumber,
     pub entry: Vec<u8>,
-    /// The command that is answered when the entry is committed.
+    /// Command whose answer waits for this entry.
     pub command: Option<(PlayerId, CommandSeq)>,
 }
 
-/// The entries of a room.
+/// Journal entries of a room.
 #[derive(Debug, Default)]
 pub(crate) struct JournalEntries {
-    /// In the order of their numbers.
+    /// Ordered by number.
     pub pending: VecDeque<PendingEntry>,
     pub last: EntryNumber,
-    /// Entries up to this one are done or refused.
+    /// Last entry with a known outcome.
     pub applied: EntryNumber,
-    /// Entries of a room that is not durable: they count as committed at the next tick.
+    /// Entries of a room that is not durable. They count as committed at the next tick.
     pub due: Vec<EntryNumber>,
-    /// The command that is being handled.
+    /// Command that is being handled.
     pub command: Option<(PlayerId, CommandSeq)>,
 }
 
 impl JournalEntries {
-    /// Takes out an entry whose outcome is known.
+    /// Removes an entry whose outcome is known.
     pub fn resolve(&mut self, number: EntryNumber) -> Option<PendingEntry> {
-        let at = self.pending.iter().position(|pending| pending.number == number)?;
+        let index = self.pending.iter().position(|pending| pending.number == number)?;
         self.applied = self.applied.max(number);
-        self.pending.remove(at)
+        self.pending.remove(index)
     }
 
-    /// Whether a command still waits for a commit.
-    pub fn awaits(&self, command: (PlayerId, CommandSeq)) -> bool {
+    /// Returns true if a command still waits for an entry.
+    pub fn has_pending(&self, command: (PlayerId, CommandSeq)) -> bool {
         self.pending.iter().any(|pending| pending.command == Some(command))
     }
 
-    /// A command has its answer; what it still waits for answers it no more.
+    /// Detaches pending entries from a command that was answered.
     pub fn forget_command(&mut self, command: (PlayerId, CommandSeq)) {
         self.forget(|of| of == command);
     }
 
-    /// A player has a new connection, which knows nothing of the commands of the old one.
+    /// Detaches pending entries from a player's commands: a new connection does not know the commands of the old one.
     pub fn forget_commands_of(&mut self, player: PlayerId) {
         self.forget(|(of, _)| of == player);
     }
@@ -111,17 +111,17 @@ impl JournalEntries {
     }
 }
 
-/// What a room has for those outside who are no clients: requests, entries, states and departures.
+/// Output of a room other than to clients: requests, entries, checkpoints and departures.
 #[derive(Debug)]
 pub(crate) struct RoomOutput {
     pub requests: BoundedQueue<(RequestId, Request)>,
     pub entries: BoundedQueue<(EntryNumber, Vec<u8>)>,
-    /// The newest state only.
-    pub kept: ArrayQueue<RoomCheckpoint>,
+    /// Newest checkpoint only.
+    pub checkpoint: ArrayQueue<RoomCheckpoint>,
     pub departures: BoundedQueue<(PlayerId, CloseReason)>,
-    /// Set when the room is over for good, and nothing of it is to be kept.
-    pub over: AtomicBool,
-    /// Set when nobody ticks the room any more.
+    /// True if the room ended for good: nothing of it needs to be stored.
+    pub ended_for_good: AtomicBool,
+    /// True if the room has ended or was dropped.
     pub closed: AtomicBool,
     waker: AtomicWaker,
 }
@@ -131,9 +131,9 @@ impl RoomOutput {
         RoomOutput {
             requests: BoundedQueue::new(REQUESTS_MAX),
             entries: BoundedQueue::new(ENTRIES_MAX),
-            kept: ArrayQueue::new(1),
+            checkpoint: ArrayQueue::new(1),
             departures: BoundedQueue::new(DEPARTURES_MAX),
-            over: AtomicBool::new(false),
+            ended_for_good: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             waker: AtomicWaker::new(),
         }
@@ -150,47 +150,48 @@ impl RoomOutput {
     pub fn has_output(&self) -> bool {
         !self.requests.is_empty()
             || !self.entries.is_empty()
-            || !self.kept.is_empty()
+            || !self.checkpoint.is_empty()
             || !self.departures.is_empty()
             || self.closed.load(Ordering::SeqCst)
     }
 }
 
-/// When a durable room hands its state out.
+/// Decides when a durable room publishes a checkpoint.
 #[derive(Debug)]
 pub(crate) struct CheckpointTimer {
     every_ticks: u32,
-    /// Ticks since the last time.
-    since: u32,
-    /// Someone came or went.
-    wanted: bool,
+    /// Ticks since the last checkpoint.
+    ticks_since: u32,
+    /// True if a player joined or left since.
+    is_requested: bool,
     last: Option<RoomCheckpoint>,
 }
 
 impl CheckpointTimer {
     pub fn new(every_ticks: u32) -> Self {
-        CheckpointTimer { every_ticks: every_ticks.max(1), since: 0, wanted: true, last: None }
+        CheckpointTimer { every_ticks: every_ticks.max(1), ticks_since: 0, is_requested: true, last: None }
     }
 
-    /// Whether the state is to be handed out after this tick. Comings and goings bring it forward, but a crowd that comes
-    /// at once does not make every tick pay for it.
-    pub fn is_due(&mut self, someone_moved: bool) -> bool {
-        self.since += 1;
-        self.wanted |= someone_moved;
-        let due = self.since >= self.every_ticks || self.wanted && self.since >= self.every_ticks.div_ceil(10);
+    /// Returns true if a checkpoint is due after this tick. Joins and leaves make it due earlier, but at most every
+    /// tenth of the interval, so that a crowd does not cause one per tick.
+    pub fn is_due(&mut self, players_changed: bool) -> bool {
+        self.ticks_since += 1;
+        self.is_requested |= players_changed;
+        let due = self.ticks_since >= self.every_ticks
+            || self.is_requested && self.ticks_since >= self.every_ticks.div_ceil(10);
         if due {
-            self.since = 0;
-            self.wanted = false;
+            self.ticks_since = 0;
+            self.is_requested = false;
         }
         due
     }
 
-    /// The state, if it is not the one that was handed out last.
-    pub fn changed(&mut self, kept: RoomCheckpoint) -> Option<RoomCheckpoint> {
-        if self.last.as_ref() == Some(&kept) {
+    /// Returns the checkpoint if it differs from the last one.
+    pub fn changed(&mut self, checkpoint: RoomCheckpoint) -> Option<RoomCheckpoint> {
+        if self.last.as_ref() == Some(&checkpoint) {
             return None;
         }
-        self.last = Some(kept.clone());
-        Some(kept)
+        self.last = Some(checkpoint.clone());
+        Some(checkpoint)
     }
 }

@@ -1,8 +1,8 @@
-//! What a game is to the engine.
+//! The [`Game`] trait.
 
 use crate::context::Context;
-use crate::declaration::{GameSchemaBuilder, PlayerMessage};
 use crate::request::Answer;
+use crate::schema::{GameSchemaBuilder, PlayerMessage};
 use aether_bits::{BitReader, Component, ReadError, Replicate, StateHasher};
 use aether_wire::limits::TEXT_BYTES_MAX;
 use aether_wire::{
@@ -10,166 +10,223 @@ use aether_wire::{
 };
 use aether_world::World;
 
-/// A game: it declares what is replicated, and reacts. All calls come from the room's tick, one at a time.
+/// A game: declares what is replicated and implements the rules.
+///
+/// The room calls every method from its tick, one at a time. [`Game::join`], [`Game::input`] and [`Game::tick`] have no
+/// default; the others are optional.
+///
+/// ```
+/// use aether_bits::Replicate;
+/// use aether_engine::{Context, Game, GameSchemaBuilder};
+/// use aether_wire::PlayerId;
+///
+/// #[derive(Clone, Replicate)]
+/// #[replicate(position = position)]
+/// struct Ship {
+///     #[replicate(range = -100.0..=100.0, step = 0.01)]
+///     position: [f32; 2],
+/// }
+///
+/// /// Direction in which the player pushes.
+/// #[derive(Clone, Replicate)]
+/// struct Steer {
+///     #[replicate(range = -1.0..=1.0, step = 0.01)]
+///     push: [f32; 2],
+/// }
+///
+/// struct Ships;
+///
+/// impl Game for Ships {
+///     type Input = Steer;
+///
+///     fn declare(schema: GameSchemaBuilder) -> GameSchemaBuilder {
+///         schema.component::<Ship>()
+///     }
+///
+///     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
+///         if let Ok(ship) = room.world.spawn(Ship { position: [0.0; 2] }) {
+///             room.possess(player, ship);
+///         }
+///     }
+///
+///     fn input(&mut self, room: &mut Context<'_>, player: PlayerId, input: &Steer) {
+///         if let Some(ship) = room.possession(player).and_then(|ship| room.world.get_mut::<Ship>(ship)) {
+///             ship.position[0] += input.push[0];
+///             ship.position[1] += input.push[1];
+///         }
+///     }
+///
+///     fn tick(&mut self, _room: &mut Context<'_>) {}
+/// }
+/// ```
 pub trait Game: Send + Sized + 'static {
-    /// What a player sends every tick.
+    /// Input that a player sends every tick.
     type Input: Component;
 
-    /// Declares components and events.
-    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder;
+    /// Declares the components and events of the game.
+    fn declare(schema: GameSchemaBuilder) -> GameSchemaBuilder;
 
-    /// Declares all of this game: what [`Game::declare`] says, and the input. Only a game whose types are made at run time
-    /// has its own; see [`crate::RuntimeGame`].
+    /// Returns the whole schema: [`Game::declare`] and the input. Override it only if the types are known at run time;
+    /// see [`crate::RuntimeGame`].
     fn schema_builder(&self) -> GameSchemaBuilder {
         Self::declare(GameSchemaBuilder::default()).input::<Self::Input>()
     }
 
-    /// The room begins.
+    /// Called once, before the first tick of a new room.
     fn init(&mut self, _room: &mut Context<'_>) {}
 
-    /// Someone wants to come in.
-    fn join_attempt(&mut self, _room: &mut Context<'_>, _joiner: &JoinRequest) -> Result<(), Rejection> {
+    /// Decides if a player may join. An error rejects the join.
+    fn join_attempt(&mut self, _room: &mut Context<'_>, _request: &JoinRequest) -> Result<(), Rejection> {
         Ok(())
     }
 
-    /// A player has come in. Most games spawn an entity here and let the player possess it.
+    /// Called when a player has joined. Most games spawn an entity here and let the player possess it.
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId);
 
-    /// A player is gone.
+    /// Called when a player leaves, before its entity is despawned.
     fn leave(&mut self, _room: &mut Context<'_>, _player: PlayerId, _reason: CloseReason) {}
 
-    /// A player who had lost the connection is back. Its inputs and movements count from 1 again: a game that keeps a
-    /// [`crate::authority::Mover`] calls its `resumed`.
+    /// Called when a player resumes on a new connection. Sequence numbers of its inputs and movements restart at 1: a
+    /// game with a [`crate::authority::Mover`] calls [`Mover::resumed`](crate::authority::Mover::resumed).
     fn resumed(&mut self, _room: &mut Context<'_>, _player: PlayerId) {}
 
-    /// The room was rebuilt, and a player who was in it is in again, without a connection as yet. Usually that is the same
-    /// as joining.
+    /// Called for every player of a durable room when the room is rebuilt. The player has no connection yet. The
+    /// default calls [`Game::join`].
     fn rejoin(&mut self, room: &mut Context<'_>, player: PlayerId) {
         self.join(room, player);
     }
 
-    /// A player's input, in order.
+    /// Handles an input of a player. Inputs of a player arrive in order.
     fn input(&mut self, room: &mut Context<'_>, player: PlayerId, input: &Self::Input);
 
-    /// Reads a packed input and hands it to [`Game::input`]. Only a game whose input is declared at run time has its own.
+    /// Decodes an input and passes it to [`Game::input`]. Override it only if the input is declared at run time.
     fn packed_input(&mut self, room: &mut Context<'_>, player: PlayerId, bytes: &[u8]) -> Result<(), ReadError> {
         let input = Self::Input::read_full(&mut BitReader::new(bytes))?;
         self.input(room, player, &input);
         Ok(())
     }
 
-    /// A player's reliable message.
+    /// Handles a reliable message of a player. The result is sent back as the answer to the command.
     fn message(
         &mut self,
         _room: &mut Context<'_>,
         _player: PlayerId,
         _message: &PlayerMessage<'_>,
     ) -> Result<(), Rejection> {
-        Err(Rejection::new(ErrorCode::UnknownCommand, "this game takes no messages"))
+        Err(Rejection::new(ErrorCode::UnknownCommand, "this game accepts no messages"))
     }
 
-    /// A player says how far an entity moved, where the game lets clients say so; see [`crate::authority`].
+    /// Handles a movement that the client proposes. Only for games that let clients move themselves; see
+    /// [`crate::authority`].
     fn movement(
         &mut self,
         _room: &mut Context<'_>,
         _player: PlayerId,
         _movement: &MovementDelta,
     ) -> Result<(), Rejection> {
-        Err(Rejection::new(ErrorCode::UnknownCommand, "this game moves players by their inputs"))
+        Err(Rejection::new(ErrorCode::UnknownCommand, "this game accepts no movement messages: send inputs"))
     }
 
-    /// A player asks to be spawned.
+    /// Handles a spawn request of a player.
     fn spawn_request(
         &mut self,
         _room: &mut Context<'_>,
         _player: PlayerId,
         _request: &SpawnRequest,
     ) -> Result<(), Rejection> {
-        Err(Rejection::new(ErrorCode::UnknownCommand, "this game spawns players when they join"))
+        Err(Rejection::new(
+            ErrorCode::UnknownCommand,
+            "this game accepts no spawn requests: it spawns players when they join",
+        ))
     }
 
-    /// A playground command of a player who may give it.
+    /// Handles a playground command. The engine has already checked the player's permission.
     fn playground(
         &mut self,
         _room: &mut Context<'_>,
         _player: PlayerId,
         _command: &PlaygroundCommand,
     ) -> Result<(), Rejection> {
-        Err(Rejection::new(ErrorCode::UnknownCommand, "this game has no playground"))
+        Err(Rejection::new(ErrorCode::UnknownCommand, "this game has no playground commands"))
     }
 
-    /// One step of the game, after the tick's inputs.
+    /// Advances the game by one tick. Called after all tick inputs were applied.
     fn tick(&mut self, room: &mut Context<'_>);
 
-    /// A service answered.
+    /// Handles the answer to a [`Context::request`].
     fn answer(&mut self, _room: &mut Context<'_>, _id: RequestId, _answer: &Answer) {}
 
-    /// An entry of [`Context::commit`] is stored: what it says is to be done now. It is also called when a room is rebuilt,
-    /// for what was stored after its state; who caused it may be gone then, and what it is about too.
+    /// Carries out an entry of [`Context::commit`], which is now stored. Also called when a durable room is rebuilt,
+    /// for every entry that was stored after the checkpoint. By then the player or entity that caused the entry may no
+    /// longer exist.
     fn committed(&mut self, _room: &mut Context<'_>, _entry: &[u8]) {}
 
-    /// An entry could not be stored: what was set aside for it is free again.
+    /// Releases what was reserved for an entry that could not be stored.
     fn uncommitted(&mut self, _room: &mut Context<'_>, _entry: &[u8]) {}
 
-    /// Something outside the room tells it something and wants to hear back.
+    /// Handles a signal from outside the room and returns the reply.
     fn signal(&mut self, _room: &mut Context<'_>, _data: &[u8]) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Whether a player may see an entity of [`aether_world::Visibility::Game`].
+    /// Returns true if a player may see an entity with [`aether_world::Visibility::Game`].
     fn can_see(&self, _world: &World, _viewer: PlayerId, _entity: EntityId) -> bool {
         true
     }
 
-    /// The room ends.
+    /// Called when the room ends, before the connections are closed.
     fn terminate(&mut self, _room: &mut Context<'_>) {}
 
-    /// The game's state, to be kept for later; called from the tick, so it has to be quick. An entry that is not committed
-    /// yet is no part of it.
+    /// Returns the state of the game as a checkpoint. Called from the tick, so it must be quick. Leave out entries that
+    /// are not committed yet. Durable rooms need it; the default returns none.
     fn checkpoint(&self, _world: &World) -> Option<Vec<u8>> {
         None
     }
 
-    /// Puts the game in a state that [`Game::checkpoint`] gave; called instead of [`Game::init`].
+    /// Restores a state from [`Game::checkpoint`]. Called instead of [`Game::init`].
     fn restore(&mut self, _room: &mut Context<'_>, _checkpoint: &[u8]) -> Result<(), Rejection> {
-        Err(Rejection::new(ErrorCode::Internal, "this game keeps no checkpoints"))
+        Err(Rejection::new(
+            ErrorCode::Internal,
+            "this game has no checkpoints: implement `Game::checkpoint` and `Game::restore`",
+        ))
     }
 
-    /// Mixes in what is not replicated but decides the future, so that a replay that strays is noticed.
+    /// Adds state to the hash that decides future ticks but is not replicated. Replays then detect a divergence.
     fn hash(&self, _hasher: &mut StateHasher) {}
 }
 
-/// Someone who wants to come in.
+/// Request of a client to join a room.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct JoinRequest {
-    /// The account.
+    /// Id of the account.
     pub user: String,
-    /// The name to show.
+    /// Display name.
     pub name: String,
-    /// What the account's role allows.
+    /// Permissions from the account's role.
     pub permissions: Permissions,
-    /// What the client says of itself, for the game.
+    /// Data that the client sent with its hello, for the game.
     pub metadata: Vec<u8>,
 }
 
-/// A playground command.
+/// A command of the playground, for tests and demonstrations.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlaygroundCommand {
-    /// Spawn something at a place.
+    /// Spawn an entity at a position.
     Spawn(PlaygroundSpawn),
-    /// Clear the world. If the game agrees, everything is despawned, everyone is told, and everyone joins anew.
+    /// Clear the world. If the game returns `Ok`, the engine despawns all entities, notifies every player and calls
+    /// [`Game::join`] for each of them again.
     Clear,
-    /// Spawn many things.
+    /// Spawn many entities.
     Stress {
-        /// How many, up to [`aether_wire::limits::STRESS_ENTITIES_MAX`].
+        /// Number of entities, up to [`aether_wire::limits::STRESS_ENTITIES_MAX`].
         count: u32,
-        /// Whether they turn.
+        /// True if the entities rotate.
         rotate: bool,
     },
 }
 
 impl PlaygroundCommand {
-    /// A short name, for the audit log.
+    /// Name in the audit log.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -180,21 +237,20 @@ impl PlaygroundCommand {
     }
 }
 
-/// Why something is not done: a code for programs and a sentence for people.
+/// Rejection of a join, message or command: a code for programs and a sentence for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {
-    /// For programs.
+    /// Code for programs.
     pub code: ErrorCode,
-    /// For people.
+    /// Sentence for people: what was rejected and what to do.
     pub message: String,
 }
 
 impl Rejection {
-    /// A refusal with a sentence that says what to do.
+    /// Returns a rejection. The message is cut at [`TEXT_BYTES_MAX`] bytes.
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         let mut message = message.into();
-        // A longer one would not fit the message that carries it.
         message.truncate(message.floor_char_boundary(TEXT_BYTES_MAX));
         Rejection { code, message }
     }

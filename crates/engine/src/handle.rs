@@ -1,12 +1,12 @@
-//! Reaching a room from outside.
+//! [`RoomHandle`]: access to a room from other threads.
 
 use crate::bounded::BoundedQueue;
 use crate::connection::{ConnectionEndpoint, RoomEndpoint, connect};
 use crate::durable::{EntryNumber, RoomCheckpoint, RoomOutput};
-use crate::figures::{RoomStats, SharedStats};
 use crate::game::JoinRequest;
 use crate::request::{Answer, Request};
 use crate::settings::RoomSettings;
+use crate::stats::{RoomStats, SharedStats};
 use aether_bits::Schema;
 use aether_replication::DeliveryOrder;
 use aether_wire::{CloseReason, PlayerId, RequestId};
@@ -15,53 +15,53 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::task::Waker;
 
-/// Joins, signals and answers that wait for a room's next tick.
+/// Maximum number of joins, signals and answers that wait for the next tick of a room.
 pub const MAILBOX_MAX: usize = 1_024;
 
-/// Reaches a room from any thread.
+/// Access to a room from any thread.
 #[derive(Clone)]
 pub struct RoomHandle {
     mailbox: Arc<Mailbox>,
-    board: Arc<SharedStats>,
+    stats: Arc<SharedStats>,
 }
 
-/// The room's mailbox is full: it does not keep up.
+/// The mailbox of the room is full: it ticks too slowly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MailboxFull;
 
 impl std::fmt::Display for MailboxFull {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the room's mailbox is full: it does not keep up")
+        f.write_str("the mailbox of the room is full: the room ticks too slowly; try again later")
     }
 }
 
 impl std::error::Error for MailboxFull {}
 
-/// What others hand to a room.
+/// Messages to a room, and its output.
 pub(crate) struct Mailbox {
-    pub letters: BoundedQueue<MailboxMessage>,
-    outlet: Arc<RoomOutput>,
-    /// Set when nobody opens letters any more.
+    pub messages: BoundedQueue<MailboxMessage>,
+    output: Arc<RoomOutput>,
+    /// True after the room has ended: messages are dropped.
     closed: AtomicBool,
 }
 
 impl Mailbox {
-    pub fn new(outlet: Arc<RoomOutput>) -> Self {
-        Mailbox { letters: BoundedQueue::new(MAILBOX_MAX), outlet, closed: AtomicBool::new(false) }
+    pub fn new(output: Arc<RoomOutput>) -> Self {
+        Mailbox { messages: BoundedQueue::new(MAILBOX_MAX), output, closed: AtomicBool::new(false) }
     }
 
-    /// From now on letters are not opened, and whoever waits for an answer is told.
+    /// Closes the mailbox and drops its messages, which notifies those who wait for a reply.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         self.empty_if_closed();
-        self.outlet.closed.store(true, Ordering::SeqCst);
-        self.outlet.wake();
+        self.output.closed.store(true, Ordering::SeqCst);
+        self.output.wake();
     }
 
-    /// Drops what waits, which tells those who wait for an answer.
+    /// Drops the messages. Senders see a disconnected reply channel or endpoint.
     fn empty_if_closed(&self) {
         if self.closed.load(Ordering::SeqCst) {
-            while self.letters.pop().is_some() {}
+            while self.messages.pop().is_some() {}
         }
     }
 }
@@ -70,137 +70,137 @@ pub(crate) enum MailboxMessage {
     Join(JoinRequest, DeliveryOrder, RoomEndpoint),
     Resume(PlayerId, DeliveryOrder, RoomEndpoint),
     Answer(RequestId, Answer),
-    /// The outcome of an entry: stored, or why not.
+    /// Outcome of a journal entry: stored, or an error text.
     Committed(EntryNumber, Result<(), String>),
     Signal(Vec<u8>, SyncSender<Vec<u8>>),
     End,
-    /// Someone else has the room now.
-    Lost,
+    /// Another server took the lease.
+    LeaseLost,
 }
 
 impl RoomHandle {
-    pub(crate) fn new(mailbox: &Arc<Mailbox>, board: &Arc<SharedStats>) -> Self {
-        RoomHandle { mailbox: Arc::clone(mailbox), board: Arc::clone(board) }
+    pub(crate) fn new(mailbox: &Arc<Mailbox>, stats: &Arc<SharedStats>) -> Self {
+        RoomHandle { mailbox: Arc::clone(mailbox), stats: Arc::clone(stats) }
     }
 
-    /// Lets someone in at the next tick, if the game agrees; the link learns of it by [`ConnectionEndpoint::admission`].
-    pub fn join(&self, joiner: JoinRequest, link: DeliveryOrder) -> Result<ConnectionEndpoint, MailboxFull> {
-        let (room_end, link_end) = connect(self.board.settings.state_packets_max());
-        self.post(MailboxMessage::Join(joiner, link, room_end))?;
-        Ok(link_end)
+    /// Requests a join. The room decides at the next tick; [`ConnectionEndpoint::admission`] has the result.
+    pub fn join(&self, request: JoinRequest, order: DeliveryOrder) -> Result<ConnectionEndpoint, MailboxFull> {
+        let (room_endpoint, connection_endpoint) = connect(self.stats.settings.state_packets_max());
+        self.post(MailboxMessage::Join(request, order, room_endpoint))?;
+        Ok(connection_endpoint)
     }
 
-    /// Gives a player who lost the connection a new one.
-    pub fn resume(&self, player: PlayerId, link: DeliveryOrder) -> Result<ConnectionEndpoint, MailboxFull> {
-        let (room_end, link_end) = connect(self.board.settings.state_packets_max());
-        self.post(MailboxMessage::Resume(player, link, room_end))?;
-        Ok(link_end)
+    /// Requests a resume: connects an existing player to a new connection.
+    pub fn resume(&self, player: PlayerId, order: DeliveryOrder) -> Result<ConnectionEndpoint, MailboxFull> {
+        let (room_endpoint, connection_endpoint) = connect(self.stats.settings.state_packets_max());
+        self.post(MailboxMessage::Resume(player, order, room_endpoint))?;
+        Ok(connection_endpoint)
     }
 
-    /// Hands in a service's answer.
+    /// Delivers the answer to a request.
     pub fn answer(&self, id: RequestId, answer: Answer) -> Result<(), MailboxFull> {
         self.post(MailboxMessage::Answer(id, answer))
     }
 
-    /// Tells the game something; what it says goes to `reply`.
+    /// Sends a signal to the game. The game's reply goes to `reply`.
     pub fn signal(&self, data: Vec<u8>, reply: SyncSender<Vec<u8>>) -> Result<(), MailboxFull> {
         self.post(MailboxMessage::Signal(data, reply))
     }
 
-    /// Tells what became of an entry; outcomes are told in the order of the entries.
+    /// Delivers the outcome of a journal entry. Outcomes must arrive in the order of the entries.
     pub fn committed(&self, number: EntryNumber, outcome: Result<(), String>) -> Result<(), MailboxFull> {
         self.post(MailboxMessage::Committed(number, outcome))
     }
 
-    /// Ends the room at its next tick; a durable one hands its state out before.
+    /// Ends the room at its next tick. A durable room publishes a checkpoint first.
     pub fn end(&self) -> Result<(), MailboxFull> {
         self.post(MailboxMessage::End)
     }
 
-    /// Ends the room at its next tick because another server has it now: nothing more of it is stored.
+    /// Ends the room at its next tick because another server took its lease. Nothing more of it is stored.
     pub fn lease_lost(&self) -> Result<(), MailboxFull> {
-        self.post(MailboxMessage::Lost)
+        self.post(MailboxMessage::LeaseLost)
     }
 
-    /// Whether the room still takes letters; one that has ended does not.
+    /// Returns true if the room still accepts messages: it has not ended.
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.mailbox.closed.load(Ordering::SeqCst)
     }
 
-    /// Joins, answers and signals that wait for the next tick.
+    /// Returns the number of messages that wait for the next tick.
     #[must_use]
     pub fn mailbox_len(&self) -> usize {
-        self.mailbox.letters.len()
+        self.mailbox.messages.len()
     }
 
-    /// What the room shows of itself, as of its last tick.
+    /// Returns the stats as of the last tick.
     #[must_use]
     pub fn stats(&self) -> RoomStats {
-        self.board.read()
+        self.stats.read()
     }
 
-    /// The room's label.
+    /// Returns the label.
     #[must_use]
     pub fn label(&self) -> Arc<str> {
-        self.board.label()
+        self.stats.label()
     }
 
-    /// The room's settings.
+    /// Returns the settings.
     #[must_use]
     pub fn settings(&self) -> &RoomSettings {
-        &self.board.settings
+        &self.stats.settings
     }
 
-    /// What the room replicates.
+    /// Returns the schema of the game.
     #[must_use]
     pub fn schema(&self) -> &Arc<Schema> {
-        &self.board.schema
+        &self.stats.schema
     }
 
-    /// The room's next request to a service.
+    /// Takes the next request to the services.
     #[must_use]
     pub fn next_request(&self) -> Option<(RequestId, Request)> {
-        self.mailbox.outlet.requests.pop()
+        self.mailbox.output.requests.pop()
     }
 
-    /// The next entry that is to be stored, in order.
+    /// Takes the next journal entry to store, in order.
     #[must_use]
     pub fn next_entry(&self) -> Option<(EntryNumber, Vec<u8>)> {
-        self.mailbox.outlet.entries.pop()
+        self.mailbox.output.entries.pop()
     }
 
-    /// The newest state that is to be stored, if there is one that was not taken yet.
+    /// Takes the newest checkpoint, if it was not taken yet.
     #[must_use]
     pub fn take_checkpoint(&self) -> Option<RoomCheckpoint> {
-        self.mailbox.outlet.kept.pop()
+        self.mailbox.output.checkpoint.pop()
     }
 
-    /// The next player who left, and why.
+    /// Takes the next player who left, with the reason.
     #[must_use]
     pub fn next_departure(&self) -> Option<(PlayerId, CloseReason)> {
-        self.mailbox.outlet.departures.pop()
+        self.mailbox.output.departures.pop()
     }
 
-    /// Whether the game has ended the room for good, so that nothing of it is to be kept.
+    /// Returns true if the room ended for good: its stored state can be deleted.
     #[must_use]
     pub fn has_ended_for_good(&self) -> bool {
-        self.mailbox.outlet.over.load(Ordering::SeqCst)
+        self.mailbox.output.ended_for_good.load(Ordering::SeqCst)
     }
 
-    /// Has this waker called when there is a request, an entry, a state or a departure to be taken, or the room has ended.
+    /// Registers a waker. It is woken when there is output to take or the room has ended.
     pub fn register_waker(&self, waker: &Waker) {
-        self.mailbox.outlet.register_waker(waker);
+        self.mailbox.output.register_waker(waker);
     }
 
-    /// Whether any of these is there. A room that has ended always has news.
+    /// Returns true if there is a request, entry, checkpoint or departure to take, or the room has ended.
     #[must_use]
     pub fn has_output(&self) -> bool {
-        self.mailbox.outlet.has_output()
+        self.mailbox.output.has_output()
     }
 
-    fn post(&self, letter: MailboxMessage) -> Result<(), MailboxFull> {
-        self.mailbox.letters.push(letter).map_err(|_| MailboxFull)?;
+    fn post(&self, message: MailboxMessage) -> Result<(), MailboxFull> {
+        self.mailbox.messages.push(message).map_err(|_| MailboxFull)?;
         self.mailbox.empty_if_closed();
         Ok(())
     }

@@ -1,58 +1,57 @@
-//! What a client said and the room has not heard yet.
+//! Messages of a client that the room has not handled yet.
 
 use crate::bounded::BoundedQueue;
 use crate::connection::INBOX_MAX;
 use aether_wire::ClientMessage;
 use crossbeam_queue::ArrayQueue;
 
-/// Messages that have their place for good. A client that sends with the tick has one or two waiting; the fewer places it
-/// goes round, the likelier the next is still in the cache when there are thousands of rooms.
-const PLACES: usize = 4;
+/// Length of the ring. A client that sends once per tick has one or two messages waiting. A small ring stays in cache
+/// when there are thousands of rooms.
+const RING_LENGTH: usize = 4;
 
-/// A bounded queue of messages, with one who pushes and one who takes. Bursts go to a queue that has memory only for what
-/// is in it.
+/// Bounded queue of messages with one producer and one consumer. Bursts overflow into a queue that allocates on demand.
 #[derive(Debug)]
 pub(crate) struct Inbox {
-    first: ArrayQueue<ClientMessage>,
-    /// Newer than everything in `first`.
-    burst: BoundedQueue<ClientMessage>,
+    ring: ArrayQueue<ClientMessage>,
+    /// Messages newer than all of `ring`.
+    overflow: BoundedQueue<ClientMessage>,
 }
 
-/// How many messages are to be taken.
+/// Number of messages to take, counted at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueLength {
-    first: usize,
-    burst: usize,
+    ring: usize,
+    overflow: usize,
 }
 
 impl Inbox {
     pub fn new() -> Inbox {
-        Inbox { first: ArrayQueue::new(PLACES), burst: BoundedQueue::new(INBOX_MAX - PLACES) }
+        Inbox { ring: ArrayQueue::new(RING_LENGTH), overflow: BoundedQueue::new(INBOX_MAX - RING_LENGTH) }
     }
 
-    /// Gives the message back when the inbox is full.
+    /// Returns the message if the inbox is full.
     pub fn push(&self, message: ClientMessage) -> Result<(), ClientMessage> {
-        match self.burst.len() {
-            0 => self.first.push(message).or_else(|message| self.burst.push(message)),
-            _ => self.burst.push(message),
+        match self.overflow.len() {
+            0 => self.ring.push(message).or_else(|message| self.overflow.push(message)),
+            _ => self.overflow.push(message),
         }
     }
 
-    /// What waits. More may come while it is taken; that has its turn later.
-    pub fn waiting(&self) -> QueueLength {
-        // The burst is counted first: as long as there is one, nothing is added to what comes before it.
-        let burst = self.burst.len();
-        QueueLength { first: self.first.len(), burst }
+    /// Counts the messages. Later ones are left for the next tick.
+    pub fn length(&self) -> QueueLength {
+        // The overflow is counted first: while it is not empty, nothing is added to the ring.
+        let overflow = self.overflow.len();
+        QueueLength { ring: self.ring.len(), overflow }
     }
 
-    /// Takes the next of those that were counted.
-    pub fn pop(&self, waiting: &mut QueueLength) -> Option<ClientMessage> {
-        if let Some(left) = waiting.first.checked_sub(1) {
-            waiting.first = left;
-            return self.first.pop();
+    /// Takes the next of the counted messages.
+    pub fn pop(&self, remaining: &mut QueueLength) -> Option<ClientMessage> {
+        if let Some(left) = remaining.ring.checked_sub(1) {
+            remaining.ring = left;
+            return self.ring.pop();
         }
-        waiting.burst = waiting.burst.checked_sub(1)?;
-        self.burst.pop()
+        remaining.overflow = remaining.overflow.checked_sub(1)?;
+        self.overflow.pop()
     }
 }
 
@@ -71,16 +70,16 @@ mod tests {
     }
 
     fn take(inbox: &Inbox) -> Vec<u32> {
-        let mut waiting = inbox.waiting();
-        std::iter::from_fn(|| inbox.pop(&mut waiting)).map(|message| number(&message)).collect()
+        let mut remaining = inbox.length();
+        std::iter::from_fn(|| inbox.pop(&mut remaining)).map(|message| number(&message)).collect()
     }
 
     #[test]
-    fn it_holds_so_many_and_no_more_in_order() {
+    fn the_inbox_is_bounded_and_ordered() {
         let inbox = Inbox::new();
         for round in 0..3 {
-            for place in 0..INBOX_MAX as u32 {
-                inbox.push(message(round * 100 + place)).expect("there is room");
+            for index in 0..INBOX_MAX as u32 {
+                inbox.push(message(round * 100 + index)).expect("the inbox is not full");
             }
             assert!(inbox.push(message(999)).is_err());
             assert!(take(&inbox).into_iter().eq(round * 100..round * 100 + INBOX_MAX as u32));
@@ -89,14 +88,14 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_while_it_is_emptied_waits_for_its_turn() {
+    fn messages_that_arrive_while_it_is_emptied_wait() {
         let inbox = Inbox::new();
-        (0..6).for_each(|place| inbox.push(message(place)).expect("there is room"));
-        let mut waiting = inbox.waiting();
-        let taken = (0..5).filter_map(|_| inbox.pop(&mut waiting)).count();
-        (6..20).for_each(|place| inbox.push(message(place)).expect("there is room"));
-        assert_eq!((taken, inbox.pop(&mut waiting).map(|message| number(&message))), (5, Some(5)));
-        assert!(inbox.pop(&mut waiting).is_none());
+        (0..6).for_each(|index| inbox.push(message(index)).expect("the inbox is not full"));
+        let mut remaining = inbox.length();
+        let taken = (0..5).filter_map(|_| inbox.pop(&mut remaining)).count();
+        (6..20).for_each(|index| inbox.push(message(index)).expect("the inbox is not full"));
+        assert_eq!((taken, inbox.pop(&mut remaining).map(|message| number(&message))), (5, Some(5)));
+        assert!(inbox.pop(&mut remaining).is_none());
         assert!(take(&inbox).into_iter().eq(6..20));
     }
 
@@ -106,8 +105,8 @@ mod tests {
         let inbox = Inbox::new();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                for place in 0..MESSAGES {
-                    while inbox.push(message(place)).is_err() {
+                for index in 0..MESSAGES {
+                    while inbox.push(message(index)).is_err() {
                         std::hint::spin_loop();
                     }
                 }
@@ -116,7 +115,7 @@ mod tests {
             while taken.len() < MESSAGES as usize {
                 taken.extend(take(&inbox));
             }
-            // Not sooner: the other thread would wait forever for someone who takes.
+            // Checked at the end: an early failure would leave the producer spinning.
             assert!(taken.into_iter().eq(0..MESSAGES));
         });
     }

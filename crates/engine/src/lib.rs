@@ -1,31 +1,34 @@
 //! Rooms, stages and the tick scheduler.
 //!
-//! A [`Room`] owns one world and one game. Messages come in through bounded queues, [`Room::tick`] runs the five stages,
-//! and packets go out through bounded queues; there is no socket, clock, log or lock inside. A [`Scheduler`] runs many
-//! rooms on a few threads.
+//! A [`Room`] owns one world and one game. [`Room::tick`] runs the five stages of a tick. Messages and packets pass
+//! through bounded queues; the room has no socket, clock, log or lock. A [`Scheduler`] runs many rooms on a few
+//! threads.
+//!
+//! Game authors implement [`Game`], or [`RuntimeGame`] if the schema is known only at run time, and act on the room
+//! through [`Context`].
 
 pub mod authority;
 mod bounded;
 mod builder;
 pub mod connection;
 mod context;
-mod declaration;
 mod durable;
-mod figures;
 mod game;
 mod handle;
 mod inbox;
 mod observer;
 mod overload;
 mod pacer;
+mod players;
 pub mod recording;
 mod request;
 mod room;
 mod runtime;
 mod scheduler;
-mod seat;
+mod schema;
 mod settings;
 mod stages;
+mod stats;
 
 pub use aether_bits as bits;
 pub use aether_bits::Random;
@@ -33,17 +36,17 @@ pub use aether_wire::Permissions;
 pub use builder::{BuildError, RoomBuilder};
 pub use connection::{ConnectionEndpoint, RoomEndpoint};
 pub use context::{Context, Viewpoint};
-pub use declaration::{EventRegistry, GameSchemaBuilder, PlayerMessage};
 pub use durable::{ENTRIES_MAX, ENTRY_BYTES_MAX, EntryNumber, RestoreData, RoomCheckpoint};
-pub use figures::RoomStats;
 pub use game::{Game, JoinRequest, PlaygroundCommand, Rejection};
 pub use handle::{MAILBOX_MAX, MailboxFull, RoomHandle};
 pub use observer::{AuditEvent, NoObserver, Observer, RoomCounts, TickStage};
 pub use overload::OverloadLadder;
 pub use pacer::{DueTicks, TickPacer};
+pub use players::{INPUT_DROPS_MAX, INPUT_QUEUE_MAX, closing};
 pub use request::{Answer, REQUESTS_MAX, Request};
 pub use room::{RecordingSink, Room, RoomStatus};
 pub use runtime::{RuntimeGame, RuntimeInput};
 pub use scheduler::{MonotonicClock, RoomExit, RoomNumber, Scheduler};
-pub use seat::{INPUT_DROPS_MAX, INPUT_QUEUE_MAX, closing};
+pub use schema::{EventRegistry, GameSchemaBuilder, PlayerMessage};
 pub use settings::{RoomSettings, SettingsError};
+pub use stats::RoomStats;

@@ -1,4 +1,4 @@
-//! What the outside sees of a tick. The engine itself has no clock and writes no log.
+//! [`Observer`]: hooks for metrics, timing and logs. The engine itself has no clock and writes no log.
 
 use aether_wire::{PlayerId, Tick};
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 /// The five stages of a tick, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TickStage {
-    /// Messages are taken from the connections.
+    /// Takes messages from the connections.
     Receive,
-    /// Joins, leaves, inputs, answers and commands take effect.
+    /// Applies joins, leaves, inputs, answers and commands.
     Apply,
-    /// The game steps.
+    /// Steps the game.
     Simulate,
-    /// What changed and who sees it is worked out.
+    /// Finds what changed and who sees it.
     Extract,
-    /// Packets are built.
+    /// Builds packets.
     Send,
 }
 
@@ -23,7 +23,7 @@ impl TickStage {
     pub const ALL: [TickStage; 5] =
         [TickStage::Receive, TickStage::Apply, TickStage::Simulate, TickStage::Extract, TickStage::Send];
 
-    /// A short name for a metric's label.
+    /// Returns the label of the metric.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -36,65 +36,65 @@ impl TickStage {
     }
 }
 
-/// Watches a room: it owns clocks, metrics and logs.
+/// Observes a room. The observer owns clocks, metrics and logs.
 pub trait Observer {
-    /// A stage begins; the one before it has ended.
+    /// Called when a stage begins. The previous one has ended.
     fn stage(&mut self, _tick: Tick, _stage: TickStage) {}
 
-    /// A tick is about to begin, so late.
+    /// Called before a tick, with its delay.
     fn tick_started(&mut self, _late: Duration) {}
 
-    /// The game's state is about to be taken, after the last stage.
+    /// Called before a checkpoint is taken, after the last stage.
     fn checkpoint_started(&mut self) {}
 
-    /// The game's state was taken.
+    /// Called after a checkpoint was taken.
     fn checkpoint_finished(&mut self) {}
 
-    /// The tick has ended.
+    /// Called after a tick, with its counts.
     fn tick_finished(&mut self, _tick: Tick, _counts: &RoomCounts) {}
 
-    /// So many ticks were given up, because the room was too late to make up for them.
+    /// Called when ticks were dropped because the room is too late to catch up.
     fn ticks_dropped(&mut self, _ticks: u32) {}
 
-    /// Something happened that belongs in an audit log.
+    /// Called for an event of the audit log.
     fn audit(&mut self, _audit: &AuditEvent<'_>) {}
 }
 
-/// Watches nothing.
+/// An observer that does nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoObserver;
 
 impl Observer for NoObserver {}
 
-/// Something for the audit log.
+/// An event of the audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditEvent<'a> {
-    /// Who.
+    /// Player who acted.
     pub player: PlayerId,
-    /// Their account.
+    /// Account of the player.
     pub user: &'a str,
-    /// What they wanted to do.
+    /// Action that was attempted.
     pub action: &'static str,
-    /// Whether they were allowed to.
+    /// True if the action was allowed.
     pub allowed: bool,
 }
 
-/// Counts things, each under a name that a metric can use.
+/// Declares the counts. The field name is the name of the metric.
 macro_rules! counts {
     ($($(#[$meta:meta])* $name:ident,)*) => {
-        /// What happened in a tick, or in all of them.
+        /// Counts of a tick, or of all ticks.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct RoomCounts {
             $($(#[$meta])* pub $name: u64,)*
         }
 
         impl RoomCounts {
-            /// Adds what happened in another tick.
+            /// Adds the counts of another tick.
             pub fn add(&mut self, other: &RoomCounts) {
                 $(self.$name += other.$name;)*
             }
 
-            /// Every count with its name.
+            /// Returns every count with its name.
             pub fn each(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((stringify!($name), self.$name)),*].into_iter()
             }
@@ -103,63 +103,65 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Players who came in.
+    /// Players who joined.
     joins,
-    /// Players who were refused.
+    /// Joins that were rejected.
     joins_refused,
     /// Players who left.
     leaves,
-    /// Inputs that were applied.
+    /// Inputs applied.
     inputs,
-    /// Inputs that had been seen before, as redundancy wants it.
+    /// Inputs received before. Clients repeat inputs against loss.
     inputs_repeated,
-    /// Inputs beyond a player's budget, dropped.
+    /// Inputs dropped because they exceed a player's rate.
     inputs_dropped,
-    /// Inputs and messages that could not be read.
+    /// Queries of the spatial index for what a player sees.
+    interest_queries,
+    /// Inputs that could not be decoded.
     decode_errors,
-    /// Messages that do not belong in a room.
+    /// Messages of a kind that a room does not handle.
     unexpected,
     /// Reliable messages of players.
     messages,
-    /// Commands and messages that the game refused.
+    /// Commands and messages that the game rejected.
     refused,
     /// Playground commands without permission.
     unprivileged,
-    /// Spawns refused because the room is full.
+    /// Spawns that failed because the room has its maximum number of entities.
     spawns_refused,
     /// Corrections sent.
     corrections,
-    /// Movement that was not a number.
+    /// Movements that are not finite.
     movement_not_finite,
-    /// Movement too fast.
+    /// Movements above the speed limit.
     movement_speed,
-    /// Movement that sped up too fast.
+    /// Movements above the acceleration limit.
     movement_acceleration,
-    /// Movement too far to be movement.
+    /// Movements that are teleports.
     movement_teleport,
-    /// Movement out of bounds.
+    /// Movements out of bounds.
     movement_bounds,
-    /// Movement too often.
+    /// Movements above the rate limit.
     movement_rate,
-    /// Movement out of sequence.
+    /// Movements out of sequence.
     movement_sequence,
     /// Events sent, counted per recipient.
     events,
-    /// Requests made to services.
+    /// Requests sent to services.
     requests,
-    /// Requests refused because too many wait.
+    /// Requests that failed because too many are pending.
     requests_refused,
-    /// Entries that were to be stored.
+    /// Journal entries committed by the game.
     entries,
-    /// Entries that could not be stored.
+    /// Journal entries that could not be stored.
     entries_refused,
-    /// Connections closed because they did not keep up.
+    /// Connections closed because their reliable queue was full.
     too_slow,
     /// Snapshots built.
     snapshots,
-    /// Snapshots skipped because the link was still busy with the last.
+    /// Snapshots skipped because the client had not taken the last one.
     snapshots_skipped,
-    /// Differences encoded, each shared by many clients.
+    /// Deltas encoded. Each is shared by many clients.
     deltas_encoded,
     /// Updates sent, counted per recipient.
     updates,

@@ -1,22 +1,22 @@
-//! What a room gives up when it does not keep up, in this order and visibly: far entities are updated less often, then
-//! fewer entities are shown, then time runs slower.
+//! [`OverloadLadder`]: the steps by which an overloaded room does less. First, distant entities are updated less often;
+//! then players see fewer entities; then time slows down.
 
 use crate::settings::RoomSettings;
 
-/// Above this share of its budget a tick counts as busy.
+/// Share of the tick budget above which a tick counts as busy.
 const BUSY_SHARE: f32 = 0.8;
-/// Below this share it counts as calm. The gap between the two keeps a room from going up and down all the time.
+/// Share below which a tick counts as calm. The gap to the busy share prevents flapping.
 const CALM_SHARE: f32 = 0.5;
-/// So many busy ticks in a row lead one rung up.
+/// Consecutive busy ticks that lead one rung up.
 const BUSY_TICKS: u32 = 10;
-/// So many calm ticks in a row lead one rung down.
+/// Consecutive calm ticks that lead one rung down.
 const CALM_TICKS: u32 = 60;
-/// A player sees no fewer than so many entities, however busy the room.
+/// Minimum number of entities that a player sees under overload.
 const NEAREST_MIN: usize = 16;
-/// What the cap is halved from in a room that has none.
+/// Cap from which halving starts in a room without a cap.
 const NEAREST_START: usize = 128;
 
-/// The ladder of overload.
+/// The overload ladder of a room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OverloadLadder {
     rung: u8,
@@ -25,10 +25,10 @@ pub struct OverloadLadder {
 }
 
 impl OverloadLadder {
-    /// The highest rung.
+    /// Highest rung.
     pub const RUNGS: u8 = 6;
 
-    /// Takes in what share of its budget the last tick took; true if the rung changed.
+    /// Records the share of the budget that the last tick used. Returns true if the rung changed.
     pub fn update(&mut self, share: f32) -> bool {
         self.busy = if share > BUSY_SHARE { self.busy + 1 } else { 0 };
         self.calm = if share < CALM_SHARE { self.calm + 1 } else { 0 };
@@ -43,19 +43,20 @@ impl OverloadLadder {
         false
     }
 
-    /// Which rung: 0 is none, 1 and 2 slow the outer rings, 3 and 4 show fewer entities, 5 and 6 slow time.
+    /// Returns the rung: 0 is no overload, 1 and 2 stretch the outer rings, 3 and 4 show fewer entities, 5 and 6 slow
+    /// time.
     #[must_use]
     pub fn rung(&self) -> u8 {
         self.rung
     }
 
-    /// By how much the intervals of the outer rings are stretched.
+    /// Returns the factor by which the intervals of the outer rings are stretched.
     #[must_use]
     pub fn ring_stretch(&self) -> u32 {
         1 << self.rung.min(2)
     }
 
-    /// The most entities that a player sees.
+    /// Returns the maximum number of entities that a player sees.
     #[must_use]
     pub fn nearest_max(&self, settings: &RoomSettings) -> Option<usize> {
         let usual = settings.interest.and_then(|interest| interest.nearest_max);
@@ -68,7 +69,7 @@ impl OverloadLadder {
         }
     }
 
-    /// How fast time runs: 1 is normal.
+    /// Returns the speed of time; 1 is normal.
     #[must_use]
     pub fn time_rate(&self) -> f32 {
         match self.rung {
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn load_is_shed_in_order_rings_then_sight_then_time() {
+    fn load_is_shed_in_order_rings_then_interest_then_time() {
         let settings = RoomSettings::default();
         let rungs: Vec<_> = (0..=6).map(|rung| after(std::iter::repeat_n(0.9, rung * 10))).collect();
         let stretches: Vec<_> = rungs.iter().map(OverloadLadder::ring_stretch).collect();
@@ -108,7 +109,7 @@ mod tests {
         let mut overload = after(std::iter::repeat_n(0.9, 30));
         assert_eq!(overload.rung(), 3);
         for _ in 0..1_000 {
-            assert!(!overload.update(0.65), "between busy and calm nothing changes");
+            assert!(!overload.update(0.65), "the rung changes between busy and calm");
         }
         for _ in 0..180 {
             overload.update(0.1);

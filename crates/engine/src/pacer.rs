@@ -1,8 +1,8 @@
-//! When a room's next tick is due.
+//! [`TickPacer`]: decides when ticks are due.
 
 use std::time::Duration;
 
-/// Turns time into ticks: an accumulator with a bounded catch-up.
+/// Turns time into ticks: a fixed time step with a bounded catch-up.
 #[derive(Clone, Debug)]
 pub struct TickPacer {
     step: Duration,
@@ -11,40 +11,41 @@ pub struct TickPacer {
     rate: f32,
 }
 
-/// What is due.
+/// Result of [`TickPacer::due`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DueTicks {
     /// Ticks to run now.
     pub run: u32,
-    /// Ticks that are given up for good, because too many were missed.
+    /// Ticks to drop because too many were missed.
     pub dropped: u32,
 }
 
 impl TickPacer {
-    /// A pacer whose first tick is due at `start`. With a `catch_up_max` of zero a late tick is simply late.
+    /// Returns a pacer whose first tick is due at `start`. With a `catch_up_max` of zero, late ticks are neither caught
+    /// up nor dropped.
     #[must_use]
     pub fn new(tick_hz: u32, catch_up_max: u32, start: Duration) -> Self {
         TickPacer { step: Duration::from_secs(1) / tick_hz.max(1), catch_up_max, next: start, rate: 1.0 }
     }
 
-    /// When the next tick is due.
+    /// Returns the time at which the next tick is due.
     #[must_use]
     pub fn next(&self) -> Duration {
         self.next
     }
 
-    /// The length of a step as it is paced now.
+    /// Returns the current time between ticks.
     #[must_use]
     pub fn step(&self) -> Duration {
         if self.rate == 1.0 { self.step } else { self.step.div_f32(self.rate) }
     }
 
-    /// Lets time run slower than the clock: 1 is normal, 0.5 half as fast.
+    /// Sets the speed of time: 1 is normal, 0.5 half as fast.
     pub fn set_rate(&mut self, rate: f32) {
         self.rate = rate.clamp(0.1, 1.0);
     }
 
-    /// What is due at `now`.
+    /// Returns the ticks that are due at `now`.
     pub fn due(&mut self, now: Duration) -> DueTicks {
         let Some(late) = now.checked_sub(self.next) else { return DueTicks::default() };
         let step = self.step();
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missed_is_made_up_for_within_the_bound_and_the_rest_counted() {
+    fn missed_ticks_are_caught_up_within_the_bound_and_the_rest_counted() {
         let mut pacer = TickPacer::new(50, 8, ms(0));
         assert_eq!(pacer.due(ms(0)), DueTicks { run: 1, dropped: 0 });
         assert_eq!(pacer.due(ms(105)), DueTicks { run: 5, dropped: 0 });
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn without_catch_up_late_is_late() {
+    fn without_catch_up_no_tick_is_dropped_or_repeated() {
         let mut pacer = TickPacer::new(50, 0, ms(0));
         assert_eq!(pacer.due(ms(500)), DueTicks { run: 1, dropped: 0 });
         assert_eq!(pacer.due(ms(501)), DueTicks { run: 1, dropped: 0 });

@@ -1,56 +1,57 @@
-//! What a room asks of the services, and what they answer.
+//! Requests of a room to the services, and their answers.
 
-/// Something a room asks for. It never waits: the answer is an input of a later tick.
+/// A request of a room to the services. Send it with [`crate::Context::request`]; the answer arrives at a later tick in
+/// [`crate::Game::answer`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
-    /// Read an object from storage.
+    /// Reads an object from storage. Answered by [`Answer::Value`].
     Read {
-        /// The account whose object it is; empty for one of the game's own.
+        /// Account that owns the object; empty for an object of the game itself.
         owner: String,
-        /// The collection.
+        /// Collection of the object.
         collection: String,
-        /// The key in it.
+        /// Key in the collection.
         key: String,
     },
-    /// Write an object to storage. What must be durable stays pending in the game until the answer is [`Answer::Done`].
+    /// Writes an object to storage. The write is durable only after [`Answer::Done`].
     Write {
-        /// The account whose object it is; empty for one of the game's own.
+        /// Account that owns the object; empty for an object of the game itself.
         owner: String,
-        /// The collection.
+        /// Collection of the object.
         collection: String,
-        /// The key in it.
+        /// Key in the collection.
         key: String,
-        /// The new content.
+        /// New content of the object.
         value: Vec<u8>,
     },
-    /// Submit a score to a leaderboard.
+    /// Submits a score to a leaderboard.
     SubmitScore {
-        /// The leaderboard.
-        board: String,
-        /// The account that earned it.
+        /// Id of the leaderboard.
+        stats: String,
+        /// Account that earned the score.
         user: String,
-        /// The score.
+        /// Score to submit.
         score: i64,
     },
-    /// Call any other service.
+    /// Calls a function by name.
     Call {
-        /// Which one.
+        /// Name of the function.
         name: String,
-        /// What to tell it.
+        /// Payload of the call.
         payload: Vec<u8>,
     },
 }
 
-/// What became of a request.
+/// Answer to a [`Request`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// It is done, durably where that applies.
+    /// The request is done. A write is durable.
     Done,
-    /// What was asked for, if it exists.
+    /// The value that was read or returned, if there is one.
     Value(Option<Vec<u8>>),
-    /// It failed, and why.
+    /// The request failed, with a sentence that says why.
     Failed(String),
 }
 
-/// Requests of one room that wait for an answer; a further one fails at once.
+/// Maximum number of pending requests of one room. Further requests fail.
 pub const REQUESTS_MAX: usize = 256;

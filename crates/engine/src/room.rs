@@ -1,19 +1,19 @@
-//! A room: one world, one game, and the players in it.
+//! [`Room`]: one world, one game and its players.
 
 use crate::builder::RoomBuilder;
 use crate::connection::RoomEndpoint;
 use crate::context::Context;
-use crate::declaration::EventRegistry;
 use crate::durable::{CheckpointTimer, JournalEntries, RoomCheckpoint, RoomOutput};
-use crate::figures::{RoomStats, SharedStats};
 use crate::game::Game;
 use crate::handle::{Mailbox, RoomHandle};
 use crate::observer::{Observer, RoomCounts, TickStage};
 use crate::overload::OverloadLadder;
+use crate::players::{RoomPlayers, closing};
 use crate::recording::{Recorder, Recording, TickInput};
-use crate::seat::{RoomPlayers, closing};
+use crate::schema::EventRegistry;
 use crate::settings::RoomSettings;
 use crate::stages::{ApplyStage, ExtractStage, Extraction, ReceiveStage, SendStage, Sending, simulate};
+use crate::stats::{RoomStats, SharedStats};
 use aether_bits::{Random, Schema, StateHasher};
 use aether_replication::{ComponentBits, DeliveryOrder, SendSettings};
 use aether_wire::{CloseReason, Closing, PlayerId, RequestId, Tick};
@@ -25,16 +25,36 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-/// A room.
+/// A room: runs a game tick by tick.
+///
+/// ```
+/// # use aether_bits::Replicate;
+/// # use aether_engine::{Context, Game, GameSchemaBuilder, NoObserver, Room, RoomSettings};
+/// # use aether_wire::PlayerId;
+/// # #[derive(Clone, Replicate)]
+/// # struct Input { jump: bool }
+/// # struct MyGame;
+/// # impl Game for MyGame {
+/// #     type Input = Input;
+/// #     fn declare(schema: GameSchemaBuilder) -> GameSchemaBuilder { schema }
+/// #     fn join(&mut self, _: &mut Context<'_>, _: PlayerId) {}
+/// #     fn input(&mut self, _: &mut Context<'_>, _: PlayerId, _: &Input) {}
+/// #     fn tick(&mut self, _: &mut Context<'_>) {}
+/// # }
+/// let mut room = Room::builder(MyGame, RoomSettings::default()).seed(1).build()?;
+/// room.tick(&mut NoObserver);
+/// assert_eq!(room.now().0, 1);
+/// # Ok::<(), aether_engine::BuildError>(())
+/// ```
 pub struct Room<G: Game> {
     pub(crate) game: G,
     pub(crate) state: RoomState,
     pub(crate) mailbox: Arc<Mailbox>,
-    /// What takes effect this tick, in order.
-    pub(crate) agenda: Vec<TickInput>,
-    /// The connections of those who are about to join.
-    pub(crate) arrivals: VecDeque<(PlayerId, DeliveryOrder, RoomEndpoint)>,
-    /// Who waits for the answer to a signal, in the agenda's order.
+    /// Tick inputs of the current tick, in order.
+    pub(crate) tick_inputs: Vec<TickInput>,
+    /// Endpoints of the joins among the tick inputs.
+    pub(crate) pending_joins: VecDeque<(PlayerId, DeliveryOrder, RoomEndpoint)>,
+    /// Senders for the replies to the signals among the tick inputs.
     pub(crate) replies: VecDeque<SyncSender<Vec<u8>>>,
     pub(crate) next_player: PlayerId,
     pub(crate) extraction: Extraction,
@@ -43,46 +63,46 @@ pub struct Room<G: Game> {
     pub(crate) pool: Option<Arc<ThreadPool>>,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) recording_sink: Option<RecordingSink>,
-    /// Set if the room is durable.
-    pub(crate) keeping: Option<CheckpointTimer>,
-    pub(crate) board: Arc<SharedStats>,
+    /// Some if the room is durable.
+    pub(crate) checkpoint_timer: Option<CheckpointTimer>,
+    pub(crate) stats: Arc<SharedStats>,
     pub(crate) totals: RoomCounts,
     pub(crate) status: RoomStatus,
 }
 
-/// What a game can reach.
+/// Parts of the room that a game can reach through its [`Context`].
 pub(crate) struct RoomState {
     pub world: World,
     pub random: Random,
-    pub seats: RoomPlayers,
-    pub desk: TickOutput,
+    pub players: RoomPlayers,
+    pub output: TickOutput,
     pub events: EventRegistry,
     pub settings: RoomSettings,
     pub send: SendSettings,
 }
 
-/// What a tick leaves behind for the outside.
+/// Output of a tick.
 pub(crate) struct TickOutput {
-    pub outlet: Arc<RoomOutput>,
-    /// Whether something was put there in this tick.
-    pub news: bool,
+    pub shared: Arc<RoomOutput>,
+    /// True if `shared` has something new to wake the reader for.
+    pub wake_pending: bool,
     pub entries: JournalEntries,
     pub is_durable: bool,
     pub next_request: RequestId,
     pub requests_waiting: usize,
-    /// Requests that failed at once; they are answered at the next tick.
+    /// Requests beyond the limit. They fail at the next tick.
     pub requests_refused: Vec<RequestId>,
     pub counts: RoomCounts,
     pub label: String,
     pub label_changed: bool,
-    pub ending: bool,
-    /// Set when the room is to be there again later, although it ends now.
-    pub parks: bool,
-    /// Set when another server has the room.
-    pub lost: bool,
+    pub is_ending: bool,
+    /// True if the room is unloaded and may be rebuilt later.
+    pub is_unloading: bool,
+    /// True if another server took the lease of the room.
+    pub lease_lost: bool,
 }
 
-/// Takes the recording of a room that is over.
+/// Receives the recording of a room that ended.
 pub type RecordingSink = Box<dyn FnOnce(Recording) + Send>;
 
 impl<G: Game> Drop for Room<G> {
@@ -94,295 +114,300 @@ impl<G: Game> Drop for Room<G> {
     }
 }
 
-/// Whether a room goes on.
+/// Status of a room after a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoomStatus {
-    /// It ticks.
+    /// The room runs.
     Running,
-    /// It has ended; a further tick does nothing.
+    /// The room has ended. Further ticks do nothing.
     Ended,
 }
 
 impl<G: Game> Room<G> {
-    /// Starts the building of a room.
+    /// Returns a builder for a room.
     pub fn builder(game: G, settings: RoomSettings) -> RoomBuilder<G> {
         RoomBuilder::new(game, settings)
     }
 
-    /// One tick.
+    /// Runs one tick.
     pub fn tick(&mut self, observer: &mut impl Observer) -> RoomStatus {
         if self.status == RoomStatus::Ended {
             return self.status;
         }
-        self.board.write_ticking(true);
+        self.stats.write_ticking(true);
         self.receive(observer);
         self.step(observer);
         self.extract(observer);
         self.send(observer);
-        self.close(observer)
+        self.finish_tick(observer)
     }
 
-    /// The part of a tick that decides the game's state: what is on the agenda, and then the game's own step.
+    /// Advances the world, applies the tick inputs and steps the game: the part of a tick that decides the state.
     pub(crate) fn step(&mut self, observer: &mut impl Observer) {
         self.state.world.advance();
         self.apply(observer);
         self.simulate(observer);
         if let Some(recorder) = &mut self.recorder {
             let hash = state_hash(&self.game, &self.state);
-            recorder.tick(self.state.world.tick(), &self.agenda, hash);
+            recorder.tick(self.state.world.tick(), &self.tick_inputs, hash);
         }
     }
 
-    /// Stage one: fills the agenda.
+    /// Stage 1: collects the tick inputs.
     fn receive(&mut self, observer: &mut impl Observer) {
         observer.stage(self.now().next(), TickStage::Receive);
         let stage = ReceiveStage {
             mailbox: &self.mailbox,
             settings: &self.state.settings,
             tick: self.state.world.tick(),
-            is_durable: self.keeping.is_some(),
-            seats: &mut self.state.seats,
-            desk: &mut self.state.desk,
-            agenda: &mut self.agenda,
-            arrivals: &mut self.arrivals,
+            is_durable: self.checkpoint_timer.is_some(),
+            players: &mut self.state.players,
+            output: &mut self.state.output,
+            tick_inputs: &mut self.tick_inputs,
+            pending_joins: &mut self.pending_joins,
             replies: &mut self.replies,
             next_player: &mut self.next_player,
         };
         stage.run();
     }
 
-    /// Stage two: works the agenda off.
+    /// Stage 2: applies the tick inputs.
     fn apply(&mut self, observer: &mut impl Observer) {
         observer.stage(self.now(), TickStage::Apply);
-        let Room { game, state, arrivals, replies, .. } = self;
-        ApplyStage { game, state, arrivals, replies }.run(&self.agenda, observer);
+        let Room { game, state, pending_joins, replies, .. } = self;
+        ApplyStage { game, state, pending_joins, replies }.run(&self.tick_inputs, observer);
     }
 
-    /// Stage three: one step of the game.
+    /// Stage 3: steps the game.
     fn simulate(&mut self, observer: &mut impl Observer) {
         observer.stage(self.now(), TickStage::Simulate);
         simulate(&mut self.game, &mut self.state);
     }
 
-    /// Stage four: notes what changed, and who sees it.
+    /// Stage 4: collects what changed and updates what each player sees.
     fn extract(&mut self, observer: &mut impl Observer) {
         observer.stage(self.now(), TickStage::Extract);
-        let RoomState { world, settings, seats, .. } = &mut self.state;
-        ExtractStage { game: &self.game, world, settings }.run(&mut self.extraction, seats);
+        let RoomState { world, settings, players, output, .. } = &mut self.state;
+        let stage = ExtractStage { game: &self.game, world, settings };
+        stage.run(&mut self.extraction, players, &mut output.counts);
     }
 
-    /// Stage five: builds the packets.
+    /// Stage 5: builds the packets.
     fn send(&mut self, observer: &mut impl Observer) {
         observer.stage(self.now(), TickStage::Send);
-        let RoomState { world, settings, send, seats, desk, .. } = &mut self.state;
+        let RoomState { world, settings, send, players, output, .. } = &mut self.state;
         let (ring_stretch, pool) = (self.overload.ring_stretch(), self.pool.as_deref());
         let stage = SendStage { world, settings, send, ring_stretch, pool };
-        stage.run(&mut self.sending, &mut self.extraction.changed, seats, &mut desk.counts);
+        stage.run(&mut self.sending, &mut self.extraction.changed, players, &mut output.counts);
     }
 
-    /// Drops what the room asks of services: in a replay the answers are recorded.
+    /// Drops requests and journal entries. A replay takes the answers from the recording.
     pub(crate) fn drop_requests(&mut self) {
-        while self.state.desk.outlet.requests.pop().is_some() {}
-        self.state.desk.entries.due.clear();
-        self.state.desk.requests_waiting = 0;
-        self.state.desk.requests_refused.clear();
+        while self.state.output.shared.requests.pop().is_some() {}
+        self.state.output.entries.due.clear();
+        self.state.output.requests_waiting = 0;
+        self.state.output.requests_refused.clear();
     }
 
-    /// Reaches this room from any thread.
+    /// Returns a handle that reaches the room from any thread.
     #[must_use]
     pub fn handle(&self) -> RoomHandle {
-        RoomHandle::new(&self.mailbox, &self.board)
+        RoomHandle::new(&self.mailbox, &self.stats)
     }
 
-    /// The current tick.
+    /// Returns the current tick.
     #[must_use]
     pub fn now(&self) -> Tick {
         self.state.world.tick()
     }
 
-    /// The game.
+    /// Returns the game.
     #[must_use]
     pub fn game(&self) -> &G {
         &self.game
     }
 
-    /// The world.
+    /// Returns the world.
     #[must_use]
     pub fn world(&self) -> &World {
         &self.state.world
     }
 
-    /// The settings.
+    /// Returns the settings.
     #[must_use]
     pub fn settings(&self) -> &RoomSettings {
         &self.state.settings
     }
 
-    /// The label.
+    /// Returns the label.
     #[must_use]
     pub fn label(&self) -> &str {
-        &self.state.desk.label
+        &self.state.output.label
     }
 
-    /// How many players are in.
+    /// Returns the number of players in the room.
     #[must_use]
     pub fn players(&self) -> usize {
-        self.state.seats.len()
+        self.state.players.len()
     }
 
-    /// What is replicated.
+    /// Returns the schema of the game.
     #[must_use]
     pub fn schema(&self) -> &Schema {
-        &self.board.schema
+        &self.stats.schema
     }
 
-    /// What happened since the room began.
+    /// Returns the counts since the room was built.
     #[must_use]
     pub fn totals(&self) -> &RoomCounts {
         &self.totals
     }
 
-    /// What each component cost in the last snapshot, over all clients.
+    /// Returns the bits of each component in the last snapshot, over all clients.
     #[must_use]
     pub fn component_bits(&self) -> &ComponentBits {
         self.sending.component_bits()
     }
 
-    /// A hash of the world's components, the random numbers and what [`Game::hash`] adds, the same on every platform.
+    /// Returns a hash of the world's components, the random numbers and the state that [`Game::hash`] adds. It is the
+    /// same on every platform.
     #[must_use]
     pub fn hash(&self) -> u64 {
         state_hash(&self.game, &self.state)
     }
 
-    /// What a player sees, as a hash over those entities: a client that has them all computes the same.
+    /// Returns a hash of the entities that a player sees. A client that has all of them computes the same hash.
     #[must_use]
     pub fn hash_seen_by(&self, player: PlayerId) -> Option<u64> {
-        let seat = self.state.seats.get(player)?;
-        Some(self.state.world.hash_of(seat.view.visible().iter()))
+        let room_player = self.state.players.get(player)?;
+        Some(self.state.world.hash_of(room_player.view.visible().iter()))
     }
 
-    /// The game's state, to be kept for later.
+    /// Returns a checkpoint of the game's state.
     #[must_use]
     pub fn checkpoint(&self) -> Option<Vec<u8>> {
         self.game.checkpoint(&self.state.world)
     }
 
-    /// The recording so far, if the room is recorded.
+    /// Returns the recording up to now, if the room is recorded.
     #[must_use]
     pub fn recording(&self) -> Option<&Recording> {
         self.recorder.as_ref().map(Recorder::recording)
     }
 
-    /// Tells the room how much of its tick budget it took lately, so that it can shed load.
+    /// Reports the share of its tick budget that the room used recently, so that it can shed load.
     pub fn set_load(&mut self, share: f32) {
         if self.overload.update(share) {
             self.extraction.set_nearest_max(&self.state.settings, self.overload.nearest_max(&self.state.settings));
         }
     }
 
-    /// The rungs of the overload ladder that this room is on.
+    /// Returns the overload ladder.
     #[must_use]
     pub fn overload(&self) -> &OverloadLadder {
         &self.overload
     }
 
-    fn close(&mut self, observer: &mut impl Observer) -> RoomStatus {
-        let counts = std::mem::take(&mut self.state.desk.counts);
+    /// Publishes checkpoint and stats, and ends the room if it is due.
+    fn finish_tick(&mut self, observer: &mut impl Observer) -> RoomStatus {
+        let counts = std::mem::take(&mut self.state.output.counts);
         self.totals.add(&counts);
-        let goes_on = !self.state.desk.lost && !self.state.desk.ending;
-        let someone_moved = counts.joins + counts.leaves > 0;
-        if goes_on && self.keeping.as_mut().is_some_and(|keeping| keeping.is_due(someone_moved)) {
+        let continues = !self.state.output.lease_lost && !self.state.output.is_ending;
+        let players_changed = counts.joins + counts.leaves > 0;
+        if continues
+            && self.checkpoint_timer.as_mut().is_some_and(|checkpoint_timer| checkpoint_timer.is_due(players_changed))
+        {
             observer.checkpoint_started();
-            self.keep();
+            self.publish_checkpoint();
             observer.checkpoint_finished();
         }
-        self.show();
-        self.board.write_ticking(false);
+        self.publish_stats();
+        self.stats.write_ticking(false);
         observer.tick_finished(self.now(), &counts);
-        if self.state.desk.lost {
-            self.abandon(CloseReason::Moved);
-        } else if self.state.desk.ending {
+        if self.state.output.lease_lost {
+            self.close_connections(CloseReason::Moved);
+        } else if self.state.output.is_ending {
             self.end(CloseReason::RoomEnded);
         }
         self.status
     }
 
-    /// Hands the state out to be stored, unless it is the same as before.
-    fn keep(&mut self) {
-        if self.keeping.is_none() {
+    /// Publishes a checkpoint, unless it equals the last one.
+    fn publish_checkpoint(&mut self) {
+        if self.checkpoint_timer.is_none() {
             return;
         }
         let Some(state) = self.game.checkpoint(&self.state.world) else { return };
-        let Some(keeping) = &mut self.keeping else { return };
-        let desk = &mut self.state.desk;
-        let kept = RoomCheckpoint {
+        let Some(checkpoint_timer) = &mut self.checkpoint_timer else { return };
+        let output = &mut self.state.output;
+        let checkpoint = RoomCheckpoint {
             state: Arc::new(state),
-            applied: desk.entries.applied,
+            applied: output.entries.applied,
             last_player: self.next_player,
-            label: desk.label.clone(),
-            players: self.state.seats.len() as u32,
+            label: output.label.clone(),
+            players: self.state.players.len() as u32,
             entities: self.state.world.len() as u32,
         };
-        if let Some(kept) = keeping.changed(kept) {
-            desk.outlet.kept.force_push(kept);
-            desk.news = true;
+        if let Some(checkpoint) = checkpoint_timer.changed(checkpoint) {
+            output.shared.checkpoint.force_push(checkpoint);
+            output.wake_pending = true;
         }
     }
 
-    /// Writes the room's figures where everyone can read them.
-    pub(crate) fn show(&mut self) {
-        self.board.write(&RoomStats {
+    /// Publishes the stats.
+    pub(crate) fn publish_stats(&mut self) {
+        self.stats.write(&RoomStats {
             tick: self.now(),
-            players: self.state.seats.len() as u32,
+            players: self.state.players.len() as u32,
             entities: self.state.world.len() as u32,
             overload: u32::from(self.overload.rung()),
             ..RoomStats::default()
         });
-        if std::mem::take(&mut self.state.desk.label_changed) {
-            self.board.set_label(&self.state.desk.label);
+        if std::mem::take(&mut self.state.output.label_changed) {
+            self.stats.set_label(&self.state.output.label);
         }
     }
 
-    /// Wakes every link that has something to send. It may take system calls, so it is no part of the tick.
+    /// Wakes every connection with new output. This may take system calls, so it is not part of the tick.
     pub fn wake_connections(&mut self) {
-        if std::mem::take(&mut self.state.desk.news) {
-            self.state.desk.outlet.wake();
+        if std::mem::take(&mut self.state.output.wake_pending) {
+            self.state.output.shared.wake();
         }
-        for connection in self.state.seats.iter().filter_map(|seat| seat.connection.as_ref()) {
+        for connection in self.state.players.iter().filter_map(|player| player.connection.as_ref()) {
             connection.wake();
         }
     }
 
-    /// Shows what a tick took lately; only whoever has a clock knows.
+    /// Publishes the recent duration of a tick. The caller measures it because the room has no clock.
     pub fn publish_tick_time(&self, time: Duration) {
-        self.board.write_tick_time(time);
+        self.stats.write_tick_time(time);
     }
 
-    /// Ends the room: the game is told, and every connection closed with a reason. A durable room that is to be there again
-    /// hands its state out before.
+    /// Ends the room: calls [`Game::terminate`] and closes every connection. A durable room that is unloaded publishes
+    /// a checkpoint first.
     pub(crate) fn end(&mut self, reason: CloseReason) {
-        if self.state.desk.parks || reason == CloseReason::Shutdown {
-            self.keep();
+        if self.state.output.is_unloading || reason == CloseReason::Shutdown {
+            self.publish_checkpoint();
         } else {
-            self.state.desk.outlet.over.store(true, Ordering::SeqCst);
+            self.state.output.shared.ended_for_good.store(true, Ordering::SeqCst);
         }
         self.game.terminate(&mut self.state.context());
-        self.abandon(reason);
+        self.close_connections(reason);
     }
 
-    /// Closes every connection without asking the game, which may have failed.
-    pub(crate) fn abandon(&mut self, reason: CloseReason) {
-        // Whoever is in a durable room when the server stops has a place in it when it is there again.
-        let stay = self.keeping.is_some() && reason == CloseReason::Shutdown;
-        for seat in self.state.seats.iter_mut() {
-            if !stay {
-                let _ = self.state.desk.outlet.departures.push((seat.id, reason));
+    /// Closes every connection without calling the game, which may have failed.
+    pub(crate) fn close_connections(&mut self, reason: CloseReason) {
+        // Players of a durable room may resume after the server has restarted.
+        let may_resume = self.checkpoint_timer.is_some() && reason == CloseReason::Shutdown;
+        for player in self.state.players.iter_mut() {
+            if !may_resume {
+                let _ = self.state.output.shared.departures.push((player.id, reason));
             }
-            if let Some(connection) = &seat.connection {
-                connection.close(Closing { may_resume: stay, ..closing(reason) });
+            if let Some(connection) = &player.connection {
+                connection.close(Closing { may_resume, ..closing(reason) });
             }
         }
-        self.arrivals.clear();
+        self.pending_joins.clear();
         self.mailbox.close();
         self.status = RoomStatus::Ended;
     }
@@ -393,8 +418,8 @@ impl RoomState {
         Context {
             world: &mut self.world,
             random: &mut self.random,
-            seats: &mut self.seats,
-            desk: &mut self.desk,
+            players: &mut self.players,
+            output: &mut self.output,
             events: &self.events,
             settings: &self.settings,
         }
@@ -402,10 +427,10 @@ impl RoomState {
 }
 
 impl TickOutput {
-    pub fn new(outlet: Arc<RoomOutput>, label: String, is_durable: bool) -> Self {
+    pub fn new(shared: Arc<RoomOutput>, label: String, is_durable: bool) -> Self {
         TickOutput {
-            outlet,
-            news: false,
+            shared,
+            wake_pending: false,
             entries: JournalEntries::default(),
             is_durable,
             next_request: RequestId(0),
@@ -414,9 +439,9 @@ impl TickOutput {
             counts: RoomCounts::default(),
             label,
             label_changed: true,
-            ending: false,
-            parks: false,
-            lost: false,
+            is_ending: false,
+            is_unloading: false,
+            lease_lost: false,
         }
     }
 }

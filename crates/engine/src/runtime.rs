@@ -1,49 +1,49 @@
-//! Games that are defined at run time: by a script, or by anything else that is known only when the program runs.
+//! [`RuntimeGame`]: games whose schema is defined at run time, for example by a script.
 
 use crate::context::Context;
-use crate::declaration::{GameSchemaBuilder, PlayerMessage};
 use crate::game::{Game, JoinRequest, PlaygroundCommand, Rejection};
 use crate::request::Answer;
+use crate::schema::{GameSchemaBuilder, PlayerMessage};
 use aether_bits::runtime::{EventHandle, Record, RuntimeSchema};
 use aether_bits::{BitReader, ReadError, Replicate, StateHasher};
 use aether_wire::{CloseReason, EntityId, ErrorCode, MovementDelta, PlayerId, RequestId, SpawnRequest};
 use aether_world::World;
 
-/// A game whose components, input and events are declared at run time. `Box<dyn RuntimeGame>` is a [`Game`], and goes
-/// wherever one does: a room, a replay, a server. Every call means the same as the one of that name in [`Game`].
+/// A game whose components, input and events are declared at run time. `Box<dyn RuntimeGame>` implements [`Game`].
+/// Every method has the meaning of the method of that name in [`Game`].
 ///
-/// Components are records: see [`World::spawn_record`] and [`World::record_mut`]. Events go out by
+/// Components are records: see [`World::spawn_record`] and [`World::record_mut`]. Send events with
 /// [`Context::broadcast_record`] and [`Context::send_record`].
 pub trait RuntimeGame: Send {
-    /// The components, the input and the events. It is the same for the whole life of the game.
+    /// Returns the components, the input and the events. It must not change during the life of the game.
     fn schema(&self) -> &RuntimeSchema;
 
-    /// The room begins.
+    /// Called once, before the first tick of a new room.
     fn init(&mut self, _room: &mut Context<'_>) {}
 
-    /// Someone wants to join.
-    fn join_attempt(&mut self, _room: &mut Context<'_>, _joiner: &JoinRequest) -> Result<(), Rejection> {
+    /// Decides if a player may join.
+    fn join_attempt(&mut self, _room: &mut Context<'_>, _request: &JoinRequest) -> Result<(), Rejection> {
         Ok(())
     }
 
-    /// A player has joined.
+    /// Called when a player has joined.
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId);
 
-    /// A player has left.
+    /// Called when a player leaves.
     fn leave(&mut self, _room: &mut Context<'_>, _player: PlayerId, _reason: CloseReason) {}
 
-    /// A player who had lost the connection has a new one.
+    /// Called when a player resumes on a new connection.
     fn resumed(&mut self, _room: &mut Context<'_>, _player: PlayerId) {}
 
-    /// The room was rebuilt, and a player who was in it is in it again.
+    /// Called for every player when a durable room is rebuilt.
     fn rejoin(&mut self, room: &mut Context<'_>, player: PlayerId) {
         self.join(room, player);
     }
 
-    /// A player's input, a record of the schema's input. A game that declares none is never called.
+    /// Handles an input: a record of the schema's input. Never called if the schema declares none.
     fn input(&mut self, _room: &mut Context<'_>, _player: PlayerId, _input: &Record) {}
 
-    /// A player's reliable message. One that cannot be read is refused before it reaches the game.
+    /// Handles a reliable message of a player. Messages that cannot be decoded are rejected before.
     fn message(
         &mut self,
         _room: &mut Context<'_>,
@@ -51,88 +51,91 @@ pub trait RuntimeGame: Send {
         _message: EventHandle,
         _record: &Record,
     ) -> Result<(), Rejection> {
-        Err(Rejection::new(ErrorCode::UnknownCommand, "this game takes no messages"))
+        Err(Rejection::new(ErrorCode::UnknownCommand, "this game accepts no messages"))
     }
 
-    /// A player says how far an entity moved.
+    /// Handles a movement that the client proposes.
     fn movement(
         &mut self,
         _room: &mut Context<'_>,
         _player: PlayerId,
         _movement: &MovementDelta,
     ) -> Result<(), Rejection> {
-        Err(Rejection::new(ErrorCode::UnknownCommand, "this game moves players by their inputs"))
+        Err(Rejection::new(ErrorCode::UnknownCommand, "this game accepts no movement messages: send inputs"))
     }
 
-    /// A player asks to be spawned.
+    /// Handles a spawn request of a player.
     fn spawn_request(
         &mut self,
         _room: &mut Context<'_>,
         _player: PlayerId,
         _request: &SpawnRequest,
     ) -> Result<(), Rejection> {
-        Err(Rejection::new(ErrorCode::UnknownCommand, "this game spawns players when they join"))
+        Err(Rejection::new(
+            ErrorCode::UnknownCommand,
+            "this game accepts no spawn requests: it spawns players when they join",
+        ))
     }
 
-    /// A playground command of a player who may give it.
+    /// Handles a playground command.
     fn playground(
         &mut self,
         _room: &mut Context<'_>,
         _player: PlayerId,
         _command: &PlaygroundCommand,
     ) -> Result<(), Rejection> {
-        Err(Rejection::new(ErrorCode::UnknownCommand, "this game has no playground"))
+        Err(Rejection::new(ErrorCode::UnknownCommand, "this game has no playground commands"))
     }
 
-    /// One step of the game, after the tick's inputs.
+    /// Advances the game by one tick.
     fn tick(&mut self, room: &mut Context<'_>);
 
-    /// A service answered.
+    /// Handles the answer to a request.
     fn answer(&mut self, _room: &mut Context<'_>, _id: RequestId, _answer: &Answer) {}
 
-    /// An entry of [`Context::commit`] is stored.
+    /// Carries out an entry of [`Context::commit`] that is stored.
     fn committed(&mut self, _room: &mut Context<'_>, _entry: &[u8]) {}
 
-    /// An entry could not be stored.
+    /// Releases what was reserved for an entry that could not be stored.
     fn uncommitted(&mut self, _room: &mut Context<'_>, _entry: &[u8]) {}
 
-    /// Something outside the room sends data and waits for a reply.
+    /// Handles a signal from outside the room and returns the reply.
     fn signal(&mut self, _room: &mut Context<'_>, _data: &[u8]) -> Vec<u8> {
         Vec::new()
     }
 
-    /// True if a player may see an entity of [`aether_world::Visibility::Game`].
+    /// Returns true if a player may see an entity with [`aether_world::Visibility::Game`].
     fn can_see(&self, _world: &World, _viewer: PlayerId, _entity: EntityId) -> bool {
         true
     }
 
-    /// The room ends.
+    /// Called when the room ends.
     fn terminate(&mut self, _room: &mut Context<'_>) {}
 
-    /// The game's state, to be kept for later.
+    /// Returns the state of the game as a checkpoint.
     fn checkpoint(&self, _world: &World) -> Option<Vec<u8>> {
         None
     }
 
-    /// Puts the game in a state that [`RuntimeGame::checkpoint`] gave.
+    /// Restores a state from [`RuntimeGame::checkpoint`].
     fn restore(&mut self, _room: &mut Context<'_>, _checkpoint: &[u8]) -> Result<(), Rejection> {
-        Err(Rejection::new(ErrorCode::Internal, "this game keeps no checkpoints"))
+        Err(Rejection::new(ErrorCode::Internal, "this game has no checkpoints: implement `checkpoint` and `restore`"))
     }
 
-    /// Mixes in what is not replicated but decides the future.
+    /// Adds state to the hash that decides future ticks but is not replicated.
     fn hash(&self, _hasher: &mut StateHasher) {}
 }
 
-/// Stands in for the input type, which a runtime game does not have: its inputs are records.
+/// Placeholder for the input type. Inputs of a runtime game are records.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 pub struct RuntimeInput {}
 
 impl Game for Box<dyn RuntimeGame> {
     type Input = RuntimeInput;
 
-    /// Adds nothing: what a runtime game declares depends on its value.
-    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
-        declaration
+    /// Adds nothing: the schema of a runtime game depends on its value.
+    fn declare(schema: GameSchemaBuilder) -> GameSchemaBuilder {
+        schema
     }
 
     fn schema_builder(&self) -> GameSchemaBuilder {
@@ -143,8 +146,8 @@ impl Game for Box<dyn RuntimeGame> {
         (**self).init(room);
     }
 
-    fn join_attempt(&mut self, room: &mut Context<'_>, joiner: &JoinRequest) -> Result<(), Rejection> {
-        (**self).join_attempt(room, joiner)
+    fn join_attempt(&mut self, room: &mut Context<'_>, request: &JoinRequest) -> Result<(), Rejection> {
+        (**self).join_attempt(room, request)
     }
 
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
@@ -163,7 +166,7 @@ impl Game for Box<dyn RuntimeGame> {
         (**self).rejoin(room, player);
     }
 
-    /// Is not called: inputs come by [`Game::packed_input`].
+    /// Never called: inputs arrive in [`Game::packed_input`].
     fn input(&mut self, _room: &mut Context<'_>, _player: PlayerId, _input: &RuntimeInput) {}
 
     fn packed_input(&mut self, room: &mut Context<'_>, player: PlayerId, bytes: &[u8]) -> Result<(), ReadError> {
@@ -261,7 +264,7 @@ impl Game for Box<dyn RuntimeGame> {
 
 #[cfg(test)]
 mod tests {
-    /// The names of the functions between two lines of a source.
+    /// Returns the names of the functions between two lines of a source.
     fn functions<'a>(source: &'a str, from: &str, to: &str) -> Vec<&'a str> {
         let from = source.find(from).expect("the source has this line");
         let part = &source[from..];
@@ -271,13 +274,13 @@ mod tests {
     }
 
     #[test]
-    fn every_call_of_a_game_reaches_a_runtime_game() {
+    fn every_method_of_a_game_is_forwarded_to_a_runtime_game() {
         let game = functions(include_str!("game.rs"), "pub trait Game:", "\n}\n");
         let forwarded = functions(include_str!("runtime.rs"), "impl Game for Box<dyn RuntimeGame> {", "\n}\n");
         let runtime = functions(include_str!("runtime.rs"), "pub trait RuntimeGame:", "\n}\n");
         assert!(game.len() > 20, "{game:?}");
         for call in game {
-            assert!(forwarded.contains(&call), "`{call}` has a default, which would hide the runtime game's own");
+            assert!(forwarded.contains(&call), "`{call}` is not forwarded to the runtime game");
             let by_the_adapter = ["declare", "schema_builder", "packed_input"].contains(&call);
             assert!(by_the_adapter || runtime.contains(&call), "`{call}` is missing in RuntimeGame");
         }

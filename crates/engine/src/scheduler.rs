@@ -1,4 +1,4 @@
-//! Many rooms on a few threads.
+//! [`Scheduler`]: runs many rooms on a few threads.
 
 use crate::game::Game;
 use crate::observer::Observer;
@@ -14,105 +14,106 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Monotonic time for the scheduler. The engine has no clock of its own.
+/// Monotonic clock of the scheduler. The engine has no clock of its own.
 pub trait MonotonicClock: Send + Sync + 'static {
-    /// The time since some fixed moment; it never goes back.
+    /// Returns the time since a fixed moment. It never goes back.
     fn now(&self) -> Duration;
 }
 
-/// The number of a room in a scheduler.
+/// Number of a room in a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RoomNumber(pub u64);
 
-/// How a room ended.
+/// Outcome of a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RoomExit {
-    /// It was done.
+    /// The room ended normally.
     Finished,
-    /// Its game panicked, and with what words.
+    /// The game panicked, with this message.
     Panicked(String),
 }
 
-/// Runs rooms on tick threads: a room is pinned to the thread that had the least to do when it came.
+/// Runs rooms on tick threads. A room is pinned to the thread with the least load when it is added.
 pub struct Scheduler {
-    lanes: Vec<LaneHandle>,
+    threads: Vec<TickThreadHandle>,
     clock: Arc<dyn MonotonicClock>,
-    endings: Mutex<Receiver<(RoomNumber, RoomExit)>>,
-    /// Held so that who waits for an ending waits, also after the threads are gone.
-    _ended: Sender<(RoomNumber, RoomExit)>,
+    exits: Mutex<Receiver<(RoomNumber, RoomExit)>>,
+    /// Keeps the channel open, so that `next_ended` waits even after the threads have stopped.
+    _exit_sender: Sender<(RoomNumber, RoomExit)>,
     next_room: AtomicU64,
 }
 
-/// What a room that has just come is expected to take of a second; the lane's next turn puts what it found in its place.
+/// Expected load of a new room, in microseconds per second. The next turn of the thread replaces it with the measured
+/// load.
 const LOAD_EXPECTED_US: u64 = 5_000;
 
-struct LaneHandle {
+struct TickThreadHandle {
     commands: Sender<Command>,
-    /// What the lane's rooms take of a second, in microseconds.
+    /// Time that the thread's rooms take, in microseconds per second.
     load_us: Arc<AtomicU64>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 enum Command {
-    Add(RoomNumber, Box<dyn Ticking>),
+    Add(RoomNumber, Box<dyn ScheduledRoom>),
     Stop,
 }
 
 impl Scheduler {
-    /// Starts so many tick threads, at least one.
+    /// Starts tick threads, at least one.
     #[must_use]
     pub fn new(threads: usize, clock: Arc<dyn MonotonicClock>) -> Self {
-        let (ended, endings) = channel();
-        let lanes = (0..threads.max(1))
+        let (exit_sender, exits) = channel();
+        let threads = (0..threads.max(1))
             .map(|number| {
                 let (commands, inbox) = channel();
                 let load_us = Arc::new(AtomicU64::new(0));
-                let lane = TickThread::new(Arc::clone(&clock), ended.clone(), Arc::clone(&load_us));
+                let tick_thread = TickThread::new(Arc::clone(&clock), exit_sender.clone(), Arc::clone(&load_us));
                 let thread = std::thread::Builder::new().name(format!("tick-{number}"));
-                let thread = thread.spawn(move || lane.run(&inbox)).expect("the system can start a thread");
-                LaneHandle { commands, load_us, thread: Mutex::new(Some(thread)) }
+                let thread = thread.spawn(move || tick_thread.run(&inbox)).expect("failed to spawn a tick thread");
+                TickThreadHandle { commands, load_us, thread: Mutex::new(Some(thread)) }
             })
             .collect();
-        Scheduler { lanes, clock, endings: Mutex::new(endings), _ended: ended, next_room: AtomicU64::new(0) }
+        Scheduler { threads, clock, exits: Mutex::new(exits), _exit_sender: exit_sender, next_room: AtomicU64::new(0) }
     }
 
-    /// Takes in a room, which begins to tick at once.
+    /// Adds a room, which starts to tick at once.
     pub fn add<G: Game>(&self, room: Room<G>, observer: impl Observer + Send + 'static) -> RoomNumber {
         let number = RoomNumber(self.next_room.fetch_add(1, Ordering::Relaxed));
         let settings = room.settings();
         let step = Duration::from_secs(1) / settings.tick_hz;
-        // Rooms begin at different moments, so that their ticks spread over the step.
+        // Rooms start at different phases, so that their ticks spread over the step.
         let phase = step.mul_f64((number.0 as f64 * 0.618_033_988_749_895).fract());
         let pacer = TickPacer::new(settings.tick_hz, settings.catch_up_max, self.clock.now() + phase);
         let runner = Runner { room, observer, pacer, load: 0.0 };
-        let lane = self.lanes.iter().min_by_key(|lane| lane.load_us.load(Ordering::Relaxed));
-        if let Some(lane) = lane {
-            // Counted at once, so that rooms which come together do not all go to one lane.
-            lane.load_us.fetch_add(LOAD_EXPECTED_US, Ordering::Relaxed);
-            let _ = lane.commands.send(Command::Add(number, Box::new(runner)));
+        let tick_thread = self.threads.iter().min_by_key(|tick_thread| tick_thread.load_us.load(Ordering::Relaxed));
+        if let Some(tick_thread) = tick_thread {
+            // Counted at once, so that rooms added together spread over the threads.
+            tick_thread.load_us.fetch_add(LOAD_EXPECTED_US, Ordering::Relaxed);
+            let _ = tick_thread.commands.send(Command::Add(number, Box::new(runner)));
         }
         number
     }
 
-    /// Ends all rooms, each with its game told and its players given the reason, and then the threads.
+    /// Ends all rooms with the reason `shutdown` and stops the threads.
     pub fn stop(&self) {
-        for lane in &self.lanes {
-            let _ = lane.commands.send(Command::Stop);
+        for tick_thread in &self.threads {
+            let _ = tick_thread.commands.send(Command::Stop);
         }
-        for lane in &self.lanes {
-            let thread = lane.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        for tick_thread in &self.threads {
+            let thread = tick_thread.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(thread) = thread {
-                // A lane's own panic has been reported; there is nothing to add here.
+                // The panic hook has reported a panic of the thread.
                 let _ = thread.join();
             }
         }
     }
 
-    /// The next room that ended, and how, if one did.
+    /// Returns the next room that ended and its outcome. Waits up to `wait`.
     #[must_use]
     pub fn next_ended(&self, wait: Duration) -> Option<(RoomNumber, RoomExit)> {
-        let endings = self.endings.lock().unwrap_or_else(PoisonError::into_inner);
-        endings.recv_timeout(wait).ok()
+        let exits = self.exits.lock().unwrap_or_else(PoisonError::into_inner);
+        exits.recv_timeout(wait).ok()
     }
 }
 
@@ -122,17 +123,17 @@ impl Drop for Scheduler {
     }
 }
 
-/// A room of any game, with its pacer and its observer.
-trait Ticking: Send {
-    /// When it is due next.
+/// A room of any game with its pacer and observer.
+trait ScheduledRoom: Send {
+    /// Returns the time at which the next tick is due.
     fn due_at(&self) -> Duration;
-    /// Runs what is due.
-    fn run_due(&mut self, clock: &dyn MonotonicClock) -> RoomStatus;
-    /// Ends it because the server stops.
+    /// Runs the ticks that are due.
+    fn run_due_ticks(&mut self, clock: &dyn MonotonicClock) -> RoomStatus;
+    /// Ends the room because the server stops.
     fn stop(&mut self);
-    /// Closes its connections after it failed.
+    /// Closes the connections after a panic.
     fn fail(&mut self);
-    /// What it takes of a second.
+    /// Returns the share of time that the room takes.
     fn load(&self) -> f32;
 }
 
@@ -140,22 +141,22 @@ struct Runner<G: Game, O> {
     room: Room<G>,
     observer: O,
     pacer: TickPacer,
-    /// What a tick takes of its step, smoothed.
+    /// Share of a step that a tick takes, smoothed.
     load: f32,
 }
 
-impl<G: Game, O: Observer + Send> Ticking for Runner<G, O> {
+impl<G: Game, O: Observer + Send> ScheduledRoom for Runner<G, O> {
     fn due_at(&self) -> Duration {
         self.pacer.next()
     }
 
-    fn run_due(&mut self, clock: &dyn MonotonicClock) -> RoomStatus {
+    fn run_due_ticks(&mut self, clock: &dyn MonotonicClock) -> RoomStatus {
         let due = self.pacer.next();
         let mut now = clock.now();
-        let steps = self.pacer.due(now);
-        self.observer.ticks_dropped(steps.dropped);
+        let due_ticks = self.pacer.due(now);
+        self.observer.ticks_dropped(due_ticks.dropped);
         let mut status = RoomStatus::Running;
-        for _ in 0..steps.run {
+        for _ in 0..due_ticks.run {
             self.observer.tick_started(now.saturating_sub(due));
             status = self.room.tick(&mut self.observer);
             let took = clock.now().saturating_sub(now);
@@ -178,7 +179,7 @@ impl<G: Game, O: Observer + Send> Ticking for Runner<G, O> {
     }
 
     fn fail(&mut self) {
-        self.room.abandon(CloseReason::RoomFailed);
+        self.room.close_connections(CloseReason::RoomFailed);
     }
 
     fn load(&self) -> f32 {
@@ -186,33 +187,37 @@ impl<G: Game, O: Observer + Send> Ticking for Runner<G, O> {
     }
 }
 
-/// The rooms of one thread.
+/// State of one tick thread.
 struct TickThread {
-    /// By place; a place that is free is used again.
-    rooms: Vec<Option<(RoomNumber, Box<dyn Ticking>)>>,
+    /// Rooms by index. Free indices are reused.
+    rooms: Vec<Option<(RoomNumber, Box<dyn ScheduledRoom>)>>,
     free: Vec<usize>,
-    /// When each room is due, and its place; the earliest is on top.
-    agenda: BinaryHeap<Reverse<(Duration, usize)>>,
+    /// Due time and index of each room; the earliest is on top.
+    due_rooms: BinaryHeap<Reverse<(Duration, usize)>>,
     clock: Arc<dyn MonotonicClock>,
-    ended: Sender<(RoomNumber, RoomExit)>,
+    exit_sender: Sender<(RoomNumber, RoomExit)>,
     load_us: Arc<AtomicU64>,
-    /// What the rooms take of a second.
+    /// Share of time that the rooms take.
     load: f32,
 }
 
-/// How long a lane without rooms sleeps; a command wakes it at once.
+/// Sleep of a thread without rooms. A command wakes it at once.
 const IDLE: Duration = Duration::from_secs(60);
 
 impl TickThread {
-    fn new(clock: Arc<dyn MonotonicClock>, ended: Sender<(RoomNumber, RoomExit)>, load_us: Arc<AtomicU64>) -> Self {
-        let (rooms, free, agenda) = (Vec::new(), Vec::new(), BinaryHeap::new());
-        TickThread { rooms, free, agenda, clock, ended, load_us, load: 0.0 }
+    fn new(
+        clock: Arc<dyn MonotonicClock>,
+        exit_sender: Sender<(RoomNumber, RoomExit)>,
+        load_us: Arc<AtomicU64>,
+    ) -> Self {
+        let (rooms, free, due_rooms) = (Vec::new(), Vec::new(), BinaryHeap::new());
+        TickThread { rooms, free, due_rooms, clock, exit_sender, load_us, load: 0.0 }
     }
 
     fn run(mut self, inbox: &Receiver<Command>) {
         loop {
             let wait = self.turn().map_or(IDLE, |next| next.saturating_sub(self.clock.now()));
-            // A busy lane still hears its commands.
+            // A busy thread still receives commands.
             let command = if wait.is_zero() {
                 inbox.try_recv().map_err(|error| error == TryRecvError::Disconnected)
             } else {
@@ -226,69 +231,69 @@ impl TickThread {
         }
     }
 
-    fn add(&mut self, number: RoomNumber, room: Box<dyn Ticking>) {
+    fn add(&mut self, number: RoomNumber, room: Box<dyn ScheduledRoom>) {
         let due = room.due_at();
-        let place = match self.free.pop() {
-            Some(place) => place,
+        let index = match self.free.pop() {
+            Some(index) => index,
             None => {
                 self.rooms.push(None);
                 self.rooms.len() - 1
             }
         };
-        self.rooms[place] = Some((number, room));
-        self.agenda.push(Reverse((due, place)));
+        self.rooms[index] = Some((number, room));
+        self.due_rooms.push(Reverse((due, index)));
     }
 
-    /// Ends all rooms, each with its game told and its players given the reason.
+    /// Ends all rooms with the reason `shutdown`.
     fn stop(self) {
         for (_, mut room) in self.rooms.into_iter().flatten() {
             let _ = catch_unwind(AssertUnwindSafe(move || room.stop()));
         }
     }
 
-    /// Runs the rooms that are due, the one that has waited longest first, each at most once; tells when the next is.
+    /// Runs each room that is due once, the most overdue first. Returns the time at which the next is due.
     fn turn(&mut self) -> Option<Duration> {
-        for _ in 0..self.agenda.len() {
-            let &Reverse((due, place)) = self.agenda.peek()?;
+        for _ in 0..self.due_rooms.len() {
+            let &Reverse((due, index)) = self.due_rooms.peek()?;
             if due > self.clock.now() {
                 break;
             }
-            self.agenda.pop();
-            self.run_room(place);
+            self.due_rooms.pop();
+            self.run_room(index);
         }
         let rooms = self.rooms.len() - self.free.len();
         self.load_us.store((self.load.max(0.0) * 1e6) as u64 + rooms as u64, Ordering::Relaxed);
-        self.agenda.peek().map(|Reverse((due, _))| *due)
+        self.due_rooms.peek().map(|Reverse((due, _))| *due)
     }
 
-    fn run_room(&mut self, place: usize) {
-        let Some((number, room)) = self.rooms[place].as_mut() else { return };
+    fn run_room(&mut self, index: usize) {
+        let Some((number, room)) = self.rooms[index].as_mut() else { return };
         let number = *number;
         let clock = &*self.clock;
         let load_before = room.load();
-        // A room that panics ends alone: nothing but the room itself can have been left half done.
-        let ending = match catch_unwind(AssertUnwindSafe(|| room.run_due(clock))) {
+        // A panic ends only its room: no other state can be left inconsistent.
+        let exit = match catch_unwind(AssertUnwindSafe(|| room.run_due_ticks(clock))) {
             Ok(RoomStatus::Running) => {
                 self.load += room.load() - load_before;
-                self.agenda.push(Reverse((room.due_at(), place)));
+                self.due_rooms.push(Reverse((room.due_at(), index)));
                 return;
             }
             Ok(RoomStatus::Ended) => RoomExit::Finished,
             Err(panic) => {
                 let _ = catch_unwind(AssertUnwindSafe(|| room.fail()));
-                RoomExit::Panicked(words_of(&*panic))
+                RoomExit::Panicked(panic_message(&*panic))
             }
         };
         self.load -= load_before;
-        let room = self.rooms[place].take();
-        self.free.push(place);
-        // A game may also panic while it is dropped.
+        let room = self.rooms[index].take();
+        self.free.push(index);
+        // The game may also panic when it is dropped.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(room)));
-        let _ = self.ended.send((number, ending));
+        let _ = self.exit_sender.send((number, exit));
     }
 }
 
-fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panic without a message".to_owned())
 }

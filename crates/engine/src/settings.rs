@@ -1,46 +1,46 @@
-//! What a room type sets.
+//! Settings of a room.
 
 use aether_replication::{SendSettings, UpdateRing};
 use aether_space::{InterestSettings, WorldBounds};
 use std::fmt;
 
-/// The settings of a room type. The defaults are those of the plain spatial room.
+/// Settings of a room. The defaults suit a plain spatial room.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoomSettings {
-    /// Simulation steps a second, 1 to 128. Default 40.
+    /// Ticks per second, 1 to 128. Default 40.
     pub tick_hz: u32,
-    /// Snapshots a second; it divides `tick_hz`. Default 20: halves the bytes, and clients interpolate between.
+    /// Snapshots per second. Must divide `tick_hz`. Default 20: half the bytes of one per tick; clients interpolate.
     pub snapshot_hz: u32,
-    /// How many missed steps are made up for at once; beyond, they are dropped and counted. Default 8. With 0 a late room
-    /// is simply late: nothing is made up for and nothing dropped.
+    /// Missed ticks that are run at once to catch up. Further ones are dropped and counted. Default 8. With 0, late
+    /// ticks are neither caught up nor dropped.
     pub catch_up_max: u32,
-    /// The most entities; a spawn beyond is refused and counted. Default 300.
+    /// Maximum number of entities. Further spawns fail and are counted. Default 300.
     pub entities_max: usize,
-    /// The most players. Default 300.
+    /// Maximum number of players. Default 300.
     pub players_max: usize,
-    /// The world's corners. Default -1000 to 1000.
+    /// Corners of the world. Default -1000 to 1000.
     pub bounds: WorldBounds,
-    /// How far a player sees; `None` shows everyone everything. Default a radius of 200.
+    /// Interest radius of a player. With `None`, every player sees everything. Default a radius of 200.
     pub interest: Option<InterestSettings>,
-    /// The most bytes of state per client and snapshot. Default 4,000.
+    /// Maximum bytes of state per client and snapshot. Default 4,000.
     pub snapshot_bytes_max: usize,
-    /// Rings of falling update rate by distance. Default: every snapshot up to half the radius, then every second.
+    /// Update rings by distance. Default: every snapshot up to half the radius, then every second snapshot.
     pub rings: Vec<UpdateRing>,
-    /// How many ticks of places are kept for lag compensation. Default 0: none.
+    /// Ticks of past positions that are stored for lag compensation. Default 0: none.
     pub rewind_ticks: u16,
-    /// How many inputs of a player are applied per tick on average. Default 1.
+    /// Inputs of a player that are applied per tick, on average. Default 1.
     pub inputs_per_tick: u32,
-    /// How many inputs may be applied at once after a pause, so that jitter costs nothing. Default 4.
+    /// Inputs of a player that may be applied in one tick after a pause, so that jitter drops none. Default 4.
     pub inputs_burst: u32,
-    /// For how many ticks a player who lost the connection keeps the entity. Default 0: leaves at once.
+    /// Ticks for which a player without a connection stays in the room and may resume. Default 0: it leaves at once.
     pub resume_ticks: u32,
-    /// Whether the room outlasts the server: its state is stored, and it is rebuilt when someone comes back. Default no.
+    /// True for a durable room: its state is stored, and it is rebuilt after a restart. Default false.
     pub durable: bool,
-    /// From how many clients on state is encoded by several threads, if the room has a pool. Default 64.
+    /// Number of clients from which several threads encode state, if the room has a thread pool. Default 64.
     pub parallel_clients_min: usize,
 }
 
-/// What is wrong with a setting, in a sentence.
+/// Invalid setting: a sentence that names the setting and its valid range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsError(pub &'static str);
 
@@ -75,10 +75,10 @@ impl Default for RoomSettings {
 }
 
 impl RoomSettings {
-    /// The most bytes a snapshot may be set to: what the queue to the link holds.
+    /// Upper limit of `snapshot_bytes_max`: the capacity of the queue to the connection.
     pub const SNAPSHOT_BYTES_MAX: usize = crate::connection::STATE_PACKETS_MAX * 450;
 
-    /// Tells what is wrong, if something is.
+    /// Checks all settings and returns the first problem.
     pub fn validate(&self) -> Result<(), SettingsError> {
         let checks = [
             ((1..=128).contains(&self.tick_hz), "tick_hz must be from 1 to 128"),
@@ -110,13 +110,13 @@ impl RoomSettings {
         }
     }
 
-    /// The length of a tick.
+    /// Returns the length of a tick, in seconds.
     #[must_use]
     pub fn seconds_per_tick(&self) -> f32 {
         1.0 / self.tick_hz as f32
     }
 
-    /// How many packets a snapshot may take: half full at the least, and one that is begun.
+    /// Maximum number of packets of a snapshot: packets may be half full, and one more may be begun.
     pub(crate) fn state_packets_max(&self) -> usize {
         self.snapshot_bytes_max / 450 + 2
     }

@@ -1,7 +1,7 @@
-//! Stretches of 64 slots that several clients need in the same form.
+//! Blocks: runs of encoded deltas of 64 slots that several clients share.
 //!
-//! Where many clients see the same crowd, they need the same differences of the same entities in the same order. The
-//! first one that needs a stretch leaves its bits here; the others take them as one run instead of entity by entity. The
+//! Clients that see the same crowd need the same deltas of the same entities in the same order. The first client that
+//! needs a word of 64 slots stores its bits here; the others copy them as one run instead of entity by entity. The
 //! bytes are the same either way.
 
 use crate::deltas::DeltaCache;
@@ -10,28 +10,28 @@ use crate::packet::{self, DeltaSource};
 use aether_bits::BitWriter;
 use aether_wire::Tick;
 
-/// Below so many due entities a stretch is not worth sharing.
+/// Minimum number of due entities of a word that is shared.
 pub(crate) const DUE_MIN: u32 = 4;
-/// So many forms of one stretch are kept; clients that need yet another one get theirs entity by entity.
+/// Maximum number of blocks of one word. Further clients with other requests are served entity by entity.
 const FORMS_MAX: u32 = 8;
 
-/// The shared stretches of one snapshot.
+/// Shared blocks of one snapshot.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     tick: Tick,
     round: u32,
-    /// Per stretch: the round in which it was last used, its first form and how many there are.
+    /// Per word: the round in which it was last used, its first block and the number of blocks.
     heads: Vec<(u32, u32, u32)>,
     blocks: Vec<Block>,
     members: Vec<Member>,
-    /// The bits of all members but the first, whose lead depends on what stands before it.
+    /// Bits of all members except the first, whose lead depends on what precedes it.
     runs: BitWriter,
 }
 
-/// One form of a stretch.
+/// The encoded updates of one word for one request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block {
-    /// The slots of the stretch.
+    /// Slots of the word that are due.
     pub due: u64,
     received: Tick,
     gap_order: u32,
@@ -40,14 +40,14 @@ pub(crate) struct Block {
     run_word: u32,
     run_bits: u32,
     pub source: DeltaSource,
-    /// What it takes in a packet, but for the lead of its first entity.
+    /// Bits in a packet, without the lead of the first entity.
     pub bits: usize,
-    /// What its entities count against the budget.
+    /// Bits that its entities count against the budget.
     pub cost: usize,
     next: u32,
 }
 
-/// One entity of a form, with the state that the client had: who has the same needs the same.
+/// One entity of a block, with the baseline that the client has: clients with the same baselines need the same bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub due: DueEntity,
@@ -55,15 +55,15 @@ pub(crate) struct Member {
     spacing: u8,
 }
 
-/// What a client needs of a stretch.
+/// Updates of a word that a client needs.
 #[derive(Clone, Copy)]
-pub(crate) struct Want<'a> {
+pub(crate) struct BlockRequest<'a> {
     pub word: u32,
-    /// The slots of the stretch that it sees.
+    /// Slots of the word that the client sees.
     pub seen: u64,
-    /// Those of them that are due.
+    /// Visible slots that are due.
     pub due: u64,
-    /// Where the stretch begins in the roster.
+    /// Index of the word's first slot in the arrays of `ViewEntities`.
     pub before: u32,
     pub bases: &'a [Tick],
     pub spacings: &'a [u8],
@@ -73,8 +73,8 @@ pub(crate) struct Want<'a> {
 
 const NONE: u32 = u32::MAX;
 
-impl Want<'_> {
-    /// The place in the roster of the slot with this bit.
+impl BlockRequest<'_> {
+    /// Returns the index in the arrays of `ViewEntities` for the slot with this bit.
     #[inline]
     pub fn at(&self, bit: u64) -> usize {
         (self.before + (self.seen & (bit - 1)).count_ones()) as usize
@@ -92,15 +92,15 @@ impl Blocks {
         self.runs.clear();
     }
 
-    /// The number of the form that a client needs, if another one needed it before.
-    pub fn find(&self, want: &Want<'_>) -> Option<u32> {
-        let &(round, mut number, _) = self.heads.get(want.word as usize)?;
+    /// Returns the number of a block that matches the request.
+    pub fn find(&self, request: &BlockRequest<'_>) -> Option<u32> {
+        let &(round, mut number, _) = self.heads.get(request.word as usize)?;
         if round != self.round {
             return None;
         }
         while number != NONE {
             let block = &self.blocks[number as usize];
-            if self.fits(block, want) {
+            if self.matches(block, request) {
                 return Some(number);
             }
             number = block.next;
@@ -108,9 +108,9 @@ impl Blocks {
         None
     }
 
-    /// Keeps what a client was found to need, if it can be shared: differences only, all from one source.
-    pub fn keep(&mut self, want: &Want<'_>, due: &[DueEntity], deltas: &DeltaCache) {
-        let word = want.word as usize;
+    /// Adds a block if it can be shared: deltas only, all from one source.
+    pub fn add(&mut self, request: &BlockRequest<'_>, due: &[DueEntity], deltas: &DeltaCache) {
+        let word = request.word as usize;
         if word >= self.heads.len() {
             self.heads.resize(word + 1, (0, NONE, 0));
         }
@@ -118,15 +118,15 @@ impl Blocks {
         let (next, forms) = if round == self.round { (next, forms) } else { (NONE, 0) };
         let Some(source) = due.first().map(|first| first.source(self.tick)) else { return };
         let uniform = due.iter().all(|due| !due.found.full && due.source(self.tick) == source);
-        if !uniform || forms >= FORMS_MAX || due.len() != want.due.count_ones() as usize {
+        if !uniform || forms >= FORMS_MAX || due.len() != request.due.count_ones() as usize {
             return;
         }
         let (first, run_word) = (self.members.len() as u32, self.runs.words().len());
         for (index, due) in due.iter().enumerate() {
             let at = due.at as usize;
-            self.members.push(Member { due: *due, base: want.bases[at], spacing: want.spacings[at] });
+            self.members.push(Member { due: *due, base: request.bases[at], spacing: request.spacings[at] });
             if let Some(previous) = index.checked_sub(1).map(|index| &self.members[first as usize + index].due) {
-                let (lead, bits) = packet::gap_code(due.slot - previous.slot - 1, want.gap_order);
+                let (lead, bits) = packet::gap_code(due.slot - previous.slot - 1, request.gap_order);
                 deltas.append(lead, bits + 1, due.found, &mut self.runs);
             }
         }
@@ -134,9 +134,9 @@ impl Blocks {
         self.runs.align();
         self.heads[word] = (self.round, self.blocks.len() as u32, forms + 1);
         self.blocks.push(Block {
-            due: want.due,
-            received: want.received,
-            gap_order: want.gap_order,
+            due: request.due,
+            received: request.received,
+            gap_order: request.gap_order,
             first,
             len: due.len() as u32,
             run_word: run_word as u32,
@@ -148,34 +148,34 @@ impl Blocks {
         });
     }
 
-    /// How many forms there are.
+    /// Returns the number of blocks.
     pub fn len(&self) -> usize {
         self.blocks.len()
     }
 
-    /// A form by its number.
+    /// Returns a block by its number.
     pub fn at(&self, number: u32) -> &Block {
         &self.blocks[number as usize]
     }
 
-    /// The entities of a form.
+    /// Returns the entities of a block.
     pub fn members(&self, block: &Block) -> &[Member] {
         &self.members[block.first as usize..][..block.len as usize]
     }
 
-    /// Appends everything of a form but its first entity.
+    /// Appends all entities of a block except the first.
     pub fn append(&self, block: &Block, writer: &mut BitWriter) {
         writer.append(&self.runs.words()[block.run_word as usize..], block.run_bits);
     }
 
     #[inline]
-    fn fits(&self, block: &Block, want: &Want<'_>) -> bool {
-        if block.due != want.due || block.received != want.received || block.gap_order != want.gap_order {
+    fn matches(&self, block: &Block, request: &BlockRequest<'_>) -> bool {
+        if block.due != request.due || block.received != request.received || block.gap_order != request.gap_order {
             return false;
         }
         self.members(block).iter().all(|member| {
-            let at = want.at(1 << (member.due.slot % 64));
-            want.bases[at] == member.base && want.spacings[at] == member.spacing
+            let at = request.at(1 << (member.due.slot % 64));
+            request.bases[at] == member.base && request.spacings[at] == member.spacing
         })
     }
 }

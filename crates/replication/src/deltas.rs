@@ -1,4 +1,4 @@
-//! Differences, each encoded once and shared by all clients that have the same baseline.
+//! [`DeltaCache`]: encodes each delta once for all clients with the same baseline.
 
 use crate::blocks::Blocks;
 use crate::gather::GatherBuffer;
@@ -7,22 +7,22 @@ use aether_space::SlotSet;
 use aether_wire::Tick;
 use aether_world::{World, bits_of};
 
-/// The encoded differences of one snapshot.
+/// Encoded deltas of one snapshot.
 #[derive(Debug, Default)]
 pub struct DeltaCache {
     tick: Tick,
-    /// Raised with every snapshot; what bears an older number is of no use any more.
+    /// Number of the snapshot. Entries with an older number are invalid.
     round: u32,
     seconds_per_tick: f32,
-    /// The encoded bits; every range begins at a word.
+    /// Encoded bits. Every range begins at a word.
     arena: BitWriter,
-    /// Per slot: the range that was asked for first. Most clients share it.
+    /// Per slot: the range that was requested first. Most clients share it.
     heads: Vec<Head>,
     ranges: Vec<Range>,
-    /// Per range and component: how many bits the component took.
+    /// Per range and component: bits of the component.
     shares: Vec<u16>,
     components: usize,
-    /// Stretches that several clients need in the same form.
+    /// Blocks of 64 slots that several clients share.
     pub(crate) blocks: Blocks,
     /// Scratch memory of [`DeltaCache::encode_ahead`].
     pub(crate) wanted: SlotSet,
@@ -35,50 +35,50 @@ struct Head {
     found: FoundDelta,
 }
 
-/// From which states a difference is made: the baseline, zero for none, and how many ticks before it the state lies that
-/// tells of its motion.
+/// States from which a delta is made: the tick of the baseline, zero for none, and the ticks from there back to the
+/// state from which motion is predicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeltaKey {
     pub base: Tick,
     pub spacing: u8,
 }
 
-/// An encoded difference, as gathering needs to know it.
+/// An encoded delta, as gathering needs it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FoundDelta {
-    /// Its number.
+    /// Index of the range.
     pub range: u32,
-    /// Zero when there is nothing to send.
+    /// Length in bits; zero if there is nothing to send.
     pub bits: u16,
-    /// Whether it is a whole entity rather than a difference.
+    /// True if it is a full entity instead of a delta.
     pub full: bool,
-    /// The spacing that was used: zero also where the state before the baseline is no longer known.
+    /// Spacing that was used; zero also if the state before the baseline is no longer known.
     pub spacing: u8,
-    /// The first 64 bits, which most often are all.
+    /// First 64 bits, which are often all of it.
     pub start: u64,
 }
 
-/// Where an encoded difference lies.
+/// Location of an encoded delta.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     key: DeltaKey,
     found: FoundDelta,
     word: u32,
-    /// The next difference of the same slot.
+    /// Next delta of the same slot.
     next: u32,
 }
 
-/// How many bits each component cost, over all clients of a snapshot.
+/// Bits of each component, over all clients of a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ComponentBits {
-    /// By component number.
-    pub component_bits: Vec<u64>,
+    /// Bits by component index.
+    pub bits: Vec<u64>,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl DeltaCache {
-    /// Forgets the last snapshot's ranges and begins those of the world's current tick.
+    /// Clears the cache for a snapshot of the world's current tick.
     pub fn begin(&mut self, world: &World, seconds_per_tick: f32) {
         self.tick = world.tick();
         self.round = self.round.checked_add(1).unwrap_or_else(|| {
@@ -93,8 +93,8 @@ impl DeltaCache {
         self.blocks.begin(self.tick, self.round);
     }
 
-    /// The difference of a slot's entity from a state before (everything, if that is none): encoded now, unless it was
-    /// asked for before.
+    /// Returns the delta of a slot's entity from `key`, or the full entity if there is no baseline. Encodes it if no
+    /// client requested it before.
     #[inline(always)]
     pub(crate) fn find(&mut self, world: &World, slot: u32, key: DeltaKey) -> FoundDelta {
         match self.heads.get(slot as usize) {
@@ -103,19 +103,19 @@ impl DeltaCache {
         }
     }
 
-    /// How many differences were encoded for this snapshot.
+    /// Returns the number of deltas encoded for this snapshot.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ranges.len()
     }
 
-    /// Whether nothing was encoded for this snapshot.
+    /// Returns true if nothing was encoded for this snapshot.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Appends `bits` bits of `lead` and then an encoded difference.
+    /// Appends `lead_bits` bits of `lead` and then an encoded delta.
     #[inline(always)]
     pub(crate) fn append(&self, lead: u64, lead_bits: u32, found: FoundDelta, writer: &mut BitWriter) {
         let bits = u32::from(found.bits);
@@ -128,20 +128,20 @@ impl DeltaCache {
         }
     }
 
-    /// Adds to `ledger` what was sent since [`GatherBuffer::begin`], and tells how many updates that were.
-    pub fn count_bits(&self, gathered: &mut GatherBuffer, ledger: &mut ComponentBits) -> u64 {
+    /// Adds the bits sent since [`GatherBuffer::begin`] to `component_bits`. Returns the number of updates.
+    pub fn count_bits(&self, gathered: &mut GatherBuffer, component_bits: &mut ComponentBits) -> u64 {
         for (number, &uses) in gathered.block_uses.iter().enumerate() {
             for member in self.blocks.members(self.blocks.at(number as u32)) {
                 gathered.uses[member.due.found.range as usize] += uses;
             }
         }
         gathered.block_uses.clear();
-        ledger.component_bits.resize(self.components, 0);
+        component_bits.bits.resize(self.components, 0);
         let mut updates = 0;
         for (range, &uses) in gathered.uses.iter().enumerate() {
             updates += u64::from(uses);
             let shares = &self.shares[range * self.components..][..self.components];
-            for (total, &share) in ledger.component_bits.iter_mut().zip(shares) {
+            for (total, &share) in component_bits.bits.iter_mut().zip(shares) {
                 *total += u64::from(share) * u64::from(uses);
             }
         }
@@ -181,10 +181,10 @@ impl DeltaCache {
         let mut spacing = key.spacing;
         let mut full = key.base == Tick::ZERO || world.shaped_at(slot) > key.base;
         if !full && !self.write_delta(world, slot, key, share) {
-            self.take_back(word, share);
+            self.undo(word, share);
             spacing = 0;
             if key.spacing == 0 || !self.write_delta(world, slot, DeltaKey { spacing, ..key }, share) {
-                self.take_back(word, share);
+                self.undo(word, share);
                 full = true;
             }
         }
@@ -199,12 +199,12 @@ impl DeltaCache {
         found
     }
 
-    fn take_back(&mut self, word: usize, share: usize) {
+    fn undo(&mut self, word: usize, share: usize) {
         self.arena.truncate_words(word);
         self.shares[share..].fill(0);
     }
 
-    /// Appends the components that changed after the baseline; false if a state it is made from is no longer known.
+    /// Appends the components that changed after the baseline. Returns false if a required state is no longer known.
     fn write_delta(&mut self, world: &World, slot: u32, DeltaKey { base, spacing }: DeltaKey, share: usize) -> bool {
         if world.changed_at(slot) <= base {
             return true;

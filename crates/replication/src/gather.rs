@@ -1,6 +1,6 @@
-//! What is due for a client in a snapshot.
+//! Gathers the entities that are due for a client in a snapshot, and chooses among them by urgency.
 
-use crate::blocks::{DUE_MIN, Want};
+use crate::blocks::{BlockRequest, DUE_MIN};
 use crate::deltas::{DeltaKey, FoundDelta};
 use crate::packet::{self, DeltaSource, GAP_ORDER_MAX, SPACING_MAX};
 use crate::view::{ClientView, SnapshotContext};
@@ -12,47 +12,47 @@ use aether_wire::limits::STATE_PACKET_BYTES_MAX;
 use aether_world::LastChanges;
 use std::cmp::Ordering;
 
-/// What is due for one client, and scratch memory. One can serve many views, one after the other.
+/// Entities that are due for one client, and scratch memory. It can serve many views, one after the other.
 #[derive(Debug, Default)]
 pub struct GatherBuffer {
-    /// In ascending order of slots.
+    /// Ordered by slot.
     pub(crate) due: Vec<DueEntity>,
     pub(crate) writer: BitWriter,
-    /// How often each range was sent by itself, and each block.
+    /// Number of times that each range, and each block, was sent.
     pub(crate) uses: Vec<u32>,
     pub(crate) block_uses: Vec<u32>,
     urgency: Vec<(f32, u32)>,
-    /// Scratch memory: what was due before blocks were listed one by one.
+    /// Scratch memory: `due` before blocks were expanded.
     folded: Vec<DueEntity>,
-    /// The stretches of 64 slots in which something is due.
-    stretches: Vec<Stretch>,
+    /// Words of 64 slots in which something is due.
+    slot_words: Vec<SlotWord>,
     /// Scratch memory: one bit per slot.
     words: Vec<u64>,
-    /// The order of the code for gaps.
+    /// Order of the Exp-Golomb code for gaps.
     pub(crate) gap_order: u32,
-    /// What everything due will take, about.
+    /// Estimated bits of everything that is due.
     bits: usize,
-    /// Whether anything due is a whole entity.
+    /// True if anything due is a full entity.
     pub(crate) any_full: bool,
 }
 
-/// 64 slots, some of which are due.
+/// A word of 64 slots, some of which are due.
 #[derive(Clone, Copy, Debug)]
-struct Stretch {
+struct SlotWord {
     word: u32,
-    /// Where it begins in the roster.
+    /// Index of its first slot in the arrays of [`crate::view_entities::ViewEntities`].
     before: u32,
-    /// The slots that the client sees.
+    /// Slots that the client sees.
     seen: u64,
-    /// Those of them that are due.
+    /// Visible slots that are due.
     due: u64,
 }
 
-/// One entity that is due; or a block of them, and then `found.range` is its number and `found.bits` is zero.
+/// An entity that is due, or a block of them. For a block, `found.range` is its number and `found.bits` is zero.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DueEntity {
     pub slot: u32,
-    /// Its position in the roster; of a block, that of the first slot of its stretch.
+    /// Index in the arrays of `ViewEntities`; for a block, that of the first slot of its word.
     pub at: u32,
     pub base: Tick,
     pub found: FoundDelta,
@@ -63,41 +63,42 @@ impl DueEntity {
         self.found.bits == 0
     }
 
-    /// What it counts against the budget before anything exact is known. It is the same on every way to a packet, so that
-    /// the same things are chosen whether or not they were shared.
+    /// Bits that it counts against the budget, before the exact size is known. The same for blocks and single entities,
+    /// so that sharing does not change what is chosen.
     pub fn cost(&self) -> usize {
         usize::from(self.found.bits) + PREFIX_BITS_TYPICAL
     }
 
-    /// From which states the update is made.
+    /// Returns the states from which the update is made.
     pub fn source(&self, now: Tick) -> DeltaSource {
         DeltaSource { age: now.0 - self.base.0, spacing: u32::from(self.found.spacing) }
     }
 }
 
-/// An entity's urgency grows by this much each snapshot even at the edge of sight, so that nothing starves.
+/// Minimum urgency that an entity gains per snapshot, so that nothing starves.
 const URGENCY_MIN: f32 = 0.05;
-/// What the client does not know at all goes before what it knows in an older version.
+/// Factor for entities that the client does not have yet.
 const URGENCY_NEW: f32 = 4.0;
-/// The player's own entity goes before everything.
+/// Urgency of the player's own entity: above everything.
 const URGENCY_FOCUS: f32 = 1e9;
 
 impl GatherBuffer {
-    /// How many of the most urgent fit the budget; at least one, so that the largest entity arrives some day too.
-    fn fitting(&mut self, frame: &SnapshotContext<'_>) -> usize {
-        let budget_bits = frame.settings.bytes_max * 8;
+    /// Returns the number of most urgent entities that fit the budget; at least one, so that even the largest entity is
+    /// sent eventually.
+    fn fitting(&mut self, context: &SnapshotContext<'_>) -> usize {
+        let budget_bits = context.settings.bytes_max * 8;
         let mut count = self.urgency.len();
         loop {
-            let bits = self.packed_bits(count, frame.world.tick());
+            let bits = self.packed_bits(count, context.world.tick());
             if bits <= budget_bits || count <= 1 {
                 return count;
             }
-            // Fewer entities have wider gaps, so this closes in from above.
+            // Fewer entities have wider gaps, so this converges from above.
             count = (count * budget_bits / bits).clamp(1, count - 1);
         }
     }
 
-    /// How many bits the packets of the `count` most urgent take, headers included.
+    /// Returns the bits of the packets with the `count` most urgent entities, headers included.
     fn packed_bits(&mut self, count: usize, now: Tick) -> usize {
         self.words.clear();
         self.words.resize(self.due.last().map_or(0, |due| due.slot as usize / 64 + 1), 0);
@@ -117,12 +118,12 @@ impl GatherBuffer {
                 }
             }
         }
-        // Every packet has a header, and names its first slot and source anew.
+        // Every packet has a header and encodes its first slot and source in full.
         let packets = bits / (STATE_PACKET_BYTES_MAX * 8) + 1;
         bits + packets * (packet::HEADER_BITS_MAX + packet::PREFIX_BITS_MAX as usize)
     }
 
-    /// Lists the entities of blocks one by one, so that some can be left out.
+    /// Expands blocks into single entities, so that some can be left out.
     fn unfold(&mut self, deltas: &DeltaCache, visible: &SlotSet) {
         if !self.due.iter().any(DueEntity::is_block) {
             return;
@@ -142,7 +143,7 @@ impl GatherBuffer {
         }
     }
 
-    /// Forgets what was sent, for a new snapshot.
+    /// Clears the use counts for a new snapshot.
     pub fn begin(&mut self) {
         self.uses.clear();
         self.block_uses.clear();
@@ -150,12 +151,16 @@ impl GatherBuffer {
 }
 
 impl DeltaCache {
-    /// Encodes beforehand, in the order of their slots, what most of these clients will need. Memory is then read in one
-    /// sweep, instead of here and there as one client after the other asks for it.
-    pub fn encode_ahead<'v>(&mut self, frame: &SnapshotContext<'_>, views: impl Iterator<Item = &'v ClientView> + Clone) {
-        let now = frame.world.tick();
+    /// Encodes ahead the deltas that most of these clients need, in the order of slots. Memory is then read in one
+    /// sweep instead of at random.
+    pub fn encode_ahead<'v>(
+        &mut self,
+        context: &SnapshotContext<'_>,
+        views: impl Iterator<Item = &'v ClientView> + Clone,
+    ) {
+        let now = context.world.tick();
         let Some(received) = views.clone().map(|view| view.received).max() else { return };
-        // Too early, nobody has two states yet.
+        // Clients do not have two states yet.
         if received.0 <= SPACING_MAX || received == now {
             return;
         }
@@ -164,21 +169,21 @@ impl DeltaCache {
         let (mut count, mut alike, mut others) = (0, 0, 0);
         for view in views {
             if view.received == received {
-                wanted.union_with(&view.roster.visible);
-                count += view.roster.visible.len();
+                wanted.union_with(&view.entities.visible);
+                count += view.entities.visible.len();
                 alike += 1;
             } else {
                 others += 1;
             }
         }
-        // Where hardly two clients need the same, nothing is gained.
+        // Skip it if clients share too little.
         if count > 2 * wanted.len() && alike > 3 * others {
-            for slot in wanted.intersection(frame.changed) {
-                let changes = frame.world.last_changes(slot);
+            for slot in wanted.intersection(context.changed) {
+                let changes = context.world.last_changes(slot);
                 let interval = now.0 - received.0;
                 let spacing = if changes.before() == received { interval.min(SPACING_MAX) as u8 } else { 1 };
                 let key = source((changes.before(), spacing), changes, now, received);
-                self.find(frame.world, slot, key);
+                self.find(context.world, slot, key);
             }
         }
         self.wanted = wanted;
@@ -186,40 +191,40 @@ impl DeltaCache {
 }
 
 impl ClientView {
-    /// Lists the entities whose state the client lacks and whose turn it is, and finds or encodes their differences.
-    pub fn gather(&mut self, frame: &SnapshotContext<'_>, deltas: &mut DeltaCache, gathered: &mut GatherBuffer) {
-        self.prepare(frame, gathered);
-        let rings = Rings::new(frame, self.center, self.snapshots);
-        for index in 0..gathered.stretches.len() {
-            let stretch = gathered.stretches[index];
-            if stretch.due.count_ones() >= DUE_MIN && rings.is_none() {
-                self.list_block(stretch, frame, deltas, gathered);
+    /// Lists the entities that are due, and finds or encodes their deltas.
+    pub fn gather(&mut self, context: &SnapshotContext<'_>, deltas: &mut DeltaCache, gathered: &mut GatherBuffer) {
+        self.prepare(context, gathered);
+        let rings = Rings::new(context, self.center, self.snapshots);
+        for index in 0..gathered.slot_words.len() {
+            let slot_word = gathered.slot_words[index];
+            if slot_word.due.count_ones() >= DUE_MIN && rings.is_none() {
+                self.list_block(slot_word, context, deltas, gathered);
             } else {
-                let find = |slot, key| deltas.find(frame.world, slot, key);
-                self.list(stretch, frame, (rings.as_ref(), gathered), find);
+                let find = |slot, key| deltas.find(context.world, slot, key);
+                self.list_entities(slot_word, context, (rings.as_ref(), gathered), find);
             }
         }
-        if gathered.bits > frame.settings.bytes_max * 8 {
-            gathered.unfold(deltas, &self.roster.visible);
+        if gathered.bits > context.settings.bytes_max * 8 {
+            gathered.unfold(deltas, &self.entities.visible);
         }
     }
 
-    /// The first half of [`ClientView::gather`], which views can do side by side: lists what is due.
-    pub fn survey(&mut self, frame: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
-        self.prepare(frame, gathered);
-        let rings = Rings::new(frame, self.center, self.snapshots);
-        for index in 0..gathered.stretches.len() {
+    /// First half of [`ClientView::gather`]: lists the entities that are due. Views can run it in parallel.
+    pub fn survey(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
+        self.prepare(context, gathered);
+        let rings = Rings::new(context, self.center, self.snapshots);
+        for index in 0..gathered.slot_words.len() {
             let find = |_, DeltaKey { spacing, .. }| FoundDelta { bits: 1, spacing, ..FoundDelta::default() };
-            self.list(gathered.stretches[index], frame, (rings.as_ref(), gathered), find);
+            self.list_entities(gathered.slot_words[index], context, (rings.as_ref(), gathered), find);
         }
     }
 
-    /// The second half of [`ClientView::gather`], one view after the other: finds or encodes the differences.
-    pub fn resolve(&mut self, frame: &SnapshotContext<'_>, deltas: &mut DeltaCache, gathered: &mut GatherBuffer) {
+    /// Second half of [`ClientView::gather`]: finds or encodes the deltas, one view after the other.
+    pub fn resolve(&mut self, context: &SnapshotContext<'_>, deltas: &mut DeltaCache, gathered: &mut GatherBuffer) {
         let GatherBuffer { due, bits, any_full, .. } = gathered;
         (*bits, *any_full) = (0, false);
         due.retain_mut(|due| {
-            due.found = deltas.find(frame.world, due.slot, DeltaKey { base: due.base, spacing: due.found.spacing });
+            due.found = deltas.find(context.world, due.slot, DeltaKey { base: due.base, spacing: due.found.spacing });
             if due.found.bits == 0 {
                 self.waiting.remove(due.slot);
                 return false;
@@ -230,25 +235,25 @@ impl ClientView {
         });
     }
 
-    /// Finds which visible slots changed or wait.
-    fn prepare(&mut self, frame: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
-        if self.link == DeliveryOrder::Unordered {
-            self.expire(frame.world.tick(), frame.settings.resend_ticks);
+    /// Finds the visible slots that changed or wait.
+    fn prepare(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
+        if self.order == DeliveryOrder::Unordered {
+            self.expire(context.world.tick(), context.settings.resend_ticks);
         }
         self.snapshots = self.snapshots.wrapping_add(1);
         gathered.due.clear();
         (gathered.bits, gathered.any_full) = (0, false);
-        let (changed, waiting) = (frame.changed.words(), self.waiting.words());
-        gathered.stretches.clear();
+        let (changed, waiting) = (context.changed.words(), self.waiting.words());
+        gathered.slot_words.clear();
         let (mut next, mut count, mut widths) = (0, 0, 0);
-        for (word, seen) in self.roster.visible.occupied() {
+        for (word, seen) in self.entities.visible.occupied() {
             let due = seen & (changed.get(word).unwrap_or(&0) | waiting.get(word).unwrap_or(&0));
             if due == 0 {
                 continue;
             }
             let word = word as u32;
-            let before = self.roster.visible.count_below(word * 64) as u32;
-            gathered.stretches.push(Stretch { word, before, seen, due });
+            let before = self.entities.visible.count_below(word * 64) as u32;
+            gathered.slot_words.push(SlotWord { word, before, seen, due });
             let mut bits = due;
             while bits != 0 {
                 let slot = word * 64 + bits.trailing_zeros();
@@ -258,72 +263,72 @@ impl ClientView {
                 count += 1;
             }
         }
-        // The order in which the code of these gaps is shortest, about: one below their mean width.
+        // Estimate of the order that gives the shortest code: one below the mean width of the gaps.
         gathered.gap_order = (widths / u32::max(count, 1)).saturating_sub(1).min(GAP_ORDER_MAX);
     }
 
-    /// Takes what is due of a stretch from another client that needed the same, or leaves it for the next one.
+    /// Reuses the block of another client with the same request, or adds one for later clients.
     fn list_block(
         &mut self,
-        stretch: Stretch,
-        frame: &SnapshotContext<'_>,
+        slot_word: SlotWord,
+        context: &SnapshotContext<'_>,
         deltas: &mut DeltaCache,
         gathered: &mut GatherBuffer,
     ) {
-        let Stretch { word, before, seen, due } = stretch;
+        let SlotWord { word, before, seen, due } = slot_word;
         let (received, gap_order) = (self.received, gathered.gap_order);
-        let (bases, spacings) = (self.roster.base.as_slice(), self.roster.spacing.as_slice());
-        let want = Want { word, seen, due, before, bases, spacings, received, gap_order };
-        if let Some(number) = deltas.blocks.find(&want) {
+        let (bases, spacings) = (self.entities.base.as_slice(), self.entities.spacing.as_slice());
+        let request = BlockRequest { word, seen, due, before, bases, spacings, received, gap_order };
+        if let Some(number) = deltas.blocks.find(&request) {
             let block = deltas.blocks.at(number);
             gathered.bits += block.cost;
-            let base = Tick(frame.world.tick().0 - block.source.age);
+            let base = Tick(context.world.tick().0 - block.source.age);
             let spacing = block.source.spacing as u8;
             let found = FoundDelta { range: number, spacing, ..FoundDelta::default() };
             gathered.due.push(DueEntity { slot: word * 64 + due.trailing_zeros(), at: before, base, found });
             return;
         }
         let first = gathered.due.len();
-        let find = |slot, key| deltas.find(frame.world, slot, key);
-        self.list(stretch, frame, (None, gathered), find);
-        let (bases, spacings) = (self.roster.base.as_slice(), self.roster.spacing.as_slice());
-        let want = Want { word, seen, due, before, bases, spacings, received, gap_order };
+        let find = |slot, key| deltas.find(context.world, slot, key);
+        self.list_entities(slot_word, context, (None, gathered), find);
+        let (bases, spacings) = (self.entities.base.as_slice(), self.entities.spacing.as_slice());
+        let request = BlockRequest { word, seen, due, before, bases, spacings, received, gap_order };
         let mut blocks = std::mem::take(&mut deltas.blocks);
-        blocks.keep(&want, &gathered.due[first..], deltas);
+        blocks.add(&request, &gathered.due[first..], deltas);
         deltas.blocks = blocks;
     }
 
-    /// Lists what is due of a stretch, entity by entity.
+    /// Lists the due entities of a word, one by one.
     #[inline]
-    fn list(
+    fn list_entities(
         &mut self,
-        Stretch { word, before, seen, due: mut bits }: Stretch,
-        frame: &SnapshotContext<'_>,
+        SlotWord { word, before, seen, due: mut bits }: SlotWord,
+        context: &SnapshotContext<'_>,
         (rings, gathered): (Option<&Rings<'_>>, &mut GatherBuffer),
         mut find: impl FnMut(u32, DeltaKey) -> FoundDelta,
     ) {
-        let ClientView { roster, waiting, received, .. } = self;
-        let now = frame.world.tick();
+        let ClientView { entities, waiting, received, .. } = self;
+        let now = context.world.tick();
         while bits != 0 {
             let bit = bits & bits.wrapping_neg();
             bits ^= bit;
             let slot = word * 64 + bit.trailing_zeros();
             let at = before + (seen & (bit - 1)).count_ones();
-            let known = (roster.base[at as usize], roster.spacing[at as usize]);
-            // What changes all the time was in the last packet: there is nothing to look up.
+            let known = (entities.base[at as usize], entities.spacing[at as usize]);
+            // The entity was in the last packet: no lookup is needed.
             let key = match known {
                 (base, spacing) if base == *received && now.0 - base.0 <= RECENT_TICKS_MAX => {
                     DeltaKey { base, spacing }
                 }
-                known => source(known, frame.world.last_changes(slot), now, *received),
+                known => source(known, context.world.last_changes(slot), now, *received),
             };
-            if key.base != Tick::ZERO && rings.is_some_and(|rings| !rings.is_turn(slot)) {
+            if key.base != Tick::ZERO && rings.is_some_and(|rings| !rings.is_due(slot)) {
                 waiting.insert(slot);
                 continue;
             }
             let found = find(slot, key);
             if found.bits == 0 {
-                // It was lost, but a later packet brought it.
+                // A lost change that a later packet brought.
                 waiting.remove(slot);
                 continue;
             }
@@ -334,20 +339,20 @@ impl ClientView {
         }
     }
 
-    /// Keeps what is most urgent within the byte budget; the rest waits, and grows more urgent.
-    pub(crate) fn choose(&mut self, frame: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
-        if gathered.bits <= frame.settings.bytes_max * 8 {
+    /// Limits the due entities to the most urgent within the byte budget. The rest waits and gains urgency.
+    pub(crate) fn choose(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
+        if gathered.bits <= context.settings.bytes_max * 8 {
             return;
         }
         gathered.urgency.clear();
         for (index, due) in gathered.due.iter().enumerate() {
-            let urgency = self.roster.priority[due.at as usize] + self.urgency(frame, due);
-            self.roster.priority[due.at as usize] = urgency;
+            let urgency = self.entities.priority[due.at as usize] + self.urgency(context, due);
+            self.entities.priority[due.at as usize] = urgency;
             gathered.urgency.push((urgency, index as u32));
         }
         gathered.urgency.sort_unstable_by(most_urgent_first);
-        let chosen = gathered.fitting(frame);
-        self.pressed |= chosen < gathered.urgency.len();
+        let chosen = gathered.fitting(context);
+        self.was_over_budget |= chosen < gathered.urgency.len();
         for &(_, index) in &gathered.urgency[chosen..] {
             let due = &mut gathered.due[index as usize];
             self.waiting.insert(due.slot);
@@ -356,11 +361,11 @@ impl ClientView {
         gathered.due.retain(|due| due.found.bits > 0);
     }
 
-    fn urgency(&self, frame: &SnapshotContext<'_>, due: &DueEntity) -> f32 {
-        if self.focus.is_some() && self.focus == frame.world.entity_at(due.slot) {
+    fn urgency(&self, context: &SnapshotContext<'_>, due: &DueEntity) -> f32 {
+        if self.focus.is_some() && self.focus == context.world.entity_at(due.slot) {
             return URGENCY_FOCUS;
         }
-        let nearness = match (self.center, frame.world.position_at(due.slot)) {
+        let nearness = match (self.center, context.world.position_at(due.slot)) {
             (Some(center), Some(place)) => {
                 let distance = aether_space::distance_squared(center, place[0], place[1]).sqrt();
                 (DISTANCE_HALF / (DISTANCE_HALF + distance)).max(URGENCY_MIN)
@@ -371,26 +376,29 @@ impl ClientView {
     }
 }
 
-/// At this distance an entity is half as urgent as one right here.
+/// Distance at which an entity is half as urgent.
 const DISTANCE_HALF: f32 = 50.0;
-/// What a slot's gap and source take at the most as a rule: above this sum the exact one is made.
+/// Typical upper bound of the bits of a slot's gap and source. If the sum with it exceeds the budget, the exact size is
+/// computed.
 const PREFIX_BITS_TYPICAL: usize = 14;
 
-/// So recent a baseline, with the state before it, is certainly still kept.
+/// Age up to which a baseline and the state before it are certainly stored.
 const RECENT_TICKS_MAX: u32 = BASELINE_AGE_MAX - SPACING_MAX;
 
-/// What changes in steps moves in between: it rests only when it has been still for longer than this.
+/// Ticks without change after which an entity counts as at rest. Below it, the entity may change in steps.
 const STEP_TICKS_MAX: u32 = 16;
 
-/// From which states an update is made. The client is known to have the state of tick `base`, and of `spacing` ticks
-/// before it. Where nothing changed since, that is the state of later ticks too, up to the newest of which the client is
-/// known to have anything: naming that one tells that the entity rested, and most entities and clients share it.
+/// Returns the states from which an update is made.
+///
+/// The client has the state of tick `base`, and of `spacing` ticks before it. If nothing changed since, that is also
+/// the state of later ticks, up to `received`, the newest tick of which the client has anything. Naming that tick says
+/// that the entity rested, and most entities and clients share it.
 #[inline]
 fn source((base, spacing): (Tick, u8), changes: LastChanges, now: Tick, received: Tick) -> DeltaKey {
     let rested = received.min(changes.steady_until(base));
     let aligned = base != Tick::ZERO && rested > base && (now.0 - base.0 > STEP_TICKS_MAX || rested.0 - base.0 == 1);
     let key = if aligned { DeltaKey { base: rested, spacing: 1 } } else { DeltaKey { base, spacing } };
-    // The client keeps states only for so long.
+    // The client stores states only for this time.
     let age = now.0 - key.base.0;
     if age + u32::from(key.spacing) <= BASELINE_AGE_MAX {
         key
@@ -405,36 +413,36 @@ fn most_urgent_first(a: &(f32, u32), b: &(f32, u32)) -> Ordering {
     b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }
 
-/// Tells whose turn it is by distance.
+/// Decides by distance which slots are due in this snapshot.
 struct Rings<'a> {
-    frame: &'a SnapshotContext<'a>,
+    context: &'a SnapshotContext<'a>,
     settings: &'a SendSettings,
     center: [f32; 2],
-    /// The number of this snapshot for this client.
+    /// Number of this snapshot for this client.
     snapshot: u32,
 }
 
 impl<'a> Rings<'a> {
-    fn new(frame: &'a SnapshotContext<'a>, center: Option<[f32; 2]>, snapshot: u32) -> Option<Self> {
-        let settings = frame.settings;
-        let throttled = settings.rings.iter().any(|ring| ring.interval > 1) || frame.ring_stretch > 1;
+    fn new(context: &'a SnapshotContext<'a>, center: Option<[f32; 2]>, snapshot: u32) -> Option<Self> {
+        let settings = context.settings;
+        let throttled = settings.rings.iter().any(|ring| ring.interval > 1) || context.ring_stretch > 1;
         if settings.rings.is_empty() || !throttled {
             return None;
         }
-        Some(Rings { frame, settings, center: center?, snapshot })
+        Some(Rings { context, settings, center: center?, snapshot })
     }
 
-    /// Slots take turns, so that a ring's updates spread evenly over the snapshots.
-    fn is_turn(&self, slot: u32) -> bool {
-        let Some([x, y]) = self.frame.world.position_at(slot) else {
+    /// Returns true if a slot is due. Slots take turns, so that the updates of a ring spread evenly over the snapshots.
+    fn is_due(&self, slot: u32) -> bool {
+        let Some([x, y]) = self.context.world.position_at(slot) else {
             return true;
         };
         let distance_squared = aether_space::distance_squared(self.center, x, y);
         let rings = &self.settings.rings;
         let within = rings.iter().position(|ring| distance_squared <= ring.distance * ring.distance);
         let number = within.unwrap_or(rings.len() - 1);
-        // The nearest ring keeps its rate under overload: what is close is what the player looks at.
-        let stretch = if number == 0 { 1 } else { self.frame.ring_stretch };
+        // The nearest ring is not stretched under overload: the player looks there.
+        let stretch = if number == 0 { 1 } else { self.context.ring_stretch };
         let interval = (rings[number].interval * stretch).max(1);
         self.snapshot.wrapping_add(slot).is_multiple_of(interval)
     }

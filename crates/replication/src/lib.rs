@@ -1,20 +1,20 @@
 //! Sending and receiving world state.
 //!
-//! Sending: a [`ClientView`] knows, per client, what that client sees and which version of it the client has. Per snapshot it
-//! gathers what is due, [`DeltaCache`] encodes each difference once for all clients that share it, and the view picks the
-//! encoded ranges into packets. Receiving: a [`Mirror`] is the client's copy.
+//! Sending: a [`ClientView`] knows which entities a client sees and which version of each it has. For each snapshot it
+//! gathers the entities that are due, [`DeltaCache`] encodes each delta once for all clients with the same baseline,
+//! and the view copies the encoded ranges into packets. Receiving: a [`Mirror`] is the client's copy of the world.
 
 mod assemble;
 mod blocks;
 mod deltas;
-mod flight;
 mod gather;
+mod in_flight;
 mod mirror;
 mod packet;
 mod replica;
-mod roster;
 mod settings;
 mod view;
+mod view_entities;
 
 pub use assemble::PacketSink;
 pub use deltas::{ComponentBits, DeltaCache};

@@ -1,4 +1,4 @@
-//! The client's copy of what it sees.
+//! [`Mirror`]: the client's copy of the entities that it sees.
 
 use crate::DeliveryOrder;
 use crate::packet::{self, BASELINE_AGE_MAX, DeltaSource, PacketHeader, SPACING_MAX};
@@ -7,19 +7,19 @@ use aether_bits::{BasisAges, BitReader, BitWriter, Component, FieldKind, ReadErr
 use aether_wire::{EntityId, InputSeq, PacketSeq, StateAck, Tick};
 use aether_world::{bits_of, hash_entity};
 
-/// A copy of the entities that a client sees, kept up to date by state packets.
+/// Copy of the entities that a client sees, updated by state packets.
 pub struct Mirror {
     columns: Vec<Box<dyn ReplicaColumn>>,
     seconds_per_tick: f32,
-    /// How many versions are kept per entity. As a version begins at a tick of its own, so many reach back to the newest
-    /// one at or before any tick that a source may name.
+    /// Versions stored per entity. Every version begins at another tick, so this number reaches back to the newest one
+    /// at or before any tick that a source may name.
     depth: usize,
-    /// Per slot: one more than the number of its replica; zero if none.
+    /// Per slot: index of its replica plus one; zero if none.
     replica_of: Vec<u32>,
     replicas: Vec<Replica>,
-    /// Per replica, `depth` ticks: which version each cell holds.
+    /// Per replica, `depth` ticks: the version in each cell.
     ticks: Vec<Tick>,
-    /// Per cell: which components the version has.
+    /// Per cell: bits of the components that the version has.
     shapes: Vec<u32>,
     tick: Tick,
     input_ack: InputSeq,
@@ -29,24 +29,24 @@ pub struct Mirror {
     left: Vec<EntityId>,
 }
 
-/// Declares what a mirror holds.
+/// Declares the components of a mirror.
 #[derive(Default)]
 pub struct MirrorBuilder {
     columns: Vec<Box<dyn ReplicaColumn>>,
 }
 
-/// What a packet brought.
+/// Result of [`Mirror::apply`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppliedPacket {
-    /// The tick of the state.
+    /// Tick of the state.
     pub tick: Tick,
-    /// The packet's number, to be acknowledged.
+    /// Sequence number of the packet.
     pub sequence: PacketSeq,
-    /// The last of this client's inputs that the state includes.
+    /// Last input of this client that the state includes.
     pub input_ack: InputSeq,
-    /// Whether it was the last packet of its snapshot.
+    /// True for the last packet of its snapshot.
     pub last: bool,
-    /// Whether it came too late to be of use. It must not be acknowledged, and was not.
+    /// True if the packet was too old to be applied. It is not acknowledged.
     pub stale: bool,
 }
 
@@ -54,17 +54,17 @@ pub struct AppliedPacket {
 struct Replica {
     id: EntityId,
     shape: u32,
-    /// The newest state, or the tick at which it was removed.
+    /// Tick of the newest state, or of the removal.
     tick: Tick,
-    /// The first of its cells; none until a state arrives.
+    /// First of its cells; none until a state arrives.
     first_cell: Option<usize>,
-    /// The cell of the newest state.
+    /// Cell of the newest state.
     cell: usize,
     alive: bool,
 }
 
 impl MirrorBuilder {
-    /// Adds a component type; the order is that of the server's world.
+    /// Adds a component type. The order must be that of the server's world.
     #[must_use]
     pub fn component<C: Component>(mut self) -> Self {
         self.columns.push(Box::new(TypedReplica::<C> { values: Vec::new() }));
@@ -80,13 +80,13 @@ impl MirrorBuilder {
         self
     }
 
-    /// A mirror that has seen nothing yet.
+    /// Builds an empty mirror.
     #[must_use]
-    pub fn build(self, link: DeliveryOrder, seconds_per_tick: f32) -> Mirror {
+    pub fn build(self, order: DeliveryOrder, seconds_per_tick: f32) -> Mirror {
         Mirror {
             columns: self.columns,
             seconds_per_tick,
-            depth: if link == DeliveryOrder::Ordered {
+            depth: if order == DeliveryOrder::Ordered {
                 SPACING_MAX as usize + 1
             } else {
                 BASELINE_AGE_MAX as usize + 1
@@ -106,14 +106,14 @@ impl MirrorBuilder {
 }
 
 impl Mirror {
-    /// Starts the declaration of a mirror.
+    /// Returns a builder for a mirror.
     #[must_use]
     pub fn builder() -> MirrorBuilder {
         MirrorBuilder::default()
     }
 
-    /// Takes in a state packet. One that cannot be read is not acknowledged. On an unordered link a packet that comes very
-    /// late may be made from a state that is no longer kept ([`ReadError::NoBaseline`]): drop it and go on.
+    /// Applies a state packet. A packet that cannot be read is not acknowledged. With unordered delivery, a very late
+    /// packet may be made from a state that is no longer stored ([`ReadError::NoBaseline`]): drop it and continue.
     pub fn apply(&mut self, bytes: &[u8]) -> Result<AppliedPacket, ReadError> {
         self.entered.clear();
         self.updated.clear();
@@ -139,54 +139,54 @@ impl Mirror {
         Ok(applied)
     }
 
-    /// The newest tick of which anything arrived.
+    /// Returns the newest tick of which anything arrived.
     #[must_use]
     pub fn tick(&self) -> Tick {
         self.tick
     }
 
-    /// The last of this client's inputs that the state includes.
+    /// Returns the last input of this client that the state includes.
     #[must_use]
     pub fn input_ack(&self) -> InputSeq {
         self.input_ack
     }
 
-    /// The acknowledgement to send: which packets arrived.
+    /// Returns the acknowledgement to send: the packets that arrived.
     #[must_use]
     pub fn acknowledgement(&self) -> StateAck {
         self.received
     }
 
-    /// The entities that came into view with the last packet.
+    /// Returns the entities that entered with the last packet.
     #[must_use]
     pub fn entered(&self) -> &[EntityId] {
         &self.entered
     }
 
-    /// The entities in view whose state changed with the last packet, other than those that came into view.
+    /// Returns the entities that were updated by the last packet, without those that entered.
     #[must_use]
     pub fn updated(&self) -> &[EntityId] {
         &self.updated
     }
 
-    /// The entities that went out of view with the last packet.
+    /// Returns the entities that left with the last packet.
     #[must_use]
     pub fn left(&self) -> &[EntityId] {
         &self.left
     }
 
-    /// All entities in view.
+    /// Returns all entities in view.
     pub fn entities(&self) -> impl Iterator<Item = EntityId> {
         self.replicas.iter().filter(|replica| replica.alive).map(|replica| replica.id)
     }
 
-    /// Whether an entity is in view.
+    /// Returns true if an entity is in view.
     #[must_use]
     pub fn contains(&self, id: EntityId) -> bool {
         self.find(id).is_some()
     }
 
-    /// A component of an entity in view; `None` too if the mirror was built without that type.
+    /// Returns a component of an entity in view. Returns none also if the mirror was built without that type.
     #[must_use]
     pub fn get<C: Component>(&self, id: EntityId) -> Option<&C> {
         let replica = self.find(id)?;
@@ -197,7 +197,7 @@ impl Mirror {
         })
     }
 
-    /// A component of an entity in view, by number, where only its descriptor is known.
+    /// Returns a component of an entity in view by index, where only its descriptor is known.
     #[must_use]
     pub fn value(&self, id: EntityId, component: usize) -> Option<(&FieldKind, &SchemaValue)> {
         let replica = self.find(id)?;
@@ -208,7 +208,7 @@ impl Mirror {
         Some((&column.kind, column.values.get(replica.cell)?))
     }
 
-    /// A hash over all entities in view, equal to the server's over the same ones.
+    /// Returns a hash of all entities in view, equal to the server's over the same entities.
     #[must_use]
     pub fn hash(&self) -> u64 {
         let mut scratch = BitWriter::new();
@@ -244,7 +244,7 @@ impl Mirror {
             let shape = reader.read(self.columns.len() as u32)? as u32;
             let number = self.number(slot);
             let cell = self.cell_for(number, header.tick);
-            // Should the packet turn out to be unreadable, nothing half written is left.
+            // If the packet turns out to be unreadable, no partial version is left.
             self.ticks[cell] = Tick::ZERO;
             for index in bits_of(shape) {
                 self.columns[index].read_full(cell, reader)?;
@@ -282,7 +282,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// The cells of the states that an update is made from, if they are there.
+    /// Returns the cells of the states that an update is made from.
     fn cells(
         &self,
         number: usize,
@@ -352,7 +352,7 @@ impl Mirror {
         (replica.alive && replica.id == id).then_some(replica)
     }
 
-    /// The number of a slot's replica, made now if there was none.
+    /// Returns the index of a slot's replica. Adds one if there is none.
     fn number(&mut self, slot: u32) -> usize {
         if slot as usize >= self.replica_of.len() {
             self.replica_of.resize(slot as usize + 1, 0);
@@ -366,7 +366,7 @@ impl Mirror {
         *known as usize - 1
     }
 
-    /// The cell of a replica's newest version at or before a tick.
+    /// Returns the cell of a replica's newest version at or before a tick.
     fn newest_at(&self, number: usize, tick: Tick) -> Option<usize> {
         let first = self.replicas[number].first_cell?;
         let cells = first..first + self.depth;
@@ -386,7 +386,7 @@ impl Mirror {
         first
     }
 
-    /// The cell for a replica's version of a tick: the one that has it already, or the oldest.
+    /// Returns the cell for a version of a replica: the one that has the tick already, or the oldest.
     fn cell_for(&mut self, number: usize, tick: Tick) -> usize {
         let first = match self.replicas[number].first_cell {
             Some(first) => first,

@@ -1,4 +1,4 @@
-//! The layout of a state packet.
+//! Layout of a state packet.
 //!
 //! ```text
 //! packet  = tick 32 · sequence 16 · input_ack 16 · last 1 · gap_order 3
@@ -7,32 +7,33 @@
 //! removed = gap
 //! full    = gap · generation 16 · mask (one bit per component) · component × set bits
 //! update  = gap · source · mask (one bit per component the entity has, if more than one) · component × set bits
-//! source  = 0 (as in the update before it), or 1 · age 6 · spacing 3
-//! gap     = distance from the slot before it in the same part, minus one, as an Exp-Golomb code of `gap_order`
+//! source  = 0 (as in the previous update), or 1 · age 6 · spacing 3
+//! gap     = distance from the previous slot in the same part, minus one, as an Exp-Golomb code of `gap_order`
 //! ```
 //!
-//! Bits are written lowest first. Sequence and input_ack are the lowest 16 bits of numbers that both sides count. A
-//! packet stands alone: it needs no other packet of its tick.
+//! Bits are written lowest first. `sequence` and `input_ack` are the lowest 16 bits of numbers that both sides count.
+//! Every packet can be read without the others of its tick.
 //!
-//! A source names the tick `age` ticks back: the update is made from the receiver's newest state at or before that tick.
-//! With a spacing other than zero, the newest state at or before `spacing` ticks earlier tells how it was moving.
+//! A source names the tick `age` ticks back: the update is made from the receiver's newest state at or before that
+//! tick. With a spacing other than zero, motion is predicted from that state and the newest state at or before
+//! `spacing` ticks earlier.
 
 use aether_bits::{BitReader, BitWriter, ReadError};
 use aether_wire::Tick;
 use aether_wire::limits::SLOTS_MAX;
 
-/// How many ticks back a baseline may lie, so that both sides keep it. At 60 ticks a second, a second.
+/// Maximum age of a baseline in ticks; both sides store states for this time. At 60 ticks per second, one second.
 pub const BASELINE_AGE_MAX: u32 = 63;
-/// How far before its baseline an entity's motion is told from.
+/// Maximum ticks from a baseline back to the state from which motion is predicted.
 pub const SPACING_MAX: u32 = (1 << SPACING_BITS) - 1;
 
-/// The most entries of each part in one packet.
+/// Maximum number of entries of each part in one packet.
 pub const ENTRIES_MAX: u32 = (1 << COUNT_BITS) - 1;
-/// The most bits that name a slot and its source.
+/// Maximum bits of a slot and its source.
 pub const PREFIX_BITS_MAX: u32 = 2 * SLOT_BITS + 1 + 1 + AGE_BITS + SPACING_BITS;
-/// The most bits of a header.
+/// Maximum bits of a header.
 pub const HEADER_BITS_MAX: usize = 32 + 16 + 16 + 1 + 3 + 3 * (1 + COUNT_BITS as usize);
-/// The highest order of the gaps' code.
+/// Highest order of the code for gaps.
 pub const GAP_ORDER_MAX: u32 = 7;
 
 const SLOT_BITS: u32 = SLOTS_MAX.ilog2();
@@ -43,7 +44,7 @@ const LAST_AT: usize = 32 + 16 + 16;
 
 const _: () = assert!(1 << AGE_BITS == BASELINE_AGE_MAX + 1, "every age can be written");
 
-/// The parts of a packet, in their order.
+/// Parts of a packet, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketPart {
     Removed,
@@ -51,7 +52,7 @@ pub enum PacketPart {
     Update,
 }
 
-/// The fixed part of a packet.
+/// Header of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketHeader {
     pub tick: Tick,
@@ -61,12 +62,12 @@ pub struct PacketHeader {
     pub input_ack: u16,
     pub last: bool,
     pub gap_order: u32,
-    /// How many entries each part has.
+    /// Number of entries of each part.
     pub counts: [u32; 3],
 }
 
 impl PacketHeader {
-    /// Appends the header for the parts that are `present`; the counts and the last flag are filled in by [`finish`].
+    /// Appends the header for the parts that are `present`. [`finish`] fills in the counts and the last flag.
     pub fn write(&self, present: [bool; 3], writer: &mut BitWriter) {
         writer.write(u64::from(self.tick.0), 32);
         writer.write(u64::from(self.sequence), 16);
@@ -94,7 +95,7 @@ impl PacketHeader {
     }
 }
 
-/// Fills in what is known only when a packet is complete.
+/// Fills in the counts and the last flag of a complete packet.
 pub fn finish(present: [bool; 3], counts: [u32; 3], last: bool, writer: &mut BitWriter) {
     writer.patch(LAST_AT, u64::from(last), 1);
     let mut at = LAST_AT + 1 + 3;
@@ -107,13 +108,13 @@ pub fn finish(present: [bool; 3], counts: [u32; 3], last: bool, writer: &mut Bit
     }
 }
 
-/// The whole number that is nearest to `near` and ends in these 16 bits.
+/// Returns the number nearest to `near` whose lowest 16 bits are `low`.
 pub fn expand(low: u16, near: u32) -> u32 {
     let ahead = low.wrapping_sub(near as u16) as i16;
     near.wrapping_add_signed(i32::from(ahead))
 }
 
-/// The code of a gap, and its length.
+/// Returns the code of a gap and its length.
 #[inline]
 pub fn gap_code(gap: u32, order: u32) -> (u64, u32) {
     let shifted = u64::from(gap) + (1 << order);
@@ -133,17 +134,17 @@ pub fn read_slot(next: u32, order: u32, reader: &mut BitReader<'_>) -> Result<u3
     if slot < u64::from(SLOTS_MAX) { Ok(slot as u32) } else { Err(ReadError::OutOfRange) }
 }
 
-/// From which states an update is made.
+/// States from which an update is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeltaSource {
-    /// How many ticks back the state lies.
+    /// Age of the baseline in ticks.
     pub age: u32,
-    /// How many ticks before that the state lies that tells of its motion; zero if none.
+    /// Ticks from there back to the state from which motion is predicted; zero if none.
     pub spacing: u32,
 }
 
 impl DeltaSource {
-    /// The code of a source that differs from the one before, and its length.
+    /// Returns the code of a source that differs from the previous one, and its length.
     #[inline]
     pub fn code(self) -> (u64, u32) {
         (1 | u64::from(self.age) << 1 | u64::from(self.spacing) << (1 + AGE_BITS), 1 + AGE_BITS + SPACING_BITS)
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_found_again_from_their_lowest_bits() {
+    fn numbers_are_restored_from_their_lowest_bits() {
         for near in [0, 1, 40_000, 65_535, 65_536, 1_000_000, u32::MAX - 70_000] {
             for distance in [0, 1, 100, 32_767] {
                 let number = near + distance;

@@ -1,11 +1,11 @@
-//! Component values as a client keeps them.
+//! Columns of component values on a client.
 
 use aether_bits::{
     BasisAges, BitReader, BitWriter, Component, DeltaBasis, FieldKind, ReadError, SchemaValue, StateHasher,
 };
 use std::any::Any;
 
-/// The cells that hold what a difference is made from.
+/// Cells of the values from which a delta is made.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplicaCells {
     pub base: usize,
@@ -19,28 +19,28 @@ impl ReplicaCells {
     }
 }
 
-/// The values of one component, by cell. An entity has one or several cells, each for one version.
+/// Values of one component, by cell. An entity has one or several cells, each for one version.
 pub trait ReplicaColumn: Any + Send {
-    /// Makes room for all cells below `cells`.
+    /// Grows the column to `cells` cells.
     fn grow(&mut self, cells: usize);
 
     /// Copies a value from one cell to another.
     fn copy(&mut self, from: usize, to: usize);
 
-    /// Reads a whole value into a cell.
+    /// Reads a full value into a cell.
     fn read_full(&mut self, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError>;
 
-    /// Reads the difference from the values in the cells of `source` into `to`.
+    /// Reads the delta from the values in the cells of `source` into `to`.
     fn read_delta(&mut self, source: ReplicaCells, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError>;
 
-    /// The hash of a value, as the server computes it.
+    /// Returns the hash of a value, equal to the server's.
     fn digest(&self, cell: usize, scratch: &mut BitWriter) -> u64;
 
-    /// For getting back to the type.
+    /// Allows a downcast to the concrete column.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// A column of a known type.
+/// Column of a known type.
 pub struct TypedReplica<C> {
     pub values: Vec<C>,
 }
@@ -77,7 +77,7 @@ impl<C: Component> ReplicaColumn for TypedReplica<C> {
     }
 }
 
-/// A column of which only the descriptor is known.
+/// Column of which only the descriptor is known.
 pub struct DescribedReplica {
     pub kind: FieldKind,
     pub values: Vec<SchemaValue>,
@@ -97,7 +97,7 @@ impl ReplicaColumn for DescribedReplica {
     }
 
     fn read_full(&mut self, to: usize, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
-        self.values[to] = self.kind.read_delta(DeltaBasis::held(&self.kind.initial()), reader)?;
+        self.values[to] = self.kind.read_delta(DeltaBasis::new(&self.kind.initial()), reader)?;
         Ok(())
     }
 
@@ -109,8 +109,8 @@ impl ReplicaColumn for DescribedReplica {
     fn digest(&self, cell: usize, scratch: &mut BitWriter) -> u64 {
         scratch.clear();
         self.kind
-            .write_delta(DeltaBasis::held(&self.kind.initial()), &self.values[cell], scratch)
-            .expect("what was read fits its kind");
+            .write_delta(DeltaBasis::new(&self.kind.initial()), &self.values[cell], scratch)
+            .expect("a value that was read fits its kind");
         StateHasher::of_bits(scratch)
     }
 

@@ -1,35 +1,35 @@
-//! What a room type sets about sending.
+//! Settings of sending.
 
-/// What a connection promises about the packets it carries.
+/// Delivery guarantee of a connection for state packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryOrder {
-    /// Everything arrives, in order: what was handed over counts as received.
+    /// Everything arrives, in order. A packet counts as received when it is sent.
     Ordered,
-    /// Packets may be lost, doubled or overtaken: what was acknowledged counts as received.
+    /// Packets may be lost, duplicated or reordered. A packet counts as received when it is acknowledged.
     Unordered,
 }
 
-/// Entities up to a distance are updated every so many snapshots.
+/// Update ring: entities up to a distance are updated every `interval` snapshots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UpdateRing {
-    /// The distance up to which this ring reaches.
+    /// Outer distance of the ring.
     pub distance: f32,
-    /// Every how many snapshots a change is sent. 1 is every snapshot.
+    /// Interval in snapshots; 1 is every snapshot.
     pub interval: u32,
 }
 
-/// How state is sent to each client of a room.
+/// Settings of how state is sent to each client of a room.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SendSettings {
-    /// The most bytes of state per client and snapshot. What does not fit waits, most urgent first. Default 4,000: at
-    /// 20 snapshots a second, 80 kB/s.
+    /// Maximum bytes of state per client and snapshot. The rest waits, ordered by urgency. Default 4,000: at 20
+    /// snapshots per second, 80 kB/s.
     pub bytes_max: usize,
-    /// Rings of falling update rate, nearest first; what lies beyond the last is updated as that one is. Default none:
-    /// every change is sent in the next snapshot.
+    /// Update rings, nearest first. Entities beyond the last ring are updated like those in it. Default none: every
+    /// change is in the next snapshot.
     pub rings: Vec<UpdateRing>,
-    /// After how many ticks without an acknowledgement a packet on an unordered link counts as lost. Default 20.
+    /// Ticks without an acknowledgement after which a packet counts as lost, with unordered delivery. Default 20.
     pub resend_ticks: u32,
-    /// The length of a tick.
+    /// Length of a tick, in seconds.
     pub seconds_per_tick: f32,
 }
 

@@ -53,11 +53,11 @@ pub struct Sighting {
 /// One client.
 pub struct TestClient {
     name: String,
-    link: DeliveryOrder,
+    order: DeliveryOrder,
     conditions: Conditions,
-    end: Option<ConnectionEndpoint>,
+    endpoint: Option<ConnectionEndpoint>,
     player: Option<PlayerId>,
-    refusal: Option<Rejection>,
+    rejection: Option<Rejection>,
     closing: Option<Closing>,
     mirror: Mirror,
     received: ReceivedState,
@@ -69,7 +69,7 @@ pub struct TestClient {
     last_input: InputSeq,
     last_command: CommandSeq,
     /// A message that the room's inbox had no place for.
-    held_up: Option<ClientMessage>,
+    blocked: Option<ClientMessage>,
 }
 
 /// The four ways between a client and a room.
@@ -81,8 +81,8 @@ struct Network {
 }
 
 impl Network {
-    fn new(link: DeliveryOrder, conditions: Conditions, seed: u64) -> Self {
-        let datagrams = match link {
+    fn new(order: DeliveryOrder, conditions: Conditions, seed: u64) -> Self {
+        let datagrams = match order {
             DeliveryOrder::Ordered => Delivery::Stream,
             DeliveryOrder::Unordered => Delivery::Datagrams,
         };
@@ -109,7 +109,7 @@ impl TestClient {
     /// What its connection promises.
     #[must_use]
     pub fn order(&self) -> DeliveryOrder {
-        self.link
+        self.order
     }
 
     /// The player it is, once it was let in.
@@ -121,7 +121,7 @@ impl TestClient {
     /// Why it was not let in, if it was not.
     #[must_use]
     pub fn rejection(&self) -> Option<&Rejection> {
-        self.refusal.as_ref()
+        self.rejection.as_ref()
     }
 
     /// Why the room ended the connection, if it did.
@@ -133,13 +133,13 @@ impl TestClient {
     /// Whether it has a connection.
     #[must_use]
     pub fn is_connected(&self) -> bool {
-        self.end.is_some()
+        self.endpoint.is_some()
     }
 
     /// Whether it is in a room: connected and let in.
     #[must_use]
     pub fn is_joined(&self) -> bool {
-        self.end.is_some() && self.player.is_some()
+        self.endpoint.is_some() && self.player.is_some()
     }
 
     /// Its copy of the world.
@@ -182,45 +182,45 @@ impl TestClient {
         })
     }
 
-    pub(crate) fn new(name: String, link: DeliveryOrder, conditions: Conditions, mirror: Mirror) -> Self {
+    pub(crate) fn new(name: String, order: DeliveryOrder, conditions: Conditions, mirror: Mirror) -> Self {
         TestClient {
             name,
-            link,
+            order,
             conditions,
-            end: None,
+            endpoint: None,
             player: None,
-            refusal: None,
+            rejection: None,
             closing: None,
             mirror,
             received: ReceivedState::default(),
-            network: Network::new(link, conditions, 0),
+            network: Network::new(order, conditions, 0),
             traffic_before: Traffic::default(),
             stalled: false,
             recent_inputs: VecDeque::new(),
             last_input: InputSeq(0),
             last_command: CommandSeq(0),
-            held_up: None,
+            blocked: None,
         }
     }
 
     /// Begins a connection: nothing of the one before is left, and inputs count from one again.
-    pub(crate) fn connect(&mut self, end: ConnectionEndpoint, mirror: Mirror, seed: u64) {
+    pub(crate) fn connect(&mut self, endpoint: ConnectionEndpoint, mirror: Mirror, seed: u64) {
         self.traffic_before = self.traffic();
-        self.network = Network::new(self.link, self.conditions, seed);
-        self.end = Some(end);
+        self.network = Network::new(self.order, self.conditions, seed);
+        self.endpoint = Some(endpoint);
         self.mirror = mirror;
         self.received = ReceivedState::default();
-        self.refusal = None;
+        self.rejection = None;
         self.closing = None;
         self.stalled = false;
         self.recent_inputs.clear();
         self.last_input = InputSeq(0);
-        self.held_up = None;
+        self.blocked = None;
     }
 
     /// Loses the connection without a word.
     pub(crate) fn disconnect(&mut self) {
-        self.end = None;
+        self.endpoint = None;
     }
 
     pub(crate) fn set_stalled(&mut self, stalled: bool) {
@@ -244,7 +244,7 @@ impl TestClient {
 
     /// Sends a reliable message.
     pub(crate) fn send(&mut self, now: Duration, message: &ClientMessage) {
-        let stream = match self.link {
+        let stream = match self.order {
             DeliveryOrder::Ordered => &mut self.network.inputs_up,
             DeliveryOrder::Unordered => &mut self.network.stream_up,
         };
@@ -261,12 +261,12 @@ impl TestClient {
         if !self.is_joined() {
             return;
         }
-        let ack = match self.link {
+        let ack = match self.order {
             DeliveryOrder::Ordered => StateAck::NONE,
             DeliveryOrder::Unordered => self.mirror.acknowledgement(),
         };
         let Some(input) = input else {
-            if self.link == DeliveryOrder::Unordered {
+            if self.order == DeliveryOrder::Unordered {
                 send(&mut self.network.inputs_up, now, &ClientMessage::Ack(ack));
             }
             return;
@@ -284,20 +284,20 @@ impl TestClient {
 
     /// Hands what has arrived at the room to its inbox. A stream waits when that is full; a datagram is lost.
     pub(crate) fn deliver(&mut self, now: Duration) {
-        let Some(end) = &self.end else { return };
+        let Some(endpoint) = &self.endpoint else { return };
         let Network { inputs_up, stream_up, .. } = &mut self.network;
-        if let Some(message) = self.held_up.take() {
-            self.held_up = end.push(message.clone()).is_err().then_some(message);
+        if let Some(message) = self.blocked.take() {
+            self.blocked = endpoint.push(message.clone()).is_err().then_some(message);
         }
-        let inputs_are_a_stream = self.link == DeliveryOrder::Ordered;
+        let inputs_are_a_stream = self.order == DeliveryOrder::Ordered;
         for (network, is_stream) in [(stream_up, true), (inputs_up, inputs_are_a_stream)] {
-            while self.held_up.is_none()
+            while self.blocked.is_none()
                 && let Some(frame) = network.pop(now)
             {
                 match ClientMessage::decode(&frame) {
                     Ok(message) => {
-                        let full = end.push(message.clone()).is_err();
-                        self.held_up = (full && is_stream).then_some(message);
+                        let full = endpoint.push(message.clone()).is_err();
+                        self.blocked = (full && is_stream).then_some(message);
                     }
                     Err(error) => self.received.faults.push(format!("the server cannot read a frame: {error}")),
                 }
@@ -307,17 +307,17 @@ impl TestClient {
 
     /// Takes what the room has for this client and hands it to the network.
     pub(crate) fn collect(&mut self, now: Duration) {
-        let Some(end) = self.end.as_ref().filter(|_| !self.stalled) else { return };
-        match end.admission() {
+        let Some(endpoint) = self.endpoint.as_ref().filter(|_| !self.stalled) else { return };
+        match endpoint.admission() {
             Some(Ok(player)) => self.player = Some(*player),
-            Some(Err(refusal)) => self.refusal = Some(refusal.clone()),
+            Some(Err(rejection)) => self.rejection = Some(rejection.clone()),
             None => {}
         }
         let Network { state_down, stream_down, .. } = &mut self.network;
-        let ordered = self.link == DeliveryOrder::Ordered;
+        let ordered = self.order == DeliveryOrder::Ordered;
         let reliable = if ordered { &mut *state_down } else { stream_down };
         while reliable.under_way() < STREAM_FRAMES_MAX
-            && let Some(message) = end.next_reliable()
+            && let Some(message) = endpoint.next_reliable()
         {
             let mut frame = Vec::new();
             message.encode(&mut frame).expect("the room sends only what can be written");
@@ -325,38 +325,38 @@ impl TestClient {
             reliable.push(now, frame, bytes);
         }
         if !ordered || state_down.under_way() < STREAM_FRAMES_MAX {
-            while let Some(packet) = end.next_state() {
+            while let Some(packet) = endpoint.next_state() {
                 let mut frame = Vec::new();
                 encode_state_packet(&packet, &mut frame).expect("the room sends only what fits");
-                end.recycle(packet);
+                endpoint.recycle(packet);
                 let bytes = frame.len();
                 state_down.push(now, frame, bytes);
             }
         }
-        if let Some(closing) = end.closing() {
+        if let Some(closing) = endpoint.closing() {
             self.closing = Some(closing.clone());
         }
     }
 
     /// Takes in what has arrived at the client.
     pub(crate) fn receive(&mut self, now: Duration) {
-        if self.end.is_none() {
+        if self.endpoint.is_none() {
             return;
         }
         while let Some(frame) = self.network.stream_down.pop(now) {
-            self.take_in(&frame);
+            self.handle_frame(&frame);
         }
         while let Some(frame) = self.network.state_down.pop(now) {
-            self.take_in(&frame);
+            self.handle_frame(&frame);
         }
         let Network { stream_down, state_down, .. } = &self.network;
-        let ordered_is_done = self.link == DeliveryOrder::Unordered || state_down.under_way() == 0;
-        if (self.closing.is_some() || self.refusal.is_some()) && stream_down.under_way() == 0 && ordered_is_done {
-            self.end = None;
+        let ordered_is_done = self.order == DeliveryOrder::Unordered || state_down.under_way() == 0;
+        if (self.closing.is_some() || self.rejection.is_some()) && stream_down.under_way() == 0 && ordered_is_done {
+            self.endpoint = None;
         }
     }
 
-    fn take_in(&mut self, frame: &[u8]) {
+    fn handle_frame(&mut self, frame: &[u8]) {
         match ServerMessage::decode(frame) {
             Ok(ServerMessage::Snapshot(Snapshot::Packed(packet))) => self.apply(&packet),
             Ok(ServerMessage::Event(event)) => self.received.events.push(event),
@@ -378,7 +378,7 @@ impl TestClient {
                 self.received.sightings.extend(seen);
             }
             // On a stream nothing comes late, so there it is a fault.
-            Err(ReadError::NoBaseline) if self.link == DeliveryOrder::Unordered => {
+            Err(ReadError::NoBaseline) if self.order == DeliveryOrder::Unordered => {
                 self.received.packets_without_baseline += 1
             }
             Err(error) => self.received.faults.push(format!("the client cannot read a state packet: {error}")),
@@ -387,8 +387,8 @@ impl TestClient {
 }
 
 /// A mirror of whatever a schema describes.
-pub(crate) fn mirror_of(schema: &Schema, link: DeliveryOrder, seconds_per_tick: f32) -> Mirror {
-    Mirror::builder().described(schema).build(link, seconds_per_tick)
+pub(crate) fn mirror_of(schema: &Schema, order: DeliveryOrder, seconds_per_tick: f32) -> Mirror {
+    Mirror::builder().described(schema).build(order, seconds_per_tick)
 }
 
 fn send(network: &mut Conditioner<Vec<u8>>, now: Duration, message: &ClientMessage) {

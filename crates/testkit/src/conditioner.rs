@@ -104,7 +104,7 @@ pub struct Conditioner<P> {
     under_way: BTreeMap<(Duration, u64), P>,
     next_number: u64,
     /// When the line is done with what was handed in before.
-    line_free_at: Duration,
+    free_at: Duration,
     /// When the last packet that keeps the order arrives.
     last_arrival: Duration,
     traffic: Traffic,
@@ -120,7 +120,7 @@ impl<P: Clone> Conditioner<P> {
             random: Random::new(seed),
             under_way: BTreeMap::new(),
             next_number: 0,
-            line_free_at: Duration::ZERO,
+            free_at: Duration::ZERO,
             last_arrival: Duration::ZERO,
             traffic: Traffic::default(),
         }
@@ -135,7 +135,7 @@ impl<P: Clone> Conditioner<P> {
     /// comes late.
     pub fn heal(&mut self, now: Duration) {
         self.conditions = Conditions::PERFECT;
-        self.line_free_at = now;
+        self.free_at = now;
         if self.delivery == Delivery::Stream {
             self.last_arrival = now;
             let under_way = std::mem::take(&mut self.under_way);
@@ -182,7 +182,7 @@ impl<P: Clone> Conditioner<P> {
         let Some(Bandwidth { bytes_per_second, queue_bytes_max }) = self.conditions.bandwidth else {
             return Some(now);
         };
-        let wait = self.line_free_at.saturating_sub(now);
+        let wait = self.free_at.saturating_sub(now);
         let queue_bytes = wait.as_micros() * u128::from(bytes_per_second) / 1_000_000;
         let is_full = queue_bytes + u128::from(bytes) > u128::from(queue_bytes_max);
         if is_full && self.delivery == Delivery::Datagrams {
@@ -190,8 +190,8 @@ impl<P: Clone> Conditioner<P> {
         }
         // Rounded up, because a shorter time would let more through than the bandwidth.
         let time = Duration::from_micros((bytes * 1_000_000).div_ceil(bytes_per_second.max(1)));
-        self.line_free_at = now + wait + time;
-        Some(self.line_free_at)
+        self.free_at = now + wait + time;
+        Some(self.free_at)
     }
 
     fn push_datagram(&mut self, departure: Duration, packet: P) {

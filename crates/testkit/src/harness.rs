@@ -75,18 +75,18 @@ impl<G: Game> Harness<G> {
     }
 
     /// Lets a client join under a name at the next tick. It may give playground commands.
-    pub fn join(&mut self, name: &str, link: DeliveryOrder, conditions: Conditions) -> ClientNumber {
+    pub fn join(&mut self, name: &str, order: DeliveryOrder, conditions: Conditions) -> ClientNumber {
         let permissions = Permissions { playground: true, inspect: false };
-        let joiner = JoinRequest { user: name.to_owned(), name: name.to_owned(), permissions, metadata: Vec::new() };
-        self.join_as(joiner, link, conditions)
+        let request = JoinRequest { user: name.to_owned(), name: name.to_owned(), permissions, metadata: Vec::new() };
+        self.join_as(request, order, conditions)
     }
 
     /// Lets a client join at the next tick.
-    pub fn join_as(&mut self, joiner: JoinRequest, link: DeliveryOrder, conditions: Conditions) -> ClientNumber {
+    pub fn join_as(&mut self, request: JoinRequest, order: DeliveryOrder, conditions: Conditions) -> ClientNumber {
         let conditions = if self.healed { Conditions::PERFECT } else { conditions };
-        let mut client = TestClient::new(joiner.name.clone(), link, conditions, self.mirror(link));
-        let end = self.handle.join(joiner, link).expect("a test stays within the mailbox");
-        client.connect(end, self.mirror(link), self.random.bits());
+        let mut client = TestClient::new(request.name.clone(), order, conditions, self.mirror(order));
+        let endpoint = self.handle.join(request, order).expect("a test stays within the mailbox");
+        client.connect(endpoint, self.mirror(order), self.random.bits());
         self.clients.push(client);
         self.inputs.push(None);
         ClientNumber(self.clients.len() - 1)
@@ -104,11 +104,11 @@ impl<G: Game> Harness<G> {
 
     /// Gives a client that was in the room a new connection, with nothing left of the old one.
     pub fn resume(&mut self, client: ClientNumber) {
-        let link = self.clients[client.0].order();
+        let order = self.clients[client.0].order();
         let Some(player) = self.clients[client.0].player() else { return };
-        let end = self.handle.resume(player, link).expect("a test stays within the mailbox");
-        let mirror = self.mirror(link);
-        self.clients[client.0].connect(end, mirror, self.random.bits());
+        let endpoint = self.handle.resume(player, order).expect("a test stays within the mailbox");
+        let mirror = self.mirror(order);
+        self.clients[client.0].connect(endpoint, mirror, self.random.bits());
     }
 
     /// Says whether a client stops taking anything from its connection.
@@ -208,7 +208,7 @@ impl<G: Game> Harness<G> {
         shown == Some(client.mirror().hash())
     }
 
-    fn mirror(&self, link: DeliveryOrder) -> aether_replication::Mirror {
-        mirror_of(self.room.schema(), link, self.room.settings().seconds_per_tick())
+    fn mirror(&self, order: DeliveryOrder) -> aether_replication::Mirror {
+        mirror_of(self.room.schema(), order, self.room.settings().seconds_per_tick())
     }
 }

@@ -15,7 +15,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// How long the networks are bad.
-const TICKS_OF_WEATHER: u32 = 400;
+const TICKS_OF_BAD_NETWORK: u32 = 400;
 /// How long everyone must then go on agreeing, once they do.
 const TICKS_OF_AGREEMENT: u32 = 20;
 /// How soon everyone must agree after the networks have healed.
@@ -129,7 +129,7 @@ impl Simulation {
         for _ in 0..2 + self.random.below(6) {
             self.join();
         }
-        for tick in 0..TICKS_OF_WEATHER {
+        for tick in 0..TICKS_OF_BAD_NETWORK {
             self.act(tick)?;
             self.tick()?;
         }
@@ -158,8 +158,10 @@ impl Simulation {
             if !self.is_snapshot() {
                 continue;
             }
-            let apart =
-                self.harness.clients().find(|(number, client)| client.is_joined() && !self.harness.has_converged(*number));
+            let apart = self
+                .harness
+                .clients()
+                .find(|(number, client)| client.is_joined() && !self.harness.has_converged(*number));
             match apart {
                 None => {
                     let since = *agreed_since.get_or_insert(tick);
@@ -168,9 +170,9 @@ impl Simulation {
                     }
                 }
                 Some((ClientNumber(number), client)) if tick >= ticks_max || agreed_since.is_some() => {
-                    let (link, tick) = (client.order(), client.mirror().tick());
+                    let (order, tick) = (client.order(), client.mirror().tick());
                     return Err(format!(
-                        "client {number} ({link:?}, at tick {tick}) holds something else than the room"
+                        "client {number} ({order:?}, at tick {tick}) holds something else than the room"
                     ));
                 }
                 Some(_) => {}
@@ -184,8 +186,9 @@ impl Simulation {
         let room = self.harness.room();
         if self.is_snapshot() {
             for client in self.harness.clients().filter_map(|(_, client)| client.player()) {
-                let may_see = |entity: &EntityId| room.game().may_see(room.world(), room.settings(), client, *entity);
-                self.allowed.insert((room.now(), client), room.world().entities().filter(may_see).collect());
+                let is_allowed =
+                    |entity: &EntityId| room.game().is_allowed_to_see(room.world(), room.settings(), client, *entity);
+                self.allowed.insert((room.now(), client), room.world().entities().filter(is_allowed).collect());
             }
         }
         for (ClientNumber(number), client) in self.harness.clients() {
@@ -247,9 +250,9 @@ impl Simulation {
                 return Err(format!("client {number} is owed answers to its commands"));
             }
             let sent = self.harness.room().game().chimes(player).unwrap_or(0);
-            let heard = script.chimes_before + script.chimes;
-            if heard != sent {
-                return Err(format!("client {number} has events up to {heard} of {sent}"));
+            let received_chimes = script.chimes_before + script.chimes;
+            if received_chimes != sent {
+                return Err(format!("client {number} has events up to {received_chimes} of {sent}"));
             }
             if let Some(possession) = client.received().possessions.last()
                 && self.harness.room().world().owner(possession.entity) != Some(player)
@@ -360,11 +363,11 @@ impl Simulation {
     }
 
     fn join(&mut self) {
-        let link = if self.random.chance(65) { DeliveryOrder::Unordered } else { DeliveryOrder::Ordered };
+        let order = if self.random.chance(65) { DeliveryOrder::Unordered } else { DeliveryOrder::Ordered };
         let conditions = any_conditions(&mut self.random);
         let number = self.scripts.len();
-        self.note(self.harness.room().now().0, number, &format!("joins, {link:?}, {conditions:?}"));
-        self.harness.join(&format!("client {number}"), link, conditions);
+        self.note(self.harness.room().now().0, number, &format!("joins, {order:?}, {conditions:?}"));
+        self.harness.join(&format!("client {number}"), order, conditions);
         self.scripts.push(Script::default());
     }
 

@@ -1,14 +1,14 @@
-//! The bytes of a recording.
+//! Writer and reader for the bytes of a recording.
 
 use super::RecordingError;
 
-/// Appends values.
+/// Appends values to a buffer.
 #[derive(Default)]
 pub struct Writer {
     bytes: Vec<u8>,
 }
 
-/// Reads values; past the end is an error, and nothing is allocated that is not there.
+/// Reads values. Reading past the end is an error, and lengths are checked before memory is allocated.
 pub struct Reader<'a> {
     rest: &'a [u8],
 }

@@ -1,26 +1,26 @@
-//! Recording a room and replaying it.
+//! Recordings of rooms, and replays.
 //!
-//! A recording holds what decides a game: its seed, and tick by tick what came from outside, each tick with the state's
-//! hash. Replaying runs the same game over the same happenings and compares the hashes.
+//! A recording has everything that decides a game: its seed, and for each tick the tick inputs and the hash of the
+//! state. A replay runs the same game over the same tick inputs and compares the hashes.
 //!
 //! ```text
 //! recording = "AETHREC" · version 1 byte · game · seed 8 bytes · tick_hz · schema hash 8 bytes
-//!           · restore (0 for none, or 1 and what follows) · tick × …
+//!           · restore (0 for none, or 1 and its fields) · tick × …
 //! restore   = state (length + 1, or 0 for none) · entries in it · last player
 //!           · count · player (number · who) × count · count · entry (number · bytes) × count
-//! tick      = count · happening × count · state hash 8 bytes
-//! happening = tag 1 byte · its fields in order
+//! tick      = count · tick input × count · state hash 8 bytes
+//! tick input = tag 1 byte · its fields in order
 //! ```
 //!
-//! Numbers are little-endian base-128 varints unless their size is said; texts and bytes begin with their length.
+//! Numbers are little-endian base-128 varints unless a size is given. Texts and bytes begin with their length.
 
 mod bytes;
-mod happening;
 mod replay;
 mod restore;
+mod tick_input;
 
-pub use happening::TickInput;
 pub use replay::{Replay, ReplayError};
+pub use tick_input::TickInput;
 
 use crate::durable::RestoreData;
 use aether_wire::Tick;
@@ -29,49 +29,49 @@ use std::fmt;
 
 const MAGIC: &[u8; 7] = b"AETHREC";
 const VERSION: u8 = 2;
-/// The most happenings of one tick that a recording may hold: more than a full room can cause.
-const HAPPENINGS_MAX: u64 = 1 << 20;
+/// Maximum number of tick inputs of one tick in a recording: more than a full room can cause.
+const TICK_INPUTS_MAX: u64 = 1 << 20;
 
-/// A recording is kept in memory and ends here, so that a room that runs for weeks does not take it all. Eight pilots
-/// fill about 2.5 kB a second.
+/// Size at which a recording stops. It is in memory, and a room may run for weeks. Eight players take about 2.5 kB per
+/// second.
 pub const RECORDING_BYTES_MAX: usize = 256 << 20;
 
-/// What happened in a room, from its first tick on.
+/// Recording of a room from its first tick.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// The game, so that the right one is replayed.
+    /// Name of the game.
     pub game: String,
-    /// The seed of the room's random numbers.
+    /// Seed of the room's random numbers.
     pub seed: u64,
-    /// The room's tick rate.
+    /// Tick rate of the room.
     pub tick_hz: u32,
-    /// The hash of the schema: a game that replicates something else cannot be compared.
+    /// Hash of the schema. A game with another schema cannot be compared.
     pub schema_hash: u64,
-    /// What the room started from, if not afresh.
+    /// Data that the room was rebuilt from, if it was.
     pub restore: Option<RestoreData>,
     body: Vec<u8>,
     ticks: u32,
 }
 
-/// Why bytes are not a recording.
+/// Error of [`Recording::from_bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordingError {
-    /// It does not begin as one.
+    /// The bytes do not begin like a recording.
     NotARecording,
-    /// It is of a version that this program does not know.
+    /// The format version is not supported.
     Version(u8),
-    /// It ends too early, or a value cannot be.
+    /// The recording ends too early or has an invalid value.
     Damaged,
 }
 
 impl fmt::Display for RecordingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RecordingError::NotARecording => f.write_str("this is not a recording of a room"),
+            RecordingError::NotARecording => f.write_str("the file is not a recording of a room"),
             RecordingError::Version(version) => {
                 write!(f, "the recording has format {version}; this program reads format {VERSION}")
             }
-            RecordingError::Damaged => f.write_str("the recording is damaged or cut off"),
+            RecordingError::Damaged => f.write_str("the recording is damaged or truncated"),
         }
     }
 }
@@ -79,13 +79,13 @@ impl fmt::Display for RecordingError {
 impl std::error::Error for RecordingError {}
 
 impl Recording {
-    /// How many ticks it holds.
+    /// Returns the number of recorded ticks.
     #[must_use]
     pub fn ticks(&self) -> u32 {
         self.ticks
     }
 
-    /// The recording as bytes.
+    /// Encodes the recording.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::default();
@@ -100,7 +100,7 @@ impl Recording {
         writer.finish()
     }
 
-    /// Reads a recording, and checks that all of it can be read.
+    /// Decodes a recording and checks that all of its ticks can be read.
     pub fn from_bytes(bytes: &[u8]) -> Result<Recording, RecordingError> {
         let mut reader = Reader::new(bytes);
         if reader.raw(MAGIC.len()).ok() != Some(MAGIC) {
@@ -128,21 +128,21 @@ impl Recording {
     }
 }
 
-/// The ticks of a recording, one after the other.
+/// Reads the ticks of a recording in order.
 pub(crate) struct Ticks<'a> {
     reader: Reader<'a>,
     tick: Tick,
 }
 
 impl Ticks<'_> {
-    /// Fills `happenings` with those of the next tick, and gives its number and hash; nothing at the end.
-    pub fn next(&mut self, happenings: &mut Vec<TickInput>) -> Result<Option<(Tick, u64)>, RecordingError> {
-        happenings.clear();
+    /// Fills `tick_inputs` with those of the next tick. Returns its number and hash, or none at the end.
+    pub fn next(&mut self, tick_inputs: &mut Vec<TickInput>) -> Result<Option<(Tick, u64)>, RecordingError> {
+        tick_inputs.clear();
         if self.reader.rest().is_empty() {
             return Ok(None);
         }
-        for _ in 0..self.reader.number_up_to(HAPPENINGS_MAX)? {
-            happenings.push(TickInput::read(&mut self.reader)?);
+        for _ in 0..self.reader.number_up_to(TICK_INPUTS_MAX)? {
+            tick_inputs.push(TickInput::read(&mut self.reader)?);
         }
         self.tick = self.tick.next();
         Ok(Some((self.tick, self.reader.fixed()?)))
@@ -160,14 +160,14 @@ impl Recorder {
         Recorder { recording: Recording { game, seed, tick_hz, schema_hash, restore, body: Vec::new(), ticks: 0 } }
     }
 
-    pub fn tick(&mut self, tick: Tick, agenda: &[TickInput], hash: u64) {
+    pub fn tick(&mut self, tick: Tick, tick_inputs: &[TickInput], hash: u64) {
         if self.recording.body.len() >= RECORDING_BYTES_MAX {
             return;
         }
         let mut writer = Writer::append_to(std::mem::take(&mut self.recording.body));
-        writer.number(agenda.len() as u64);
-        for happening in agenda {
-            happening.write(&mut writer);
+        writer.number(tick_inputs.len() as u64);
+        for tick_input in tick_inputs {
+            tick_input.write(&mut writer);
         }
         writer.fixed(hash);
         self.recording.body = writer.finish();

@@ -1,4 +1,4 @@
-//! Running a recorded room again.
+//! [`Replay`]: runs a recorded room again.
 
 use super::{Recording, RecordingError, Ticks};
 use crate::builder::BuildError;
@@ -15,22 +15,22 @@ pub struct Replay<'a, G: Game> {
     ticks: Ticks<'a>,
 }
 
-/// Why a replay cannot go on.
+/// Error of a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplayError {
     /// The recording cannot be read.
     Recording(RecordingError),
     /// The room cannot be built.
     Room(BuildError),
-    /// The recording is of a game that replicates something else.
+    /// The recorded game has another schema.
     OtherSchema,
-    /// The game went another way than it did when it was recorded.
+    /// The state differs from the recorded one.
     Diverged {
-        /// At which tick.
+        /// First tick with a difference.
         tick: Tick,
-        /// The hash that was recorded.
+        /// Recorded hash.
         recorded: u64,
-        /// The hash that was found.
+        /// Hash of the replay.
         found: u64,
     },
 }
@@ -41,11 +41,11 @@ impl fmt::Display for ReplayError {
             ReplayError::Recording(error) => error.fmt(f),
             ReplayError::Room(error) => error.fmt(f),
             ReplayError::OtherSchema => {
-                f.write_str("the recording was made by a version of the game that replicates something else")
+                f.write_str("the recording was made by a version of the game with another schema")
             }
             ReplayError::Diverged { tick, recorded, found } => write!(
                 f,
-                "the game went another way at tick {tick}: recorded {recorded:016x}, found {found:016x}; \
+                "the replay diverged at tick {tick}: recorded {recorded:016x}, found {found:016x}; \
                  look for state that depends on anything but inputs and the room's random numbers"
             ),
         }
@@ -55,7 +55,7 @@ impl fmt::Display for ReplayError {
 impl std::error::Error for ReplayError {}
 
 impl<'a, G: Game> Replay<'a, G> {
-    /// A replay before its first tick. Game and settings must be those of the recorded room.
+    /// Returns a replay before its first tick. Game and settings must be those of the recorded room.
     pub fn new(game: G, mut settings: RoomSettings, recording: &'a Recording) -> Result<Self, ReplayError> {
         settings.tick_hz = recording.tick_hz;
         settings.snapshot_hz = recording.tick_hz;
@@ -70,9 +70,9 @@ impl<'a, G: Game> Replay<'a, G> {
         Ok(Replay { room, ticks: recording.read() })
     }
 
-    /// Runs the next tick and compares its hash; nothing at the end of the recording.
+    /// Runs the next tick and compares its hash. Returns none at the end of the recording.
     pub fn step(&mut self) -> Result<Option<(Tick, u64)>, ReplayError> {
-        let next = self.ticks.next(&mut self.room.agenda).map_err(ReplayError::Recording)?;
+        let next = self.ticks.next(&mut self.room.tick_inputs).map_err(ReplayError::Recording)?;
         let Some((tick, recorded)) = next else { return Ok(None) };
         self.room.step(&mut NoObserver);
         self.room.drop_requests();
@@ -83,7 +83,7 @@ impl<'a, G: Game> Replay<'a, G> {
         Ok(Some((tick, found)))
     }
 
-    /// Runs up to and including `last`, or to the end of the recording; gives the last tick and its hash.
+    /// Runs up to and including `last`, or to the end of the recording. Returns the last tick and its hash.
     pub fn run_to(&mut self, last: Tick) -> Result<Option<(Tick, u64)>, ReplayError> {
         let mut reached = None;
         while self.room.now() < last {
@@ -95,7 +95,7 @@ impl<'a, G: Game> Replay<'a, G> {
         Ok(reached)
     }
 
-    /// The room as it is at this point.
+    /// Returns the room in its current state.
     #[must_use]
     pub fn room(&self) -> &Room<G> {
         &self.room

@@ -1,12 +1,12 @@
-//! What a room was rebuilt from, as part of its recording.
+//! Encoding of [`RestoreData`] in a recording.
 
 use super::RecordingError;
 use super::bytes::{Reader, Writer};
-use super::happening::{read_joiner, write_joiner};
+use super::tick_input::{read_join_request, write_join_request};
 use crate::durable::{ENTRY_BYTES_MAX, EntryNumber, RestoreData};
 use aether_wire::PlayerId;
 
-/// The most players or entries that are read: more than a room can have.
+/// Maximum number of players or entries that are read: more than a room can have.
 const LIST_MAX: u64 = 1 << 20;
 
 pub(super) fn write(restore: Option<&RestoreData>, writer: &mut Writer) {
@@ -24,9 +24,9 @@ pub(super) fn write(restore: Option<&RestoreData>, writer: &mut Writer) {
     writer.number(applied.0);
     writer.number(u64::from(last_player.0));
     writer.number(players.len() as u64);
-    for (player, joiner) in players {
+    for (player, request) in players {
         writer.number(u64::from(player.0));
-        write_joiner(joiner, writer);
+        write_join_request(request, writer);
     }
     writer.number(journal.len() as u64);
     for (number, entry) in journal {
@@ -48,7 +48,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<RestoreData>, Recor
     let last_player = PlayerId(reader.small()?);
     let mut players = Vec::new();
     for _ in 0..reader.number_up_to(LIST_MAX)? {
-        players.push((PlayerId(reader.small()?), read_joiner(reader)?));
+        players.push((PlayerId(reader.small()?), read_join_request(reader)?));
     }
     let mut journal = Vec::new();
     for _ in 0..reader.number_up_to(LIST_MAX)? {

@@ -1,19 +1,20 @@
-//! Stage four: what changed, and who sees it.
+//! Stage 4: collects what changed and updates what each player sees.
 
 use crate::context::Viewpoint;
 use crate::game::Game;
-use crate::seat::{RoomPlayer, RoomPlayers};
+use crate::observer::RoomCounts;
+use crate::players::{RoomPlayer, RoomPlayers};
 use crate::settings::RoomSettings;
 use aether_space::{Grid, InterestManager, InterestSettings, SlotSet, SpatialIndex, Viewer};
 use aether_world::{Visibility, World};
 
-/// What is gathered between snapshots, and scratch memory.
+/// Changes since the last snapshot, interest managers and scratch memory.
 pub(crate) struct Extraction {
-    /// The slots that changed since the last snapshot.
+    /// Slots that changed since the last snapshot.
     pub changed: SlotSet,
-    /// The slots whose entity ended since the last snapshot.
+    /// Slots whose entity was despawned since the last snapshot.
     ended: Vec<u32>,
-    sight: Option<(Grid, InterestManager)>,
+    interest: Option<(Grid, InterestManager)>,
     everything: InterestManager,
     hidden: SlotSet,
     nobody: SlotSet,
@@ -21,11 +22,12 @@ pub(crate) struct Extraction {
 
 impl Extraction {
     pub fn new(settings: &RoomSettings) -> Self {
-        let everything = InterestManager::new(InterestSettings::default()).expect("the defaults are valid");
+        let everything =
+            InterestManager::new(InterestSettings::default()).expect("the default interest settings are valid");
         let mut extraction = Extraction {
             changed: SlotSet::new(),
             ended: Vec::new(),
-            sight: None,
+            interest: None,
             everything,
             hidden: SlotSet::new(),
             nobody: SlotSet::new(),
@@ -34,9 +36,9 @@ impl Extraction {
         extraction
     }
 
-    /// Sets how many a player sees at most.
+    /// Sets the maximum number of entities that a player sees.
     pub fn set_nearest_max(&mut self, settings: &RoomSettings, nearest_max: Option<usize>) {
-        self.sight = settings.interest.map(|interest| {
+        self.interest = settings.interest.map(|interest| {
             let grid = Grid::new(settings.bounds, interest.outer_radius());
             let interest = InterestManager::new(InterestSettings { nearest_max, ..interest });
             (grid.expect("the settings were validated"), interest.expect("the settings were validated"))
@@ -54,53 +56,55 @@ impl Extraction {
 
 /// Parts of the room that the stage reads.
 pub(crate) struct ExtractStage<'a, G> {
-    /// Asked who may see what.
+    /// Decides about entities with game visibility.
     pub game: &'a G,
-    /// The state after this tick.
+    /// World after this tick.
     pub world: &'a World,
-    /// The rate of snapshots.
+    /// Rate of snapshots.
     pub settings: &'a RoomSettings,
 }
 
 impl<G: Game> ExtractStage<'_, G> {
-    /// Notes what changed in `extraction`; before a snapshot, updates what every player sees.
-    pub fn run(self, extraction: &mut Extraction, seats: &mut RoomPlayers) {
+    /// Adds the changes of this tick. Before a snapshot, updates what each player sees.
+    pub fn run(self, extraction: &mut Extraction, players: &mut RoomPlayers, counts: &mut RoomCounts) {
         extraction.note(self.world);
         if !self.world.tick().0.is_multiple_of(self.settings.ticks_per_snapshot()) {
             return;
         }
         extraction.ended.sort_unstable();
         extraction.ended.dedup();
-        if let Some((grid, _)) = &mut extraction.sight {
+        if let Some((grid, _)) = &mut extraction.interest {
             grid.rebuild(self.world.points());
         }
-        for seat in seats.iter_mut() {
-            if seat.connection.as_ref().is_some_and(|connection| !connection.is_closed()) {
-                look(seat, self.world, self.game, extraction);
+        let is_spatial = extraction.interest.is_some();
+        for player in players.iter_mut() {
+            if player.connection.as_ref().is_some_and(|connection| !connection.is_closed()) {
+                update_view(player, self.world, self.game, extraction);
+                counts.interest_queries += u64::from(is_spatial && player.viewpoint != Viewpoint::Everything);
             }
         }
         extraction.ended.clear();
     }
 }
 
-fn look<G: Game>(seat: &mut RoomPlayer, world: &World, game: &G, extraction: &mut Extraction) {
-    let Extraction { sight, everything, hidden, nobody, ended, .. } = extraction;
+fn update_view<G: Game>(player: &mut RoomPlayer, world: &World, game: &G, extraction: &mut Extraction) {
+    let Extraction { interest, everything, hidden, nobody, ended, .. } = extraction;
     let hidden = match world.restricted().is_empty() {
         true => &*nobody,
         false => {
             hidden.clear();
-            hidden.extend(world.restricted().iter().filter(|&slot| !may_see(seat, slot, world, game)));
+            hidden.extend(world.restricted().iter().filter(|&slot| !can_see(player, slot, world, game)));
             &*hidden
         }
     };
-    let center = match seat.sight {
-        Viewpoint::Possession => seat.possession.and_then(|entity| world.position(entity)),
+    let center = match player.viewpoint {
+        Viewpoint::Possession => player.possession.and_then(|entity| world.position(entity)),
         Viewpoint::At(place) => Some(place),
         Viewpoint::Everything => None,
     };
-    seat.view.center = center;
-    seat.view.update_visible(world.tick(), ended, |visible, changes| match sight {
-        Some((grid, interest)) if seat.sight != Viewpoint::Everything => {
+    player.view.center = center;
+    player.view.update_visible(world.tick(), ended, |visible, changes| match interest {
+        Some((grid, interest)) if player.viewpoint != Viewpoint::Everything => {
             let viewer = Viewer { center, always: world.without_position(), hidden };
             interest.update(grid, &viewer, visible, changes);
         }
@@ -108,11 +112,11 @@ fn look<G: Game>(seat: &mut RoomPlayer, world: &World, game: &G, extraction: &mu
     });
 }
 
-fn may_see<G: Game>(seat: &RoomPlayer, slot: u32, world: &World, game: &G) -> bool {
+fn can_see<G: Game>(player: &RoomPlayer, slot: u32, world: &World, game: &G) -> bool {
     match world.visibility_at(slot) {
         Visibility::Everyone => true,
-        Visibility::Owner => world.owner_at(slot) == Some(seat.id),
-        Visibility::Team(team) => seat.team == Some(team),
-        Visibility::Game => world.entity_at(slot).is_some_and(|entity| game.can_see(world, seat.id, entity)),
+        Visibility::Owner => world.owner_at(slot) == Some(player.id),
+        Visibility::Team(team) => player.team == Some(team),
+        Visibility::Game => world.entity_at(slot).is_some_and(|entity| game.can_see(world, player.id, entity)),
     }
 }

@@ -1,4 +1,4 @@
-//! The five stages of a tick, one file each. A stage is given the parts of the room that it reads and writes, and no more.
+//! The five stages of a tick, one file each. A stage borrows only the parts of the room that it reads and writes.
 
 mod apply;
 mod extract;

@@ -1,13 +1,13 @@
-//! Stage one: what came in since the last tick becomes the agenda.
+//! Stage 1: turns everything that arrived since the last tick into tick inputs.
 
 use crate::connection::RoomEndpoint;
 use crate::game::{PlaygroundCommand, Rejection};
 use crate::handle::{MAILBOX_MAX, Mailbox, MailboxMessage};
 use crate::observer::RoomCounts;
+use crate::players::{InputQueue, PendingInput, QueueOutcome, RoomPlayer, RoomPlayers, closing};
 use crate::recording::TickInput;
 use crate::request::Answer;
 use crate::room::TickOutput;
-use crate::seat::{InputQueue, PendingInput, QueueOutcome, RoomPlayer, RoomPlayers, closing};
 use crate::settings::RoomSettings;
 use aether_replication::{ClientView, DeliveryOrder};
 use aether_wire::{
@@ -20,170 +20,171 @@ use std::sync::mpsc::SyncSender;
 
 /// Parts of the room that the stage reads and writes.
 pub(crate) struct ReceiveStage<'a> {
-    /// Read: joins, resumes, answers and signals from outside.
+    /// Read: joins, resumes, answers and signals.
     pub mailbox: &'a Mailbox,
-    /// Read: the rates of inputs, and how long a place is kept.
+    /// Read: input rates, and the time in which a player may resume.
     pub settings: &'a RoomSettings,
     /// Read: the last tick.
     pub tick: Tick,
-    /// Read: true if the room can be there again after it ended.
+    /// Read: true if the room can be rebuilt after it ended.
     pub is_durable: bool,
-    /// Written: every player's queues, views and connection.
-    pub seats: &'a mut RoomPlayers,
-    /// Written: what failed at once is taken out, and counts are added.
-    pub desk: &'a mut TickOutput,
-    /// Written: what takes effect this tick, in order.
-    pub agenda: &'a mut Vec<TickInput>,
-    /// Written: the connections of those who are about to join.
-    pub arrivals: &'a mut VecDeque<(PlayerId, DeliveryOrder, RoomEndpoint)>,
-    /// Written: who waits for the answer to a signal.
+    /// Written: queues, views and connections of the players.
+    pub players: &'a mut RoomPlayers,
+    /// Written: failed requests are taken out, and counts are added.
+    pub output: &'a mut TickOutput,
+    /// Written: the tick inputs, in order.
+    pub tick_inputs: &'a mut Vec<TickInput>,
+    /// Written: the endpoints of the joins.
+    pub pending_joins: &'a mut VecDeque<(PlayerId, DeliveryOrder, RoomEndpoint)>,
+    /// Written: senders for the replies to signals.
     pub replies: &'a mut VecDeque<SyncSender<Vec<u8>>>,
-    /// Written: the number of the player who came last.
+    /// Written: the id of the newest player.
     pub next_player: &'a mut PlayerId,
 }
 
 impl ReceiveStage<'_> {
-    /// Fills the agenda: letters first, in the order in which they came, then every player's messages, in the order of
-    /// players and of their sequence.
+    /// Collects the tick inputs: first the mailbox in its order, then the messages of each player in the order of
+    /// players and sequence numbers.
     pub fn run(mut self) {
-        self.agenda.clear();
-        self.open_letters();
+        self.tick_inputs.clear();
+        self.receive_mailbox();
         let per_tick = self.settings.inputs_per_tick;
         let burst = self.settings.inputs_burst;
         let resume_ticks = self.settings.resume_ticks;
         let now = self.tick;
-        for seat in self.seats.iter_mut() {
-            // Asked before the messages are read: whoever says goodbye and goes at once is still heard.
-            let lost = seat.connection.as_ref().and_then(RoomEndpoint::lost);
-            let mut intake = Intake { seat, agenda: self.agenda, counts: &mut self.desk.counts };
+        for player in self.players.iter_mut() {
+            // Read before the messages: a client may send a leave and disconnect at once.
+            let lost = player.connection.as_ref().and_then(RoomEndpoint::loss_reason);
+            let mut intake = Intake { player, tick_inputs: self.tick_inputs, counts: &mut self.output.counts };
             intake.messages();
             if lost.is_some() {
-                seat.connection = None;
-                seat.detached_at = Some(now);
+                player.connection = None;
+                player.detached_at = Some(now);
             }
-            if seat.detached_at.is_some_and(|since| now.since(since) >= resume_ticks) {
+            if player.detached_at.is_some_and(|since| now.since(since) >= resume_ticks) {
                 let reason = if resume_ticks == 0 { lost.unwrap_or(CloseReason::Left) } else { CloseReason::TimedOut };
-                seat.leaving.get_or_insert(reason);
+                player.leaving.get_or_insert(reason);
             }
-            seat.inputs.refill(per_tick, burst);
-            while let Some(PendingInput { seq, view, bytes }) = seat.inputs.pop() {
-                self.agenda.push(TickInput::Input { player: seat.id, seq, view, bytes });
+            player.inputs.refill(per_tick, burst);
+            while let Some(PendingInput { seq, view, bytes }) = player.inputs.pop() {
+                self.tick_inputs.push(TickInput::Input { player: player.id, seq, view, bytes });
             }
-            self.desk.counts.inputs_dropped += u64::from(seat.inputs.trim(burst));
-            if seat.inputs.is_flooding() {
-                seat.leaving.get_or_insert(CloseReason::Flooded);
+            self.output.counts.inputs_dropped += u64::from(player.inputs.trim(burst));
+            if player.inputs.is_flooding() {
+                player.leaving.get_or_insert(CloseReason::Flooded);
             }
-            if let Some(reason) = seat.leaving {
-                self.agenda.push(TickInput::Leave { player: seat.id, reason });
+            if let Some(reason) = player.leaving {
+                self.tick_inputs.push(TickInput::Leave { player: player.id, reason });
             }
         }
     }
 
-    fn open_letters(&mut self) {
-        for id in self.desk.requests_refused.drain(..) {
-            let text = "too many requests of this room wait for an answer";
-            self.agenda.push(TickInput::Answer { id, answer: Answer::Failed(text.to_owned()) });
+    fn receive_mailbox(&mut self) {
+        for id in self.output.requests_refused.drain(..) {
+            let text = "too many requests of this room are pending; try again later";
+            self.tick_inputs.push(TickInput::Answer { id, answer: Answer::Failed(text.to_owned()) });
         }
-        for number in self.desk.entries.due.drain(..) {
-            self.agenda.push(TickInput::Committed { number, refused: None });
+        for number in self.output.entries.due.drain(..) {
+            self.tick_inputs.push(TickInput::Committed { number, error: None });
         }
-        // The mailbox is bounded, but others may fill it while this room empties it.
+        // The mailbox is bounded, but other threads may refill it meanwhile.
         for _ in 0..MAILBOX_MAX {
-            let Some(letter) = self.mailbox.letters.pop() else { return };
-            match letter {
-                // Whoever is gone already would only take a place that nobody can come back to.
-                MailboxMessage::Join(_, _, end) if end.lost().is_some() => {}
-                MailboxMessage::Join(joiner, link, end) => {
+            let Some(message) = self.mailbox.messages.pop() else { return };
+            match message {
+                // A client that is gone would only take a place that nobody can resume.
+                MailboxMessage::Join(_, _, endpoint) if endpoint.loss_reason().is_some() => {}
+                MailboxMessage::Join(request, order, endpoint) => {
                     self.next_player.0 += 1;
-                    self.arrivals.push_back((*self.next_player, link, end));
-                    self.agenda.push(TickInput::Join { player: *self.next_player, joiner });
+                    self.pending_joins.push_back((*self.next_player, order, endpoint));
+                    self.tick_inputs.push(TickInput::Join { player: *self.next_player, request });
                 }
-                MailboxMessage::Resume(player, link, end) => self.resume(player, link, end),
+                MailboxMessage::Resume(player, order, endpoint) => self.resume(player, order, endpoint),
                 MailboxMessage::Answer(id, answer) => {
-                    self.desk.requests_waiting = self.desk.requests_waiting.saturating_sub(1);
-                    self.agenda.push(TickInput::Answer { id, answer });
+                    self.output.requests_waiting = self.output.requests_waiting.saturating_sub(1);
+                    self.tick_inputs.push(TickInput::Answer { id, answer });
                 }
                 MailboxMessage::Committed(number, outcome) => {
-                    self.agenda.push(TickInput::Committed { number, refused: outcome.err() });
+                    self.tick_inputs.push(TickInput::Committed { number, error: outcome.err() });
                 }
                 MailboxMessage::Signal(data, reply) => {
                     self.replies.push_back(reply);
-                    self.agenda.push(TickInput::Signal { data });
+                    self.tick_inputs.push(TickInput::Signal { data });
                 }
                 MailboxMessage::End => {
-                    self.desk.ending = true;
-                    self.desk.parks = self.is_durable;
+                    self.output.is_ending = true;
+                    self.output.is_unloading = self.is_durable;
                 }
-                MailboxMessage::Lost => self.desk.lost = true,
+                MailboxMessage::LeaseLost => self.output.lease_lost = true,
             }
         }
     }
 
-    /// A new connection for a player who is still in.
-    fn resume(&mut self, player: PlayerId, link: DeliveryOrder, end: RoomEndpoint) {
-        let Some(seat) = self.seats.get_mut(player).filter(|seat| seat.leaving.is_none()) else {
-            end.refuse(Rejection::new(ErrorCode::ResumeRefused, "the player is no longer in the room"));
+    /// Connects a player of the room to a new connection.
+    fn resume(&mut self, player: PlayerId, order: DeliveryOrder, endpoint: RoomEndpoint) {
+        let Some(room_player) = self.players.get_mut(player).filter(|room_player| room_player.leaving.is_none()) else {
+            endpoint.reject(Rejection::new(ErrorCode::ResumeRefused, "the player is no longer in the room"));
             return;
         };
-        if let Some(before) = seat.connection.take() {
+        if let Some(before) = room_player.connection.take() {
             before.close(closing(CloseReason::Replaced));
         }
-        end.admit(player);
-        let focus = seat.view.focus;
-        seat.connection = Some(end);
-        seat.detached_at = None;
-        seat.inputs = InputQueue::default();
-        seat.view = ClientView::new(link);
-        seat.view.focus = focus;
-        self.agenda.push(TickInput::Resume { player });
-        if let Some(entity) = seat.possession {
+        endpoint.admit(player);
+        let focus = room_player.view.focus;
+        room_player.connection = Some(endpoint);
+        room_player.detached_at = None;
+        room_player.inputs = InputQueue::default();
+        room_player.view = ClientView::new(order);
+        room_player.view.focus = focus;
+        self.tick_inputs.push(TickInput::Resume { player });
+        if let Some(entity) = room_player.possession {
             let possession = ServerMessage::Possession(Possession { tick: self.tick, entity });
-            seat.send(&Arc::new(possession));
+            room_player.send(&Arc::new(possession));
         }
     }
 }
 
-/// Sorts one player's messages.
+/// Turns the messages of one player into tick inputs.
 struct Intake<'a> {
-    seat: &'a mut RoomPlayer,
-    agenda: &'a mut Vec<TickInput>,
+    player: &'a mut RoomPlayer,
+    tick_inputs: &'a mut Vec<TickInput>,
     counts: &'a mut RoomCounts,
 }
 
 impl Intake<'_> {
     fn messages(&mut self) {
-        // Counted first: the inbox's other end may fill it while this one empties it, and to look whether there is one
-        // more would touch memory that has nothing to say.
-        let Some(mut waiting) = self.seat.connection.as_ref().map(RoomEndpoint::waiting) else { return };
-        while let Some(message) = self.seat.connection.as_ref().and_then(|link| link.receive(&mut waiting)) {
+        // Counted first: the connection may refill the inbox meanwhile, and checking for one more would touch cold
+        // memory.
+        let Some(mut remaining) = self.player.connection.as_ref().map(RoomEndpoint::inbox_length) else { return };
+        while let Some(message) = self.player.connection.as_ref().and_then(|endpoint| endpoint.receive(&mut remaining))
+        {
             self.message(message);
         }
     }
 
     fn message(&mut self, message: ClientMessage) {
-        let player = self.seat.id;
+        let player = self.player.id;
         match message {
             ClientMessage::Inputs(inputs) => self.inputs(&inputs),
             ClientMessage::Ack(ack) => self.acknowledge(ack),
             ClientMessage::Game(message) => match message.body {
                 GameBody::Packed { code, payload } => {
                     self.counts.messages += 1;
-                    self.agenda.push(TickInput::Message { player, seq: message.seq, code, payload });
+                    self.tick_inputs.push(TickInput::Message { player, seq: message.seq, code, payload });
                 }
                 GameBody::Named { .. } => self.counts.unexpected += 1,
             },
-            ClientMessage::MovementDelta(movement) => self.agenda.push(TickInput::Movement { player, movement }),
-            ClientMessage::SpawnRequest(request) => self.agenda.push(TickInput::SpawnRequest { player, request }),
+            ClientMessage::MovementDelta(movement) => self.tick_inputs.push(TickInput::Movement { player, movement }),
+            ClientMessage::SpawnRequest(request) => self.tick_inputs.push(TickInput::SpawnRequest { player, request }),
             ClientMessage::PlaygroundSpawn(spawn) => self.playground(spawn.seq, PlaygroundCommand::Spawn(spawn)),
             ClientMessage::PlaygroundClear(clear) => self.playground(clear.seq, PlaygroundCommand::Clear),
             ClientMessage::PlaygroundStress(stress) => {
                 self.playground(stress.seq, PlaygroundCommand::Stress { count: stress.count, rotate: stress.rotate });
             }
             ClientMessage::Leave => {
-                self.seat.leaving.get_or_insert(CloseReason::Left);
+                self.player.leaving.get_or_insert(CloseReason::Left);
             }
             ClientMessage::Heartbeat => {}
-            // The connection answers these itself.
+            // The connection handles these itself.
             ClientMessage::Hello(_)
             | ClientMessage::Ping(_)
             | ClientMessage::ManifestRequest
@@ -193,19 +194,19 @@ impl Intake<'_> {
     }
 
     fn playground(&mut self, seq: CommandSeq, command: PlaygroundCommand) {
-        self.agenda.push(TickInput::Playground { player: self.seat.id, seq, command });
+        self.tick_inputs.push(TickInput::Playground { player: self.player.id, seq, command });
     }
 
     fn inputs(&mut self, inputs: &Inputs) {
         self.acknowledge(inputs.ack);
         for (seq, payload) in inputs.iter() {
-            // Named fields are packed by the connection, which knows the schema.
+            // The connection packs named fields, because it knows the schema.
             let InputPayload::Packed(bytes) = payload else {
                 self.counts.unexpected += 1;
                 continue;
             };
-            match self.seat.inputs.push(PendingInput { seq, view: inputs.view, bytes: *bytes }) {
-                QueueOutcome::Yes => {}
+            match self.player.inputs.push(PendingInput { seq, view: inputs.view, bytes: *bytes }) {
+                QueueOutcome::Queued => {}
                 QueueOutcome::Repeated => self.counts.inputs_repeated += 1,
                 QueueOutcome::OldestDropped => self.counts.inputs_dropped += 1,
             }
@@ -213,6 +214,6 @@ impl Intake<'_> {
     }
 
     fn acknowledge(&mut self, ack: StateAck) {
-        self.seat.view.acknowledge(ack);
+        self.player.view.acknowledge(ack);
     }
 }

@@ -1,7 +1,7 @@
-//! Stage five: packets.
+//! Stage 5: builds the packets.
 
 use crate::observer::RoomCounts;
-use crate::seat::{RoomPlayer, RoomPlayers};
+use crate::players::{RoomPlayer, RoomPlayers};
 use crate::settings::RoomSettings;
 use aether_replication::{ComponentBits, DeltaCache, GatherBuffer, SendSettings, SnapshotContext};
 use aether_space::SlotSet;
@@ -9,11 +9,11 @@ use aether_world::World;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-/// What is shared by all clients of a snapshot, and scratch memory.
+/// Deltas shared by all clients of a snapshot, and scratch memory.
 pub(crate) struct Sending {
     deltas: DeltaCache,
     gathered: GatherBuffer,
-    ledger: ComponentBits,
+    component_bits: ComponentBits,
     /// Updates sent in this snapshot, over all clients.
     updates: u64,
 }
@@ -23,100 +23,100 @@ impl Sending {
         Sending {
             deltas: DeltaCache::default(),
             gathered: GatherBuffer::default(),
-            ledger: ComponentBits::default(),
+            component_bits: ComponentBits::default(),
             updates: 0,
         }
     }
 
     pub fn component_bits(&self) -> &ComponentBits {
-        &self.ledger
+        &self.component_bits
     }
 
-    /// One client after the other; what one needed encoded is there for the next.
-    fn serve(&mut self, frame: &SnapshotContext<'_>, seats: &mut [RoomPlayer]) {
+    /// Serves one client after the other. Deltas encoded for one are reused for the next.
+    fn serve(&mut self, context: &SnapshotContext<'_>, players: &mut [RoomPlayer]) {
         self.gathered.begin();
-        self.deltas.encode_ahead(frame, seats.iter().filter(|seat| seat.served).map(|seat| &seat.view));
-        for seat in seats.iter_mut().filter(|seat| seat.served) {
-            seat.view.gather(frame, &mut self.deltas, &mut self.gathered);
-            assemble(seat, frame, &self.deltas, &mut self.gathered);
+        self.deltas.encode_ahead(context, players.iter().filter(|player| player.is_served).map(|player| &player.view));
+        for player in players.iter_mut().filter(|player| player.is_served) {
+            player.view.gather(context, &mut self.deltas, &mut self.gathered);
+            assemble(player, context, &self.deltas, &mut self.gathered);
         }
-        self.updates += self.deltas.count_bits(&mut self.gathered, &mut self.ledger);
+        self.updates += self.deltas.count_bits(&mut self.gathered, &mut self.component_bits);
     }
 
-    /// Many clients at a time; between two such passes everything is encoded, so the packets are the same.
-    fn serve_in_parallel(&mut self, frame: &SnapshotContext<'_>, seats: &mut [RoomPlayer], pool: &ThreadPool) {
+    /// Serves many clients at a time. All deltas are encoded between two parallel passes, so the packets are the same.
+    fn serve_in_parallel(&mut self, context: &SnapshotContext<'_>, players: &mut [RoomPlayer], pool: &ThreadPool) {
         pool.install(|| {
-            seats.par_iter_mut().filter(|seat| seat.served).for_each(|seat| {
-                seat.gathered.begin();
-                seat.view.survey(frame, &mut seat.gathered);
+            players.par_iter_mut().filter(|player| player.is_served).for_each(|player| {
+                player.gathered.begin();
+                player.view.survey(context, &mut player.gathered);
             });
         });
-        for seat in seats.iter_mut().filter(|seat| seat.served) {
-            seat.view.resolve(frame, &mut self.deltas, &mut seat.gathered);
+        for player in players.iter_mut().filter(|player| player.is_served) {
+            player.view.resolve(context, &mut self.deltas, &mut player.gathered);
         }
         let deltas = &self.deltas;
         pool.install(|| {
-            seats.par_iter_mut().filter(|seat| seat.served).for_each(|seat| {
-                let mut gathered = std::mem::take(&mut seat.gathered);
-                assemble(seat, frame, deltas, &mut gathered);
-                seat.gathered = gathered;
+            players.par_iter_mut().filter(|player| player.is_served).for_each(|player| {
+                let mut gathered = std::mem::take(&mut player.gathered);
+                assemble(player, context, deltas, &mut gathered);
+                player.gathered = gathered;
             });
         });
-        for seat in seats.iter_mut().filter(|seat| seat.served) {
-            self.updates += self.deltas.count_bits(&mut seat.gathered, &mut self.ledger);
+        for player in players.iter_mut().filter(|player| player.is_served) {
+            self.updates += self.deltas.count_bits(&mut player.gathered, &mut self.component_bits);
         }
     }
 }
 
-fn assemble(seat: &mut RoomPlayer, frame: &SnapshotContext<'_>, deltas: &DeltaCache, gathered: &mut GatherBuffer) {
-    if let Some(connection) = &seat.connection {
-        seat.view.assemble(frame, deltas, gathered, seat.input_ack, &mut &*connection);
+fn assemble(player: &mut RoomPlayer, context: &SnapshotContext<'_>, deltas: &DeltaCache, gathered: &mut GatherBuffer) {
+    if let Some(connection) = &player.connection {
+        player.view.assemble(context, deltas, gathered, player.input_ack, &mut &*connection);
     }
 }
 
 /// Parts of the room that the stage reads.
 pub(crate) struct SendStage<'a> {
-    /// The state after this tick.
+    /// World after this tick.
     pub world: &'a World,
-    /// The rate of snapshots, and the number of clients from which threads share the work.
+    /// Rate of snapshots, and the number of clients from which threads share the work.
     pub settings: &'a RoomSettings,
-    /// The budget of a client, and the rings.
+    /// Byte budget of a client, and the update rings.
     pub send: &'a SendSettings,
-    /// The factor by which the outer rings are stretched.
+    /// Factor by which the outer rings are stretched.
     pub ring_stretch: u32,
     /// Threads that share the encoding.
     pub pool: Option<&'a ThreadPool>,
 }
 
 impl SendStage<'_> {
-    /// Builds a snapshot for every client whose link is free, and clears what had changed. A slow client gets the newest
-    /// state later, and never a queue.
-    pub fn run(self, sending: &mut Sending, changed: &mut SlotSet, seats: &mut RoomPlayers, counts: &mut RoomCounts) {
+    /// Builds a snapshot for every client that has taken the last one, and clears the changes. A slow client gets the
+    /// newest state later instead of a queue.
+    pub fn run(self, sending: &mut Sending, changed: &mut SlotSet, players: &mut RoomPlayers, counts: &mut RoomCounts) {
         if !self.world.tick().0.is_multiple_of(self.settings.ticks_per_snapshot()) {
             return;
         }
         sending.deltas.begin(self.world, self.settings.seconds_per_tick());
-        sending.ledger.component_bits.fill(0);
+        sending.component_bits.bits.fill(0);
         sending.updates = 0;
-        let mut served = 0;
-        for seat in seats.iter_mut() {
-            let open = seat.connection.as_ref().filter(|connection| !connection.is_closed());
-            seat.served = open.is_some_and(|connection| connection.wants_state());
-            if !seat.served && open.is_some() {
-                seat.view.defer(changed);
+        let mut is_served = 0;
+        for player in players.iter_mut() {
+            let open = player.connection.as_ref().filter(|connection| !connection.is_closed());
+            player.is_served = open.is_some_and(|connection| connection.is_ready_for_state());
+            if !player.is_served && open.is_some() {
+                player.view.defer(changed);
                 counts.snapshots_skipped += 1;
             }
-            served += usize::from(seat.served);
+            is_served += usize::from(player.is_served);
         }
-        let frame =
+        let context =
             SnapshotContext { world: self.world, changed, settings: self.send, ring_stretch: self.ring_stretch };
         match self.pool {
-            Some(pool) if served >= self.settings.parallel_clients_min => {
-                sending.serve_in_parallel(&frame, seats.as_mut_slice(), pool);
+            Some(pool) if is_served >= self.settings.parallel_clients_min => {
+                sending.serve_in_parallel(&context, players.as_mut_slice(), pool);
             }
-            _ => sending.serve(&frame, seats.as_mut_slice()),
+            _ => sending.serve(&context, players.as_mut_slice()),
         }
-        counts.snapshots += served as u64;
+        counts.snapshots += is_served as u64;
         counts.deltas_encoded += sending.deltas.len() as u64;
         counts.updates += sending.updates;
         changed.clear();

@@ -1,11 +1,11 @@
-//! Stage three: the game steps, and its world settles on the wire's grid.
+//! Stage 3: steps the game and snaps the world to the grid of the wire.
 
 use crate::game::Game;
 use crate::room::RoomState;
 
-/// Writes the game, and all that it can reach.
+/// Steps the game and settles the world.
 pub(crate) fn simulate<G: Game>(game: &mut G, state: &mut RoomState) {
     game.tick(&mut state.context());
     state.world.settle();
-    state.desk.counts.spawns_refused += state.world.take_spawns_refused();
+    state.output.counts.spawns_refused += state.world.take_rejected_spawns();
 }

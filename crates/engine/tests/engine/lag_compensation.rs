@@ -53,7 +53,11 @@ fn the_view_of_the_newest_input_counts() {
     scene.tick();
     ann.push_seeing(seq + 1, 0.0, ViewTick { tick: Tick(57), fraction: 0 });
     assert_eq!(scene.now(move |room| room.position_seen_by(player, target)), Some([57.0, 0.0]));
-    assert_eq!(scene.now(move |room| room.position_seen_by(player, target)), Some([57.0, 0.0]), "until a newer one comes");
+    assert_eq!(
+        scene.now(move |room| room.position_seen_by(player, target)),
+        Some([57.0, 0.0]),
+        "until a newer one comes"
+    );
 }
 
 #[test]

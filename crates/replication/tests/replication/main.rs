@@ -5,12 +5,12 @@
 mod acknowledgements;
 mod budget;
 mod common;
+mod component_bits;
 mod convergence;
 mod descriptors;
 mod hostile_packets;
 mod interest;
-mod joiners;
-mod ledger;
+mod joining;
 mod order_of_arrival;
 mod pull;
 mod reused_slots;

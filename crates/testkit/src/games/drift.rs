@@ -76,7 +76,7 @@ pub struct Drift {
     sailors: BTreeMap<PlayerId, Sailor>,
     tally: Option<EntityId>,
     /// How many bodies went in the last tick. Their slots are free from the next one on.
-    owed: u32,
+    to_respawn: u32,
     resting: bool,
 }
 
@@ -84,11 +84,11 @@ pub struct Drift {
 struct Sailor {
     steering: Steering,
     /// The body that it steers.
-    own: Option<EntityId>,
+    body: Option<EntityId>,
     /// What only this player sees.
-    secret: Option<EntityId>,
+    private_tally: Option<EntityId>,
     team: Option<u8>,
-    sight: Viewpoint,
+    viewpoint: Viewpoint,
     chimes: u32,
 }
 
@@ -101,19 +101,25 @@ impl Drift {
 
     /// Whether a player may see an entity at all, told from the rules and not from what the engine shows.
     #[must_use]
-    pub fn may_see(&self, world: &World, settings: &RoomSettings, player: PlayerId, entity: EntityId) -> bool {
+    pub fn is_allowed_to_see(
+        &self,
+        world: &World,
+        settings: &RoomSettings,
+        player: PlayerId,
+        entity: EntityId,
+    ) -> bool {
         let Some(sailor) = self.sailors.get(&player) else { return false };
         let allowed = match world.visibility_at(entity.slot) {
             Visibility::Everyone => true,
             Visibility::Owner => world.owner(entity) == Some(player),
             Visibility::Team(team) => sailor.team == Some(team),
-            Visibility::Game => shows(player, entity),
+            Visibility::Game => is_shown(player, entity),
         };
         let (Some(interest), Some(place)) = (settings.interest, world.position(entity)) else { return allowed };
-        let center = match sailor.sight {
+        let center = match sailor.viewpoint {
             Viewpoint::Everything => return allowed,
             Viewpoint::At(center) => Some(center),
-            Viewpoint::Possession => sailor.own.and_then(|own| world.position(own)),
+            Viewpoint::Possession => sailor.body.and_then(|body| world.position(body)),
         };
         let Some([x, y]) = center else { return false };
         let distance = (place[0] - x).hypot(place[1] - y);
@@ -124,7 +130,7 @@ impl Drift {
     fn steer(&mut self, room: &mut Context<'_>) {
         let seconds = room.seconds_per_tick();
         for sailor in self.sailors.values() {
-            if let Some(body) = sailor.own.and_then(|body| room.world.get_mut::<Body>(body)) {
+            if let Some(body) = sailor.body.and_then(|body| room.world.get_mut::<Body>(body)) {
                 for axis in 0..2 {
                     body.velocity[axis] += sailor.steering.push[axis] * 60.0 * seconds;
                 }
@@ -143,9 +149,9 @@ impl Drift {
     }
 
     /// Lets loose bodies come, go, change and blink.
-    fn stir(&mut self, room: &mut Context<'_>) {
-        for _ in 0..std::mem::take(&mut self.owed) {
-            let body = loose(room);
+    fn change_bodies(&mut self, room: &mut Context<'_>) {
+        for _ in 0..std::mem::take(&mut self.to_respawn) {
+            let body = random_body(room);
             self.launch(room, body);
         }
         let bodies: Vec<EntityId> = room.world.each::<Body>().map(|(id, _)| id).collect();
@@ -160,7 +166,7 @@ impl Drift {
             match room.random.below(400) {
                 0..6 => {
                     room.world.despawn(id);
-                    self.owed += 1;
+                    self.to_respawn += 1;
                 }
                 6..9 => {
                     let visibility = any_visibility(room);
@@ -184,7 +190,7 @@ impl Drift {
     }
 
     /// Changes what some players are told, and from where they look.
-    fn surprise(&mut self, room: &mut Context<'_>) {
+    fn change_players(&mut self, room: &mut Context<'_>) {
         let players: Vec<PlayerId> = self.sailors.keys().copied().collect();
         for player in players {
             let Some(sailor) = self.sailors.get_mut(&player) else { continue };
@@ -193,7 +199,8 @@ impl Drift {
                 room.send(player, &Chime { number: sailor.chimes });
             }
             if room.random.chance(20)
-                && let Some(tally) = sailor.secret.and_then(|secret| room.world.get_mut::<Tally>(secret))
+                && let Some(tally) =
+                    sailor.private_tally.and_then(|private_tally| room.world.get_mut::<Tally>(private_tally))
             {
                 tally.count += 1;
             }
@@ -203,12 +210,12 @@ impl Drift {
                     room.set_team(player, sailor.team);
                 }
                 1 => {
-                    sailor.sight = match room.random.below(4) {
+                    sailor.viewpoint = match room.random.below(4) {
                         0 => Viewpoint::Everything,
                         1 => Viewpoint::At([room.random.between(-EDGE, EDGE), room.random.between(-EDGE, EDGE)]),
                         _ => Viewpoint::Possession,
                     };
-                    room.set_viewpoint(player, sailor.sight);
+                    room.set_viewpoint(player, sailor.viewpoint);
                 }
                 _ => {}
             }
@@ -231,38 +238,38 @@ impl Drift {
 impl Game for Drift {
     type Input = Steering;
 
-    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
-        declaration.component::<Body>().component::<Pennant>().component::<Tally>().event::<Chime>()
+    fn declare(schema: GameSchemaBuilder) -> GameSchemaBuilder {
+        schema.component::<Body>().component::<Pennant>().component::<Tally>().event::<Chime>()
     }
 
     fn init(&mut self, room: &mut Context<'_>) {
         for _ in 0..LOOSE {
-            let body = loose(room);
+            let body = random_body(room);
             self.launch(room, body);
         }
     }
 
-    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &JoinRequest) -> Result<(), Rejection> {
-        match joiner.name.is_empty() {
+    fn join_attempt(&mut self, _room: &mut Context<'_>, request: &JoinRequest) -> Result<(), Rejection> {
+        match request.name.is_empty() {
             true => Err(Rejection::new(ErrorCode::JoinRefused, "say who you are")),
             false => Ok(()),
         }
     }
 
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
-        let body = loose(room);
+        let body = random_body(room);
         let sailor = self.sailors.entry(player).or_default();
-        sailor.own = room.world.spawn(body).ok();
-        if let Some(own) = sailor.own {
-            let _ = room.world.insert(own, Pennant { words: format!("own {player}"), colour: player.0 as u8 });
-            room.possess(player, own);
+        sailor.body = room.world.spawn(body).ok();
+        if let Some(body) = sailor.body {
+            let _ = room.world.insert(body, Pennant { words: format!("own {player}"), colour: player.0 as u8 });
+            room.possess(player, body);
         }
         sailor.team = Some(room.random.below(TEAMS) as u8);
         room.set_team(player, sailor.team);
-        sailor.secret = room.world.spawn(Tally { count: 0, player: player.0 }).ok();
-        if let Some(secret) = sailor.secret {
-            room.world.set_owner(secret, Some(player));
-            room.world.set_visibility(secret, Visibility::Owner);
+        sailor.private_tally = room.world.spawn(Tally { count: 0, player: player.0 }).ok();
+        if let Some(private_tally) = sailor.private_tally {
+            room.world.set_owner(private_tally, Some(player));
+            room.world.set_visibility(private_tally, Visibility::Owner);
         }
         if self.tally.is_none_or(|tally| !room.world.contains(tally)) {
             self.tally = room.world.spawn(Tally { count: 0, player: 0 }).ok();
@@ -270,8 +277,8 @@ impl Game for Drift {
     }
 
     fn leave(&mut self, room: &mut Context<'_>, player: PlayerId, _reason: CloseReason) {
-        if let Some(secret) = self.sailors.remove(&player).and_then(|sailor| sailor.secret) {
-            room.world.despawn(secret);
+        if let Some(private_tally) = self.sailors.remove(&player).and_then(|sailor| sailor.private_tally) {
+            room.world.despawn(private_tally);
         }
     }
 
@@ -296,7 +303,7 @@ impl Game for Drift {
             }
             PlaygroundCommand::Stress { count, .. } => {
                 for _ in 0..*count {
-                    let body = loose(room);
+                    let body = random_body(room);
                     self.launch(room, body).ok_or_else(full)?;
                 }
             }
@@ -308,8 +315,8 @@ impl Game for Drift {
     fn tick(&mut self, room: &mut Context<'_>) {
         if !self.resting {
             self.steer(room);
-            self.stir(room);
-            self.surprise(room);
+            self.change_bodies(room);
+            self.change_players(room);
         }
     }
 
@@ -320,16 +327,16 @@ impl Game for Drift {
     }
 
     fn can_see(&self, _world: &World, viewer: PlayerId, entity: EntityId) -> bool {
-        shows(viewer, entity)
+        is_shown(viewer, entity)
     }
 }
 
 /// Who sees what the game itself decides about.
-fn shows(viewer: PlayerId, entity: EntityId) -> bool {
+fn is_shown(viewer: PlayerId, entity: EntityId) -> bool {
     (viewer.0 + entity.slot).is_multiple_of(2)
 }
 
-fn loose(room: &mut Context<'_>) -> Body {
+fn random_body(room: &mut Context<'_>) -> Body {
     let mut within = |end: f32| [room.random.between(-end, end), room.random.between(-end, end)];
     let (position, velocity) = (within(EDGE), within(30.0));
     Body { position, velocity, heading: room.random.between(0.0, 6.0) }

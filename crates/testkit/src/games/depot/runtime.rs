@@ -301,8 +301,8 @@ impl RuntimeGame for RuntimeDepot {
         room.set_label("round 0");
     }
 
-    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &JoinRequest) -> Result<(), Rejection> {
-        match joiner.name.as_str() {
+    fn join_attempt(&mut self, _room: &mut Context<'_>, request: &JoinRequest) -> Result<(), Rejection> {
+        match request.name.as_str() {
             "stranger" => Err(Rejection::new(ErrorCode::JoinRefused, "the depot is closed to strangers")),
             _ => Ok(()),
         }

@@ -199,8 +199,8 @@ impl Depot {
 impl Game for Depot {
     type Input = Drive;
 
-    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
-        let components = declaration.component::<Cart>().component::<Crane>().component::<Board>();
+    fn declare(schema: GameSchemaBuilder) -> GameSchemaBuilder {
+        let components = schema.component::<Cart>().component::<Crane>().component::<Board>();
         components.event::<Chat>().event::<Lift>().event::<Scored>()
     }
 
@@ -210,8 +210,8 @@ impl Game for Depot {
         room.set_label("round 0");
     }
 
-    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &JoinRequest) -> Result<(), Rejection> {
-        match joiner.name.as_str() {
+    fn join_attempt(&mut self, _room: &mut Context<'_>, request: &JoinRequest) -> Result<(), Rejection> {
+        match request.name.as_str() {
             "stranger" => Err(Rejection::new(ErrorCode::JoinRefused, "the depot is closed to strangers")),
             _ => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! What a game replicates.
+//! The schema of a game.
 
 use aether_bits::runtime::{EventHandle, RecordType, RuntimeSchema};
 use aether_bits::{BitReader, Component, ReadError, RecordSchema, Schema};
@@ -6,7 +6,19 @@ use aether_world::{World, WorldBuilder};
 use std::any::TypeId;
 use std::sync::Arc;
 
-/// Collects a game's components and events.
+/// Collects the components and events of a game. Passed to [`crate::Game::declare`].
+///
+/// ```
+/// # use aether_bits::Replicate;
+/// # use aether_engine::GameSchemaBuilder;
+/// # #[derive(Clone, Replicate)]
+/// # struct Ship { fuel: u16 }
+/// # #[derive(Clone, Replicate)]
+/// # struct Sunk { by: u32 }
+/// fn declare(schema: GameSchemaBuilder) -> GameSchemaBuilder {
+///     schema.component::<Ship>().event::<Sunk>()
+/// }
+/// ```
 #[derive(Default)]
 pub struct GameSchemaBuilder {
     world: WorldBuilder,
@@ -14,41 +26,42 @@ pub struct GameSchemaBuilder {
     events: EventRegistry,
 }
 
-/// The records that a game and its clients send each other, by code.
+/// Event and message types of a game, by code.
 #[derive(Clone, Debug, Default)]
 pub struct EventRegistry {
     types: Vec<TypeId>,
     schemas: Vec<RecordSchema>,
-    /// The types of those that were declared at run time.
+    /// Types of events that are declared at run time.
     records: Vec<Option<Arc<RecordType>>>,
 }
 
 impl GameSchemaBuilder {
-    /// Adds a component.
+    /// Adds a component. The order is part of the schema.
     #[must_use]
     pub fn component<C: Component>(mut self) -> Self {
         self.world = self.world.component::<C>();
         self
     }
 
-    /// Adds an event or message. Both sides may send it.
+    /// Adds an event or message type. Both the game and its clients may send it.
     ///
     /// # Panics
-    /// With more than [`aether_bits::schema::EVENTS_MAX`] events: that is an error in the game's source.
+    /// If there are more than [`aether_bits::schema::EVENTS_MAX`] events.
     #[must_use]
     pub fn event<E: Component>(mut self) -> Self {
         self.events.add(TypeId::of::<E>(), RecordSchema::of::<E>(), None);
         self
     }
 
-    /// Adds all of a schema that was made at run time. It has to be the only declaration: its handles count from zero.
+    /// Adds a schema that was built at run time. Do not combine it with other declarations: its handles count from
+    /// zero.
     #[must_use]
     pub fn described(mut self, schema: &RuntimeSchema) -> Self {
         for component in schema.components() {
             self.world = self.world.described(component);
         }
         for event in schema.events() {
-            // No event type can ask for this code: the marker is not one.
+            // Run-time events have no Rust type. This marker keeps `code` from finding them by type.
             let marker = TypeId::of::<Arc<RecordType>>();
             self.events.add(marker, event.schema().clone(), Some(Arc::clone(event)));
         }
@@ -80,18 +93,18 @@ impl EventRegistry {
         self.records.push(record);
     }
 
-    /// The type of an event that was declared at run time.
+    /// Returns the type of an event that is declared at run time.
     pub(crate) fn record_type(&self, event: EventHandle) -> Option<&RecordType> {
         self.records.get(usize::from(event.code()))?.as_deref()
     }
 
-    /// The code of an event type.
+    /// Returns the code of an event type.
     pub(crate) fn code<E: Component>(&self) -> Option<u16> {
         self.types.iter().position(|known| *known == TypeId::of::<E>()).map(|code| code as u16)
     }
 }
 
-/// A message of a player.
+/// A reliable message of a player.
 #[derive(Clone, Copy, Debug)]
 pub struct PlayerMessage<'a> {
     pub(crate) code: u16,
@@ -100,13 +113,13 @@ pub struct PlayerMessage<'a> {
 }
 
 impl PlayerMessage<'_> {
-    /// The message, if it is of this type.
+    /// Decodes the message if it has this type. Returns none if it has another type.
     #[must_use]
     pub fn read<E: Component>(&self) -> Option<Result<E, ReadError>> {
         (self.events.code::<E>()? == self.code).then(|| E::read_full(&mut BitReader::new(self.payload)))
     }
 
-    /// Its number among the declared events.
+    /// Returns the code of the message: its index among the declared events.
     #[must_use]
     pub fn code(&self) -> u16 {
         self.code

@@ -1,4 +1,4 @@
-//! What can happen to a game from outside.
+//! [`TickInput`] and its encoding.
 
 use super::RecordingError;
 use super::bytes::{Reader, Writer};
@@ -10,90 +10,90 @@ use aether_wire::{
     PlaygroundSpawn, RequestId, SpawnRequest, Vector2, ViewTick,
 };
 
-/// Something that reaches a game from outside its own step.
+/// Anything that reaches a game from outside its own step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TickInput {
-    /// Someone wants to come in.
+    /// A client requests to join.
     Join {
-        /// The number they get.
+        /// Id that the player gets.
         player: PlayerId,
-        /// Who they are.
-        joiner: JoinRequest,
+        /// The request.
+        request: JoinRequest,
     },
-    /// A player goes.
+    /// A player leaves.
     Leave {
-        /// Who.
+        /// Id of the player.
         player: PlayerId,
-        /// Why.
+        /// Reason.
         reason: CloseReason,
     },
-    /// A player is back on a new connection, on which inputs count from 1 again.
+    /// A player resumes on a new connection. Its inputs count from 1 again.
     Resume {
-        /// Who.
+        /// Id of the player.
         player: PlayerId,
     },
-    /// A player's input.
+    /// An input of a player.
     Input {
-        /// Whose.
+        /// Id of the player.
         player: PlayerId,
-        /// Its number.
+        /// Sequence number.
         seq: InputSeq,
-        /// What the player was seeing.
+        /// Tick that the client displayed.
         view: ViewTick,
-        /// The input itself.
+        /// Encoded input.
         bytes: InputBytes,
     },
-    /// A player's reliable message.
+    /// A reliable message of a player.
     Message {
-        /// Whose.
+        /// Id of the player.
         player: PlayerId,
-        /// Its number, for the acknowledgement.
+        /// Number of the command, for its answer.
         seq: CommandSeq,
-        /// Which of the game's events.
+        /// Code of the event type.
         code: u16,
-        /// The event itself.
+        /// Encoded event.
         payload: Vec<u8>,
     },
-    /// A player says how far something moved.
+    /// A movement that the client proposes.
     Movement {
-        /// Whose.
+        /// Id of the player.
         player: PlayerId,
-        /// What moved, and how far.
+        /// The movement.
         movement: MovementDelta,
     },
-    /// A player asks to be spawned.
+    /// A spawn request.
     SpawnRequest {
-        /// Whose.
+        /// Id of the player.
         player: PlayerId,
-        /// Where.
+        /// The request.
         request: SpawnRequest,
     },
     /// A playground command.
     Playground {
-        /// Whose.
+        /// Id of the player.
         player: PlayerId,
-        /// Its number, for the acknowledgement.
+        /// Number of the command, for its answer.
         seq: CommandSeq,
         /// The command.
         command: PlaygroundCommand,
     },
-    /// A service answered.
+    /// An answer of the services.
     Answer {
-        /// Which request.
+        /// Id of the request.
         id: RequestId,
         /// The answer.
         answer: Answer,
     },
-    /// An entry was stored, or could not be.
+    /// A journal entry was stored, or could not be.
     Committed {
-        /// Which one.
+        /// Number of the entry.
         number: EntryNumber,
-        /// Why it could not be.
-        refused: Option<String>,
+        /// Error, if it could not be stored.
+        error: Option<String>,
     },
-    /// Something outside told the game something.
+    /// A signal from outside the room.
     Signal {
-        /// What.
+        /// Data of the signal.
         data: Vec<u8>,
     },
 }
@@ -101,9 +101,9 @@ pub enum TickInput {
 impl TickInput {
     pub(super) fn write(&self, writer: &mut Writer) {
         match self {
-            TickInput::Join { player, joiner } => {
+            TickInput::Join { player, request } => {
                 write_player(0, *player, writer);
-                write_joiner(joiner, writer);
+                write_join_request(request, writer);
             }
             TickInput::Leave { player, reason } => {
                 write_player(1, *player, writer);
@@ -152,10 +152,10 @@ impl TickInput {
                 writer.number(u64::from(id.0));
                 write_answer(answer, writer);
             }
-            TickInput::Committed { number, refused } => {
-                writer.raw(&[10, u8::from(refused.is_some())]);
+            TickInput::Committed { number, error } => {
+                writer.raw(&[10, u8::from(error.is_some())]);
                 writer.number(number.0);
-                if let Some(why) = refused {
+                if let Some(why) = error {
                     writer.text(why);
                 }
             }
@@ -177,10 +177,10 @@ impl TickInput {
             8 => Ok(TickInput::Signal { data: reader.bytes()? }),
             9 => Ok(TickInput::Resume { player: PlayerId(reader.small()?) }),
             10 => {
-                let is_refused = reader.byte()? != 0;
+                let has_error = reader.byte()? != 0;
                 let number = EntryNumber(reader.number()?);
-                let refused = if is_refused { Some(reader.text()?) } else { None };
-                Ok(TickInput::Committed { number, refused })
+                let error = if has_error { Some(reader.text()?) } else { None };
+                Ok(TickInput::Committed { number, error })
             }
             _ => Err(RecordingError::Damaged),
         }
@@ -189,7 +189,7 @@ impl TickInput {
     fn read_of(tag: u8, player: PlayerId, reader: &mut Reader<'_>) -> Result<TickInput, RecordingError> {
         let damaged = RecordingError::Damaged;
         Ok(match tag {
-            0 => TickInput::Join { player, joiner: read_joiner(reader)? },
+            0 => TickInput::Join { player, request: read_join_request(reader)? },
             1 => TickInput::Leave { player, reason: CloseReason::from_name(&reader.text()?) },
             2 => {
                 let seq = InputSeq(reader.small()?);
@@ -224,15 +224,15 @@ impl TickInput {
     }
 }
 
-pub(super) fn write_joiner(joiner: &JoinRequest, writer: &mut Writer) {
-    writer.text(&joiner.user);
-    writer.text(&joiner.name);
-    let Permissions { playground, inspect } = joiner.permissions;
+pub(super) fn write_join_request(request: &JoinRequest, writer: &mut Writer) {
+    writer.text(&request.user);
+    writer.text(&request.name);
+    let Permissions { playground, inspect } = request.permissions;
     writer.raw(&[u8::from(playground) | u8::from(inspect) << 1]);
-    writer.bytes(&joiner.metadata);
+    writer.bytes(&request.metadata);
 }
 
-pub(super) fn read_joiner(reader: &mut Reader<'_>) -> Result<JoinRequest, RecordingError> {
+pub(super) fn read_join_request(reader: &mut Reader<'_>) -> Result<JoinRequest, RecordingError> {
     let (user, name) = (reader.text()?, reader.text()?);
     let bits = reader.byte()?;
     let permissions = Permissions { playground: bits & 1 == 1, inspect: bits & 2 == 2 };

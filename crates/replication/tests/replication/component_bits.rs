@@ -1,4 +1,4 @@
-//! The ledger says which component cost how many bits.
+//! The component_bits says which component cost how many bits.
 
 use crate::common::{Body, SECONDS_PER_TICK, Sent, Tag, choose, settings, world};
 use crate::support::{header_bits, line};
@@ -13,14 +13,14 @@ struct Billed {
     views: [ClientView; 2],
     /// All bits beside the headers, with the padding of the last byte of each packet.
     bits_max: usize,
-    ledger: ComponentBits,
+    component_bits: ComponentBits,
     packets: Vec<Vec<u8>>,
 }
 
 impl Billed {
     fn new() -> Billed {
         let views = [ClientView::new(DeliveryOrder::Ordered), ClientView::new(DeliveryOrder::Ordered)];
-        Billed { world: world(), views, bits_max: 0, ledger: ComponentBits::default(), packets: Vec::new() }
+        Billed { world: world(), views, bits_max: 0, component_bits: ComponentBits::default(), packets: Vec::new() }
     }
 
     fn round(&mut self, act: impl FnOnce(&mut World)) {
@@ -37,8 +37,8 @@ impl Billed {
             view.gather(&frame, &mut deltas, &mut gathered);
             view.assemble(&frame, &deltas, &mut gathered, InputSeq(0), &mut sent);
         }
-        self.ledger = ComponentBits::default();
-        deltas.count_bits(&mut gathered, &mut self.ledger);
+        self.component_bits = ComponentBits::default();
+        deltas.count_bits(&mut gathered, &mut self.component_bits);
         self.packets = sent.0;
         self.bits_max = self.packets.iter().map(|packet| packet.len() * 8 - header_bits(packet)).sum();
     }
@@ -65,7 +65,7 @@ fn whole_entities_are_charged_by_component_for_every_client() {
     room.round(|world| drop(populate(world)));
     let bodies: u64 = room.world.each::<Body>().map(|(_, body)| bits_of_full(body)).sum();
     let tags: u64 = room.world.each::<Tag>().map(|(_, tag)| bits_of_full(tag)).sum();
-    assert_eq!(room.ledger.component_bits, [2 * bodies, 2 * tags]);
+    assert_eq!(room.component_bits.bits, [2 * bodies, 2 * tags]);
     // An entry has a slot of one bit, a generation and a mask besides.
     let overhead = 2 * 12 * (1 + 16 + 2);
     let total = 2 * (bodies + tags) as usize + overhead;
@@ -83,7 +83,7 @@ fn a_difference_is_charged_as_it_was_written() {
     let ages = BasisAges { elapsed: 1, spacing: 0, seconds_per_tick: SECONDS_PER_TICK };
     let basis = DeltaBasis { value: &before, earlier: None, ages };
     room.world.get::<Body>(ids[5]).unwrap().write_delta(basis, &mut writer);
-    assert_eq!(room.ledger.component_bits, [2 * writer.bits() as u64, 0]);
+    assert_eq!(room.component_bits.bits, [2 * writer.bits() as u64, 0]);
 }
 
 #[test]
@@ -92,13 +92,13 @@ fn a_component_that_did_not_change_costs_nothing() {
     let mut ids = Vec::new();
     room.round(|world| ids = populate(world));
     room.round(|world| world.get_mut::<Tag>(ids[2]).unwrap().score = 99);
-    assert_eq!(room.ledger.component_bits[0], 0);
-    assert!(room.ledger.component_bits[1] > 0);
+    assert_eq!(room.component_bits.bits[0], 0);
+    assert!(room.component_bits.bits[1] > 0);
     room.round(|world| world.each_mut::<Body>(|_, body| body.heading += 1.0));
-    assert!(room.ledger.component_bits[0] > 0);
-    assert_eq!(room.ledger.component_bits[1], 0);
+    assert!(room.component_bits.bits[0] > 0);
+    assert_eq!(room.component_bits.bits[1], 0);
     room.round(|_| {});
-    assert_eq!(room.ledger.component_bits.iter().sum::<u64>(), 0);
+    assert_eq!(room.component_bits.bits.iter().sum::<u64>(), 0);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn the_bill_never_exceeds_what_was_sent() {
             world.each_mut::<Body>(|id, body| body.position[0] += (id.slot + step) as f32 / 10.0);
             world.each_mut::<Tag>(|_, tag| tag.score += u16::from(step % 3 == 0));
         });
-        let charged = room.ledger.component_bits.iter().sum::<u64>() as usize;
+        let charged = room.component_bits.bits.iter().sum::<u64>() as usize;
         assert!(charged <= room.bits_max, "{charged} of {}", room.bits_max);
         // Twelve slots, twelve sources and four masks of two bits are all there is besides.
         assert!(room.bits_max - charged <= 2 * (12 * 6 + 4 * 2 + 8), "{charged} of {}", room.bits_max);
@@ -132,9 +132,9 @@ fn what_the_budget_held_back_is_not_charged() {
     view.update_visible(world.tick(), &[], |visible, changes| choose(&world, visible, changes, |_| true));
     view.gather(&frame, &mut deltas, &mut gathered);
     view.assemble(&frame, &deltas, &mut gathered, InputSeq(0), &mut sent);
-    let mut ledger = ComponentBits::default();
-    let updates = deltas.count_bits(&mut gathered, &mut ledger);
+    let mut component_bits = ComponentBits::default();
+    let updates = deltas.count_bits(&mut gathered, &mut component_bits);
     assert_eq!(deltas.len(), 100);
     assert!(updates < 20);
-    assert!(ledger.component_bits[0] <= 800);
+    assert!(component_bits.bits[0] <= 800);
 }

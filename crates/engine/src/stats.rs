@@ -1,4 +1,4 @@
-//! What anyone may know of a room without asking it.
+//! Stats that a room publishes, readable from any thread.
 
 use crate::settings::RoomSettings;
 use aether_bits::Schema;
@@ -7,24 +7,24 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What a room shows of itself; each tick writes it anew.
+/// Stats of a room, updated every tick.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoomStats {
-    /// The current tick.
+    /// Current tick.
     pub tick: Tick,
-    /// Players who are in, those with a lost connection included.
+    /// Players in the room, including those without a connection.
     pub players: u32,
     /// Entities in the world.
     pub entities: u32,
-    /// The rung of the overload ladder: 0 is none.
+    /// Rung of the overload ladder; 0 is no overload.
     pub overload: u32,
-    /// What a tick took lately, smoothed.
+    /// Recent duration of a tick, smoothed.
     pub tick_time: Duration,
-    /// Whether it is in the middle of a tick. A room that stays so has a game that does not return.
+    /// True during a tick. If it stays true, the game does not return.
     pub is_ticking: bool,
 }
 
-/// The place where a room writes its figures and others read them.
+/// Memory that a room writes its stats to, with its settings, schema and label.
 #[derive(Debug)]
 pub(crate) struct SharedStats {
     pub settings: RoomSettings,
@@ -35,7 +35,7 @@ pub(crate) struct SharedStats {
     overload: AtomicU32,
     tick_ns: AtomicU64,
     is_ticking: AtomicBool,
-    /// Locked only to read it and when it changes, which is rare.
+    /// Locked only to read the label, or to change it, which is rare.
     label: Mutex<Arc<str>>,
 }
 
@@ -54,14 +54,14 @@ impl SharedStats {
         }
     }
 
-    pub fn write(&self, figures: &RoomStats) {
-        self.tick.store(figures.tick.0, Ordering::Relaxed);
-        self.players.store(figures.players, Ordering::Relaxed);
-        self.entities.store(figures.entities, Ordering::Relaxed);
-        self.overload.store(figures.overload, Ordering::Relaxed);
+    pub fn write(&self, stats: &RoomStats) {
+        self.tick.store(stats.tick.0, Ordering::Relaxed);
+        self.players.store(stats.players, Ordering::Relaxed);
+        self.entities.store(stats.entities, Ordering::Relaxed);
+        self.overload.store(stats.overload, Ordering::Relaxed);
     }
 
-    /// What a tick took is known only to whoever has a clock.
+    /// Set by the scheduler, because the room has no clock.
     pub fn write_tick_time(&self, time: Duration) {
         self.tick_ns.store(time.as_nanos() as u64, Ordering::Relaxed);
     }

@@ -1,28 +1,27 @@
-//! The entities a client sees, and which version of each it has.
+//! [`ViewEntities`]: the entities that a client sees, and the version of each that it has.
 
 use crate::packet::SPACING_MAX;
 use aether_space::{InterestChanges, SlotSet};
 use aether_wire::Tick;
 
-/// One client's entities. The arrays run parallel to the members of `visible`, in ascending order of slots.
+/// Entities of one client. The arrays are parallel to the members of `visible`, in ascending order of slots.
 #[derive(Debug, Default)]
 pub struct ViewEntities {
     pub visible: SlotSet,
-    /// The tick whose state the client is known to have; zero if none.
+    /// Tick of the baseline: the state that the client has; zero if none.
     pub base: Vec<Tick>,
-    /// How many ticks before the baseline the one before it lay; zero if that was too long ago to tell of its motion.
+    /// Ticks from the baseline back to the one before it; zero if that is too long ago to predict motion.
     pub spacing: Vec<u8>,
-    /// When the entity came into view.
+    /// Tick at which the entity entered.
     since: Vec<Tick>,
-    /// How long something has been waiting, weighted.
+    /// Accumulated urgency of what waits.
     pub priority: Vec<f32>,
-    /// The slots of which the client was told anything since they came into view, or of whose former entity it may still
-    /// know.
-    pub told: SlotSet,
+    /// Slots of which anything was sent since they entered, or whose former entity the client may still have.
+    pub announced: SlotSet,
 }
 
 impl ViewEntities {
-    /// Notes that the client has the state of `tick` of some slots of a stretch, but for those that came into view later.
+    /// Sets the baseline of some slots of a word to `tick`, except for entities that entered later.
     pub fn acknowledge(&mut self, word: usize, slots: u64, tick: Tick) {
         let seen = self.visible.words().get(word).copied().unwrap_or(0);
         let before = self.visible.count_below(word as u32 * 64);
@@ -38,7 +37,7 @@ impl ViewEntities {
         }
     }
 
-    /// Moves a baseline forward.
+    /// Advances a baseline.
     #[inline]
     pub fn advance(&mut self, at: usize, tick: Tick) {
         let base = self.base[at];
@@ -47,37 +46,37 @@ impl ViewEntities {
         self.base[at] = tick;
     }
 
-    /// Brings the arrays in step after the set was changed; `departed` gets the slots that the client may still know.
-    pub fn adjust(&mut self, changes: &InterestChanges, tick: Tick, departed: impl FnMut(u32)) {
+    /// Updates the arrays after the set has changed. `departed` receives the slots that the client may still have.
+    pub fn apply_changes(&mut self, changes: &InterestChanges, tick: Tick, departed: impl FnMut(u32)) {
         self.visible.index();
-        self.forget(changes, departed);
-        self.admit(&changes.entered, tick);
+        self.remove_left(changes, departed);
+        self.insert_entered(&changes.entered, tick);
         debug_assert_eq!(self.base.len(), self.visible.len());
     }
 
-    fn forget(&mut self, changes: &InterestChanges, mut departed: impl FnMut(u32)) {
+    fn remove_left(&mut self, changes: &InterestChanges, mut departed: impl FnMut(u32)) {
         let mut entered = 0;
-        let mut kept = None;
+        let mut kept_end = None;
         let mut next = 0;
         for (gone, &slot) in changes.left.iter().enumerate() {
             while changes.entered.get(entered).is_some_and(|&other| other < slot) {
                 entered += 1;
             }
-            // The position that it had before the change.
+            // Index before the change.
             let at = self.visible.count_below(slot) + gone - entered;
-            if self.told.remove(slot) {
+            if self.announced.remove(slot) {
                 departed(slot);
             }
-            kept = Some(self.shift(kept.unwrap_or(at), next, at));
+            kept_end = Some(self.shift(kept_end.unwrap_or(at), next, at));
             next = at + 1;
         }
-        if let Some(kept) = kept {
-            let len = self.shift(kept, next, self.base.len());
+        if let Some(kept_end) = kept_end {
+            let len = self.shift(kept_end, next, self.base.len());
             self.resize(len);
         }
     }
 
-    /// Moves the entries `from..end` down to `to`, and tells where they end.
+    /// Moves the entries `from..end` down to `to`. Returns their new end.
     fn shift(&mut self, to: usize, from: usize, end: usize) -> usize {
         if from == 0 {
             return to;
@@ -89,11 +88,11 @@ impl ViewEntities {
         to + end - from
     }
 
-    fn admit(&mut self, entered: &[u32], tick: Tick) {
+    fn insert_entered(&mut self, entered: &[u32], tick: Tick) {
         let mut from = self.base.len();
         let mut to = from + entered.len();
         self.resize(to);
-        // From the back, so that nothing is overwritten before it has moved.
+        // Backwards, so that no entry is overwritten before it has moved.
         for &slot in entered.iter().rev() {
             let at = self.visible.count_below(slot);
             let moved = to - (at + 1);

@@ -8,45 +8,45 @@ use aether_wire::{CloseReason, Closing, EntityId, InputBytes, InputSeq, PlayerId
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Inputs of one player that wait for their tick; the oldest gives way.
+/// Maximum length of a player's input queue. Beyond it, the oldest input is dropped.
 pub const INPUT_QUEUE_MAX: usize = 32;
-/// So many bursts of inputs are saved up while none come: a network that stalls for that long costs the player nothing,
-/// and nobody can save up more time than that.
+/// Maximum credit, in bursts, that a player saves while no inputs arrive. A network stall of that length drops no
+/// inputs, and no player can save more.
 const CREDIT_BURSTS: u32 = 4;
-/// A player whose inputs are dropped this often, less one a tick, is closed.
+/// Dropped inputs, minus one per tick, after which a player is closed as flooding.
 pub const INPUT_DROPS_MAX: u32 = 256;
 
-/// One player.
+/// A player of a room.
 #[derive(Debug)]
 pub struct RoomPlayer {
     pub id: PlayerId,
-    pub joiner: JoinRequest,
+    pub join: JoinRequest,
     pub connection: Option<RoomEndpoint>,
     pub view: ClientView,
     pub inputs: InputQueue,
-    /// The last input that was applied.
+    /// Sequence number of the last applied input.
     pub input_ack: InputSeq,
-    /// What the player was seeing when it made that input.
-    pub seen: ViewTick,
+    /// Tick that the client displayed when it sent that input.
+    pub view_tick: ViewTick,
     pub possession: Option<EntityId>,
-    pub sight: Viewpoint,
+    pub viewpoint: Viewpoint,
     pub team: Option<u8>,
-    /// Set when the player is to leave at the next tick.
+    /// Set if the player leaves at the next tick.
     pub leaving: Option<CloseReason>,
-    /// When the connection was lost, if it is.
+    /// Tick at which the connection was lost.
     pub detached_at: Option<Tick>,
-    /// Whether a snapshot is built for this player now.
-    pub served: bool,
+    /// True if the current snapshot is built for this player.
+    pub is_served: bool,
     pub gathered: GatherBuffer,
 }
 
-/// All players, in the order in which they came.
+/// All players, ordered by id, which is the order of joining.
 #[derive(Debug, Default)]
 pub struct RoomPlayers {
-    seats: Vec<RoomPlayer>,
+    players: Vec<RoomPlayer>,
 }
 
-/// One input as it waits.
+/// An input in the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct PendingInput {
     pub seq: InputSeq,
@@ -54,29 +54,29 @@ pub struct PendingInput {
     pub bytes: InputBytes,
 }
 
-/// A player's inputs: each once, in order, and no more than the budget allows.
+/// Inputs of a player: each once, in order, and limited by a credit.
 #[derive(Debug, Default)]
 pub struct InputQueue {
     pending: VecDeque<PendingInput>,
     newest: InputSeq,
-    /// How many may be applied: one for every tick's share that was not used yet.
+    /// Inputs that may be applied: unused shares of past ticks.
     credit: u32,
-    /// How many of them in this tick.
-    turn: u32,
+    /// Inputs that may still be applied in this tick.
+    tick_credit: u32,
     drops: u32,
 }
 
-/// What became of an input that came in.
+/// Outcome of [`InputQueue::push`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueOutcome {
-    Yes,
+    Queued,
     Repeated,
-    /// It waits, but the oldest one had to go.
+    /// The input is queued; the oldest one was dropped.
     OldestDropped,
 }
 
 impl InputQueue {
-    /// Takes in an input.
+    /// Queues an input.
     pub fn push(&mut self, input: PendingInput) -> QueueOutcome {
         if input.seq <= self.newest {
             return QueueOutcome::Repeated;
@@ -88,29 +88,29 @@ impl InputQueue {
             self.drops += 1;
         }
         self.pending.push_back(input);
-        if full { QueueOutcome::OldestDropped } else { QueueOutcome::Yes }
+        if full { QueueOutcome::OldestDropped } else { QueueOutcome::Queued }
     }
 
-    /// Grants a tick's credit.
+    /// Grants the credit of a tick.
     pub fn refill(&mut self, per_tick: u32, burst: u32) {
         self.credit = (self.credit + per_tick).min(burst.max(per_tick) * CREDIT_BURSTS);
-        self.turn = burst.max(per_tick);
+        self.tick_credit = burst.max(per_tick);
         self.drops = self.drops.saturating_sub(1);
     }
 
-    /// The next input, if there is one and credit for it.
+    /// Returns the next input if the credit allows one.
     pub fn pop(&mut self) -> Option<PendingInput> {
-        if self.credit == 0 || self.turn == 0 {
+        if self.credit == 0 || self.tick_credit == 0 {
             return None;
         }
         let input = self.pending.pop_front()?;
         self.credit -= 1;
-        self.turn -= 1;
+        self.tick_credit -= 1;
         Some(input)
     }
 
-    /// Gives up the oldest for which there is no credit, so that they do not make all later ones late; tells how many.
-    /// A burst may always wait.
+    /// Drops the oldest inputs that have no credit, so that later ones are not delayed. A burst may always wait.
+    /// Returns the number of dropped inputs.
     pub fn trim(&mut self, burst: u32) -> u32 {
         let excess = self.pending.len().saturating_sub(self.credit.max(burst) as usize);
         self.pending.drain(..excess);
@@ -118,34 +118,34 @@ impl InputQueue {
         excess as u32
     }
 
-    /// Whether the player sends far more than it may.
+    /// Returns true if the player sends far more inputs than allowed.
     pub fn is_flooding(&self) -> bool {
         self.drops > INPUT_DROPS_MAX
     }
 }
 
 impl RoomPlayer {
-    pub fn new(id: PlayerId, joiner: JoinRequest, connection: Option<(DeliveryOrder, RoomEndpoint)>) -> RoomPlayer {
-        let link = connection.as_ref().map_or(DeliveryOrder::Ordered, |(link, _)| *link);
+    pub fn new(id: PlayerId, join: JoinRequest, connection: Option<(DeliveryOrder, RoomEndpoint)>) -> RoomPlayer {
+        let order = connection.as_ref().map_or(DeliveryOrder::Ordered, |(order, _)| *order);
         RoomPlayer {
             id,
-            joiner,
-            connection: connection.map(|(_, end)| end),
-            view: ClientView::new(link),
+            join,
+            connection: connection.map(|(_, endpoint)| endpoint),
+            view: ClientView::new(order),
             inputs: InputQueue::default(),
             input_ack: InputSeq(0),
-            seen: ViewTick::default(),
+            view_tick: ViewTick::default(),
             possession: None,
-            sight: Viewpoint::Possession,
+            viewpoint: Viewpoint::Possession,
             team: None,
             leaving: None,
             detached_at: None,
-            served: false,
+            is_served: false,
             gathered: GatherBuffer::default(),
         }
     }
 
-    /// Sends a reliable message; a link that has too many waiting is closed. False if it was.
+    /// Sends a reliable message. If too many are queued, closes the connection and returns false.
     pub fn send(&mut self, message: &Arc<ServerMessage>) -> bool {
         let Some(connection) = &self.connection else { return true };
         if connection.is_closed() || connection.send(Arc::clone(message)) {
@@ -156,23 +156,23 @@ impl RoomPlayer {
     }
 }
 
-/// The message that ends a connection.
+/// Returns the message that closes a connection.
 pub fn closing(reason: CloseReason) -> Closing {
     Closing { reason, text: sentence(reason).to_owned(), deadline_ms: 0, may_resume: false }
 }
 
-/// What a person reads when a connection ends.
+/// Sentence for the player.
 fn sentence(reason: CloseReason) -> &'static str {
     match reason {
         CloseReason::Left => "You left the room.",
         CloseReason::Shutdown => "The server stops.",
         CloseReason::Moved => "The room moves to another server.",
         CloseReason::RoomEnded => "The room has ended.",
-        CloseReason::RoomFailed => "The room has failed; it was a fault of the server.",
+        CloseReason::RoomFailed => "The room failed because of an error on the server.",
         CloseReason::SessionEnded => "Your session has ended; sign in again.",
-        CloseReason::Replaced => "You connected from somewhere else.",
+        CloseReason::Replaced => "You connected from another client.",
         CloseReason::Kicked => "You were removed from the room.",
-        CloseReason::TimedOut => "Nothing was heard from you for too long.",
+        CloseReason::TimedOut => "Your client sent nothing for too long.",
         CloseReason::TooSlow => "Your connection does not keep up.",
         CloseReason::Flooded => "You sent too much.",
         CloseReason::ProtocolViolation => "Your client broke the protocol.",
@@ -183,39 +183,39 @@ fn sentence(reason: CloseReason) -> &'static str {
 
 impl RoomPlayers {
     pub fn get(&self, id: PlayerId) -> Option<&RoomPlayer> {
-        let at = self.seats.binary_search_by_key(&id, |seat| seat.id).ok()?;
-        self.seats.get(at)
+        let at = self.players.binary_search_by_key(&id, |player| player.id).ok()?;
+        self.players.get(at)
     }
 
     pub fn get_mut(&mut self, id: PlayerId) -> Option<&mut RoomPlayer> {
-        let at = self.seats.binary_search_by_key(&id, |seat| seat.id).ok()?;
-        self.seats.get_mut(at)
+        let at = self.players.binary_search_by_key(&id, |player| player.id).ok()?;
+        self.players.get_mut(at)
     }
 
-    /// Adds a player, whose number is above all others.
-    pub fn push(&mut self, seat: RoomPlayer) {
-        debug_assert!(self.seats.last().is_none_or(|last| last.id < seat.id));
-        self.seats.push(seat);
+    /// Adds a player. Its id must be above all others.
+    pub fn push(&mut self, player: RoomPlayer) {
+        debug_assert!(self.players.last().is_none_or(|last| last.id < player.id));
+        self.players.push(player);
     }
 
     pub fn remove(&mut self, id: PlayerId) -> Option<RoomPlayer> {
-        let at = self.seats.binary_search_by_key(&id, |seat| seat.id).ok()?;
-        Some(self.seats.remove(at))
+        let at = self.players.binary_search_by_key(&id, |player| player.id).ok()?;
+        Some(self.players.remove(at))
     }
 
     pub fn len(&self) -> usize {
-        self.seats.len()
+        self.players.len()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &RoomPlayer> {
-        self.seats.iter()
+        self.players.iter()
     }
 
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut RoomPlayer> {
-        self.seats.iter_mut()
+        self.players.iter_mut()
     }
 
     pub fn as_mut_slice(&mut self) -> &mut [RoomPlayer] {
-        &mut self.seats
+        &mut self.players
     }
 }

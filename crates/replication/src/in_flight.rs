@@ -1,25 +1,25 @@
-//! Packets that were sent on an unordered link and not yet acknowledged.
+//! [`PacketsInFlight`]: packets of unordered delivery that are not acknowledged yet.
 
 use aether_wire::{PacketSeq, StateAck, Tick};
 use std::collections::VecDeque;
 
-/// A packet counts as lost when one sent so many packets later has arrived: less is often mere overtaking.
+/// A packet counts as lost when one sent this many packets later has arrived. Less is often reordering.
 const OVERTAKEN_MAX: u32 = 8;
-/// The most packets in flight; beyond, the oldest counts as lost.
+/// Maximum number of packets in flight. Beyond it, the oldest counts as lost.
 const PACKETS_MAX: usize = 512;
 
-/// What a packet carried.
+/// Contents of a packet.
 #[derive(Debug, Default)]
 pub struct PacketContents {
     pub tick: Tick,
-    /// The slots whose state it carried: stretches of 64, each with the bits of its slots.
+    /// Slots whose state it carried: words of 64 slots, each with the bits of its slots.
     pub states: Vec<(u32, u64)>,
-    /// The slots that it said were gone.
+    /// Slots that it removed.
     pub removals: Vec<u32>,
 }
 
 impl PacketContents {
-    /// Adds the state of some slots of a stretch. Stretches come in ascending order.
+    /// Adds the state of some slots of a word. Words must be added in ascending order.
     #[inline]
     pub fn add(&mut self, word: u32, slots: u64) {
         match self.states.last_mut() {
@@ -29,48 +29,48 @@ impl PacketContents {
     }
 }
 
-/// What became of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketFate {
     Received,
     Lost,
 }
 
-/// The log of packets in flight, oldest first.
+/// Packets in flight, oldest first.
 #[derive(Debug, Default)]
 pub struct PacketsInFlight {
     packets: VecDeque<Packet>,
-    /// The cargo of settled packets, for its memory.
+    /// Contents of finished packets, for reuse of their memory.
     spare: Vec<PacketContents>,
 }
 
 #[derive(Debug)]
 struct Packet {
     sequence: PacketSeq,
-    cargo: PacketContents,
-    /// What is known to have become of it. One that counts as lost may still turn out to have arrived.
+    contents: PacketContents,
+    /// Known fate. A packet that counts as lost may still be acknowledged.
     fate: Option<PacketFate>,
 }
 
 impl PacketsInFlight {
-    /// An empty cargo for the next packet.
-    pub fn cargo(&mut self, tick: Tick) -> PacketContents {
-        let mut cargo = self.spare.pop().unwrap_or_default();
-        cargo.tick = tick;
-        cargo.states.clear();
-        cargo.removals.clear();
-        cargo
+    /// Returns empty contents for the next packet.
+    pub fn new_contents(&mut self, tick: Tick) -> PacketContents {
+        let mut contents = self.spare.pop().unwrap_or_default();
+        contents.tick = tick;
+        contents.states.clear();
+        contents.removals.clear();
+        contents
     }
 
-    /// Notes that a packet was sent.
-    pub fn depart(&mut self, sequence: PacketSeq, cargo: PacketContents) {
-        self.packets.push_back(Packet { sequence, cargo, fate: None });
+    /// Adds a packet that was sent.
+    pub fn add(&mut self, sequence: PacketSeq, contents: PacketContents) {
+        self.packets.push_back(Packet { sequence, contents, fate: None });
     }
 
-    /// Takes in an acknowledgement.
+    /// Handles an acknowledgement.
     pub fn acknowledge(&mut self, ack: StateAck, mut settle: impl FnMut(&PacketContents, PacketFate)) {
         let latest = ack.latest();
-        // What names a packet that was never sent is no acknowledgement.
+        // An acknowledgement of a packet that was never sent is ignored.
         if self.packets.back().is_none_or(|newest| latest > newest.sequence) {
             return;
         }
@@ -80,10 +80,10 @@ impl PacketsInFlight {
             }
             if ack.contains(packet.sequence) {
                 packet.fate = Some(PacketFate::Received);
-                settle(&packet.cargo, PacketFate::Received);
+                settle(&packet.contents, PacketFate::Received);
             } else if packet.fate.is_none() && latest.0 - packet.sequence.0 > OVERTAKEN_MAX {
                 packet.fate = Some(PacketFate::Lost);
-                settle(&packet.cargo, PacketFate::Lost);
+                settle(&packet.contents, PacketFate::Lost);
             }
         }
         while self.packets.front().is_some_and(|packet| packet.fate == Some(PacketFate::Received)) {
@@ -91,27 +91,27 @@ impl PacketsInFlight {
         }
     }
 
-    /// Gives up packets of before `late`, so that what they carried is sent again, and forgets those of before `oldest`,
-    /// whose state would be of no more use, or beyond the most that are followed.
+    /// Marks packets from before `late` as lost, so that their contents are sent again. Forgets packets from before
+    /// `oldest`, whose state is no longer usable as a baseline, and those beyond the maximum number.
     pub fn expire(&mut self, late: Tick, oldest: Tick, mut settle: impl FnMut(&PacketContents, PacketFate)) {
-        for packet in self.packets.iter_mut().take_while(|packet| packet.cargo.tick < late) {
+        for packet in self.packets.iter_mut().take_while(|packet| packet.contents.tick < late) {
             if packet.fate.is_none() {
                 packet.fate = Some(PacketFate::Lost);
-                settle(&packet.cargo, PacketFate::Lost);
+                settle(&packet.contents, PacketFate::Lost);
             }
         }
         while let Some(packet) = self.packets.front() {
-            if packet.cargo.tick >= oldest && self.packets.len() <= PACKETS_MAX {
+            if packet.contents.tick >= oldest && self.packets.len() <= PACKETS_MAX {
                 break;
             }
             if packet.fate.is_none() {
-                settle(&packet.cargo, PacketFate::Lost);
+                settle(&packet.contents, PacketFate::Lost);
             }
             self.retire();
         }
     }
 
     fn retire(&mut self) {
-        self.spare.extend(self.packets.pop_front().map(|packet| packet.cargo));
+        self.spare.extend(self.packets.pop_front().map(|packet| packet.contents));
     }
 }
