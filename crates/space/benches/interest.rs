@@ -1,7 +1,7 @@
-//! What one tick's spatial index and interest sets cost.
+//! Cost of the spatial index and the interest sets of one tick.
 //!
-//! A step rebuilds the index over all entities and updates the interest set of every viewer, with
-//! hysteresis. The last line compares the grid's figure with the aim.
+//! A step rebuilds the index over all entities and updates the interest set of every viewer, with hysteresis. The last
+//! line compares the time of the grid with the target.
 
 use std::time::{Duration, Instant};
 
@@ -11,11 +11,11 @@ use aether_space::{
 };
 
 const ENTITIES: u32 = 10_000;
-/// The first entities are the players, and every player is a viewer.
+/// Number of viewers. The first entities are the players, and every player is a viewer.
 const VIEWERS: usize = 1_000;
-/// Half of the world's side; it makes about 76 entities visible with the default settings.
+/// Half of the side of the world. With the default settings, about 76 entities are visible.
 const HALF_SIDE: f32 = 2_085.0;
-/// The default of the movement rules, per axis.
+/// Default of the movement rules, per axis.
 const SPEED_MAX: f32 = 5.0;
 const SEED: u64 = 1;
 const STEPS_WARMUP: usize = 40;
@@ -31,14 +31,17 @@ fn main() {
         settings.radius,
         settings.hysteresis * 100.0,
     );
-    let grid = Grid::new(bounds, settings.outer_radius()).expect("the bounds are in order");
+    let grid = Grid::new(bounds, settings.outer_radius()).expect("the bounds are valid");
     let grid = measure(grid, settings);
     grid.print("grid");
     let quadtree = measure(Quadtree::new(), settings);
     quadtree.print("quadtree");
-    let brute_force = measure(Everything::default(), settings);
+    let brute_force = measure(BruteForce::default(), settings);
     brute_force.print("brute force");
-    assert!(grid.totals == brute_force.totals && quadtree.totals == brute_force.totals, "all three must see the same",);
+    assert!(
+        grid.totals == brute_force.totals && quadtree.totals == brute_force.totals,
+        "all three find the same entities",
+    );
     let per_step = |total: usize| total as f64 / STEPS as f64;
     println!(
         "visible per viewer: {:.1}; per step: {:.0} enter, {:.0} leave",
@@ -54,8 +57,8 @@ fn main() {
     );
 }
 
-/// What a run of all steps gave.
-struct Figures {
+/// Results of all steps.
+struct Measurement {
     step: Duration,
     rebuild: Duration,
     totals: Totals,
@@ -68,7 +71,7 @@ struct Totals {
     left: usize,
 }
 
-impl Figures {
+impl Measurement {
     fn print(&self, name: &str) {
         println!(
             "{name}: {:.3} ms, of which the rebuild is {:.3} ms",
@@ -78,7 +81,7 @@ impl Figures {
     }
 }
 
-fn measure(mut index: impl SpatialIndex, settings: InterestSettings) -> Figures {
+fn measure(mut index: impl SpatialIndex, settings: InterestSettings) -> Measurement {
     let mut world = World::new();
     let mut interest = InterestManager::new(settings).expect("the settings are the defaults");
     let mut sets = vec![SlotSet::new(); VIEWERS];
@@ -108,7 +111,7 @@ fn measure(mut index: impl SpatialIndex, settings: InterestSettings) -> Figures 
             totals.left += step_totals.left;
         }
     }
-    Figures { step: median(steps), rebuild: median(rebuilds), totals }
+    Measurement { step: median(steps), rebuild: median(rebuilds), totals }
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
@@ -120,7 +123,7 @@ fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// Entities that move straight on and bounce off the world's border.
+/// Entities that move straight and bounce off the border of the world.
 struct World {
     points: Vec<IndexedPoint>,
     velocities: Vec<[f32; 2]>,
@@ -142,25 +145,25 @@ impl World {
 
     fn advance(&mut self) {
         for (point, velocity) in self.points.iter_mut().zip(&mut self.velocities) {
-            for (place, speed) in [&mut point.x, &mut point.y].into_iter().zip(velocity) {
-                if (*place + *speed).abs() > HALF_SIDE {
+            for (coordinate, speed) in [&mut point.x, &mut point.y].into_iter().zip(velocity) {
+                if (*coordinate + *speed).abs() > HALF_SIDE {
                     *speed = -*speed;
                 }
-                *place += *speed;
+                *coordinate += *speed;
             }
         }
     }
 }
 
-/// No index at all: every query looks at every point.
+/// No index: every query visits every point.
 #[derive(Default)]
-struct Everything {
+struct BruteForce {
     x: Vec<f32>,
     y: Vec<f32>,
     slot: Vec<u32>,
 }
 
-impl SpatialIndex for Everything {
+impl SpatialIndex for BruteForce {
     fn rebuild(&mut self, points: &[IndexedPoint]) {
         self.x.clear();
         self.x.extend(points.iter().map(|point| point.x));

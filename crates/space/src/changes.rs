@@ -1,13 +1,13 @@
-//! What changed in a set of slots.
+//! Changes of an interest set.
 
-/// The difference between what a viewer saw before an update and what it sees after it.
+/// Changes of the set of visible slots in one update.
 ///
-/// The lists are reused from update to update: each update clears them first.
+/// The lists are reused: each update clears them first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterestChanges {
-    /// The slots that came into view, in ascending order.
+    /// Slots that became visible, in ascending order.
     pub entered: Vec<u32>,
-    /// The slots that went out of view, in ascending order.
+    /// Slots that are no longer visible, in ascending order.
     pub left: Vec<u32>,
 }
 
@@ -17,19 +17,19 @@ impl InterestChanges {
         Self::default()
     }
 
-    /// Whether nothing changed.
+    /// True if nothing changed.
     pub fn is_empty(&self) -> bool {
         self.entered.is_empty() && self.left.is_empty()
     }
 
-    /// Forgets all changes and keeps the memory.
+    /// Removes all changes and retains the memory.
     pub fn clear(&mut self) {
         self.entered.clear();
         self.left.clear();
     }
 
-    /// Appends the difference between two versions of one word of a set, and tells how many members
-    /// it gained, modulo 2^32.
+    /// Appends the difference between two versions of one word of a set. Returns the number of gained members, modulo
+    /// 2^32.
     #[inline]
     pub(crate) fn push_word(&mut self, word: usize, mut difference: u64, new: u64) -> u32 {
         let mut gained = 0u32;
@@ -38,7 +38,7 @@ impl InterestChanges {
             difference &= difference - 1;
             let slot = word as u32 * u64::BITS + bit;
             let has_entered = (new >> bit & 1) as usize;
-            // The slot goes into both lists and is taken back from one of them.
+            // The slot is added to both lists and removed from one of them, without a branch.
             self.entered.push(slot);
             self.entered.truncate(self.entered.len() - 1 + has_entered);
             self.left.push(slot);

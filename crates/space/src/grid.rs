@@ -1,59 +1,57 @@
-//! A uniform grid, sorted by counting.
+//! Uniform grid, built by a counting sort.
 
-use crate::index::{IndexedPoint, PointRun, SpatialIndex, is_query, least, most};
+use crate::index::{IndexedPoint, PointRun, SpatialIndex, is_valid_query, least, most};
 use crate::settings::{InterestSettingsError, WorldBounds, is_length};
 
-/// Rows are this many to a radius. More rows follow the circle more closely but make shorter runs.
-/// Measured: from 1.5 to 2.5 it makes no difference, outside of that it gets slower.
+/// Rows per radius. More rows follow the circle more closely but make shorter runs.
+/// Measured: values from 1.5 to 2.5 are equally fast, others are slower.
 const ROWS_PER_RADIUS: f32 = 2.0;
 
-/// Columns are this many to a radius. They are finer than rows because the cells of a row lie side
-/// by side: a query pays for the row, not for its cells.
+/// Columns per radius. They are finer than rows because the cells of a row are adjacent in memory: the cost of a query
+/// depends on its rows, not on its cells.
 const COLUMNS_PER_RADIUS: f32 = 8.0;
 
-/// The most rows and columns, so that a small radius in a large world does not make a rebuild walk
-/// over more cells than points: 128 times 512 counters are 256 KiB.
+/// Upper bound of the rows. With a small radius in a large world, a rebuild must not visit more cells than points.
+/// 128 times 512 counters are 256 KiB.
 const ROWS_MAX: f32 = 128.0;
-/// See [`ROWS_MAX`].
+/// Upper bound of the columns; see [`ROWS_MAX`].
 const COLUMNS_MAX: f32 = 512.0;
 
-/// Up to so many points lie in a single cell: to look at them all is quicker than to walk over a thousand empty counters, and
-/// a server with thousands of small rooms has no cache for those.
+/// Up to this number of points, the grid has a single cell. Comparing all of them is faster than visiting a thousand
+/// empty counters, which also do not stay in the cache of a server with thousands of small rooms.
 const FEW_POINTS: usize = 64;
 
-/// Rows whose runs a query finds before it visits them. A query with the radius that the grid was
-/// made for touches six rows at most.
+/// Rows whose runs a query computes before it visits them. A query with the radius of the grid touches at most six.
 const ROWS_PER_BATCH: usize = 8;
 
-/// From here on floats have no fraction, so adding it rounds to a whole number, which then stands
-/// in the lower bits. It is quicker than a conversion, which has to care for every float.
+/// 2^23. Floats of this size have no fraction, so adding it rounds to a whole number, which is then in the lower bits.
+/// This is faster than a conversion, which handles every float.
 const ROUNDING: f32 = 8_388_608.0;
 
-/// A query reaches this much farther than its radius, so that rounding never loses a point that
-/// lies on the border.
+/// Factor by which a query extends its radius, so that rounding never loses a point on the border.
 const REACH_FACTOR: f32 = 1.0 + 1e-5;
-/// The same for radii so small that their square vanishes.
+/// Minimum extent, for radii whose square underflows.
 const REACH_MIN: f32 = 1e-18;
 
-/// How far the computed edge of a row may be off, as a part of the bounds' coordinates.
+/// Upper bound of the error of a computed row edge, relative to the coordinates of the bounds.
 const EDGE_ERROR: f32 = 1e-6;
 
-/// A uniform grid over the world's bounds. Points outside of the bounds are kept in the border
-/// cells: they are found like all others, but many of them make queries slow.
+/// A uniform grid over the bounds of the world. Points outside the bounds are stored in the border cells: queries find
+/// them, but many of them make queries slow.
 ///
-/// A rebuild is a counting sort into one array per coordinate. Cells of a row are neighbours in
-/// memory, so a query reads one run of points per row.
+/// A rebuild is a counting sort into one array per coordinate. The cells of a row are adjacent in memory, so a query
+/// reads one run of points per row.
 #[derive(Clone, Debug)]
 pub struct Grid {
     bounds: WorldBounds,
-    /// Rows and columns of the last rebuild: fine ones, or one each for a few points.
+    /// Rows and columns of the last rebuild: the fine ones, or one each for few points.
     rows: Axis,
     columns: Axis,
     fine: [Axis; 2],
     whole: [Axis; 2],
-    /// The cell of each point of the last rebuild.
+    /// Cell of each point of the last rebuild.
     cells: Vec<u32>,
-    /// Where each cell's points start; the entry after it is where they end.
+    /// First point of each cell. The next entry is the end of the cell.
     starts: Vec<u32>,
     x: Vec<f32>,
     y: Vec<f32>,
@@ -63,7 +61,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// An empty grid. The cells suit queries with this `radius`; other radii work too.
+    /// An empty grid. Its cells are optimal for queries with this `radius`; other radii work too.
     pub fn new(bounds: WorldBounds, radius: f32) -> Result<Self, InterestSettingsError> {
         bounds.validate()?;
         if !is_length(radius) {
@@ -111,13 +109,13 @@ impl SpatialIndex for Grid {
         self.cells.extend(points.iter().map(|point| {
             slot_end = slot_end.max(point.slot as usize + 1);
             let cell = rows.cell(point.y) * columns.count() as u32 + columns.cell(point.x);
-            // Points without a place gather behind the last cell, where no query looks.
+            // Points without a finite position are stored behind the last cell, where no query looks.
             if point.x.is_finite() && point.y.is_finite() { cell } else { cell_count as u32 }
         }));
         self.slot_end = slot_end;
 
-        // Counts go two entries up: the sum turns entry `cell + 1` into the start of `cell`, and
-        // placing the points moves it on to the cell's end, which is the start of the next one.
+        // Counts are stored two entries up: the prefix sum turns entry `cell + 1` into the start of `cell`, and writing
+        // the points advances it to the end of the cell, which is the start of the next one.
         self.starts.clear();
         self.starts.resize(cell_count + 3, 0);
         for &cell in &self.cells {
@@ -157,12 +155,12 @@ impl SpatialIndex for Grid {
 
     #[inline]
     fn visit_runs(&self, center: [f32; 2], radius: f32, mut visit: impl FnMut(PointRun<'_>)) {
-        if self.len == 0 || !is_query(center, radius) {
+        if self.len == 0 || !is_valid_query(center, radius) {
             return;
         }
         let reach = radius * REACH_FACTOR + REACH_MIN;
         if !(reach * reach).is_finite() {
-            // Where squares overflow, every point may count as within the radius.
+            // If squares overflow, every point may count as within the radius.
             visit(self.run(0, self.len));
             return;
         }
@@ -171,9 +169,9 @@ impl SpatialIndex for Grid {
         let last_row = self.rows.cell(center[1] + reach);
         let mut rows = first_row..last_row + 1;
         while !rows.is_empty() {
-            // Where the rows' runs lie is found out for several rows before the first of them is
-            // visited: the end of a run is hard to guess for the processor, and after a wrong guess
-            // it would wait for the next row's square root and loads every time.
+            // The runs of several rows are computed before the first one is visited. The end of a run is hard to
+            // predict for the processor, and each misprediction would wait for the square root and the loads of the
+            // next row.
             let mut runs = [(0, 0); ROWS_PER_BATCH];
             let mut count = 0;
             for (run, row) in runs.iter_mut().zip(&mut rows) {
@@ -192,15 +190,15 @@ impl SpatialIndex for Grid {
     }
 }
 
-/// How the positions along one axis fall into cells.
+/// Cells along one axis.
 #[derive(Clone, Copy, Debug)]
 struct Axis {
     min: f32,
     cell_length: f32,
     cells_per_unit: f32,
-    /// The last cell's number, as a float because positions are clamped to it.
+    /// Index of the last cell, as a float because positions are clamped to it.
     last: f32,
-    /// How far a computed edge may be off.
+    /// Upper bound of the error of a computed edge.
     edge_error: f32,
 }
 
@@ -222,22 +220,22 @@ impl Axis {
         self.last as usize + 1
     }
 
-    /// The cell of a position; positions outside of the bounds belong to the first or last cell.
+    /// Returns the cell of a position. Positions outside the bounds belong to the first or last cell.
     #[inline]
     fn cell(&self, position: f32) -> u32 {
-        // Half a cell less, because the rounding goes to the nearest number and not down.
-        let place = (position - self.min) * self.cells_per_unit - 0.5;
-        (least(most(place, 0.0), self.last) + ROUNDING).to_bits() - ROUNDING.to_bits()
+        // Half a cell less, because the addition rounds to the nearest number, not down.
+        let cells = (position - self.min) * self.cells_per_unit - 0.5;
+        (least(most(cells, 0.0), self.last) + ROUNDING).to_bits() - ROUNDING.to_bits()
     }
 
-    /// A lower bound for the distance between a position and anything in a cell.
+    /// Lower bound of the distance between a position and any point in a cell.
     #[inline]
     fn gap(&self, cell: u32, position: f32) -> f32 {
         let cell = cell as f32;
         let low = self.min + cell * self.cell_length;
         let high = low + self.cell_length;
-        // The first cell has no lower edge and the last one no upper edge, because they also hold
-        // what is outside of the bounds.
+        // The first cell has no lower edge and the last one no upper edge: they also contain the points outside the
+        // bounds.
         let below = if cell > 0.0 { low - position } else { 0.0 };
         let above = if cell < self.last { position - high } else { 0.0 };
         most(most(below, above) - self.edge_error, 0.0)

@@ -1,60 +1,60 @@
-//! The interface that all spatial indexes share.
+//! Interface of spatial indexes.
 
 use std::cmp::Ordering;
 
-/// An entity's place, as an index takes it in.
+/// Position of an entity, as input of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct IndexedPoint {
-    /// The entity's slot. An index expects each slot once, and slots to be small, dense numbers.
+    /// Slot of the entity. An index expects each slot once, and slots to be small, dense numbers.
     pub slot: u32,
-    /// The first coordinate.
+    /// First coordinate.
     pub x: f32,
-    /// The second coordinate.
+    /// Second coordinate.
     pub y: f32,
 }
 
-/// An entity that a query found.
+/// An entity found by a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NearbyEntity {
-    /// The entity's slot.
+    /// Slot of the entity.
     pub slot: u32,
-    /// The square of its distance from the center of the query.
+    /// Square of the distance from the center of the query.
     pub distance_squared: f32,
 }
 
 impl NearbyEntity {
-    /// Orders by distance, and by slot where the distance is the same.
+    /// Orders by distance, then by slot.
     pub fn compare(&self, other: &Self) -> Ordering {
         (self.distance_squared.total_cmp(&other.distance_squared)).then(self.slot.cmp(&other.slot))
     }
 }
 
-/// Points that lie side by side in an index, as three slices of the same length.
+/// Points that are adjacent in an index, as three slices of the same length.
 #[derive(Clone, Copy, Debug)]
 pub struct PointRun<'a> {
-    /// The first coordinates.
+    /// First coordinates.
     pub x: &'a [f32],
-    /// The second coordinates.
+    /// Second coordinates.
     pub y: &'a [f32],
-    /// The slots.
+    /// Slots.
     pub slot: &'a [u32],
 }
 
-/// A spatial index over points that all move, so it is rebuilt as a whole every tick.
+/// A spatial index over points. All of them may move, so it is rebuilt every tick.
 ///
-/// An implementation gives [`rebuild`](Self::rebuild) and [`visit_runs`](Self::visit_runs); the
-/// queries follow from them and are the same for all. Nothing allocates in steady state.
+/// An implementation provides [`rebuild`](Self::rebuild) and [`visit_runs`](Self::visit_runs). The queries use them and
+/// are the same for all indexes. There are no allocations in steady state.
 ///
-/// A point with a coordinate that is not finite is left out. A query whose center is not finite, or
-/// whose radius is negative or not a number, finds nothing. An infinite radius finds everything.
+/// A point with a coordinate that is not finite is omitted. A query finds nothing if its center is not finite or its
+/// radius is negative or NaN. An infinite radius finds every point.
 pub trait SpatialIndex {
-    /// Forgets all points and takes in these.
+    /// Replaces all points.
     fn rebuild(&mut self, points: &[IndexedPoint]);
 
-    /// How many points are in the index, without those left out.
+    /// Number of points in the index, without omitted ones.
     fn len(&self) -> usize;
 
-    /// Whether no point is in the index.
+    /// True if the index has no points.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -62,16 +62,15 @@ pub trait SpatialIndex {
     /// One more than the largest slot of the last rebuild, or zero.
     fn slot_end(&self) -> usize;
 
-    /// About the distance from a point to its neighbours if all were spread evenly.
+    /// Approximate distance between neighbours if all points were spread evenly.
     fn spacing(&self) -> f32;
 
-    /// Visits runs of points that together hold every point within `radius` of `center`, each once.
-    /// They may hold others too: the visitor compares distances itself, which it can do many at a
-    /// time because a run is contiguous.
+    /// Visits runs of points that together contain every point within `radius` of `center` once. They may contain other
+    /// points too. The visitor compares distances, many at a time because a run is contiguous.
     fn visit_runs(&self, center: [f32; 2], radius: f32, visit: impl FnMut(PointRun<'_>));
 
-    /// Fills `found` with all points within `radius` of `center`, the border included, in no
-    /// particular order. `found` is cleared first.
+    /// Fills `found` with all points within `radius` of `center`, the border included, in no particular order. `found`
+    /// is cleared first.
     fn within(&self, center: [f32; 2], radius: f32, found: &mut Vec<NearbyEntity>) {
         found.clear();
         let radius_squared = radius * radius;
@@ -85,58 +84,58 @@ pub trait SpatialIndex {
         });
     }
 
-    /// Fills `found` with the `count` nearest points within `radius` of `center`, nearest first;
-    /// of points at the same distance the lower slot comes first. `found` is cleared first.
+    /// Fills `found` with the `count` nearest points within `radius` of `center`, nearest first. Points at the same
+    /// distance are in slot order. `found` is cleared first.
     fn nearest(&self, center: [f32; 2], radius: f32, count: usize, found: &mut Vec<NearbyEntity>) {
         found.clear();
         if count == 0 {
             return;
         }
         if count < self.len() {
-            // Most of the time a small circle already holds enough points.
+            // A small circle usually contains enough points.
             let mut reach = self.spacing() * (count as f32).sqrt();
             while reach > 0.0 && reach < radius {
                 self.within(center, reach, found);
                 if found.len() >= count {
-                    keep_nearest(found, count);
+                    truncate_to_nearest(found, count);
                     return;
                 }
                 reach *= 2.0;
             }
         }
         self.within(center, radius, found);
-        keep_nearest(found, count);
+        truncate_to_nearest(found, count);
     }
 }
 
-/// The square of the distance that all queries compare with; tests use it too, so that a point
-/// exactly on a border falls on the same side everywhere.
+/// Returns the squared distance that all queries compare. Tests use it too, so that a point on a border is on the same
+/// side everywhere.
 #[inline]
 pub fn distance_squared(center: [f32; 2], x: f32, y: f32) -> f32 {
     let (dx, dy) = (x - center[0], y - center[1]);
     dx * dx + dy * dy
 }
 
-/// Whether a query can find anything at all.
-pub(crate) fn is_query(center: [f32; 2], radius: f32) -> bool {
+/// True if a query can find anything.
+pub(crate) fn is_valid_query(center: [f32; 2], radius: f32) -> bool {
     center[0].is_finite() && center[1].is_finite() && radius >= 0.0
 }
 
-/// The lesser of two numbers, and the second one if one of them is not a number. Unlike `f32::min` it
-/// is a single instruction.
+/// Returns the smaller number, or the second one if one of them is NaN. Unlike `f32::min`, this is a single
+/// instruction.
 #[inline]
 pub(crate) fn least(a: f32, b: f32) -> f32 {
     if a < b { a } else { b }
 }
 
-/// The greater of two numbers; see [`least`].
+/// Returns the greater number; see [`least`].
 #[inline]
 pub(crate) fn most(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
 }
 
-/// Sorts the `count` nearest to the front and drops the others.
-fn keep_nearest(found: &mut Vec<NearbyEntity>, count: usize) {
+/// Sorts the `count` nearest to the front and removes the others.
+fn truncate_to_nearest(found: &mut Vec<NearbyEntity>, count: usize) {
     if count < found.len() {
         found.select_nth_unstable_by(count, NearbyEntity::compare);
         found.truncate(count);

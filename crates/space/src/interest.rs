@@ -1,46 +1,45 @@
-//! What a viewer sees, from tick to tick.
+//! Interest sets: the entities that each viewer sees.
 
 use crate::InterestChanges;
 use crate::index::{PointRun, SpatialIndex, distance_squared};
 use crate::settings::{InterestSettings, InterestSettingsError};
-use crate::slot_set::{SlotSet, occupied_words, place, words_for_slots};
+use crate::slot_set::{SlotSet, occupied_words, word_and_bit, words_for_slots};
 
 /// One viewer, for one update.
 #[derive(Clone, Copy, Debug)]
 pub struct Viewer<'a> {
-    /// Where the viewer looks from. Without a place it sees nothing but `always`.
+    /// Position of the viewer. Without it, the viewer sees only `always`.
     pub center: Option<[f32; 2]>,
-    /// The slots it sees wherever they are: entities without a place, and its own.
+    /// Slots that are visible at any distance: entities without a position, and the possessed one.
     pub always: &'a SlotSet,
-    /// The slots that the game hides from it. They also win over `always`.
+    /// Slots that the game hides from the viewer. They have precedence over `always`.
     pub hidden: &'a SlotSet,
 }
 
-/// Updates the sets of what viewers see.
+/// Updates the visible sets of viewers.
 ///
-/// An entity comes into view at `radius` or nearer and leaves beyond `radius * (1 + hysteresis)`.
-/// Put another way: one that is already in view counts as nearer by that factor. The cap of
-/// `nearest_max` ranks entities by the same measure, so a crowd at the edge of the cap does not
-/// flicker either. What is in `always` does not count against the cap; what is in `hidden` is taken
-/// out before it.
+/// An entity becomes visible at `radius` or nearer, and is no longer visible beyond `radius * (1 + hysteresis)`. In
+/// other words, a visible entity counts as nearer by that factor. The limit `nearest_max` ranks entities by the same
+/// measure, so entities at the limit do not flicker in a crowd. Slots in `always` do not count against the limit; slots
+/// in `hidden` are removed before it applies.
 ///
-/// The struct holds only settings and scratch memory: one serves all viewers of a room, one after
-/// the other. What belongs to a viewer is the `visible` set that it passes in and gets back.
+/// The struct has only settings and scratch memory, so one serves all viewers of a room in turn. The caller stores the
+/// `visible` set of each viewer.
 ///
-/// A slot whose entity was replaced by another since the last update is, to this struct, the same
-/// slot: the caller takes it out of `visible` first if the viewer has to learn about it.
+/// If another entity took a slot since the last update, the slot stays the same here. The caller removes it from
+/// `visible` first, so that it enters again.
 #[derive(Clone, Debug)]
 pub struct InterestManager {
     settings: InterestSettings,
     reach: Reach,
-    /// The bits of the next visible set; all zero between updates.
+    /// Bits of the next visible set. All zero between updates.
     next: Vec<u64>,
-    /// The candidates for the cap, each a distance and a slot.
+    /// Candidates for the limit: distance and slot of each.
     candidates: Vec<u64>,
 }
 
 impl InterestManager {
-    /// Checks the settings and starts without scratch memory.
+    /// Checks the settings, and allocates nothing yet.
     pub fn new(settings: InterestSettings) -> Result<Self, InterestSettingsError> {
         settings.validate()?;
         let outer = settings.outer_radius();
@@ -57,12 +56,12 @@ impl InterestManager {
         })
     }
 
-    /// The settings in use.
+    /// Settings in use.
     pub fn settings(&self) -> &InterestSettings {
         &self.settings
     }
 
-    /// Brings `visible` up to date with the index, and tells in `changes` what entered and left.
+    /// Updates `visible` from the index, and writes the difference into `changes`.
     pub fn update(
         &mut self,
         index: &impl SpatialIndex,
@@ -71,7 +70,7 @@ impl InterestManager {
         changes: &mut InterestChanges,
     ) {
         let words = words_for_slots(index.slot_end()).max(viewer.always.words().len());
-        self.make_room(words, visible);
+        self.grow_to(words, visible);
         if let Some(center) = viewer.center {
             match self.settings.nearest_max {
                 None => self.mark_all(index, center, visible),
@@ -85,7 +84,7 @@ impl InterestManager {
         visible.replace(&mut self.next, changes);
     }
 
-    /// Brings `visible` up to date in a room without radius: everyone who is not hidden.
+    /// Updates `visible` in a room without a radius: every slot that is not hidden is visible.
     pub fn update_everyone(
         &mut self,
         everyone: &SlotSet,
@@ -93,14 +92,14 @@ impl InterestManager {
         visible: &mut SlotSet,
         changes: &mut InterestChanges,
     ) {
-        self.make_room(everyone.words().len(), visible);
+        self.grow_to(everyone.words().len(), visible);
         self.next[..everyone.words().len()].copy_from_slice(everyone.words());
         self.hide(hidden);
         visible.replace(&mut self.next, changes);
     }
 
-    /// Makes the scratch memory and the visible set equally long, at least this many words.
-    fn make_room(&mut self, words: usize, visible: &mut SlotSet) {
+    /// Grows the scratch memory and the visible set to the same length, at least `words` words.
+    fn grow_to(&mut self, words: usize, visible: &mut SlotSet) {
         visible.reserve_words(words);
         self.next.resize(visible.words().len(), 0);
     }
@@ -113,8 +112,7 @@ impl InterestManager {
         }
     }
 
-    /// Marks everything in view. It stays a function of its own, so that its loop has all registers
-    /// to itself.
+    /// Marks all visible entities. A separate function leaves all registers to its loop.
     #[inline(never)]
     fn mark_all(&mut self, index: &impl SpatialIndex, center: [f32; 2], visible: &SlotSet) {
         let reach = self.reach;
@@ -125,7 +123,7 @@ impl InterestManager {
         });
     }
 
-    /// Marks the nearest `count` of what is in view.
+    /// Marks the nearest `count` visible entities.
     #[inline(never)]
     fn mark_nearest(
         &mut self,
@@ -143,7 +141,7 @@ impl InterestManager {
                 let distance_squared = distance_squared(center, x, y);
                 let (measure, is_in_view) = reach.measure(distance_squared, visible.contains(slot));
                 let is_free = !viewer.hidden.contains(slot) & !viewer.always.contains(slot);
-                // Every point goes in and most are taken back, without a branch; see `mark`.
+                // Every point is added and most are removed again, without a branch; see `mark`.
                 let count = candidates.len() + usize::from(is_in_view & is_free);
                 candidates.push(candidate(measure, slot));
                 candidates.truncate(count);
@@ -154,30 +152,30 @@ impl InterestManager {
             candidates.truncate(count);
         }
         for candidate in candidates {
-            let (word, bit) = place(*candidate as u32);
+            let (word, bit) = word_and_bit(*candidate as u32);
             self.next[word] |= bit;
         }
     }
 }
 
-/// A distance and a slot as one number, which orders by distance first. The bits of floats that are
-/// not negative order like the floats.
+/// Returns distance and slot as one number, which orders by distance first. The bits of non-negative floats have the
+/// order of the floats.
 fn candidate(distance_squared: f32, slot: u32) -> u64 {
     u64::from(distance_squared.to_bits()) << 32 | u64::from(slot)
 }
 
-/// The distances that decide who is in view.
+/// Squared distances that decide about visibility.
 #[derive(Clone, Copy, Debug)]
 struct Reach {
     inner_squared: f32,
     outer: f32,
     outer_squared: f32,
-    /// What the squared distance of an entity that is already in view counts for.
+    /// Factor on the squared distance of a visible entity.
     nearer_factor: f32,
 }
 
 impl Reach {
-    /// The squared distance by which the cap ranks an entity, and whether it is in view at all.
+    /// Returns the squared distance by which the limit ranks an entity, and true if the entity is in range.
     #[inline]
     fn measure(&self, distance_squared: f32, was_visible: bool) -> (f32, bool) {
         let (limit, factor) =
@@ -185,10 +183,10 @@ impl Reach {
         (distance_squared * factor, distance_squared <= limit)
     }
 
-    /// Marks in `next` what of a run is in view, given what was in view before.
+    /// Marks the visible points of a run in `next`, given the previously visible ones.
     ///
-    /// There is no branch on the distance: about half of the points of a run near the border are
-    /// inside, so a branch would often be guessed wrongly, and that costs more than the work.
+    /// There is no branch on the distance: about half of the points of a run near the border are inside, so a branch
+    /// would often be mispredicted, which costs more than the work.
     #[inline]
     fn mark(&self, center: [f32; 2], run: PointRun<'_>, previous: &[u64], next: &mut [u64]) {
         for ((&x, &y), &slot) in run.x.iter().zip(run.y).zip(run.slot) {

@@ -1,18 +1,15 @@
-//! Who is where, and who sees whom.
+//! Spatial indexes and interest sets.
 //!
 //! - [`SlotSet`] is a set of entities by their slots: small, dense numbers.
-//! - [`SpatialIndex`] finds entities by place. It is rebuilt every tick, and there are two: [`Grid`] and
-//!   [`Quadtree`].
-//! - [`InterestManager`] keeps, for each viewer, the set of entities in view, and tells what entered and
-//!   what left.
+//! - [`SpatialIndex`] finds entities by position. It is rebuilt every tick. There are two: [`Grid`] and [`Quadtree`].
+//! - [`InterestManager`] updates the set of visible entities of each viewer, and reports the changes.
 //!
-//! # Which index
+//! # Choosing an index
 //!
-//! Take the [`Grid`]: it is the faster one, two to three times, wherever the world has bounds,
-//! whether its entities are spread evenly, stand in clumps, or are thinly sown over a huge map.
-//! Take the [`Quadtree`] where entities may be anywhere: points outside of a grid's bounds all share
-//! its border cells, and once most of them are there, a grid is more than ten times slower.
-//! `cargo bench -p aether-space` measures both.
+//! Use the [`Grid`] if the world has bounds. It is two to three times faster, for entities that are spread evenly, in
+//! clusters, or sparse on a huge map. Use the [`Quadtree`] if entities may be anywhere: all points outside the bounds
+//! of a grid share its border cells, and if most points are there, a grid is more than ten times slower. `cargo bench
+//! -p aether-space` measures both.
 //!
 //! # Example
 //!

@@ -1,25 +1,22 @@
-//! A quadtree whose nodes fit their points tightly.
+//! Quadtree with tight node bounds.
 
-use crate::index::{IndexedPoint, PointRun, SpatialIndex, is_query, least, most};
+use crate::index::{IndexedPoint, PointRun, SpatialIndex, is_valid_query, least, most};
 
-/// A node with this many points or fewer is not split. Comparing a few points is cheaper than
-/// walking over more nodes.
+/// Nodes with up to this many points are not split. Comparing a few points is cheaper than visiting more nodes.
 const LEAF_POINTS_MAX: usize = 16;
 
-/// The most levels below the root. It ends the splitting of points that lie at nearly one place,
-/// and it bounds the recursion of a rebuild.
+/// Upper bound of the levels below the root. It ends the splitting of points at nearly the same position, and bounds
+/// the recursion of a rebuild.
 const DEPTH_MAX: u32 = 16;
 
-/// A quadtree. It needs no bounds: its root fits the points of the last rebuild, however far apart
-/// they are.
+/// A quadtree. It needs no bounds: the root fits the points of the last rebuild.
 ///
-/// The nodes lie in the order of a walk through the tree, each with the place to go on when its
-/// branch is done, and each branch's points lie side by side. So a query is one loop without a
-/// stack, and a branch that lies wholly within the circle is one run.
+/// The nodes are stored in depth-first order, each with the index of the node after its branch. The points of a branch
+/// are adjacent. So a query is one loop without a stack, and a branch that is completely inside the circle is one run.
 #[derive(Clone, Debug, Default)]
 pub struct Quadtree {
     nodes: Vec<Node>,
-    /// The points in the order of the leaves; a rebuild sorts them here.
+    /// Points in the order of the leaves. A rebuild sorts them here.
     points: Vec<IndexedPoint>,
     x: Vec<f32>,
     y: Vec<f32>,
@@ -64,9 +61,9 @@ impl Quadtree {
 impl SpatialIndex for Quadtree {
     fn rebuild(&mut self, points: &[IndexedPoint]) {
         self.slot_end = (points.iter().map(|point| point.slot as usize + 1)).max().unwrap_or(0);
-        let is_placed = |point: &&IndexedPoint| point.x.is_finite() && point.y.is_finite();
+        let is_finite = |point: &&IndexedPoint| point.x.is_finite() && point.y.is_finite();
         self.points.clear();
-        self.points.extend(points.iter().filter(is_placed));
+        self.points.extend(points.iter().filter(is_finite));
         self.nodes.clear();
         if !self.points.is_empty() {
             self.grow(0, self.points.len(), 0);
@@ -97,11 +94,11 @@ impl SpatialIndex for Quadtree {
 
     #[inline]
     fn visit_runs(&self, center: [f32; 2], radius: f32, mut visit: impl FnMut(PointRun<'_>)) {
-        if !is_query(center, radius) {
+        if !is_valid_query(center, radius) {
             return;
         }
         let radius_squared = radius * radius;
-        // Runs of branches that follow each other are joined before they are visited.
+        // Runs of adjacent branches are joined before they are visited.
         let (mut run_start, mut run_end) = (0, 0);
         let mut next = 0;
         while let Some(node) = self.nodes.get(next) {
@@ -130,11 +127,11 @@ struct Node {
     area: Area,
     start: u32,
     end: u32,
-    /// The node that follows when this branch is done or passed over.
+    /// Index of the node after this branch.
     after: u32,
 }
 
-/// The smallest rectangle around some points.
+/// Smallest rectangle around some points.
 #[derive(Clone, Copy, Debug)]
 struct Area {
     min: [f32; 2],
@@ -154,9 +151,8 @@ impl Area {
         [0, 1].map(|axis| self.min[axis] * 0.5 + self.max[axis] * 0.5)
     }
 
-    /// The square of the distance from `center` to the nearest place in the area. It is computed
-    /// with the same roundings as a point's distance, so it is never greater than that of a point
-    /// in the area.
+    /// Squared distance from `center` to the nearest position in the area. It is rounded like the distance of a point,
+    /// so it is never greater than that of a point in the area.
     #[inline]
     fn nearest_squared(&self, center: [f32; 2]) -> f32 {
         let [dx, dy] = [0, 1].map(|axis| {
@@ -166,7 +162,7 @@ impl Area {
         dx * dx + dy * dy
     }
 
-    /// The square of the distance from `center` to the farthest corner.
+    /// Squared distance from `center` to the farthest corner.
     #[inline]
     fn farthest_squared(&self, center: [f32; 2]) -> f32 {
         let [dx, dy] = [0, 1].map(|axis| {
@@ -177,10 +173,10 @@ impl Area {
     }
 }
 
-/// Moves the points that are `first` to the front and tells how many there are.
+/// Moves the points that are `first` to the front and returns their number.
 ///
-/// It swaps whether or not it has to: the points' sides are as good as random, and a branch that
-/// is guessed wrongly half of the time costs more than a swap.
+/// It swaps every point: the sides of the points are almost random, and a branch that is mispredicted half of the time
+/// costs more than a swap.
 fn partition(points: &mut [IndexedPoint], first: impl Fn(&IndexedPoint) -> bool) -> usize {
     let mut count = 0;
     for index in 0..points.len() {

@@ -1,18 +1,18 @@
-//! What a room type sets about space, and what is wrong with a bad setting.
+//! Interest settings of a room type, and their validation.
 
 use std::fmt;
 
-/// How far a viewer sees.
+/// Distances and limits of visibility.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InterestSettings {
-    /// An entity comes into view at this distance or nearer. Default 200 units. The cost of an
-    /// update and the bytes sent grow with its square.
+    /// Distance at which an entity becomes visible. Default 200 units. The cost of an update and the bytes sent grow
+    /// with its square.
     pub radius: f32,
-    /// An entity leaves only beyond `radius * (1 + hysteresis)`, so that one which moves along the
-    /// border does not come and go every tick. Default 0.1, which is 10 %.
+    /// An entity stays visible up to `radius * (1 + hysteresis)`, so that it does not flicker at the border. Default
+    /// 0.1, which is 10 %.
     pub hysteresis: f32,
-    /// At most this many entities are in view by their place, the nearest ones. Default none.
-    /// It bounds the bytes in a crowd, and costs a selection per viewer that has more in reach.
+    /// Limit of entities that are visible by distance: the nearest ones. Default none. It bounds the bytes in a crowd,
+    /// and costs a selection per viewer with more entities in range.
     pub nearest_max: Option<usize>,
 }
 
@@ -23,8 +23,8 @@ impl Default for InterestSettings {
 }
 
 impl InterestSettings {
-    /// Tells what is wrong, if something is: the radius must be finite and positive, the hysteresis
-    /// finite and not negative, and the outer radius that follows from them finite when squared.
+    /// Checks the settings. The radius must be finite and positive, the hysteresis finite and not negative, and the
+    /// square of the outer radius finite.
     pub fn validate(&self) -> Result<(), InterestSettingsError> {
         if !is_length(self.radius) {
             return Err(InterestSettingsError::Radius);
@@ -35,18 +35,18 @@ impl InterestSettings {
         Ok(())
     }
 
-    /// The distance beyond which an entity leaves.
+    /// Distance beyond which an entity is no longer visible.
     pub fn outer_radius(&self) -> f32 {
         self.radius * (1.0 + self.hysteresis)
     }
 }
 
-/// The part of the plane where a world's entities usually are.
+/// Part of the plane that usually contains the entities of a world.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorldBounds {
-    /// The lower corner.
+    /// Lower corner.
     pub min: [f32; 2],
-    /// The upper corner.
+    /// Upper corner.
     pub max: [f32; 2],
 }
 
@@ -58,14 +58,14 @@ impl Default for WorldBounds {
 }
 
 impl WorldBounds {
-    /// Tells whether the corners are finite and in order, with some length between them.
+    /// Checks that the corners are finite and that each minimum is below its maximum.
     pub fn validate(&self) -> Result<(), InterestSettingsError> {
         let is_ordered = |axis: usize| is_length(self.max[axis] - self.min[axis]);
         if is_ordered(0) && is_ordered(1) { Ok(()) } else { Err(InterestSettingsError::Bounds) }
     }
 }
 
-/// Why settings were refused.
+/// Error in interest settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InterestSettingsError {
     /// The radius is not finite and positive.
@@ -88,8 +88,7 @@ impl fmt::Display for InterestSettingsError {
 
 impl std::error::Error for InterestSettingsError {}
 
-/// A length is usable when it is positive and its square neither overflows nor vanishes, because
-/// queries compare squares.
+/// True if a length is positive and its square neither overflows nor underflows: queries compare squares.
 pub(crate) fn is_length(length: f32) -> bool {
     length > 0.0 && (length * length).is_normal()
 }

@@ -1,4 +1,4 @@
-//! A set of entity slots, as bits.
+//! Set of entity slots, as bits.
 
 use std::fmt;
 
@@ -7,28 +7,26 @@ use crate::InterestChanges;
 /// Slots in one word of the set.
 const SLOTS_PER_WORD: usize = u64::BITS as usize;
 
-/// Words that one word of the summary stands for.
+/// Words that one word of the summary covers.
 const WORDS_PER_SUMMARY: usize = u64::BITS as usize;
 
-/// The set grows by whole blocks of this many words, so that bulk loops have no remainder; a block
-/// is one cache line.
+/// Words of a block. The set grows by whole blocks, so that bulk loops have no remainder. A block is one cache line.
 const WORDS_PER_BLOCK: usize = 8;
 
-/// A growable set of slots (small, dense numbers that name entities), kept as one bit per slot.
+/// A growable set of slots (small, dense numbers that identify entities), stored as one bit per slot.
 ///
-/// Three things set it apart from a plain bit set. A summary holds one bit per word, so walking or
-/// intersecting nearly empty sets skips the empty words 64 at a time. [`rank`](Self::rank) tells at
-/// which position a slot stands among the members, so a caller can keep a packed array parallel to
-/// the set. And nothing here allocates once the set has seen its largest slot.
+/// Differences from a plain bit set: a summary has one bit per word, so iterations and intersections of nearly empty
+/// sets skip 64 empty words at a time. [`rank`](Self::rank) returns the index of a slot among the members, so a caller
+/// can have a dense array parallel to the set. There are no allocations once the set has seen its largest slot.
 ///
-/// The memory follows the largest slot ever inserted, at about a bit and a half per slot.
+/// The memory depends on the largest slot ever inserted: about one and a half bits per slot.
 #[derive(Clone, Default)]
 pub struct SlotSet {
     words: Vec<u64>,
-    /// One bit per word, set where the word is not zero.
+    /// One bit per word, set if the word is not zero.
     summary: Vec<u64>,
-    /// How many members lie before each word. Only the entries that are still true are kept: a
-    /// change in one word cuts off what follows it, and [`SlotSet::index`] fills it up again.
+    /// Number of members before each word. A change in one word truncates the later entries, and [`SlotSet::index`]
+    /// computes them again.
     before: Vec<u32>,
     len: u32,
 }
@@ -39,41 +37,41 @@ impl SlotSet {
         Self { words: Vec::new(), summary: Vec::new(), before: Vec::new(), len: 0 }
     }
 
-    /// An empty set with room for the slots below `slots`.
+    /// An empty set with memory for the slots below `slots`.
     pub fn with_slots(slots: u32) -> Self {
         let mut set = Self::new();
         set.reserve_slots(slots);
         set
     }
 
-    /// Makes room for all slots below `slots`, so that later inserts of them do not allocate.
+    /// Reserves memory for all slots below `slots`, so that later inserts of them do not allocate.
     pub fn reserve_slots(&mut self, slots: u32) {
         self.reserve_words((slots as usize).div_ceil(SLOTS_PER_WORD));
     }
 
-    /// How many slots are members.
+    /// Number of members.
     #[inline]
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether no slot is a member.
+    /// True if the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether `slot` is a member.
+    /// True if `slot` is a member.
     #[inline]
     pub fn contains(&self, slot: u32) -> bool {
-        let (word, bit) = place(slot);
+        let (word, bit) = word_and_bit(slot);
         self.words.get(word).is_some_and(|bits| bits & bit != 0)
     }
 
-    /// Adds `slot`; tells whether it was new.
+    /// Adds `slot`. Returns true if it was not a member.
     #[inline]
     pub fn insert(&mut self, slot: u32) -> bool {
-        let (word, bit) = place(slot);
+        let (word, bit) = word_and_bit(slot);
         if word >= self.words.len() {
             self.reserve_words(word + 1);
         }
@@ -88,10 +86,10 @@ impl SlotSet {
         true
     }
 
-    /// Takes `slot` out; tells whether it was a member.
+    /// Removes `slot`. Returns true if it was a member.
     #[inline]
     pub fn remove(&mut self, slot: u32) -> bool {
-        let (word, bit) = place(slot);
+        let (word, bit) = word_and_bit(slot);
         let Some(bits) = self.words.get_mut(word) else {
             return false;
         };
@@ -107,7 +105,7 @@ impl SlotSet {
         true
     }
 
-    /// Adds the slots whose bits are set in `bits`, of the 64 slots from `64 * word` on.
+    /// Adds the slots whose bits are set in `bits`. Bit 0 is slot `64 * word`.
     #[inline]
     pub fn insert_word(&mut self, word: usize, bits: u64) {
         match self.words.get(word) {
@@ -120,7 +118,7 @@ impl SlotSet {
         }
     }
 
-    /// Takes out the slots whose bits are set in `bits`, of the 64 slots from `64 * word` on.
+    /// Removes the slots whose bits are set in `bits`. Bit 0 is slot `64 * word`.
     #[inline]
     pub fn remove_word(&mut self, word: usize, bits: u64) {
         if let Some(&before) = self.words.get(word)
@@ -130,7 +128,7 @@ impl SlotSet {
         }
     }
 
-    /// Takes all slots out and keeps the memory.
+    /// Removes all slots and retains the memory.
     pub fn clear(&mut self) {
         let stretches = self.words.chunks_mut(WORDS_PER_SUMMARY);
         for (summary, words) in self.summary.iter_mut().zip(stretches) {
@@ -143,7 +141,7 @@ impl SlotSet {
         self.before.truncate(1);
     }
 
-    /// Becomes equal to `other` and keeps its own memory.
+    /// Copies `other` and reuses the memory.
     pub fn copy_from(&mut self, other: &Self) {
         self.clear();
         self.union_with(other);
@@ -157,7 +155,7 @@ impl SlotSet {
         }
     }
 
-    /// Keeps only what is also a member of `other`.
+    /// Removes every slot that is not a member of `other`.
     pub fn intersect_with(&mut self, other: &Self) {
         for index in 0..self.summary.len() {
             let mut summary = self.summary[index];
@@ -170,7 +168,7 @@ impl SlotSet {
         }
     }
 
-    /// Takes out every member of `other`.
+    /// Removes every member of `other`.
     pub fn subtract(&mut self, other: &Self) {
         let end = self.words.len();
         for (word, bits) in occupied_words(other).take_while(|(word, _)| *word < end) {
@@ -178,37 +176,37 @@ impl SlotSet {
         }
     }
 
-    /// The members in ascending order.
+    /// Members in ascending order.
     #[inline]
     pub fn iter(&self) -> SlotSetIter<'_> {
-        SlotSetIter(Walk::new(self))
+        SlotSetIter(BitIter::new(self))
     }
 
-    /// The slots that are members of both sets, in ascending order, without building a third set.
+    /// Members of both sets, in ascending order, without building a third set.
     #[inline]
     pub fn intersection<'a>(&'a self, other: &'a Self) -> SlotSetIntersection<'a> {
-        SlotSetIntersection(Walk::new(Both(self, other)))
+        SlotSetIntersection(BitIter::new(Both(self, other)))
     }
 
-    /// The words that are not empty, each with its number, ascending.
+    /// Words that are not zero, each with its index, in ascending order.
     #[inline]
     pub fn occupied(&self) -> impl Iterator<Item = (usize, u64)> {
         occupied_words(self)
     }
 
-    /// The bits themselves: slot `s` is bit `s % 64` of word `s / 64`. Words past the end are zero.
+    /// The bits: slot `s` is bit `s % 64` of word `s / 64`. Words past the end are zero.
     #[inline]
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// The position of `slot` among the members in ascending order, or nothing if it is no member.
+    /// Returns the index of `slot` among the members in ascending order, or `None` if it is not a member.
     ///
-    /// It is always right, and quick after [`index`](Self::index): one popcount and one load. After
-    /// a change it has to count the words from the change on until `index` is called again.
+    /// It is fast after [`index`](Self::index): one popcount and one load. After a change, it counts the words from the
+    /// change on until `index` is called again.
     #[inline]
     pub fn rank(&self, slot: u32) -> Option<usize> {
-        let (word, bit) = place(slot);
+        let (word, bit) = word_and_bit(slot);
         let bits = *self.words.get(word)?;
         if bits & bit == 0 {
             return None;
@@ -220,10 +218,10 @@ impl SlotSet {
         Some((before + (bits & (bit - 1)).count_ones()) as usize)
     }
 
-    /// How many members lie below `slot`, which need not be a member itself. As quick as [`rank`](Self::rank).
+    /// Number of members below `slot`, which need not be a member. As fast as [`rank`](Self::rank).
     #[inline]
     pub fn count_below(&self, slot: u32) -> usize {
-        let (word, bit) = place(slot);
+        let (word, bit) = word_and_bit(slot);
         let Some(bits) = self.words.get(word) else {
             return self.len();
         };
@@ -234,8 +232,8 @@ impl SlotSet {
         (before + (bits & (bit - 1)).count_ones()) as usize
     }
 
-    /// Makes [`rank`](Self::rank) quick again after a batch of changes. Costs nothing when nothing
-    /// changed. [`Interest`](crate::Interest) leaves the sets it updates indexed.
+    /// Makes [`rank`](Self::rank) fast after a batch of changes. Free if nothing changed.
+    /// [`InterestManager`](crate::InterestManager) indexes the sets that it updates.
     pub fn index(&mut self) {
         let known = self.before.len();
         if known == self.words.len() {
@@ -252,15 +250,15 @@ impl SlotSet {
         }));
     }
 
-    /// Becomes the set whose bits are `next`, writes the difference into `changes`, and leaves
-    /// `next` all zero for its next use. The set is indexed afterwards.
+    /// Replaces the set by the bits `next`, writes the difference into `changes`, and zeroes `next` for its next use.
+    /// The set is indexed afterwards.
     ///
     /// `next` must be as long as [`words`](Self::words).
     pub(crate) fn replace(&mut self, next: &mut [u64], changes: &mut InterestChanges) {
-        assert_eq!(next.len(), self.words.len(), "both have the same words");
+        assert_eq!(next.len(), self.words.len(), "`next` has another length than the set");
         changes.clear();
         self.index();
-        // All differences first, in a loop without branches, because most words do not differ.
+        // All differences are computed first, in a loop without branches: most words do not differ.
         for (next, word) in next.iter_mut().zip(&self.words) {
             *next ^= word;
         }
@@ -290,7 +288,7 @@ impl SlotSet {
         if words > self.words.len() {
             self.words.resize(words, 0);
             self.summary.resize(words.div_ceil(WORDS_PER_SUMMARY), 0);
-            // Room for the ranks too, so that indexing never allocates by surprise.
+            // Memory for the ranks too, so that `index` does not allocate.
             self.before.reserve(words - self.before.len());
         }
     }
@@ -304,8 +302,8 @@ impl SlotSet {
         self.len = self.len - old.count_ones() + bits.count_ones();
         self.before.truncate(word + 1);
         let summary = &mut self.summary[word / WORDS_PER_SUMMARY];
-        let place = word % WORDS_PER_SUMMARY;
-        *summary = *summary & !(1 << place) | u64::from(bits != 0) << place;
+        let shift = word % WORDS_PER_SUMMARY;
+        *summary = *summary & !(1 << shift) | u64::from(bits != 0) << shift;
     }
 
     #[cold]
@@ -317,22 +315,21 @@ impl SlotSet {
     }
 }
 
-/// One block of a set that is being replaced.
+/// A block of a set that is being replaced.
 struct Block<'a> {
-    /// The number of the block's first word.
+    /// Index of the first word of the block.
     first: usize,
     words: &'a mut [u64; WORDS_PER_BLOCK],
     before: &'a mut [u32; WORDS_PER_BLOCK],
-    /// The word of the summary that has this block's bits.
+    /// The summary word of this block.
     summary: &'a mut u64,
 }
 
 impl Block<'_> {
-    /// Changes the members that `differences` names, and clears it. Tells how many members the block
-    /// gained, modulo 2^32.
+    /// Toggles the members in `differences`, and clears it. Returns the number of gained members, modulo 2^32.
     ///
-    /// Which words of a block changed, and whether a slot entered or left, is as good as random, so
-    /// there are no branches on it.
+    /// The changed words of a block, and the direction of each change, are almost random. So there are no branches on
+    /// them.
     fn change(self, differences: &mut [u64; WORDS_PER_BLOCK], changes: &mut InterestChanges) -> u32 {
         let mut changed = 0u32;
         for (lane, difference) in differences.iter().enumerate() {
@@ -347,8 +344,8 @@ impl Block<'_> {
             self.words[lane] ^= difference;
             let new = self.words[lane];
             let gained = changes.push_word(word, difference, new);
-            let place = word % WORDS_PER_SUMMARY;
-            *self.summary = *self.summary & !(1 << place) | u64::from(new != 0) << place;
+            let shift = word % WORDS_PER_SUMMARY;
+            *self.summary = *self.summary & !(1 << shift) | u64::from(new != 0) << shift;
             for (other, before) in self.before.iter_mut().enumerate() {
                 *before = before.wrapping_add(if other > lane { gained } else { 0 });
             }
@@ -358,17 +355,17 @@ impl Block<'_> {
     }
 }
 
-/// The number of words, rounded up to whole blocks.
+/// Number of words, rounded up to whole blocks.
 pub(crate) fn block_words(words: usize) -> usize {
     words.next_multiple_of(WORDS_PER_BLOCK)
 }
 
-/// The number of words, in whole blocks, that hold all slots below `slots`.
+/// Number of words, in whole blocks, for all slots below `slots`.
 pub(crate) fn words_for_slots(slots: usize) -> usize {
     block_words(slots.div_ceil(SLOTS_PER_WORD))
 }
 
-/// The words of `set` that are not zero, with their positions.
+/// Words of `set` that are not zero, with their indexes.
 pub(crate) fn occupied_words(set: &SlotSet) -> impl Iterator<Item = (usize, u64)> {
     set.summary.iter().enumerate().flat_map(move |(index, summary)| {
         let first = index * WORDS_PER_SUMMARY;
@@ -376,9 +373,9 @@ pub(crate) fn occupied_words(set: &SlotSet) -> impl Iterator<Item = (usize, u64)
     })
 }
 
-/// The word and the bit in it that stand for `slot`.
+/// Word index and bit of `slot`.
 #[inline]
-pub(crate) fn place(slot: u32) -> (usize, u64) {
+pub(crate) fn word_and_bit(slot: u32) -> (usize, u64) {
     let slot = slot as usize;
     (slot / SLOTS_PER_WORD, 1 << (slot % SLOTS_PER_WORD))
 }
@@ -394,7 +391,7 @@ fn bits_of(mut bits: u64) -> impl Iterator<Item = usize> {
 }
 
 impl PartialEq for SlotSet {
-    /// Two sets are equal when they have the same members, whatever room they have.
+    /// Two sets are equal if they have the same members. Their capacity does not matter.
     fn eq(&self, other: &Self) -> bool {
         let shared = self.words.len().min(other.words.len());
         self.len == other.len && self.words[..shared] == other.words[..shared]
@@ -434,13 +431,13 @@ impl<'a> IntoIterator for &'a SlotSet {
     }
 }
 
-/// The members of a [`SlotSet`] in ascending order.
+/// Members of a [`SlotSet`], in ascending order.
 #[derive(Clone)]
-pub struct SlotSetIter<'a>(Walk<&'a SlotSet>);
+pub struct SlotSetIter<'a>(BitIter<&'a SlotSet>);
 
-/// The slots that two [`SlotSet`]s share, in ascending order.
+/// Common members of two [`SlotSet`]s, in ascending order.
 #[derive(Clone)]
-pub struct SlotSetIntersection<'a>(Walk<Both<'a>>);
+pub struct SlotSetIntersection<'a>(BitIter<Both<'a>>);
 
 impl Iterator for SlotSetIter<'_> {
     type Item = u32;
@@ -460,15 +457,14 @@ impl Iterator for SlotSetIntersection<'_> {
     }
 }
 
-/// Something whose bits can be walked: a set, or two sets at once.
-trait Source {
-    /// A word of the summary, or nothing past the end. A set bit means that the word may hold
-    /// members.
+/// Source of bits for an iteration: a set, or the intersection of two.
+trait BitSource {
+    /// A word of the summary, or `None` past the end. A set bit means that the word may have members.
     fn summary(&self, index: usize) -> Option<u64>;
     fn word(&self, index: usize) -> u64;
 }
 
-impl Source for &SlotSet {
+impl BitSource for &SlotSet {
     #[inline]
     fn summary(&self, index: usize) -> Option<u64> {
         self.summary.get(index).copied()
@@ -483,7 +479,7 @@ impl Source for &SlotSet {
 #[derive(Clone, Copy)]
 struct Both<'a>(&'a SlotSet, &'a SlotSet);
 
-impl Source for Both<'_> {
+impl BitSource for Both<'_> {
     #[inline]
     fn summary(&self, index: usize) -> Option<u64> {
         Some(self.0.summary.get(index)? & self.1.summary.get(index)?)
@@ -495,9 +491,9 @@ impl Source for Both<'_> {
     }
 }
 
-/// Walks a source's bits: the summary names the words, the words name the slots.
+/// Iterates over the bits of a source. The summary skips empty words.
 #[derive(Clone)]
-struct Walk<S> {
+struct BitIter<S> {
     source: S,
     summary_next: usize,
     summary: u64,
@@ -505,7 +501,7 @@ struct Walk<S> {
     bits: u64,
 }
 
-impl<S: Source> Walk<S> {
+impl<S: BitSource> BitIter<S> {
     #[inline]
     fn new(source: S) -> Self {
         Self { summary: source.summary(0).unwrap_or(0), source, summary_next: 1, word: 0, bits: 0 }

@@ -48,8 +48,8 @@ pub trait AnyColumn: Any + Send + Sync {
     /// Appends the whole value.
     fn write_full(&self, slot: u32, writer: &mut BitWriter);
 
-    /// Appends the difference from the value at tick `base` and, unless `ages.spacing` is zero, the value that many ticks
-    /// earlier. Returns false if either is no longer stored.
+    /// Appends the difference from the value at tick `base` and, unless `ages.spacing` is zero, the value that many
+    /// ticks earlier. Returns false if either is no longer stored.
     fn write_delta(&self, slot: u32, base: Tick, ages: BasisAges, writer: &mut BitWriter) -> bool;
 
     /// Returns a hash of the value, equal on every platform. `scratch` is overwritten.

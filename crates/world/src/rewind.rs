@@ -33,8 +33,8 @@ impl Rewind {
         self.range
     }
 
-    /// Returns the position of an entity at `tick` plus a `fraction` of a tick. A tick outside the history counts as the
-    /// nearest end, so a client gains nothing by a false tick. Returns `None` if the entity did not exist then.
+    /// Returns the position of an entity at `tick` plus a `fraction` of a tick. A tick outside the history counts as
+    /// the nearest end, so a client gains nothing by a false tick. Returns `None` if the entity did not exist then.
     #[must_use]
     pub fn position_at(&self, id: EntityId, tick: Tick, fraction: f32) -> Option<[f32; 2]> {
         let (oldest, newest) = self.range()?;

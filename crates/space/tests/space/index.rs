@@ -1,4 +1,4 @@
-//! Both indexes find what comparing with every point finds.
+//! Both indexes find the same points as a comparison with every point.
 
 use aether_space::{
     Grid, IndexedPoint, InterestSettingsError, NearbyEntity, Quadtree, SpatialIndex, WorldBounds, distance_squared,
@@ -13,11 +13,11 @@ fn bounds() -> WorldBounds {
 }
 
 fn grid() -> Grid {
-    Grid::new(bounds(), RADIUS).expect("the bounds are in order")
+    Grid::new(bounds(), RADIUS).expect("the bounds are valid")
 }
 
-/// Coordinates anywhere, on whole numbers so that distances tie and borders are hit, far outside,
-/// and at the ends of what a float can say.
+/// Coordinates anywhere, on whole numbers so that distances are equal and borders are hit, far outside, and at the
+/// limits of floats.
 fn coordinate() -> impl Strategy<Value = f32> {
     prop_oneof![
         8 => -120.0..120.0f32,
@@ -45,9 +45,9 @@ fn radius() -> impl Strategy<Value = f32> {
 }
 
 fn points() -> impl Strategy<Value = Vec<IndexedPoint>> {
-    let places = prop::collection::vec((any_coordinate(), any_coordinate()), 0..150);
-    places.prop_map(|places| {
-        let numbered = (0..).zip(places);
+    let positions = prop::collection::vec((any_coordinate(), any_coordinate()), 0..150);
+    positions.prop_map(|positions| {
+        let numbered = (0..).zip(positions);
         numbered.map(|(slot, (x, y))| IndexedPoint { slot, x, y }).collect()
     })
 }
@@ -58,8 +58,8 @@ fn center() -> impl Strategy<Value = [f32; 2]> {
 
 /// Every point within the radius, nearest first.
 fn compare_all(points: &[IndexedPoint], center: [f32; 2], radius: f32) -> Vec<NearbyEntity> {
-    let placed = points.iter().filter(|point| point.x.is_finite() && point.y.is_finite());
-    let measured = placed
+    let finite = points.iter().filter(|point| point.x.is_finite() && point.y.is_finite());
+    let measured = finite
         .map(|point| NearbyEntity { slot: point.slot, distance_squared: distance_squared(center, point.x, point.y) });
     let mut found: Vec<NearbyEntity> = measured.filter(|near| near.distance_squared <= radius * radius).collect();
     found.sort_by(NearbyEntity::compare);
@@ -68,7 +68,7 @@ fn compare_all(points: &[IndexedPoint], center: [f32; 2], radius: f32) -> Vec<Ne
 
 fn assert_finds_all(index: &mut impl SpatialIndex, points: &[IndexedPoint], center: [f32; 2], radius: f32) {
     index.rebuild(points);
-    // What was found before must not remain.
+    // An old result must be removed.
     let mut found = vec![NearbyEntity { slot: 9_999, distance_squared: 0.0 }];
     index.within(center, radius, &mut found);
     found.sort_by(NearbyEntity::compare);
@@ -126,7 +126,7 @@ proptest! {
     fn rounding_loses_no_point_on_the_border_of_a_circle(
         center in [-300.0..300.0f32, -300.0..300.0f32], radius in 0.1..90.0f32, turns in 1..200u16,
     ) {
-        // Points all around the circle, each as near to the border as floats allow.
+        // Points around the circle, each as near to the border as floats allow.
         let points: Vec<IndexedPoint> = (0..turns).map(|turn| {
             let angle = f32::from(turn) / f32::from(turns) * std::f32::consts::TAU;
             IndexedPoint {
@@ -140,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn a_rebuild_forgets_what_was_there(before in points(), after in points(), center in center()) {
+    fn a_rebuild_removes_old_points(before in points(), after in points(), center in center()) {
         let (mut grid, mut quadtree) = (grid(), Quadtree::new());
         grid.rebuild(&before);
         quadtree.rebuild(&before);
@@ -149,12 +149,12 @@ proptest! {
     }
 
     #[test]
-    fn points_without_a_place_are_left_out_but_their_slots_count(points in points()) {
-        let placed = points.iter().filter(|point| point.x.is_finite() && point.y.is_finite()).count();
+    fn points_without_a_position_are_omitted_but_their_slots_count(points in points()) {
+        let finite = points.iter().filter(|point| point.x.is_finite() && point.y.is_finite()).count();
         let (mut grid, mut quadtree) = (grid(), Quadtree::new());
         grid.rebuild(&points);
         quadtree.rebuild(&points);
-        prop_assert_eq!([grid.len(), quadtree.len()], [placed; 2]);
+        prop_assert_eq!([grid.len(), quadtree.len()], [finite; 2]);
         prop_assert_eq!([grid.slot_end(), quadtree.slot_end()], [points.len(); 2]);
     }
 }
@@ -178,7 +178,7 @@ fn an_empty_index_finds_nothing() {
 }
 
 #[test]
-fn one_point_is_found_at_its_own_place_with_radius_zero() {
+fn one_point_is_found_at_its_position_with_radius_zero() {
     let point = IndexedPoint { slot: 3, x: -0.0, y: 7.0 };
     on_both(|count| {
         assert_eq!(count(&[point], [0.0, 7.0], 0.0), 1);
@@ -188,7 +188,7 @@ fn one_point_is_found_at_its_own_place_with_radius_zero() {
 }
 
 #[test]
-fn many_points_at_one_place_are_all_found() {
+fn many_points_at_one_position_are_all_found() {
     let points: Vec<IndexedPoint> = (0..5_000).map(|slot| IndexedPoint { slot, x: 12.5, y: -3.25 }).collect();
     on_both(|count| {
         assert_eq!(count(&points, [12.5, -3.25], 0.0), 5_000);
@@ -198,14 +198,14 @@ fn many_points_at_one_place_are_all_found() {
 }
 
 #[test]
-fn points_that_differ_by_the_least_a_float_can_say_are_all_found() {
+fn points_that_differ_by_the_smallest_float_are_all_found() {
     let points: Vec<IndexedPoint> =
         (0..2_000).map(|slot| IndexedPoint { slot, x: f32::from_bits(slot), y: 1.0f32.next_up() }).collect();
     on_both(|count| assert_eq!(count(&points, [0.0, 1.0], 0.5), 2_000));
 }
 
 #[test]
-fn points_far_outside_of_the_bounds_are_found_where_they_are() {
+fn points_far_outside_the_bounds_are_found() {
     let points: Vec<IndexedPoint> =
         (0..1_000).map(|slot| IndexedPoint { slot, x: 1e5 + slot as f32, y: -1e5 }).collect();
     on_both(|count| {
@@ -215,7 +215,7 @@ fn points_far_outside_of_the_bounds_are_found_where_they_are() {
 }
 
 #[test]
-fn a_query_without_a_place_or_with_a_bad_radius_finds_nothing() {
+fn a_query_with_an_invalid_center_or_radius_finds_nothing() {
     let points = [IndexedPoint { slot: 0, x: 0.0, y: 0.0 }];
     on_both(|count| {
         assert_eq!(count(&points, [f32::NAN, 0.0], 10.0), 0);
@@ -246,7 +246,7 @@ fn a_grid_works_with_any_bounds_and_radius_that_pass_the_check() {
 }
 
 #[test]
-fn bad_grid_settings_are_refused() {
+fn invalid_grid_settings_are_rejected() {
     for radius in [0.0, -0.0, -1.0, f32::NAN, f32::INFINITY] {
         assert_eq!(Grid::new(bounds(), radius).err(), Some(InterestSettingsError::Radius));
     }
@@ -258,8 +258,8 @@ fn bad_grid_settings_are_refused() {
 
 #[test]
 fn points_on_the_corners_of_cells_and_on_the_circle_are_found() {
-    // Offsets such as (15, 20) lie exactly on a circle of radius 25, and the points lie exactly on
-    // the edges of the grid's rows and columns.
+    // Offsets such as (15, 20) are exactly on a circle of radius 25, and the points are exactly on the edges of the
+    // rows and columns of the grid.
     let side = |number: u32| number as f32 * 5.0 - 60.0;
     let points: Vec<IndexedPoint> =
         (0..625).map(|slot| IndexedPoint { slot, x: side(slot % 25), y: side(slot / 25) }).collect();

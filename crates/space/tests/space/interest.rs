@@ -1,4 +1,4 @@
-//! Interest sets follow their rules over many steps, whatever the index.
+//! Interest sets follow their rules over many steps, with either index.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use proptest::test_runner::RngSeed;
 
 static NOBODY: SlotSet = SlotSet::new();
 
-/// One tick of a scene: who is where, and how the viewer looks at it.
+/// One tick of a scene: positions of entities, and the viewer.
 #[derive(Clone, Debug)]
 struct Scene {
     points: Vec<IndexedPoint>,
@@ -29,18 +29,19 @@ fn coordinate() -> impl Strategy<Value = f32> {
 }
 
 fn scene() -> impl Strategy<Value = Scene> {
-    let place = prop::option::weighted(0.9, (coordinate(), coordinate()));
+    let position = prop::option::weighted(0.9, (coordinate(), coordinate()));
     let some_slots = || prop::collection::btree_set(0..150u32, 0..10);
-    let places = prop::collection::vec(place, 0..120);
+    let positions = prop::collection::vec(position, 0..120);
     let center = prop::option::weighted(0.95, [-20.0..20.0f32, -20.0..20.0f32]);
-    (places, center, some_slots(), some_slots()).prop_map(|(places, center, always, hidden)| {
-        let places = (0..).zip(places);
-        let points = places.filter_map(|(slot, place)| place.map(|(x, y)| IndexedPoint { slot, x, y })).collect();
+    (positions, center, some_slots(), some_slots()).prop_map(|(positions, center, always, hidden)| {
+        let positions = (0..).zip(positions);
+        let points =
+            positions.filter_map(|(slot, position)| position.map(|(x, y)| IndexedPoint { slot, x, y })).collect();
         Scene { points, center, always, hidden }
     })
 }
 
-/// A first scene, and then steps in which most entities move a little and some jump.
+/// A first scene, then steps in which most entities move a little and some jump.
 fn scenes() -> impl Strategy<Value = Vec<Scene>> {
     let step = prop::collection::vec((-6.0..6.0f32, -6.0..6.0f32), 120);
     (scene(), prop::collection::vec((scene(), step), 1..8)).prop_map(|(first, others)| {
@@ -62,11 +63,11 @@ fn scenes() -> impl Strategy<Value = Vec<Scene>> {
     })
 }
 
-/// What the rules say, one entity at a time.
+/// Applies the rules to one entity at a time.
 fn expected(settings: &InterestSettings, scene: &Scene, before: &BTreeSet<u32>) -> BTreeSet<u32> {
     let inner = settings.radius * settings.radius;
     let outer = settings.outer_radius() * settings.outer_radius();
-    let mut by_place = Vec::new();
+    let mut by_distance = Vec::new();
     for point in &scene.points {
         let Some(center) = scene.center else { continue };
         let distance = distance_squared(center, point.x, point.y);
@@ -74,13 +75,13 @@ fn expected(settings: &InterestSettings, scene: &Scene, before: &BTreeSet<u32>) 
             if before.contains(&point.slot) { (outer, distance * (inner / outer)) } else { (inner, distance) };
         let is_free = !scene.hidden.contains(&point.slot) && !scene.always.contains(&point.slot);
         if distance <= limit && is_free {
-            by_place.push((measure, point.slot));
+            by_distance.push((measure, point.slot));
         }
     }
-    by_place.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    by_place.truncate(settings.nearest_max.unwrap_or(usize::MAX));
-    let placed = by_place.into_iter().map(|(_, slot)| slot);
-    placed.chain(scene.always.difference(&scene.hidden).copied()).collect()
+    by_distance.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    by_distance.truncate(settings.nearest_max.unwrap_or(usize::MAX));
+    let visible = by_distance.into_iter().map(|(_, slot)| slot);
+    visible.chain(scene.always.difference(&scene.hidden).copied()).collect()
 }
 
 fn assert_follows_rules(index: &mut impl SpatialIndex, settings: InterestSettings, scenes: &[Scene]) {
@@ -110,7 +111,7 @@ fn assert_follows_rules(index: &mut impl SpatialIndex, settings: InterestSetting
 
 fn grid() -> Grid {
     let bounds = WorldBounds { min: [-50.0; 2], max: [50.0; 2] };
-    Grid::new(bounds, 30.0).expect("the bounds are in order")
+    Grid::new(bounds, 30.0).expect("the bounds are valid")
 }
 
 /// The same cases on every run.
@@ -131,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn only_the_nearest_are_seen_in_a_crowd(
+    fn only_the_nearest_are_visible_in_a_crowd(
         scenes in scenes(), radius in 1.0..50.0f32, hysteresis in 0.0..0.5f32, count in 0..30usize,
     ) {
         let settings = InterestSettings { radius, hysteresis, nearest_max: Some(count) };
@@ -140,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn without_radius_everyone_who_is_not_hidden_is_seen(
+    fn without_radius_every_slot_that_is_not_hidden_is_visible(
         steps in prop::collection::vec(
             (prop::collection::btree_set(0..20_000u32, 0..50), prop::collection::btree_set(0..20_000u32, 0..50)),
             1..6,
@@ -184,10 +185,10 @@ impl Approach {
         }
     }
 
-    /// The slots in view when the entities 0, 1, … are at these distances.
+    /// Returns the visible slots when the entities 0, 1, … are at these distances.
     fn see(&mut self, distances: &[f32]) -> Vec<u32> {
-        let placed = (0..).zip(distances);
-        let points: Vec<IndexedPoint> = placed.map(|(slot, &x)| IndexedPoint { slot, x, y: 0.0 }).collect();
+        let numbered = (0..).zip(distances);
+        let points: Vec<IndexedPoint> = numbered.map(|(slot, &x)| IndexedPoint { slot, x, y: 0.0 }).collect();
         self.index.rebuild(&points);
         let viewer = Viewer { center: Some([0.0; 2]), always: &NOBODY, hidden: &NOBODY };
         self.interest.update(&self.index, &viewer, &mut self.visible, &mut self.changes);
@@ -209,7 +210,7 @@ fn with_the_defaults_an_entity_enters_at_200_and_leaves_beyond_220() {
 }
 
 #[test]
-fn an_entity_that_is_gone_leaves() {
+fn a_removed_entity_leaves() {
     let mut approach = Approach::new(InterestSettings::default());
     assert_eq!(approach.see(&[1.0, 2.0]), [0, 1]);
     assert_eq!(approach.see(&[1.0]), [0]);
@@ -218,7 +219,7 @@ fn an_entity_that_is_gone_leaves() {
 }
 
 #[test]
-fn under_the_cap_a_newcomer_must_be_clearly_nearer_to_take_a_place() {
+fn under_the_limit_a_new_entity_must_be_clearly_nearer_to_replace_another() {
     let mut approach = Approach::new(InterestSettings { nearest_max: Some(1), ..InterestSettings::default() });
     assert_eq!(approach.see(&[100.0, 101.0]), [0]);
     assert_eq!(approach.see(&[101.0, 100.0]), [0]);
@@ -228,13 +229,13 @@ fn under_the_cap_a_newcomer_must_be_clearly_nearer_to_take_a_place() {
 }
 
 #[test]
-fn a_cap_of_zero_shows_nobody_by_place() {
+fn a_limit_of_zero_shows_nothing_by_distance() {
     let mut approach = Approach::new(InterestSettings { nearest_max: Some(0), ..InterestSettings::default() });
     assert_eq!(approach.see(&[0.0, 1.0]), []);
 }
 
 #[test]
-fn a_viewer_without_a_place_sees_what_is_always_in_view_but_not_what_is_hidden() {
+fn a_viewer_without_a_position_sees_only_always_without_hidden() {
     let mut interest = InterestManager::new(InterestSettings::default()).unwrap();
     let (mut visible, mut changes) = (SlotSet::new(), InterestChanges::new());
     let mut index = grid();
@@ -248,7 +249,7 @@ fn a_viewer_without_a_place_sees_what_is_always_in_view_but_not_what_is_hidden()
 }
 
 #[test]
-fn one_interest_serves_many_viewers_without_mixing_them_up() {
+fn one_interest_manager_serves_many_viewers() {
     let mut interest = InterestManager::new(InterestSettings::default()).unwrap();
     let mut changes = InterestChanges::new();
     let mut index = grid();
@@ -266,7 +267,7 @@ fn one_interest_serves_many_viewers_without_mixing_them_up() {
 }
 
 #[test]
-fn bad_interest_settings_are_refused() {
+fn invalid_interest_settings_are_rejected() {
     let with = |radius, hysteresis| {
         let settings = InterestSettings { radius, hysteresis, nearest_max: None };
         InterestManager::new(settings).err()

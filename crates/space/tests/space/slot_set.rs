@@ -1,4 +1,4 @@
-//! The slot set does what a sorted set of numbers does.
+//! The slot set behaves as a sorted set of numbers.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ enum Operation {
     Copy(Vec<u32>),
 }
 
-/// Slots in a crowd, and a few far away so that whole words and blocks lie empty between them.
+/// Dense slots, and a few far away, so that whole words and blocks between them are empty.
 fn slot() -> impl Strategy<Value = u32> {
     prop_oneof![8 => 0..200u32, 2 => 0..10_000u32, 1 => 100_000..100_100u32]
 }
@@ -103,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn an_intersection_is_walked_in_order(left in slots(), right in slots()) {
+    fn an_intersection_is_in_ascending_order(left in slots(), right in slots()) {
         let [left_set, right_set] = [&left, &right].map(|slots| slots.iter().copied().collect::<SlotSet>());
         let shared: BTreeSet<u32> = left.iter().filter(|slot| right.contains(slot)).copied().collect();
         prop_assert!(left_set.intersection(&right_set).eq(shared.iter().copied()));
@@ -124,7 +124,7 @@ proptest! {
 }
 
 #[test]
-fn an_empty_set_answers_everything() {
+fn an_empty_set_supports_every_operation() {
     let mut set = SlotSet::new();
     set.index();
     set.clear();
@@ -142,7 +142,7 @@ fn words_hold_slots_from_the_lowest_bit_up() {
 }
 
 #[test]
-fn room_made_beforehand_covers_the_last_slot() {
+fn reserved_memory_covers_the_last_slot() {
     let mut set = SlotSet::with_slots(1_025);
     let words = set.words().len();
     assert!(set.insert(1_024));
