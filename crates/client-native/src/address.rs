@@ -1,4 +1,4 @@
-//! Where a server is.
+//! Address of a server.
 
 use std::fmt::{self, Display, Formatter};
 use std::net::SocketAddr;
@@ -7,17 +7,17 @@ use std::str::FromStr;
 /// Longer than any host name (253 bytes) with its scheme and port.
 const ADDRESS_BYTES_MAX: usize = 300;
 
-/// The ports that are meant when an address names none.
+/// Default ports.
 const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
 
-/// The address of a server's HTTP listener, such as `https://play.example.com` or `http://127.0.0.1:7350`.
+/// Address of a server's HTTP listener, such as `https://play.example.com` or `http://127.0.0.1:7350`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerAddress {
     is_secure: bool,
-    /// Host and port, as they stand in a `Host` header.
+    /// Host and port, as in a `Host` header.
     authority: String,
-    /// How much of the authority is the host.
+    /// Length of the host within the authority.
     host_bytes: usize,
 }
 
@@ -28,30 +28,30 @@ impl ServerAddress {
         &self.authority
     }
 
-    /// The host alone. An IPv6 address is without its brackets, as certificates have it.
+    /// Host. An IPv6 address has no brackets, as in certificates.
     #[must_use]
     pub fn host(&self) -> &str {
         self.authority[..self.host_bytes].trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// Whether everything is said over TLS.
+    /// Returns true if connections use TLS.
     #[must_use]
     pub fn is_secure(&self) -> bool {
         self.is_secure
     }
 
-    /// The socket addresses behind the name.
+    /// Resolves the socket addresses of the host.
     pub async fn resolve(&self) -> Result<Vec<SocketAddr>, ServerAddressError> {
         let found = tokio::net::lookup_host(&self.authority).await;
         let addresses: Vec<SocketAddr> = found.map(Iterator::collect).unwrap_or_default();
         if addresses.is_empty() { Err(ServerAddressError::Unknown(self.authority.clone())) } else { Ok(addresses) }
     }
 
-    /// The server that a URL leads to, whatever its path is.
+    /// Parses the server of a URL and ignores its path.
     pub(crate) fn of_url(url: &str) -> Result<Self, ServerAddressError> {
         let malformed = || ServerAddressError::Malformed(url.chars().take(ADDRESS_BYTES_MAX).collect());
         let (scheme, rest) = url.split_once("://").ok_or_else(malformed)?;
-        let (is_secure, usual_port) = match scheme {
+        let (is_secure, default_port) = match scheme {
             "http" => (false, HTTP_PORT),
             "https" => (true, HTTPS_PORT),
             _ => return Err(malformed()),
@@ -61,7 +61,7 @@ impl ServerAddress {
         let (host, port) = authority.split_at(host_bytes);
         let port = match port.strip_prefix(':') {
             Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or_else(malformed)?,
-            None => usual_port,
+            None => default_port,
         };
         if url.len() > ADDRESS_BYTES_MAX {
             return Err(malformed());
@@ -89,14 +89,14 @@ impl Display for ServerAddress {
     }
 }
 
-/// Why an address cannot be used.
+/// Reason why an address cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerAddressError {
-    /// It is not of the form `http://host:port` or `https://host:port`.
+    /// Not of the form `http://host:port` or `https://host:port`.
     Malformed(String),
-    /// The name leads nowhere.
+    /// The host name cannot be resolved.
     Unknown(String),
-    /// It leads to where this connector must not go.
+    /// The host resolves to an address that the connector's filter rejects.
     Forbidden(String),
 }
 
@@ -106,15 +106,15 @@ impl Display for ServerAddressError {
             Self::Malformed(address) => {
                 write!(formatter, "`{address}` is not of the form http://host:port or https://host:port")
             }
-            Self::Unknown(address) => write!(formatter, "nothing is known of `{address}`"),
-            Self::Forbidden(address) => write!(formatter, "`{address}` is not among the addresses that are allowed"),
+            Self::Unknown(address) => write!(formatter, "`{address}` cannot be resolved; check the host name"),
+            Self::Forbidden(address) => write!(formatter, "`{address}` resolves to an address that is not allowed"),
         }
     }
 }
 
 impl std::error::Error for ServerAddressError {}
 
-/// How much of an authority is its host; nothing if it is none. What this lets through can stand in a request.
+/// Length of the host in an authority. `None` if it is malformed. The accepted characters are safe in a request.
 fn host_bytes(authority: &str) -> Option<usize> {
     if let Some(rest) = authority.strip_prefix('[') {
         let end = rest.find(']')?;
@@ -141,14 +141,14 @@ mod tests {
             ("https://play.example.com", "https://play.example.com:443", "play.example.com"),
             ("http://a/", "http://a:80", "a"),
         ] {
-            let address: ServerAddress = text.parse().expect("it is well-formed");
+            let address: ServerAddress = text.parse().expect("a valid address");
             assert_eq!((address.to_string().as_str(), address.host()), (whole, host), "{text}");
             assert_eq!(address.is_secure(), text.starts_with("https"), "{text}");
         }
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn malformed_addresses_are_rejected() {
         for bad in [
             "127.0.0.1:7350",
             "ftp://127.0.0.1:7350",

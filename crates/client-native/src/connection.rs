@@ -1,4 +1,4 @@
-//! One connection to a server, as a client sees it.
+//! Client side of one connection.
 
 use std::collections::VecDeque;
 
@@ -7,10 +7,10 @@ use aether_wire::{ClientMessage, DeliveryPath, Encoding, ServerMessage};
 use crate::error::ConnectionError;
 use crate::transport::{AnyTransport, ClientTransport, TransportKind};
 
-/// Bytes that may wait to be sent. A server that does not read for so long is stuck.
+/// Largest number of queued bytes. A server that leaves more unread is stuck.
 pub const QUEUED_BYTES_MAX: usize = 1 << 20;
 
-/// One connection.
+/// Connection to a server.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), aether_client_native::ConnectionError> {
@@ -28,24 +28,24 @@ pub const QUEUED_BYTES_MAX: usize = 1 << 20;
 /// # }
 /// ```
 pub struct Connection {
-    carrier: AnyTransport,
+    transport: AnyTransport,
     encoding: Encoding,
-    /// Frames that came together with one that was handed out.
+    /// Frames that arrived together with one that was returned.
     received: VecDeque<Vec<u8>>,
-    /// How the connection ended, while there are such frames.
+    /// Error that ended the connection, returned after these frames.
     ended: Option<ConnectionError>,
     scratch: Vec<u8>,
 }
 
 impl Connection {
-    pub(crate) fn new(carrier: AnyTransport, encoding: Encoding) -> Self {
-        Self { carrier, encoding, received: VecDeque::new(), ended: None, scratch: Vec::new() }
+    pub(crate) fn new(transport: AnyTransport, encoding: Encoding) -> Self {
+        Self { transport, encoding, received: VecDeque::new(), ended: None, scratch: Vec::new() }
     }
 
-    /// What carries it.
+    /// Transport of the connection.
     #[must_use]
     pub fn transport(&self) -> TransportKind {
-        self.carrier.transport()
+        self.transport.kind()
     }
 
     /// The next message. It may be dropped and called again without losing anything.
@@ -57,7 +57,7 @@ impl Connection {
         })
     }
 
-    /// The bytes of the next message.
+    /// Waits for the next message and returns its bytes.
     pub async fn next_frame(&mut self) -> Result<Vec<u8>, ConnectionError> {
         loop {
             if let Some(frame) = self.received.pop_front() {
@@ -67,44 +67,44 @@ impl Connection {
                 return Err(error);
             }
             let received = &mut self.received;
-            let result = self.carrier.receive(&mut |frame| received.push_back(frame.to_vec())).await;
-            // What came together with the end is handed out before it.
+            let result = self.transport.receive(&mut |frame| received.push_back(frame.to_vec())).await;
+            // Frames that arrived with the end are returned before it.
             self.ended = result.err();
         }
     }
 
-    /// Waits for bytes, hands out every message in them where it lies, and meanwhile sends what
-    /// is queued. It may be dropped and called again without losing anything.
+    /// Waits for bytes and passes every message in them to `take`, without a copy. Sends queued messages meanwhile.
+    /// Cancel safe.
     pub async fn receive(&mut self, take: &mut (dyn FnMut(&[u8]) + Send)) -> Result<(), ConnectionError> {
         while let Some(frame) = self.received.pop_front() {
             take(&frame);
         }
         match self.ended.take() {
             Some(error) => Err(error),
-            None => self.carrier.receive(take).await,
+            None => self.transport.receive(take).await,
         }
     }
 
-    /// Sends a message by the path that it belongs to.
+    /// Sends a message over its delivery path.
     pub async fn send(&mut self, message: &ClientMessage) -> Result<(), ConnectionError> {
         self.queue(message)?;
         self.flush().await
     }
 
-    /// Sends any bytes as if they were a message.
+    /// Sends any bytes as a message.
     pub async fn send_frame(&mut self, path: DeliveryPath, frame: &[u8]) -> Result<(), ConnectionError> {
         self.queue_frame(path, frame)?;
         self.flush().await
     }
 
-    /// Sends any bytes as they are: into the TCP connection, or into the stream.
+    /// Sends raw bytes without framing: over the TCP connection, or over the WebTransport stream.
     pub async fn send_raw(&mut self, bytes: &[u8]) -> Result<(), ConnectionError> {
-        self.carrier.waiting().extend_from_slice(bytes);
+        self.transport.outgoing().extend_from_slice(bytes);
         self.flush().await
     }
 
-    /// Sends a message as far as that is possible at once; the rest goes with
-    /// [`Connection::receive`] or [`Connection::flush`].
+    /// Queues a message and sends as much as possible at once. [`Connection::receive`] and [`Connection::flush`] send
+    /// the rest.
     pub fn queue(&mut self, message: &ClientMessage) -> Result<(), ConnectionError> {
         let mut frame = std::mem::take(&mut self.scratch);
         frame.clear();
@@ -117,21 +117,21 @@ impl Connection {
         result
     }
 
-    /// Like [`Connection::queue`], with any bytes.
+    /// Like [`Connection::queue`], for any bytes.
     pub fn queue_frame(&mut self, path: DeliveryPath, frame: &[u8]) -> Result<(), ConnectionError> {
-        if self.carrier.waiting().len() > QUEUED_BYTES_MAX {
+        if self.transport.outgoing().len() > QUEUED_BYTES_MAX {
             return Err(ConnectionError::Stuck);
         }
-        self.carrier.queue(path, frame)
+        self.transport.queue(path, frame)
     }
 
-    /// Waits until everything that is queued has been handed to the system.
+    /// Waits until the operating system has accepted all queued bytes.
     pub async fn flush(&mut self) -> Result<(), ConnectionError> {
-        self.carrier.flush().await
+        self.transport.flush().await
     }
 
-    /// Ends the connection politely. To end it without a word, drop it.
+    /// Closes the connection with a close message. Dropping it closes without one.
     pub async fn close(self) {
-        self.carrier.close().await;
+        self.transport.close().await;
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a connection.
+//! Errors of connections.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -10,55 +10,55 @@ use crate::address::ServerAddressError;
 use crate::http::HttpError;
 use crate::transport::TransportKind;
 
-/// Why a connection could not be made, or ended.
+/// Reason why a connection could not be opened, or ended.
 #[derive(Debug)]
 pub enum ConnectionError {
     /// The address cannot be used.
     Address(ServerAddressError),
-    /// The server did not answer a request as it should.
+    /// An HTTP request to the server failed.
     Http(HttpError),
     /// The server does not offer this transport.
     NotOffered(TransportKind),
-    /// The system refused or reported something.
+    /// The operating system reported an error.
     Connection(std::io::ErrorKind),
-    /// Nobody who is believed vouches for the server.
+    /// The server's certificate is not trusted.
     Untrusted(String),
-    /// The server did not open a WebSocket.
+    /// The server rejected the WebSocket handshake.
     Refused(ResponseError),
     /// The server did not open a WebTransport session.
     WebTransport(String),
-    /// Nothing happened in time.
+    /// The server did not answer in time.
     TimedOut,
-    /// The server broke the WebSocket protocol or the framing of the stream.
+    /// The server violated the WebSocket protocol or the framing of the stream.
     Protocol(ProtocolError),
-    /// The server sent a message that cannot be read.
+    /// The server sent a message that cannot be decoded.
     Decode(DecodeError),
-    /// A message cannot be written.
+    /// A message cannot be encoded.
     Encode(EncodeError),
-    /// The server does not read what is sent to it.
+    /// The send queue is full, because the server does not read.
     Stuck,
-    /// Nothing is heard from the server any more.
+    /// The server has been silent for too long.
     Silent,
-    /// There is no access token to come in with.
+    /// The token source returned no access token.
     NoToken(String),
-    /// The game wants the connection to be made anew.
-    GivenUp,
-    /// The server ended the connection.
+    /// The game requested a reconnect.
+    ReconnectRequested,
+    /// The server closed the connection.
     Closed {
-        /// Its code, if it gave one.
+        /// Close code, if the server sent one.
         code: Option<u32>,
-        /// Its reason, often empty.
+        /// Reason, often empty.
         reason: String,
     },
 }
 
 impl ConnectionError {
-    /// The server closed without saying why.
+    /// Close by the server without code and reason.
     pub(crate) fn closed() -> Self {
         Self::Closed { code: None, reason: String::new() }
     }
 
-    /// A name for counting.
+    /// Short label, for counting errors by kind.
     #[must_use]
     pub fn label(&self) -> String {
         match self {
@@ -71,15 +71,15 @@ impl ConnectionError {
             Self::Refused(error) => error.label().into(),
             Self::WebTransport(_) => "webtransport failed".into(),
             Self::TimedOut => "timed out".into(),
-            Self::Protocol(_) => "server broke the protocol".into(),
-            Self::Decode(_) => "unreadable message".into(),
-            Self::Encode(_) => "unwritable message".into(),
+            Self::Protocol(_) => "protocol violation".into(),
+            Self::Decode(_) => "message not decodable".into(),
+            Self::Encode(_) => "message not encodable".into(),
             Self::Stuck => "server does not read".into(),
             Self::Silent => "server is silent".into(),
             Self::NoToken(_) => "no token".into(),
-            Self::GivenUp => "given up".into(),
+            Self::ReconnectRequested => "reconnect requested".into(),
             Self::Closed { code: Some(code), .. } => format!("closed {code}"),
-            Self::Closed { code: None, .. } => "closed without a word".into(),
+            Self::Closed { code: None, .. } => "closed without a reason".into(),
         }
     }
 }
@@ -89,25 +89,27 @@ impl Display for ConnectionError {
         match self {
             Self::Address(error) => error.fmt(formatter),
             Self::Http(error) => error.fmt(formatter),
-            Self::NotOffered(transport) => write!(formatter, "the server has no {}", transport.name()),
+            Self::NotOffered(transport) => write!(formatter, "the server does not offer {}", transport.name()),
             Self::Connection(kind) => write!(formatter, "the connection failed: {kind}"),
             Self::Untrusted(text) => write!(
                 formatter,
-                "nobody who is believed vouches for the server ({text}); if it is your own, add its certificate to \
-                 the trusted ones"
+                "the server's certificate is not trusted ({text}); for a server of your own, add the certificate to the \
+                 trust store"
             ),
             Self::Refused(error) => error.fmt(formatter),
             Self::WebTransport(text) => write!(formatter, "WebTransport failed: {text}"),
-            Self::TimedOut => formatter.write_str("the server did not open the connection in time"),
+            Self::TimedOut => formatter.write_str("the server did not answer in time"),
             Self::Protocol(error) => error.fmt(formatter),
-            Self::Decode(error) => write!(formatter, "a message cannot be read: {error}"),
-            Self::Encode(error) => write!(formatter, "a message cannot be written: {error}"),
-            Self::Stuck => formatter.write_str("the server does not read what is sent to it"),
-            Self::Silent => formatter.write_str("nothing is heard from the server any more"),
-            Self::NoToken(text) => write!(formatter, "there is no access token to come in with: {text}"),
-            Self::GivenUp => formatter.write_str("the connection is made anew, as was asked for"),
-            Self::Closed { code: Some(code), reason } => write!(formatter, "the server closed: {code} {reason}"),
-            Self::Closed { code: None, .. } => formatter.write_str("the server closed without a word"),
+            Self::Decode(error) => write!(formatter, "a message from the server cannot be decoded: {error}"),
+            Self::Encode(error) => write!(formatter, "a message cannot be encoded: {error}"),
+            Self::Stuck => formatter.write_str("the send queue is full: the server does not read"),
+            Self::Silent => formatter.write_str("the server has stopped sending"),
+            Self::NoToken(text) => write!(formatter, "no access token: {text}"),
+            Self::ReconnectRequested => formatter.write_str("reconnecting on request"),
+            Self::Closed { code: Some(code), reason } => {
+                write!(formatter, "the server closed the connection: {code} {reason}")
+            }
+            Self::Closed { code: None, .. } => formatter.write_str("the server closed the connection without a reason"),
         }
     }
 }
@@ -136,7 +138,7 @@ from! {
 impl From<std::io::Error> for ConnectionError {
     fn from(error: std::io::Error) -> Self {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-            Some(rustls::Error::InvalidCertificate(why)) => Self::Untrusted(why.to_string()),
+            Some(rustls::Error::InvalidCertificate(reason)) => Self::Untrusted(reason.to_string()),
             _ => Self::Connection(error.kind()),
         }
     }

@@ -1,4 +1,4 @@
-//! The requests that a client makes before it connects.
+//! HTTP requests that a client makes before it connects.
 
 use std::fmt::{self, Display, Formatter};
 use std::io::ErrorKind;
@@ -12,19 +12,19 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use crate::connector::Connector;
 use crate::error::ConnectionError;
 
-/// Bytes of an answer at most. A server says less than a tenth of that about itself.
+/// Largest response. A server needs less than a tenth of it.
 const ANSWER_BYTES_MAX: u64 = 65_536;
 
-/// A server that does not answer in this time does not answer.
+/// Longest wait for a response.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 
 impl Connector {
-    /// Asks the server what it is.
+    /// Requests the public information of the server.
     pub async fn server_info(&self) -> Result<ServerInfo, ConnectionError> {
         self.request("GET", "/api/server").await
     }
 
-    /// Asks for the token of a new guest, where the server lets guests in.
+    /// Requests an access token of a new guest. Fails if the server allows no guests.
     pub async fn guest_token(&self) -> Result<Token, ConnectionError> {
         #[derive(Deserialize)]
         struct Guest {
@@ -56,19 +56,19 @@ impl Connector {
     }
 }
 
-/// Why a request failed, though there was a connection.
+/// Reason why an HTTP request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HttpError {
-    /// There was no answer in time.
+    /// No response in time.
     TimedOut,
-    /// The server refused.
+    /// The server answered with an error status.
     Status(u16),
-    /// The answer cannot be understood.
+    /// The response is malformed.
     Malformed,
 }
 
 impl HttpError {
-    /// A name for counting.
+    /// Short label, for counting errors by kind.
     #[must_use]
     pub fn label(&self) -> String {
         match self {
@@ -84,15 +84,17 @@ impl Display for HttpError {
         match self {
             Self::TimedOut => formatter.write_str("the server did not answer in time"),
             Self::Status(status) => write!(formatter, "the server answered with status {status}"),
-            Self::Malformed => formatter.write_str("the server's answer cannot be understood"),
+            Self::Malformed => {
+                formatter.write_str("the server's response is malformed; check that the address is an Aether server")
+            }
         }
     }
 }
 
 impl std::error::Error for HttpError {}
 
-/// Reads until the server hangs up. Over TLS some servers do so without a word, which is no harm: the answer says how long
-/// it is.
+/// Reads until the server closes. Over TLS some servers close without a close notify; the length in the response
+/// detects truncation.
 async fn read_to_end(stream: impl AsyncRead + Unpin) -> Result<Vec<u8>, ConnectionError> {
     let mut answer = Vec::new();
     match stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await {
@@ -101,7 +103,7 @@ async fn read_to_end(stream: impl AsyncRead + Unpin) -> Result<Vec<u8>, Connecti
     }
 }
 
-/// The status and the body of an answer after which the connection was closed.
+/// Returns the status and the body of a response that ends with the connection.
 fn parse(answer: &[u8]) -> Option<(u16, &[u8])> {
     const END: &[u8] = b"\r\n\r\n";
     let end = answer.windows(END.len()).position(|window| window == END)?;
@@ -125,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_taken_apart() {
+    fn responses_are_parsed() {
         assert_eq!(parse(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"), Some((200, &b"{}"[..])));
         assert_eq!(parse(b"HTTP/1.1 403 Forbidden\r\nX: y\r\n\r\n"), Some((403, &b""[..])));
         assert_eq!(parse(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}"), None, "cut off");
@@ -134,8 +136,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_without_end_is_cut() {
-        let answer = read_to_end(tokio::io::repeat(b'x')).await.expect("it can be read");
+    async fn an_endless_response_is_truncated() {
+        let answer = read_to_end(tokio::io::repeat(b'x')).await.expect("a response");
         assert_eq!(answer.len() as u64, ANSWER_BYTES_MAX);
         assert_eq!(parse(&answer), None);
     }

@@ -1,32 +1,31 @@
-//! A client's connections over every transport, and the client's core around them.
+//! Native client: connections over every transport, and a client for game loops that must not block.
 //!
-//! [`NativeClient`] is for games: a [`aether_client::Client`] with its connection, for a loop that must never wait. Below it stand
-//! the parts that are of use alone, to tests and tools: a [`Connector`] opens a [`Connection`] over one [`TransportKind`], and
-//! whoever has it sends and receives messages.
+//! [`NativeClient`] is for games: an [`aether_client::Client`] with its connection. For tests and tools, a
+//! [`Connector`] opens a [`Connection`] over one [`TransportKind`], which sends and receives single messages.
 //!
-//! Only the servers that [`TrustStore`] vouches for are believed over `https://`.
+//! Over `https://` a server must have a certificate that is valid by the [`TrustStore`].
 
 mod address;
-mod choice;
 mod connection;
 mod connector;
 mod error;
 mod http;
-mod shell;
+mod native_client;
 mod stream;
-mod tokens;
+mod token_source;
 mod transport;
-mod trust;
+mod transport_chooser;
+mod trust_store;
 mod websocket;
 mod webtransport;
 
 pub use address::{ServerAddress, ServerAddressError};
-pub use choice::TransportPreference;
 pub use connection::{Connection, QUEUED_BYTES_MAX};
 pub use connector::{CONNECT_TIME_MAX, Connector};
 pub use error::ConnectionError;
 pub use http::HttpError;
-pub use shell::{NativeClient, NativeClientSettings};
-pub use tokens::TokenSource;
+pub use native_client::{NativeClient, NativeClientSettings};
+pub use token_source::TokenSource;
 pub use transport::TransportKind;
-pub use trust::{TrustStore, TrustStoreError};
+pub use transport_chooser::TransportPreference;
+pub use trust_store::{TrustStore, TrustStoreError};

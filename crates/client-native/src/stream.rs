@@ -1,4 +1,4 @@
-//! A TCP connection to a server, with TLS where the address says so.
+//! TCP connection to a server, with TLS for `https` addresses.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use crate::error::ConnectionError;
 /// Connection over TCP: plain on the left, with TLS on the right.
 pub(crate) type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
-/// Connects to the first of these addresses that answers, and checks that it is the server by its certificate.
+/// Connects to the first address that answers, and verifies the server's certificate.
 pub(crate) async fn open(
     address: &ServerAddress,
     resolved: &[SocketAddr],
@@ -33,7 +33,7 @@ pub(crate) async fn open(
     Ok(Either::Right(Box::new(TlsConnector::from(tls()).connect(name, stream).await?)))
 }
 
-/// Returns the port of this side.
+/// Returns the local port.
 pub(crate) fn local_port(stream: &Stream) -> io::Result<u16> {
     let stream = match stream {
         Either::Left(stream) => stream,

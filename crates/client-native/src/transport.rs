@@ -1,5 +1,5 @@
-//! What a connection may be carried by. One more transport is one more value of [`TransportKind`], one more implementation of
-//! [`ClientTransport`], and a line wherever the compiler then asks for one.
+//! Transports of a connection. A new transport needs a variant of [`TransportKind`], an implementation of
+//! [`ClientTransport`], and the match arms that the compiler then asks for.
 
 use aether_replication::DeliveryOrder;
 use aether_wire::DeliveryPath;
@@ -8,7 +8,7 @@ use crate::error::ConnectionError;
 use crate::websocket::WebSocketTransport;
 use crate::webtransport::WebTransportTransport;
 
-/// What carries the messages.
+/// Kind of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TransportKind {
     /// One ordered stream over TCP.
@@ -18,10 +18,10 @@ pub enum TransportKind {
 }
 
 impl TransportKind {
-    /// The best first: what does not wait for lost packets is better, and TCP gets through everywhere.
+    /// Best first: WebTransport does not wait for lost packets, and WebSocket works in every network.
     pub(crate) const BY_PREFERENCE: [TransportKind; 2] = [TransportKind::WebTransport, TransportKind::WebSocket];
 
-    /// Its name.
+    /// Name of the transport.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl TransportKind {
         }
     }
 
-    /// In which order state arrives over it.
+    /// Delivery order of state packets.
     #[must_use]
     pub fn delivery_order(self) -> DeliveryOrder {
         match self {
@@ -40,36 +40,35 @@ impl TransportKind {
     }
 }
 
-/// Hands out a message where it lies.
+/// Receives a message without a copy.
 pub(crate) type TakeMessage<'a> = &'a mut (dyn FnMut(&[u8]) + Send);
 
-/// The client's end of one connection, whatever it is made of.
+/// Client side of a transport connection.
 pub(crate) trait ClientTransport {
-    /// Waits for bytes, hands out every message in them, and meanwhile sends what is queued. It may be dropped and called
-    /// again without losing anything.
+    /// Waits for bytes and passes every message in them to `take`. Sends queued messages meanwhile. Cancel safe.
     fn receive(&mut self, take: TakeMessage<'_>) -> impl Future<Output = Result<(), ConnectionError>> + Send;
 
-    /// Sends a message as far as that is possible at once. What has only one path takes all messages along it.
+    /// Queues a message and sends as much as possible at once. A transport with one path ignores `path`.
     fn queue(&mut self, path: DeliveryPath, frame: &[u8]) -> Result<(), ConnectionError>;
 
-    /// What is queued and has not left yet, behind which raw bytes may be put.
-    fn waiting(&mut self) -> &mut Vec<u8>;
+    /// Buffer of queued bytes. Raw bytes can be appended.
+    fn outgoing(&mut self) -> &mut Vec<u8>;
 
-    /// Waits until everything that is queued has been handed to the system.
+    /// Waits until the operating system has accepted all queued bytes.
     fn flush(&mut self) -> impl Future<Output = Result<(), ConnectionError>> + Send;
 
-    /// Sends what is queued, and ends the connection politely.
+    /// Sends queued bytes and closes the connection.
     fn close(self) -> impl Future<Output = ()> + Send;
 }
 
-/// Any of the carriers.
+/// Any transport.
 pub(crate) enum AnyTransport {
     WebSocket(WebSocketTransport),
     WebTransport(WebTransportTransport),
 }
 
 impl AnyTransport {
-    pub(crate) fn transport(&self) -> TransportKind {
+    pub(crate) fn kind(&self) -> TransportKind {
         match self {
             Self::WebSocket(_) => TransportKind::WebSocket,
             Self::WebTransport(_) => TransportKind::WebTransport,
@@ -77,33 +76,33 @@ impl AnyTransport {
     }
 }
 
-macro_rules! whichever {
-    ($any:expr, $carrier:ident => $call:expr) => {
+macro_rules! for_each_transport {
+    ($any:expr, $transport:ident => $call:expr) => {
         match $any {
-            AnyTransport::WebSocket($carrier) => $call,
-            AnyTransport::WebTransport($carrier) => $call,
+            AnyTransport::WebSocket($transport) => $call,
+            AnyTransport::WebTransport($transport) => $call,
         }
     };
 }
 
 impl ClientTransport for AnyTransport {
     async fn receive(&mut self, take: TakeMessage<'_>) -> Result<(), ConnectionError> {
-        whichever!(self, carrier => carrier.receive(take).await)
+        for_each_transport!(self, transport => transport.receive(take).await)
     }
 
     fn queue(&mut self, path: DeliveryPath, frame: &[u8]) -> Result<(), ConnectionError> {
-        whichever!(self, carrier => carrier.queue(path, frame))
+        for_each_transport!(self, transport => transport.queue(path, frame))
     }
 
-    fn waiting(&mut self) -> &mut Vec<u8> {
-        whichever!(self, carrier => carrier.waiting())
+    fn outgoing(&mut self) -> &mut Vec<u8> {
+        for_each_transport!(self, transport => transport.outgoing())
     }
 
     async fn flush(&mut self) -> Result<(), ConnectionError> {
-        whichever!(self, carrier => carrier.flush().await)
+        for_each_transport!(self, transport => transport.flush().await)
     }
 
     async fn close(self) {
-        whichever!(self, carrier => carrier.close().await);
+        for_each_transport!(self, transport => transport.close().await);
     }
 }

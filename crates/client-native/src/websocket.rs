@@ -1,4 +1,4 @@
-//! A connection over WebSocket.
+//! WebSocket transport.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -16,30 +16,30 @@ use crate::error::ConnectionError;
 use crate::stream::{Stream, local_port};
 use crate::transport::{ClientTransport, TakeMessage};
 
-/// Bytes of one read at most: several ticks of a busy room.
+/// Largest read: several ticks of a busy room.
 const READ_BYTES: usize = 65_536;
 
-/// The client's end of a WebSocket.
+/// Client side of a WebSocket.
 pub(crate) struct WebSocketTransport {
     stream: Stream,
     decoder: Decoder,
     opcode: Opcode,
-    /// What the system has not taken yet.
+    /// Bytes that the operating system has not accepted yet.
     out: Vec<u8>,
     random: Random,
-    /// Frames that came right behind the server's answer.
+    /// Frames that arrived together with the handshake response.
     early: Vec<u8>,
 }
 
 impl WebSocketTransport {
-    /// Asks the server at the other end to speak WebSocket from here on.
+    /// Performs the WebSocket handshake on a stream.
     pub(crate) async fn open(
         mut stream: Stream,
         host: &str,
         path: &str,
         encoding: Encoding,
     ) -> Result<Self, ConnectionError> {
-        // Masks keep proxies from being fooled by web pages; here nothing hangs on their being secret.
+        // Masks protect proxies from web pages; here they need not be unpredictable.
         let mut random = Random::new(u64::from(local_port(&stream)?) << 32 | u64::from(std::process::id()));
         let key = client_key((u128::from(random.bits()) << 64 | u128::from(random.bits())).to_ne_bytes());
         stream.write_all(&client_request(host, path, &key, Some(encoding.subprotocol()))).await?;
@@ -70,7 +70,7 @@ impl WebSocketTransport {
         client_frame(&mut self.out, opcode, mask, payload);
     }
 
-    /// Writes what waits, until all of it has left.
+    /// Writes all queued bytes.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectionError>> {
         while !self.out.is_empty() {
             let written = ready!(Pin::new(&mut self.stream).poll_write(context, &self.out))?;
@@ -79,9 +79,9 @@ impl WebSocketTransport {
         Pin::new(&mut self.stream).poll_flush(context).map_err(Into::into)
     }
 
-    /// Reads what is there; whether a message was handed out.
+    /// Reads available bytes. Returns true if a message was passed on.
     fn poll_read(&mut self, context: &mut Context<'_>, take: TakeMessage<'_>) -> Poll<Result<bool, ConnectionError>> {
-        // One buffer for all connections of a thread, so that a quiet one holds nothing.
+        // One buffer per thread, so that an idle connection holds none.
         thread_local! {
             static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_BYTES]);
         }
@@ -91,12 +91,12 @@ impl WebSocketTransport {
             let length = read.filled().len();
             Poll::Ready(match length {
                 0 => Err(ConnectionError::closed()),
-                _ => self.take_in(&mut buffer[..length], take),
+                _ => self.decode(&mut buffer[..length], take),
             })
         })
     }
 
-    fn take_in(&mut self, bytes: &mut [u8], take: TakeMessage<'_>) -> Result<bool, ConnectionError> {
+    fn decode(&mut self, bytes: &mut [u8], take: TakeMessage<'_>) -> Result<bool, ConnectionError> {
         let mut messages = 0_usize;
         let mut pongs = Vec::new();
         let mut closed = None;
@@ -127,13 +127,13 @@ impl ClientTransport for WebSocketTransport {
     async fn receive(&mut self, take: TakeMessage<'_>) -> Result<(), ConnectionError> {
         if !self.early.is_empty() {
             let mut early = std::mem::take(&mut self.early);
-            if self.take_in(&mut early, take)? {
+            if self.decode(&mut early, take)? {
                 return Ok(());
             }
         }
         poll_fn(|context| {
             loop {
-                // Within the loop, because reading a ping leaves a pong to be written.
+                // Inside the loop, because reading a ping queues a pong.
                 if let Poll::Ready(sent) = self.poll_send(context) {
                     sent?;
                 }
@@ -147,14 +147,14 @@ impl ClientTransport for WebSocketTransport {
 
     fn queue(&mut self, _path: DeliveryPath, frame: &[u8]) -> Result<(), ConnectionError> {
         self.queue_as(self.opcode, frame);
-        // Nobody is to be woken: whoever receives or flushes next looks again.
+        // No waker needed: the next receive or flush continues sending.
         match self.poll_send(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(sent) => sent,
             Poll::Pending => Ok(()),
         }
     }
 
-    fn waiting(&mut self) -> &mut Vec<u8> {
+    fn outgoing(&mut self) -> &mut Vec<u8> {
         &mut self.out
     }
 
@@ -164,7 +164,7 @@ impl ClientTransport for WebSocketTransport {
 
     async fn close(mut self) {
         self.queue_as(Opcode::Close, &close_payload(1000, ""));
-        // A peer that is gone already need not be told.
+        // Fails if the peer is already gone.
         let _ = self.flush().await;
         let _ = self.stream.shutdown().await;
     }

@@ -1,5 +1,5 @@
-//! A connection over WebTransport: one stream both ways for what must arrive, each message
-//! after its length, and datagrams for what must be quick.
+//! WebTransport transport: one bidirectional stream for reliable messages, each prefixed with its length, and datagrams
+//! for unreliable ones.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
@@ -22,32 +22,31 @@ use crate::connector::Connector;
 use crate::error::ConnectionError;
 use crate::transport::{ClientTransport, TakeMessage, TransportKind};
 
-/// Bytes of a message's length on the stream at most: 28 bits, more than any message has.
+/// Largest length prefix in bytes: 28 bits, more than any message needs.
 const LENGTH_BYTES_MAX: usize = 4;
 
-/// How long an end waits for the other one to say or confirm how it ended.
+/// Longest wait for the peer's close or its confirmation.
 const END_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Streams that a server may open: those of HTTP/3, for control and for the compression of headers, and one to spare.
+/// Unidirectional streams that a server may open: those of HTTP/3 (control and two of QPACK), and one spare.
 const UNIDIRECTIONAL_STREAMS_MAX: u32 = 4;
-/// A server has nothing to ask of a client.
+/// A server opens no bidirectional streams.
 const BIDIRECTIONAL_STREAMS_MAX: u32 = 0;
-/// Bytes that a server may send on a stream before they are read: the longest message.
+/// Receive window of a stream: the longest message.
 const STREAM_WINDOW_BYTES: u32 = JSON_SERVER_MESSAGE_BYTES_MAX as u32;
-/// The same for all its streams together, so that one that is not read cannot block the one that is.
+/// Receive window of the connection. Larger than a stream's, so that an unread stream cannot block the others.
 const CONNECTION_WINDOW_BYTES: u32 = 2 * STREAM_WINDOW_BYTES;
-/// Bytes of datagrams that wait to be read: some hundred state packets. Beyond it the oldest are dropped, as they are old.
+/// Receive buffer for datagrams: some hundred state packets. Beyond it the oldest are dropped.
 const DATAGRAMS_IN_BYTES: usize = 262_144;
 
-/// A server's WebTransport, and the socket that all connections to it share.
+/// WebTransport address of a server, and the socket that all connections to it share.
 pub(crate) struct WebTransportTarget {
     url: String,
     endpoint: Endpoint<endpoint_side::Client>,
 }
 
 impl WebTransportTarget {
-    /// Asks the server where its WebTransport is and which certificate it shows. Without a hash
-    /// the certificate has to be one that is believed.
+    /// Requests the server's WebTransport address and certificate hash. Without a hash the certificate must be trusted.
     pub(crate) async fn find(connector: &Connector) -> Result<Self, ConnectionError> {
         let info = connector.server_info().await?.web_transport;
         let info = info.ok_or(ConnectionError::NotOffered(TransportKind::WebTransport))?;
@@ -58,7 +57,7 @@ impl WebTransportTarget {
         Ok(Self { url: info.url, endpoint })
     }
 
-    /// Waits until all connections are over and the last words are said.
+    /// Waits until all connections are closed and their close frames sent.
     pub(crate) async fn wait_idle(&self) {
         self.endpoint.wait_idle().await;
     }
@@ -73,17 +72,17 @@ fn config(
     let builder = match &info.certificate_hash {
         Some(hash) => {
             let bytes = BASE64.decode(hash).ok().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-            let bytes = bytes.ok_or_else(|| failed("the certificate's hash is malformed"))?;
+            let bytes = bytes.ok_or_else(|| failed("the certificate hash is malformed"))?;
             builder.with_server_certificate_hashes([Sha256Digest::new(bytes)])
         }
-        None => builder.with_custom_tls(connector.trust().quic_config()),
+        None => builder.with_custom_tls(connector.trusted().quic_config()),
     };
     let mut config = builder.dns_resolver(Resolved(resolved)).build();
     config.quic_config_mut().transport_config(Arc::new(transport_config()));
     Ok(config)
 }
 
-/// What a server may do to a client.
+/// Limits for what a server may send.
 fn transport_config() -> QuicTransportConfig {
     let mut config = QuicTransportConfig::default();
     config
@@ -95,7 +94,7 @@ fn transport_config() -> QuicTransportConfig {
     config
 }
 
-/// Any port, of the kind that reaches the server. What stays on this machine is not heard from outside.
+/// Local address with any port. For a loopback server the socket is not reachable from outside.
 fn local_address(server: SocketAddr) -> SocketAddr {
     match (server.is_ipv6(), server.ip().is_loopback()) {
         (false, true) => (Ipv4Addr::LOCALHOST, 0).into(),
@@ -105,7 +104,7 @@ fn local_address(server: SocketAddr) -> SocketAddr {
     }
 }
 
-/// The server's name was looked up already; a second answer might be another one.
+/// Resolver that returns an address that was resolved and checked before; a second lookup might differ.
 #[derive(Debug)]
 struct Resolved(SocketAddr);
 
@@ -116,16 +115,16 @@ impl DnsResolver for Resolved {
     }
 }
 
-/// The client's end of a WebTransport session.
+/// Client side of a WebTransport session.
 pub(crate) struct WebTransportTransport {
     connection: Connection,
     send: SendStream,
     receive: RecvStream,
-    /// What the stream has not taken yet.
+    /// Bytes that the stream has not accepted yet.
     out: Vec<u8>,
-    /// What came of the stream's next message.
+    /// Received part of the stream's next message.
     partial: Vec<u8>,
-    /// Whether nothing new will come.
+    /// True if no new datagrams will arrive and nothing can be sent.
     is_closed: bool,
 }
 
@@ -140,7 +139,7 @@ impl WebTransportTransport {
         Ok(Self { connection, send, receive, out: Vec::new(), partial: Vec::new(), is_closed: false })
     }
 
-    /// How the connection ended, now that the stream has.
+    /// Returns the error that ended the connection, after the stream has ended.
     async fn ended(&self) -> ConnectionError {
         match tokio::time::timeout(END_TIME_MAX, self.connection.closed()).await {
             Ok(error) => error.into(),
@@ -158,7 +157,7 @@ impl ClientTransport for WebTransportTransport {
                         take(&datagram.payload());
                         return Ok(());
                     }
-                    // What came on the stream before the end can still be read, and is heard first.
+                    // Bytes that arrived on the stream before the close can still be read.
                     Err(_) => self.is_closed = true,
                 },
                 chunk = self.receive.quic_stream_mut().read_chunk(usize::MAX, true) => {
@@ -183,7 +182,7 @@ impl ClientTransport for WebTransportTransport {
         match path {
             DeliveryPath::Unreliable => match self.connection.send_datagram(frame) {
                 Err(SendDatagramError::NotConnected) => Err(ConnectionError::closed()),
-                // A datagram that does not fit is lost, as datagrams are.
+                // A datagram that does not fit is dropped.
                 _ => Ok(()),
             },
             DeliveryPath::Reliable => {
@@ -194,7 +193,7 @@ impl ClientTransport for WebTransportTransport {
         }
     }
 
-    fn waiting(&mut self) -> &mut Vec<u8> {
+    fn outgoing(&mut self) -> &mut Vec<u8> {
         &mut self.out
     }
 
@@ -207,8 +206,8 @@ impl ClientTransport for WebTransportTransport {
     }
 
     async fn close(mut self) {
-        // A peer that is gone already need not be told. The end of the stream comes after
-        // everything in it, unlike that of the connection.
+        // The end of the stream follows all its bytes, while the close of the connection may overtake them. Fails if
+        // the peer is already gone.
         if self.flush().await.is_ok() {
             let _ = tokio::time::timeout(END_TIME_MAX, self.send.finish()).await;
         }
@@ -216,7 +215,7 @@ impl ClientTransport for WebTransportTransport {
     }
 }
 
-/// Appends a length as the stream has it: seven bits a byte, the lowest first.
+/// Appends a length prefix: seven bits per byte, the lowest first.
 fn write_length(out: &mut Vec<u8>, mut length: usize) {
     while length > 0x7F {
         out.push(length as u8 | 0x80);
@@ -225,7 +224,7 @@ fn write_length(out: &mut Vec<u8>, mut length: usize) {
     out.push(length as u8);
 }
 
-/// The length at the start of the bytes and how many bytes it takes; nothing if it is cut off.
+/// Reads a length prefix and its size in bytes. `None` if it is incomplete.
 fn read_length(bytes: &[u8]) -> Result<Option<(usize, usize)>, ConnectionError> {
     let mut length = 0;
     for (index, byte) in bytes.iter().take(LENGTH_BYTES_MAX).enumerate() {
@@ -238,7 +237,7 @@ fn read_length(bytes: &[u8]) -> Result<Option<(usize, usize)>, ConnectionError> 
     if bytes.len() < LENGTH_BYTES_MAX { Ok(None) } else { Err(too_long()) }
 }
 
-/// Hands out the whole messages at the start of the bytes and removes them.
+/// Removes the complete messages at the start of the bytes and passes them to `take`.
 fn take_messages(bytes: &mut Vec<u8>, take: TakeMessage<'_>) -> Result<bool, ConnectionError> {
     let mut start = 0;
     while let Some((length, prefix)) = read_length(&bytes[start..])?
@@ -248,7 +247,7 @@ fn take_messages(bytes: &mut Vec<u8>, take: TakeMessage<'_>) -> Result<bool, Con
         start += prefix + length;
     }
     if start == bytes.len() {
-        // An idle connection holds nothing.
+        // An idle connection holds no buffer.
         *bytes = Vec::new();
     } else {
         bytes.drain(..start);
@@ -292,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_of_a_stream_are_found_however_they_are_cut() {
+    fn messages_are_found_in_chunks_of_any_size() {
         let messages = [vec![], vec![1; 127], vec![2; 128], vec![3; 20_000]];
         let mut bytes = Vec::new();
         for message in &messages {
@@ -304,7 +303,7 @@ mod tests {
             let mut taken = Vec::new();
             for chunk in bytes.chunks(chunk_bytes) {
                 partial.extend_from_slice(chunk);
-                take_messages(&mut partial, &mut |message| taken.push(message.to_vec())).expect("it is well-formed");
+                take_messages(&mut partial, &mut |message| taken.push(message.to_vec())).expect("valid messages");
             }
             assert!(taken == messages);
             assert_eq!(partial.capacity(), 0);
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_beyond_every_message_is_refused() {
+    fn a_length_beyond_the_limit_is_rejected() {
         for bytes in [&[0x81, 0x80, 0x40][..], &[0xFF, 0xFF, 0xFF, 0xFF]] {
             assert!(read_length(bytes).is_err(), "{bytes:x?}");
         }
