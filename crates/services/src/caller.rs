@@ -1,52 +1,52 @@
-//! Who asks.
+//! Callers of operations, and the context of a call.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Who asks for an operation.
+/// Caller of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Caller {
-    /// The server's own code: it may do everything.
+    /// Server code, which may do everything.
     Server,
-    /// Someone who has yet to say who they are.
+    /// Client that is not signed in.
     Stranger,
-    /// A user, who may do what users may.
+    /// Signed-in user, with a user's rights.
     User(Arc<UserIdentity>),
 }
 
-/// A user who is signed in.
+/// Identity of a signed-in user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserIdentity {
-    /// The user.
+    /// Id of the user.
     pub user: Uuid,
-    /// Their name.
+    /// Username.
     pub username: String,
-    /// The session.
+    /// Id of the session.
     pub session: Uuid,
     /// Variables of the session.
     pub variables: BTreeMap<String, String>,
-    /// When the token was issued, in seconds since 1970.
+    /// Time at which the token was issued, in seconds since 1970.
     pub issued_at: u64,
-    /// From when on the token does not count, in seconds since 1970.
+    /// Time at which the token expires, in seconds since 1970.
     pub expires_at: u64,
 }
 
-/// An operation's circumstances, as hooks see them.
+/// Context of a call, as hooks see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallContext {
-    /// Who asks.
+    /// Caller of the operation.
     pub caller: Caller,
-    /// Where they ask from, past any trusted proxy; none for the server's own code.
+    /// Address of the client behind trusted proxies. `None` for server code.
     pub address: Option<IpAddr>,
-    /// Parameters of the query by which a function was called over HTTP, in the order of their names; a name may be
-    /// repeated. Empty for every other call.
+    /// Query parameters of a function call over HTTP, sorted by name; a name may occur more than once. Empty for every
+    /// other call.
     pub query: BTreeMap<String, Vec<String>>,
 }
 
 impl Caller {
-    /// The user, if it is one.
+    /// Returns the identity if the caller is a user.
     #[must_use]
     pub fn user(&self) -> Option<&Arc<UserIdentity>> {
         match self {
@@ -57,13 +57,13 @@ impl Caller {
 }
 
 impl CallContext {
-    /// The server's own code.
+    /// Creates the context of a call by server code.
     #[must_use]
     pub fn server() -> CallContext {
         CallContext { caller: Caller::Server, address: None, query: BTreeMap::new() }
     }
 
-    /// Someone who asks from an address.
+    /// Creates the context of a call from an address.
     #[must_use]
     pub fn from_address(caller: Caller, address: IpAddr) -> CallContext {
         CallContext { caller, address: Some(address), query: BTreeMap::new() }

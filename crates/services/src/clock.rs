@@ -1,28 +1,28 @@
-//! Time of day, and ids that begin with it.
+//! Wall clock, and ids that are ordered by time.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::{ClockSequence, NoContext, Timestamp, Uuid};
 
-/// Time of day, in milliseconds since 1970.
+/// Wall clock, in milliseconds since 1970.
 pub trait WallClock: Send + Sync + 'static {
-    /// Now.
+    /// Returns the current time in milliseconds since 1970.
     fn now_ms(&self) -> i64;
 
-    /// Now, in seconds.
+    /// Returns the current time in seconds since 1970.
     fn now_seconds(&self) -> i64 {
         self.now_ms().div_euclid(1_000)
     }
 }
 
-/// A new id, near those of the same time: what begins together lies together in tables and indexes, so a commit writes few
-/// pages. Nobody can guess it: 74 of its bits are random.
+/// Returns a new UUIDv7. Ids of the same time are adjacent in tables and indexes, so a commit writes few pages. It
+/// cannot be guessed: 74 of its bits are random.
 #[must_use]
 pub(crate) fn new_id(now_ms: i64) -> Uuid {
     id_within(NoContext, now_ms)
 }
 
-/// The same, in the order that a context keeps.
+/// Like [`new_id`], ordered by the counter of a context.
 #[must_use]
 pub(crate) fn id_within(context: impl ClockSequence<Output = impl Into<u128>>, now_ms: i64) -> Uuid {
     let now_ms = u64::try_from(now_ms).unwrap_or(0);
@@ -30,7 +30,7 @@ pub(crate) fn id_within(context: impl ClockSequence<Output = impl Into<u128>>, n
     Uuid::new_v7(Timestamp::from_unix(context, now_ms / 1_000, nanoseconds))
 }
 
-/// The machine's clock.
+/// Clock of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -41,18 +41,18 @@ impl WallClock for SystemClock {
     }
 }
 
-/// A clock that is set by hand, for tests.
+/// Clock that tests set by hand.
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// A clock that shows this time.
+    /// Creates a clock that shows this time.
     #[must_use]
     pub fn at(now_ms: i64) -> ManualClock {
         ManualClock(AtomicI64::new(now_ms))
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub fn advance_ms(&self, by: i64) {
         self.0.fetch_add(by, Ordering::Relaxed);
     }

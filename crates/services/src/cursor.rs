@@ -1,4 +1,4 @@
-//! Where a list goes on: opaque to clients, and refused when it was altered beyond recognition.
+//! Page cursors: opaque to clients, and rejected if they cannot be decoded.
 
 use crate::error::{GrpcCode, ServiceError};
 use base64::Engine as _;
@@ -6,16 +6,16 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Bytes of a cursor from a client. Ours are shorter.
+/// Maximum bytes of a cursor from a client. Cursors of this server are shorter.
 const CURSOR_BYTES_MAX: usize = 2_048;
 
-/// Writes a place in a list as text.
+/// Encodes a position in a list as text.
 #[must_use]
-pub fn encode(place: &impl Serialize) -> String {
-    URL_SAFE_NO_PAD.encode(serde_json::to_vec(place).expect("places are plain values"))
+pub fn encode(position: &impl Serialize) -> String {
+    URL_SAFE_NO_PAD.encode(serde_json::to_vec(position).expect("positions are plain values"))
 }
 
-/// Reads a place; an empty text is the beginning.
+/// Decodes a position. Empty text means the beginning, and gives `None`.
 pub fn decode<T: DeserializeOwned>(cursor: &str) -> Result<Option<T>, ServiceError> {
     const INVALID: ServiceError = ServiceError::new(GrpcCode::InvalidArgument, "Cursor is invalid or expired.");
     if cursor.is_empty() {

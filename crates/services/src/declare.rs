@@ -1,10 +1,10 @@
-//! Operations that the protocol has nothing of: how they and their messages are declared, so that hooks, routes and the
-//! description of the API treat them like all others.
+//! Macros that declare operations beyond the Nakama protocol, and their messages, so that hooks, routes and the API
+//! description treat them like the others.
 
-/// The package of their messages.
+/// Protobuf package of these messages.
 pub const PACKAGE: &str = "aether.api";
 
-/// Gives messages their full names.
+/// Implements the full protobuf names of messages.
 macro_rules! names {
     ($($message:ident)+) => {$(
         impl ::aether_messages::prost::Name for $message {
@@ -14,7 +14,7 @@ macro_rules! names {
     )+};
 }
 
-/// Says which request belongs to which answer.
+/// Declares operations with the request and the answer of each.
 macro_rules! operations {
     ($($(#[doc = $what:literal])+ $name:ident: $request:ty => $answer:ty,)+) => {
         /// Names of these operations, in the order of the table.
@@ -36,13 +36,13 @@ macro_rules! operations {
 
 pub(crate) use {names, operations};
 
-/// JSON that messages carry as text: in their own JSON it stands as what it is. For `#[serde(with = …)]`.
+/// Fields that carry JSON as text: embedded as JSON in the JSON form of the message. For `#[serde(with = …)]`.
 pub(crate) mod json_text {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use serde_json::value::RawValue;
 
-    /// What is no JSON, which only someone who changed it past the server can have made, is written as an object without
-    /// anything in it.
+    /// Writes text that is not valid JSON as an empty object. Only a change to the database outside the server can
+    /// cause it.
     pub fn serialize<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
         match serde_json::from_str::<&RawValue>(text) {
             Ok(raw) => raw.serialize(serializer),
@@ -54,7 +54,7 @@ pub(crate) mod json_text {
         Box::<RawValue>::deserialize(deserializer).map(|raw| raw.get().to_owned())
     }
 
-    /// The same where it may be absent.
+    /// Like the outer module, for optional fields.
     pub mod optional {
         use super::{Deserialize, Deserializer, RawValue, Serializer};
 

@@ -1,42 +1,42 @@
-//! What a caller gets when something is not done: a code for programs and a sentence for people.
+//! Errors of the services: a code for programs and a sentence for people.
 
 use aether_store::StoreError;
 use std::borrow::Cow;
 use std::fmt;
 use tracing::error;
 
-/// What kind of refusal it is. The numbers are those of gRPC, which clients know.
+/// Kind of an error. The numbers are gRPC status codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum GrpcCode {
-    /// What was sent is wrong.
+    /// The request is invalid.
     InvalidArgument = 3,
-    /// It took too long.
+    /// The operation exceeded its time limit.
     DeadlineExceeded = 4,
-    /// There is no such thing.
+    /// The resource does not exist.
     NotFound = 5,
-    /// There is one already.
+    /// The resource already exists.
     AlreadyExists = 6,
-    /// It is not allowed.
+    /// The caller lacks permission.
     PermissionDenied = 7,
-    /// Too much, too often.
+    /// A rate limit or quota is exceeded.
     ResourceExhausted = 8,
-    /// Not in this state.
+    /// The current state does not allow the operation.
     FailedPrecondition = 9,
-    /// Something else came first.
+    /// A concurrent change took precedence.
     Aborted = 10,
-    /// There is no such operation.
+    /// The operation does not exist.
     Unimplemented = 12,
     /// A defect of the server.
     Internal = 13,
-    /// It may work in a moment.
+    /// The service is temporarily unavailable.
     Unavailable = 14,
-    /// It is not known who asks.
+    /// The caller is not authenticated.
     Unauthenticated = 16,
 }
 
 impl GrpcCode {
-    /// Its name, as metrics tell it.
+    /// Returns the label used in metrics.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -56,36 +56,36 @@ impl GrpcCode {
     }
 }
 
-/// Why something was not done.
+/// Error of a service call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceError {
-    /// What kind it is.
+    /// Kind of the error.
     pub code: GrpcCode,
-    /// A sentence for people.
+    /// Message for people.
     pub message: Cow<'static, str>,
-    /// After how many seconds it is worth trying again, where that is known.
+    /// Seconds until a retry is worthwhile, if known.
     pub retry_after_seconds: Option<u32>,
 }
 
 impl ServiceError {
-    /// A refusal.
+    /// Creates an error with a fixed message.
     pub const fn new(code: GrpcCode, message: &'static str) -> ServiceError {
         ServiceError { code, message: Cow::Borrowed(message), retry_after_seconds: None }
     }
 
-    /// A refusal with a sentence of its own.
+    /// Creates an error with a formatted message.
     pub fn with(code: GrpcCode, message: impl Into<String>) -> ServiceError {
         ServiceError { code, message: Cow::Owned(message.into()), retry_after_seconds: None }
     }
 
-    /// The same, worth trying again after so many seconds.
+    /// Sets the seconds after which a retry is worthwhile.
     #[must_use]
     pub const fn retry_after(mut self, seconds: u32) -> ServiceError {
         self.retry_after_seconds = Some(seconds);
         self
     }
 
-    /// What was sent is wrong.
+    /// Creates an error with [`GrpcCode::InvalidArgument`].
     pub fn invalid(message: impl Into<String>) -> ServiceError {
         ServiceError::with(GrpcCode::InvalidArgument, message)
     }
@@ -103,17 +103,17 @@ impl From<StoreError> for ServiceError {
     fn from(error: StoreError) -> ServiceError {
         match error {
             StoreError::Unavailable(_) => UNAVAILABLE,
-            StoreError::Duplicate(_) => ServiceError::new(GrpcCode::AlreadyExists, "It is there already."),
+            StoreError::Duplicate(_) => ServiceError::new(GrpcCode::AlreadyExists, "The resource already exists."),
             StoreError::Failed(why) | StoreError::Refused(why) => {
-                // Not the caller's doing, so it has to be seen; the caller is told nothing of the inside.
-                error!(why, "an operation of the data layer failed");
+                // Server-side failure: log the cause, and hide it from the caller.
+                error!(why, "store operation failed");
                 INTERNAL
             }
         }
     }
 }
 
-/// The database cannot be reached.
+/// The database is unavailable.
 pub const UNAVAILABLE: ServiceError = ServiceError::new(
     GrpcCode::Unavailable,
     "The database is not available at the moment. Try again in a few seconds.",
@@ -121,12 +121,12 @@ pub const UNAVAILABLE: ServiceError = ServiceError::new(
 .retry_after(5);
 /// A defect of the server.
 pub const INTERNAL: ServiceError = ServiceError::new(GrpcCode::Internal, "An internal error occurred.");
-/// A token is missing.
+/// The access token is missing.
 pub const TOKEN_REQUIRED: ServiceError = ServiceError::new(GrpcCode::Unauthenticated, "Auth token required");
-/// A token does not count.
+/// The access token is invalid.
 pub const TOKEN_INVALID: ServiceError = ServiceError::new(GrpcCode::Unauthenticated, "Auth token invalid");
-/// Too often.
+/// A rate limit is exceeded.
 pub const TOO_OFTEN: ServiceError =
     ServiceError::new(GrpcCode::ResourceExhausted, "Too many requests. Try again in a moment.").retry_after(1);
-/// A before hook took the request away.
+/// A before hook discarded the request.
 pub const NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "Requested resource was not found.");

@@ -1,4 +1,4 @@
-//! Events: what clients and the server's own code report, for handlers in the program and for webhooks.
+//! Events that clients and server code report, for handlers of the program and for webhooks.
 
 pub(crate) mod serve;
 
@@ -10,45 +10,45 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Bytes of an event's name.
+/// Maximum bytes of an event's name.
 const NAME_BYTES_MAX: usize = 128;
-/// Properties of an event, and bytes of all of them together.
+/// Maximum number of properties of an event, and maximum bytes of all of them together.
 const PROPERTIES_MAX: usize = 64;
 const PROPERTIES_BYTES_MAX: usize = 8_192;
 
-/// Something that happened.
+/// A reported event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What kind it is.
+    /// Name of the event.
     pub name: String,
-    /// What is known of it.
+    /// Properties of the event.
     pub properties: BTreeMap<String, String>,
-    /// When it happened, in milliseconds since 1970.
+    /// Time of the event, in milliseconds since 1970.
     pub at: i64,
-    /// Whether a client reported it, rather than the server's own code.
+    /// True if a client reported it, false for server code.
     pub external: bool,
 }
 
-/// What is told of events.
+/// Function that receives reported events.
 pub type Handler = Box<dyn Fn(&CallContext, &Event) + Send + Sync>;
 
-/// Passes events on.
+/// Passes events to handlers and to the webhook.
 pub struct Events {
     store: Store,
     clock: Arc<dyn WallClock>,
     handlers: Vec<Handler>,
-    /// Whether they also go out by webhook.
+    /// True if events also go to the webhook.
     announce: bool,
 }
 
 impl Events {
-    /// Passes events on to these handlers, in order; and to the webhook, if there is one.
+    /// Creates the service. Handlers are called in order; `announce` also sends events to the webhook.
     #[must_use]
     pub fn new(store: Store, clock: Arc<dyn WallClock>, handlers: Vec<Handler>, announce: bool) -> Events {
         Events { store, clock, handlers, announce }
     }
 
-    /// Reports an event. A time of 0 is now. With a webhook, it is durable when this returns.
+    /// Reports an event. A time of 0 means now. With a webhook, the event is durable when this returns.
     pub async fn report(&self, context: &CallContext, mut event: Event) -> Result<(), ServiceError> {
         check(&event)?;
         let now = self.clock.now_ms();

@@ -1,48 +1,48 @@
-//! Messages that Facebook signs with the secret of a game: `<signature>.<payload>`, both in the base64 of addresses.
+//! Messages signed by Facebook with the secret of a game: `<signature>.<payload>`, both in URL-safe base64.
 
 use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use ring::hmac;
 use serde_json::Value;
 
-/// The base64 of addresses, with or without padding at its end.
+/// URL-safe base64, with or without padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::URL_SAFE,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Name of the only accepted algorithm, which the payload has to contain.
+/// The only accepted algorithm. The payload has to name it.
 const ALGORITHM: &str = "HMAC-SHA256";
 
-/// A game as Facebook Instant Games knows it.
+/// Settings of Facebook Instant Games.
 #[derive(Clone)]
 pub struct FacebookInstantSettings {
-    /// The game's secret.
+    /// Secret of the game.
     pub app_secret: String,
 }
 
-/// Checks signatures by the secret of a game.
+/// Checks signatures with the secret of a game.
 pub(crate) struct SignatureCheck {
     key: hmac::Key,
 }
 
-/// Reason why a message is not accepted.
+/// Reason for rejecting a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignatureError {
-    /// It is not of the form that Facebook gives.
+    /// The message does not have Facebook's format.
     Malformed,
-    /// It was signed with another secret or by another algorithm, or was changed afterwards.
+    /// The message was signed with another secret or algorithm, or changed afterwards.
     Invalid,
 }
 
 impl SignatureCheck {
-    /// A check by this secret. There is none without a secret, because then anybody could sign.
+    /// Creates a check with this secret. Returns `None` for an empty secret, with which anybody could sign.
     pub(crate) fn new(app_secret: &str) -> Option<SignatureCheck> {
         let key = || hmac::Key::new(hmac::HMAC_SHA256, app_secret.as_bytes());
         (!app_secret.is_empty()).then(|| SignatureCheck { key: key() })
     }
 
-    /// Returns the payload of a message that is signed.
+    /// Returns the payload if the signature is valid.
     pub(crate) fn payload(&self, message: &str) -> Result<Value, SignatureError> {
         let (signature, payload) = message.split_once('.').ok_or(SignatureError::Malformed)?;
         let signature = BASE64.decode(signature).map_err(|_| SignatureError::Malformed)?;

@@ -1,8 +1,8 @@
-//! Hooks: what the program or a module does before and after operations.
+//! Hooks: code of the program or a module that runs before and after operations.
 //!
-//! A before hook may change the request, reject it with a [`ServiceError`], or take it away (`None`), and then the resource
-//! does not exist for the caller. An after hook observes. Several run in the order in which they were registered. A hook is
-//! registered by the type of its operation, or by the operation's name, and then it gets JSON.
+//! A before hook may change the request, reject it with a [`ServiceError`], or discard it (`None`), in which case the
+//! caller gets "not found". An after hook observes. Hooks run in the order of registration. A hook is registered by the
+//! type of its operation, or by the operation's name; in the latter case it gets JSON.
 
 use crate::caller::CallContext;
 use crate::calls::is_operation;
@@ -34,13 +34,13 @@ type After<O> = Box<
 type BeforeJson = Box<dyn Fn(Arc<CallContext>, Value) -> BoxFuture<Result<Option<Value>, ServiceError>> + Send + Sync>;
 type AfterJson = Box<dyn Fn(Arc<CallContext>, Arc<Value>, Arc<Value>) -> BoxFuture<()> + Send + Sync>;
 
-/// Hooks around operations, of the program or of one module.
+/// Hooks of the program or of one module.
 #[derive(Default)]
 pub struct Hooks {
     by_operation: HashMap<String, Around>,
 }
 
-/// Hooks around one operation, in the order in which they were registered.
+/// Hooks of one operation, in the order of registration.
 #[derive(Default)]
 pub(crate) struct Around {
     before: Vec<Hook<BeforeJson>>,
@@ -48,14 +48,14 @@ pub(crate) struct Around {
 }
 
 enum Hook<Json> {
-    /// A [`Before`] or [`After`] of the operation.
+    /// A boxed [`Before`] or [`After`] of the operation.
     Typed(Box<dyn Any + Send + Sync>),
-    /// One that was registered by name.
+    /// A hook that was registered by name.
     Json(Json),
 }
 
 impl Hooks {
-    /// Adds a hook before an operation.
+    /// Adds a hook that runs before an operation.
     pub fn before<O: Operation + 'static, F>(
         &mut self,
         hook: impl Fn(Arc<CallContext>, O::Request) -> F + Send + Sync + 'static,
@@ -66,7 +66,7 @@ impl Hooks {
         self.entry(O::NAME).before.push(Hook::Typed(Box::new(hook)));
     }
 
-    /// Adds a hook after an operation that succeeded. The caller's answer waits for it.
+    /// Adds a hook that runs after a successful operation. The answer to the caller waits for it.
     pub fn after<O: Operation + 'static, F>(
         &mut self,
         hook: impl Fn(Arc<CallContext>, Arc<O::Request>, Arc<O::Answer>) -> F + Send + Sync + 'static,
@@ -77,7 +77,7 @@ impl Hooks {
         self.entry(O::NAME).after.push(Hook::Typed(Box::new(hook)));
     }
 
-    /// Adds a hook before an operation by its name. It gets the request in its JSON form, and returns it in that form.
+    /// Adds a hook that runs before the named operation. It receives and returns the request as JSON.
     pub fn before_named<F>(
         &mut self,
         operation: &str,
@@ -91,7 +91,7 @@ impl Hooks {
         Ok(())
     }
 
-    /// Adds a hook after an operation by its name. It gets request and answer in their JSON form.
+    /// Adds a hook that runs after the named operation. It receives request and answer as JSON.
     pub fn after_named<F>(
         &mut self,
         operation: &str,
@@ -105,19 +105,19 @@ impl Hooks {
         Ok(())
     }
 
-    /// Number of hooks.
+    /// Returns the number of hooks.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_operation.values().map(|around| around.before.len() + around.after.len()).sum()
     }
 
-    /// Tells if there are none.
+    /// Returns true if there are no hooks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_operation.is_empty()
     }
 
-    /// Runs an operation with these hooks around it.
+    /// Runs an operation with these hooks.
     pub async fn run<O: Operation + 'static, F>(
         &self,
         context: &Arc<CallContext>,
@@ -130,21 +130,21 @@ impl Hooks {
         run_around::<O, F>(self.around(O::NAME).as_slice(), context, request, operation).await
     }
 
-    /// Hooks around an operation.
+    /// Returns the hooks of an operation.
     pub(crate) fn around(&self, operation: &str) -> Option<&Around> {
         self.by_operation.get(operation)
     }
 
-    /// Names of the operations that have hooks.
+    /// Returns the names of the operations that have hooks.
     pub(crate) fn operations(&self) -> impl Iterator<Item = &str> {
         self.by_operation.keys().map(String::as_str)
     }
 
     fn named(&mut self, operation: &str) -> Result<&mut Around, ServiceError> {
         if !is_operation(operation) {
-            // The precision bounds how much of a script's text the refusal repeats.
-            let sentence = format!("There is no operation {operation:.64}; a hook needs the name of an operation.");
-            return Err(ServiceError::with(GrpcCode::NotFound, sentence));
+            // The precision limits how much of a script's text the error repeats.
+            let message = format!("Operation {operation:.64} does not exist. Register the hook for an operation of the API.");
+            return Err(ServiceError::with(GrpcCode::NotFound, message));
         }
         Ok(self.entry(operation))
     }
@@ -154,7 +154,7 @@ impl Hooks {
     }
 }
 
-/// Runs an operation with hooks around it, set by set.
+/// Runs an operation with several sets of hooks, in order.
 pub(crate) async fn run_around<O: Operation + 'static, F>(
     around: &[&Around],
     context: &Arc<CallContext>,
@@ -170,18 +170,18 @@ where
     if around.iter().all(|around| around.after.is_empty()) {
         return operation(request).await;
     }
-    let kept = Arc::new(request.clone());
+    let original = Arc::new(request.clone());
     let answer = Arc::new(operation(request).await?);
     let mut json = None;
     for hook in around.iter().flat_map(|around| &around.after) {
         match hook {
             Hook::Typed(hook) => {
-                typed::<After<O>>(&**hook)(Arc::clone(context), Arc::clone(&kept), Arc::clone(&answer))
+                typed::<After<O>>(&**hook)(Arc::clone(context), Arc::clone(&original), Arc::clone(&answer))
             }
             Hook::Json(hook) => {
                 let (request, answer) = match &json {
                     Some(json) => json,
-                    None => json.insert((Arc::new(to_json::<O>(&*kept)?), Arc::new(to_json::<O>(&*answer)?))),
+                    None => json.insert((Arc::new(to_json::<O>(&*original)?), Arc::new(to_json::<O>(&*answer)?))),
                 };
                 hook(Arc::clone(context), Arc::clone(request), Arc::clone(answer))
             }
@@ -203,8 +203,8 @@ impl Hook<BeforeJson> {
         };
         let Some(request) = hook(Arc::clone(context), to_json::<O>(&request)?).await? else { return Ok(None) };
         let request = serde_json::from_value(request).map_err(|error| {
-            // The caller sent a good request, so it is not for them to mend.
-            error!(operation = O::NAME, %error, "a before hook returned what is no request of the operation");
+            // The caller's request was valid, so this is a server error.
+            error!(operation = O::NAME, %error, "before hook returned an invalid request");
             INTERNAL
         })?;
         Ok(Some(request))
@@ -212,12 +212,12 @@ impl Hook<BeforeJson> {
 }
 
 fn typed<H: 'static>(hook: &(dyn Any + Send + Sync)) -> &H {
-    hook.downcast_ref().expect("no two operations have the same name")
+    hook.downcast_ref().expect("operation names are unique")
 }
 
 fn to_json<O: Operation>(message: &impl Serialize) -> Result<Value, ServiceError> {
     serde_json::to_value(message).map_err(|error| {
-        error!(operation = O::NAME, %error, "a message has no JSON form");
+        error!(operation = O::NAME, %error, "message cannot be converted to JSON");
         INTERNAL
     })
 }

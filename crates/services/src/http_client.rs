@@ -1,9 +1,8 @@
-//! Requests to the outside: external providers, stores, webhooks.
+//! HTTP client for requests to identity providers, shops and webhooks.
 //!
-//! An address may come from a configuration that someone else may write, or from a client. So only public addresses are
-//! reached unless a network was allowed; it is checked when the connection is made, on the address itself, and a name
-//! that leads somewhere else a moment later gains nothing. Redirects are not followed, and answers have a size and a
-//! time.
+//! A URL may come from a configuration that someone else writes, or from a client. So only public addresses are reached
+//! unless a network is allowed. The check is made on the IP address at connect time, so that a name that changes its
+//! address afterwards gains nothing. Redirects are not followed; answers are limited in size and time.
 
 mod connector;
 mod network;
@@ -23,60 +22,60 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Requests at the same time. Each holds a connection and up to one answer; more wait for their turn.
+/// Maximum number of concurrent requests; more wait. Each holds a connection and up to one answer.
 const CONCURRENT_MAX: usize = 256;
-/// Connections that are kept open to one host, and for how long: signing in comes in bursts.
+/// Maximum number of idle connections per host, and their lifetime: sign-ins arrive in bursts.
 const IDLE_PER_HOST_MAX: usize = 8;
 const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
-/// Bytes of an answer's headers, and how many. Those of the providers are a tenth of that.
+/// Maximum bytes and number of response headers. Providers send a tenth of that.
 const HEADER_BYTES_MAX: usize = 32_768;
 const HEADERS_MAX: usize = 100;
-/// Bytes of an address that is asked. A ticket of a provider takes most of it.
+/// Maximum bytes of a URL. A provider's ticket takes most of it.
 const URL_BYTES_MAX: usize = 16_384;
 
-/// How requests to the outside are made.
+/// Settings of the HTTP client.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How long a request may take, from its beginning to the end of its answer.
+    /// Time limit of a request, from its beginning to the end of the answer.
     pub time_max: Duration,
-    /// Bytes of an answer's body.
+    /// Maximum bytes of a response body.
     pub response_bytes_max: usize,
-    /// Networks that are reached although they are not public.
+    /// Non-public networks that may be reached.
     pub allowed: Vec<Network>,
-    /// Authorities that are trusted beside those of the system.
+    /// Certificate authorities trusted in addition to those of the system.
     pub authorities: Vec<CertificateDer<'static>>,
 }
 
-/// Makes requests to the outside. Clones share their connections.
+/// HTTP client. Clones share connections.
 #[derive(Clone)]
 pub struct HttpClient {
     client: Client<Connector, Full<Bytes>>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     time_max: Duration,
     response_bytes_max: usize,
 }
 
-/// What came back.
+/// Response to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpResponse {
-    /// The HTTP status.
+    /// HTTP status.
     pub status: u16,
-    /// The body.
+    /// Body.
     pub body: Bytes,
 }
 
-/// Why nothing came back. No variant shows the address that was asked: it may hold a secret.
+/// Reason for a failed request. No variant contains the URL, which may hold a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HttpClientError {
-    /// The request cannot be made as it is.
+    /// The request is invalid.
     Invalid(&'static str),
-    /// The name leads to addresses that are not public and not allowed.
+    /// The host has only addresses that are neither public nor allowed.
     Forbidden,
-    /// There was no connection, or it broke.
+    /// The connection failed or broke.
     Unreachable(String),
-    /// It took too long.
+    /// The time limit was exceeded.
     TimedOut,
-    /// The answer is too long.
+    /// The response exceeds the size limit.
     TooLarge,
 }
 
@@ -92,7 +91,7 @@ impl Default for Settings {
 }
 
 impl HttpClient {
-    /// Prepares for requests: reads which authorities the system trusts.
+    /// Creates a client. Loads the certificate authorities of the system.
     #[must_use]
     pub fn new(settings: &Settings) -> HttpClient {
         let connector = Connector::new(settings.allowed.clone(), &settings.authorities);
@@ -105,28 +104,28 @@ impl HttpClient {
             .build(connector);
         HttpClient {
             client,
-            places: Arc::new(Semaphore::new(CONCURRENT_MAX)),
+            permits: Arc::new(Semaphore::new(CONCURRENT_MAX)),
             time_max: settings.time_max,
             response_bytes_max: settings.response_bytes_max,
         }
     }
 
-    /// Asks for what is at an address.
+    /// Sends a GET request.
     pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<HttpResponse, HttpClientError> {
-        self.ask(Method::GET, url, headers, Bytes::new()).await
+        self.send(Method::GET, url, headers, Bytes::new()).await
     }
 
-    /// Sends something to an address.
+    /// Sends a POST request.
     pub async fn post(
         &self,
         url: &str,
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> Result<HttpResponse, HttpClientError> {
-        self.ask(Method::POST, url, headers, body.into()).await
+        self.send(Method::POST, url, headers, body.into()).await
     }
 
-    async fn ask(
+    async fn send(
         &self,
         method: Method,
         url: &str,
@@ -134,15 +133,15 @@ impl HttpClient {
         body: Bytes,
     ) -> Result<HttpResponse, HttpClientError> {
         let request = request(method, url, headers, body)?;
-        match tokio::time::timeout(self.time_max, self.answer(request)).await {
+        match tokio::time::timeout(self.time_max, self.execute(request)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(HttpClientError::TimedOut),
         }
     }
 
-    async fn answer(&self, request: Request<Full<Bytes>>) -> Result<HttpResponse, HttpClientError> {
-        let _place = self.places.acquire().await.expect("it is never closed");
-        let response = self.client.request(request).await.map_err(|error| described(&error))?;
+    async fn execute(&self, request: Request<Full<Bytes>>) -> Result<HttpResponse, HttpClientError> {
+        let _permit = self.permits.acquire().await.expect("the semaphore is never closed");
+        let response = self.client.request(request).await.map_err(|error| to_client_error(&error))?;
         let status = response.status().as_u16();
         let body = Limited::new(response.into_body(), self.response_bytes_max).collect().await;
         let body = body.map_err(|error| {
@@ -154,7 +153,7 @@ impl HttpClient {
 }
 
 impl HttpResponse {
-    /// Whether the other side did what it was asked.
+    /// Returns true for a 2xx status.
     #[must_use]
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
@@ -162,7 +161,7 @@ impl HttpResponse {
 }
 
 impl HttpClientError {
-    /// A short name, for metrics.
+    /// Returns the label used in metrics.
     #[must_use]
     pub fn label(&self) -> &'static str {
         match self {
@@ -180,11 +179,11 @@ impl fmt::Display for HttpClientError {
         match self {
             HttpClientError::Invalid(why) => f.write_str(why),
             HttpClientError::Forbidden => {
-                f.write_str("the address is not public; allow its network in the configuration if it is meant")
+                f.write_str("the address is not public; to reach it, add its network to outgoing.allowed_networks")
             }
-            HttpClientError::Unreachable(why) => write!(f, "the address cannot be reached: {why}"),
-            HttpClientError::TimedOut => f.write_str("the answer took too long"),
-            HttpClientError::TooLarge => f.write_str("the answer is too long"),
+            HttpClientError::Unreachable(why) => write!(f, "the server cannot be reached: {why}"),
+            HttpClientError::TimedOut => f.write_str("the request timed out"),
+            HttpClientError::TooLarge => f.write_str("the response is too large"),
         }
     }
 }
@@ -198,15 +197,15 @@ fn request(
     body: Bytes,
 ) -> Result<Request<Full<Bytes>>, HttpClientError> {
     if url.len() > URL_BYTES_MAX {
-        return Err(HttpClientError::Invalid("the address is too long"));
+        return Err(HttpClientError::Invalid("the URL is too long"));
     }
-    let uri: Uri = url.parse().map_err(|_| HttpClientError::Invalid("the address is no URL"))?;
+    let uri: Uri = url.parse().map_err(|_| HttpClientError::Invalid("the URL is malformed"))?;
     if !matches!(uri.scheme_str(), Some("http" | "https")) {
-        return Err(HttpClientError::Invalid("the address has to begin with https:// or http://"));
+        return Err(HttpClientError::Invalid("the URL must begin with https:// or http://"));
     }
-    // What stands before an @ would be taken for the host by a careless reader, and it is not sent anyway.
+    // A user part is not sent, and could be mistaken for the host.
     if uri.authority().is_none_or(|authority| authority.as_str().contains('@')) {
-        return Err(HttpClientError::Invalid("the address has to name a host, without a user"));
+        return Err(HttpClientError::Invalid("the URL must name a host, without a user"));
     }
     let mut request = Request::new(Full::new(body));
     *request.method_mut() = method;
@@ -214,15 +213,15 @@ fn request(
     let agent = HeaderValue::from_static(concat!("aether/", env!("CARGO_PKG_VERSION")));
     request.headers_mut().insert(header::USER_AGENT, agent);
     for (name, value) in headers {
-        let name: HeaderName = name.parse().map_err(|_| HttpClientError::Invalid("a header's name is not valid"))?;
-        let value = HeaderValue::from_str(value).map_err(|_| HttpClientError::Invalid("a header is not valid"))?;
+        let name: HeaderName = name.parse().map_err(|_| HttpClientError::Invalid("a header name is invalid"))?;
+        let value = HeaderValue::from_str(value).map_err(|_| HttpClientError::Invalid("a header value is invalid"))?;
         request.headers_mut().insert(name, value);
     }
     Ok(request)
 }
 
-/// The connector's own word where there is one, else the innermost cause, which says the most.
-fn described(error: &hyper_util::client::legacy::Error) -> HttpClientError {
+/// Returns the connector's error if there is one, otherwise the innermost cause, which is the most specific.
+fn to_client_error(error: &hyper_util::client::legacy::Error) -> HttpClientError {
     let mut cause: &(dyn Error + 'static) = error;
     loop {
         if let Some(own) = cause.downcast_ref::<HttpClientError>() {

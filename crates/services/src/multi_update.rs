@@ -1,6 +1,6 @@
-//! Accounts, wallets and stored objects of any number of users, changed together or not at all.
+//! Atomic changes to accounts, wallets and stored objects of any number of users.
 //!
-//! This is for the server's own code: nothing is asked for permission.
+//! For server code: permissions are not checked.
 
 use crate::account::{self, Update};
 use crate::clock::WallClock;
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Accounts that are changed at once. Each is locked until the end of the transaction.
+/// Maximum number of accounts in one update. Each is locked until the end of the transaction.
 pub const ACCOUNTS_MAX: usize = 128;
 
-/// Does changes of several kinds in one transaction.
+/// Applies changes of several kinds in one transaction.
 #[derive(Clone)]
 pub struct MultiUpdates {
     store: Store,
@@ -23,59 +23,59 @@ pub struct MultiUpdates {
     wallets: Wallets,
 }
 
-/// What is to change.
+/// Changes to apply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Accounts, by user. Several of the same user are made in their order.
+    /// Account updates by user. Several updates of the same user are applied in order.
     pub accounts: Vec<(Uuid, Update)>,
-    /// Objects that are written.
+    /// Objects to write.
     pub writes: Vec<Write>,
-    /// Objects that are removed, after the writes.
+    /// Objects to delete, after the writes.
     pub deletes: Vec<Delete>,
-    /// Wallets. Several changes of the same user are made in their order.
+    /// Wallet updates. Several updates of the same user are applied in order.
     pub wallets: Vec<WalletUpdate>,
-    /// Whether changes of wallets are entered in the ledger.
+    /// True if wallet changes are recorded in the ledger.
     pub ledger: bool,
 }
 
-/// What became of it.
+/// Result of an update.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
-    /// Of the writes, in their order.
+    /// Acknowledgements of the writes, in order.
     pub acks: Vec<Ack>,
-    /// Of the wallets, in the order of the updates.
+    /// Results of the wallet updates, in order.
     pub wallets: Vec<WalletUpdated>,
 }
 
-/// Changes that were checked as far as that goes without the database.
+/// Changes that passed all checks that need no database.
 struct Checked {
     accounts: Vec<(Uuid, Update)>,
     wallets: Vec<WalletUpdate>,
     objects: Vec<Change>,
-    /// Which of the accounts and of the wallets belong to each user, in the order in which users are locked.
-    users: BTreeMap<Uuid, Places>,
+    /// Indexes of each user's account and wallet updates, in the order in which users are locked.
+    users: BTreeMap<Uuid, UserUpdates>,
 }
 
 #[derive(Default)]
-struct Places {
+struct UserUpdates {
     accounts: Vec<usize>,
     wallets: Vec<usize>,
 }
 
 impl MultiUpdates {
-    /// Over a store, with the wallets that keep its ledger.
+    /// Creates the service over a store, with the wallets that own the ledger.
     #[must_use]
     pub fn new(store: Store, clock: Arc<dyn WallClock>, wallets: Wallets) -> MultiUpdates {
         MultiUpdates { store, clock, wallets }
     }
 
-    /// Does all of it or, if anything is refused, nothing.
+    /// Applies all changes, or none if any of them is rejected.
     pub async fn apply(&self, changes: Changes) -> Result<Changed, ServiceError> {
         let ledger = self.wallets.ledger(changes.ledger);
         let now = self.clock.now_ms();
         let checked = changes.check()?;
         let outcome = self.store.write(move |transaction| {
-            // Users before objects, each in order: so every transaction locks, and no two wait for each other.
+            // Every transaction locks users before objects, each in order, so that transactions cannot deadlock.
             let wallets = checked.apply_to_users(transaction, &ledger, now)?;
             let acks = storage::apply(transaction, Author::default(), &checked.objects, now)?;
             Ok(Changed { acks, wallets })
@@ -96,12 +96,12 @@ impl Changes {
         let writes = self.writes.into_iter().map(|write| Ok(Change::Write(write.check()?)));
         let deletes = self.deletes.into_iter().map(|delete| Ok(Change::Delete(delete.check()?)));
         let objects = writes.chain(deletes).collect::<Result<Vec<_>, ServiceError>>()?;
-        let mut users: BTreeMap<Uuid, Places> = BTreeMap::new();
-        for (place, (user, _)) in self.accounts.iter().enumerate() {
-            users.entry(*user).or_default().accounts.push(place);
+        let mut users: BTreeMap<Uuid, UserUpdates> = BTreeMap::new();
+        for (index, (user, _)) in self.accounts.iter().enumerate() {
+            users.entry(*user).or_default().accounts.push(index);
         }
-        for (place, update) in wallets.iter().enumerate() {
-            users.entry(update.user).or_default().wallets.push(place);
+        for (index, update) in wallets.iter().enumerate() {
+            users.entry(update.user).or_default().wallets.push(index);
         }
         Ok(Checked { accounts: self.accounts, wallets, objects, users })
     }
@@ -115,13 +115,13 @@ impl Checked {
         now: i64,
     ) -> Result<Vec<WalletUpdated>, ServiceError> {
         let mut done: Vec<Option<WalletUpdated>> = vec![None; self.wallets.len()];
-        for (user, places) in &self.users {
-            for &place in &places.accounts {
-                account::apply(transaction, *user, &self.accounts[place].1, now)?;
+        for (user, indexes) in &self.users {
+            for &index in &indexes.accounts {
+                account::apply(transaction, *user, &self.accounts[index].1, now)?;
             }
-            let updates: Vec<&WalletUpdate> = places.wallets.iter().map(|&place| &self.wallets[place]).collect();
+            let updates: Vec<&WalletUpdate> = indexes.wallets.iter().map(|&index| &self.wallets[index]).collect();
             let updated = ledger.apply(transaction, &updates)?;
-            places.wallets.iter().zip(updated).for_each(|(&place, updated)| done[place] = Some(updated));
+            indexes.wallets.iter().zip(updated).for_each(|(&index, updated)| done[index] = Some(updated));
         }
         Ok(done.into_iter().flatten().collect())
     }

@@ -1,8 +1,8 @@
-//! Profiles: the characters of a user, of which one is the active one.
+//! Profiles: the characters of a user, one of which is active.
 //!
-//! Everyone has at least one. The profile [`DEFAULT_ID`] is made when profiles are first asked for, also for users from
-//! before there were profiles; and a selection that is missing, or names a profile that is gone, is mended when it is
-//! read.
+//! Every user has at least one profile. The profile [`DEFAULT_ID`] is created when profiles are first requested, also
+//! for users from before profiles existed. A selection that is missing, or that names a deleted profile, is repaired
+//! when it is read.
 
 pub mod operation;
 pub(crate) mod serve;
@@ -14,68 +14,68 @@ use aether_store::{SqlRow, Store, StoreError, Transaction, values};
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// The id of the profile that everyone begins with, and its name.
+/// Id and name of the first profile of every user.
 pub const DEFAULT_ID: &str = "default";
-/// Profiles of one user. More than games show on one page, and a list is always all of them.
+/// Maximum number of profiles of one user. More than games show on one page; a list always has all of them.
 pub const PROFILES_MAX: usize = 16;
-/// Bytes of a profile's id.
+/// Maximum bytes of a profile's id.
 pub const PROFILE_ID_BYTES_MAX: usize = 64;
-/// Characters of a profile's name.
+/// Maximum characters of a profile's name.
 pub const PROFILE_NAME_CHARACTERS_MAX: usize = 64;
-/// Bytes of a profile's data. What is larger belongs into storage.
+/// Maximum bytes of a profile's data. Larger data belongs in storage.
 pub const PROFILE_DATA_BYTES_MAX: usize = 16 << 10;
 
-/// A character of a user.
+/// Profile of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Its id among those of the user.
+    /// Id, unique per user.
     pub id: String,
-    /// Its name, for people.
+    /// Display name.
     pub name: String,
-    /// A JSON object, for the game.
+    /// JSON object for the game.
     pub data: String,
-    /// Whether it is the one in use. Exactly one is.
+    /// True for the active profile. Exactly one is active.
     pub is_active: bool,
-    /// When it was made, in milliseconds since 1970.
+    /// Creation time, in milliseconds since 1970.
     pub created_at_ms: i64,
-    /// When it was last changed, in milliseconds since 1970.
+    /// Time of the last change, in milliseconds since 1970.
     pub updated_at_ms: i64,
 }
 
-/// A profile that is to be made.
+/// Profile to create.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewProfile {
-    /// Its id; a random one if none is given.
+    /// Id. `None` for a random one.
     pub id: Option<String>,
-    /// Its name.
+    /// Display name.
     pub name: String,
-    /// A JSON object; an empty one if none is given.
+    /// JSON object. `None` for an empty one.
     pub data: Option<String>,
 }
 
-/// What is to be changed about a profile.
+/// Changes to a profile. `None` keeps a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProfileChange {
-    /// Another name.
+    /// New name.
     pub name: Option<String>,
-    /// Another JSON object in place of the one that is there.
+    /// New JSON object.
     pub data: Option<String>,
 }
 
-/// The profiles of all users.
+/// Profiles of all users.
 pub struct Profiles {
     store: Store,
     clock: Arc<dyn WallClock>,
 }
 
 impl Profiles {
-    /// Profiles in this store.
+    /// Creates the service over a store.
     #[must_use]
     pub fn new(store: Store, clock: Arc<dyn WallClock>) -> Profiles {
         Profiles { store, clock }
     }
 
-    /// A user's profiles, the oldest first.
+    /// Returns the profiles of a user, oldest first.
     pub async fn list(&self, user: Uuid) -> Result<Vec<Profile>, ServiceError> {
         let profiles = self.store.read(move |transaction| read_all(transaction, user)).await?;
         if profiles.iter().any(|profile| profile.is_active) {
@@ -84,13 +84,13 @@ impl Profiles {
         self.change(user, |_, profiles| Ok(profiles)).await
     }
 
-    /// A user's active profile.
+    /// Returns the active profile of a user.
     pub async fn active(&self, user: Uuid) -> Result<Profile, ServiceError> {
         let profiles = self.list(user).await?;
         profiles.into_iter().find(|profile| profile.is_active).ok_or(NOT_FOUND)
     }
 
-    /// Makes a profile. It is not selected by that.
+    /// Creates a profile without selecting it.
     pub async fn create(&self, user: Uuid, new: NewProfile) -> Result<Profile, ServiceError> {
         let id = new.id.unwrap_or_else(|| Uuid::new_v4().to_string());
         check_id(&id)?;
@@ -103,7 +103,7 @@ impl Profiles {
             if profiles.iter().any(|profile| profile.id == id) {
                 return Err(ServiceError::new(
                     GrpcCode::AlreadyExists,
-                    "There is a profile of this id. Choose another id.",
+                    "A profile with this id already exists. Choose another id.",
                 ));
             }
             if profiles.len() >= PROFILES_MAX {
@@ -137,8 +137,8 @@ impl Profiles {
         .await
     }
 
-    /// Deletes a profile, but not the last one. If it was the active one, another is selected. The answer is the one
-    /// that is active now.
+    /// Deletes a profile, unless it is the last one. If it was active, another one is selected. Returns the active
+    /// profile.
     pub async fn delete(&self, user: Uuid, id: &str) -> Result<Profile, ServiceError> {
         let id = id.to_owned();
         self.change(user, move |transaction, mut profiles| {
@@ -146,16 +146,16 @@ impl Profiles {
                 let why = "The last profile cannot be deleted. Create another one first.";
                 return Err(ServiceError::new(GrpcCode::FailedPrecondition, why));
             }
-            let place = profiles.iter().position(|profile| profile.id == id).ok_or(NOT_FOUND)?;
-            profiles.remove(place);
+            let index = profiles.iter().position(|profile| profile.id == id).ok_or(NOT_FOUND)?;
+            profiles.remove(index);
             transaction.execute("DELETE FROM profiles WHERE user_id = ?1 AND id = ?2", values![user, &id])?;
-            mend_selection(transaction, user, &mut profiles)?;
+            repair_selection(transaction, user, &mut profiles)?;
             profiles.into_iter().find(|profile| profile.is_active).ok_or(NOT_FOUND)
         })
         .await
     }
 
-    /// Makes a profile the active one.
+    /// Selects a profile as the active one.
     pub async fn select(&self, user: Uuid, id: &str) -> Result<Profile, ServiceError> {
         let id = id.to_owned();
         self.change(user, move |transaction, profiles| {
@@ -168,7 +168,7 @@ impl Profiles {
         .await
     }
 
-    /// Changes something about a user's profiles, which are mended first. Nobody else changes them meanwhile.
+    /// Repairs the profiles of a user, then runs a change under a lock of the user.
     async fn change<T: Send + 'static>(
         &self,
         user: Uuid,
@@ -176,7 +176,7 @@ impl Profiles {
     ) -> Result<T, ServiceError> {
         let now_ms = self.clock.now_ms();
         let work = move |transaction: &mut Transaction<'_>| {
-            let profiles = mended(transaction, user, now_ms)?;
+            let profiles = read_repaired(transaction, user, now_ms)?;
             change(transaction, profiles)
         };
         self.store.write(work).await
@@ -188,10 +188,11 @@ const NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "Profile n
 const INSERT: &str =
     "INSERT INTO profiles (user_id, id, name, data, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?5)";
 
-/// A user's profiles, of which exactly one is active afterwards. The user is held until the end of the transaction.
-fn mended(transaction: &mut Transaction<'_>, user: Uuid, now_ms: i64) -> Result<Vec<Profile>, ServiceError> {
-    let held = format!("SELECT 1 FROM users WHERE id = ?1{}", transaction.for_update());
-    if transaction.row(&held, values![user], |_| Ok(()))?.is_none() {
+/// Reads the profiles of a user, and repairs them so that exactly one is active. Locks the user until the end of the
+/// transaction.
+fn read_repaired(transaction: &mut Transaction<'_>, user: Uuid, now_ms: i64) -> Result<Vec<Profile>, ServiceError> {
+    let lock = format!("SELECT 1 FROM users WHERE id = ?1{}", transaction.for_update());
+    if transaction.row(&lock, values![user], |_| Ok(()))?.is_none() {
         return Err(ServiceError::new(GrpcCode::NotFound, "User not found."));
     }
     let mut profiles = read_all(transaction, user)?;
@@ -199,17 +200,17 @@ fn mended(transaction: &mut Transaction<'_>, user: Uuid, now_ms: i64) -> Result<
         transaction.execute(INSERT, values![user, DEFAULT_ID, DEFAULT_ID, "{}", now_ms])?;
         profiles = read_all(transaction, user)?;
     }
-    mend_selection(transaction, user, &mut profiles)?;
+    repair_selection(transaction, user, &mut profiles)?;
     Ok(profiles)
 }
 
-/// Selects one if none is: the one that everyone begins with, or else the oldest.
-fn mend_selection(transaction: &mut Transaction<'_>, user: Uuid, profiles: &mut [Profile]) -> Result<(), StoreError> {
+/// Selects a profile if none is selected: the default one, or else the oldest.
+fn repair_selection(transaction: &mut Transaction<'_>, user: Uuid, profiles: &mut [Profile]) -> Result<(), StoreError> {
     if profiles.iter().any(|profile| profile.is_active) {
         return Ok(());
     }
-    let place = profiles.iter().position(|profile| profile.id == DEFAULT_ID).unwrap_or(0);
-    let Some(profile) = profiles.get_mut(place) else { return Ok(()) };
+    let index = profiles.iter().position(|profile| profile.id == DEFAULT_ID).unwrap_or(0);
+    let Some(profile) = profiles.get_mut(index) else { return Ok(()) };
     profile.is_active = true;
     select(transaction, user, &profile.id)
 }
@@ -284,25 +285,25 @@ mod tests {
 
     const NOW_MS: i64 = 1_794_830_400_000;
 
-    struct Place {
+    struct Fixture {
         store: Store,
         clock: Arc<ManualClock>,
         profiles: Arc<Profiles>,
         user: Uuid,
     }
 
-    impl Place {
-        async fn at(database: &TestDatabase) -> Place {
+    impl Fixture {
+        async fn at(database: &TestDatabase) -> Fixture {
             let store = database.open().await;
             let clock = Arc::new(ManualClock::at(NOW_MS));
             let profiles = Arc::new(Profiles::new(store.clone(), clock.clone()));
             let user = Uuid::from_u128(7);
-            let place = Place { store, clock, profiles, user };
-            place.sql("INSERT INTO users (id, username, created_at, updated_at) VALUES (?1, 'ann', 0, 0)").await;
-            place
+            let fixture = Fixture { store, clock, profiles, user };
+            fixture.sql("INSERT INTO users (id, username, created_at, updated_at) VALUES (?1, 'ann', 0, 0)").await;
+            fixture
         }
 
-        /// A statement about the user, past the service.
+        /// Runs a statement about the user directly on the store.
         async fn sql(&self, sql: &'static str) {
             let user = self.user;
             let done = self.store.write(move |transaction| transaction.execute(sql, values![user]));
@@ -315,7 +316,7 @@ mod tests {
             self.profiles.create(self.user, new).await
         }
 
-        /// The ids, with a star at the active one.
+        /// Returns the profile ids, with a star at the active one.
         async fn shown(&self) -> String {
             let profiles = self.profiles.list(self.user).await.unwrap();
             let shown = profiles.iter().map(|profile| match profile.is_active {
@@ -327,10 +328,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_profile_is_there_when_it_is_first_asked_for() {
+    async fn the_default_profile_is_created_on_first_request() {
         for database in aether_testkit_store::databases() {
-            let place = Place::at(&database).await;
-            let active = place.profiles.active(place.user).await.unwrap();
+            let fixture = Fixture::at(&database).await;
+            let active = fixture.profiles.active(fixture.user).await.unwrap();
             let expected = Profile {
                 id: DEFAULT_ID.to_owned(),
                 name: DEFAULT_ID.to_owned(),
@@ -340,44 +341,44 @@ mod tests {
                 updated_at_ms: NOW_MS,
             };
             assert_eq!(active, expected, "{}", database.name);
-            place.clock.advance_ms(1_000);
-            assert_eq!(place.profiles.list(place.user).await.unwrap(), [expected], "it is made once");
+            fixture.clock.advance_ms(1_000);
+            assert_eq!(fixture.profiles.list(fixture.user).await.unwrap(), [expected], "the default profile is created once");
         }
     }
 
     #[tokio::test]
-    async fn many_who_ask_at_once_get_one_first_profile() {
+    async fn concurrent_requests_create_one_default_profile() {
         for database in aether_testkit_store::databases() {
-            let place = Place::at(&database).await;
-            let asking: Vec<_> = (0..20)
+            let fixture = Fixture::at(&database).await;
+            let requests: Vec<_> = (0..20)
                 .map(|_| {
-                    let (profiles, user) = (Arc::clone(&place.profiles), place.user);
+                    let (profiles, user) = (Arc::clone(&fixture.profiles), fixture.user);
                     tokio::spawn(async move { profiles.active(user).await })
                 })
                 .collect();
-            for answer in asking {
+            for answer in requests {
                 assert_eq!(answer.await.unwrap().unwrap().id, DEFAULT_ID, "{}", database.name);
             }
-            assert_eq!(place.shown().await, "default*");
+            assert_eq!(fixture.shown().await, "default*");
         }
     }
 
     #[tokio::test]
-    async fn profiles_are_made_changed_selected_and_deleted() {
+    async fn profiles_are_created_changed_selected_and_deleted() {
         for database in aether_testkit_store::databases() {
-            let place = Place::at(&database).await;
-            let (profiles, user) = (&place.profiles, place.user);
-            let mage = place.create("mage").await.unwrap();
+            let fixture = Fixture::at(&database).await;
+            let (profiles, user) = (&fixture.profiles, fixture.user);
+            let mage = fixture.create("mage").await.unwrap();
             assert_eq!((mage.name.as_str(), mage.data.as_str(), mage.is_active), ("the mage", "{}", false));
-            place.create("thief").await.unwrap();
-            assert_eq!(place.shown().await, "default* mage thief", "{}", database.name);
+            fixture.create("thief").await.unwrap();
+            assert_eq!(fixture.shown().await, "default* mage thief", "{}", database.name);
 
             assert!(profiles.select(user, "mage").await.unwrap().is_active);
-            assert!(profiles.select(user, "mage").await.unwrap().is_active, "again is fine");
-            assert_eq!(place.shown().await, "default mage* thief");
+            assert!(profiles.select(user, "mage").await.unwrap().is_active, "selecting it again has no effect");
+            assert_eq!(fixture.shown().await, "default mage* thief");
             assert_eq!(profiles.active(user).await.unwrap().id, "mage");
 
-            place.clock.advance_ms(10);
+            fixture.clock.advance_ms(10);
             let data = Some(r#"{"level":3}"#.to_owned());
             let change = ProfileChange { name: Some("Merlin".to_owned()), data };
             let changed = profiles.update(user, "mage", change).await.unwrap();
@@ -386,50 +387,50 @@ mod tests {
             let nothing = profiles.update(user, "mage", ProfileChange::default()).await.unwrap();
             assert_eq!((nothing.name.as_str(), nothing.is_active), ("Merlin", true));
 
-            assert_eq!(profiles.delete(user, "thief").await.unwrap().id, "mage", "the active one stays active");
-            assert_eq!(profiles.delete(user, "mage").await.unwrap().id, DEFAULT_ID, "another one is selected");
-            assert_eq!(place.shown().await, "default*");
+            assert_eq!(profiles.delete(user, "thief").await.unwrap().id, "mage", "the active profile stays active");
+            assert_eq!(profiles.delete(user, "mage").await.unwrap().id, DEFAULT_ID, "another profile is selected");
+            assert_eq!(fixture.shown().await, "default*");
             let last = profiles.delete(user, DEFAULT_ID).await.unwrap_err();
             assert_eq!(last.code, GrpcCode::FailedPrecondition);
         }
     }
 
     #[tokio::test]
-    async fn a_random_id_is_given_where_none_is() {
-        let place = Place::at(&aether_testkit_store::memory()).await;
+    async fn a_missing_id_becomes_a_random_one() {
+        let fixture = Fixture::at(&aether_testkit_store::memory()).await;
         let new = NewProfile { name: "someone".to_owned(), ..NewProfile::default() };
-        let one = place.profiles.create(place.user, new.clone()).await.unwrap();
-        let other = place.profiles.create(place.user, new).await.unwrap();
+        let one = fixture.profiles.create(fixture.user, new.clone()).await.unwrap();
+        let other = fixture.profiles.create(fixture.user, new).await.unwrap();
         assert_ne!(one.id, other.id);
         assert!(check_id(&one.id).is_ok());
     }
 
     #[tokio::test]
-    async fn a_missing_or_damaged_selection_is_mended_when_it_is_read() {
+    async fn a_missing_or_damaged_selection_is_repaired_on_read() {
         for database in aether_testkit_store::databases() {
-            let place = Place::at(&database).await;
-            place.create("mage").await.unwrap();
-            place.create("thief").await.unwrap();
-            place.profiles.select(place.user, "thief").await.unwrap();
+            let fixture = Fixture::at(&database).await;
+            fixture.create("mage").await.unwrap();
+            fixture.create("thief").await.unwrap();
+            fixture.profiles.select(fixture.user, "thief").await.unwrap();
 
-            place.sql("DELETE FROM profile_selections WHERE user_id = ?1").await;
-            assert_eq!(place.shown().await, "default* mage thief", "{}", database.name);
-            place.sql("UPDATE profile_selections SET profile_id = 'gone' WHERE user_id = ?1").await;
-            assert_eq!(place.profiles.active(place.user).await.unwrap().id, DEFAULT_ID);
-            place.sql("DELETE FROM profiles WHERE user_id = ?1 AND id = 'default'").await;
-            assert_eq!(place.shown().await, "mage* thief", "the oldest, where there is no first one");
-            place.sql("DELETE FROM profiles WHERE user_id = ?1").await;
-            assert_eq!(place.shown().await, "default*", "and the first one again where there is none");
-            // It was written down, not only shown.
-            place.create("mage").await.unwrap();
-            assert_eq!(place.shown().await, "default* mage");
+            fixture.sql("DELETE FROM profile_selections WHERE user_id = ?1").await;
+            assert_eq!(fixture.shown().await, "default* mage thief", "{}", database.name);
+            fixture.sql("UPDATE profile_selections SET profile_id = 'gone' WHERE user_id = ?1").await;
+            assert_eq!(fixture.profiles.active(fixture.user).await.unwrap().id, DEFAULT_ID);
+            fixture.sql("DELETE FROM profiles WHERE user_id = ?1 AND id = 'default'").await;
+            assert_eq!(fixture.shown().await, "mage* thief", "the oldest profile, without a default one");
+            fixture.sql("DELETE FROM profiles WHERE user_id = ?1").await;
+            assert_eq!(fixture.shown().await, "default*", "the default profile again, without any");
+            // The repair is stored, not only returned.
+            fixture.create("mage").await.unwrap();
+            assert_eq!(fixture.shown().await, "default* mage");
         }
     }
 
     #[tokio::test]
-    async fn limits_are_kept() {
-        let place = Place::at(&aether_testkit_store::memory()).await;
-        let (profiles, user) = (&place.profiles, place.user);
+    async fn limits_are_enforced() {
+        let fixture = Fixture::at(&aether_testkit_store::memory()).await;
+        let (profiles, user) = (&fixture.profiles, fixture.user);
         let largest = NewProfile {
             id: Some("x".repeat(PROFILE_ID_BYTES_MAX)),
             name: "\u{1F600}".repeat(PROFILE_NAME_CHARACTERS_MAX),
@@ -452,55 +453,55 @@ mod tests {
         ];
         for new in wrong {
             let change = ProfileChange { name: Some(new.name.clone()), data: new.data.clone() };
-            let refusal = profiles.create(user, new.clone()).await.unwrap_err();
-            assert_eq!(refusal.code, GrpcCode::InvalidArgument, "{new:?}");
+            let error = profiles.create(user, new.clone()).await.unwrap_err();
+            assert_eq!(error.code, GrpcCode::InvalidArgument, "{new:?}");
             if new.id.is_none() {
-                let refusal = profiles.update(user, DEFAULT_ID, change).await.unwrap_err();
-                assert_eq!(refusal.code, GrpcCode::InvalidArgument, "{new:?}");
+                let error = profiles.update(user, DEFAULT_ID, change).await.unwrap_err();
+                assert_eq!(error.code, GrpcCode::InvalidArgument, "{new:?}");
             }
         }
-        let taken = place.create(DEFAULT_ID).await.unwrap_err();
+        let taken = fixture.create(DEFAULT_ID).await.unwrap_err();
         assert_eq!(taken.code, GrpcCode::AlreadyExists);
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn there_are_never_more_than_the_limit_also_when_many_are_made_at_once() {
+    async fn concurrent_creation_respects_the_limit() {
         for database in aether_testkit_store::databases() {
-            let place = Place::at(&database).await;
-            let making: Vec<_> = (0..2 * PROFILES_MAX)
+            let fixture = Fixture::at(&database).await;
+            let requests: Vec<_> = (0..2 * PROFILES_MAX)
                 .map(|_| {
-                    let (profiles, user) = (Arc::clone(&place.profiles), place.user);
+                    let (profiles, user) = (Arc::clone(&fixture.profiles), fixture.user);
                     let new = NewProfile { name: "one more".to_owned(), ..NewProfile::default() };
                     tokio::spawn(async move { profiles.create(user, new).await })
                 })
                 .collect();
-            let mut made = 0;
-            for answer in making {
+            let mut created = 0;
+            for answer in requests {
                 match answer.await.unwrap() {
-                    Ok(_) => made += 1,
-                    Err(refusal) => assert_eq!(refusal.code, GrpcCode::FailedPrecondition, "{refusal}"),
+                    Ok(_) => created += 1,
+                    Err(error) => assert_eq!(error.code, GrpcCode::FailedPrecondition, "{error}"),
                 }
             }
-            assert_eq!(made, PROFILES_MAX - 1, "{}: the first one counts", database.name);
-            assert_eq!(place.profiles.list(place.user).await.unwrap().len(), PROFILES_MAX);
+            assert_eq!(created, PROFILES_MAX - 1, "{}: the default profile counts", database.name);
+            assert_eq!(fixture.profiles.list(fixture.user).await.unwrap().len(), PROFILES_MAX);
         }
     }
 
     #[tokio::test]
-    async fn what_is_not_there_is_not_found() {
+    async fn missing_profiles_and_users_are_not_found() {
         for database in aether_testkit_store::databases() {
-            let place = Place::at(&database).await;
-            let (profiles, user) = (&place.profiles, place.user);
+            let fixture = Fixture::at(&database).await;
+            let (profiles, user) = (&fixture.profiles, fixture.user);
             let nobody = Uuid::from_u128(99);
-            let refusals = [
+            let errors = [
                 profiles.select(user, "gone").await.unwrap_err(),
                 profiles.update(user, "gone", ProfileChange::default()).await.unwrap_err(),
                 profiles.delete(user, "nul\0").await.unwrap_err(),
                 profiles.list(nobody).await.unwrap_err(),
                 profiles.select(nobody, DEFAULT_ID).await.unwrap_err(),
             ];
-            for refusal in refusals {
-                assert_eq!(refusal.code, GrpcCode::NotFound, "{}: {refusal}", database.name);
+            for error in errors {
+                assert_eq!(error.code, GrpcCode::NotFound, "{}: {error}", database.name);
             }
         }
     }

@@ -1,7 +1,7 @@
-//! Wallets: whole amounts by name, changed by the server's own code alone, with a ledger of every change.
+//! Wallets: integer amounts by name, changed by server code only, with a ledger of all changes.
 //!
-//! A wallet is changed by what is added to it, never set, and no amount is ever negative. Changes of several users are
-//! made in one transaction, so what one loses the other gains or neither.
+//! A wallet is changed by adding to it, never set, and no amount becomes negative. Changes of several users are made in
+//! one transaction, so a transfer happens on both sides or not at all.
 
 use crate::clock::{WallClock, id_within};
 use crate::cursor;
@@ -14,102 +14,102 @@ use std::sync::{Arc, Mutex};
 use tracing::error;
 use uuid::{ContextV7, Uuid};
 
-/// Updates in one transaction. Each locks a user until its end.
+/// Maximum number of updates in one transaction. Each locks a user until its end.
 pub const UPDATES_MAX: usize = 128;
-/// Names in a wallet: it is read and written whole.
+/// Maximum number of names in a wallet, which is read and written whole.
 pub const NAMES_MAX: usize = 256;
-/// Bytes of a name.
+/// Maximum bytes of a name.
 pub const NAME_BYTES_MAX: usize = 128;
-/// Bytes of what is noted about a change.
+/// Maximum bytes of the metadata of a ledger entry.
 pub const METADATA_BYTES_MAX: usize = 16_384;
-/// Entries of one page of the ledger.
+/// Maximum entries per page of the ledger.
 pub const LEDGER_LIST_MAX: i32 = 100;
 
 const NO_USER: ServiceError = ServiceError::new(GrpcCode::NotFound, "User account not found.");
 
-/// Amounts by name; or what is added to them.
+/// Amounts by name, or changes to them.
 pub type Amounts = BTreeMap<String, i64>;
 
-/// The wallets.
+/// Wallets of all users.
 #[derive(Clone)]
 pub struct Wallets {
     store: Store,
     clock: Arc<dyn WallClock>,
-    /// Makes the ids of entries of the same millisecond follow each other.
+    /// Orders the ids of entries within the same millisecond.
     entries: Arc<Mutex<ContextV7>>,
 }
 
-/// A change of a user's wallet.
+/// Change to a user's wallet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WalletUpdate {
-    /// Whose wallet.
+    /// Owner of the wallet.
     pub user: Uuid,
-    /// What is added; what is negative is taken away.
+    /// Amounts to add. Negative amounts are subtracted.
     pub changes: Amounts,
-    /// What is noted about it in the ledger: a JSON object, or empty.
+    /// Metadata for the ledger: a JSON object, or empty.
     pub metadata: String,
 }
 
-/// What became of a change.
+/// Result of a wallet update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WalletUpdated {
-    /// Whose wallet.
+    /// Owner of the wallet.
     pub user: Uuid,
-    /// What was in it before.
+    /// Amounts before the update.
     pub previous: Amounts,
-    /// What is in it now.
+    /// Amounts after the update.
     pub updated: Amounts,
 }
 
-/// An entry of the ledger.
+/// Entry of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerEntry {
-    /// Its id.
+    /// Id of the entry.
     pub id: Uuid,
-    /// Whose wallet was changed.
+    /// Owner of the wallet.
     pub user: Uuid,
-    /// What was added.
+    /// Amounts that were added.
     pub changes: Amounts,
-    /// What was noted: a JSON object.
+    /// Metadata: a JSON object.
     pub metadata: String,
-    /// When it happened, in milliseconds since 1970.
+    /// Time of the change, in milliseconds since 1970.
     pub created_at: i64,
-    /// When the note was changed, in milliseconds since 1970.
+    /// Time of the last change of the metadata, in milliseconds since 1970.
     pub updated_at: i64,
 }
 
-/// A page of the ledger, the newest first.
+/// Page of the ledger, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LedgerPage {
-    /// The entries.
+    /// Entries.
     pub entries: Vec<LedgerEntry>,
-    /// Where the list goes on; empty at its end.
+    /// Cursor of the next page. Empty on the last page.
     pub cursor: String,
 }
 
-/// The last entry of a page.
+/// Position of the last entry of a page.
 #[derive(Serialize, Deserialize)]
 struct PageCursor {
     created_at: i64,
     id: Uuid,
 }
 
-/// What wallets are changed with inside a transaction.
+/// Changes wallets inside a transaction, and records the changes.
 pub(crate) struct Ledger {
     entries: Arc<Mutex<ContextV7>>,
-    /// Whether changes are entered.
-    pub is_kept: bool,
+    /// True if changes are recorded.
+    pub is_recorded: bool,
     pub now: i64,
 }
 
 impl Wallets {
-    /// Wallets over a store.
+    /// Creates the service over a store.
     #[must_use]
     pub fn new(store: Store, clock: Arc<dyn WallClock>) -> Wallets {
         Wallets { store, clock, entries: Arc::new(Mutex::new(ContextV7::new())) }
     }
 
-    /// What is in a user's wallet.
+    /// Returns the amounts in a user's wallet.
     pub async fn amounts(&self, user: Uuid) -> Result<Amounts, ServiceError> {
         let select = "SELECT wallet FROM users WHERE id = ?1";
         let found = self.store.read(move |transaction| {
@@ -118,8 +118,8 @@ impl Wallets {
         parse(&found.await?.ok_or(NO_USER)?)
     }
 
-    /// Changes wallets, all or none; several changes of the same user in their order. The answers are in the order of
-    /// the updates. With `ledger`, each is entered.
+    /// Changes wallets, all or none. Several updates of the same user are applied in order. Results are in the order of
+    /// the updates. With `ledger`, each update is recorded.
     pub async fn update(&self, updates: Vec<WalletUpdate>, ledger: bool) -> Result<Vec<WalletUpdated>, ServiceError> {
         check_count(updates.len())?;
         let updates = updates.into_iter().map(WalletUpdate::check).collect::<Result<Vec<_>, _>>()?;
@@ -142,44 +142,44 @@ impl Wallets {
             .await
     }
 
-    /// A user's ledger, the newest entries first.
+    /// Lists a user's ledger, newest first.
     pub async fn list_ledger(&self, user: Uuid, limit: i32, cursor: &str) -> Result<LedgerPage, ServiceError> {
         if !(1..=LEDGER_LIST_MAX).contains(&limit) {
             return Err(ServiceError::invalid(format!("Limit must be between 1 and {LEDGER_LIST_MAX}.")));
         }
         let after = cursor::decode(cursor)?.unwrap_or(PageCursor { created_at: i64::MAX, id: Uuid::max() });
         let found = self.store.read(move |transaction| {
-            // One more than is shown tells whether the list goes on.
+            // One entry more than the limit tells if there is another page.
             let parameters = values![user, after.created_at, after.id, limit + 1];
             Ok::<_, ServiceError>(transaction.rows(LIST, parameters, Stored::from_row)?)
         });
         let mut found = found.await?;
         let shown = usize::try_from(limit).unwrap_or(0);
-        let goes_on = found.len() > shown;
+        let has_more = found.len() > shown;
         found.truncate(shown);
         let entries = found.into_iter().map(Stored::entry).collect::<Result<Vec<_>, _>>()?;
-        let last = entries.last().filter(|_| goes_on);
+        let last = entries.last().filter(|_| has_more);
         let cursor = last.map(|last| cursor::encode(&PageCursor { created_at: last.created_at, id: last.id }));
         Ok(LedgerPage { entries, cursor: cursor.unwrap_or_default() })
     }
 
-    /// Notes something else about a change.
+    /// Replaces the metadata of a ledger entry.
     pub async fn annotate(&self, entry: Uuid, metadata: &str) -> Result<LedgerEntry, ServiceError> {
         let metadata = checked_metadata(metadata)?;
         let now = self.clock.now_ms();
         let updated = self.store.write(move |transaction| {
             Ok::<_, ServiceError>(transaction.row(ANNOTATE, values![entry, &metadata, now], Stored::from_row)?)
         });
-        updated.await?.ok_or(ServiceError::new(GrpcCode::NotFound, "There is no such entry in the ledger."))?.entry()
+        updated.await?.ok_or(ServiceError::new(GrpcCode::NotFound, "Ledger entry not found."))?.entry()
     }
 
-    pub(crate) fn ledger(&self, is_kept: bool) -> Ledger {
-        Ledger { entries: Arc::clone(&self.entries), is_kept, now: self.clock.now_ms() }
+    pub(crate) fn ledger(&self, is_recorded: bool) -> Ledger {
+        Ledger { entries: Arc::clone(&self.entries), is_recorded, now: self.clock.now_ms() }
     }
 }
 
 impl WalletUpdate {
-    /// Refuses what cannot be, and fills in what is missing.
+    /// Validates the update and fills in missing metadata.
     pub(crate) fn check(mut self) -> Result<WalletUpdate, ServiceError> {
         if self.changes.len() > NAMES_MAX {
             return Err(ServiceError::invalid(format!("A wallet has at most {NAMES_MAX} names.")));
@@ -187,7 +187,7 @@ impl WalletUpdate {
         for name in self.changes.keys() {
             if name.is_empty() || name.len() > NAME_BYTES_MAX || name.contains('\0') {
                 return Err(ServiceError::invalid(format!(
-                    "A name in a wallet must have 1 to {NAME_BYTES_MAX} bytes, and none of them zero."
+                    "A name in a wallet must have 1 to {NAME_BYTES_MAX} bytes and no U+0000."
                 )));
             }
         }
@@ -199,7 +199,7 @@ impl WalletUpdate {
 impl Ledger {
     /// Changes the wallet of one user, who is locked until the end of the transaction.
     ///
-    /// Whoever changes several users does so in the order of their ids, so that no two transactions wait for each other.
+    /// A caller that changes several users goes in the order of their ids, so that transactions cannot deadlock.
     pub(crate) fn apply(
         &self,
         transaction: &mut Transaction<'_>,
@@ -216,20 +216,20 @@ impl Ledger {
             done.push(WalletUpdated { user, previous, updated: amounts.clone() });
         }
         transaction.execute(UPDATE, values![user, &text(&amounts), self.now])?;
-        for update in updates.iter().filter(|_| self.is_kept) {
+        for update in updates.iter().filter(|_| self.is_recorded) {
             let changes = text(&update.changes);
-            transaction.execute(ENTER, values![self.id(), user, &changes, &update.metadata, self.now])?;
+            transaction.execute(INSERT, values![self.id(), user, &changes, &update.metadata, self.now])?;
         }
         Ok(done)
     }
 
-    /// An id that is greater than those before it.
+    /// Returns an id that is greater than all earlier ones.
     fn id(&self) -> Uuid {
         id_within(&*self.entries, self.now)
     }
 }
 
-/// An entry as the database holds it.
+/// Ledger entry as stored in the database.
 struct Stored {
     entry: LedgerEntry,
     changes: String,
@@ -253,12 +253,12 @@ impl Stored {
     }
 }
 
-/// Adds what is to be added, if every amount stays what it can be.
+/// Adds changes, unless an amount becomes negative or exceeds 64 bits.
 fn add(amounts: &mut Amounts, changes: &Amounts) -> Result<(), ServiceError> {
     for (name, change) in changes {
         let before = amounts.get(name).copied().unwrap_or(0);
         let after = before.checked_add(*change);
-        let refused = match after {
+        let message = match after {
             Some(after) if after >= 0 => {
                 amounts.insert(name.clone(), after);
                 continue;
@@ -267,7 +267,7 @@ fn add(amounts: &mut Amounts, changes: &Amounts) -> Result<(), ServiceError> {
             None if *change < 0 => format!("wallet update rejected negative value at path '{name}'"),
             None => format!("wallet update rejected value beyond 64 bits at path '{name}'"),
         };
-        return Err(ServiceError::with(GrpcCode::FailedPrecondition, refused));
+        return Err(ServiceError::with(GrpcCode::FailedPrecondition, message));
     }
     match amounts.len() <= NAMES_MAX {
         true => Ok(()),
@@ -277,7 +277,7 @@ fn add(amounts: &mut Amounts, changes: &Amounts) -> Result<(), ServiceError> {
     }
 }
 
-/// Refuses more than may be changed at once.
+/// Rejects too many updates in one call.
 pub(crate) fn check_count(count: usize) -> Result<(), ServiceError> {
     match count <= UPDATES_MAX {
         true => Ok(()),
@@ -297,15 +297,15 @@ fn text(amounts: &Amounts) -> String {
 
 fn parse(text: &str) -> Result<Amounts, ServiceError> {
     serde_json::from_str(text).map_err(|why| {
-        // Only a stranger's hand in the database makes it so.
-        error!(%why, "a wallet in the database is not a map of whole numbers");
+        // Only a change to the database outside the server can cause this.
+        error!(%why, "stored wallet is not a map of integers");
         INTERNAL
     })
 }
 
 const UPDATE: &str = "UPDATE users SET wallet = ?2, updated_at = ?3 WHERE id = ?1";
 
-const ENTER: &str = "INSERT INTO wallet_ledger (id, user_id, changeset, metadata, created_at, updated_at)
+const INSERT: &str = "INSERT INTO wallet_ledger (id, user_id, changeset, metadata, created_at, updated_at)
     VALUES (?1, ?2, ?3, ?4, ?5, ?5)";
 
 const LIST: &str = "SELECT id, user_id, changeset, metadata, created_at, updated_at FROM wallet_ledger

@@ -140,7 +140,7 @@ fn a_bad_file_is_named_and_its_content_is_not() {
     for (name, text) in cases {
         let path = put(&data_dir, name, &text);
         let message = KeyRing::open(&data_dir, NOW).unwrap_err().to_string();
-        assert!(message.starts_with(&format!("{} is no key: ", path.display())), "{message}");
+        assert!(message.starts_with(&format!("{} is not a valid key: ", path.display())), "{message}");
         assert!(!message.contains("5ec2e7"), "{message}");
         fs::remove_file(path).unwrap();
     }
@@ -154,7 +154,7 @@ fn bytes_that_are_no_text_and_folders_are_refused_by_name() {
     KeyRing::open(&data_dir, NOW).unwrap();
     let path = data_dir.join("keys/0123456789abcdef.key");
     fs::create_dir(&path).unwrap();
-    assert!(KeyRing::open(&data_dir, NOW).unwrap_err().to_string().contains("is no key: it is not a plain file"));
+    assert!(KeyRing::open(&data_dir, NOW).unwrap_err().to_string().contains("is not a valid key: it is not a plain file"));
     fs::remove_dir(&path).unwrap();
     fs::write(&path, [0xff; 40]).unwrap();
     fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();

@@ -1,4 +1,4 @@
-//! Bans, and what a user may do.
+//! Bans and roles.
 
 use super::{Accounts, NOT_FOUND, end_sessions};
 use crate::error::ServiceError;
@@ -8,11 +8,11 @@ use aether_store::{Transaction, values};
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Users that are banned or unbanned at once.
+/// Maximum number of users to ban or unban at once.
 const USERS_MAX: usize = 1_024;
 
 impl Accounts {
-    /// Lets users in no more, and ends their sessions, all or none of them. Returns those who were not banned before.
+    /// Bans users and ends their sessions, all or none. Returns those who were not banned before.
     pub async fn ban(&self, users: Vec<Uuid>) -> Result<Vec<Uuid>, ServiceError> {
         let users = in_order(users)?;
         let now = self.clock.now_ms();
@@ -32,7 +32,7 @@ impl Accounts {
         self.store.write(operation).await
     }
 
-    /// Lets users in again. Returns those who were banned.
+    /// Unbans users. Returns those who were banned.
     pub async fn unban(&self, users: Vec<Uuid>) -> Result<Vec<Uuid>, ServiceError> {
         let users = in_order(users)?;
         let operation = move |transaction: &mut Transaction<'_>| {
@@ -48,7 +48,7 @@ impl Accounts {
         self.store.write(operation).await
     }
 
-    /// What a user may do from now on. For the server's own code alone.
+    /// Sets the role of a user. For server code only.
     pub async fn set_role(&self, user: Uuid, role: Role) -> Result<(), ServiceError> {
         let now = self.clock.now_ms();
         let operation = move |transaction: &mut Transaction<'_>| {
@@ -59,7 +59,7 @@ impl Accounts {
     }
 }
 
-/// Each once, and always in the same order, so that two who ban the same users do not wait for each other for ever.
+/// Deduplicates and sorts users, so that concurrent bans cannot deadlock.
 fn in_order(mut users: Vec<Uuid>) -> Result<Vec<Uuid>, ServiceError> {
     if users.len() > USERS_MAX {
         return Err(ServiceError::invalid(format!("At most {USERS_MAX} users can be banned or unbanned at once.")));

@@ -1,7 +1,7 @@
-//! Codes that show that someone reads an email address: for a new password, and to confirm the address.
+//! Codes that prove access to an email address: for a new password, and to verify the address.
 //!
-//! The server sends no mail. It tells a webhook which code goes to whom, in the same transaction in which the code is
-//! kept; what is kept is only its hash. A code works once, for a while, and as long as the address stays the same.
+//! The server sends no mail. A webhook receives the code and its recipient, in the transaction that stores the code's
+//! hash. A code works once, until it expires, and as long as the address stays the same.
 
 use super::{Accounts, end_sessions, fields};
 use crate::error::{GrpcCode, ServiceError};
@@ -16,36 +16,36 @@ use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Bytes of chance in a code: nobody guesses it, so attempts are not counted.
+/// Random bytes of a code. It cannot be guessed, so attempts are not counted.
 const CODE_BYTES: usize = 32;
-/// Bytes of a code as text.
+/// Length of a code as text.
 const CODE_TEXT_BYTES: usize = CODE_BYTES.div_ceil(3) * 4 - 1;
 
-/// How long the answer to a request for a new password takes at least: longer than the work for an account that is
-/// there, so that the time does not tell whether it is.
+/// Minimum time of the answer to a password reset request. Longer than the work for an existing account, so that the
+/// time does not reveal if the account exists.
 const ANSWER_TIME_MIN: Duration = Duration::from_millis(250);
 
 const NOT_OFFERED: ServiceError = ServiceError::new(
     GrpcCode::FailedPrecondition,
-    "This server cannot send codes, because no webhook is configured that would receive them.",
+    "This server cannot send codes, because no webhook is configured.",
 );
 const CODE_INVALID: ServiceError = ServiceError::new(
     GrpcCode::InvalidArgument,
-    "The code is not valid, was used before, or has expired. Ask for a new one.",
+    "The code is invalid, already used, or expired. Request a new one.",
 );
 const NO_EMAIL: ServiceError =
-    ServiceError::new(GrpcCode::FailedPrecondition, "The account has no email address to confirm.");
+    ServiceError::new(GrpcCode::FailedPrecondition, "The account has no email address to verify.");
 const VERIFIED: ServiceError =
-    ServiceError::new(GrpcCode::FailedPrecondition, "The email address is confirmed already.");
+    ServiceError::new(GrpcCode::FailedPrecondition, "The email address is already verified.");
 
-/// What a code is for.
+/// Purpose of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     PasswordReset,
     EmailVerification,
 }
 
-/// Whom a code goes to.
+/// Recipient of a code.
 #[derive(Clone, Debug)]
 struct Recipient {
     user: Uuid,
@@ -55,7 +55,7 @@ struct Recipient {
 }
 
 impl Purpose {
-    /// Its name in the database.
+    /// Returns the name used in the database.
     fn name(self) -> &'static str {
         match self {
             Purpose::PasswordReset => "password_reset",
@@ -63,7 +63,7 @@ impl Purpose {
         }
     }
 
-    /// What a webhook is told about.
+    /// Returns the topic of the webhook message.
     fn topic(self) -> &'static str {
         match self {
             Purpose::PasswordReset => "account.password_reset",
@@ -73,8 +73,7 @@ impl Purpose {
 }
 
 impl Accounts {
-    /// Sends a code with which the owner of an email address can choose a new password. The answer is the same, and
-    /// takes as long, whether there is such an account or not.
+    /// Sends a code for choosing a new password. The answer and its time are the same if the account does not exist.
     pub async fn request_password_reset(&self, email: &str, address: Option<IpAddr>) -> Result<(), ServiceError> {
         let email = fields::email(email)?;
         self.check_offered(address)?;
@@ -92,13 +91,14 @@ impl Accounts {
         tokio::join!(work, tokio::time::sleep(ANSWER_TIME_MIN)).0
     }
 
-    /// Sets a new password by a code, and ends all sessions of the account: whoever knew the old password is out.
+    /// Sets a new password with a code, and ends all sessions of the account: holders of the old password are signed
+    /// out.
     pub async fn reset_password(&self, code: &str, password: String) -> Result<(), ServiceError> {
         fields::check_password(&password)?;
         let hash = hash_of(code)?;
         let now = self.clock.now_ms();
         let purpose = Purpose::PasswordReset;
-        // Hashing is dear, so the code is looked at before; it counts only when it is used.
+        // Hashing is expensive, so the code is checked before. It is consumed only when used.
         let known =
             self.store.read(move |transaction| Ok::<_, ServiceError>(is_known(transaction, &hash, purpose, now)?));
         if !known.await? {
@@ -121,7 +121,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// Sends a code with which a user can confirm their email address.
+    /// Sends a code for verifying the user's email address.
     pub async fn request_email_verification(&self, user: Uuid, address: Option<IpAddr>) -> Result<(), ServiceError> {
         self.check_offered(address)?;
         let find = "SELECT id, username, email, verified_at FROM users WHERE id = ?1 AND email IS NOT NULL";
@@ -137,8 +137,7 @@ impl Accounts {
         }
     }
 
-    /// Confirms an email address by a code. Whoever has the code has shown that they read what is sent there, so they
-    /// need not be signed in.
+    /// Verifies an email address with a code. The code proves access to the address, so no sign-in is needed.
     pub async fn verify_email(&self, code: &str) -> Result<(), ServiceError> {
         let hash = hash_of(code)?;
         let now = self.clock.now_ms();
@@ -154,11 +153,11 @@ impl Accounts {
         if !self.settings.announce {
             return Err(NOT_OFFERED);
         }
-        self.lockout.ask_code(address, self.clock.now_ms())
+        self.lockout.count_code_request(address, self.clock.now_ms())
     }
 
-    /// Keeps the hash of a new code, which takes the place of an earlier one, and tells the webhook the code. Tells
-    /// whether it was done: not if the account was sent enough.
+    /// Stores the hash of a new code, which replaces an earlier one, and sends the code to the webhook. Returns false
+    /// if the account was sent too many.
     async fn send(&self, recipient: Recipient, purpose: Purpose) -> Result<bool, ServiceError> {
         let now = self.clock.now_ms();
         if !self.lockout.may_send_code(recipient.user, now) {
@@ -170,7 +169,7 @@ impl Accounts {
         };
         let expires_at = now + i64::from(seconds) * 1_000;
         let mut random = [0; CODE_BYTES];
-        getrandom::fill(&mut random).expect("the system has random numbers");
+        getrandom::fill(&mut random).expect("the system provides random numbers");
         let code = URL_SAFE_NO_PAD.encode(random);
         let operation = move |transaction: &mut Transaction<'_>| {
             let Recipient { user, username, email, .. } = &recipient;
@@ -181,10 +180,10 @@ impl Accounts {
             let hash = Sha256::digest(&code);
             let parameters = values![&hash[..], user, purpose.name(), email, now, expires_at];
             transaction.execute(insert, parameters)?;
-            let told = json!({
+            let payload = json!({
                 "user_id": user, "username": username, "email": email, "code": code, "expires_at": expires_at,
             });
-            outbox::push(transaction, purpose.topic(), &told.to_string(), now)?;
+            outbox::push(transaction, purpose.topic(), &payload.to_string(), now)?;
             Ok::<_, ServiceError>(true)
         };
         self.store.write(operation).await
@@ -218,7 +217,7 @@ fn is_known(transaction: &mut Transaction<'_>, hash: &[u8], purpose: Purpose, no
     Ok(transaction.row(select, values![hash, purpose.name(), now], |_| Ok(()))?.is_some())
 }
 
-/// Uses up a code: of several who try at once, one has it.
+/// Consumes a code. Only one of several concurrent attempts succeeds.
 fn consume(
     transaction: &mut Transaction<'_>,
     hash: &[u8],

@@ -1,4 +1,4 @@
-//! The end of an account: all that belongs to it, in one transaction.
+//! Erases an account and all its data in one transaction.
 
 use super::{Accounts, NOT_FOUND};
 use crate::error::ServiceError;
@@ -8,11 +8,11 @@ use serde_json::json;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Something that is done in the transaction in which an account is erased, before its rows go: for those who keep more
-/// about a user than rows, such as ranks in memory.
+/// Function that runs in the transaction that erases an account, before its rows are deleted. For services that hold
+/// more than rows about a user, such as ranks in memory.
 pub type Eraser = Box<dyn Fn(&mut Transaction<'_>, Uuid) -> Result<(), StoreError> + Send + Sync>;
 
-/// Rows that do not go by themselves with the row in `users`, by table and column.
+/// Tables without a foreign key to `users`, with the column of the user.
 const OWNED: [(&str, &str); 5] = [
     ("sessions", "user_id"),
     ("storage_objects", "user_id"),
@@ -21,32 +21,32 @@ const OWNED: [(&str, &str); 5] = [
     ("room_visits", "user_id"),
 ];
 
-/// Rows that stay without their owner: a purchase must not be used again by another account. What the store said about
-/// it goes.
+/// Tables whose rows stay without an owner, because another account must not use the purchase again. The shop's answer
+/// is deleted.
 const DISOWNED: [(&str, &str); 2] = [("purchases", ""), ("subscriptions", ", notification = ''")];
 
 impl Accounts {
-    /// Erases an account with all that belongs to it, and ends its sessions. That it was erased is remembered by its id
-    /// alone, so that a backup does not bring it back.
+    /// Erases an account with all its data, and ends its sessions. Only the id is remembered, so that a backup does not
+    /// restore the account.
     pub async fn delete(&self, user: Uuid) -> Result<(), ServiceError> {
         let (now, announce) = (self.clock.now_ms(), self.settings.announce);
         let (revocations, erasers) = (Arc::clone(&self.revocations), Arc::clone(&self.erasers));
         let operation = move |transaction: &mut Transaction<'_>| {
-            // Whoever writes for the user relies on this lock, or on the reference of a table: see `for_presence`.
+            // Writes for the user rely on this lock, or on a foreign key: see `for_presence`.
             let select = format!("SELECT id FROM users WHERE id = ?1{}", transaction.for_update());
             transaction.row(&select, values![user], |_| Ok(()))?.ok_or(NOT_FOUND)?;
             erasers.iter().try_for_each(|eraser| eraser(transaction, user))?;
             erase(transaction, user, now)?;
             if announce {
-                let told = json!({ "user_id": user }).to_string();
-                outbox::push(transaction, "account.deleted", &told, now)?;
+                let payload = json!({ "user_id": user }).to_string();
+                outbox::push(transaction, "account.deleted", &payload, now)?;
             }
             let revocations = Arc::clone(&revocations);
             transaction.after_commit(move || revocations.erase_user(user, now.div_euclid(1_000)));
             Ok(())
         };
-        // In one order with the user's scores, so that a write that is under way does not come after it in memory.
-        self.store.write_in_turn(Leaderboards::turn(user), operation).await
+        // Ordered with the user's score writes, so that a concurrent write does not reach memory after the erasure.
+        self.store.write_in_order(Leaderboards::turn(user), operation).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! Everything that is kept about a user, as one document.
+//! Export of all stored data of a user as one document.
 
 use super::{Accounts, NOT_FOUND};
 use crate::error::{GrpcCode, ServiceError, TOO_OFTEN};
@@ -6,30 +6,30 @@ use aether_store::{SqlRow, StoreError, Transaction, values};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-/// Bytes of texts in an export. It is held in memory whole; a user with more is for a backup's tools.
+/// Maximum bytes of texts in an export. It is held in memory whole; use a backup for larger users.
 const EXPORT_BYTES_MAX: i64 = 64 * 1_024 * 1_024;
-/// Exports at once: each may hold several times its bytes in memory.
-pub(super) const EXPORTS_AT_ONCE: usize = 2;
-/// About what a row takes beside its texts.
+/// Maximum number of concurrent exports. Each may hold several times its bytes in memory.
+pub(super) const CONCURRENT_EXPORTS_MAX: usize = 2;
+/// Approximate bytes of a row beside its texts.
 const ROW_BYTES: i64 = 128;
 
-/// The form of the document. It grows when a field changes its meaning.
+/// Format version of the document. It increases when a field changes its meaning.
 const FORMAT: u32 = 1;
 
-/// How a column is written.
+/// Type of a column in the document.
 #[derive(Clone, Copy)]
 enum Kind {
     Text,
     Number,
     Flag,
     Id,
-    /// JSON that is kept as text.
+    /// JSON stored as text.
     Json,
 }
 
 use Kind::{Flag, Id, Json, Number, Text};
 
-/// A table, the column that names the owner, the order, and the columns that are written.
+/// Table, its owner column, its order, and the exported columns.
 struct Section {
     table: &'static str,
     owner: &'static str,
@@ -37,7 +37,7 @@ struct Section {
     columns: &'static [(&'static str, Kind)],
 }
 
-/// The account's own row. The password's hash is no use to its owner and stays here.
+/// The user's own row, without the password hash, which is of no use to its owner.
 const ACCOUNT: Section = Section {
     table: "users",
     owner: "id",
@@ -64,7 +64,7 @@ const ACCOUNT: Section = Section {
     ],
 };
 
-/// All else. Codes are left out: they are hashes of what was sent to the user.
+/// All other tables. Codes are omitted: they are hashes of what was sent to the user.
 const SECTIONS: [Section; 12] = [
     Section {
         table: "user_devices",
@@ -97,7 +97,7 @@ const SECTIONS: [Section; 12] = [
         ],
     },
     Section {
-        // Without the hashes of the tokens by which one comes back.
+        // Without the hashes of resume tokens.
         table: "room_players",
         owner: "user_id",
         order: "room, player",
@@ -209,10 +209,10 @@ const SECTIONS: [Section; 12] = [
 ];
 
 impl Accounts {
-    /// Everything that is kept about a user, as it is at one moment. The tables and columns have the names of the
-    /// database; times are in milliseconds since 1970.
+    /// Returns all stored data of a user, as one consistent snapshot. Tables and columns have the names of the
+    /// database. Times are in milliseconds since 1970.
     pub async fn export(&self, user: Uuid) -> Result<Value, ServiceError> {
-        let _place = self.exports.try_acquire().map_err(|_| TOO_OFTEN)?;
+        let _permit = self.exports.try_acquire().map_err(|_| TOO_OFTEN)?;
         let now = self.clock.now_ms();
         let operation = move |transaction: &mut Transaction<'_>| {
             let account = ACCOUNT.read(transaction, user)?.pop().ok_or(NOT_FOUND)?;
@@ -230,21 +230,21 @@ impl Accounts {
     }
 }
 
-/// Measures before anything is read, because a database may hand over all rows at once.
+/// Checks the size before reading, because a database may return all rows at once.
 fn check_size(transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), ServiceError> {
     let mut bytes = 0;
     for section in &SECTIONS {
         bytes += section.bytes(transaction, user)?;
     }
     if bytes > EXPORT_BYTES_MAX {
-        let sentence = "The user has too much data for one export. Read it from a backup instead.";
-        return Err(ServiceError::new(GrpcCode::ResourceExhausted, sentence));
+        let message = "The user has too much data for one export. Read it from a backup instead.";
+        return Err(ServiceError::new(GrpcCode::ResourceExhausted, message));
     }
     Ok(())
 }
 
 impl Section {
-    /// About how many bytes the rows take.
+    /// Returns the approximate bytes of the rows.
     fn bytes(&self, transaction: &mut Transaction<'_>, user: Uuid) -> Result<i64, StoreError> {
         let texts = self.columns.iter().filter(|(_, kind)| matches!(kind, Text | Json));
         let lengths: Vec<String> = texts.map(|(name, _)| format!("coalesce(length({name}), 0)")).collect();
@@ -268,7 +268,7 @@ impl Section {
 }
 
 impl Kind {
-    /// The value of a column.
+    /// Reads the value of a column.
     fn read(self, row: &SqlRow<'_>, index: usize) -> Result<Value, StoreError> {
         Ok(match self {
             Text => json!(row.get::<Option<String>>(index)?),
@@ -277,7 +277,7 @@ impl Kind {
             Id => json!(row.get::<Option<Uuid>>(index)?),
             Json => {
                 let text = row.get::<Option<String>>(index)?.unwrap_or_default();
-                // What is no JSON, such as the answer of a store, stays as the text that it is.
+                // Text that is not JSON, such as the answer of a shop, stays text.
                 serde_json::from_str(&text).unwrap_or_else(|_| json!(text))
             }
         })

@@ -1,50 +1,50 @@
-//! What the texts of an account may be.
+//! Validation of the texts of an account.
 
 use crate::error::ServiceError;
 
-/// Bytes of a device's id.
+/// Length of a device id, in bytes.
 const DEVICE_ID_BYTES: std::ops::RangeInclusive<usize> = 10..=128;
-/// Bytes of a custom id.
+/// Length of a custom id, in bytes.
 const CUSTOM_ID_BYTES: std::ops::RangeInclusive<usize> = 6..=128;
-/// Bytes of an email address.
+/// Length of an email address, in bytes.
 const EMAIL_BYTES: std::ops::RangeInclusive<usize> = 10..=255;
-/// Bytes of a password. Nobody types more; hashing more would be work for whoever sends it.
+/// Length of a password, in bytes. Longer ones would only cost hashing time.
 const PASSWORD_BYTES: std::ops::RangeInclusive<usize> = 8..=1_024;
-/// Bytes of a username.
+/// Length of a username, in bytes.
 const USERNAME_BYTES: std::ops::RangeInclusive<usize> = 1..=128;
-/// Bytes of the other texts of an account. They are sent along with every mention of a user.
+/// Maximum bytes of the other texts. They are sent with every mention of a user.
 const DISPLAY_NAME_BYTES_MAX: usize = 255;
 const AVATAR_URL_BYTES_MAX: usize = 512;
 const LANGUAGE_BYTES_MAX: usize = 18;
 const LOCATION_BYTES_MAX: usize = 255;
 const TIMEZONE_BYTES_MAX: usize = 255;
-/// Bytes of an account's metadata, which is read with every mention of a user too.
+/// Maximum bytes of metadata, which is also read with every mention of a user.
 const METADATA_BYTES_MAX: usize = 65_536;
 
-/// Letters of a username that nobody chose.
+/// Letters of a generated username.
 const GENERATED_LETTERS: usize = 10;
 
-/// What is to change in an account; what is `None` stays.
+/// Changes to an account. `None` keeps a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Update {
-    /// The username, which nobody else may have.
+    /// Username, unique.
     pub username: Option<String>,
-    /// The name that is shown.
+    /// Display name.
     pub display_name: Option<String>,
-    /// Where a picture is.
+    /// URL of a picture.
     pub avatar_url: Option<String>,
-    /// The language, as a tag such as `en`.
+    /// Language tag, such as `en`.
     pub language: Option<String>,
-    /// Where the user is, in their own words.
+    /// Location, as free text.
     pub location: Option<String>,
-    /// The timezone.
+    /// Timezone.
     pub timezone: Option<String>,
-    /// What the game keeps about the user: a JSON object. For the server's own code alone.
+    /// Metadata of the game: a JSON object. For server code only.
     pub metadata: Option<String>,
 }
 
 impl Update {
-    /// Refuses what an account cannot hold.
+    /// Validates the changes.
     pub fn check(&self) -> Result<(), ServiceError> {
         if let Some(username) = &self.username {
             check_username(username)?;
@@ -64,34 +64,34 @@ impl Update {
         self.metadata.as_deref().map_or(Ok(()), check_metadata)
     }
 
-    /// Whether nothing is to change.
+    /// Returns true if nothing changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Update::default()
     }
 }
 
-/// A device's id.
+/// Validates a device id.
 pub(super) fn check_device_id(id: &str) -> Result<(), ServiceError> {
     check_text("Device ID", id, DEVICE_ID_BYTES)
 }
 
-/// A custom id.
+/// Validates a custom id.
 pub(super) fn check_custom_id(id: &str) -> Result<(), ServiceError> {
     check_text("Custom ID", id, CUSTOM_ID_BYTES)
 }
 
-/// A username.
+/// Validates a username.
 pub(super) fn check_username(username: &str) -> Result<(), ServiceError> {
     check_text("Username", username, USERNAME_BYTES)?;
     if username.trim() != username {
-        // It would look like another's.
+        // It would look like another username.
         return Err(ServiceError::invalid("Username must not begin or end with a space."));
     }
     Ok(())
 }
 
-/// A password that is to be kept.
+/// Validates a new password.
 pub(super) fn check_password(password: &str) -> Result<(), ServiceError> {
     if !PASSWORD_BYTES.contains(&password.len()) {
         let (least, most) = (PASSWORD_BYTES.start(), PASSWORD_BYTES.end());
@@ -100,7 +100,7 @@ pub(super) fn check_password(password: &str) -> Result<(), ServiceError> {
     Ok(())
 }
 
-/// An email address in the form in which it is kept: in small letters.
+/// Validates an email address, and converts it to lower case, as it is stored.
 pub(super) fn email(text: &str) -> Result<String, ServiceError> {
     let email = text.to_lowercase();
     check_text("Email address", &email, EMAIL_BYTES)?;
@@ -111,29 +111,29 @@ pub(super) fn email(text: &str) -> Result<String, ServiceError> {
     Ok(email)
 }
 
-/// A username that nobody chose.
+/// Returns a random username.
 pub(super) fn generated_username() -> String {
     const LETTERS: &[u8; 52] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     let mut name = String::with_capacity(GENERATED_LETTERS);
     while name.len() < GENERATED_LETTERS {
         let mut random = [0; 16];
-        getrandom::fill(&mut random).expect("the system has random numbers");
-        // A byte beyond the last whole round of letters would favour the first ones.
+        getrandom::fill(&mut random).expect("the system provides random numbers");
+        // Larger bytes are skipped, because they would favor the first letters.
         let fair = random.iter().filter(|byte| **byte < 208).map(|byte| char::from(LETTERS[usize::from(byte % 52)]));
         name.extend(fair.take(GENERATED_LETTERS - name.len()));
     }
     name
 }
 
-/// The display name that a provider gave, as far as an account can hold it.
+/// Converts the display name of a provider to one that an account can hold.
 pub(super) fn display_name_of(given: Option<&str>) -> String {
-    let kept = given.unwrap_or_default();
-    let shown: String = kept.chars().filter(|character| !character.is_control()).collect();
+    let given = given.unwrap_or_default();
+    let shown: String = given.chars().filter(|character| !character.is_control()).collect();
     let end = shown.floor_char_boundary(DISPLAY_NAME_BYTES_MAX);
     shown[..end].trim().to_owned()
 }
 
-/// A text of so many bytes that holds nothing that cannot be seen. That also keeps out the NUL, which PostgreSQL refuses.
+/// Validates the length of a text, and rejects control characters. That includes NUL, which PostgreSQL cannot store.
 pub(super) fn check_text(what: &str, text: &str, bytes: std::ops::RangeInclusive<usize>) -> Result<(), ServiceError> {
     if text.is_empty() && *bytes.start() > 0 {
         return Err(ServiceError::invalid(format!("{what} is required.")));
@@ -158,7 +158,7 @@ fn check_metadata(metadata: &str) -> Result<(), ServiceError> {
     parsed.map(|_| ()).map_err(|_| ServiceError::invalid("Metadata must be a JSON object."))
 }
 
-/// Whether there is a dot with something on both sides of it.
+/// Returns true if there is a dot with text on both sides.
 fn has_inner_dot(host: &str) -> bool {
     host.char_indices().any(|(at, character)| character == '.' && at > 0 && at + 1 < host.len())
 }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_from_outside_is_cut_to_what_an_account_holds() {
+    fn a_provider_name_is_cut_to_fit() {
         assert_eq!(display_name_of(Some(" Ann\0\n ")), "Ann");
         assert_eq!(display_name_of(None), "");
         let long = display_name_of(Some(&"é".repeat(200)));

@@ -1,4 +1,4 @@
-//! Further ways into an account, and fewer.
+//! Links and unlinks login identities.
 
 use super::login_identity::LoginIdentity;
 use super::sign_in::SignInMethod;
@@ -7,29 +7,29 @@ use crate::error::{GrpcCode, ServiceError};
 use aether_store::{Transaction, values};
 use uuid::Uuid;
 
-/// Devices of an account. Someone who has more has left most of them behind.
+/// Maximum number of devices of an account. Beyond, most of them are abandoned.
 const DEVICES_MAX: i64 = 64;
 
-const LAST: ServiceError = ServiceError::new(
+const LAST_IDENTITY: ServiceError = ServiceError::new(
     GrpcCode::PermissionDenied,
     "Cannot unlink last account identifier. Check profile exists and is not last link.",
 );
 
-/// What is to be unlinked.
+/// Identity to unlink.
 enum Unlinked {
-    /// This.
-    Way(LoginIdentity),
-    /// Whatever there is of its kind.
+    /// This identity.
+    Identity(LoginIdentity),
+    /// The linked identity of this kind.
     Custom,
     Email,
     External(String),
 }
 
 impl Accounts {
-    /// Adds a way into an account. A custom id, an email address and an identity of a provider take the place of the one
-    /// before; devices add up.
+    /// Links a login identity. A custom id, an email address and an identity of a provider replace the previous one;
+    /// devices accumulate.
     pub async fn link(&self, user: Uuid, method: SignInMethod) -> Result<(), ServiceError> {
-        let (way, password) = match method {
+        let (identity, password) = match method {
             SignInMethod::Device(id) => (LoginIdentity::device(id)?, None),
             SignInMethod::Custom(id) => (LoginIdentity::custom(id)?, None),
             SignInMethod::Email { email, password } => {
@@ -41,39 +41,39 @@ impl Accounts {
                 (LoginIdentity::external(&provider, external.subject)?, None)
             }
         };
-        let (now, taken) = (self.clock.now_ms(), way.taken());
+        let (now, taken) = (self.clock.now_ms(), identity.taken());
         let operation = move |transaction: &mut Transaction<'_>| {
             lock(transaction, user)?;
-            if let LoginIdentity::External { provider, subject } = &way {
+            if let LoginIdentity::External { provider, subject } = &identity {
                 let replaced = "DELETE FROM user_identities WHERE user_id = ?1 AND provider = ?2 AND subject <> ?3";
                 transaction.execute(replaced, values![user, provider, subject])?;
             }
-            if !way.attach(transaction, user, password.as_deref(), now)? {
-                return Err(way.taken());
+            if !identity.attach(transaction, user, password.as_deref(), now)? {
+                return Err(identity.taken());
             }
-            if matches!(way, LoginIdentity::Device(_)) { check_devices(transaction, user) } else { Ok(()) }
+            if matches!(identity, LoginIdentity::Device(_)) { check_devices(transaction, user) } else { Ok(()) }
         };
         let outcome = self.store.write(operation).await;
-        // Ids that stand in the account's own row are found to be another's by the database.
-        outcome.map_err(|refusal| if refusal.code == GrpcCode::AlreadyExists { taken } else { refusal })
+        // The database reports taken ids of the user's own row as duplicates.
+        outcome.map_err(|error| if error.code == GrpcCode::AlreadyExists { taken } else { error })
     }
 
-    /// Takes away a way into an account, but not the last one. A custom id, an email address and an identity may be left
-    /// empty: then it is the one that is linked.
+    /// Unlinks a login identity, unless it is the last one. An empty custom id, email address or proof means the linked
+    /// one.
     pub async fn unlink(&self, user: Uuid, method: SignInMethod) -> Result<(), ServiceError> {
         let unlinked = self.unlinked(method).await?;
         let now = self.clock.now_ms();
         let operation = move |transaction: &mut Transaction<'_>| {
             lock(transaction, user)?;
-            let way = match &unlinked {
-                Unlinked::Way(way) => Some(way.clone()),
+            let identity = match &unlinked {
+                Unlinked::Identity(identity) => Some(identity.clone()),
                 Unlinked::Custom => column(transaction, user, "custom_id")?.map(LoginIdentity::Custom),
                 Unlinked::Email => column(transaction, user, "email")?.map(LoginIdentity::Email),
-                Unlinked::External(provider) => identity(transaction, user, provider)?,
+                Unlinked::External(provider) => external_identity(transaction, user, provider)?,
             };
-            let way = way.ok_or(LAST)?;
-            if ways(transaction, user)? < 2 || !way.detach(transaction, user, now)? {
-                return Err(LAST);
+            let identity = identity.ok_or(LAST_IDENTITY)?;
+            if count_identities(transaction, user)? < 2 || !identity.detach(transaction, user, now)? {
+                return Err(LAST_IDENTITY);
             }
             Ok(())
         };
@@ -82,22 +82,22 @@ impl Accounts {
 
     async fn unlinked(&self, method: SignInMethod) -> Result<Unlinked, ServiceError> {
         Ok(match method {
-            SignInMethod::Device(id) => Unlinked::Way(LoginIdentity::device(id)?),
+            SignInMethod::Device(id) => Unlinked::Identity(LoginIdentity::device(id)?),
             SignInMethod::Custom(id) if id.is_empty() => Unlinked::Custom,
-            SignInMethod::Custom(id) => Unlinked::Way(LoginIdentity::custom(id)?),
+            SignInMethod::Custom(id) => Unlinked::Identity(LoginIdentity::custom(id)?),
             SignInMethod::Email { email, .. } if email.is_empty() => Unlinked::Email,
-            SignInMethod::Email { email, .. } => Unlinked::Way(LoginIdentity::email(&email)?),
+            SignInMethod::Email { email, .. } => Unlinked::Identity(LoginIdentity::email(&email)?),
             SignInMethod::External { provider, proof } if proof.is_empty() => Unlinked::External(provider),
             SignInMethod::External { provider, proof } => {
                 let external: provider::ExternalIdentity = self.verify(&provider, &proof).await?;
-                Unlinked::Way(LoginIdentity::external(&provider, external.subject)?)
+                Unlinked::Identity(LoginIdentity::external(&provider, external.subject)?)
             }
         })
     }
 }
 
-/// Lets no other transaction change the ways into an account meanwhile. What it looks at is looked at after this, by
-/// statements of its own: so it sees what the one before has done.
+/// Locks the identities of an account. The state is read after this, by separate statements, so that it includes the
+/// changes of the previous lock holder.
 fn lock(transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), ServiceError> {
     let select = format!("SELECT id FROM users WHERE id = ?1{}", transaction.for_update());
     transaction.row(&select, values![user], |_| Ok(()))?.ok_or(NOT_FOUND)
@@ -107,14 +107,14 @@ fn check_devices(transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), Se
     let count = "SELECT count(*) FROM user_devices WHERE user_id = ?1";
     let devices = transaction.row(count, values![user], |row| row.get::<i64>(0))?.unwrap_or(0);
     if devices > DEVICES_MAX {
-        let sentence = format!("An account has at most {DEVICES_MAX} devices. Unlink one of them first.");
-        return Err(ServiceError::with(GrpcCode::FailedPrecondition, sentence));
+        let message = format!("An account has at most {DEVICES_MAX} devices. Unlink one of them first.");
+        return Err(ServiceError::with(GrpcCode::FailedPrecondition, message));
     }
     Ok(())
 }
 
-/// How many ways lead into an account.
-fn ways(transaction: &mut Transaction<'_>, user: Uuid) -> Result<i64, ServiceError> {
+/// Returns the number of login identities of an account.
+fn count_identities(transaction: &mut Transaction<'_>, user: Uuid) -> Result<i64, ServiceError> {
     let count = "SELECT (SELECT count(*) FROM user_devices WHERE user_id = u.id)
             + (SELECT count(*) FROM user_identities WHERE user_id = u.id)
             + CASE WHEN u.email IS NULL THEN 0 ELSE 1 END + CASE WHEN u.custom_id IS NULL THEN 0 ELSE 1 END
@@ -122,13 +122,13 @@ fn ways(transaction: &mut Transaction<'_>, user: Uuid) -> Result<i64, ServiceErr
     Ok(transaction.row(count, values![user], |row| row.get::<i64>(0))?.unwrap_or(0))
 }
 
-/// A text of the account's own row, by its name, which is ours.
+/// Reads a column of the user's own row. The name is never client input.
 fn column(transaction: &mut Transaction<'_>, user: Uuid, name: &'static str) -> Result<Option<String>, ServiceError> {
     let select = format!("SELECT {name} FROM users WHERE id = ?1");
     Ok(transaction.row(&select, values![user], |row| row.get::<Option<String>>(0))?.flatten())
 }
 
-fn identity(
+fn external_identity(
     transaction: &mut Transaction<'_>,
     user: Uuid,
     provider: &str,

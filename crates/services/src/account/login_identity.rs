@@ -1,17 +1,17 @@
-//! A way into an account: something that leads to one account and no other.
+//! Login identities: each leads to one account.
 
 use super::{fields, provider};
 use crate::error::{GrpcCode, ServiceError};
 use aether_store::{SqlRow, SqlValue, StoreError, Transaction, values};
 use uuid::Uuid;
 
-/// A way in, checked for its form.
+/// Identity that a user signs in with, with a valid format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LoginIdentity {
     Device(String),
     Custom(String),
     Email(String),
-    /// Only beside a password, and it is not linked: every account has a username.
+    /// Used with a password only. It is never linked, because every account has a username.
     Username(String),
     External {
         provider: String,
@@ -19,7 +19,7 @@ pub(super) enum LoginIdentity {
     },
 }
 
-/// An account that a way leads to.
+/// Account of a login identity.
 #[derive(Clone, Debug)]
 pub(super) struct FoundAccount {
     pub user: Uuid,
@@ -49,12 +49,12 @@ impl LoginIdentity {
     }
 
     pub fn external(provider: &str, subject: String) -> Result<LoginIdentity, ServiceError> {
-        // The provider's word, but not beyond what can be kept.
+        // The provider defines the id, within what can be stored.
         fields::check_text("The provider's user id", &subject, 1..=provider::SUBJECT_BYTES_MAX)?;
         Ok(LoginIdentity::External { provider: provider.to_owned(), subject })
     }
 
-    /// The account it leads to: one statement, with what is needed to sign in.
+    /// Finds the account with one statement, including what sign-in needs.
     pub fn find(&self, transaction: &mut Transaction<'_>) -> Result<Option<FoundAccount>, StoreError> {
         const BY_DEVICE: &str = "SELECT u.id, u.username, u.disabled_at, u.password
             FROM user_devices d JOIN users u ON u.id = d.user_id WHERE d.id = ?1";
@@ -74,7 +74,7 @@ impl LoginIdentity {
         }
     }
 
-    /// Makes it lead to an account; tells whether it does, and not to another. A way that stands in the account's own row
+    /// Links the identity to an account. Returns false if it belongs to another one. An identity in the user's own row
     /// fails as a duplicate instead.
     pub fn attach(
         &self,
@@ -99,7 +99,7 @@ impl LoginIdentity {
                 transaction.execute(update, values![user, id, now])?
             }
             LoginIdentity::Email(email) => {
-                // Whoever has the new address has not shown it yet; codes that went to the old one are void.
+                // The new address is not verified, and codes sent to the old one become void.
                 transaction.execute("DELETE FROM account_codes WHERE user_id = ?1", values![user])?;
                 let update = "UPDATE users SET email = ?2, password = ?3, updated_at = ?4,
                         verified_at = CASE WHEN email = ?2 THEN verified_at END
@@ -111,7 +111,7 @@ impl LoginIdentity {
         Ok(inserted > 0 || self.find(transaction)?.is_some_and(|found| found.user == user))
     }
 
-    /// Makes it lead nowhere; tells whether it led to the account before.
+    /// Unlinks the identity. Returns true if it was linked to the account.
     pub fn detach(&self, transaction: &mut Transaction<'_>, user: Uuid, now: i64) -> Result<bool, StoreError> {
         let (statement, parameters): (_, Vec<SqlValue<'_>>) = match self {
             LoginIdentity::Device(id) => {
@@ -139,7 +139,7 @@ impl LoginIdentity {
         Ok(changed)
     }
 
-    /// What whoever wants it is told when it leads to another's account.
+    /// Returns the error for an identity that belongs to another account.
     pub fn taken(&self) -> ServiceError {
         ServiceError::new(
             GrpcCode::AlreadyExists,

@@ -1,8 +1,8 @@
-//! Accounts: who someone is, the ways in which they may show it, and what is known about them.
+//! Accounts, login identities and user data.
 //!
-//! An account has one or more ways in: devices, a custom id, an email address with a password, and identities of
-//! external providers ([`provider`]). [`Accounts::authenticate`] finds the account behind one, or creates it; tokens are
-//! not made here but by [`Sessions`](crate::session::Sessions).
+//! An account has one or more login identities: devices, a custom id, an email address with a password, and identities
+//! of external providers ([`provider`]). [`Accounts::authenticate`] finds the account of an identity, or creates it.
+//! Tokens are issued by [`Sessions`](crate::session::Sessions).
 
 mod ban;
 mod codes;
@@ -30,7 +30,7 @@ use crate::error::{GrpcCode, ServiceError};
 use crate::session::Revocations;
 use crate::session::tokens::VALID_SECONDS_MAX;
 use aether_store::{Dialect, Store, Transaction};
-use export::EXPORTS_AT_ONCE;
+use export::CONCURRENT_EXPORTS_MAX;
 use lockout::Lockout;
 use password::Passwords;
 use provider::Provider;
@@ -39,21 +39,20 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-/// How accounts are to be.
+/// Settings of accounts.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Whether the outside is told about accounts, which is so when there are webhooks. Without them there is nobody who
-    /// could send a code to its owner either.
+    /// True if account changes are sent to a webhook. Without one, codes cannot be sent to users either.
     pub announce: bool,
-    /// Passwords that are hashed at once. Each takes 19 MiB and a core meanwhile.
+    /// Number of concurrent password hashes. Each takes 19 MiB and a core.
     pub hashing_threads: usize,
-    /// How long a code for a new password can be used.
+    /// Lifetime of a password reset code.
     pub password_reset_seconds: u32,
-    /// How long a code that confirms an email address can be used.
+    /// Lifetime of an email verification code.
     pub email_verification_seconds: u32,
 }
 
-/// The accounts of a server.
+/// Accounts of a server.
 pub struct Accounts {
     store: Store,
     clock: Arc<dyn WallClock>,
@@ -82,7 +81,7 @@ impl Default for Settings {
 }
 
 impl Accounts {
-    /// Accounts over a store. Sessions that are ended here are told to `revocations`.
+    /// Creates the service over a store. Sessions that end here are added to `revocations`.
     #[must_use]
     pub fn new(store: Store, clock: Arc<dyn WallClock>, revocations: Arc<Revocations>, settings: Settings) -> Accounts {
         Accounts {
@@ -94,37 +93,37 @@ impl Accounts {
             passwords: Passwords::new(settings.hashing_threads),
             lockout: Lockout::new(),
             erasers: Arc::default(),
-            exports: Semaphore::new(EXPORTS_AT_ONCE),
+            exports: Semaphore::new(CONCURRENT_EXPORTS_MAX),
         }
     }
 
-    /// Lets people sign in by an external provider too. One of the same name takes the place of an earlier one.
+    /// Adds an external provider. It replaces one of the same name.
     #[must_use]
     pub fn with_provider(mut self, provider: impl Provider) -> Accounts {
         self.providers.insert(provider.name().to_owned(), Arc::new(provider));
         self
     }
 
-    /// Has something done in the transaction in which an account is erased, before its rows go.
+    /// Adds a function that runs in the transaction that erases an account, before its rows are deleted.
     #[must_use]
     pub fn with_eraser(mut self, eraser: Eraser) -> Accounts {
-        Arc::get_mut(&mut self.erasers).expect("nothing is being erased before the accounts are used").push(eraser);
+        Arc::get_mut(&mut self.erasers).expect("no erasure runs during setup").push(eraser);
         self
     }
 }
 
-/// What stands at the end of a `SELECT` of users who have to be there until this operation is done, because it writes
-/// rows that nothing but it ties to them. On PostgreSQL an account cannot be erased until then, and one that is being
-/// erased is waited for and then not found. SQLite has one writer, so there nothing is needed.
+/// Returns the locking clause for a `SELECT` of users that must exist until the operation commits, because it writes
+/// rows that no foreign key ties to them. On PostgreSQL an account cannot be erased until then, and one that is being
+/// erased is waited for and then not found. SQLite has one writer and needs no lock.
 pub(crate) fn for_presence(transaction: &Transaction<'_>) -> &'static str {
     match transaction.dialect() {
         Dialect::Sqlite => "",
-        // The weakest lock that an erasure waits for: changes of the user's own row go on beside it.
+        // The weakest lock that an erasure waits for. Updates of the user's row do not wait for it.
         Dialect::Postgres => " FOR KEY SHARE",
     }
 }
 
-/// Tells that all sessions of a user are over; remembered for as long as a token of theirs can last.
+/// Returns a function that revokes all sessions of a user, for as long as their tokens can last.
 fn end_sessions(revocations: Arc<Revocations>, user: Uuid, now: i64) -> impl FnOnce() + Send + 'static {
     let now_seconds = now.div_euclid(1_000);
     let forget_at = now_seconds.saturating_add_unsigned(VALID_SECONDS_MAX);

@@ -1,6 +1,5 @@
-//! Operations of accounts that the protocol has nothing of, with their messages: signing in by a provider of the server's
-//! configuration, lost passwords, unconfirmed email addresses, everything that is kept. Hooks run around them as around
-//! all others.
+//! Account operations that extend the Nakama protocol, with their messages: sign-in with a configured provider, lost
+//! passwords, email verification, data export. Hooks run for them as for all others.
 
 use crate::declare::{json_text, names, operations};
 use aether_messages::Empty;
@@ -9,103 +8,103 @@ use aether_messages::prost::{self, Message};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a provider of the server's configuration gave to a client.
+/// Proof from a configured provider.
 #[derive(Clone, Debug, PartialEq, Eq, Message, Serialize, Deserialize)]
 #[prost(prost_path = "prost")]
 #[prost(skip_debug)]
 #[serde(default)]
 pub struct AccountExternal {
-    /// The provider's token.
+    /// Token of the provider.
     #[prost(string, tag = "1")]
     #[serde(skip_serializing_if = "String::is_empty")]
     pub token: String,
-    /// Variables that the session is to carry.
+    /// Session variables.
     #[prost(btree_map = "string, string", tag = "2")]
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub vars: BTreeMap<String, String>,
 }
 
-/// Someone wants to sign in by a provider of the server's configuration.
+/// Signs in with a configured provider.
 #[derive(Clone, PartialEq, Eq, Message, Serialize, Deserialize)]
 #[prost(prost_path = "prost")]
 #[serde(default)]
 pub struct AuthenticateExternalRequest {
-    /// The provider's name.
+    /// Name of the provider.
     #[prost(string, tag = "1")]
     #[serde(skip_serializing_if = "String::is_empty")]
     pub provider: String,
-    /// What the provider gave to the client.
+    /// Proof that the client got from the provider.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<AccountExternal>,
-    /// Whether an account is created when there is none; it is, unless this says otherwise.
+    /// True to create a missing account. The default.
     #[prost(bool, optional, tag = "3")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub create: Option<bool>,
-    /// The username for a new account.
+    /// Username of a new account.
     #[prost(string, tag = "4")]
     #[serde(skip_serializing_if = "String::is_empty")]
     pub username: String,
 }
 
-/// A way in, by a provider of the server's configuration, that is to be added or taken away.
+/// Links or unlinks an identity of a configured provider.
 #[derive(Clone, PartialEq, Eq, Message, Serialize, Deserialize)]
 #[prost(prost_path = "prost")]
 #[serde(default)]
 pub struct LinkExternalRequest {
-    /// The provider's name.
+    /// Name of the provider.
     #[prost(string, tag = "1")]
     #[serde(skip_serializing_if = "String::is_empty")]
     pub provider: String,
-    /// What the provider gave to the client.
+    /// Proof that the client got from the provider.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<AccountExternal>,
 }
 
-/// Someone has lost their password.
+/// Requests a password reset.
 #[derive(Clone, PartialEq, Eq, Message, Serialize, Deserialize)]
 #[prost(prost_path = "prost")]
 #[serde(default)]
 pub struct RequestPasswordResetRequest {
-    /// Their email address.
+    /// Email address.
     #[prost(string, tag = "1")]
     #[serde(skip_serializing_if = "String::is_empty")]
     pub email: String,
 }
 
-/// A new password.
+/// Sets a new password.
 #[derive(Clone, PartialEq, Eq, Message, Serialize, Deserialize)]
 #[prost(prost_path = "prost")]
 #[serde(default)]
 pub struct ResetPasswordRequest {
-    /// The code that was sent.
+    /// Code that was sent.
     #[prost(string, tag = "1")]
     #[serde(skip_serializing_if = "String::is_empty")]
     pub code: String,
-    /// The password.
+    /// Password.
     #[prost(string, tag = "2")]
     #[serde(skip_serializing_if = "String::is_empty")]
     pub password: String,
 }
 
-/// An email address that is confirmed.
+/// Verifies an email address.
 #[derive(Clone, PartialEq, Eq, Message, Serialize, Deserialize)]
 #[prost(prost_path = "prost")]
 #[serde(default)]
 pub struct VerifyEmailRequest {
-    /// The code that was sent.
+    /// Code that was sent.
     #[prost(string, tag = "1")]
     #[serde(skip_serializing_if = "String::is_empty")]
     pub code: String,
 }
 
-/// Everything that is kept about an account.
+/// All stored data of an account.
 #[derive(Clone, PartialEq, Eq, Message, Serialize, Deserialize)]
 #[prost(prost_path = "prost")]
 #[serde(default)]
 pub struct AccountExport {
-    /// A JSON object: tables by name, as the database has them.
+    /// JSON object: tables by name, as in the database.
     #[prost(string, tag = "1")]
     #[serde(with = "json_text")]
     pub document: String,
@@ -117,20 +116,20 @@ names! {
 }
 
 operations! {
-    /// Signs in by a provider of the server's configuration.
+    /// Signs in with a configured provider.
     AuthenticateExternal: AuthenticateExternalRequest => Session,
-    /// Adds such a way to an account.
+    /// Links an identity of a configured provider.
     LinkExternal: LinkExternalRequest => Empty,
-    /// Takes such a way away.
+    /// Unlinks an identity of a configured provider.
     UnlinkExternal: LinkExternalRequest => Empty,
-    /// Has a code sent with which a new password can be chosen.
+    /// Sends a code for choosing a new password.
     RequestPasswordReset: RequestPasswordResetRequest => Empty,
-    /// Chooses it.
+    /// Sets a new password with a code.
     ResetPassword: ResetPasswordRequest => Empty,
-    /// Has a code sent with which the email address can be confirmed.
+    /// Sends a code for verifying the email address.
     RequestEmailVerification: Empty => Empty,
-    /// Confirms it.
+    /// Verifies the email address with a code.
     VerifyEmail: VerifyEmailRequest => Empty,
-    /// Tells everything that is kept about the account.
+    /// Returns all stored data of the account.
     ExportAccount: Empty => AccountExport,
 }

@@ -1,4 +1,5 @@
-//! Operations of accounts and users. Those of signing in are in [`sign_in`], those for a lost password in [`recovery`].
+//! Handlers of the account and user operations. Those of sign-in are in [`sign_in`], those of lost passwords in
+//! [`recovery`].
 
 mod recovery;
 mod sign_in;
@@ -75,12 +76,12 @@ impl Serve for GetUsers {
     }
 }
 
-/// The id of a user, if it is one.
+/// Parses the id of a user.
 fn user_id(text: &str) -> Result<Uuid, ServiceError> {
     Uuid::try_parse(text).map_err(|_| ServiceError::invalid("A user's ID must be a UUID."))
 }
 
-/// A user as clients know them.
+/// Converts a user to the message of the API.
 fn user(call: &Call<'_>, user: User) -> api::User {
     let User { mut identities, .. } = user;
     let mut identity = |provider| identities.remove(provider).unwrap_or_default();

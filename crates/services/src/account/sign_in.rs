@@ -1,4 +1,4 @@
-//! Signing in: the account behind a way in, or a new one.
+//! Sign-in: finds the account of an identity, or creates it.
 
 use super::login_identity::{FoundAccount, LoginIdentity};
 use super::provider::{ExternalIdentity, ProviderProof};
@@ -11,73 +11,72 @@ use sha2::{Digest, Sha256};
 use std::net::IpAddr;
 use uuid::Uuid;
 
-/// How often a sign-in looks again because another was faster. Two rounds settle it; more only if names that nobody
-/// chose are taken again and again.
-const ROUNDS_MAX: usize = 5;
+/// Maximum attempts of a sign-in that loses a race. Two suffice, unless generated names collide repeatedly.
+const ATTEMPTS_MAX: usize = 5;
 
 const INVALID_CREDENTIALS: ServiceError = ServiceError::new(GrpcCode::Unauthenticated, "Invalid credentials.");
-const AGAIN: ServiceError =
+const CONFLICT: ServiceError =
     ServiceError::new(GrpcCode::Aborted, "The account is being changed by another request. Try again.");
 
-/// A way to say who one is, as a client sends it.
+/// Sign-in method as sent by a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignInMethod {
-    /// By a device's id.
+    /// Device id.
     Device(String),
-    /// By an id of the game's own choice.
+    /// Id chosen by the game.
     Custom(String),
-    /// By an email address and a password; without an address, by the username beside it.
+    /// Email address and password. Without an address, the username of the [`SignIn`] is used.
     Email {
-        /// The address.
+        /// Email address.
         email: String,
-        /// The password.
+        /// Password.
         password: String,
     },
-    /// By an external provider.
+    /// External provider.
     External {
-        /// Its name.
+        /// Name of the provider.
         provider: String,
-        /// What the provider gave to the client.
+        /// Proof that the client got from the provider.
         proof: ProviderProof,
     },
 }
 
-/// An attempt to sign in.
+/// Sign-in request.
 #[derive(Clone, Debug)]
 pub struct SignIn {
-    /// The way.
+    /// Sign-in method.
     pub method: SignInMethod,
-    /// The username for a new account; or, without an email address, the one to sign in to.
+    /// Username of a new account, or of the account to sign in to if there is no email address.
     pub username: Option<String>,
-    /// Whether an account is created when there is none.
+    /// True to create a missing account.
     pub create: bool,
-    /// Where it comes from; none for the server's own code.
+    /// Address of the client. `None` for server code.
     pub address: Option<IpAddr>,
 }
 
-/// Someone who has signed in.
+/// Result of a sign-in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedIn {
-    /// The user.
+    /// Id of the user.
     pub user: Uuid,
-    /// Their name.
+    /// Username.
     pub username: String,
-    /// Whether the account was created just now.
+    /// True if the account was just created.
     pub created: bool,
 }
 
-/// Why an account was not created.
+/// Reason why an account was not created.
 enum NotCreated {
-    /// The way leads to an account meanwhile.
-    WayTaken,
+    /// Another request created an account for the identity.
+    IdentityTaken,
     NameTaken,
-    Refused(ServiceError),
+    Failed(ServiceError),
 }
 
-/// An account that is to be created.
+/// Account to create.
 #[derive(Clone)]
-struct New {
-    way: LoginIdentity,
+struct NewAccount {
+    identity: LoginIdentity,
     method: &'static str,
     username: String,
     display_name: String,
@@ -85,7 +84,7 @@ struct New {
 }
 
 impl SignInMethod {
-    /// What kind it is, for the history of sessions.
+    /// Returns the name for the history of sessions.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -99,7 +98,7 @@ impl SignInMethod {
 }
 
 impl Accounts {
-    /// Finds the account behind a way in, or creates it.
+    /// Finds the account of an identity, or creates it.
     pub async fn authenticate(&self, sign_in: SignIn) -> Result<SignedIn, ServiceError> {
         let SignIn { method, username, create, address } = sign_in;
         let username = username.filter(|username| !username.is_empty());
@@ -110,74 +109,74 @@ impl Accounts {
         match method {
             SignInMethod::Email { email, password } if email.is_empty() => {
                 let required = || ServiceError::invalid("Username is required when there is no email address.");
-                let way = LoginIdentity::username(username.ok_or_else(required)?)?;
-                let found = self.find(&way).await?;
-                self.check_password(&way, found, password, address).await
+                let identity = LoginIdentity::username(username.ok_or_else(required)?)?;
+                let found = self.find(&identity).await?;
+                self.check_password(&identity, found, password, address).await
             }
             SignInMethod::Email { email, password } => {
                 fields::check_password(&password)?;
-                let way = LoginIdentity::email(&email)?;
-                self.by_password(way, password, username, create, address).await
+                let identity = LoginIdentity::email(&email)?;
+                self.sign_in_with_password(identity, password, username, create, address).await
             }
             SignInMethod::Device(id) => {
-                self.by_way(LoginIdentity::device(id)?, kind, ExternalIdentity::default(), username, create).await
+                self.sign_in_with_identity(LoginIdentity::device(id)?, kind, ExternalIdentity::default(), username, create).await
             }
             SignInMethod::Custom(id) => {
-                self.by_way(LoginIdentity::custom(id)?, kind, ExternalIdentity::default(), username, create).await
+                self.sign_in_with_identity(LoginIdentity::custom(id)?, kind, ExternalIdentity::default(), username, create).await
             }
             SignInMethod::External { provider, proof } => {
                 let external = self.verify(&provider, &proof).await?;
-                let way = LoginIdentity::external(&provider, external.subject.clone())?;
-                self.by_way(way, kind, external, username, create).await
+                let identity = LoginIdentity::external(&provider, external.subject.clone())?;
+                self.sign_in_with_identity(identity, kind, external, username, create).await
             }
         }
     }
 
-    /// A way that is enough by itself.
-    async fn by_way(
+    /// Signs in with an identity that needs no password.
+    async fn sign_in_with_identity(
         &self,
-        way: LoginIdentity,
+        identity: LoginIdentity,
         method: &'static str,
         external: ExternalIdentity,
         username: Option<String>,
         create: bool,
     ) -> Result<SignedIn, ServiceError> {
-        for _ in 0..ROUNDS_MAX {
-            if let Some(found) = self.find(&way).await? {
+        for _ in 0..ATTEMPTS_MAX {
+            if let Some(found) = self.find(&identity).await? {
                 return admit(found);
             }
             if !create {
                 return Err(NOT_FOUND);
             }
             let display_name = fields::display_name_of(external.display_name.as_deref());
-            let new = New { way: way.clone(), method, username: name(&username), display_name, password: None };
+            let new = NewAccount { identity: identity.clone(), method, username: username_or_generated(&username), display_name, password: None };
             if let Some(signed_in) = self.create(new, username.is_some()).await? {
                 return Ok(signed_in);
             }
         }
-        Err(AGAIN)
+        Err(CONFLICT)
     }
 
-    async fn by_password(
+    async fn sign_in_with_password(
         &self,
-        way: LoginIdentity,
+        identity: LoginIdentity,
         password: String,
         username: Option<String>,
         create: bool,
         address: Option<IpAddr>,
     ) -> Result<SignedIn, ServiceError> {
-        for _ in 0..ROUNDS_MAX {
-            let found = self.find(&way).await?;
+        for _ in 0..ATTEMPTS_MAX {
+            let found = self.find(&identity).await?;
             if found.is_some() || !create {
-                return self.check_password(&way, found, password, address).await;
+                return self.check_password(&identity, found, password, address).await;
             }
             self.lockout.check_address(address, self.clock.now_ms())?;
             let hash = self.passwords.hash(password.clone()).await?;
             let display_name = String::new();
-            let new = New {
-                way: way.clone(),
+            let new = NewAccount {
+                identity: identity.clone(),
                 method: "email",
-                username: name(&username),
+                username: username_or_generated(&username),
                 display_name,
                 password: Some(hash),
             };
@@ -185,13 +184,13 @@ impl Accounts {
                 return Ok(signed_in);
             }
         }
-        Err(AGAIN)
+        Err(CONFLICT)
     }
 
-    /// The same answer, and in the same time, whether there is no such account or the password is wrong.
+    /// Checks a password. Gives the same answer in the same time for a missing account and a wrong password.
     async fn check_password(
         &self,
-        way: &LoginIdentity,
+        identity: &LoginIdentity,
         found: Option<FoundAccount>,
         password: String,
         address: Option<IpAddr>,
@@ -199,10 +198,10 @@ impl Accounts {
         fields::check_password(&password)?;
         let now = self.clock.now_ms();
         self.lockout.check_address(address, now)?;
-        let account = found.as_ref().map_or_else(|| nobody(way), |found| found.user);
+        let account = found.as_ref().map_or_else(|| placeholder_account(identity), |found| found.user);
         self.lockout.begin(account, now)?;
-        let kept = found.as_ref().and_then(|found| found.password.clone());
-        match (self.passwords.verify(password, kept).await, found) {
+        let stored_hash = found.as_ref().and_then(|found| found.password.clone());
+        match (self.passwords.verify(password, stored_hash).await, found) {
             (Ok(true), Some(found)) => {
                 self.lockout.succeeded(account);
                 admit(found)
@@ -211,20 +210,20 @@ impl Accounts {
                 self.lockout.failed(address, now);
                 Err(INVALID_CREDENTIALS)
             }
-            (Err(refusal), _) => {
-                self.lockout.take_back(account, now);
-                Err(refusal)
+            (Err(error), _) => {
+                self.lockout.cancel(account, now);
+                Err(error)
             }
         }
     }
 
-    async fn find(&self, way: &LoginIdentity) -> Result<Option<FoundAccount>, ServiceError> {
-        let way = way.clone();
-        self.store.read(move |transaction| Ok(way.find(transaction)?)).await
+    async fn find(&self, identity: &LoginIdentity) -> Result<Option<FoundAccount>, ServiceError> {
+        let identity = identity.clone();
+        self.store.read(move |transaction| Ok(identity.find(transaction)?)).await
     }
 
-    /// Creates an account; `None` if it has to be looked for again.
-    async fn create(&self, new: New, name_was_chosen: bool) -> Result<Option<SignedIn>, ServiceError> {
+    /// Creates an account. Returns `None` if another request was faster and the lookup has to be repeated.
+    async fn create(&self, new: NewAccount, name_was_chosen: bool) -> Result<Option<SignedIn>, ServiceError> {
         let (now, announce) = (self.clock.now_ms(), self.settings.announce);
         let user = new_id(now);
         let username = new.username.clone();
@@ -232,15 +231,15 @@ impl Accounts {
         match created {
             Ok(()) => Ok(Some(SignedIn { user, username, created: true })),
             Err(NotCreated::NameTaken) if name_was_chosen => Err(USERNAME_TAKEN),
-            Err(NotCreated::NameTaken | NotCreated::WayTaken) => Ok(None),
-            Err(NotCreated::Refused(refusal)) => Err(refusal),
+            Err(NotCreated::NameTaken | NotCreated::IdentityTaken) => Ok(None),
+            Err(NotCreated::Failed(error)) => Err(error),
         }
     }
 }
 
 impl From<StoreError> for NotCreated {
     fn from(error: StoreError) -> NotCreated {
-        NotCreated::Refused(error.into())
+        NotCreated::Failed(error.into())
     }
 }
 
@@ -251,18 +250,18 @@ fn admit(found: FoundAccount) -> Result<SignedIn, ServiceError> {
     Ok(SignedIn { user: found.user, username: found.username, created: false })
 }
 
-fn name(chosen: &Option<String>) -> String {
+fn username_or_generated(chosen: &Option<String>) -> String {
     chosen.clone().unwrap_or_else(fields::generated_username)
 }
 
 fn insert(
     transaction: &mut Transaction<'_>,
     user: Uuid,
-    new: &New,
+    new: &NewAccount,
     now: i64,
     announce: bool,
 ) -> Result<(), NotCreated> {
-    let (custom_id, email) = match &new.way {
+    let (custom_id, email) = match &new.identity {
         LoginIdentity::Custom(id) => (Some(id), None),
         LoginIdentity::Email(email) => (None, Some(email)),
         _ => (None, None),
@@ -272,25 +271,25 @@ fn insert(
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7) ON CONFLICT DO NOTHING";
     let parameters = values![user, &new.username, &new.display_name, email, &new.password, custom_id, now];
     if transaction.execute(insert, parameters)? == 0 {
-        // The same request may have come twice: then it is the same account, and not a name that is taken.
-        return Err(match new.way.find(transaction)? {
-            Some(_) => NotCreated::WayTaken,
+        // A duplicate request finds the same account, which is not a taken name.
+        return Err(match new.identity.find(transaction)? {
+            Some(_) => NotCreated::IdentityTaken,
             None => NotCreated::NameTaken,
         });
     }
-    let is_row = matches!(new.way, LoginIdentity::Device(_) | LoginIdentity::External { .. });
-    if is_row && !new.way.attach(transaction, user, None, now)? {
-        return Err(NotCreated::WayTaken);
+    let has_own_row = matches!(new.identity, LoginIdentity::Device(_) | LoginIdentity::External { .. });
+    if has_own_row && !new.identity.attach(transaction, user, None, now)? {
+        return Err(NotCreated::IdentityTaken);
     }
     if announce {
-        let told = json!({ "user_id": user, "username": new.username, "method": new.method });
-        outbox::push(transaction, "account.created", &told.to_string(), now)?;
+        let payload = json!({ "user_id": user, "username": new.username, "method": new.method });
+        outbox::push(transaction, "account.created", &payload.to_string(), now)?;
     }
     Ok(())
 }
 
-/// What failures are counted by when there is no such account.
-fn nobody(way: &LoginIdentity) -> Uuid {
-    let digest = Sha256::digest(format!("{way:?}"));
+/// Returns the id under which failures of a missing account are counted.
+fn placeholder_account(identity: &LoginIdentity) -> Uuid {
+    let digest = Sha256::digest(format!("{identity:?}"));
     Uuid::from_slice(&digest[..16]).expect("an id is sixteen bytes")
 }

@@ -1,4 +1,4 @@
-//! What is known about a user, for everyone and for themselves, and how it changes.
+//! Public and private data of a user, and its changes.
 
 use super::{Accounts, NOT_FOUND, USERNAME_TAKEN, Update};
 use crate::error::{GrpcCode, ServiceError};
@@ -9,79 +9,79 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Users that are asked for at once, of each kind of name.
+/// Maximum number of users in one request, per kind of key.
 pub const USERS_MAX: usize = 256;
 
-/// Lengths of the lists in statements. A list is filled up to the next of them, so that there are few different
-/// statements, and each stays prepared.
+/// Lengths of lists in statements. A list is padded to the next of them, so that there are few distinct statements, and
+/// each stays prepared.
 const LIST_LENGTHS: [usize; 4] = [1, 8, 64, USERS_MAX];
 
-/// A user, as everyone may see them. Times are in milliseconds since 1970.
+/// Public data of a user. Times are in milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
-    /// Their id.
+    /// Id.
     pub id: Uuid,
-    /// Their username.
+    /// Username.
     pub username: String,
-    /// The name that is shown.
+    /// Display name.
     pub display_name: String,
-    /// Where a picture is.
+    /// URL of a picture.
     pub avatar_url: String,
-    /// The language, as a tag.
+    /// Language tag.
     pub language: String,
-    /// Where they are, in their own words.
+    /// Location, as free text.
     pub location: String,
-    /// The timezone.
+    /// Timezone.
     pub timezone: String,
-    /// What the game keeps about them: a JSON object.
+    /// Metadata of the game: a JSON object.
     pub metadata: String,
-    /// Their ids at external providers, by the provider's name.
+    /// Ids at external providers, by the provider's name.
     pub identities: BTreeMap<String, String>,
-    /// How many friends they have.
+    /// Number of friends.
     pub edge_count: i64,
-    /// When the account was created.
+    /// Creation time.
     pub created_at: i64,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_at: i64,
 }
 
-/// An account, as its owner may see it.
+/// Account as its owner sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// What everyone may see.
+    /// Public data.
     pub user: User,
-    /// The wallet: a JSON object.
+    /// Wallet: a JSON object.
     pub wallet: String,
-    /// The email address.
+    /// Email address.
     pub email: Option<String>,
-    /// The devices, in the order in which they were linked.
+    /// Device ids, in the order of linking.
     pub devices: Vec<String>,
-    /// The custom id.
+    /// Custom id.
     pub custom_id: Option<String>,
-    /// What the user may do.
+    /// Role.
     pub role: Role,
-    /// When the email address was confirmed.
+    /// Time at which the email address was verified.
     pub verified_at: Option<i64>,
-    /// When the user was banned.
+    /// Time of the ban.
     pub disabled_at: Option<i64>,
 }
 
-/// The columns of a [`User`]; texts from elsewhere hold no line breaks, so a line break divides them.
+/// Columns of a [`User`]. Client texts contain no line breaks, so line breaks separate list elements.
 const USER_COLUMNS: &str = "u.id, u.username, u.display_name, u.avatar_url, u.lang_tag, u.location, u.timezone,
     u.metadata, u.edge_count, u.created_at, u.updated_at,
     (SELECT string_agg(i.provider || ' ' || i.subject, '\n') FROM user_identities i WHERE i.user_id = u.id)";
 
-/// The further columns of an [`Account`].
+/// Additional columns of an [`Account`].
 const ACCOUNT_COLUMNS: &str = "u.wallet, u.email, u.custom_id, u.role, u.verified_at, u.disabled_at,
     (SELECT string_agg(d.id, '\n' ORDER BY d.created_at, d.id) FROM user_devices d WHERE d.user_id = u.id)";
 
 impl Accounts {
-    /// An account: one statement.
+    /// Returns an account, with one statement.
     pub async fn account(&self, user: Uuid) -> Result<Account, ServiceError> {
         self.accounts(vec![user]).await?.pop().ok_or(NOT_FOUND)
     }
 
-    /// Several accounts; those that are not there are left out.
+    /// Returns several accounts. Missing ones are omitted.
     pub async fn accounts(&self, users: Vec<Uuid>) -> Result<Vec<Account>, ServiceError> {
         check_count(users.len())?;
         let operation = move |transaction: &mut Transaction<'_>| {
@@ -97,7 +97,7 @@ impl Accounts {
         self.store.read(operation).await
     }
 
-    /// Users by their ids, their names, and their ids at Facebook; each once, and those that are not there are left out.
+    /// Returns users by id, username and Facebook id. Duplicates and missing users are omitted.
     pub async fn users(
         &self,
         ids: Vec<Uuid>,
@@ -110,9 +110,9 @@ impl Accounts {
         if usernames.iter().chain(&facebook_ids).any(|text| text.contains('\0')) {
             return Err(ServiceError::invalid("A name must not contain control characters."));
         }
-        let asked = Arc::new((ids, usernames, facebook_ids));
+        let keys = Arc::new((ids, usernames, facebook_ids));
         let operation = move |transaction: &mut Transaction<'_>| {
-            let (ids, usernames, facebook_ids) = &*asked;
+            let (ids, usernames, facebook_ids) = &*keys;
             let mut users: BTreeMap<Uuid, User> = BTreeMap::new();
             let by_facebook_id = "u.id IN (SELECT f.user_id FROM user_identities f
                 WHERE f.provider = 'facebook' AND f.subject IN ";
@@ -134,7 +134,7 @@ impl Accounts {
         self.store.read(operation).await
     }
 
-    /// Changes what is known about a user.
+    /// Changes the data of a user.
     pub async fn update(&self, user: Uuid, update: Update) -> Result<(), ServiceError> {
         update.check()?;
         let now = self.clock.now_ms();
@@ -143,8 +143,8 @@ impl Accounts {
     }
 }
 
-/// Changes what is known about a user, in a transaction that does more. The update was checked before. A username that
-/// is taken ends the transaction: see [`name_taken`].
+/// Changes the data of a user within a larger transaction. The update is already validated. A taken username aborts the
+/// transaction: see [`name_taken`].
 pub(crate) fn apply(
     transaction: &mut Transaction<'_>,
     user: Uuid,
@@ -170,25 +170,25 @@ pub(crate) fn apply(
     if transaction.execute(statement, parameters)? == 0 { Err(NOT_FOUND) } else { Ok(()) }
 }
 
-/// What the database says of a username that is taken, in the words that clients know.
-pub(crate) fn name_taken(refusal: ServiceError) -> ServiceError {
-    if refusal.code == GrpcCode::AlreadyExists { USERNAME_TAKEN } else { refusal }
+/// Converts a duplicate error to the message for a taken username.
+pub(crate) fn name_taken(error: ServiceError) -> ServiceError {
+    if error.code == GrpcCode::AlreadyExists { USERNAME_TAKEN } else { error }
 }
 
 fn check_count(count: usize) -> Result<(), ServiceError> {
     if count > USERS_MAX {
-        return Err(ServiceError::invalid(format!("At most {USERS_MAX} users can be asked for at once.")));
+        return Err(ServiceError::invalid(format!("At most {USERS_MAX} users can be requested at once.")));
     }
     Ok(())
 }
 
-/// Asks for rows whose key is among these: the statement so far, what comes after the list, and the list.
+/// Reads rows whose key is in a list, by the statement before the list and the text after it.
 fn each_of<'a>(
     transaction: &mut Transaction<'_>,
     statement: &str,
     end: &str,
     mut keys: Vec<SqlValue<'a>>,
-    look: impl FnMut(&SqlRow<'_>) -> Result<(), StoreError>,
+    read: impl FnMut(&SqlRow<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let Some(last) = keys.last().copied() else { return Ok(()) };
     let length = LIST_LENGTHS.into_iter().find(|length| *length >= keys.len()).unwrap_or(keys.len());
@@ -199,7 +199,7 @@ fn each_of<'a>(
     }
     statement.push(')');
     statement.push_str(end);
-    transaction.each(&statement, &keys, look)
+    transaction.for_each_row(&statement, &keys, read)
 }
 
 fn read_user(row: &SqlRow<'_>) -> Result<User, StoreError> {
@@ -227,7 +227,7 @@ fn read_account(row: &SqlRow<'_>) -> Result<Account, StoreError> {
         wallet: row.get(12)?,
         email: row.get(13)?,
         custom_id: row.get(14)?,
-        // A role that is not known any more allows nothing.
+        // An unknown role allows nothing.
         role: row.get::<String>(15)?.parse().unwrap_or_default(),
         verified_at: row.get(16)?,
         disabled_at: row.get(17)?,

@@ -1,4 +1,4 @@
-//! The operation by which clients report events.
+//! Operation with which clients report events.
 
 use crate::calls::{Call, Operations, Serve};
 use crate::event::Event;
@@ -16,7 +16,7 @@ impl Serve for ReportEvent {
             name: request.name,
             properties: request.properties,
             at: request.timestamp.as_ref().map_or(0, timestamp_ms),
-            // A client is outside the server, whatever it says.
+            // Events from clients are always external, whatever the request says.
             external: request.external || *call.caller() != Caller::Server,
         };
         call.services.events.report(call.context, event).await?;

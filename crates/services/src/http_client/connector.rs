@@ -1,4 +1,4 @@
-//! How a connection comes about: the name is looked up, each address is checked, and the one that is reached was checked.
+//! Connection setup: resolves the host, checks each address, and connects only to a checked address.
 
 use super::HttpClientError;
 use super::network::{Network, is_public};
@@ -22,12 +22,12 @@ use tokio_util::either::Either;
 use tower::Service;
 use tracing::warn;
 
-/// How long one address may take to accept, so that there is time left for the next.
+/// Time limit for one connect attempt, so that there is time left for the next address.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(3);
-/// Addresses of a name that are tried.
+/// Maximum number of addresses of a host that are tried.
 const ADDRESSES_MAX: usize = 4;
 
-/// Makes connections, to addresses that may be reached.
+/// Connects to addresses that may be reached.
 #[derive(Clone)]
 pub(super) struct Connector {
     allowed: Arc<[Network]>,
@@ -43,42 +43,42 @@ impl Connector {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
             warn!(
-                "the system has no certificates of authorities; https to the outside will fail: install ca-certificates"
+                "no certificate authorities found on this system; https requests will fail: install ca-certificates"
             );
         }
         roots.add_parsable_certificates(authorities.iter().cloned());
-        // The provider is named, so that another one in the same program does not change what is used here.
+        // The crypto provider is explicit, so that another one in the same program has no effect here.
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .expect("ring speaks the versions that rustls has by default")
+            .expect("ring supports the default TLS versions of rustls")
             .with_root_certificates(roots)
             .with_no_client_auth();
         Connector { allowed: allowed.into(), tls: Arc::new(tls) }
     }
 
     async fn connect(self, uri: Uri) -> Result<Stream, HttpClientError> {
-        let sealed = uri.scheme_str() == Some("https");
-        let host = uri.host().ok_or(HttpClientError::Invalid("the address has to name a host"))?;
+        let is_https = uri.scheme_str() == Some("https");
+        let host = uri.host().ok_or(HttpClientError::Invalid("the URL must name a host"))?;
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let port = uri.port_u16().unwrap_or(if sealed { 443 } else { 80 });
-        let stream = self.reach(&host, port).await?;
-        // Requests are written whole, so nothing is gained by waiting for more.
+        let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
+        let stream = self.connect_tcp(&host, port).await?;
+        // Requests are written whole, so delaying packets gains nothing.
         let _ = stream.set_nodelay(true);
-        if !sealed {
+        if !is_https {
             return Ok(Stream(TokioIo::new(Either::Left(stream))));
         }
-        let name = ServerName::try_from(host).map_err(|_| HttpClientError::Invalid("the host's name is not valid"))?;
+        let name = ServerName::try_from(host).map_err(|_| HttpClientError::Invalid("the host name is invalid"))?;
         let stream = TlsConnector::from(self.tls).connect(name, stream).await.map_err(unreachable)?;
         Ok(Stream(TokioIo::new(Either::Right(Box::new(stream)))))
     }
 
-    async fn reach(&self, host: &str, port: u16) -> Result<TcpStream, HttpClientError> {
+    async fn connect_tcp(&self, host: &str, port: u16) -> Result<TcpStream, HttpClientError> {
         let addresses: Vec<SocketAddr> = match host.parse::<IpAddr>() {
             Ok(address) => vec![SocketAddr::new(address, port)],
             Err(_) => lookup_host((host, port)).await.map_err(unreachable)?.collect(),
         };
-        let mut outcome = Err(HttpClientError::Unreachable("the name leads nowhere".to_owned()));
+        let mut outcome = Err(HttpClientError::Unreachable("the host name has no addresses".to_owned()));
         if !addresses.is_empty() {
             outcome = Err(HttpClientError::Forbidden);
         }

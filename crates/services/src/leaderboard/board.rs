@@ -1,4 +1,4 @@
-//! A board: what it is, and which period is the current one.
+//! Boards and their current periods.
 
 use super::schedule::Schedule;
 use crate::error::ServiceError;
@@ -8,71 +8,71 @@ use serde::de::IgnoredAny;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes of a board's id, which is part of each record's key.
+/// Maximum bytes of a board's id, which is part of each record's key.
 pub const BOARD_ID_BYTES_MAX: usize = 128;
-/// Bytes of a board's metadata. It is kept in memory.
+/// Maximum bytes of a board's metadata, which is held in memory.
 pub const BOARD_METADATA_BYTES_MAX: usize = 16 << 10;
 
-/// What a write does with the score that stands.
+/// Operation of a write on the current score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operator {
-    /// The better of the two stays, in the board's order.
+    /// Keeps the better score, in the board's order.
     Best,
-    /// The new one replaces it.
+    /// Replaces the score.
     Set,
-    /// The new one is added to it.
+    /// Adds to the score.
     Increment,
-    /// The new one is taken from it. It may go below zero.
+    /// Subtracts from the score, possibly below zero.
     Decrement,
 }
 
-/// What a board is to be.
+/// Definition of a board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// Its id.
+    /// Id.
     pub id: String,
-    /// Whether only the server's own code writes to it.
+    /// True if only server code may write.
     pub authoritative: bool,
-    /// Which scores are the better ones.
+    /// Order of scores.
     pub order: RankOrder,
-    /// What a write does, unless it says otherwise.
+    /// Default operator of writes.
     pub operator: Operator,
-    /// When it begins anew, as [`Schedule`] reads it; empty for never.
+    /// Reset times, parsed by [`Schedule`]. Empty for never.
     pub reset_schedule: String,
-    /// A JSON object, for the game.
+    /// JSON object for the game.
     pub metadata: String,
 }
 
-/// A board.
+/// Leaderboard.
 #[derive(Debug)]
 pub struct Board {
-    /// What it is.
+    /// Definition.
     pub definition: Definition,
-    /// When it was made, in milliseconds since 1970.
+    /// Creation time, in milliseconds since 1970.
     pub created_at_ms: i64,
     schedule: Option<Schedule>,
-    /// The period that was current when it was last asked for.
+    /// Period that was current at the last call.
     period: Mutex<Span>,
-    /// The first reset that nobody was told of, in seconds since 1970.
-    untold: AtomicI64,
-    /// Tells boards apart that follow each other under one id.
+    /// Time of the first unreported reset, in seconds since 1970.
+    first_unreported: AtomicI64,
+    /// Distinguishes successive boards with the same id.
     pub(super) number: u64,
-    /// Set when it is deleted, for those who still have it in hand.
+    /// Set when the board is deleted, for those who still hold it.
     pub(super) deleted: AtomicBool,
 }
 
-/// From one reset, to before the next.
+/// Time from one reset to before the next.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     from: i64,
     until: i64,
 }
 
-/// The expiry of a board that has no resets.
+/// Expiry of a board without resets.
 const NEVER: i64 = 0;
 
 impl Definition {
-    /// A board for everyone's best, the highest first, without resets.
+    /// Creates a board of best scores, highest first, without resets.
     #[must_use]
     pub fn new(id: impl Into<String>) -> Definition {
         Definition {
@@ -85,11 +85,11 @@ impl Definition {
         }
     }
 
-    /// Refuses what cannot be a board.
+    /// Validates the definition.
     pub(super) fn check(&self) -> Result<(), ServiceError> {
         if self.id.is_empty() || self.id.len() > BOARD_ID_BYTES_MAX || self.id.contains('\0') {
             return Err(ServiceError::invalid(format!(
-                "A leaderboard's id must have 1 to {BOARD_ID_BYTES_MAX} bytes, none of them zero."
+                "A leaderboard's id must have 1 to {BOARD_ID_BYTES_MAX} bytes and no U+0000."
             )));
         }
         check_object(&self.metadata, BOARD_METADATA_BYTES_MAX)
@@ -97,58 +97,59 @@ impl Definition {
 }
 
 impl Board {
-    /// A board that is being made or was read. `told_until` is in seconds.
-    pub(super) fn new(definition: Definition, created_at_ms: i64, told_until: i64) -> Result<Board, ServiceError> {
+    /// Creates a board. `reported_until` is in seconds since 1970.
+    pub(super) fn new(definition: Definition, created_at_ms: i64, reported_until: i64) -> Result<Board, ServiceError> {
         static BOARDS: AtomicU64 = AtomicU64::new(0);
         let schedule = match definition.reset_schedule.as_str() {
             "" => None,
-            text => Some(Schedule::parse(text, told_until)?),
+            text => Some(Schedule::parse(text, reported_until)?),
         };
         let board = Board {
             definition,
             created_at_ms,
             schedule,
             period: Mutex::new(Span { from: i64::MAX, until: i64::MIN }),
-            untold: AtomicI64::new(i64::MAX),
+            first_unreported: AtomicI64::new(i64::MAX),
             number: BOARDS.fetch_add(1, Ordering::Relaxed),
             deleted: AtomicBool::new(false),
         };
-        board.note_told(told_until);
+        board.mark_reported(reported_until);
         Ok(board)
     }
 
-    /// Which end of the period it is that is current now: seconds since 1970, or 0 without resets.
+    /// Returns the end of the current period, in seconds since 1970, or 0 without resets.
     #[must_use]
     pub fn expiry(&self, now: i64) -> i64 {
         let Some(schedule) = &self.schedule else { return NEVER };
         let mut period = self.period.lock().unwrap_or_else(PoisonError::into_inner);
         if now < period.from || now >= period.until {
-            // Each write asks, so the calendar is searched once in a period. Beyond the calendar no period ends.
+            // Each write calls this, so the result is cached for the period. Past the last reset of the calendar, the
+            // period never ends.
             *period = Span { from: now, until: schedule.next_after(now).unwrap_or(i64::MAX) };
         }
         period.until
     }
 
-    /// The last reset, in seconds since 1970; 0 if there was none since the board was made.
+    /// Returns the time of the last reset, in seconds since 1970. 0 if there was none since the board was created.
     #[must_use]
     pub fn last_reset(&self, now: i64) -> i64 {
         let last = self.schedule.as_ref().and_then(|schedule| schedule.last_until(now));
         last.filter(|last| *last > self.created_at_ms.div_euclid(1_000)).unwrap_or(NEVER)
     }
 
-    /// The first reset that nobody was told of, if it has come.
-    pub(super) fn untold_reset(&self, now: i64) -> Option<i64> {
-        let reset = self.untold.load(Ordering::Relaxed);
+    /// Returns the first unreported reset, if it is due.
+    pub(super) fn unreported_reset(&self, now: i64) -> Option<i64> {
+        let reset = self.first_unreported.load(Ordering::Relaxed);
         (reset <= now).then_some(reset)
     }
 
-    /// Notes that resets were told up to this one.
-    pub(super) fn note_told(&self, reset: i64) {
+    /// Marks resets up to this one as reported.
+    pub(super) fn mark_reported(&self, reset: i64) {
         let next = self.schedule.as_ref().and_then(|schedule| schedule.next_after(reset));
-        self.untold.store(next.unwrap_or(i64::MAX), Ordering::Relaxed);
+        self.first_unreported.store(next.unwrap_or(i64::MAX), Ordering::Relaxed);
     }
 
-    /// Whether `new` is better than `old` here.
+    /// Returns true if `new` is better than `old`.
     pub(super) fn is_better(&self, new: Score, old: Score) -> bool {
         match self.definition.order {
             RankOrder::Ascending => new < old,
@@ -156,7 +157,7 @@ impl Board {
         }
     }
 
-    /// Reads what [`COLUMNS`] names.
+    /// Reads a row of [`COLUMNS`].
     pub(super) fn read(row: &SqlRow<'_>) -> Result<Board, StoreError> {
         let id: String = row.get(0)?;
         let damaged = |what: &str| StoreError::Failed(format!("the leaderboard \"{id}\" has a damaged {what}"));
@@ -172,12 +173,12 @@ impl Board {
     }
 }
 
-/// The columns that [`Board::read`] reads.
+/// Columns that [`Board::read`] reads.
 pub(super) const COLUMNS: &str =
     "id, authoritative, sort_order, operator, reset_schedule, metadata, created_at, reset_told_until";
 
 impl Operator {
-    /// The number by which the database knows it.
+    /// Returns the number used in the database.
     pub(super) fn number(self) -> i64 {
         match self {
             Operator::Best => 0,
@@ -194,7 +195,7 @@ impl Operator {
     }
 }
 
-/// The number by which the database and the wire know an order.
+/// Returns the number of an order in the database and on the wire.
 #[must_use]
 pub fn order_number(order: RankOrder) -> u32 {
     match order {
@@ -211,7 +212,7 @@ fn order_from(number: i64) -> Option<RankOrder> {
     }
 }
 
-/// Refuses what is no JSON object, or too long.
+/// Rejects text that is not a JSON object, or too long.
 pub(super) fn check_object(json: &str, bytes_max: usize) -> Result<(), ServiceError> {
     if json.len() > bytes_max {
         return Err(ServiceError::invalid(format!("Metadata must have at most {bytes_max} bytes.")));

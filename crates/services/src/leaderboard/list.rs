@@ -1,7 +1,7 @@
-//! Listing records: by rank, of given owners, and around an owner.
+//! Lists records by rank, of given owners, and around an owner.
 //!
-//! The order is memory's and the records are read by their keys, in one statement: so the database needs no index by
-//! score, which would cost each write more than it saves here.
+//! The order comes from memory, and records are read by key in one statement. So the database needs no index by score,
+//! which would cost each write more than it saves here.
 
 use super::Leaderboards;
 use super::board::Board;
@@ -17,44 +17,44 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Records in one page, and owners that are asked for at once.
+/// Maximum records per page, and maximum owners per request.
 pub const RECORD_LIMIT_MAX: usize = 1_000;
-/// Records around an owner.
+/// Maximum records around an owner.
 pub const AROUND_LIMIT_MAX: usize = 100;
-/// How many records there are where nothing is said about it.
+/// Records per page without a limit.
 const LIMIT_DEFAULT: usize = 1;
-/// How often a page is put together anew because a record of it was written meanwhile. After that its ranks are given
-/// out in the order of the records as they are.
+/// Attempts to build a page when one of its records is written meanwhile. After that, ranks are assigned in the order
+/// of the records read.
 const ATTEMPTS_MAX: usize = 3;
 
-/// Which records are asked for.
+/// Query for records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordQuery {
-    /// How many; 1 if nothing is said. Without a limit and a cursor, but with owners, only theirs are listed.
+    /// Records per page; 1 by default. Without limit and cursor, but with owners, only their records are listed.
     pub limit: Option<i64>,
-    /// Where a list before this one ended, if not empty.
+    /// Cursor of the page. Empty for the first page.
     pub cursor: String,
-    /// The period, in seconds since 1970; 0 for the current one.
+    /// Period, by its expiry in seconds since 1970. 0 for the current one.
     pub expiry: i64,
 }
 
 /// Records of a board.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordList {
-    /// The page, by rank.
+    /// Page, by rank.
     pub records: Vec<Record>,
-    /// The records of the owners who were asked for, in the order in which they were, as far as they exist.
+    /// Records of the requested owners, in the requested order. Missing ones are omitted.
     pub owner_records: Vec<Record>,
-    /// Where the list goes on; empty at its end.
+    /// Cursor of the next page. Empty on the last page.
     pub next_cursor: String,
-    /// Where it goes on backwards; empty at its start.
+    /// Cursor of the previous page. Empty on the first page.
     pub prev_cursor: String,
-    /// How many records the period has.
+    /// Number of records of the period.
     pub rank_count: u64,
 }
 
-/// Where a list goes on: at a record, by what it is ordered by, so that nothing is shown twice or left out when others
-/// move meanwhile, not even when that record does.
+/// Position in a list by the sort values of a record, so that no record is repeated or omitted when others move
+/// meanwhile, not even when that record moves.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct PageCursor {
     board: String,
@@ -65,7 +65,7 @@ struct PageCursor {
     backwards: bool,
 }
 
-/// What of a ranking is shown.
+/// Part of a ranking to list.
 #[derive(Clone, Debug)]
 enum Window {
     Nothing,
@@ -73,7 +73,7 @@ enum Window {
     Around(Uuid, usize),
 }
 
-/// What memory says about a list.
+/// Ranks of a list, from memory.
 struct Outline {
     page: Vec<RankedRecord>,
     owners: Vec<RankedRecord>,
@@ -89,18 +89,18 @@ impl Leaderboards {
         query: &RecordQuery,
     ) -> Result<RecordList, ServiceError> {
         if owners.len() > RECORD_LIMIT_MAX {
-            return Err(ServiceError::invalid(format!("Ask for at most {RECORD_LIMIT_MAX} owners at once.")));
+            return Err(ServiceError::invalid(format!("At most {RECORD_LIMIT_MAX} owners can be requested at once.")));
         }
         let limit = checked_limit(query.limit, RECORD_LIMIT_MAX)?;
         let board = self.board(board_id)?;
-        let (expiry, place) = self.whereabouts(&board, query)?;
-        let owners_only = query.limit.is_none() && place.is_none() && !owners.is_empty();
-        let window = if owners_only { Window::Nothing } else { Window::From(place, limit) };
+        let (expiry, cursor) = self.period_and_cursor(&board, query)?;
+        let owners_only = query.limit.is_none() && cursor.is_none() && !owners.is_empty();
+        let window = if owners_only { Window::Nothing } else { Window::From(cursor, limit) };
         self.list(&board, expiry, window, owners).await
     }
 
-    /// Lists the records around an owner's, which is among them; nothing if the owner has none. With a cursor, it goes
-    /// on from there.
+    /// Lists the records around an owner's record, including it. Empty if the owner has none. With a cursor, it
+    /// continues from there.
     pub async fn records_around(
         &self,
         board_id: &str,
@@ -109,28 +109,28 @@ impl Leaderboards {
     ) -> Result<RecordList, ServiceError> {
         let limit = checked_limit(query.limit, AROUND_LIMIT_MAX)?;
         let board = self.board(board_id)?;
-        let (expiry, window) = match self.whereabouts(&board, query)? {
+        let (expiry, window) = match self.period_and_cursor(&board, query)? {
             (expiry, None) => (expiry, Window::Around(owner, limit)),
-            (expiry, place) => (expiry, Window::From(place, limit)),
+            (expiry, cursor) => (expiry, Window::From(cursor, limit)),
         };
         self.list(&board, expiry, window, &[]).await
     }
 
-    /// Which period, and where in it.
-    fn whereabouts(&self, board: &Board, query: &RecordQuery) -> Result<(i64, Option<PageCursor>), ServiceError> {
+    /// Returns the period and the cursor of a query.
+    fn period_and_cursor(&self, board: &Board, query: &RecordQuery) -> Result<(i64, Option<PageCursor>), ServiceError> {
         if query.expiry < 0 {
             return Err(ServiceError::invalid("An expiry must be a time in seconds since 1970, or 0."));
         }
         let current = || board.expiry(self.clock.now_seconds());
-        let Some(place) = cursor::decode::<PageCursor>(&query.cursor)? else {
+        let Some(position) = cursor::decode::<PageCursor>(&query.cursor)? else {
             return Ok((if query.expiry == 0 { current() } else { query.expiry }, None));
         };
-        // A list that was begun before a reset goes on in its own period.
-        let fits = place.board == board.definition.id && (query.expiry == 0 || query.expiry == place.expiry);
+        // A list that began before a reset continues in its period.
+        let fits = position.board == board.definition.id && (query.expiry == 0 || query.expiry == position.expiry);
         if !fits {
             return Err(ServiceError::new(GrpcCode::InvalidArgument, "Cursor is invalid or expired."));
         }
-        Ok((place.expiry, Some(place)))
+        Ok((position.expiry, Some(position)))
     }
 
     async fn list(
@@ -143,14 +143,14 @@ impl Leaderboards {
         let period = self.periods.ready(board, expiry, self.clock.now_seconds()).await?;
         let (board, owners) = (Arc::clone(board), owners.to_vec());
         let read = self.store.read(move |transaction| {
-            // Memory is asked here, on the store's thread, so that no time passes until the records are read.
+            // The ranking is read here, on the store's thread, right before the records.
             let mut attempts = 0;
             loop {
                 attempts += 1;
                 let outline = outline(&period, &window, &owners);
                 let wanted: Vec<Uuid> = outline.all().map(owner_id).collect();
                 let mut records = records_of(transaction, &board.definition.id, expiry, &wanted)?;
-                if outline.is_true_of(&records) || attempts == ATTEMPTS_MAX {
+                if outline.matches_records(&records) || attempts == ATTEMPTS_MAX {
                     return Ok::<_, StoreError>(outline.complete(&mut records, &board, expiry));
                 }
             }
@@ -164,31 +164,31 @@ impl Outline {
         self.page.iter().chain(&self.owners)
     }
 
-    /// Whether the records are those that the ranks were given to.
-    fn is_true_of(&self, records: &HashMap<Uuid, Record>) -> bool {
-        self.all().all(|standing| records.get(&owner_id(standing)).is_some_and(|record| record.score == standing.score))
+    /// Returns true if the records still have the scores that were ranked.
+    fn matches_records(&self, records: &HashMap<Uuid, Record>) -> bool {
+        self.all().all(|ranked| records.get(&owner_id(ranked)).is_some_and(|record| record.score == ranked.score))
     }
 
-    /// Puts the records to where they stand.
+    /// Combines ranks and records to a list.
     fn complete(&self, records: &mut HashMap<Uuid, Record>, board: &Board, expiry: i64) -> RecordList {
-        let owner_records = self.owners.iter().filter_map(|standing| {
-            let record = records.get(&owner_id(standing))?;
-            Some(Record { rank: standing.rank, ..record.clone() })
+        let owner_records = self.owners.iter().filter_map(|ranked| {
+            let record = records.get(&owner_id(ranked))?;
+            Some(Record { rank: ranked.rank, ..record.clone() })
         });
         let owner_records = owner_records.collect();
-        let page = self.page.iter().filter_map(|standing| {
-            let record = records.remove(&owner_id(standing))?;
-            Some(Record { rank: standing.rank, ..record })
+        let page = self.page.iter().filter_map(|ranked| {
+            let record = records.remove(&owner_id(ranked))?;
+            Some(Record { rank: ranked.rank, ..record })
         });
         let mut page: Vec<Record> = page.collect();
-        put_in_order(&mut page, board.definition.order);
-        let cursor = |standing: &RankedRecord, backwards: bool| {
+        reassign_ranks(&mut page, board.definition.order);
+        let cursor = |ranked: &RankedRecord, backwards: bool| {
             cursor::encode(&PageCursor {
                 board: board.definition.id.clone(),
                 expiry,
-                score: standing.score.score,
-                subscore: standing.score.subscore,
-                owner: owner_id(standing),
+                score: ranked.score.score,
+                subscore: ranked.score.subscore,
+                owner: owner_id(ranked),
                 backwards,
             })
         };
@@ -204,13 +204,13 @@ impl Outline {
     }
 }
 
-/// What is shown of a period, as it stands at this moment.
+/// Reads the requested part of a ranking at this moment.
 fn outline(period: &Period, window: &Window, owners: &[Uuid]) -> Outline {
-    let outline = period.look(|ranking| {
+    let outline = period.with_ranking(|ranking| {
         let page = match window {
             Window::Nothing => Vec::new(),
             Window::From(None, limit) => ranking.range(1, *limit).collect(),
-            Window::From(Some(place), limit) => page_at(ranking, place, *limit),
+            Window::From(Some(cursor), limit) => page_at(ranking, cursor, *limit),
             Window::Around(owner, limit) => {
                 ranking.around(rank_owner(*owner), *limit).map(Iterator::collect).unwrap_or_default()
             }
@@ -223,18 +223,18 @@ fn outline(period: &Period, window: &Window, owners: &[Uuid]) -> Outline {
     outline.unwrap_or(Outline { page: Vec::new(), owners: Vec::new(), rank_count: 0 })
 }
 
-/// Gives the ranks of a page to its records in their order, should one have changed since it was ranked.
-fn put_in_order(page: &mut [Record], order: RankOrder) {
-    let place = |record: &Record| (record.score, rank_owner(record.owner));
+/// Reassigns the ranks of a page in order, if a record has changed since it was ranked.
+fn reassign_ranks(page: &mut [Record], order: RankOrder) {
+    let sort_key = |record: &Record| (record.score, rank_owner(record.owner));
     let is_in_order = |one: &Record, next: &Record| match order {
-        RankOrder::Ascending => place(one) <= place(next),
-        RankOrder::Descending => place(one) >= place(next),
+        RankOrder::Ascending => sort_key(one) <= sort_key(next),
+        RankOrder::Descending => sort_key(one) >= sort_key(next),
     };
     if page.is_sorted_by(is_in_order) {
         return;
     }
     let ranks: Vec<u64> = page.iter().map(|record| record.rank).collect();
-    page.sort_by_key(place);
+    page.sort_by_key(sort_key);
     if order == RankOrder::Descending {
         page.reverse();
     }
@@ -243,44 +243,44 @@ fn put_in_order(page: &mut [Record], order: RankOrder) {
     }
 }
 
-/// The records on one side of a place.
-fn page_at(ranking: &Ranking, place: &PageCursor, limit: usize) -> Vec<RankedRecord> {
-    let score = Score { score: place.score, subscore: place.subscore };
-    let at = (score, rank_owner(place.owner));
-    if place.backwards {
-        let before = ranks_while(ranking, |standing| compare(ranking.order(), standing, at) == Ordering::Less);
+/// Returns the records on one side of a cursor.
+fn page_at(ranking: &Ranking, cursor: &PageCursor, limit: usize) -> Vec<RankedRecord> {
+    let score = Score { score: cursor.score, subscore: cursor.subscore };
+    let at = (score, rank_owner(cursor.owner));
+    if cursor.backwards {
+        let before = ranks_while(ranking, |ranked| compare(ranking.order(), ranked, at) == Ordering::Less);
         let first = before.saturating_sub(limit as u64) + 1;
         ranking.range(first, (before + 1 - first) as usize).collect()
     } else {
-        let passed = ranks_while(ranking, |standing| compare(ranking.order(), standing, at) != Ordering::Greater);
+        let passed = ranks_while(ranking, |ranked| compare(ranking.order(), ranked, at) != Ordering::Greater);
         ranking.range(passed + 1, limit).collect()
     }
 }
 
-/// How a record stands to a place, in the order of ranks.
-fn compare(order: RankOrder, standing: &RankedRecord, at: (Score, RankOwner)) -> Ordering {
-    let ascending = (standing.score, standing.owner).cmp(&at);
+/// Compares a record to a position, in the order of ranks.
+fn compare(order: RankOrder, ranked: &RankedRecord, at: (Score, RankOwner)) -> Ordering {
+    let ascending = (ranked.score, ranked.owner).cmp(&at);
     match order {
         RankOrder::Ascending => ascending,
         RankOrder::Descending => ascending.reverse(),
     }
 }
 
-/// How many of the first ranks satisfy a condition that no rank does after the first that does not.
+/// Returns the number of leading ranks that satisfy a condition, by binary search.
 fn ranks_while(ranking: &Ranking, condition: impl Fn(&RankedRecord) -> bool) -> u64 {
     let (mut yes, mut no) = (0, ranking.len() as u64 + 1);
     while no - yes > 1 {
         let middle = yes + (no - yes) / 2;
         match ranking.at(middle) {
-            Some(standing) if condition(&standing) => yes = middle,
+            Some(ranked) if condition(&ranked) => yes = middle,
             _ => no = middle,
         }
     }
     yes
 }
 
-fn owner_id(standing: &RankedRecord) -> Uuid {
-    Uuid::from_bytes(standing.owner.to_bytes())
+fn owner_id(ranked: &RankedRecord) -> Uuid {
+    Uuid::from_bytes(ranked.owner.to_bytes())
 }
 
 fn checked_limit(limit: Option<i64>, max: usize) -> Result<usize, ServiceError> {

@@ -1,22 +1,22 @@
-//! Leaderboards: boards, the records of their owners, and everyone's rank.
+//! Leaderboards: boards, records of owners, and ranks.
 //!
 //! # Records
 //! A record belongs to a board, a period and an owner. Score and subscore are one value: the subscore decides between
-//! equal scores, and a record never holds the score of one run with the subscore of another. Scores may be negative. A
-//! write that changes nothing, such as one that is not better, leaves the whole record as it is; metadata that is not
-//! given stays.
+//! equal scores, and a record never combines the score of one run with the subscore of another. Scores may be negative.
+//! A write that changes nothing, such as one that is not better, leaves the whole record unchanged. Omitted metadata
+//! stays.
 //!
 //! # Periods
-//! A board with a [`Schedule`] begins anew at each of its times. A period is named by its end, the `expiry`; earlier
-//! ones stay readable. Without a schedule there is one period, whose expiry is 0.
+//! A board with a [`Schedule`] is reset at each of its times. A period is identified by its end, the `expiry`. Earlier
+//! periods stay readable. Without a schedule there is one period, whose expiry is 0.
 //!
 //! # Ranks
-//! Ranks are kept in memory, for the current periods always and for earlier ones once they are asked for, and follow
-//! the commits. Equal scores are ordered by the bytes of the owner's id, so no two records share a rank: ascending
-//! boards have the lower id first and descending ones the higher, as the database has it by
-//! `ORDER BY score, subscore, owner_id` and by the same with `DESC` throughout.
+//! Ranks are held in memory: for current periods always, for earlier ones on request. They follow the commits. Equal
+//! scores are ordered by the bytes of the owner's id, so no two records share a rank: ascending boards have the lower id
+//! first and descending ones the higher, like `ORDER BY score, subscore, owner_id` in the database, with `DESC` on all
+//! columns for descending boards.
 //!
-//! One server at a time keeps the boards of a database.
+//! Only one server at a time may use the boards of a database.
 
 mod board;
 mod list;
@@ -51,12 +51,12 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Boards in one page of their list.
+/// Maximum boards per page.
 pub const BOARD_LIMIT_MAX: usize = 100;
-/// Records that are deleted at once with their board. Others who write have their turn in between.
+/// Records deleted per transaction with their board. Other writers get their turn in between.
 const DELETE_STEP: i64 = 10_000;
 
-/// There is no board of this id.
+/// Error for a missing board.
 pub(super) const BOARD_NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "Leaderboard not found.");
 
 /// All leaderboards.
@@ -66,28 +66,28 @@ pub struct Leaderboards {
     boards: RwLock<BTreeMap<String, Arc<Board>>>,
     periods: Arc<Periods>,
     reset_hooks: Vec<ResetHook>,
-    /// Boards are made and deleted one at a time, so that a board is not made while it is still being deleted.
-    changing: tokio::sync::Mutex<()>,
-    /// Resets are told one at a time.
-    telling: tokio::sync::Mutex<()>,
+    /// Serializes creating and deleting boards, so that a board is not created while it is still being deleted.
+    board_changes: tokio::sync::Mutex<()>,
+    /// Serializes the reports of resets.
+    reporting: tokio::sync::Mutex<()>,
 }
 
-/// One page of boards.
+/// Page of boards.
 #[derive(Clone, Debug)]
 pub struct BoardList {
-    /// The boards, by id.
+    /// Boards, by id.
     pub boards: Vec<Arc<Board>>,
-    /// Where the list goes on; empty at its end.
+    /// Cursor of the next page. Empty on the last page.
     pub cursor: String,
 }
 
 #[derive(Serialize, Deserialize)]
-struct BoardPlace {
+struct BoardCursor {
     after: String,
 }
 
 impl Leaderboards {
-    /// Reads the boards, and the ranks of their current periods, from the database.
+    /// Opens the service. Loads the boards and the ranks of their current periods.
     pub async fn open(store: Store, clock: Arc<dyn WallClock>) -> Result<Leaderboards, ServiceError> {
         let sql = format!("SELECT {COLUMNS} FROM leaderboards ORDER BY id");
         let boards: Vec<Board> =
@@ -105,16 +105,16 @@ impl Leaderboards {
             boards: RwLock::new(boards.collect()),
             periods,
             reset_hooks: Vec::new(),
-            changing: tokio::sync::Mutex::default(),
-            telling: tokio::sync::Mutex::default(),
+            board_changes: tokio::sync::Mutex::default(),
+            reporting: tokio::sync::Mutex::default(),
         })
     }
 
-    /// Makes a board. If there is one of this id already, it is the answer, provided that it is the same in all it is
-    /// defined by; otherwise [`GrpcCode::AlreadyExists`].
+    /// Creates a board. Returns an existing board with the same id and the same definition; fails with
+    /// [`GrpcCode::AlreadyExists`] if the definition differs.
     pub async fn create(&self, definition: Definition) -> Result<Arc<Board>, ServiceError> {
         definition.check()?;
-        let _turn = self.changing.lock().await;
+        let _turn = self.board_changes.lock().await;
         if let Ok(board) = self.board(&definition.id) {
             return if is_same(&board.definition, &definition) { Ok(board) } else { Err(other_settings(&board)) };
         }
@@ -143,43 +143,43 @@ impl Leaderboards {
         Ok(board)
     }
 
-    /// Deletes a board with all its records, also those of earlier periods. Tells whether there was one.
+    /// Deletes a board with all its records, including those of earlier periods. Returns true if it existed.
     ///
-    /// A board with many records goes in steps. If the server is stopped in between, the board is still there, with
-    /// fewer records: delete it again.
+    /// A board with many records is deleted in steps. If the server stops in between, the board still exists with fewer
+    /// records: delete it again.
     pub async fn delete(&self, board_id: &str) -> Result<bool, ServiceError> {
-        let _turn = self.changing.lock().await;
+        let _turn = self.board_changes.lock().await;
         let Some(board) = self.boards_mut(|boards| boards.remove(board_id)) else { return Ok(false) };
         self.periods.forget(&board);
         let outcome = self.delete_rows(board_id).await;
         if outcome.is_err() {
-            // What is left is still a board. It is made anew, because whoever has the old one in hand was cut off.
+            // The rest is still a board. It is created anew, because holders of the old one are cut off.
             let Board { definition, created_at_ms, .. } = &*board;
-            let told_until = board.last_reset(self.clock.now_seconds()).max(created_at_ms.div_euclid(1_000));
-            let board = Board::new(definition.clone(), *created_at_ms, told_until)?;
+            let reported_until = board.last_reset(self.clock.now_seconds()).max(created_at_ms.div_euclid(1_000));
+            let board = Board::new(definition.clone(), *created_at_ms, reported_until)?;
             self.boards_mut(|boards| boards.insert(board_id.to_owned(), Arc::new(board)));
         }
         outcome.map(|()| true)
     }
 
-    /// A board.
+    /// Returns a board.
     pub fn board(&self, board_id: &str) -> Result<Arc<Board>, ServiceError> {
         let boards = self.boards.read().unwrap_or_else(PoisonError::into_inner);
         boards.get(board_id).map(Arc::clone).ok_or(BOARD_NOT_FOUND)
     }
 
-    /// The boards, page by page, by id.
+    /// Lists boards by id, page by page.
     pub fn boards(&self, limit: usize, cursor: &str) -> Result<BoardList, ServiceError> {
         if limit == 0 || limit > BOARD_LIMIT_MAX {
             return Err(ServiceError::invalid(format!("A list has 1 to {BOARD_LIMIT_MAX} leaderboards.")));
         }
-        let place: Option<BoardPlace> = cursor::decode(cursor)?;
-        let from = place.as_ref().map_or(Bound::Unbounded, |place| Bound::Excluded(place.after.as_str()));
+        let position: Option<BoardCursor> = cursor::decode(cursor)?;
+        let from = position.as_ref().map_or(Bound::Unbounded, |position| Bound::Excluded(position.after.as_str()));
         let boards = self.boards.read().unwrap_or_else(PoisonError::into_inner);
         let mut rest = boards.range::<str, _>((from, Bound::Unbounded)).map(|(_, board)| Arc::clone(board));
         let page: Vec<Arc<Board>> = rest.by_ref().take(limit).collect();
         let last = page.last().filter(|_| rest.next().is_some());
-        let cursor = last.map(|last| cursor::encode(&BoardPlace { after: last.definition.id.clone() }));
+        let cursor = last.map(|last| cursor::encode(&BoardCursor { after: last.definition.id.clone() }));
         Ok(BoardList { boards: page, cursor: cursor.unwrap_or_default() })
     }
 
@@ -199,7 +199,7 @@ impl Leaderboards {
             }
         }
         let id = board_id.to_owned();
-        // Records that were written meanwhile go with it.
+        // Deletes records written meanwhile as well, by foreign key.
         let last = self
             .store
             .write(move |transaction| transaction.execute("DELETE FROM leaderboards WHERE id = ?1", values![&id]));
@@ -211,7 +211,7 @@ impl Leaderboards {
     }
 }
 
-/// Whether two definitions mean the same, however their metadata is spaced.
+/// Returns true if two definitions are equal, ignoring the formatting of metadata.
 fn is_same(one: &Definition, other: &Definition) -> bool {
     let parsed = |definition: &Definition| serde_json::from_str::<serde_json::Value>(&definition.metadata).ok();
     let same_metadata = one.metadata == other.metadata || parsed(one) == parsed(other);
@@ -220,6 +220,6 @@ fn is_same(one: &Definition, other: &Definition) -> bool {
 
 fn other_settings(board: &Board) -> ServiceError {
     let id = &board.definition.id;
-    let why = format!("There is a leaderboard \"{id}\" with other settings. Delete it first, or choose another id.");
+    let why = format!("Leaderboard \"{id}\" already exists with other settings. Delete it first, or choose another id.");
     ServiceError::with(GrpcCode::AlreadyExists, why)
 }

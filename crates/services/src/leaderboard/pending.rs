@@ -1,4 +1,4 @@
-//! What was done in a transaction, on its way into memory.
+//! Carries changes from a transaction into memory.
 
 use super::Leaderboards;
 use super::board::Board;
@@ -9,60 +9,60 @@ use aether_ranks::Score;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// A change of one record that waits for its commit.
+/// Change of one record that waits for its commit.
 ///
-/// If it is dropped instead, it is not known whether there was a commit, because the database went away just then: that
-/// is a [`Doubt`], and the database is asked once it is back.
+/// If it is dropped instead, the outcome of the commit is unknown, because the database connection was lost. The record
+/// becomes an [`UncertainRecord`], which is read again when the database is back.
 pub(super) struct Pending {
     periods: Arc<Periods>,
-    doubt: Option<Doubt>,
+    uncertain: Option<UncertainRecord>,
 }
 
-/// A record about which memory and database may differ.
+/// Record that may differ between memory and database.
 #[derive(Clone)]
-pub(super) struct Doubt {
+pub(super) struct UncertainRecord {
     pub board: Arc<Board>,
     pub expiry: i64,
     pub owner: Uuid,
 }
 
 impl Pending {
-    pub fn new(periods: &Arc<Periods>, doubt: Doubt) -> Pending {
-        Pending { periods: Arc::clone(periods), doubt: Some(doubt) }
+    pub fn new(periods: &Arc<Periods>, uncertain: UncertainRecord) -> Pending {
+        Pending { periods: Arc::clone(periods), uncertain: Some(uncertain) }
     }
 
-    /// It was committed: the record has this score now, or is gone. Tells the new rank.
+    /// Applies the commit: the new score, or `None` for a deleted record. Returns the new rank.
     pub fn settle(mut self, score: Option<Score>) -> Option<u64> {
-        let Doubt { board, expiry, owner } = self.doubt.take()?;
+        let UncertainRecord { board, expiry, owner } = self.uncertain.take()?;
         self.periods.find(&board, expiry)?.note(owner, score)
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        if let Some(doubt) = self.doubt.take() {
-            self.periods.doubt(doubt);
+        if let Some(uncertain) = self.uncertain.take() {
+            self.periods.add_uncertain(uncertain);
         }
     }
 }
 
 impl Leaderboards {
-    /// Asks the database about all records that are in doubt.
-    pub(super) async fn settle_doubts(&self) -> Result<(), ServiceError> {
-        while let Some(doubt) = self.periods.take_doubt() {
-            let (periods, asked) = (Arc::clone(&self.periods), doubt.clone());
-            let settled = self.store.write_in_turn(Leaderboards::turn(doubt.owner), move |transaction| {
-                let Doubt { board, expiry, owner } = &asked;
+    /// Reads all uncertain records from the database.
+    pub(super) async fn settle_uncertain(&self) -> Result<(), ServiceError> {
+        while let Some(uncertain) = self.periods.take_uncertain() {
+            let (periods, record_key) = (Arc::clone(&self.periods), uncertain.clone());
+            let settled = self.store.write_in_order(Leaderboards::turn(uncertain.owner), move |transaction| {
+                let UncertainRecord { board, expiry, owner } = &record_key;
                 let record = read_one(transaction, &board.definition.id, *expiry, *owner)?;
-                let pending = Pending::new(&periods, asked.clone());
+                let pending = Pending::new(&periods, record_key.clone());
                 transaction.after_commit(move || {
                     pending.settle(record.map(|record| record.score));
                 });
                 Ok(())
             });
-            if let Err(refusal) = settled.await {
-                self.periods.doubt(doubt);
-                return Err(refusal);
+            if let Err(error) = settled.await {
+                self.periods.add_uncertain(uncertain);
+                return Err(error);
             }
         }
         Ok(())

@@ -1,23 +1,23 @@
-//! Who stands where in one period of a board, in memory.
+//! Ranking of one period of a board, in memory.
 
 use aether_ranks::{RankOrder, RankOwner, RankedRecord, Ranking, Score};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
-/// The ranking of one period.
+/// Ranking of one period.
 ///
-/// Commits are told from the moment at which loading begins. So whatever the database is read in between, nothing is
-/// missing at the end: what was committed before is read, and what was committed after is told.
+/// Commits are noted from the moment at which loading begins. So nothing is missing in the end, whenever the database
+/// is read: earlier commits are read, and later ones are noted.
 pub(super) struct Period {
     state: Mutex<State>,
     order: RankOrder,
-    /// Set when the ranking is there, by one of those who wait for it.
+    /// Set when the ranking is loaded, by one of the waiting tasks.
     pub loaded: OnceCell<()>,
 }
 
 enum State {
-    /// What was committed meanwhile, in order.
+    /// Changes committed while loading, in order.
     Loading(Vec<(RankOwner, Option<Score>)>),
     Ready(Ranking),
 }
@@ -27,9 +27,9 @@ impl Period {
         Period { state: Mutex::new(State::Loading(Vec::new())), order, loaded: OnceCell::new() }
     }
 
-    /// What was read from the database takes its place.
+    /// Sets the records that were read from the database.
     pub fn fill(&self, records: Vec<(RankOwner, Score)>) {
-        // Long for many records, and so before the lock is taken.
+        // Slow for many records, so it is done before locking.
         let mut ranking = Ranking::from_records(self.order, records);
         let mut state = self.lock();
         if let State::Loading(changes) = &mut *state {
@@ -40,7 +40,7 @@ impl Period {
         *state = State::Ready(ranking);
     }
 
-    /// Takes over what was committed: a score, or none where a record was removed. Tells the new rank.
+    /// Applies a committed change: a score, or `None` for a deleted record. Returns the new rank.
     pub fn note(&self, owner: Uuid, score: Option<Score>) -> Option<u64> {
         let owner = rank_owner(owner);
         match &mut *self.lock() {
@@ -52,26 +52,26 @@ impl Period {
         }
     }
 
-    /// Looks at the ranking, once it is there. This holds up those who write, so it has to be short.
-    pub fn look<T>(&self, look: impl FnOnce(&Ranking) -> T) -> Option<T> {
+    /// Runs a function on the ranking, if it is loaded. It blocks writers, so it has to be short.
+    pub fn with_ranking<T>(&self, read: impl FnOnce(&Ranking) -> T) -> Option<T> {
         match &*self.lock() {
-            State::Ready(ranking) => Some(look(ranking)),
+            State::Ready(ranking) => Some(read(ranking)),
             State::Loading(_) => None,
         }
     }
 
-    /// Where an owner stands.
-    pub fn standing(&self, owner: Uuid) -> Option<RankedRecord> {
-        self.look(|ranking| ranking.standing(rank_owner(owner))).flatten()
+    /// Returns the rank of an owner.
+    pub fn ranked_record(&self, owner: Uuid) -> Option<RankedRecord> {
+        self.with_ranking(|ranking| ranking.standing(rank_owner(owner))).flatten()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic cannot leave it half done: a ranking is whole between calls.
+        // A panic cannot leave it inconsistent: a ranking is complete between calls.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// An owner as rankings know them.
+/// Converts an owner's id for rankings.
 pub(super) fn rank_owner(owner: Uuid) -> RankOwner {
     RankOwner::from_bytes(owner.into_bytes())
 }

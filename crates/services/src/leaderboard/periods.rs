@@ -1,8 +1,8 @@
-//! The periods that are in memory: the current ones always, earlier ones as long as there is room.
+//! Periods in memory: current ones always, earlier ones within limits.
 
 use super::BOARD_NOT_FOUND;
 use super::board::Board;
-use super::pending::Doubt;
+use super::pending::UncertainRecord;
 use super::period::Period;
 use crate::error::{INTERNAL, ServiceError};
 use aether_ranks::{RankOwner, Score};
@@ -13,24 +13,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-/// Records of earlier periods that are kept in memory together, at about 46 bytes each.
+/// Maximum records of earlier periods in memory, at about 46 bytes each.
 const EARLIER_RECORDS_MAX: usize = 1_000_000;
-/// Earlier periods that are kept in memory.
+/// Maximum earlier periods in memory.
 const EARLIER_PERIODS_MAX: usize = 256;
-/// Records that are read at once while a period is loaded. Others who read have their turn in between.
+/// Records read per statement while a period is loaded. Other readers get their turn in between.
 const LOAD_STEP: i64 = 10_000;
 
-/// The periods that are in memory.
+/// Periods in memory.
 ///
-/// A period is found under the number of its board, so one that is still in use when its board is deleted is never
-/// mistaken for one of the next board of that id.
+/// Periods are keyed by the number of their board, so one that is in use when its board is deleted is never mistaken
+/// for one of a later board with the same id.
 pub(super) struct Periods {
     store: Store,
     entries: Mutex<Entries>,
-    /// Earlier periods are loaded one at a time: anyone may ask for one, and each takes memory before there is room.
+    /// Limits loading of earlier periods to one at a time: anyone may request one, and each takes memory before others
+    /// are evicted.
     earlier: Semaphore,
-    /// By board, period and owner.
-    doubts: Mutex<BTreeMap<(u64, i64, Uuid), Doubt>>,
+    /// Uncertain records by board, period and owner.
+    uncertain: Mutex<BTreeMap<(u64, i64, Uuid), UncertainRecord>>,
 }
 
 #[derive(Default)]
@@ -42,18 +43,18 @@ struct Entries {
 struct Entry {
     period: Arc<Period>,
     is_current: bool,
-    /// Larger is later.
+    /// Use counter. Larger is later.
     last_use: u64,
 }
 
 impl Periods {
     pub fn new(store: Store) -> Periods {
-        Periods { store, entries: Mutex::default(), earlier: Semaphore::new(1), doubts: Mutex::default() }
+        Periods { store, entries: Mutex::default(), earlier: Semaphore::new(1), uncertain: Mutex::default() }
     }
 
-    /// A period with its ranking, which is loaded if it has to be.
+    /// Returns a period with its ranking, which is loaded if necessary.
     ///
-    /// As long as someone has it in hand it stays where others find it, so that all see the same one.
+    /// A period in use stays in the map, so that all callers share one.
     pub async fn ready(
         self: &Arc<Self>,
         board: &Arc<Board>,
@@ -64,38 +65,38 @@ impl Periods {
         let period = self.lock().enter(board, expiry, is_current)?;
         if !period.loaded.initialized() {
             let (periods, board, loaded) = (Arc::clone(self), Arc::clone(board), Arc::clone(&period));
-            // It goes on when whoever asked gives up, or a period that takes longer than their patience would be begun
-            // again and again.
+            // Runs in its own task, so that it continues if the caller gives up. Otherwise a period that takes longer
+            // than a request's time limit would never finish loading.
             let load = async move { periods.load(&board, expiry, is_current, &loaded).await };
             tokio::spawn(load).await.map_err(|_| INTERNAL)??;
         }
         Ok(period)
     }
 
-    /// A period if it is in memory, loaded or not.
+    /// Returns a period in memory, loaded or not.
     pub fn find(&self, board: &Board, expiry: i64) -> Option<Arc<Period>> {
         self.lock().by_board.get(&(board.number, expiry)).map(|entry| Arc::clone(&entry.period))
     }
 
-    /// Forgets the periods of a board that is being deleted. Whoever still has it in hand gets none any more.
+    /// Removes the periods of a deleted board. Callers that still hold the board get no more periods.
     pub fn forget(&self, board: &Board) {
         let mut entries = self.lock();
         board.deleted.store(true, Ordering::Relaxed);
         entries.by_board.retain(|(number, _), _| *number != board.number);
     }
 
-    /// Notes that a record may differ from what is in memory.
-    pub fn doubt(&self, doubt: Doubt) {
-        let key = (doubt.board.number, doubt.expiry, doubt.owner);
-        self.doubts.lock().unwrap_or_else(PoisonError::into_inner).insert(key, doubt);
+    /// Adds a record that may differ from memory.
+    pub fn add_uncertain(&self, record: UncertainRecord) {
+        let key = (record.board.number, record.expiry, record.owner);
+        self.uncertain.lock().unwrap_or_else(PoisonError::into_inner).insert(key, record);
     }
 
-    /// A record that may differ.
-    pub fn take_doubt(&self) -> Option<Doubt> {
-        self.doubts.lock().unwrap_or_else(PoisonError::into_inner).pop_first().map(|(_, doubt)| doubt)
+    /// Takes a record that may differ from memory.
+    pub fn take_uncertain(&self) -> Option<UncertainRecord> {
+        self.uncertain.lock().unwrap_or_else(PoisonError::into_inner).pop_first().map(|(_, record)| record)
     }
 
-    /// Loads a period, or waits for who does already.
+    /// Loads a period, or waits until another task has loaded it.
     async fn load(
         &self,
         board: &Board,
@@ -111,7 +112,7 @@ impl Periods {
             self.fill(&board.definition.id, expiry, period).await
         };
         period.loaded.get_or_try_init(load).await?;
-        self.lock().make_room();
+        self.lock().evict();
         Ok(())
     }
 
@@ -137,7 +138,7 @@ impl Periods {
             records.extend(step);
         }
         let period = Arc::clone(period);
-        // Sorting a million records takes longer than others should wait for the thread.
+        // Sorting a million records would block the async thread.
         tokio::task::spawn_blocking(move || period.fill(records)).await.map_err(|_| INTERNAL)
     }
 
@@ -159,36 +160,36 @@ impl Entries {
             return Ok(Arc::clone(&entry.period));
         }
         if is_current {
-            // A new period has begun.
+            // A new period begins.
             for (_, earlier) in self.by_board.range_mut((board.number, i64::MIN)..=(board.number, i64::MAX)) {
                 earlier.is_current = false;
             }
         }
-        let made = || Entry { period: Arc::new(Period::new(board.definition.order)), is_current, last_use };
-        let entry = self.by_board.entry(key).or_insert_with(made);
+        let new_entry = || Entry { period: Arc::new(Period::new(board.definition.order)), is_current, last_use };
+        let entry = self.by_board.entry(key).or_insert_with(new_entry);
         (entry.is_current, entry.last_use) = (is_current, last_use);
         Ok(Arc::clone(&entry.period))
     }
 
-    /// Forgets the earlier periods that were not used for longest, as long as there are too many. Those in use stay,
-    /// and empty ones go: they are loaded in no time.
-    fn make_room(&mut self) {
+    /// Evicts the least recently used earlier periods while the limits are exceeded. Periods in use stay. Empty ones
+    /// are evicted, because loading them is cheap.
+    fn evict(&mut self) {
         let mut earlier: Vec<(u64, (u64, i64), usize)> = Vec::new();
         for (key, entry) in &self.by_board {
             if !entry.is_current {
-                let records = entry.period.look(|ranking| ranking.len()).unwrap_or(0);
+                let records = entry.period.with_ranking(|ranking| ranking.len()).unwrap_or(0);
                 earlier.push((entry.last_use, *key, records));
             }
         }
         earlier.sort_unstable_by(|one, other| other.cmp(one));
-        let mut kept = 0;
-        let mut records_kept = 0;
+        let mut periods = 0;
+        let mut records_total = 0;
         for (_, key, records) in earlier {
-            let has_room = kept < EARLIER_PERIODS_MAX && records_kept + records <= EARLIER_RECORDS_MAX;
+            let fits = periods < EARLIER_PERIODS_MAX && records_total + records <= EARLIER_RECORDS_MAX;
             let is_in_use = || self.by_board.get(&key).is_some_and(|entry| Arc::strong_count(&entry.period) > 1);
-            if records > 0 && has_room || is_in_use() {
-                kept += 1;
-                records_kept += records;
+            if records > 0 && fits || is_in_use() {
+                periods += 1;
+                records_total += records;
             } else {
                 self.by_board.remove(&key);
             }
@@ -198,7 +199,7 @@ impl Entries {
 
 #[cfg(test)]
 impl Periods {
-    /// Forgets all periods, as if none had been loaded.
+    /// Removes all periods, as if none had been loaded.
     pub fn forget_loaded(&self) {
         self.lock().by_board.clear();
     }

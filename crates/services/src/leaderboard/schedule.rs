@@ -1,15 +1,15 @@
-//! When a board begins anew.
+//! Reset schedules of boards.
 
 use crate::error::ServiceError;
 use chrono::{DateTime, Utc};
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
 
-/// Bytes of a schedule. Real ones have a few dozen; a long one takes long to search.
+/// Maximum bytes of a schedule. Real ones have a few dozen; a long one is slow to search.
 const SCHEDULE_BYTES_MAX: usize = 128;
 
-/// The times at which a board begins anew, in UTC: minute, hour, day of month, month and day of week, as cron has
-/// them, or a short name such as `@daily`.
+/// Reset times of a board, in UTC: minute, hour, day of month, month and day of week, as in cron, or a short name such
+/// as `@daily`.
 ///
 /// ```
 /// use aether_services::leaderboard::Schedule;
@@ -23,7 +23,7 @@ const SCHEDULE_BYTES_MAX: usize = 128;
 pub struct Schedule(Cron);
 
 impl Schedule {
-    /// Reads a schedule. One that never comes after `now`, in seconds since 1970, is refused.
+    /// Parses a schedule. Fails if it has no time after `now`, in seconds since 1970.
     pub fn parse(text: &str, now: i64) -> Result<Schedule, ServiceError> {
         if text.len() > SCHEDULE_BYTES_MAX {
             return Err(ServiceError::invalid(format!(
@@ -33,25 +33,25 @@ impl Schedule {
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
         let cron = parser.parse(text).map_err(|error| {
             ServiceError::invalid(format!(
-                "\"{text}\" is no reset schedule: {error}. Give minute, hour, day of month, month and day of week, such \
+                "\"{text}\" is not a reset schedule: {error}. Give minute, hour, day of month, month and day of week, such \
                  as \"0 0 * * 1\"."
             ))
         })?;
         let schedule = Schedule(cron);
         match schedule.next_after(now) {
             Some(_) => Ok(schedule),
-            None => Err(ServiceError::invalid(format!("The reset schedule \"{text}\" names a time that never comes."))),
+            None => Err(ServiceError::invalid(format!("The reset schedule \"{text}\" never occurs. Correct its day and month."))),
         }
     }
 
-    /// The first time after this one, in seconds since 1970.
+    /// Returns the first time after this one, in seconds since 1970.
     #[must_use]
     pub fn next_after(&self, seconds: i64) -> Option<i64> {
         let from = DateTime::<Utc>::from_timestamp(seconds, 0)?;
         self.0.find_next_occurrence(&from, false).ok().map(|next| next.timestamp())
     }
 
-    /// The last time that is not after this one, in seconds since 1970.
+    /// Returns the last time not after this one, in seconds since 1970.
     #[must_use]
     pub fn last_until(&self, seconds: i64) -> Option<i64> {
         let from = DateTime::<Utc>::from_timestamp(seconds, 0)?;
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::error::GrpcCode;
 
-    /// Seconds since 1970 of a time in UTC.
+    /// Parses a time in UTC to seconds since 1970.
     fn at(text: &str) -> i64 {
         text.parse::<DateTime<Utc>>().unwrap().timestamp()
     }
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn schedules_come_when_people_expect_them() {
+    fn schedules_occur_as_expected() {
         let expected = [
             ("0 0 * * *", "2026-02-28T23:59:59Z", "2026-03-01T00:00:00Z"),
             ("0 0 * * *", "2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z"),
@@ -96,14 +96,14 @@ mod tests {
     }
 
     #[test]
-    fn a_leap_day_is_waited_for() {
+    fn leap_days_are_found() {
         assert_eq!(next("0 0 29 2 *", "2026-01-01T00:00:00Z"), at("2028-02-29T00:00:00Z"));
         assert_eq!(next("0 0 29 2 *", "2096-02-29T00:00:00Z"), at("2104-02-29T00:00:00Z"), "2100 is no leap year");
         assert_eq!(next("59 23 31 12 *", "2026-12-31T23:59:00Z"), at("2027-12-31T23:59:00Z"));
     }
 
     #[test]
-    fn the_last_time_is_the_one_before_the_next() {
+    fn the_last_time_precedes_the_next() {
         let schedule = Schedule::parse("0 0 29 2 *", 0).unwrap();
         let now = at("2026-11-16T01:02:03Z");
         assert_eq!(schedule.last_until(now), Some(at("2024-02-29T00:00:00Z")));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_comes_is_refused_and_so_is_what_is_no_schedule() {
+    fn invalid_schedules_are_rejected() {
         let long = format!("0 0 {} * *", "1,".repeat(SCHEDULE_BYTES_MAX));
         let wrong = [
             "0 0 30 2 *",
@@ -137,13 +137,13 @@ mod tests {
             &long,
         ];
         for text in wrong {
-            let refusal = Schedule::parse(text, at("2026-11-16T00:00:00Z")).expect_err(text);
-            assert_eq!(refusal.code, GrpcCode::InvalidArgument, "{text}");
+            let error = Schedule::parse(text, at("2026-11-16T00:00:00Z")).expect_err(text);
+            assert_eq!(error.code, GrpcCode::InvalidArgument, "{text}");
         }
     }
 
     #[test]
-    fn times_beyond_the_calendar_have_no_next_and_no_panic() {
+    fn times_beyond_the_calendar_have_no_next() {
         let schedule = Schedule::parse("0 0 * * *", 0).unwrap();
         for seconds in [i64::MIN, i64::MAX, 1 << 50] {
             assert_eq!(schedule.next_after(seconds), None);

@@ -1,4 +1,4 @@
-//! Operations of leaderboards: writing, deleting and listing records.
+//! Handlers of the leaderboard operations.
 
 use crate::ServiceError;
 use crate::calls::{Call, Operations, RatePreset, Serve};
@@ -33,7 +33,7 @@ impl Serve for WriteLeaderboardRecord {
             metadata: Some(record.metadata).filter(|metadata| !metadata.is_empty()),
         };
         let record = call.services.leaderboards.write(call.caller(), &request.leaderboard_id, write).await?;
-        Ok(shown(&request.leaderboard_id, record))
+        Ok(record_message(&request.leaderboard_id, record))
     }
 }
 
@@ -56,7 +56,7 @@ impl Serve for ListLeaderboardRecords {
         let owners = owner_ids.iter().map(|id| owner(id)).collect::<Result<Vec<Uuid>, ServiceError>>()?;
         let query = RecordQuery { limit: limit.map(i64::from), cursor, expiry: expiry.unwrap_or(0) };
         let list = call.services.leaderboards.records(&leaderboard_id, &owners, &query).await?;
-        Ok(shown_list(&leaderboard_id, list))
+        Ok(record_list_message(&leaderboard_id, list))
     }
 }
 
@@ -70,21 +70,21 @@ impl Serve for ListLeaderboardRecordsAroundOwner {
         let ListLeaderboardRecordsAroundOwnerRequest { leaderboard_id, limit, owner_id, expiry, cursor } = request;
         let query = RecordQuery { limit: limit.map(i64::from), cursor, expiry: expiry.unwrap_or(0) };
         let list = call.services.leaderboards.records_around(&leaderboard_id, owner(&owner_id)?, &query).await?;
-        Ok(shown_list(&leaderboard_id, list))
+        Ok(record_list_message(&leaderboard_id, list))
     }
 }
 
-fn shown_list(board_id: &str, list: RecordList) -> LeaderboardRecordList {
+fn record_list_message(board_id: &str, list: RecordList) -> LeaderboardRecordList {
     LeaderboardRecordList {
-        records: list.records.into_iter().map(|record| shown(board_id, record)).collect(),
-        owner_records: list.owner_records.into_iter().map(|record| shown(board_id, record)).collect(),
+        records: list.records.into_iter().map(|record| record_message(board_id, record)).collect(),
+        owner_records: list.owner_records.into_iter().map(|record| record_message(board_id, record)).collect(),
         next_cursor: list.next_cursor,
         prev_cursor: list.prev_cursor,
         rank_count: signed(list.rank_count),
     }
 }
 
-fn shown(board_id: &str, record: Record) -> LeaderboardRecord {
+fn record_message(board_id: &str, record: Record) -> LeaderboardRecord {
     LeaderboardRecord {
         leaderboard_id: board_id.to_owned(),
         owner_id: record.owner.to_string(),
@@ -101,7 +101,7 @@ fn shown(board_id: &str, record: Record) -> LeaderboardRecord {
     }
 }
 
-/// Operator of a write, if the request names one.
+/// Returns the operator of a write, if the request names one.
 fn operator(number: i32) -> Result<Option<Operator>, ServiceError> {
     match Override::try_from(number) {
         Ok(Override::NoOverride) => Ok(None),
@@ -117,7 +117,7 @@ fn owner(id: &str) -> Result<Uuid, ServiceError> {
     id.parse().map_err(|_| ServiceError::invalid("An owner's id must be a UUID."))
 }
 
-/// Counts of what is in memory fit by far.
+/// Numbers of records in memory always fit.
 fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -1,10 +1,10 @@
-//! Writing and deleting records.
+//! Writes and deletes records.
 //!
-//! What is committed for an owner is taken over into memory in the same order, because all of it goes in the owner's
-//! turn, also when whoever asked has gone away.
+//! Commits of an owner reach memory in the same order, because all of them run in the owner's turn, even if the caller
+//! is gone.
 
 use super::board::{Board, Operator, check_object};
-use super::pending::{Doubt, Pending};
+use super::pending::{UncertainRecord, Pending};
 use super::period::Period;
 use super::periods::Periods;
 use super::record::{Record, read_one, record_columns};
@@ -18,27 +18,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::Uuid;
 
-/// Bytes of a record's metadata. A page of a thousand records carries it a thousand times.
+/// Maximum bytes of a record's metadata. A page of a thousand records carries it a thousand times.
 pub const RECORD_METADATA_BYTES_MAX: usize = 4 << 10;
-/// Bytes of the name in a record, as long as names of users may be.
+/// Maximum bytes of the username in a record, as long as usernames may be.
 const USERNAME_BYTES_MAX: usize = 128;
 
-/// What is to be written.
+/// Write of a score.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordWrite {
-    /// Whose record it is. A user writes their own only.
+    /// Owner of the record. Users write their own only.
     pub owner: Uuid,
-    /// Their name, shown with the record. If empty, the one of an earlier write stays.
+    /// Username, shown with the record. If empty, the previous one stays.
     pub username: String,
-    /// The score and its subscore: one value.
+    /// Score and subscore: one value.
     pub score: Score,
-    /// What is done with the score that stands, if it is not what the board says.
+    /// Operator, if different from the board's.
     pub operator: Option<Operator>,
-    /// A JSON object. If none is given, the one of an earlier write stays.
+    /// JSON object. `None` keeps the previous one.
     pub metadata: Option<String>,
 }
 
-/// A write on its way to the database.
+/// Write in progress.
 struct Upsert {
     board: Arc<Board>,
     periods: Arc<Periods>,
@@ -47,11 +47,11 @@ struct Upsert {
     now_ms: i64,
     write: RecordWrite,
     action: Action,
-    /// Where the record stands after the commit.
+    /// Rank after the commit.
     rank: AtomicU64,
 }
 
-/// What a write does, once the operators that only differ in a sign are the same.
+/// Action of a write. Operators that differ only in a sign share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Best,
@@ -60,9 +60,9 @@ enum Action {
 }
 
 impl Leaderboards {
-    /// Writes a score. The answer is the record as it stands now, with its rank, whether or not the write changed it.
+    /// Writes a score. Returns the resulting record with its rank, even if the write did not change it.
     ///
-    /// A write that would leave the 64 bits of a score is refused, and so is one by a user to an authoritative board.
+    /// Fails if the score leaves the range of 64 bits, or if a user writes to an authoritative board.
     pub async fn write(&self, caller: &Caller, board_id: &str, write: RecordWrite) -> Result<Record, ServiceError> {
         let board = self.board(board_id)?;
         may_change(caller, &board, write.owner)?;
@@ -75,30 +75,30 @@ impl Leaderboards {
         let write = RecordWrite { score, ..write };
         let (periods, rank) = (Arc::clone(&self.periods), AtomicU64::new(0));
         let upsert = Upsert { board, periods, period, expiry, now_ms, write, action, rank };
-        if let Some(record) = self.standing_record(&upsert).await? {
+        if let Some(record) = self.unchanged_record(&upsert).await? {
             return Ok(record);
         }
         let upsert = Arc::new(upsert);
         let done = Arc::clone(&upsert);
-        let written = self.store.write_in_turn(turn(upsert.write.owner), move |transaction| upsert.run(transaction));
-        let mut record = written.await.map_err(|refusal| done.explain(refusal))?;
+        let written = self.store.write_in_order(turn(upsert.write.owner), move |transaction| upsert.run(transaction));
+        let mut record = written.await.map_err(|error| done.explain(error))?;
         record.rank = done.rank.load(Ordering::Relaxed);
         Ok(record)
     }
 
-    /// Deletes an owner's record in the current period. Tells whether there was one.
+    /// Deletes an owner's record in the current period. Returns true if it existed.
     pub async fn delete_record(&self, caller: &Caller, board_id: &str, owner: Uuid) -> Result<bool, ServiceError> {
         let board = self.board(board_id)?;
         may_change(caller, &board, owner)?;
         let now = self.clock.now_seconds();
         let expiry = board.expiry(now);
         let periods = Arc::clone(&self.periods);
-        let deleted = self.store.write_in_turn(turn(owner), move |transaction| {
+        let deleted = self.store.write_in_order(turn(owner), move |transaction| {
             let deleted = transaction.execute(
                 "DELETE FROM leaderboard_records WHERE leaderboard_id = ?1 AND expiry = ?2 AND owner_id = ?3",
                 values![&board.definition.id, expiry, owner],
             )?;
-            let pending = Pending::new(&periods, Doubt { board: Arc::clone(&board), expiry, owner });
+            let pending = Pending::new(&periods, UncertainRecord { board: Arc::clone(&board), expiry, owner });
             transaction.after_commit(move || {
                 pending.settle(None);
             });
@@ -107,18 +107,18 @@ impl Leaderboards {
         Ok(deleted.await?)
     }
 
-    /// Deletes all records of an owner, of all boards and periods: they have left.
+    /// Deletes all records of an owner in all boards and periods.
     pub async fn forget_owner(self: &Arc<Self>, owner: Uuid) -> Result<(), ServiceError> {
         let leaderboards = Arc::clone(self);
         let turn = Leaderboards::turn(owner);
         let forgotten =
-            self.store.write_in_turn(turn, move |transaction| leaderboards.forget_within(transaction, owner));
+            self.store.write_in_order(turn, move |transaction| leaderboards.forget_within(transaction, owner));
         Ok(forgotten.await?)
     }
 
-    /// As [`Leaderboards::forget_owner`], within a transaction that does more. It has to be run by
-    /// [`Store::write_in_turn`](aether_store::Store::write_in_turn) in the owner's [turn](Leaderboards::turn), or a
-    /// write that is under way could come after it in memory.
+    /// Like [`Leaderboards::forget_owner`], within a larger transaction. It has to run by
+    /// [`Store::write_in_turn`](aether_store::Store::write_in_turn) in the owner's [turn](Leaderboards::turn),
+    /// otherwise a concurrent write could reach memory after it.
     pub fn forget_within(&self, transaction: &mut Transaction<'_>, owner: Uuid) -> Result<(), StoreError> {
         let deleted = transaction.rows(
             "DELETE FROM leaderboard_records WHERE owner_id = ?1 RETURNING leaderboard_id, expiry",
@@ -127,7 +127,7 @@ impl Leaderboards {
         )?;
         let pending = deleted.into_iter().filter_map(|(board_id, expiry)| {
             let board = self.board(&board_id).ok()?;
-            Some(Pending::new(&self.periods, Doubt { board, expiry, owner }))
+            Some(Pending::new(&self.periods, UncertainRecord { board, expiry, owner }))
         });
         let pending: Vec<Pending> = pending.collect();
         transaction.after_commit(move || {
@@ -138,24 +138,25 @@ impl Leaderboards {
         Ok(())
     }
 
-    /// The number under which an owner's writes go one after the other.
+    /// Returns the key that serializes an owner's writes.
     #[must_use]
     pub fn turn(owner: Uuid) -> u64 {
         turn(owner)
     }
 
-    /// The record that stands, if memory says that this write changes nothing about it: then it is not even tried.
-    async fn standing_record(&self, upsert: &Upsert) -> Result<Option<Record>, ServiceError> {
+    /// Returns the current record if the ranking shows that the write changes nothing. Such a write never reaches the
+    /// database.
+    async fn unchanged_record(&self, upsert: &Upsert) -> Result<Option<Record>, ServiceError> {
         let owner = upsert.write.owner;
-        let Some(standing) = upsert.period.standing(owner) else { return Ok(None) };
-        if upsert.action != Action::Best || upsert.board.is_better(upsert.write.score, standing.score) {
+        let Some(ranked) = upsert.period.ranked_record(owner) else { return Ok(None) };
+        if upsert.action != Action::Best || upsert.board.is_better(upsert.write.score, ranked.score) {
             return Ok(None);
         }
         let (board, expiry) = (Arc::clone(&upsert.board), upsert.expiry);
         let read = self.store.read(move |transaction| read_one(transaction, &board.definition.id, expiry, owner));
-        // Another write may have come in between; then it is for the database to say which is the better one.
-        let record = read.await?.filter(|record: &Record| record.score == standing.score);
-        Ok(record.map(|record| Record { rank: standing.rank, ..record }))
+        // A concurrent write may have changed it; then the database decides which is better.
+        let record = read.await?.filter(|record: &Record| record.score == ranked.score);
+        Ok(record.map(|record| Record { rank: ranked.rank, ..record }))
     }
 }
 
@@ -163,16 +164,16 @@ impl RecordWrite {
     fn check(&self) -> Result<(), ServiceError> {
         if self.username.len() > USERNAME_BYTES_MAX || self.username.contains('\0') {
             return Err(ServiceError::invalid(format!(
-                "A username must have at most {USERNAME_BYTES_MAX} bytes, none zero."
+                "A username must have at most {USERNAME_BYTES_MAX} bytes and no U+0000."
             )));
         }
         self.metadata.as_ref().map_or(Ok(()), |metadata| check_object(metadata, RECORD_METADATA_BYTES_MAX))
     }
 }
 
-/// One statement for each action, which writes the record or changes the one that stands; `num_score` counts the
-/// changes. If there is nothing to change, the sum would not fit, or the owner was erased, no row comes back. An erasure
-/// has the owner's turn too, so it is over before this begins or comes after it.
+/// One statement per action, which inserts the record or updates the existing one; `num_score` counts the changes. It
+/// returns no row if there is nothing to change, the sum would overflow, or the owner was erased. An erasure runs in
+/// the owner's turn too, so it is complete before this begins or starts after it.
 macro_rules! upsert {
     (set $set:literal where $condition:literal) => {
         concat!(
@@ -203,7 +204,7 @@ const SET: &str = upsert!(
     set "score = excluded.score, subscore = excluded.subscore"
     where "excluded.score <> r.score OR excluded.subscore <> r.subscore OR COALESCE(?7, r.metadata) <> r.metadata"
 );
-/// The sum is only formed where it fits: SQLite would go on with a float, and PostgreSQL would fail.
+/// The sum is computed only if it fits: SQLite would switch to a float, and PostgreSQL would fail.
 const ADD: &str = upsert!(
     set "score = r.score + excluded.score, subscore = r.subscore + excluded.subscore"
     where "r.score BETWEEN ?9 AND ?10 AND r.subscore BETWEEN ?11 AND ?12 \
@@ -222,8 +223,8 @@ impl Upsert {
             (Action::Best, RankOrder::Descending) => BEST_OF_DESCENDING,
             (Action::Set, _) => SET,
             (Action::Add, _) => {
-                for room in [room_for(score.score), room_for(score.subscore)] {
-                    parameters.extend_from_slice(values![*room.start(), *room.end()]);
+                for range in [addable_range(score.score), addable_range(score.subscore)] {
+                    parameters.extend_from_slice(values![*range.start(), *range.end()]);
                 }
                 ADD
             }
@@ -231,8 +232,8 @@ impl Upsert {
         let Some(record) = transaction.row(statement, &parameters, Record::read)? else {
             return self.unchanged(transaction);
         };
-        let doubt = Doubt { board: Arc::clone(board), expiry: *expiry, owner: *owner };
-        let (upsert, score, pending) = (Arc::clone(self), record.score, Pending::new(&self.periods, doubt));
+        let uncertain = UncertainRecord { board: Arc::clone(board), expiry: *expiry, owner: *owner };
+        let (upsert, score, pending) = (Arc::clone(self), record.score, Pending::new(&self.periods, uncertain));
         transaction.after_commit(move || {
             let rank = pending.settle(Some(score));
             upsert.rank.store(rank.unwrap_or(0), Ordering::Relaxed);
@@ -240,28 +241,28 @@ impl Upsert {
         Ok(record)
     }
 
-    /// The record that stands, unless it is unchanged because the sum does not fit.
+    /// Returns the current record, unless it is unchanged because the sum overflows.
     fn unchanged(self: &Arc<Self>, transaction: &mut Transaction<'_>) -> Result<Record, ServiceError> {
         let record = read_one(transaction, &self.board.definition.id, self.expiry, self.write.owner)?;
-        // The statement has just met it, and nobody else can delete it meanwhile; unless the owner was erased.
+        // The statement has just seen the record, and nobody else can delete it meanwhile, unless the owner was erased.
         let record = record.ok_or(ServiceError::new(GrpcCode::NotFound, "User account not found."))?;
-        let (stands, added) = (record.score, self.write.score);
+        let (current, added) = (record.score, self.write.score);
         let fits =
-            stands.score.checked_add(added.score).is_some() && stands.subscore.checked_add(added.subscore).is_some();
+            current.score.checked_add(added.score).is_some() && current.subscore.checked_add(added.subscore).is_some();
         if self.action == Action::Add && !fits {
             return Err(OUT_OF_RANGE);
         }
         let upsert = Arc::clone(self);
         transaction.after_commit(move || {
-            let standing = upsert.period.standing(upsert.write.owner);
-            upsert.rank.store(standing.map_or(0, |standing| standing.rank), Ordering::Relaxed);
+            let ranked = upsert.period.ranked_record(upsert.write.owner);
+            upsert.rank.store(ranked.map_or(0, |ranked| ranked.rank), Ordering::Relaxed);
         });
         Ok(record)
     }
 
-    /// A board that is deleted while a record is written to it is no defect.
-    fn explain(&self, refusal: ServiceError) -> ServiceError {
-        if self.board.deleted.load(Ordering::Relaxed) { BOARD_NOT_FOUND } else { refusal }
+    /// A board that is deleted during a write is not an internal error.
+    fn explain(&self, error: ServiceError) -> ServiceError {
+        if self.board.deleted.load(Ordering::Relaxed) { BOARD_NOT_FOUND } else { error }
     }
 }
 
@@ -277,16 +278,16 @@ fn may_change(caller: &Caller, board: &Board, owner: Uuid) -> Result<(), Service
         Caller::User(identity) => identity,
     };
     if board.definition.authoritative {
-        let why = "Only the server changes the records of an authoritative leaderboard.";
+        let why = "Only the server may change records of an authoritative leaderboard.";
         return Err(ServiceError::new(GrpcCode::PermissionDenied, why));
     }
     if identity.user != owner {
-        return Err(ServiceError::new(GrpcCode::PermissionDenied, "Users change their own records only."));
+        return Err(ServiceError::new(GrpcCode::PermissionDenied, "Users may change only their own records."));
     }
     Ok(())
 }
 
-/// What an operator does, and with which value.
+/// Resolves an operator to an action and a value.
 fn resolve(operator: Operator, score: Score) -> Result<(Action, Score), ServiceError> {
     Ok(match operator {
         Operator::Best => (Action::Best, score),
@@ -299,29 +300,29 @@ fn resolve(operator: Operator, score: Score) -> Result<(Action, Score), ServiceE
     })
 }
 
-/// The values to which this one can be added.
-fn room_for(added: i64) -> RangeInclusive<i64> {
+/// Returns the values to which this one can be added without overflow.
+fn addable_range(added: i64) -> RangeInclusive<i64> {
     if added > 0 { i64::MIN..=i64::MAX - added } else { i64::MIN - added..=i64::MAX }
 }
 
-/// Forgetting an owner concerns all boards, so the turn is the owner's alone.
+/// Deleting an owner affects all boards, so the key depends on the owner only.
 fn turn(owner: Uuid) -> u64 {
-    // The halves of a random id are random.
+    // Ids are random, so the mixed halves are well distributed.
     let (high, low) = owner.as_u64_pair();
     high ^ low
 }
 
 #[cfg(test)]
 mod tests {
-    use super::room_for;
+    use super::addable_range;
 
     #[test]
-    fn there_is_room_exactly_where_a_sum_fits() {
+    fn the_range_is_exact() {
         for added in [i64::MIN, -1, 0, 1, i64::MAX] {
-            let room = room_for(added);
-            assert!(room.start().checked_add(added).is_some() && room.end().checked_add(added).is_some());
-            assert!(*room.start() == i64::MIN || (room.start() - 1).checked_add(added).is_none());
-            assert!(*room.end() == i64::MAX || (room.end() + 1).checked_add(added).is_none());
+            let range = addable_range(added);
+            assert!(range.start().checked_add(added).is_some() && range.end().checked_add(added).is_some());
+            assert!(*range.start() == i64::MIN || (range.start() - 1).checked_add(added).is_none());
+            assert!(*range.end() == i64::MAX || (range.end() + 1).checked_add(added).is_none());
         }
     }
 }

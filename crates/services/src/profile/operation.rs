@@ -1,5 +1,4 @@
-//! Operations of profiles, which the protocol has nothing of, with their messages. Hooks run around them as around all
-//! others.
+//! Operations of profiles, which extend the Nakama protocol, with their messages. Hooks run for them as for all others.
 
 use super::{NewProfile, Profile, ProfileChange};
 use crate::declare::{json_text, names, operations};
@@ -7,110 +6,110 @@ use aether_messages::prost::{self, Message};
 use aether_messages::{Empty, timestamp};
 use serde::{Deserialize, Serialize};
 
-/// A profile as clients see it. All fields are always there.
+/// Profile as clients see it. All fields are always present.
 #[derive(Clone, PartialEq, Eq, Message, Serialize, Deserialize)]
 #[prost(prost_path = "prost")]
 #[serde(default)]
 pub struct ShownProfile {
-    /// Its id among those of the user.
+    /// Id, unique per user.
     #[prost(string, tag = "1")]
     pub id: String,
-    /// Its name, for people.
+    /// Display name.
     #[prost(string, tag = "2")]
     pub name: String,
-    /// A JSON object, for the game.
+    /// JSON object for the game.
     #[prost(string, tag = "3")]
     #[serde(with = "json_text")]
     pub data: String,
-    /// Whether it is the one in use.
+    /// True for the active profile.
     #[prost(bool, tag = "4")]
     pub active: bool,
-    /// When it was made, by RFC 3339.
+    /// Creation time, by RFC 3339.
     #[prost(string, tag = "5")]
     pub create_time: String,
-    /// When it was last changed, by RFC 3339.
+    /// Time of the last change, by RFC 3339.
     #[prost(string, tag = "6")]
     pub update_time: String,
 }
 
-/// All profiles of a user, the oldest first.
+/// All profiles of a user, oldest first.
 #[derive(Clone, PartialEq, Eq, Message, Serialize, Deserialize)]
 #[prost(prost_path = "prost")]
 #[serde(default)]
 pub struct ProfileList {
-    /// The id of the one in use.
+    /// Id of the active profile.
     #[prost(string, tag = "1")]
     pub active: String,
-    /// The profiles.
+    /// Profiles.
     #[prost(message, repeated, tag = "2")]
     pub profiles: Vec<ShownProfile>,
 }
 
-/// Which profile is in use now.
+/// The active profile.
 #[derive(Clone, PartialEq, Eq, Message, Serialize, Deserialize)]
 #[prost(prost_path = "prost")]
 #[serde(default)]
 pub struct ActiveProfile {
-    /// Its id.
+    /// Id.
     #[prost(string, tag = "1")]
     pub active: String,
 }
 
-/// A profile is to be made.
+/// Creates a profile.
 #[derive(Clone, PartialEq, Eq, Message, Serialize, Deserialize)]
 #[prost(prost_path = "prost")]
 #[serde(default)]
 pub struct CreateProfileRequest {
-    /// Its id; a random one if none is given.
+    /// Id. A random one if absent.
     #[prost(string, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Its name.
+    /// Display name.
     #[prost(string, tag = "2")]
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// A JSON object; an empty one if none is given.
+    /// JSON object. An empty one if absent.
     #[prost(string, optional, tag = "3")]
     #[serde(with = "json_text::optional", skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
 }
 
-/// What is to be changed about a profile. What is absent stays.
+/// Changes to a profile. Absent fields stay as they are.
 #[derive(Clone, PartialEq, Eq, Message, Serialize, Deserialize)]
 #[prost(prost_path = "prost")]
 #[serde(default)]
 pub struct ProfileFields {
-    /// Another name.
+    /// New name.
     #[prost(string, optional, tag = "1")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Another JSON object in place of the one that is there.
+    /// New JSON object.
     #[prost(string, optional, tag = "2")]
     #[serde(with = "json_text::optional", skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
 }
 
-/// A profile is to be changed.
+/// Changes a profile.
 #[derive(Clone, PartialEq, Eq, Message, Serialize, Deserialize)]
 #[prost(prost_path = "prost")]
 #[serde(default)]
 pub struct UpdateProfileRequest {
-    /// Which one.
+    /// Id of the profile.
     #[prost(string, tag = "1")]
     #[serde(skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// What about it.
+    /// Changes.
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileFields>,
 }
 
-/// A profile is meant, by its id.
+/// Names a profile.
 #[derive(Clone, PartialEq, Eq, Message, Serialize, Deserialize)]
 #[prost(prost_path = "prost")]
 #[serde(default)]
 pub struct ProfileRequest {
-    /// Which one.
+    /// Id of the profile.
     #[prost(string, tag = "1")]
     #[serde(skip_serializing_if = "String::is_empty")]
     pub id: String,
@@ -121,15 +120,15 @@ names! {
 }
 
 operations! {
-    /// Lists the profiles of the user who asks.
+    /// Lists the profiles of the caller.
     ListProfiles: Empty => ProfileList,
-    /// Makes one.
+    /// Creates a profile.
     CreateProfile: CreateProfileRequest => ShownProfile,
-    /// Changes one.
+    /// Changes a profile.
     UpdateProfile: UpdateProfileRequest => ShownProfile,
-    /// Deletes one.
+    /// Deletes a profile.
     DeleteProfile: ProfileRequest => ActiveProfile,
-    /// Puts one into use.
+    /// Selects the active profile.
     SelectProfile: ProfileRequest => ShownProfile,
 }
 

@@ -1,4 +1,4 @@
-//! Operations of profiles: the characters of the user who asks.
+//! Handlers of the profile operations.
 
 use crate::ServiceError;
 use crate::calls::{Call, Operations, RatePreset, Serve};

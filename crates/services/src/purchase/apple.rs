@@ -1,4 +1,4 @@
-//! Apple's App Store: receipts, about which Apple is asked, and signed transactions, which speak for themselves.
+//! Apple's App Store: receipts, which Apple validates, and signed transactions, which need no request.
 
 mod signed;
 
@@ -14,34 +14,34 @@ use serde_json::{Value, json};
 use signed::Transaction;
 use std::sync::Arc;
 
-/// Apple says that a receipt is one of the sandbox.
+/// Status of a sandbox receipt sent to production.
 const STATUS_SANDBOX: i64 = 21_007;
-/// Apple says that the shared secret is wrong.
+/// Status of a wrong shared secret.
 const STATUS_SECRET: i64 = 21_004;
 
-/// How a game is known to Apple.
+/// Settings of the App Store.
 #[derive(Clone)]
 pub struct AppleSettings {
-    /// The bundle ids of the game.
+    /// Bundle ids of the game.
     pub bundle_ids: Vec<String>,
-    /// The shared secret, with which receipts of subscriptions are asked about.
+    /// Shared secret for receipts of subscriptions.
     pub shared_secret: String,
-    /// Where receipts are asked about.
+    /// URL that validates receipts.
     pub production_url: String,
-    /// Where receipts of the sandbox are asked about.
+    /// URL that validates sandbox receipts.
     pub sandbox_url: String,
-    /// The SHA-256 hashes of certificates at the root of what Apple signs.
+    /// SHA-256 hashes of the trusted root certificates.
     pub root_hashes: Vec<[u8; 32]>,
 }
 
-/// Apple's App Store.
+/// App Store provider.
 pub struct Apple {
     settings: AppleSettings,
     remote: Remote,
 }
 
 impl AppleSettings {
-    /// A game with these bundle ids, and Apple's addresses.
+    /// Settings of a game with these bundle ids, with Apple's URLs.
     #[must_use]
     pub fn new(bundle_ids: Vec<String>, shared_secret: String) -> AppleSettings {
         AppleSettings {
@@ -61,7 +61,7 @@ impl std::fmt::Debug for AppleSettings {
 }
 
 impl Apple {
-    /// Apple with these settings.
+    /// Creates the provider.
     #[must_use]
     pub fn new(settings: AppleSettings, http_client: HttpClient, clock: Arc<dyn WallClock>) -> Apple {
         Apple { settings, remote: Remote::new(Shop::Apple, http_client, clock) }
@@ -72,12 +72,12 @@ impl Apple {
             return transaction
                 .bought()
                 .map(|bought| vec![bought])
-                .ok_or_else(|| ServiceError::invalid("This is a subscription: have it validated as one."));
+                .ok_or_else(|| ServiceError::invalid("The receipt is a subscription. Validate it as a subscription."));
         }
-        let answer = self.ask(receipt).await?;
+        let answer = self.query(receipt).await?;
         let environment = environment(&answer, "environment");
         let entries = answer["receipt"]["in_app"].as_array().ok_or(INVALID)?;
-        // What ends is a subscription.
+        // Entries with an expiry are subscriptions.
         let entries = entries.iter().filter(|entry| entry.get("expires_date_ms").is_none());
         let bought = entries.map(|entry| {
             Some(ValidatedPurchase {
@@ -99,9 +99,9 @@ impl Apple {
         if let Some(transaction) = self.signed(receipt)? {
             return transaction.subscribed().ok_or(INVALID);
         }
-        let answer = self.ask(receipt).await?;
+        let answer = self.query(receipt).await?;
         let entries = answer["latest_receipt_info"].as_array().or_else(|| answer["receipt"]["in_app"].as_array());
-        // Each renewal is an entry; the last to end is the one that counts.
+        // Each renewal is an entry. The one that expires last counts.
         let entries =
             entries.into_iter().flatten().filter_map(|entry| Some((number(entry, "expires_date_ms")?, entry)));
         let (expires_at, entry) = entries.max_by_key(|(expires_at, _)| *expires_at).ok_or(INVALID)?;
@@ -119,7 +119,7 @@ impl Apple {
         subscribed().ok_or(INVALID)
     }
 
-    /// The transaction of a receipt that Apple signed, if it is one.
+    /// Returns the transaction, if the receipt is a signed one.
     fn signed(&self, receipt: &Receipt) -> Result<Option<Transaction>, ServiceError> {
         let AppleSettings { bundle_ids, root_hashes, .. } = &self.settings;
         match receipt.text.split('.').count() {
@@ -129,19 +129,19 @@ impl Apple {
         }
     }
 
-    /// Asks about a receipt: first where players pay, and if Apple says so, where testers do not.
-    async fn ask(&self, receipt: &Receipt) -> Result<Value, ServiceError> {
+    /// Validates a receipt in production, and in the sandbox if Apple says so.
+    async fn query(&self, receipt: &Receipt) -> Result<Value, ServiceError> {
         let AppleSettings { bundle_ids, shared_secret, production_url, sandbox_url, .. } = &self.settings;
-        let question =
+        let request =
             json!({ "receipt-data": receipt.text, "password": shared_secret, "exclude-old-transactions": true });
-        let mut answer = self.remote.post_json(production_url, &[], &question).await?;
+        let mut answer = self.remote.post_json(production_url, &[], &request).await?;
         if number(&answer, "status") == Some(STATUS_SANDBOX) {
-            answer = self.remote.post_json(sandbox_url, &[], &question).await?;
+            answer = self.remote.post_json(sandbox_url, &[], &request).await?;
         }
         match number(&answer, "status") {
             Some(0) => {}
-            Some(status @ (21_005 | 21_009 | 21_100..21_200)) => return Err(self.remote.out_of_order(status)),
-            Some(status @ STATUS_SECRET) => return Err(self.remote.not_let_in(status)),
+            Some(status @ (21_005 | 21_009 | 21_100..21_200)) => return Err(self.remote.shop_failed(status)),
+            Some(status @ STATUS_SECRET) => return Err(self.remote.access_denied(status)),
             _ => return Err(INVALID),
         }
         let is_ours = text(&answer["receipt"], "bundle_id").is_some_and(|id| bundle_ids.iter().any(|own| own == id));

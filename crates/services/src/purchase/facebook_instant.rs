@@ -1,4 +1,4 @@
-//! Facebook Instant Games: a purchase that Facebook signed with the game's secret. Nobody is asked.
+//! Facebook Instant Games: a purchase that Facebook signs with the game's secret. No request is needed.
 
 use super::provider::{
     Environment, INVALID, MALFORMED, PurchaseProvider, Receipt, Shop, ValidateFuture, ValidatedPurchase, number, text,
@@ -6,31 +6,31 @@ use super::provider::{
 use crate::error::ServiceError;
 use crate::facebook::{FacebookInstantSettings, SignatureCheck, SignatureError};
 
-/// Facebook Instant Games.
+/// Facebook Instant Games provider.
 pub struct FacebookInstant {
     signatures: SignatureCheck,
 }
 
 impl FacebookInstant {
-    /// A game with this secret; refused if there is none, because then anybody could sign.
+    /// Creates the provider. Fails without a secret, with which anybody could sign.
     pub fn new(settings: &FacebookInstantSettings) -> Result<FacebookInstant, ServiceError> {
         let signatures = SignatureCheck::new(&settings.app_secret);
-        let missing = || ServiceError::invalid("The secret of the game at Facebook is missing.");
+        let missing = || ServiceError::invalid("The app secret of Facebook Instant Games is missing.");
         Ok(FacebookInstant { signatures: signatures.ok_or_else(missing)? })
     }
 
     fn bought(&self, receipt: &Receipt) -> Result<Vec<ValidatedPurchase>, ServiceError> {
-        let said = self.signatures.payload(&receipt.text).map_err(|error| match error {
+        let payload = self.signatures.payload(&receipt.text).map_err(|error| match error {
             SignatureError::Malformed => MALFORMED,
             SignatureError::Invalid => INVALID,
         })?;
         Ok(vec![ValidatedPurchase {
-            product_id: text(&said, "product_id").ok_or(INVALID)?.to_owned(),
-            transaction_id: text(&said, "purchase_token").ok_or(INVALID)?.to_owned(),
-            purchased_at: number(&said, "purchase_time").ok_or(INVALID)?.saturating_mul(1_000),
+            product_id: text(&payload, "product_id").ok_or(INVALID)?.to_owned(),
+            transaction_id: text(&payload, "purchase_token").ok_or(INVALID)?.to_owned(),
+            purchased_at: number(&payload, "purchase_time").ok_or(INVALID)?.saturating_mul(1_000),
             refunded_at: None,
             environment: Environment::Production,
-            response: said.to_string(),
+            response: payload.to_string(),
         }])
     }
 }

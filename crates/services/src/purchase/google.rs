@@ -1,4 +1,4 @@
-//! Google Play: what the client bought is asked for by its purchase token, as a service account that may.
+//! Google Play: purchases are queried by their purchase token, with a service account.
 
 use super::provider::{
     Environment, INVALID, MALFORMED, NOT_BOUGHT, PurchaseProvider, Receipt, Shop, ValidateFuture, ValidatedPurchase,
@@ -18,38 +18,38 @@ use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What the service account asks to be let do.
+/// OAuth scope of the service account.
 const SCOPE: &str = "https://www.googleapis.com/auth/androidpublisher";
-/// How long the service account's own word counts, in seconds. Google allows an hour.
+/// Lifetime of an assertion of the service account, in seconds. Google allows an hour.
 const ASSERTION_SECONDS: i64 = 600;
-/// The state of a purchase that is paid.
+/// State of a paid purchase.
 const STATE_PURCHASED: i64 = 0;
-/// The type of a purchase by someone who tests.
+/// Type of a test purchase.
 const TYPE_TEST: i64 = 0;
 
-/// How a game is known to Google.
+/// Settings of Google Play.
 #[derive(Clone)]
 pub struct GoogleSettings {
-    /// The package names of the game.
+    /// Package names of the game.
     pub package_names: Vec<String>,
-    /// The service account: `client_email` in its key file.
+    /// Service account: `client_email` in its key file.
     pub client_email: String,
-    /// The key of the service account: `private_key` in its key file, which is PEM.
+    /// Key of the service account: `private_key` in its key file, in PEM.
     pub private_key: String,
-    /// Where access tokens are given.
+    /// URL for access tokens.
     pub token_url: String,
-    /// Where purchases are asked about.
+    /// URL of the purchases API.
     pub api_url: String,
 }
 
-/// Google Play.
+/// Google Play provider.
 pub struct Google {
     settings: GoogleSettings,
     key: RsaKeyPair,
     remote: Remote,
 }
 
-/// What a client got from Google Play.
+/// Purchase as claimed by a client.
 struct Claim {
     package_name: String,
     product_id: String,
@@ -57,7 +57,7 @@ struct Claim {
 }
 
 impl GoogleSettings {
-    /// A game with these package names and a service account, and Google's addresses.
+    /// Settings of a game with these package names and a service account, with Google's URLs.
     #[must_use]
     pub fn new(package_names: Vec<String>, client_email: String, private_key: String) -> GoogleSettings {
         GoogleSettings {
@@ -77,7 +77,7 @@ impl std::fmt::Debug for GoogleSettings {
 }
 
 impl Google {
-    /// Google with these settings; refused if the key cannot be read.
+    /// Creates the provider. Fails if the key cannot be read.
     pub fn new(
         settings: GoogleSettings,
         http_client: HttpClient,
@@ -85,15 +85,15 @@ impl Google {
     ) -> Result<Google, ServiceError> {
         let key = PrivatePkcs8KeyDer::from_pem_slice(settings.private_key.as_bytes()).ok();
         let key = key.and_then(|key| RsaKeyPair::from_pkcs8(key.secret_pkcs8_der()).ok()).ok_or_else(|| {
-            ServiceError::invalid("The key of Google's service account is not one: copy private_key from its key file.")
+            ServiceError::invalid("The key of Google's service account is not valid: copy private_key from its key file.")
         })?;
         Ok(Google { settings, key, remote: Remote::new(Shop::Google, http_client, clock) })
     }
 
-    async fn bought(&self, receipt: &Receipt) -> Result<Vec<ValidatedPurchase>, ServiceError> {
+    async fn validate_purchase(&self, receipt: &Receipt) -> Result<Vec<ValidatedPurchase>, ServiceError> {
         let Claim { package_name, product_id, purchase_token } = self.claim(receipt)?;
         let path = format!("products/{}/tokens/{}", encoded(&product_id), encoded(&purchase_token));
-        let answer = self.ask(&package_name, &path).await?;
+        let answer = self.query(&package_name, &path).await?;
         if number(&answer, "purchaseState") != Some(STATE_PURCHASED) {
             return Err(NOT_BOUGHT);
         }
@@ -108,11 +108,11 @@ impl Google {
         }])
     }
 
-    async fn subscribed(&self, receipt: &Receipt) -> Result<ValidatedSubscription, ServiceError> {
+    async fn validate_subscription(&self, receipt: &Receipt) -> Result<ValidatedSubscription, ServiceError> {
         let Claim { package_name, product_id, purchase_token } = self.claim(receipt)?;
         let path = format!("subscriptionsv2/tokens/{}", encoded(&purchase_token));
-        let answer = self.ask(&package_name, &path).await?;
-        // Nobody has paid yet, or nobody will.
+        let answer = self.query(&package_name, &path).await?;
+        // Not paid yet, or canceled before payment.
         let state = text(&answer, "subscriptionState").unwrap_or_default();
         if matches!(state, "SUBSCRIPTION_STATE_PENDING" | "SUBSCRIPTION_STATE_PENDING_PURCHASE_CANCELED") {
             return Err(NOT_BOUGHT);
@@ -132,10 +132,10 @@ impl Google {
         })
     }
 
-    /// What a client says that it bought, if it is of this game.
+    /// Reads the claimed purchase, if it is for this game.
     fn claim(&self, receipt: &Receipt) -> Result<Claim, ServiceError> {
-        let said: Value = serde_json::from_str(&receipt.text).map_err(|_| MALFORMED)?;
-        let part = |name| text(&said, name).map(str::to_owned).ok_or(MALFORMED);
+        let claimed: Value = serde_json::from_str(&receipt.text).map_err(|_| MALFORMED)?;
+        let part = |name| text(&claimed, name).map(str::to_owned).ok_or(MALFORMED);
         let claim = Claim {
             package_name: part("packageName")?,
             product_id: part("productId")?,
@@ -144,7 +144,7 @@ impl Google {
         if self.settings.package_names.contains(&claim.package_name) { Ok(claim) } else { Err(INVALID) }
     }
 
-    async fn ask(&self, package_name: &str, path: &str) -> Result<Value, ServiceError> {
+    async fn query(&self, package_name: &str, path: &str) -> Result<Value, ServiceError> {
         let GoogleSettings { token_url, api_url, .. } = &self.settings;
         let token = self.remote.access_token(token_url, || async {
             let assertion = self.assertion()?;
@@ -155,7 +155,7 @@ impl Google {
         self.remote.get(&url, &[("authorization", &authorization)]).await
     }
 
-    /// The service account's word that it is itself.
+    /// Returns the signed assertion of the service account.
     fn assertion(&self) -> Result<String, ServiceError> {
         let GoogleSettings { client_email, token_url, .. } = &self.settings;
         let now = self.remote.now_ms().div_euclid(1_000);
@@ -178,15 +178,15 @@ impl PurchaseProvider for Google {
     }
 
     fn purchases<'a>(&'a self, receipt: &'a Receipt) -> ValidateFuture<'a, Vec<ValidatedPurchase>> {
-        Box::pin(self.bought(receipt))
+        Box::pin(self.validate_purchase(receipt))
     }
 
     fn subscription<'a>(&'a self, receipt: &'a Receipt) -> ValidateFuture<'a, ValidatedSubscription> {
-        Box::pin(self.subscribed(receipt))
+        Box::pin(self.validate_subscription(receipt))
     }
 }
 
-/// A time that is written as a date.
+/// Reads an RFC 3339 time.
 fn time_ms(value: &Value, name: &str) -> Option<i64> {
     text(value, name)?.parse::<Timestamp>().ok().map(|time| timestamp_ms(&time))
 }

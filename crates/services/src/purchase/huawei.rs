@@ -1,4 +1,4 @@
-//! Huawei's AppGallery: what the client bought is signed, and then asked for, because it may have been given back since.
+//! Huawei's AppGallery: a signed purchase, which is also queried, because it may have been refunded since.
 
 use super::provider::{
     Environment, INVALID, MALFORMED, NOT_BOUGHT, PurchaseProvider, Receipt, Shop, ValidateFuture, ValidatedPurchase,
@@ -15,29 +15,29 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use x509_parser::prelude::{FromDer, SubjectPublicKeyInfo};
 
-/// The state of a purchase that is paid.
+/// State of a paid purchase.
 const STATE_PURCHASED: i64 = 0;
-/// The type of a purchase in the sandbox.
+/// Type of a sandbox purchase.
 const TYPE_SANDBOX: i64 = 0;
 
-/// How a game is known to Huawei.
+/// Settings of AppGallery.
 #[derive(Clone)]
 pub struct HuaweiSettings {
-    /// The package names of the game.
+    /// Package names of the game.
     pub package_names: Vec<String>,
-    /// The id of the game.
+    /// Client id of the game.
     pub client_id: String,
-    /// Its secret.
+    /// Client secret of the game.
     pub client_secret: String,
-    /// The key of purchases, in base64, as the console of AppGallery shows it.
+    /// Public key of purchases, in base64, as shown in the AppGallery console.
     pub public_key: String,
-    /// Where access tokens are given.
+    /// URL for access tokens.
     pub token_url: String,
-    /// Where purchases are asked about. There is one site for each part of the world, and they know of each other.
+    /// URL of the orders API. Each region has a site, and each knows all purchases.
     pub orders_url: String,
 }
 
-/// Huawei's AppGallery.
+/// AppGallery provider.
 pub struct Huawei {
     settings: HuaweiSettings,
     key: Vec<u8>,
@@ -45,7 +45,7 @@ pub struct Huawei {
 }
 
 impl HuaweiSettings {
-    /// A game of this name with its id, its secret and the key of its purchases; and the addresses for Europe.
+    /// Settings of a game, with the URLs for Europe.
     #[must_use]
     pub fn new(package_name: String, client_id: String, client_secret: String, public_key: String) -> HuaweiSettings {
         HuaweiSettings {
@@ -66,7 +66,7 @@ impl std::fmt::Debug for HuaweiSettings {
 }
 
 impl Huawei {
-    /// Huawei with these settings; refused if the key cannot be read.
+    /// Creates the provider. Fails if the key cannot be read.
     pub fn new(
         settings: HuaweiSettings,
         http_client: HttpClient,
@@ -78,21 +78,21 @@ impl Huawei {
             Some(key.subject_public_key.data.to_vec())
         });
         let key = key.ok_or_else(|| {
-            ServiceError::invalid("The key of Huawei's purchases is not one: copy it from the console of AppGallery.")
+            ServiceError::invalid("The key of Huawei's purchases is not valid: copy it from the AppGallery console.")
         })?;
         Ok(Huawei { settings, key, remote: Remote::new(Shop::Huawei, http_client, clock) })
     }
 
     async fn bought(&self, receipt: &Receipt) -> Result<Vec<ValidatedPurchase>, ServiceError> {
         let claimed = self.signed(&receipt.text, &receipt.signature)?;
-        let is_ours = text(&claimed, "packageName").is_some_and(|name| self.is_ours(name));
+        let is_own_package = text(&claimed, "packageName").is_some_and(|name| self.is_own_package(name));
         let product_id = text(&claimed, "productId").ok_or(MALFORMED)?;
         let purchase_token = text(&claimed, "purchaseToken").ok_or(MALFORMED)?;
-        if !is_ours {
+        if !is_own_package {
             return Err(INVALID);
         }
-        let answer = self.ask(product_id, purchase_token).await?;
-        // 0 is success; everything else is about the token or the product.
+        let answer = self.query(product_id, purchase_token).await?;
+        // 0 is success. Other codes concern the token or the product.
         if text(&answer, "responseCode") != Some("0") {
             return Err(INVALID);
         }
@@ -117,19 +117,19 @@ impl Huawei {
         }])
     }
 
-    /// What a text says, if Huawei signed it for this game.
-    fn signed(&self, said: &str, signature: &str) -> Result<Value, ServiceError> {
+    /// Parses a text, if Huawei signed it for this game.
+    fn signed(&self, text: &str, signature: &str) -> Result<Value, ServiceError> {
         let signature = STANDARD.decode(signature).map_err(|_| MALFORMED)?;
         let key = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, &self.key);
-        key.verify(said.as_bytes(), &signature).map_err(|_| INVALID)?;
-        serde_json::from_str(said).map_err(|_| MALFORMED)
+        key.verify(text.as_bytes(), &signature).map_err(|_| INVALID)?;
+        serde_json::from_str(text).map_err(|_| MALFORMED)
     }
 
-    fn is_ours(&self, package_name: &str) -> bool {
+    fn is_own_package(&self, package_name: &str) -> bool {
         self.settings.package_names.iter().any(|own| own == package_name)
     }
 
-    async fn ask(&self, product_id: &str, purchase_token: &str) -> Result<Value, ServiceError> {
+    async fn query(&self, product_id: &str, purchase_token: &str) -> Result<Value, ServiceError> {
         let HuaweiSettings { client_id, client_secret, token_url, orders_url, .. } = &self.settings;
         let token = self.remote.access_token(token_url, || async {
             let (id, secret) = (encoded(client_id), encoded(client_secret));
@@ -137,8 +137,8 @@ impl Huawei {
         });
         let authorization = format!("Basic {}", STANDARD.encode(format!("APPAT:{}", token.await?)));
         let url = format!("{orders_url}/applications/purchases/tokens/verify");
-        let question = json!({ "purchaseToken": purchase_token, "productId": product_id });
-        self.remote.post_json(&url, &[("authorization", &authorization)], &question).await
+        let request = json!({ "purchaseToken": purchase_token, "productId": product_id });
+        self.remote.post_json(&url, &[("authorization", &authorization)], &request).await
     }
 }
 

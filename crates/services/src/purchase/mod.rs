@@ -1,7 +1,7 @@
-//! Purchases: receipts of shops, checked with the shop and kept, so that none counts twice.
+//! Purchases: receipts are validated with the shop and stored, so that none counts twice.
 //!
-//! A shop is a [`PurchaseProvider`]; those that clients know are here, with the questions they are really asked. What a
-//! player gets for a purchase is up to the game: it looks at [`Purchase::seen_before`].
+//! Each shop is a [`PurchaseProvider`]. The game decides what a player gets for a purchase: see
+//! [`Purchase::seen_before`].
 
 mod apple;
 mod facebook_instant;
@@ -32,12 +32,12 @@ use std::sync::Arc;
 use stored::{Listing, PageCursor};
 use uuid::Uuid;
 
-/// Entries of one page of purchases.
+/// Maximum entries per page of purchases.
 pub const PURCHASE_LIST_MAX: i32 = 100;
-/// Entries of one page of subscriptions.
+/// Maximum entries per page of subscriptions.
 pub const SUBSCRIPTION_LIST_MAX: i32 = 1_000;
 
-/// In which shops a game is sold.
+/// Settings of the shops that sell the game.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Apple's App Store.
@@ -50,7 +50,7 @@ pub struct Settings {
     pub facebook_instant: Option<FacebookInstantSettings>,
 }
 
-/// The purchases of a server.
+/// Purchases and subscriptions of all users.
 #[derive(Clone)]
 pub struct Purchases {
     store: Store,
@@ -58,64 +58,64 @@ pub struct Purchases {
     providers: BTreeMap<Shop, Arc<dyn PurchaseProvider>>,
 }
 
-/// A purchase of a user.
+/// Purchase of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Purchase {
-    /// Whose it is; the id of zeros if their account was erased.
+    /// User, or the nil id if the account was erased.
     pub user: Uuid,
-    /// Where it was bought.
+    /// Shop of the purchase.
     pub shop: Shop,
-    /// What was bought.
+    /// Data validated by the shop.
     pub bought: ValidatedPurchase,
-    /// When it was kept, if it was.
+    /// Times of storing, if it was stored.
     pub times: Option<Times>,
-    /// Whether it was validated before.
+    /// True if it was validated before.
     pub seen_before: bool,
 }
 
-/// A subscription of a user.
+/// Subscription of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscription {
-    /// Whose it is; the id of zeros if their account was erased.
+    /// User, or the nil id if the account was erased.
     pub user: Uuid,
-    /// Where it was bought.
+    /// Shop of the purchase.
     pub shop: Shop,
-    /// What was bought.
+    /// Data validated by the shop.
     pub subscribed: ValidatedSubscription,
-    /// When it was kept, if it was.
+    /// Times of storing, if it was stored.
     pub times: Option<Times>,
-    /// Whether it is paid for now.
+    /// True if it is neither expired nor refunded.
     pub is_active: bool,
 }
 
-/// When something was kept, in milliseconds since 1970.
+/// Times of storing, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// When it was kept first.
+    /// Time of the first write.
     pub created_at: i64,
-    /// When it was brought up to date.
+    /// Time of the last update.
     pub updated_at: i64,
 }
 
-/// A page of a list, the newest first.
+/// Page of a list, newest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page<T> {
-    /// The entries.
+    /// Entries.
     pub entries: Vec<T>,
-    /// Where the list goes on; empty at its end.
+    /// Cursor of the next page. Empty on the last page.
     pub cursor: String,
-    /// Where the page before it is; empty at the beginning.
+    /// Cursor of the previous page. Empty on the first page.
     pub prev_cursor: String,
 }
 
 impl Purchases {
-    /// Purchases over a store, from no shop yet.
+    /// Creates the service over a store, without shops.
     #[must_use]
     pub fn new(store: Store, clock: Arc<dyn WallClock>) -> Purchases {
         Purchases { store, clock, providers: BTreeMap::new() }
     }
 
-    /// Purchases over a store, from the shops of these settings; refused if one of their keys cannot be read.
+    /// Creates the service with the configured shops. Fails if one of their keys cannot be read.
     pub fn open(
         store: Store,
         clock: Arc<dyn WallClock>,
@@ -138,14 +138,14 @@ impl Purchases {
         Ok(purchases)
     }
 
-    /// Takes receipts of a shop too. One of the same shop takes the place of an earlier one.
+    /// Adds a shop. It replaces an earlier provider of the same shop.
     #[must_use]
     pub fn with_provider(mut self, provider: impl PurchaseProvider) -> Purchases {
         self.providers.insert(provider.shop(), Arc::new(provider));
         self
     }
 
-    /// Has a receipt checked. What was bought is kept for the user, if `persist` is set; then it counts for nobody else.
+    /// Validates a receipt. With `persist`, the purchases are stored for the user and cannot be claimed by another.
     pub async fn validate(
         &self,
         user: Uuid,
@@ -161,21 +161,21 @@ impl Purchases {
         }
         let now = self.clock.now_ms();
         let mut order: Vec<usize> = (0..bought.len()).collect();
-        // In the same order whoever sends the receipt, so that two who do at once do not wait for each other.
+        // All transactions write in the same order, so that they cannot deadlock.
         order.sort_by(|&one, &other| bought[one].transaction_id.cmp(&bought[other].transaction_id));
         self.store
             .write(move |transaction| {
                 stored::check_user(transaction, user)?;
-                let keep =
-                    order.iter().map(|&index| Ok((index, stored::keep(transaction, user, shop, &bought[index], now)?)));
-                let mut purchases = keep.collect::<Result<Vec<_>, ServiceError>>()?;
+                let stored =
+                    order.iter().map(|&index| Ok((index, stored::write_purchase(transaction, user, shop, &bought[index], now)?)));
+                let mut purchases = stored.collect::<Result<Vec<_>, ServiceError>>()?;
                 purchases.sort_by_key(|(index, _)| *index);
                 Ok(purchases.into_iter().map(|(_, purchase)| purchase).collect())
             })
             .await
     }
 
-    /// Has a receipt of a subscription checked. It is kept for the user, if `persist` is set.
+    /// Validates the receipt of a subscription. With `persist`, it is stored for the user.
     pub async fn validate_subscription(
         &self,
         user: Uuid,
@@ -191,19 +191,19 @@ impl Purchases {
         self.store
             .write(move |transaction| {
                 stored::check_user(transaction, user)?;
-                stored::keep_subscription(transaction, user, shop, &subscribed, now)
+                stored::write_subscription(transaction, user, shop, &subscribed, now)
             })
             .await
     }
 
-    /// A purchase that was kept, by the shop's id of it.
+    /// Returns a stored purchase by the shop's transaction id.
     pub async fn purchase(&self, transaction_id: &str) -> Result<Purchase, ServiceError> {
-        let transaction_id = checked(transaction_id)?;
+        let transaction_id = checked_id(transaction_id)?;
         let found = self.store.read(move |transaction| stored::find(transaction, &transaction_id)).await?;
         found.ok_or(ServiceError::new(GrpcCode::NotFound, "Purchase not found."))
     }
 
-    /// The purchases of a user, the newest first.
+    /// Lists the purchases of a user, newest first.
     pub async fn purchases(&self, user: Uuid, limit: i32, cursor: &str) -> Result<Page<Purchase>, ServiceError> {
         let listing = Listing::check(user, limit, PURCHASE_LIST_MAX, cursor)?;
         self.store
@@ -219,14 +219,14 @@ impl Purchases {
             .await
     }
 
-    /// A user's subscription to a product.
+    /// Returns a user's subscription to a product.
     pub async fn subscription(&self, user: Uuid, product_id: &str) -> Result<Subscription, ServiceError> {
-        let (product_id, now) = (checked(product_id)?, self.clock.now_ms());
+        let (product_id, now) = (checked_id(product_id)?, self.clock.now_ms());
         let found = self.store.read(move |transaction| stored::find_subscription(transaction, user, &product_id, now));
         found.await?.ok_or(ServiceError::new(GrpcCode::NotFound, "Subscription not found."))
     }
 
-    /// The subscriptions of a user, the newest first.
+    /// Lists the subscriptions of a user, newest first.
     pub async fn subscriptions(
         &self,
         user: Uuid,
@@ -248,7 +248,7 @@ impl Purchases {
             .await
     }
 
-    /// The shop that is asked about a receipt.
+    /// Returns the provider of a shop, and checks the size of a receipt.
     fn provider(&self, shop: Shop, receipt: &Receipt) -> Result<&Arc<dyn PurchaseProvider>, ServiceError> {
         if receipt.text.is_empty() {
             return Err(ServiceError::invalid("A receipt is required."));
@@ -257,8 +257,8 @@ impl Purchases {
             return Err(ServiceError::invalid(format!("A receipt must have at most {RECEIPT_BYTES_MAX} bytes.")));
         }
         self.providers.get(&shop).ok_or_else(|| {
-            let sentence = format!("Purchases from {} are not configured on this server.", shop.name());
-            ServiceError::with(GrpcCode::FailedPrecondition, sentence)
+            let message = format!("Purchases from {} are not configured on this server.", shop.name());
+            ServiceError::with(GrpcCode::FailedPrecondition, message)
         })
     }
 }
@@ -282,26 +282,26 @@ impl Listing {
         Ok(Listing { user, limit, is_first: from.is_none(), from: from.unwrap_or_else(PageCursor::first) })
     }
 
-    /// A page of what was found, with the places of its neighbours.
-    fn page<T>(&self, mut entries: Vec<T>, place: impl Fn(&T) -> PageCursor) -> Page<T> {
+    /// Builds a page with the cursors of its neighbors.
+    fn page<T>(&self, mut entries: Vec<T>, cursor_of: impl Fn(&T) -> PageCursor) -> Page<T> {
         let limit = usize::try_from(self.limit).unwrap_or(0);
-        let goes_on = entries.len() > limit;
+        let has_more = entries.len() > limit;
         entries.truncate(limit);
         let is_backward = self.from.is_backward;
         if is_backward {
             entries.reverse();
         }
-        // Whoever came from one side knows that there is something on it.
-        let (has_next, has_prev) = if is_backward { (true, goes_on) } else { (goes_on, !self.is_first) };
-        let next = entries.last().filter(|_| has_next).map(|last| cursor::encode(&place(last)));
+        // The page that the cursor came from exists.
+        let (has_next, has_prev) = if is_backward { (true, has_more) } else { (has_more, !self.is_first) };
+        let next = entries.last().filter(|_| has_next).map(|last| cursor::encode(&cursor_of(last)));
         let prev = entries.first().filter(|_| has_prev);
-        let prev = prev.map(|first| cursor::encode(&PageCursor { is_backward: true, ..place(first) }));
+        let prev = prev.map(|first| cursor::encode(&PageCursor { is_backward: true, ..cursor_of(first) }));
         Page { entries, cursor: next.unwrap_or_default(), prev_cursor: prev.unwrap_or_default() }
     }
 }
 
-/// An id of a shop that someone asks for.
-fn checked(id: &str) -> Result<String, ServiceError> {
+/// Validates an id of a shop.
+fn checked_id(id: &str) -> Result<String, ServiceError> {
     let fits = (1..=ID_BYTES_MAX).contains(&id.len()) && !id.contains('\0');
     if fits {
         Ok(id.to_owned())

@@ -1,19 +1,19 @@
-//! Shops, and what they say about receipts.
+//! Shops, and the data that they return for receipts.
 
 use crate::error::{GrpcCode, ServiceError};
 use serde_json::Value;
 use std::future::Future;
 use std::pin::Pin;
 
-/// Bytes of a receipt or of its signature: as much as one request can carry.
+/// Maximum bytes of a receipt or its signature: as much as one request can carry.
 pub const RECEIPT_BYTES_MAX: usize = 262_144;
-/// Bytes of the ids that shops give. They are keys of the database, whose indexes limit them.
+/// Maximum bytes of ids of shops. They are database keys, whose indexes limit them.
 pub const ID_BYTES_MAX: usize = 1_024;
-/// Bytes of what is kept of a shop's answer. They are about two thousand; of a longer one nothing is kept.
+/// Maximum bytes of a stored shop answer. Real ones have about two thousand; a longer one is not stored.
 pub const RESPONSE_BYTES_MAX: usize = 65_536;
-/// Purchases that are taken from one receipt, the newest. Older ones were there when they were bought.
+/// Maximum number of purchases read from one receipt, the newest. Older ones were read when they were bought.
 pub const PURCHASES_MAX: usize = 256;
-/// The last moment that can be written as a date of four digits: the end of the year 9999.
+/// End of the year 9999: the last date with a four-digit year.
 const TIME_MS_MAX: i64 = 253_402_300_799_999;
 
 pub(super) const INVALID: ServiceError = ServiceError::new(
@@ -23,9 +23,9 @@ pub(super) const INVALID: ServiceError = ServiceError::new(
 pub(super) const NOT_BOUGHT: ServiceError =
     ServiceError::new(GrpcCode::FailedPrecondition, "The purchase is not complete, or it was cancelled.");
 pub(super) const MALFORMED: ServiceError =
-    ServiceError::new(GrpcCode::InvalidArgument, "The receipt is not of the form that the shop gives.");
+    ServiceError::new(GrpcCode::InvalidArgument, "The receipt does not have the format of the shop.");
 
-/// A shop.
+/// Shop that sells the game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Shop {
     /// Apple's App Store.
@@ -38,93 +38,93 @@ pub enum Shop {
     FacebookInstant = 3,
 }
 
-/// Whether money was paid.
+/// Sandbox or production purchase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Environment {
-    /// The shop does not say.
+    /// The shop does not tell.
     #[default]
     Unknown = 0,
-    /// It is a trial.
+    /// Test purchase, without payment.
     Sandbox = 1,
-    /// It is real.
+    /// Real purchase.
     Production = 2,
 }
 
-/// What a client says that it bought.
+/// Receipt as sent by a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Receipt {
-    /// The receipt, as the shop gave it to the client.
+    /// Receipt as the shop gave it to the client.
     pub text: String,
-    /// Its signature, where that comes apart.
+    /// Signature, for shops that send it separately.
     pub signature: String,
 }
 
-/// Something that was bought. Times are in milliseconds since 1970.
+/// Purchase validated by a shop. Times are in milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValidatedPurchase {
-    /// What it is.
+    /// Id of the product.
     pub product_id: String,
-    /// The shop's id of the purchase, which is never given twice.
+    /// Transaction id, unique in the shop.
     pub transaction_id: String,
-    /// When it was bought.
+    /// Time of the purchase.
     pub purchased_at: i64,
-    /// When it was given back, if it was.
+    /// Time of the refund, if it was refunded.
     pub refunded_at: Option<i64>,
-    /// Whether money was paid.
+    /// Sandbox or production purchase.
     pub environment: Environment,
-    /// What the shop says of it: a JSON object.
+    /// Answer of the shop: a JSON object.
     pub response: String,
 }
 
-/// Something that was bought for a time. Times are in milliseconds since 1970.
+/// Subscription validated by a shop. Times are in milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValidatedSubscription {
-    /// What it is.
+    /// Id of the product.
     pub product_id: String,
-    /// The shop's id of the first purchase, which stays the same with every renewal.
+    /// Id of the first transaction, which stays the same with every renewal.
     pub original_transaction_id: String,
-    /// When it was bought or renewed.
+    /// Time of the purchase or the last renewal.
     pub purchased_at: i64,
-    /// When it ends.
+    /// Expiry.
     pub expires_at: i64,
-    /// When it was given back, if it was.
+    /// Time of the refund, if it was refunded.
     pub refunded_at: Option<i64>,
-    /// Whether money was paid.
+    /// Sandbox or production purchase.
     pub environment: Environment,
-    /// What the shop says of it: a JSON object.
+    /// Answer of the shop: a JSON object.
     pub response: String,
 }
 
-/// What a shop will say.
+/// Future of a validation.
 pub type ValidateFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ServiceError>> + Send + 'a>>;
 
-/// Asks a shop about receipts.
+/// Validates receipts with a shop.
 pub trait PurchaseProvider: Send + Sync + 'static {
-    /// Which shop it is.
+    /// Returns the shop.
     fn shop(&self) -> Shop;
 
-    /// What was bought, by a receipt: at least one thing.
+    /// Returns the purchases of a receipt: at least one.
     fn purchases<'a>(&'a self, receipt: &'a Receipt) -> ValidateFuture<'a, Vec<ValidatedPurchase>>;
 
-    /// What was bought for a time, by a receipt.
+    /// Returns the subscription of a receipt.
     fn subscription<'a>(&'a self, _receipt: &'a Receipt) -> ValidateFuture<'a, ValidatedSubscription> {
-        let refusal =
-            ServiceError::new(GrpcCode::Unimplemented, "Subscriptions of this shop are not known to the server.");
-        Box::pin(async move { Err(refusal) })
+        let error =
+            ServiceError::new(GrpcCode::Unimplemented, "Subscriptions of this shop are not supported.");
+        Box::pin(async move { Err(error) })
     }
 }
 
 impl Shop {
-    /// All of them.
+    /// All shops.
     pub const ALL: [Shop; 4] = [Shop::Apple, Shop::Google, Shop::Huawei, Shop::FacebookInstant];
 
-    /// Its number.
+    /// Returns the number used in the database and the API.
     #[must_use]
     pub fn number(self) -> i64 {
         self as i64
     }
 
-    /// Its name, for people.
+    /// Returns the display name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -141,7 +141,7 @@ impl Shop {
 }
 
 impl Environment {
-    /// Its number.
+    /// Returns the number used in the database and the API.
     #[must_use]
     pub fn number(self) -> i64 {
         self as i64
@@ -157,21 +157,21 @@ impl Environment {
 }
 
 impl ValidatedPurchase {
-    /// Refuses what cannot be kept, and cuts what is too long.
+    /// Rejects invalid ids, clamps times, and drops an answer that is too long.
     pub(super) fn check(self) -> Result<ValidatedPurchase, ServiceError> {
         check_id(&self.product_id)?;
         check_id(&self.transaction_id)?;
         Ok(ValidatedPurchase {
             purchased_at: clamped(self.purchased_at),
             refunded_at: self.refunded_at.map(clamped),
-            response: kept(self.response),
+            response: storable(self.response),
             ..self
         })
     }
 }
 
 impl ValidatedSubscription {
-    /// Refuses what cannot be kept, and cuts what is too long.
+    /// Rejects invalid ids, clamps times, and drops an answer that is too long.
     pub(super) fn check(self) -> Result<ValidatedSubscription, ServiceError> {
         check_id(&self.product_id)?;
         check_id(&self.original_transaction_id)?;
@@ -179,24 +179,24 @@ impl ValidatedSubscription {
             purchased_at: clamped(self.purchased_at),
             expires_at: clamped(self.expires_at),
             refunded_at: self.refunded_at.map(clamped),
-            response: kept(self.response),
+            response: storable(self.response),
             ..self
         })
     }
 }
 
-/// A text in what a shop says. An empty one is none.
+/// Reads a non-empty string of a shop's answer.
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value[name].as_str().filter(|text| !text.is_empty())
 }
 
-/// A number in what a shop says, which may be written as a text.
+/// Reads a number of a shop's answer, which may be a string.
 pub(super) fn number(value: &Value, name: &str) -> Option<i64> {
     match &value[name] {
         Value::String(text) => text.parse().ok(),
         Value::Number(number) => number.as_i64().or_else(|| {
             let real = number.as_f64().filter(|real| real.abs() < 1e15)?;
-            // Cut to whole ones, which is exact below that limit.
+            // Truncated to an integer, which is exact below that limit.
             Some(real as i64)
         }),
         _ => None,
@@ -212,7 +212,7 @@ fn clamped(time_ms: i64) -> i64 {
     time_ms.clamp(0, TIME_MS_MAX)
 }
 
-fn kept(response: String) -> String {
+fn storable(response: String) -> String {
     let fits = response.len() <= RESPONSE_BYTES_MAX && !response.contains('\0');
     if fits { response } else { "{}".to_owned() }
 }

@@ -1,4 +1,4 @@
-//! Questions to shops over HTTP.
+//! HTTP requests to shops.
 
 use super::provider::{INVALID, Shop};
 use crate::clock::WallClock;
@@ -11,22 +11,22 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 use tracing::{error, warn};
 
-/// An access token is not used in the last moments of its life.
+/// Time before its expiry at which an access token is renewed.
 const TOKEN_MARGIN_MS: i64 = 60_000;
-/// The longest that an access token is kept, whatever the shop says of it.
+/// Maximum time to reuse an access token, whatever its expiry.
 const TOKEN_AGE_MS_MAX: i64 = 3_600_000;
 
 const UNAVAILABLE: ServiceError =
-    ServiceError::new(GrpcCode::Unavailable, "The shop cannot be asked at the moment. Try again in a few seconds.");
-const NOT_LET_IN: ServiceError =
-    ServiceError::new(GrpcCode::Unavailable, "The shop does not let this server ask. Its operator has been told.");
+    ServiceError::new(GrpcCode::Unavailable, "The shop cannot be reached. Try again in a few seconds.");
+const ACCESS_DENIED: ServiceError =
+    ServiceError::new(GrpcCode::Unavailable, "The shop denies access to this server. See the server log.");
 
-/// Asks one shop.
+/// HTTP access to one shop.
 pub(super) struct Remote {
     shop: Shop,
     http_client: HttpClient,
     clock: Arc<dyn WallClock>,
-    /// The access token, and when it ends. Whoever needs a new one while it is being asked for waits.
+    /// Access token and its expiry. Locked while a new one is requested.
     token: Mutex<Option<(String, i64)>>,
 }
 
@@ -39,13 +39,13 @@ impl Remote {
         self.clock.now_ms()
     }
 
-    /// What is at an address, as JSON.
+    /// Sends a GET request, and parses the answer as JSON.
     pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Value, ServiceError> {
         let response = self.http_client.get(url, headers).await;
         self.read(response).await
     }
 
-    /// What is answered to JSON.
+    /// Posts JSON, and parses the answer as JSON.
     pub async fn post_json(&self, url: &str, headers: &[(&str, &str)], body: &Value) -> Result<Value, ServiceError> {
         let mut headers = headers.to_vec();
         headers.push(("content-type", "application/json"));
@@ -53,16 +53,16 @@ impl Remote {
         self.read(response).await
     }
 
-    /// An access token from a form that is sent to an address, or the one from before while it lasts.
+    /// Returns an access token: the cached one while it is valid, or a new one from posting a form.
     pub async fn access_token<F: Future<Output = Result<String, ServiceError>>>(
         &self,
         url: &str,
         form: impl FnOnce() -> F,
     ) -> Result<String, ServiceError> {
-        let mut kept = self.token.lock().await;
+        let mut cached = self.token.lock().await;
         let now = self.clock.now_ms();
-        if let Some((token, ends_at)) = &*kept
-            && now < *ends_at
+        if let Some((token, expires_at)) = &*cached
+            && now < *expires_at
         {
             return Ok(token.clone());
         }
@@ -71,30 +71,30 @@ impl Remote {
             self.http_client.post(url, &headers, form().await?).await.map_err(|error| self.unreachable(&error))?;
         let answer: Value = serde_json::from_slice(&response.body).unwrap_or_default();
         let Some(token) = super::provider::text(&answer, "access_token").filter(|_| response.is_success()) else {
-            error!(shop = self.shop.name(), status = response.status, "the shop gives this server no access token");
-            return Err(if response.status >= 500 { UNAVAILABLE } else { NOT_LET_IN });
+            error!(shop = self.shop.name(), status = response.status, "shop issued no access token");
+            return Err(if response.status >= 500 { UNAVAILABLE } else { ACCESS_DENIED });
         };
-        let lasts_ms = super::provider::number(&answer, "expires_in").unwrap_or(0).saturating_mul(1_000);
-        *kept = Some((token.to_owned(), now + lasts_ms.clamp(0, TOKEN_AGE_MS_MAX) - TOKEN_MARGIN_MS));
+        let lifetime_ms = super::provider::number(&answer, "expires_in").unwrap_or(0).saturating_mul(1_000);
+        *cached = Some((token.to_owned(), now + lifetime_ms.clamp(0, TOKEN_AGE_MS_MAX) - TOKEN_MARGIN_MS));
         Ok(token.to_owned())
     }
 
-    /// What a shop says, if it says something; otherwise why not.
+    /// Parses the answer of a shop, or converts its status to an error.
     async fn read(&self, response: Result<HttpResponse, HttpClientError>) -> Result<Value, ServiceError> {
         let response = response.map_err(|error| self.unreachable(&error))?;
         match response.status {
             200..300 => serde_json::from_slice(&response.body).map_err(|_| {
-                warn!(shop = self.shop.name(), "the shop's answer is no JSON");
+                warn!(shop = self.shop.name(), "answer of the shop is not JSON");
                 UNAVAILABLE
             }),
             401 | 403 => {
-                error!(shop = self.shop.name(), status = response.status, "the shop does not let this server ask");
-                // It may have been withdrawn before its time.
+                error!(shop = self.shop.name(), status = response.status, "shop denied access; check its credentials");
+                // The token may have been revoked early.
                 *self.token.lock().await = None;
-                Err(NOT_LET_IN)
+                Err(ACCESS_DENIED)
             }
             429 | 500.. => {
-                warn!(shop = self.shop.name(), status = response.status, "the shop does not answer");
+                warn!(shop = self.shop.name(), status = response.status, "shop answered with an error status");
                 Err(UNAVAILABLE)
             }
             _ => Err(INVALID),
@@ -102,24 +102,24 @@ impl Remote {
     }
 
     fn unreachable(&self, error: &HttpClientError) -> ServiceError {
-        warn!(shop = self.shop.name(), %error, "the shop cannot be asked");
+        warn!(shop = self.shop.name(), %error, "request to the shop failed");
         UNAVAILABLE
     }
 
-    /// The shop says that something is wrong with itself.
-    pub fn out_of_order(&self, status: i64) -> ServiceError {
-        warn!(shop = self.shop.name(), status, "the shop is out of order");
+    /// Logs a failure of the shop, and returns the error for the client.
+    pub fn shop_failed(&self, status: i64) -> ServiceError {
+        warn!(shop = self.shop.name(), status, "shop reported an internal failure");
         UNAVAILABLE
     }
 
-    /// The shop says that something is wrong with this server.
-    pub fn not_let_in(&self, status: i64) -> ServiceError {
-        error!(shop = self.shop.name(), status, "the shop does not let this server ask");
-        NOT_LET_IN
+    /// Logs that the shop denies access, and returns the error for the client.
+    pub fn access_denied(&self, status: i64) -> ServiceError {
+        error!(shop = self.shop.name(), status, "shop denied access; check its credentials");
+        ACCESS_DENIED
     }
 }
 
-/// A text as a part of a path or a form.
+/// Percent-encodes a text for a path or a form.
 pub(super) fn encoded(text: &str) -> String {
     text.bytes().fold(String::with_capacity(text.len()), |mut encoded, byte| {
         match byte {

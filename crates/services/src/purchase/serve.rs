@@ -1,4 +1,4 @@
-//! Operations of purchases and subscriptions.
+//! Handlers of the purchase and subscription operations.
 
 use crate::ServiceError;
 use crate::calls::{Call, Operations, RatePreset, Serve};
@@ -15,7 +15,7 @@ use aether_messages::operation::{
 };
 use aether_messages::timestamp;
 
-/// Subscriptions of a page for which no limit is set.
+/// Entries per page if the request sets no limit.
 const LIST_DEFAULT: i32 = 100;
 
 pub(crate) fn operations(operations: Operations) -> Operations {
@@ -120,7 +120,7 @@ impl Serve for ListSubscriptions {
     }
 }
 
-/// Has a receipt checked, and what was bought kept unless the client says otherwise.
+/// Validates a receipt, and stores the purchases unless the client declines.
 async fn validate(
     call: &Call<'_>,
     shop: Shop,

@@ -1,4 +1,4 @@
-//! What was bought, as the database holds it.
+//! Purchases and subscriptions in the database.
 
 use super::provider::{Environment, Shop, ValidatedPurchase, ValidatedSubscription};
 use super::{Purchase, Subscription, Times};
@@ -8,46 +8,46 @@ use aether_store::{SqlRow, StoreError, Transaction, values};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-const OF_ANOTHER: ServiceError =
+const OTHER_ACCOUNT: ServiceError =
     ServiceError::new(GrpcCode::FailedPrecondition, "The receipt was used by another account.");
 const NO_USER: ServiceError = ServiceError::new(GrpcCode::NotFound, "User account not found.");
 
-/// The last entry of a page, or the first if the list is read backward. Lists begin with the newest.
+/// Position of the last entry of a page, or of the first if the list is read backward. Lists begin with the newest.
 #[derive(Serialize, Deserialize)]
 pub(super) struct PageCursor {
     pub purchased_at: i64,
     pub transaction_id: String,
     pub store: i64,
-    /// Whether what stands before it is meant, rather than what comes after.
+    /// True for the entries before it, false for those after it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_backward: bool,
 }
 
-/// A part of a list of one user.
+/// Request for a page of a user's list.
 pub(super) struct Listing {
     pub user: Uuid,
-    /// Entries of a page.
+    /// Entries per page.
     pub limit: i32,
-    /// Whether the list is read from its beginning.
+    /// True for the first page.
     pub is_first: bool,
     pub from: PageCursor,
 }
 
 impl PageCursor {
-    /// Before the newest.
+    /// Returns the position before the newest entry.
     pub fn first() -> PageCursor {
         PageCursor { purchased_at: i64::MAX, transaction_id: String::new(), store: 0, is_backward: false }
     }
 }
 
-/// Refuses a user who is not there. One who is cannot be erased before the purchase is kept.
+/// Rejects a missing user. Locks an existing one, so that it cannot be erased before the purchase is stored.
 pub(super) fn check_user(transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), ServiceError> {
     let select = format!("SELECT 1 FROM users WHERE id = ?1{}", for_presence(transaction));
     transaction.row(&select, values![user], |_| Ok(()))?.ok_or(NO_USER)
 }
 
-/// Keeps a purchase. One that was seen before is brought up to date, and is refused if it is another's.
-pub(super) fn keep(
+/// Stores a purchase. A known one is updated, or rejected if it belongs to another user.
+pub(super) fn write_purchase(
     transaction: &mut Transaction<'_>,
     user: Uuid,
     shop: Shop,
@@ -66,15 +66,15 @@ pub(super) fn keep(
         Some(created_at) => created_at,
         None => {
             let parameters = values![store, transaction_id, user, refunded_at, response, now];
-            transaction.row(RENEW, parameters, |row| row.get::<i64>(0))?.ok_or(OF_ANOTHER)?
+            transaction.row(UPDATE, parameters, |row| row.get::<i64>(0))?.ok_or(OTHER_ACCOUNT)?
         }
     };
     let times = Some(Times { created_at, updated_at: now });
     Ok(Purchase { user, shop, bought: bought.clone(), times, seen_before: new.is_none() })
 }
 
-/// Keeps a subscription, or brings it up to date; it is refused if it is another's.
-pub(super) fn keep_subscription(
+/// Stores or updates a subscription. It is rejected if it belongs to another user.
+pub(super) fn write_subscription(
     transaction: &mut Transaction<'_>,
     user: Uuid,
     shop: Shop,
@@ -96,17 +96,17 @@ pub(super) fn keep_subscription(
         response,
         now
     ];
-    let created_at = transaction.row(UPSERT_SUBSCRIPTION, parameters, |row| row.get::<i64>(0))?.ok_or(OF_ANOTHER)?;
+    let created_at = transaction.row(UPSERT_SUBSCRIPTION, parameters, |row| row.get::<i64>(0))?.ok_or(OTHER_ACCOUNT)?;
     let times = Some(Times { created_at, updated_at: now });
     Ok(Subscription::new(user, shop, subscribed.clone(), times, now))
 }
 
-/// A purchase by the shop's id of it, whichever shop it is.
+/// Finds a purchase by its transaction id, in any shop.
 pub(super) fn find(transaction: &mut Transaction<'_>, transaction_id: &str) -> Result<Option<Purchase>, ServiceError> {
     Ok(transaction.row(FIND, values![transaction_id], purchase)?)
 }
 
-/// A user's subscription to a product: of several, the one that ends last.
+/// Finds a user's subscription to a product: of several, the one that expires last.
 pub(super) fn find_subscription(
     transaction: &mut Transaction<'_>,
     user: Uuid,
@@ -117,7 +117,8 @@ pub(super) fn find_subscription(
 }
 
 impl Listing {
-    /// One entry more than is shown: it tells whether the list goes on. What is read backward comes in that order.
+    /// Reads one entry more than the limit, which tells if there is another page. Entries read backward come in that
+    /// order.
     pub fn purchases(&self, transaction: &mut Transaction<'_>) -> Result<Vec<Purchase>, ServiceError> {
         let PageCursor { purchased_at, transaction_id, store, is_backward } = &self.from;
         let parameters = values![self.user, *purchased_at, transaction_id, *store, i64::from(self.limit) + 1];
@@ -166,7 +167,7 @@ fn subscription(row: &SqlRow<'_>, now: i64) -> Result<Subscription, StoreError> 
 
 fn shop(row: &SqlRow<'_>) -> Result<Shop, StoreError> {
     let number = row.get(0)?;
-    Shop::from_number(number).ok_or_else(|| StoreError::Failed(format!("there is no shop of the number {number}")))
+    Shop::from_number(number).ok_or_else(|| StoreError::Failed(format!("unknown shop number {number}")))
 }
 
 const INSERT: &str = "INSERT INTO purchases
@@ -176,7 +177,7 @@ const INSERT: &str = "INSERT INTO purchases
     ON CONFLICT (store, transaction_id) DO NOTHING
     RETURNING created_at";
 
-const RENEW: &str = "UPDATE purchases SET refunded_at = ?4, response = ?5, updated_at = ?6
+const UPDATE: &str = "UPDATE purchases SET refunded_at = ?4, response = ?5, updated_at = ?6
     WHERE store = ?1 AND transaction_id = ?2 AND user_id = ?3
     RETURNING created_at";
 
@@ -201,7 +202,7 @@ const FIND_SUBSCRIPTION: &str = "SELECT store, original_transaction_id, user_id,
     FROM subscriptions WHERE user_id = ?1 AND product_id = ?2
     ORDER BY expires_at DESC LIMIT 1";
 
-/// The list in both directions: what is selected, how its places compare, and in which order.
+/// List statement: columns, table, id column, comparison and order.
 macro_rules! list {
     ($columns:literal, $table:literal, $id:literal, $compared:literal, $order:literal) => {
         concat!(

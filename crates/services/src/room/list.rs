@@ -1,48 +1,48 @@
-//! Looking at what is stored of rooms, for tools.
+//! Lists of stored rooms and checkpoints, for tools.
 
 use super::Rooms;
 use crate::error::ServiceError;
 use aether_store::{Transaction, values};
 
-/// Rooms in one list.
+/// Maximum number of rooms in one list.
 pub const ROOMS_LISTED_MAX: u32 = 1_000;
 
-/// What a list says of a stored room.
+/// Summary of a stored room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Its id.
+    /// Id.
     pub id: String,
-    /// Its code.
+    /// Room code.
     pub code: String,
-    /// Its type.
+    /// Room type.
     pub room_type: String,
-    /// The label that it shows.
+    /// Label.
     pub label: String,
-    /// How many players were in when its state was stored.
+    /// Number of players at the latest checkpoint.
     pub players: i64,
-    /// When it was made, in milliseconds since 1970.
+    /// Creation time, in milliseconds since 1970.
     pub created_at: i64,
-    /// When something of it was stored last.
+    /// Time of the last write, in milliseconds since 1970.
     pub updated_at: i64,
 }
 
-/// A state that was kept. The newest has the number 0.
+/// Stored checkpoint, without its state. The latest has the number 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointInfo {
-    /// Its number; a later one has a higher number, but for the newest.
+    /// Number: 0 for the latest, otherwise increasing with time.
     pub number: i64,
-    /// When it was taken, in milliseconds since 1970.
+    /// Time of the checkpoint, in milliseconds since 1970.
     pub taken_at: i64,
-    /// How many players were in.
+    /// Number of players.
     pub players: i64,
-    /// How many entities there were.
+    /// Number of entities.
     pub entities: i64,
-    /// How many bytes it has.
+    /// Bytes of the state.
     pub bytes: i64,
 }
 
 impl Rooms {
-    /// The stored rooms, the most recently used first.
+    /// Lists stored rooms, most recently used first.
     pub async fn list(&self, limit: u32) -> Result<Vec<Summary>, ServiceError> {
         let limit = limit.clamp(1, ROOMS_LISTED_MAX);
         let select = "SELECT id, code, room_type, label, players, created_at, updated_at
@@ -64,7 +64,7 @@ impl Rooms {
         self.store.read(operation).await
     }
 
-    /// The states of a room that are kept, in the order in which they were taken, the newest last.
+    /// Lists the stored checkpoints of a room, oldest first.
     pub async fn checkpoints(&self, room: &str) -> Result<Vec<CheckpointInfo>, ServiceError> {
         let room = room.to_owned();
         let select = "SELECT number, taken_at, players, entities, length(state) FROM room_states WHERE room = ?1
@@ -84,7 +84,7 @@ impl Rooms {
         self.store.read(operation).await
     }
 
-    /// The bytes of a state; nothing if there is none of this number.
+    /// Returns the state of a checkpoint, or `None` if there is none of this number.
     pub async fn checkpoint(&self, room: &str, number: i64) -> Result<Option<Vec<u8>>, ServiceError> {
         let room = room.to_owned();
         let select = "SELECT state FROM room_states WHERE room = ?1 AND number = ?2";

@@ -1,10 +1,10 @@
-//! Rooms that outlast the server, and who was in which room.
+//! Stored state of durable rooms, and the history of room visits.
 //!
-//! A durable room is a row that says what it is, the newest state of its game, the journal of what was committed since, and
-//! the players who have a place in it. One server holds it at a time: taking it raises its epoch, every write names the
-//! epoch and renews the lease, and a write under an old epoch changes nothing. Servers are known by the id of their data
-//! folder, so that one that starts again after a crash has its own rooms back at once, and others wait for the lease to
-//! end. The database's clock alone says when that is.
+//! A durable room is a row that describes it, the latest checkpoint of its game, the journal entries committed since,
+//! and its members. One server holds its lease at a time: taking the lease raises the epoch, every write names the
+//! epoch and renews the lease, and a write with an old epoch changes nothing. Servers are identified by the id of their
+//! data folder, so a server that restarts after a crash gets its own rooms back at once, while others wait for the
+//! lease to expire. Only the database's clock decides when that is.
 
 mod list;
 mod open;
@@ -13,7 +13,7 @@ mod write;
 
 pub use list::{CheckpointInfo, ROOMS_LISTED_MAX, Summary};
 pub use open::{LEASE_HELD, NewRoom, OpenedRoom, RoomChoice};
-pub use visit::{PastVisit, VISITS_LISTED_MAX, Visit};
+pub use visit::{VisitRecord, VISITS_LISTED_MAX, Visit};
 pub use write::{Batch, Checkpoint, LEASE_LOST, StoredMember};
 
 use crate::clock::WallClock;
@@ -24,63 +24,63 @@ use std::sync::Arc;
 use uuid::Uuid;
 use visit::Visits;
 
-/// How long a server that is not heard from keeps its rooms.
+/// Time for which a lease lasts without renewal.
 pub const LEASE_MS: i64 = 10_000;
 
-/// Durable rooms, and the history of visits.
+/// Durable rooms and the history of visits.
 pub struct Rooms {
     store: Store,
     clock: Arc<dyn WallClock>,
     visits: Visits,
 }
 
-/// A room that this server holds: without the epoch nothing of it can be written.
+/// Lease of a room. Writes to the room need its epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomLease {
-    /// The room's id.
+    /// Id of the room.
     pub room: String,
-    /// Which identity this is, counted from the first.
+    /// Number of the lease, counted from the first.
     pub epoch: i64,
 }
 
-/// A player who has a place in a room.
+/// Identity of a member of a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberIdentity {
-    /// The number in the room.
+    /// Player id in the room.
     pub player: u32,
-    /// The account.
+    /// Account.
     pub user: Uuid,
-    /// The session.
+    /// Session.
     pub session: Uuid,
-    /// The name to show.
+    /// Display name.
     pub name: String,
-    /// The role.
+    /// Role.
     pub role: Role,
-    /// When the access token was issued by which they came, in seconds since 1970.
+    /// Issue time of the member's access token, in seconds since 1970.
     pub issued_at: u64,
 }
 
-/// Where a resume token leads.
+/// Room and member that a resume token belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResumeTarget {
-    /// The room.
+    /// Id of the room.
     pub room: String,
-    /// Its type.
+    /// Room type.
     pub room_type: String,
-    /// Whose token it is.
+    /// Member that owns the token.
     pub identity: MemberIdentity,
-    /// Whether it was used, and whoever used it was heard from since.
+    /// True if the token was replaced and the player confirmed the new one.
     pub is_spent: bool,
 }
 
 impl Rooms {
-    /// Rooms over a store.
+    /// Creates the service over a store.
     #[must_use]
     pub fn new(store: Store, clock: Arc<dyn WallClock>) -> Rooms {
         Rooms { store, clock, visits: Visits::default() }
     }
 
-    /// Says that a server lives, so that its rooms stay its own. To be called every few seconds.
+    /// Renews the leases of a running server. Call it every few seconds.
     pub async fn renew(&self, node: &str) -> Result<(), ServiceError> {
         let node = node.to_owned();
         let operation = move |transaction: &mut Transaction<'_>| {
@@ -92,7 +92,7 @@ impl Rooms {
         self.store.write(operation).await
     }
 
-    /// Whose token has this hash, and where it leads.
+    /// Finds the member and room of a resume token by its hash.
     pub async fn find_by_token_hash(&self, hash: [u8; 32]) -> Result<Option<ResumeTarget>, ServiceError> {
         let select = "SELECT p.player, p.user_id, p.session, p.name, p.role, p.issued_at,
                 p.room, r.room_type, p.heard AND p.hash <> ?1
@@ -107,7 +107,7 @@ impl Rooms {
         self.store.read(operation).await
     }
 
-    /// Takes the place of a player away, so that no token leads there any more.
+    /// Removes a member, and with it the resume token.
     pub async fn remove_member(&self, room: &str, player: u32) -> Result<(), ServiceError> {
         let room = room.to_owned();
         let delete = "DELETE FROM room_players WHERE room = ?1 AND player = ?2";
@@ -118,8 +118,8 @@ impl Rooms {
         self.store.write(operation).await
     }
 
-    /// Forgets rooms in which nothing was stored since a time, members in rooms whose server is gone for so long that nobody
-    /// comes back, and visits from before a time. Returns how many rooms.
+    /// Deletes rooms without writes since a time, members of rooms whose lease expired so long ago that nobody can
+    /// resume, and visits before a time. Returns the number of deleted rooms.
     pub async fn prune(&self, unused_since: i64, away_ms_max: i64, visits_before: i64) -> Result<u64, ServiceError> {
         let operation = move |transaction: &mut Transaction<'_>| {
             let now = now(transaction);
@@ -135,7 +135,7 @@ impl Rooms {
 }
 
 impl MemberIdentity {
-    /// From the first six columns of a row.
+    /// Reads the first six columns of a row.
     fn from_row(row: &SqlRow<'_>) -> Result<MemberIdentity, StoreError> {
         let role = row.get::<String>(4)?;
         Ok(MemberIdentity {
@@ -149,7 +149,7 @@ impl MemberIdentity {
     }
 }
 
-/// The time in milliseconds since 1970 as the database has it, for a statement.
+/// Returns the SQL expression of the current time in milliseconds since 1970.
 fn now(transaction: &Transaction<'_>) -> &'static str {
     match transaction.dialect() {
         Dialect::Sqlite => "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
@@ -158,5 +158,5 @@ fn now(transaction: &Transaction<'_>) -> &'static str {
 }
 
 fn out_of_range(column: &str) -> StoreError {
-    StoreError::Failed(format!("the column {column} of a room holds what cannot be"))
+    StoreError::Failed(format!("column {column} of a room holds an invalid value"))
 }

@@ -1,40 +1,40 @@
-//! Making a durable room, and taking one that is there.
+//! Creates durable rooms and takes their leases.
 
 use super::{LEASE_MS, MemberIdentity, RoomLease, Rooms, now, out_of_range};
 use crate::error::{GrpcCode, ServiceError};
 use aether_store::{StoreError, Transaction, values};
 
-/// Rooms that are looked at when any of a type will do.
+/// Maximum number of candidates when any room of a type will do.
 const CANDIDATES: i64 = 16;
-/// Entries that are read of a journal. A state is stored about every second, so there are far fewer.
+/// Maximum number of journal entries to read. A checkpoint is stored about every second, so there are far fewer.
 const JOURNAL_MAX: i64 = 100_000;
 
-/// Another server holds the room.
+/// Error for a room whose lease another server holds.
 pub const LEASE_HELD: ServiceError = ServiceError::new(
     GrpcCode::Unavailable,
-    "Another server has the room, or had it a moment ago; try again in a few seconds.",
+    "Another server holds the lease of the room. Try again in a few seconds.",
 );
-const TAKEN: ServiceError = ServiceError::new(GrpcCode::AlreadyExists, "There is a room of this code already.");
+const CODE_TAKEN: ServiceError = ServiceError::new(GrpcCode::AlreadyExists, "A room with this code already exists.");
 
-/// A room that is to be.
+/// Description of a durable room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewRoom {
-    /// Its id.
+    /// Id.
     pub id: String,
-    /// The short code that people read to each other.
+    /// Room code.
     pub code: String,
-    /// Its type.
+    /// Room type.
     pub room_type: String,
-    /// The label that was asked for.
+    /// Label requested at creation.
     pub wanted_label: String,
 }
 
-/// Which room is meant.
+/// Names a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RoomChoice {
-    /// The one of this id.
+    /// By id.
     Id(String),
-    /// The one of this code.
+    /// By room code.
     Code(String),
 }
 
@@ -48,27 +48,27 @@ impl RoomChoice {
     }
 }
 
-/// A room that this server holds now, with everything that is stored of it.
+/// Room whose lease this server has taken, with everything stored about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenedRoom {
-    /// The right to write to it.
+    /// Lease that allows writes.
     pub lease: RoomLease,
-    /// What it is.
+    /// Description of the room.
     pub room: NewRoom,
-    /// The newest state; nothing if none was stored.
+    /// State of the latest checkpoint. `None` if none was stored.
     pub state: Option<Vec<u8>>,
-    /// Entries up to this one are in the state.
+    /// Number of the last journal entry that the state includes.
     pub applied: u64,
-    /// The number of the player who came last.
+    /// Highest player id so far.
     pub last_player: u32,
-    /// Those who have a place in it, by number.
+    /// Members, by player id.
     pub members: Vec<MemberIdentity>,
-    /// What was committed after the state, by number.
+    /// Journal entries after the checkpoint, by number.
     pub journal: Vec<(u64, Vec<u8>)>,
 }
 
 impl Rooms {
-    /// Stores a new room, which this server holds.
+    /// Stores a new room, and takes its lease.
     pub async fn create(&self, node: &str, room: NewRoom) -> Result<RoomLease, ServiceError> {
         let (node, at) = (node.to_owned(), self.clock.now_ms());
         let operation = move |transaction: &mut Transaction<'_>| {
@@ -82,13 +82,13 @@ impl Rooms {
             let parameters = values![id, code, room_type, wanted_label, at, &node, LEASE_MS];
             match transaction.execute(&insert, parameters)? {
                 1 => Ok(RoomLease { room: id.clone(), epoch: 1 }),
-                _ => Err(TAKEN),
+                _ => Err(CODE_TAKEN),
             }
         };
         self.store.write(operation).await
     }
 
-    /// The rooms of a type that have a place and could be opened by this server, the most recently used first.
+    /// Returns the ids of rooms of a type that have space and that this server could open, most recently used first.
     pub async fn candidates(
         &self,
         node: &str,
@@ -111,42 +111,43 @@ impl Rooms {
         self.store.read(operation).await
     }
 
-    /// Returns the id of a stored room; none if there is no such room.
-    pub async fn find(&self, which: RoomChoice) -> Result<Option<String>, ServiceError> {
+    /// Returns the id of a stored room, or `None` if there is none.
+    pub async fn find(&self, choice: RoomChoice) -> Result<Option<String>, ServiceError> {
         let operation = move |transaction: &mut Transaction<'_>| {
-            let (column, text) = which.column();
+            let (column, text) = choice.column();
             let select = format!("SELECT id FROM rooms WHERE {column} = ?1");
             Ok(transaction.row(&select, values![text], |row| row.get::<String>(0))?)
         };
         self.store.read(operation).await
     }
 
-    /// Takes a room and reads what is stored of it; nothing if there is none. Whoever held it before can no longer write.
+    /// Takes the lease of a room and reads what is stored about it. Returns `None` if the room does not exist. The
+    /// previous holder can no longer write.
     ///
-    /// If its server was away for longer than `away_ms_max`, nobody has a place in it any more.
+    /// If the lease expired more than `away_ms_max` ago, all members are removed.
     pub async fn open(
         &self,
         node: &str,
-        which: RoomChoice,
+        choice: RoomChoice,
         away_ms_max: i64,
     ) -> Result<Option<OpenedRoom>, ServiceError> {
         let (node, at) = (node.to_owned(), self.clock.now_ms());
         let operation = move |transaction: &mut Transaction<'_>| {
-            let Some(lease_and_room) = take(transaction, &node, &which, (away_ms_max, at))? else { return Ok(None) };
+            let Some(lease_and_room) = take_lease(transaction, &node, &choice, (away_ms_max, at))? else { return Ok(None) };
             Ok(Some(read(transaction, lease_and_room)?))
         };
         self.store.write(operation).await
     }
 }
 
-/// Raises the epoch of a room that is free, or was this server's own.
-fn take(
+/// Raises the epoch of a room whose lease is expired or belongs to this server.
+fn take_lease(
     transaction: &mut Transaction<'_>,
     node: &str,
-    which: &RoomChoice,
+    choice: &RoomChoice,
     (away_ms_max, at): (i64, i64),
 ) -> Result<Option<(RoomLease, NewRoom)>, ServiceError> {
-    let (column, text) = which.column();
+    let (column, text) = choice.column();
     let now = now(transaction);
     let select = format!(
         "SELECT id, code, room_type, wanted_label, epoch, node = ?2 OR lease_until <= {now}, {now} - lease_until
@@ -164,7 +165,7 @@ fn take(
     let lease = RoomLease { room: room.id.clone(), epoch: epoch + 1 };
     let update = format!("UPDATE rooms SET node = ?2, epoch = ?3, lease_until = {now} + ?4 WHERE id = ?1");
     transaction.execute(&update, values![&lease.room, node, lease.epoch, LEASE_MS])?;
-    // A server renews its leases as long as it lives.
+    // A running server renews its leases, so the last sign of life is one lease before the expiry.
     if since_lease_ms + LEASE_MS > away_ms_max {
         transaction.execute("DELETE FROM room_players WHERE room = ?1", values![&lease.room])?;
         let left = "UPDATE room_visits SET left_at = ?2, reason = 'server_lost' WHERE room = ?1 AND left_at IS NULL";

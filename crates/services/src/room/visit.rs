@@ -1,4 +1,4 @@
-//! Who was in which room: gathered in memory and written many at once, because nobody waits for it.
+//! History of room visits: buffered in memory and written in batches, because no request waits for it.
 
 use super::{Rooms, now};
 use crate::account::for_presence;
@@ -9,91 +9,91 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
-/// What may wait to be written. Beyond that the history has gaps rather than the server no memory.
-const WAITING_MAX: usize = 100_000;
-/// What is written at once, so that others get their turn.
+/// Maximum number of buffered records. Beyond, the history gets gaps instead of exhausting memory.
+const PENDING_MAX: usize = 100_000;
+/// Maximum records per transaction, so that other writers get their turn.
 const BATCH_MAX: usize = 1_000;
-/// Visits in one answer.
+/// Maximum number of visits in one list.
 pub const VISITS_LISTED_MAX: u32 = 100;
 
-/// Someone who came into a room.
+/// A player who joined a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Visit {
-    /// Who.
+    /// Account of the player.
     pub user: Uuid,
-    /// In which session.
+    /// Session of the player.
     pub session: Uuid,
-    /// Which room.
+    /// Id of the room.
     pub room: String,
-    /// Its type.
+    /// Room type.
     pub room_type: String,
-    /// The number in the room.
+    /// Player id in the room.
     pub player: u32,
-    /// The server.
+    /// Server that runs the room.
     pub node: String,
 }
 
-/// A visit of the past, or of now.
+/// Record of a past or current visit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PastVisit {
-    /// In which session.
+pub struct VisitRecord {
+    /// Session of the player.
     pub session: Uuid,
-    /// Which room.
+    /// Id of the room.
     pub room: String,
-    /// Its type.
+    /// Room type.
     pub room_type: String,
-    /// When it began, in milliseconds since 1970.
+    /// Time of the join, in milliseconds since 1970.
     pub joined_at: i64,
-    /// When it ended, if it has.
+    /// Time of the leave, if the player has left.
     pub left_at: Option<i64>,
-    /// How it ended: the name of a close reason, or `server_lost`.
+    /// Close reason, or `server_lost`.
     pub reason: String,
 }
 
 #[derive(Default)]
 pub(super) struct Visits {
-    waiting: Mutex<VecDeque<Note>>,
+    pending: Mutex<VecDeque<VisitEvent>>,
 }
 
-/// Joins and leaves, in the order in which they were.
+/// Join or leave, in order of occurrence.
 #[derive(Clone, Debug)]
-enum Note {
+enum VisitEvent {
     Joined { id: Uuid, visit: Visit, at: i64 },
     Left { room: String, player: u32, reason: &'static str, at: i64 },
 }
 
 impl Visits {
-    fn note(&self, note: Note) {
-        let mut waiting = self.waiting();
-        if waiting.len() < WAITING_MAX {
-            waiting.push_back(note);
+    fn push(&self, event: VisitEvent) {
+        let mut pending = self.pending();
+        if pending.len() < PENDING_MAX {
+            pending.push_back(event);
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Note>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, VecDeque<VisitEvent>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Rooms {
-    /// Notes that someone came in. It is written with the next [`Rooms::flush_visits`], if they have an account.
+    /// Records a join. It is written by the next [`Rooms::flush_visits`] if the user has an account.
     pub fn note_join(&self, visit: Visit) {
         let at = self.clock.now_ms();
-        self.visits.note(Note::Joined { id: new_id(at), visit, at });
+        self.visits.push(VisitEvent::Joined { id: new_id(at), visit, at });
     }
 
-    /// Notes that someone left, and why.
+    /// Records a leave and its reason.
     pub fn note_leave(&self, room: &str, player: u32, reason: &'static str) {
-        self.visits.note(Note::Left { room: room.to_owned(), player, reason, at: self.clock.now_ms() });
+        self.visits.push(VisitEvent::Left { room: room.to_owned(), player, reason, at: self.clock.now_ms() });
     }
 
-    /// Writes what was noted. To be called each second.
+    /// Writes buffered records. Call it every second.
     pub async fn flush_visits(&self) -> Result<(), ServiceError> {
         loop {
-            let batch: Arc<Vec<Note>> = {
-                let mut waiting = self.visits.waiting();
-                let count = waiting.len().min(BATCH_MAX);
-                Arc::new(waiting.drain(..count).collect())
+            let batch: Arc<Vec<VisitEvent>> = {
+                let mut pending = self.visits.pending();
+                let count = pending.len().min(BATCH_MAX);
+                Arc::new(pending.drain(..count).collect())
             };
             if batch.is_empty() {
                 return Ok(());
@@ -102,16 +102,16 @@ impl Rooms {
             let outcome: Result<(), StoreError> =
                 self.store.write(move |transaction| write(transaction, &written)).await;
             if let Err(error) = outcome {
-                // What was not written is tried again, in its order.
-                let mut waiting = self.visits.waiting();
-                batch.iter().rev().for_each(|note| waiting.push_front(note.clone()));
+                // Records of a failed write are retried in order.
+                let mut pending = self.visits.pending();
+                batch.iter().rev().for_each(|event| pending.push_front(event.clone()));
                 return Err(error.into());
             }
         }
     }
 
-    /// Tidies up after a server that was killed, when it starts again: none of its rooms run, so others may take them, and
-    /// the visits that were cut off have ended. Those in durable rooms go on.
+    /// Cleans up when a server starts again after a crash: releases its leases, since none of its rooms run, and ends
+    /// interrupted visits. Visits of durable rooms continue.
     pub async fn recover(&self, node: &str) -> Result<(), ServiceError> {
         let (node, at) = (node.to_owned(), self.clock.now_ms());
         let operation = move |transaction: &mut Transaction<'_>| {
@@ -126,14 +126,14 @@ impl Rooms {
         self.store.write(operation).await
     }
 
-    /// The last visits of a user, the newest first.
-    pub async fn visits(&self, user: Uuid, limit: u32) -> Result<Vec<PastVisit>, ServiceError> {
+    /// Lists the latest visits of a user, newest first.
+    pub async fn visits(&self, user: Uuid, limit: u32) -> Result<Vec<VisitRecord>, ServiceError> {
         let limit = limit.clamp(1, VISITS_LISTED_MAX);
         let select = "SELECT session, room, room_type, joined_at, left_at, reason FROM room_visits
             WHERE user_id = ?1 ORDER BY joined_at DESC, id DESC LIMIT ?2";
         let operation = move |transaction: &mut Transaction<'_>| {
             let visits = transaction.rows(select, values![user, limit], |row| {
-                Ok(PastVisit {
+                Ok(VisitRecord {
                     session: row.get(0)?,
                     room: row.get(1)?,
                     room_type: row.get(2)?,
@@ -148,19 +148,19 @@ impl Rooms {
     }
 }
 
-fn write(transaction: &mut Transaction<'_>, batch: &[Note]) -> Result<(), StoreError> {
-    let present = present(transaction, batch)?;
-    for note in batch {
-        match note {
-            Note::Joined { id, visit, at } if present.contains(&visit.user) => {
+fn write(transaction: &mut Transaction<'_>, batch: &[VisitEvent]) -> Result<(), StoreError> {
+    let with_account = users_with_account(transaction, batch)?;
+    for event in batch {
+        match event {
+            VisitEvent::Joined { id, visit, at } if with_account.contains(&visit.user) => {
                 let insert = "INSERT INTO room_visits (id, user_id, session, room, room_type, player, node, joined_at)
                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING";
                 let Visit { user, session, room, room_type, player, node } = visit;
                 let parameters = values![id, user, session, room, room_type, *player, node, *at];
                 transaction.execute(insert, parameters)?;
             }
-            Note::Joined { .. } => {}
-            Note::Left { room, player, reason, at } => {
+            VisitEvent::Joined { .. } => {}
+            VisitEvent::Left { room, player, reason, at } => {
                 let update = "UPDATE room_visits SET left_at = ?3, reason = ?4
                     WHERE room = ?1 AND player = ?2 AND left_at IS NULL";
                 transaction.execute(update, values![room, *player, *at, *reason])?;
@@ -170,14 +170,14 @@ fn write(transaction: &mut Transaction<'_>, batch: &[Note]) -> Result<(), StoreE
     Ok(())
 }
 
-/// Which users have an account, of those who came. Their rows stay locked until the commit, in the order of their ids, so
-/// that no visit outlives an account that is erased meanwhile.
-fn present(transaction: &mut Transaction<'_>, batch: &[Note]) -> Result<HashSet<Uuid>, StoreError> {
+/// Returns the users of a batch that have an account. Their rows stay locked until the commit, in the order of their
+/// ids, so that no visit outlives an account that is erased meanwhile.
+fn users_with_account(transaction: &mut Transaction<'_>, batch: &[VisitEvent]) -> Result<HashSet<Uuid>, StoreError> {
     let mut users: Vec<Uuid> = batch
         .iter()
-        .filter_map(|note| match note {
-            Note::Joined { visit, .. } => Some(visit.user),
-            Note::Left { .. } => None,
+        .filter_map(|event| match event {
+            VisitEvent::Joined { visit, .. } => Some(visit.user),
+            VisitEvent::Left { .. } => None,
         })
         .collect();
     users.sort_unstable();

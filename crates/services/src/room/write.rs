@@ -1,62 +1,62 @@
-//! Writing to a room that this server holds.
+//! Writes to a room whose lease this server holds.
 
 use super::{LEASE_MS, MemberIdentity, RoomLease, Rooms, now};
 use crate::error::{GrpcCode, ServiceError};
 use aether_store::{StoreError, Transaction, values};
 use std::sync::Arc;
 
-/// Another server has taken the room since: nothing was written, and nothing ever will be under this lease.
-pub const LEASE_LOST: ServiceError = ServiceError::new(GrpcCode::Aborted, "Another server has taken the room.");
+/// Error for a write with an old epoch: nothing was written, and no later write with this lease will succeed.
+pub const LEASE_LOST: ServiceError = ServiceError::new(GrpcCode::Aborted, "Another server holds the lease of the room.");
 
-/// The state of a room.
+/// Checkpoint of a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// What its game gave.
+    /// State of the game.
     pub bytes: Arc<Vec<u8>>,
-    /// Entries up to this one are in it.
+    /// Number of the last journal entry that the state includes.
     pub applied: u64,
-    /// The number of the player who came last.
+    /// Highest player id so far.
     pub last_player: u32,
-    /// The label that the room shows.
+    /// Label of the room.
     pub label: String,
-    /// How many players are in.
+    /// Number of players.
     pub players: u32,
-    /// How many entities there are.
+    /// Number of entities.
     pub entities: u32,
 }
 
-/// A place in a room, with the token by which its player comes back.
+/// Member of a room with its resume token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredMember {
-    /// Whose it is.
+    /// Identity of the member.
     pub identity: MemberIdentity,
-    /// The hash of the token.
+    /// Hash of the resume token.
     pub hash: [u8; 32],
-    /// The hash of the token that was used for it, if one was.
+    /// Hash of the previous token, if one was used for this resume.
     pub previous_hash: Option<[u8; 32]>,
 }
 
-/// What is written together: all of it or nothing.
+/// Changes that are written in one transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// Entries of the journal, by number.
+    /// Journal entries by number.
     pub entries: Vec<(u64, Vec<u8>)>,
-    /// Entries that were given up, although they may have been stored.
+    /// Journal entries that were abandoned, although they may have been stored.
     pub voided: Vec<u64>,
-    /// Places, new or with a new token.
+    /// Members that are new or have a new token.
     pub members: Vec<StoredMember>,
-    /// Players who were heard from since they got their token.
+    /// Players who sent something since they got their resume token.
     pub confirmed: Vec<u32>,
-    /// Players who have left.
+    /// Players who left.
     pub left: Vec<u32>,
-    /// The newest state.
+    /// Latest checkpoint.
     pub checkpoint: Option<Checkpoint>,
-    /// How many states are kept to look back, if this one is to be among them.
+    /// Number of earlier checkpoints to retain. `Some` also archives this one.
     pub checkpoints_max: Option<u32>,
 }
 
 impl Batch {
-    /// Whether there is nothing to write.
+    /// Returns true if there is nothing to write.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Batch::default()
@@ -64,13 +64,13 @@ impl Batch {
 }
 
 impl Rooms {
-    /// Writes to a room. The answer is [`LEASE_LOST`] if another server has it now.
+    /// Writes a batch. Fails with [`LEASE_LOST`] if another server holds the lease.
     pub async fn write_batch(&self, lease: &RoomLease, batch: Arc<Batch>) -> Result<(), ServiceError> {
         let (lease, at) = (lease.clone(), self.clock.now_ms());
         self.store.write(move |transaction| write(transaction, &lease, &batch, at)).await
     }
 
-    /// Gives a room up, so that others may take it at once.
+    /// Releases a lease, so that other servers may take it at once.
     pub async fn release(&self, lease: &RoomLease) -> Result<(), ServiceError> {
         let lease = lease.clone();
         let operation = move |transaction: &mut Transaction<'_>| {
@@ -81,7 +81,7 @@ impl Rooms {
         self.store.write(operation).await
     }
 
-    /// Removes a room that is over, with everything that is stored of it.
+    /// Deletes an ended room with everything stored about it.
     pub async fn remove(&self, lease: &RoomLease) -> Result<(), ServiceError> {
         let lease = lease.clone();
         let operation = move |transaction: &mut Transaction<'_>| {
@@ -94,7 +94,8 @@ impl Rooms {
 }
 
 fn write(transaction: &mut Transaction<'_>, lease: &RoomLease, batch: &Batch, at: i64) -> Result<(), ServiceError> {
-    // First, because it locks the room: whoever takes it waits for this commit, or this waits for theirs and finds out.
+    // First, because it locks the room: a server that takes the lease waits for this commit, or this write waits for
+    // the other commit and then fails.
     let fence = format!(
         "UPDATE rooms SET updated_at = ?3, lease_until = {} + ?4 WHERE id = ?1 AND epoch = ?2",
         now(transaction)
@@ -115,7 +116,7 @@ fn write(transaction: &mut Transaction<'_>, lease: &RoomLease, batch: &Batch, at
         write_member(transaction, &lease.room, member)?;
     }
     let last_player = batch.members.iter().map(|member| member.identity.player).max().unwrap_or(0);
-    let last_player = last_player.max(batch.checkpoint.as_ref().map_or(0, |state| state.last_player));
+    let last_player = last_player.max(batch.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.last_player));
     if last_player > 0 {
         let update = "UPDATE rooms SET last_player = ?2 WHERE id = ?1 AND last_player < ?2";
         transaction.execute(update, values![&lease.room, last_player])?;
@@ -128,10 +129,10 @@ fn write(transaction: &mut Transaction<'_>, lease: &RoomLease, batch: &Batch, at
         transaction
             .execute("DELETE FROM room_players WHERE room = ?1 AND player = ?2", values![&lease.room, *player])?;
     }
-    if let Some(state) = &batch.checkpoint {
-        write_checkpoint(transaction, &lease.room, state, at)?;
-        if let Some(kept) = batch.checkpoints_max {
-            archive_checkpoint(transaction, &lease.room, kept)?;
+    if let Some(checkpoint) = &batch.checkpoint {
+        write_checkpoint(transaction, &lease.room, checkpoint, at)?;
+        if let Some(checkpoints_max) = batch.checkpoints_max {
+            archive_checkpoint(transaction, &lease.room, checkpoints_max)?;
         }
     }
     Ok(())
@@ -178,8 +179,8 @@ fn write_checkpoint(
     Ok(())
 }
 
-/// Keeps the newest state to look back, and of those as many as there may be.
-fn archive_checkpoint(transaction: &mut Transaction<'_>, room: &str, kept: u32) -> Result<(), StoreError> {
+/// Archives the latest checkpoint, and deletes all but the newest archived ones.
+fn archive_checkpoint(transaction: &mut Transaction<'_>, room: &str, checkpoints_max: u32) -> Result<(), StoreError> {
     let newest = "SELECT coalesce(max(number), 0) FROM room_states WHERE room = ?1";
     let number = transaction.row(newest, values![room], |row| row.get::<i64>(0))?.unwrap_or(0) + 1;
     let insert = "INSERT INTO room_states (room, number, taken_at, players, entities, applied, state)
@@ -187,11 +188,11 @@ fn archive_checkpoint(transaction: &mut Transaction<'_>, room: &str, kept: u32) 
         FROM room_states WHERE room = ?1 AND number = 0";
     transaction.execute(insert, values![room, number])?;
     let delete = "DELETE FROM room_states WHERE room = ?1 AND number > 0 AND number <= ?2";
-    transaction.execute(delete, values![room, number - i64::from(kept)])?;
+    transaction.execute(delete, values![room, number - i64::from(checkpoints_max)])?;
     Ok(())
 }
 
-/// Numbers of the database have a sign; ours never get so far.
+/// Database integers are signed. These numbers never reach the limit.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

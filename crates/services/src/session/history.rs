@@ -1,4 +1,4 @@
-//! The history of sessions: gathered in memory and written many at once, because nobody waits for it.
+//! History of sessions: buffered in memory and written in batches, because no request waits for it.
 
 use super::{NewSession, Sessions};
 use crate::account::for_presence;
@@ -9,59 +9,59 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
-/// What may wait to be written. Beyond that the history has gaps rather than the server no memory.
-const WAITING_MAX: usize = 100_000;
+/// Maximum number of buffered records. Beyond, the history gets gaps instead of exhausting memory.
+const PENDING_MAX: usize = 100_000;
 
-/// Rows of one statement, a power of two. Each has six parameters, of which a statement takes 32,766 on SQLite and 65,535
-/// on PostgreSQL; more rows at once are hardly faster.
+/// Maximum rows per statement, a power of two. A row has six parameters; a statement takes 32,766 on SQLite and 65,535
+/// on PostgreSQL. More rows are hardly faster.
 const ROWS_MAX: usize = 512;
 
-/// Sessions in one answer.
+/// Maximum number of sessions in one list.
 pub const HISTORY_MAX: u32 = 100;
 
-/// How far a session is.
+/// State of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionState {
-    /// Someone has opened a connection and not yet said who they are. Never stored: it has no session yet.
+    /// A connection is open but not authenticated. Never stored, because there is no session yet.
     Connecting,
-    /// There are tokens.
+    /// Tokens were issued.
     Authenticated,
     /// A realtime connection is open.
     Active,
-    /// The connection was lost; the player may come back.
+    /// The connection was lost; the client may resume.
     Resuming,
-    /// It is over.
+    /// The session has ended.
     Closed,
 }
 
-/// A session of the past, or of now.
+/// Record of a past or current session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRecord {
-    /// The session.
+    /// Id of the session.
     pub session: Uuid,
-    /// How far it is: see [`SessionState::name`].
+    /// State: see [`SessionState::name`].
     pub state: String,
-    /// When it started, in milliseconds since 1970.
+    /// Start time, in milliseconds since 1970.
     pub created_at: i64,
-    /// When it was last seen.
+    /// Time of the last heartbeat.
     pub last_seen_at: i64,
-    /// When it was ended, if it was.
+    /// Time of revocation, if it was revoked.
     pub revoked_at: Option<i64>,
-    /// Why it was ended.
+    /// Reason of the revocation.
     pub reason: String,
-    /// Where it came from.
+    /// Address of the client.
     pub address: String,
-    /// How it was signed in.
+    /// Sign-in method.
     pub method: String,
 }
 
 #[derive(Default)]
 pub(super) struct History {
-    waiting: Mutex<Waiting>,
+    pending: Mutex<Pending>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct Pending {
     starts: Vec<Start>,
     seen: HashMap<Uuid, (SessionState, i64)>,
 }
@@ -77,7 +77,7 @@ struct Start {
 }
 
 impl SessionState {
-    /// Its name in the database.
+    /// Returns the name used in the database.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -91,59 +91,59 @@ impl SessionState {
 }
 
 impl History {
-    pub fn note_start(&self, session: Uuid, beginning: &NewSession<'_>, at: i64, expires_at: i64) {
-        let mut waiting = self.waiting();
-        if waiting.starts.len() < WAITING_MAX {
-            let address = beginning.address.map(|address| address.to_string()).unwrap_or_default();
-            let (user, method) = (beginning.user, beginning.method);
-            waiting.starts.push(Start { session, user, at, expires_at, address, method });
+    pub fn note_start(&self, session: Uuid, new_session: &NewSession<'_>, at: i64, expires_at: i64) {
+        let mut pending = self.pending();
+        if pending.starts.len() < PENDING_MAX {
+            let address = new_session.address.map(|address| address.to_string()).unwrap_or_default();
+            let (user, method) = (new_session.user, new_session.method);
+            pending.starts.push(Start { session, user, at, expires_at, address, method });
         }
     }
 
     fn note_seen(&self, session: Uuid, state: SessionState, at: i64) {
-        let mut waiting = self.waiting();
-        if waiting.seen.len() < WAITING_MAX || waiting.seen.contains_key(&session) {
-            waiting.seen.insert(session, (state, at));
+        let mut pending = self.pending();
+        if pending.seen.len() < PENDING_MAX || pending.seen.contains_key(&session) {
+            pending.seen.insert(session, (state, at));
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Sessions {
-    /// Notes how far a session is: a heartbeat. It is written with the next [`Sessions::flush`].
+    /// Records the state of a session, as a heartbeat. It is written by the next [`Sessions::flush`].
     pub fn note(&self, session: Uuid, state: SessionState) {
         self.history.note_seen(session, state, self.clock.now_ms());
     }
 
-    /// Writes what was noted. To be called each second.
+    /// Writes buffered records. Call it every second.
     pub async fn flush(&self) -> Result<(), ServiceError> {
-        let waiting = std::mem::take(&mut *self.history.waiting());
-        if waiting.starts.is_empty() && waiting.seen.is_empty() {
+        let pending = std::mem::take(&mut *self.history.pending());
+        if pending.starts.is_empty() && pending.seen.is_empty() {
             return Ok(());
         }
-        let waiting = Arc::new(waiting);
-        let written = Arc::clone(&waiting);
+        let pending = Arc::new(pending);
+        let written = Arc::clone(&pending);
         let outcome = self.store.write(move |transaction| write(transaction, &written)).await;
         if outcome.is_err() {
-            self.take_back(&waiting);
+            self.requeue(&pending);
         }
         outcome
     }
 
-    /// What was not written is tried again, as far as there is room.
-    fn take_back(&self, unwritten: &Waiting) {
-        let mut waiting = self.history.waiting();
-        let room = WAITING_MAX.saturating_sub(waiting.starts.len());
-        waiting.starts.extend(unwritten.starts.iter().take(room).cloned());
+    /// Puts records of a failed write back, as far as there is space.
+    fn requeue(&self, unwritten: &Pending) {
+        let mut pending = self.history.pending();
+        let space = PENDING_MAX.saturating_sub(pending.starts.len());
+        pending.starts.extend(unwritten.starts.iter().take(space).cloned());
         for (session, seen) in &unwritten.seen {
-            waiting.seen.entry(*session).or_insert(*seen);
+            pending.seen.entry(*session).or_insert(*seen);
         }
     }
 
-    /// The last sessions of a user, the newest first.
+    /// Lists the latest sessions of a user, newest first.
     pub async fn history(&self, user: Uuid, limit: u32) -> Result<Vec<SessionRecord>, ServiceError> {
         let select = "SELECT id, state, created_at, last_seen_at, revoked_at, reason, address, method
             FROM sessions WHERE user_id = ?1 ORDER BY created_at DESC, id LIMIT ?2";
@@ -166,7 +166,7 @@ impl Sessions {
         self.store.read(operation).await
     }
 
-    /// Forgets sessions that expired before a time. Returns how many.
+    /// Deletes sessions that expired before a time. Returns their number.
     pub async fn prune(&self, expired_before: i64) -> Result<u64, ServiceError> {
         let delete = "DELETE FROM sessions WHERE expires_at < ?1";
         let operation =
@@ -175,42 +175,42 @@ impl Sessions {
     }
 }
 
-fn write(transaction: &mut Transaction<'_>, waiting: &Waiting) -> Result<(), ServiceError> {
-    // Users are locked in the order of their ids, as everywhere, so that no two transactions wait for each other.
-    let mut starts: Vec<&Start> = waiting.starts.iter().collect();
+fn write(transaction: &mut Transaction<'_>, pending: &Pending) -> Result<(), ServiceError> {
+    // Users are locked in the order of their ids, as everywhere, so that transactions cannot deadlock.
+    let mut starts: Vec<&Start> = pending.starts.iter().collect();
     starts.sort_by_key(|start| start.user);
     for batch in starts.chunks(ROWS_MAX) {
-        let present = present(transaction, batch)?;
-        let batch: Vec<&Start> = batch.iter().copied().filter(|start| present.contains(&start.user)).collect();
+        let with_account = users_with_account(transaction, batch)?;
+        let batch: Vec<&Start> = batch.iter().copied().filter(|start| with_account.contains(&start.user)).collect();
         insert(transaction, &batch)?;
     }
-    for (session, (state, at)) in &waiting.seen {
+    for (session, (state, at)) in &pending.seen {
         let update = "UPDATE sessions SET state = ?2, last_seen_at = ?3 WHERE id = ?1 AND revoked_at IS NULL";
         transaction.execute(update, values![*session, state.name(), *at])?;
     }
     Ok(())
 }
 
-/// Which users are there, of those to whom something happened.
+/// Returns the users of a batch that have an account.
 ///
-/// The sessions of an erased account must not come back with a late write. There is no reference that would see to it, so
-/// the rows of the users do: on PostgreSQL each is locked until the commit. An erasure begins with a lock that excludes
-/// ours. If it was first, this statement waits for it and then no longer finds the user; if we were, it waits for our
-/// commit, and then finds the sessions and removes them. On SQLite one transaction writes at a time.
-fn present(transaction: &mut Transaction<'_>, batch: &[&Start]) -> Result<HashSet<Uuid>, StoreError> {
+/// A late write must not restore sessions of an erased account. No foreign key ensures that, so user rows are locked
+/// until the commit on PostgreSQL, and an erasure begins with a lock that excludes this one. If the erasure was first,
+/// this statement waits for it and then does not find the user. Otherwise the erasure waits for this commit and then
+/// deletes the sessions. SQLite has one writer.
+fn users_with_account(transaction: &mut Transaction<'_>, batch: &[&Start]) -> Result<HashSet<Uuid>, StoreError> {
     let users: Vec<SqlValue<'_>> = padded(batch).map(|start| start.user.into()).collect();
-    let places: Vec<String> = (1..=users.len()).map(|number| format!("?{number}")).collect();
-    let (places, lock) = (places.join(", "), for_presence(transaction));
-    let select = format!("SELECT id FROM users WHERE id IN ({places}) ORDER BY id{lock}");
-    let mut present = HashSet::new();
-    transaction.each(&select, &users, |row| {
-        present.insert(row.get(0)?);
+    let placeholders: Vec<String> = (1..=users.len()).map(|number| format!("?{number}")).collect();
+    let (placeholders, lock) = (placeholders.join(", "), for_presence(transaction));
+    let select = format!("SELECT id FROM users WHERE id IN ({placeholders}) ORDER BY id{lock}");
+    let mut found = HashSet::new();
+    transaction.for_each_row(&select, &users, |row| {
+        found.insert(row.get(0)?);
         Ok(())
     })?;
-    Ok(present)
+    Ok(found)
 }
 
-/// Writes sessions that have started, all by one statement.
+/// Inserts started sessions with one statement.
 fn insert(transaction: &mut Transaction<'_>, batch: &[&Start]) -> Result<(), StoreError> {
     if batch.is_empty() {
         return Ok(());
@@ -221,7 +221,7 @@ fn insert(transaction: &mut Transaction<'_>, batch: &[&Start]) -> Result<(), Sto
         .to_owned();
     let mut parameters: Vec<SqlValue<'_>> = Vec::new();
     for start in padded(batch) {
-        let [a, b, c, d, e, f] = [1, 2, 3, 4, 5, 6].map(|place| parameters.len() + place);
+        let [a, b, c, d, e, f] = [1, 2, 3, 4, 5, 6].map(|offset| parameters.len() + offset);
         let comma = if parameters.is_empty() { "" } else { ", " };
         let _ = write!(insert, "{comma}(?{a}, ?{b}, 'authenticated', ?{c}, ?{c}, ?{c}, ?{d}, ?{e}, ?{f})");
         let Start { session, user, at, expires_at, address, method } = start;
@@ -231,8 +231,8 @@ fn insert(transaction: &mut Transaction<'_>, batch: &[&Start]) -> Result<(), Sto
     transaction.execute(&insert, &parameters).map(|_| ())
 }
 
-/// A batch whose last start is repeated up to the next power of two, which changes nothing: so there are few different
-/// statements, and all of them stay prepared.
+/// Repeats the last element up to the next power of two, which changes nothing: so there are few distinct statements,
+/// and all of them stay prepared.
 fn padded<'a>(batch: &'a [&'a Start]) -> impl Iterator<Item = &'a Start> {
     let missing = batch.len().next_power_of_two() - batch.len();
     batch.iter().copied().chain(batch.last().copied().into_iter().cycle().take(missing))

@@ -1,7 +1,7 @@
-//! The keys that sign tokens, in `<data_dir>/keys`.
+//! Keys that sign tokens, in `<data_dir>/keys`.
 //!
-//! A file holds one key. `<id>.key` are the server's own: the newest signs, all verify, and taking a file out retires
-//! its key with every token it signed. `development.key` signs tokens for one's own machine, which may claim a role.
+//! Each file holds one key. `<id>.key` are the server's own keys: the newest signs, all verify, and removing a file
+//! invalidates every token it signed. `development.key` signs tokens for development, which may claim a role.
 //!
 //! ```text
 //! aether key 1
@@ -14,23 +14,23 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The id of the development key.
+/// Id of the development key.
 pub const DEVELOPMENT_KEY_ID: &str = "development";
 
-/// As long as the hash of HS256, beyond which a longer key adds nothing.
+/// Length of the HS256 hash. A longer key adds nothing.
 const SECRET_BYTES: usize = 32;
 
-/// Enough that two keys never get the same id.
+/// Enough to make collisions impossible in practice.
 const ID_BYTES: usize = 8;
 
-/// A key file is about 100 bytes; a larger one is something else.
+/// Maximum bytes of a key file. Real ones have about 100.
 const FILE_BYTES_MAX: u64 = 1_024;
 
 const FOLDER: &str = "keys";
 const EXTENSION: &str = "key";
 const FIRST_LINE: &str = "aether key 1";
 
-/// A key that signs and verifies tokens.
+/// Key that signs and verifies tokens.
 #[derive(Clone)]
 pub struct Key {
     id: String,
@@ -38,57 +38,57 @@ pub struct Key {
     secret: [u8; SECRET_BYTES],
 }
 
-/// All keys of a server. The keys themselves never leave it but to sign and verify.
+/// All keys of a server. Secrets are used only to sign and verify.
 #[derive(Clone, Debug)]
 pub struct KeyRing {
     folder: PathBuf,
-    /// Oldest first, never empty.
+    /// Sorted by age, oldest first. Never empty.
     own: Vec<Key>,
     development: Key,
 }
 
-/// Why the keys cannot be used, in a sentence that names the file and says what to do.
+/// Reason why keys cannot be used. The message names the file and the remedy.
 #[derive(Debug)]
 pub enum KeyError {
-    /// The system refused something.
+    /// An I/O operation failed.
     System {
-        /// The file or folder.
+        /// File or folder.
         path: PathBuf,
-        /// What was tried, to finish the sentence "cannot be …".
+        /// Attempted operation, to complete the sentence "cannot be …".
         attempt: &'static str,
-        /// What the system said.
+        /// Error of the operating system.
         error: io::Error,
     },
-    /// Others than the owner may use it.
+    /// Users other than the owner have access.
     Exposed {
-        /// The file or folder.
+        /// File or folder.
         path: PathBuf,
-        /// The permissions it should have.
+        /// Required permissions.
         mode: u32,
     },
-    /// It is no key.
+    /// The file is not a valid key.
     Bad {
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: &'static str,
     },
 }
 
 impl Key {
-    /// The id that tokens carry. It is no secret.
+    /// Returns the id that tokens carry. It is not secret.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// When it was made, in seconds since 1970.
+    /// Returns the creation time, in seconds since 1970.
     #[must_use]
     pub fn created_at(&self) -> u64 {
         self.created_at
     }
 
-    /// Whether tokens under it may claim a role.
+    /// Returns true for the development key, whose tokens may claim a role.
     #[must_use]
     pub fn is_development(&self) -> bool {
         self.id == DEVELOPMENT_KEY_ID
@@ -100,46 +100,46 @@ impl Key {
 }
 
 impl KeyRing {
-    /// Loads the keys in the data folder; makes the folder and the first keys when they are missing. `now` is in
+    /// Loads the keys from the data folder. Creates the folder and the first keys if they are missing. `now` is in
     /// seconds since 1970.
     pub fn open(data_dir: &Path, now: u64) -> Result<Self, KeyError> {
         let folder = data_dir.join(FOLDER);
-        make_folder(&folder)?;
-        refuse_exposed(&folder, 0o700)?;
+        create_folder(&folder)?;
+        check_permissions(&folder, 0o700)?;
         let mut keys = load(&folder)?;
         if !keys.iter().any(|key| key.id == DEVELOPMENT_KEY_ID) {
-            keys.push(make(&folder, DEVELOPMENT_KEY_ID.to_owned(), now)?);
+            keys.push(create_key(&folder, DEVELOPMENT_KEY_ID.to_owned(), now)?);
         }
         if !keys.iter().any(|key| key.id != DEVELOPMENT_KEY_ID) {
-            keys.push(make(&folder, random_id(&folder)?, now)?);
+            keys.push(create_key(&folder, random_id(&folder)?, now)?);
         }
         keys.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         let (mut development, own): (Vec<Key>, Vec<Key>) = keys.into_iter().partition(Key::is_development);
-        let development = development.pop().expect("it was made when it was missing");
+        let development = development.pop().expect("a missing development key was created above");
         Ok(Self { folder, own, development })
     }
 
-    /// Adds a key, which signs from now on. Tokens of the older ones stay valid until they expire.
+    /// Adds a key that signs from now on. Tokens of older keys stay valid until they expire.
     pub fn rotate(&mut self, now: u64) -> Result<&Key, KeyError> {
-        // The clock may have been set back; the newest key signs nevertheless.
+        // The newest key signs even if the clock was set back.
         let created_at = now.max(self.signing().created_at + 1);
-        self.own.push(make(&self.folder, random_id(&self.folder)?, created_at)?);
+        self.own.push(create_key(&self.folder, random_id(&self.folder)?, created_at)?);
         Ok(self.signing())
     }
 
-    /// The key that signs: the newest.
+    /// Returns the signing key: the newest.
     #[must_use]
     pub fn signing(&self) -> &Key {
-        self.own.last().expect("a ring has a key of its own")
+        self.own.last().expect("a key ring is never empty")
     }
 
-    /// The development key.
+    /// Returns the development key.
     #[must_use]
     pub fn development(&self) -> &Key {
         &self.development
     }
 
-    /// The key of this id, whatever a peer wrote there: it is compared, and names no file.
+    /// Returns the key with this id. The id may come from a client: it is only compared, and never used as a path.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<&Key> {
         self.own.iter().chain([&self.development]).find(|key| key.id == id)
@@ -167,7 +167,7 @@ impl fmt::Display for KeyError {
                 write!(formatter, "{path} is open to others than its owner: run `chmod {mode:o} {path}`.")
             }
             Self::Bad { path, reason } => {
-                write!(formatter, "{} is no key: {reason}. Put it right or take it out.", path.display())
+                write!(formatter, "{} is not a valid key: {reason}. Correct or remove the file.", path.display())
             }
         }
     }
@@ -195,7 +195,7 @@ fn read(path: &Path) -> Result<Key, KeyError> {
     if !std::fs::metadata(path).map_err(failed)?.is_file() {
         return Err(bad("it is not a plain file"));
     }
-    refuse_exposed(path, 0o600)?;
+    check_permissions(path, 0o600)?;
     let mut text = String::new();
     let file = File::open(path).map_err(failed)?;
     file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(failed)?;
@@ -214,12 +214,12 @@ fn parse(text: &str) -> Result<(u64, [u8; SECRET_BYTES]), &'static str> {
     }
     let created = created.strip_prefix("created ").and_then(|seconds| seconds.parse().ok());
     let secret = secret.strip_prefix("secret ").and_then(from_hexadecimal);
-    Ok((created.ok_or("its second line does not say when it was made")?, secret.ok_or("its third line is no secret")?))
+    Ok((created.ok_or("its second line is no creation time")?, secret.ok_or("its third line is no secret")?))
 }
 
-/// Makes a key and its file. The file appears whole or not at all; if another process was faster with the same id,
-/// its key is the one.
-fn make(folder: &Path, id: String, created_at: u64) -> Result<Key, KeyError> {
+/// Creates a key and its file. The file appears whole or not at all. If another process created the same id first, its
+/// key is used.
+fn create_key(folder: &Path, id: String, created_at: u64) -> Result<Key, KeyError> {
     let path = folder.join(&id).with_extension(EXTENSION);
     let draft = folder.join(format!("{id}.{}.new", random_id(folder)?));
     let secret = random::<SECRET_BYTES>(folder)?;
@@ -245,16 +245,16 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-fn make_folder(folder: &Path) -> Result<(), KeyError> {
+fn create_folder(folder: &Path) -> Result<(), KeyError> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|error| KeyError::System { path: folder.to_owned(), attempt: "made", error })
+    builder.create(folder).map_err(|error| KeyError::System { path: folder.to_owned(), attempt: "created", error })
 }
 
 #[cfg(unix)]
-fn refuse_exposed(path: &Path, mode: u32) -> Result<(), KeyError> {
+fn check_permissions(path: &Path, mode: u32) -> Result<(), KeyError> {
     use std::os::unix::fs::PermissionsExt;
     let metadata = std::fs::metadata(path);
     let metadata = metadata.map_err(|error| KeyError::System { path: path.to_owned(), attempt: "read", error })?;
@@ -266,7 +266,7 @@ fn refuse_exposed(path: &Path, mode: u32) -> Result<(), KeyError> {
 }
 
 #[cfg(not(unix))]
-fn refuse_exposed(_path: &Path, _mode: u32) -> Result<(), KeyError> {
+fn check_permissions(_path: &Path, _mode: u32) -> Result<(), KeyError> {
     Ok(())
 }
 

@@ -1,7 +1,7 @@
-//! Sessions: tokens, their renewal, and their end.
+//! Sessions: issuing, refreshing and revoking tokens.
 //!
-//! Signing in writes nothing: a pair of tokens is signed, and the history follows a moment later, many at once. What
-//! must not be lost is written before it is answered: that a refresh token was used, and that a session was ended.
+//! Signing in writes nothing: a pair of tokens is signed, and the history is written in batches a moment later. What
+//! must not be lost is written before the answer: the use of a refresh token, and the end of a session.
 
 mod history;
 pub mod keys;
@@ -25,27 +25,27 @@ use std::sync::Arc;
 use tokens::{Claims, TokenError, TokenKind, Tokens, VALID_SECONDS_MAX, VerifiedToken};
 use uuid::Uuid;
 
-/// Variables of a session, and bytes of all of them together: they travel in every token.
+/// Maximum number of session variables, and maximum bytes of all of them together. Every token carries them.
 const VARIABLES_MAX: usize = 32;
 const VARIABLES_BYTES_MAX: usize = 1_024;
 
 const NO_ACCOUNT: ServiceError =
     ServiceError::new(GrpcCode::Unauthenticated, "Guests and development tokens have no account here. Sign in first.");
 
-/// How sessions are to be.
+/// Settings of sessions.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// How long an access token can be used.
+    /// Lifetime of an access token.
     pub access_seconds: u32,
-    /// How long a refresh token can be used.
+    /// Lifetime of a refresh token.
     pub refresh_seconds: u32,
-    /// For how long a refresh token may be used once more, by a client to which the answer did not come through.
+    /// Time within which a refresh token may be used again, by a client that lost the answer.
     pub refresh_again_seconds: u32,
-    /// Whether a new session of a user ends the others.
+    /// True if a new session of a user ends the others.
     pub single: bool,
 }
 
-/// Starts, renews, checks and ends sessions.
+/// Starts, refreshes, checks and ends sessions.
 pub struct Sessions {
     store: Store,
     tokens: Arc<Tokens>,
@@ -55,32 +55,32 @@ pub struct Sessions {
     history: History,
 }
 
-/// The tokens of a session.
+/// Tokens of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenPair {
-    /// To use the server.
+    /// Access token.
     pub access: String,
-    /// To get new tokens.
+    /// Refresh token.
     pub refresh: String,
 }
 
-/// A session that is about to start.
+/// Session to start.
 #[derive(Clone, Debug)]
 pub struct NewSession<'a> {
-    /// Whose it is.
+    /// User of the session.
     pub user: Uuid,
-    /// Their name.
+    /// Username.
     pub username: &'a str,
-    /// Variables that it is to carry.
+    /// Session variables.
     pub variables: BTreeMap<String, String>,
-    /// Where they are.
+    /// Address of the client.
     pub address: Option<IpAddr>,
-    /// How they signed in, such as `device`.
+    /// Sign-in method, such as `device`.
     pub method: &'static str,
 }
 
 impl Sessions {
-    /// Reads which sessions were ended before.
+    /// Opens the service, and loads revoked sessions.
     pub async fn open(
         store: Store,
         tokens: Arc<Tokens>,
@@ -94,18 +94,19 @@ impl Sessions {
     }
 
     /// Starts a session.
-    pub async fn start(&self, beginning: NewSession<'_>) -> Result<TokenPair, ServiceError> {
-        check_variables(&beginning.variables)?;
+    pub async fn start(&self, new_session: NewSession<'_>) -> Result<TokenPair, ServiceError> {
+        check_variables(&new_session.variables)?;
         if self.settings.single {
-            self.revoke_user(beginning.user, "another session was started").await?;
+            self.revoke_user(new_session.user, "another session was started").await?;
         }
         let now = self.clock.now_ms();
-        // After all sessions of a user were ended, the next one is told apart from them by the second of its beginning.
-        let not_before = self.revocations.valid_from(beginning.user).map_or(0, |valid_from| valid_from + 1);
+        // Token times have whole seconds. After all sessions of a user were ended, a new one is issued in a later
+        // second, so that it is not taken for an ended one.
+        let not_before = self.revocations.valid_from(new_session.user).map_or(0, |valid_from| valid_from + 1);
         let issued_at = (now / 1_000).max(not_before) as u64;
         let session = new_id(now);
-        self.history.note_start(session, &beginning, now, now + i64::from(self.settings.refresh_seconds) * 1_000);
-        let NewSession { user, username, variables, .. } = beginning;
+        self.history.note_start(session, &new_session, now, now + i64::from(self.settings.refresh_seconds) * 1_000);
+        let NewSession { user, username, variables, .. } = new_session;
         Ok(self.pair(Claims {
             session,
             user,
@@ -118,7 +119,7 @@ impl Sessions {
         }))
     }
 
-    /// Who someone is, by an access token. Whoever has no account, such as a guest, is nobody here.
+    /// Returns the identity in an access token. Guests and development tokens have no account and are rejected.
     pub fn check(&self, token: &str) -> Result<UserIdentity, ServiceError> {
         let now = self.clock.now_seconds() as u64;
         let verified = self.tokens.verify(token, now, false).map_err(|error| match error {
@@ -135,7 +136,7 @@ impl Sessions {
         }
     }
 
-    /// Ends the sessions that tokens name; without any, all sessions of the user.
+    /// Ends the sessions of the given tokens, or all sessions of the user if both are empty.
     pub async fn log_out(&self, user: Uuid, access: &str, refresh: &str) -> Result<(), ServiceError> {
         if access.is_empty() && refresh.is_empty() {
             return self.revoke_user(user, "logged out everywhere").await;
@@ -145,18 +146,18 @@ impl Sessions {
             (access, "Session token invalid.", self.tokens.verify(access, now, false)),
             (refresh, "Refresh token invalid.", self.tokens.verify_refresh(refresh, now).map(|(identity, _)| identity)),
         ];
-        for (token, refused, verified) in named {
+        for (token, message, verified) in named {
             if token.is_empty() {
                 continue;
             }
             let identity = verified.ok().and_then(identity_of).filter(|identity| identity.user == user);
-            let identity = identity.ok_or(ServiceError::new(GrpcCode::InvalidArgument, refused))?;
+            let identity = identity.ok_or(ServiceError::new(GrpcCode::InvalidArgument, message))?;
             self.revoke(identity.session, user, "logged out").await?;
         }
         Ok(())
     }
 
-    /// Ends a session for good.
+    /// Revokes a session.
     pub async fn revoke(&self, session: Uuid, user: Uuid, reason: &'static str) -> Result<(), ServiceError> {
         let now = self.clock.now_ms();
         let expires_at = now + i64::from(self.settings.refresh_seconds) * 1_000;
@@ -170,7 +171,7 @@ impl Sessions {
         self.store.write(operation).await
     }
 
-    /// Ends all sessions of a user that were started up to now.
+    /// Revokes all current sessions of a user.
     pub async fn revoke_user(&self, user: Uuid, reason: &'static str) -> Result<(), ServiceError> {
         let now = self.clock.now_ms();
         let forget_at = now / 1_000 + i64::from(self.settings.refresh_seconds);
@@ -184,13 +185,13 @@ impl Sessions {
         self.store.write(operation).await
     }
 
-    /// Which sessions were ended, for those who hold connections.
+    /// Returns the revoked sessions, for connections to check.
     #[must_use]
     pub fn revocations(&self) -> &Arc<Revocations> {
         &self.revocations
     }
 
-    /// The tokens of a session. Claims are those of the refresh token, but for the expiry.
+    /// Signs the tokens of a session. Claims are those of the refresh token, except for the expiry.
     fn pair(&self, claims: Claims) -> TokenPair {
         let now = self.clock.now_seconds() as u64;
         let refresh = Claims { expires_at: now + u64::from(self.settings.refresh_seconds), ..claims };
@@ -204,7 +205,7 @@ impl Sessions {
 
     async fn load(&self) -> Result<(), StoreError> {
         let now = self.clock.now_ms();
-        // By the longest that any token lasts, because the settings may have been others before.
+        // The maximum lifetime of any token, because the settings may have been different before.
         let oldest = now.saturating_sub_unsigned(VALID_SECONDS_MAX * 1_000);
         let (sessions, users, erased) = self
             .store
@@ -233,7 +234,7 @@ impl Sessions {
     }
 }
 
-/// Ends all sessions of a user, in a transaction that does more, such as a ban. Whoever calls it also tells
+/// Ends all sessions of a user within a larger transaction, such as a ban. The caller also calls
 /// [`Revocations::end_user`] after the commit.
 pub fn end_sessions_of(
     transaction: &mut Transaction<'_>,
@@ -241,7 +242,7 @@ pub fn end_sessions_of(
     now: i64,
     reason: &str,
 ) -> Result<(), StoreError> {
-    // As [`Revocations::end_user`] has it: those that began since the last end, within its second, have the second after it.
+    // Like [`Revocations::end_user`]: sessions started within the second of the last end have the second after it.
     let end = "UPDATE users SET sessions_valid_from =
             CASE WHEN sessions_valid_from >= ?3 THEN sessions_valid_from + 1000 ELSE ?2 END
         WHERE id = ?1";
@@ -252,13 +253,13 @@ pub fn end_sessions_of(
     Ok(())
 }
 
-/// Refuses variables that a session cannot carry. [`Sessions::start`] does so too; whoever writes something before looks
-/// first.
+/// Rejects variables that are too large for a session. [`Sessions::start`] checks too; a caller that writes something
+/// before checks first.
 pub fn check_variables(variables: &BTreeMap<String, String>) -> Result<(), ServiceError> {
-    // As they stand in a token: more than it can hold would be a token that is refused.
+    // The limit applies to the encoded form: a token over its size limit would be rejected.
     if variables.len() > VARIABLES_MAX || tokens::plain_json(variables).len() > VARIABLES_BYTES_MAX {
-        let sentence = "Session variables are too large: at most 32, with 1024 bytes of JSON together.";
-        return Err(ServiceError::new(GrpcCode::InvalidArgument, sentence));
+        let message = "Session variables are too large: at most 32, with 1024 bytes of JSON together.";
+        return Err(ServiceError::new(GrpcCode::InvalidArgument, message));
     }
     Ok(())
 }
@@ -270,7 +271,7 @@ fn end_session(
     expires_at: i64,
     reason: &str,
 ) -> Result<(), StoreError> {
-    // What is being erased is waited for; the next statement sees that it was. A user who never was may have sessions
+    // Waits for an erasure in progress; the next statement then sees it. A user without an account may have sessions
     // too, and they end like all others.
     let wait = format!("SELECT 1 FROM users WHERE id = ?1{}", for_presence(transaction));
     transaction.row(&wait, values![user], |_| Ok(()))?;

@@ -1,8 +1,8 @@
-//! Renewal: a refresh token buys one new pair, once.
+//! Refreshing: a refresh token gives one new pair, once.
 //!
-//! The database counts how often a session was renewed, and a token says at which count it was issued. One that is behind
-//! was used before: by a client that did not get the answer, for a few seconds; or by a thief, and then nobody can tell
-//! who is who, so the session ends for both.
+//! The database counts the refreshes of a session, and a refresh token carries the count at which it was issued. A
+//! token with an old count was used before: by a client that lost the answer, within a few seconds; or by a thief. In
+//! the second case the two cannot be told apart, so the session ends for both.
 
 use super::tokens::{Claims, TokenKind};
 use super::{Sessions, TokenPair, check_variables, end_session, identity_of};
@@ -17,14 +17,14 @@ use tracing::warn;
 const INVALID: ServiceError = ServiceError::new(GrpcCode::Unauthenticated, "Refresh token invalid or expired.");
 const BANNED: ServiceError = ServiceError::new(GrpcCode::PermissionDenied, "User account banned.");
 
-/// What became of an attempt.
+/// Outcome of a refresh.
 enum Outcome {
     Renewed { username: String, generation: u64 },
     UsedTwice,
 }
 
 impl Sessions {
-    /// New tokens for a refresh token. Variables replace the session's own unless they are empty.
+    /// Returns new tokens for a refresh token. Variables replace those of the session unless they are empty.
     pub async fn refresh(&self, token: &str, variables: BTreeMap<String, String>) -> Result<TokenPair, ServiceError> {
         check_variables(&variables)?;
         let now_seconds = self.clock.now_seconds() as u64;
@@ -45,7 +45,7 @@ impl Sessions {
                 kind: TokenKind::Refresh(generation),
             })),
             Outcome::UsedTwice => {
-                warn!(session = %identity.session, "a refresh token was used twice; its session is ended");
+                warn!(session = %identity.session, "refresh token used twice; session ended");
                 Err(INVALID)
             }
         }
@@ -72,8 +72,8 @@ impl Sessions {
             if was_just_renewed(transaction, &identity, next, now - again_until_ms)? {
                 return Ok(Outcome::Renewed { username, generation: next as u64 });
             }
-            let whose = (identity.session, identity.user);
-            end_session(transaction, whose, now, expires_at, "a refresh token was used twice")?;
+            let key = (identity.session, identity.user);
+            end_session(transaction, key, now, expires_at, "a refresh token was used twice")?;
             let (revocations, session) = (Arc::clone(&revocations), identity.session);
             transaction.after_commit(move || revocations.end_session(session, expires_at / 1_000));
             Ok(Outcome::UsedTwice)
@@ -82,7 +82,8 @@ impl Sessions {
     }
 }
 
-/// The user's name as it is now, if they may still come in. Until the session is written the account cannot be erased.
+/// Returns the current username, unless the user is banned. Locks the account until the session is written, so that it
+/// cannot be erased.
 fn username(transaction: &mut Transaction<'_>, identity: &UserIdentity) -> Result<String, ServiceError> {
     let select = format!("SELECT username, disabled_at FROM users WHERE id = ?1{}", for_presence(transaction));
     let found = transaction
@@ -94,7 +95,7 @@ fn username(transaction: &mut Transaction<'_>, identity: &UserIdentity) -> Resul
     }
 }
 
-/// Whether a session that was not ended came to this count since a time.
+/// Returns true if a valid session reached this count since a time.
 fn was_just_renewed(
     transaction: &mut Transaction<'_>,
     identity: &UserIdentity,

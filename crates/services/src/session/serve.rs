@@ -1,4 +1,4 @@
-//! Operations of sessions: renewal and the end.
+//! Handlers of the session operations.
 
 use crate::calls::{Access, Call, Operations, RatePreset, Serve};
 use crate::{GrpcCode, ServiceError};

@@ -1,9 +1,9 @@
-//! Tokens: who someone is, signed.
+//! Signed tokens that identify a user and a session.
 //!
-//! A token is a JWT under HS256 and nothing else. Its header names the key; its claims are `tid` (the session), `uid`
-//! (the user), `usn` (the user's name), `vrs` (variables, left out when empty), `exp`, `iat`, `aud`, `gst` if the user is a
-//! guest, and `role` under the development key alone. A refresh token is for another audience, so neither kind passes for the other, and has
-//! `gen`: how often the session was refreshed before.
+//! A token is a JWT with HS256. Its header names the key. Its claims are `tid` (session), `uid` (user), `usn`
+//! (username), `vrs` (variables, omitted when empty), `exp`, `iat`, `aud`, `gst` for guests, and `role` with the
+//! development key only. A refresh token has another audience, so that neither kind passes for the other, and `gen`:
+//! the number of earlier refreshes.
 
 use super::keys::KeyRing;
 use aether_wire::Permissions;
@@ -19,18 +19,18 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use uuid::Uuid;
 
-/// How far the clock of the server that issued a token may be ahead of this one's.
+/// Maximum lead of the issuing server's clock.
 const CLOCK_AHEAD_SECONDS_MAX: u64 = 60;
 
-/// How long a token may be good at most. Revocations are remembered for longer than that.
+/// Maximum lifetime of a token. Revocations are remembered at least as long.
 pub const VALID_SECONDS_MAX: u64 = 7 * 86_400;
 
-/// Bytes of a user's name.
+/// Maximum bytes of a username.
 pub const USERNAME_BYTES_MAX: usize = 128;
 
 const ALGORITHM: &str = "HS256";
 
-/// What the audience of a refresh token ends with.
+/// Suffix of the audience of a refresh token.
 const REFRESH: &str = "#refresh";
 
 /// Signs and verifies tokens.
@@ -41,98 +41,99 @@ pub struct Tokens {
     refresh_audience: String,
 }
 
-/// What a token is to say. Times are in seconds since 1970.
+/// Claims of a token. Times are in seconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claims {
-    /// The session.
+    /// Id of the session.
     pub session: Uuid,
-    /// The user.
+    /// Id of the user.
     pub user: Uuid,
-    /// The user's name, at most [`USERNAME_BYTES_MAX`] bytes.
+    /// Username, at most [`USERNAME_BYTES_MAX`] bytes.
     pub name: String,
     /// Variables of the session.
     pub variables: BTreeMap<String, String>,
-    /// When it was issued.
+    /// Issue time.
     pub issued_at: u64,
-    /// From when on it is not accepted.
+    /// Expiry.
     pub expires_at: u64,
-    /// The role, if the token is to carry one. Then the development key signs it, because under no other does it count.
+    /// Role of a development token. A token with a role is signed with the development key, because other keys cannot
+    /// grant one.
     pub role: Option<Role>,
-    /// What the token is for.
+    /// Kind of the token.
     pub kind: TokenKind,
 }
 
-/// What a token is for.
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TokenKind {
-    /// To use the server.
+    /// Access token.
     #[default]
     Access,
-    /// To play without an account.
+    /// Access token of a guest, who has no account.
     Guest,
-    /// To get new tokens; with the number of times that it was done before.
+    /// Refresh token, with the number of earlier refreshes.
     Refresh(u64),
 }
 
-/// Contents of a token that was verified.
+/// Contents of a verified token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedToken {
-    /// The session.
+    /// Id of the session.
     pub session: SessionId,
-    /// The user's id, a UUID.
+    /// Id of the user, a UUID.
     pub user: String,
-    /// The user's name.
+    /// Username.
     pub name: String,
     /// Variables of the session.
     pub variables: BTreeMap<String, String>,
-    /// Whether they are a guest: someone without an account.
+    /// True for a guest, who has no account.
     pub is_guest: bool,
-    /// The role.
+    /// Role.
     pub role: Role,
-    /// When the token was issued, in seconds since 1970.
+    /// Issue time, in seconds since 1970.
     pub issued_at: u64,
-    /// From when on the token is not accepted, in seconds since 1970.
+    /// Expiry, in seconds since 1970.
     pub expires_at: u64,
 }
 
-/// What someone may do, each role all that the ones before it may.
+/// Role of a user. Each role includes the rights of the ones before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Play.
+    /// Plays.
     #[default]
     Player,
-    /// See more, change nothing.
+    /// Inspects, but changes nothing.
     ReadOnly,
-    /// Use the playground.
+    /// Uses the playground.
     Developer,
-    /// Everything.
+    /// Does everything.
     Admin,
 }
 
-/// A text that names no role.
+/// Error for text that is not a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoleError;
 
-/// Why a token was refused. The kinds are for counting; the peer is told the same sentence for all.
+/// Reason for rejecting a token. The variants are for metrics; the client gets the same message for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenError {
     /// Longer than [`TOKEN_BYTES_MAX`].
     TooLong,
     /// Not a JWT with the claims of an access token.
     Malformed,
-    /// Under another algorithm than HS256, such as none.
+    /// An algorithm other than HS256, such as none.
     Algorithm,
-    /// Under no key of this server.
+    /// Signed with a key that this server does not have.
     UnknownKey,
-    /// Under the development key, which does not count here.
+    /// Signed with the development key, which is not accepted here.
     DevelopmentKey,
-    /// Altered, or signed by someone else.
+    /// The signature does not match.
     Signature,
-    /// For another audience, or none.
+    /// Another audience, or none.
     Audience,
-    /// Valid for ever, or for longer than any token may be.
+    /// No expiry, or one beyond the maximum lifetime.
     NoExpiry,
-    /// No longer valid.
+    /// Expired.
     Expired,
     /// Issued in the future.
     NotYetValid,
@@ -156,24 +157,24 @@ struct WireClaims {
     generation: Option<u64>,
 }
 
-/// The part of a header that decides. Read apart from the claims, so that each reason to refuse is told apart.
+/// Header fields that matter here. Read separately from the claims, so that each reason for rejection is distinguished.
 #[derive(Deserialize)]
 struct WireHeader {
     alg: String,
     kid: Option<String>,
-    /// Extensions that must be understood; none is.
+    /// Critical extensions. None is supported.
     crit: Option<serde::de::IgnoredAny>,
 }
 
 impl Tokens {
-    /// Tokens under these keys, for this audience.
+    /// Creates a signer with these keys, for this audience.
     #[must_use]
     pub fn new(ring: KeyRing, audience: impl Into<String>) -> Self {
         let audience = audience.into();
         Self { ring, refresh_audience: format!("{audience}{REFRESH}"), audience }
     }
 
-    /// Signs a token: with the development key if it carries a role, with the newest own key otherwise.
+    /// Signs a token: with the development key if it has a role, otherwise with the newest own key.
     #[must_use]
     pub fn sign(&self, claims: &Claims) -> String {
         let key = if claims.role.is_some() { self.ring.development() } else { self.ring.signing() };
@@ -197,16 +198,16 @@ impl Tokens {
         };
         let wire = RawValue::from_string(plain_json(&wire)).expect("it is JSON");
         jsonwebtoken::encode(&header, &wire, &EncodingKey::from_secret(key.secret()))
-            .expect("JSON can be written as it is, and HS256 takes any key")
+            .expect("raw JSON always serializes, and HS256 takes any key")
     }
 
-    /// Verifies an access token. `now` is in seconds since 1970; `development_allowed` says whether tokens
-    /// under the development key count.
+    /// Verifies an access token. `now` is in seconds since 1970. `development_allowed` accepts tokens of the
+    /// development key.
     pub fn verify(&self, token: &str, now: u64, development_allowed: bool) -> Result<VerifiedToken, TokenError> {
         self.verify_for(token, &self.audience, now, development_allowed).map(|(verified, _)| verified)
     }
 
-    /// Verifies a refresh token. Returns with it how often the session was refreshed before it was issued.
+    /// Verifies a refresh token. Also returns the number of refreshes before it was issued.
     pub fn verify_refresh(&self, token: &str, now: u64) -> Result<(VerifiedToken, u64), TokenError> {
         let (verified, generation) = self.verify_for(token, &self.refresh_audience, now, false)?;
         Ok((verified, generation.ok_or(TokenError::Malformed)?))
@@ -270,7 +271,7 @@ fn check(claims: &WireClaims, audience: &str, now: u64) -> Result<(), TokenError
 }
 
 impl Claims {
-    /// Claims of a new session without variables and role.
+    /// Creates the claims of a new session without variables and role.
     #[must_use]
     pub fn new(user: Uuid, name: impl Into<String>, now: u64, valid_seconds: u32) -> Self {
         Self {
@@ -285,13 +286,13 @@ impl Claims {
         }
     }
 
-    /// The same for a guest, who has no account.
+    /// Makes it a token of a guest, who has no account.
     #[must_use]
     pub fn of_guest(self) -> Self {
         Self { kind: TokenKind::Guest, ..self }
     }
 
-    /// The same with a role, and so under the development key.
+    /// Sets a role, and so selects the development key.
     #[must_use]
     pub fn with_role(self, role: Role) -> Self {
         Self { role: Some(role), ..self }
@@ -299,16 +300,16 @@ impl Claims {
 }
 
 impl Role {
-    /// All roles, the least first.
+    /// All roles, weakest first.
     pub const ALL: [Self; 4] = [Self::Player, Self::ReadOnly, Self::Developer, Self::Admin];
 
-    /// What a room allows someone of this role.
+    /// Returns the permissions of this role in a room.
     #[must_use]
     pub fn permissions(self) -> Permissions {
         Permissions { playground: self >= Self::Developer, inspect: self >= Self::ReadOnly }
     }
 
-    /// Its name.
+    /// Returns the name of the role.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -343,7 +344,7 @@ impl fmt::Display for RoleError {
 impl std::error::Error for RoleError {}
 
 impl TokenError {
-    /// Its name among metrics.
+    /// Returns the label used in metrics.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -362,7 +363,7 @@ impl TokenError {
 }
 
 impl fmt::Display for TokenError {
-    /// One sentence for all kinds: which it was would only help someone who tries.
+    /// Same message for all kinds: details would only help an attacker.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("The token is not valid; ask for a new one.")
     }
@@ -370,10 +371,10 @@ impl fmt::Display for TokenError {
 
 impl std::error::Error for TokenError {}
 
-/// JSON of ASCII, without the letters whose base64 has a `-` or a `_` in it: client SDKs read claims byte by byte, and some
-/// leave out these two. What is left out here is written as escapes.
+/// Serializes to ASCII JSON without characters whose base64 contains `-` or `_`: client SDKs decode claims byte by
+/// byte, and some do not handle these two. Such characters are written as escapes.
 pub(super) fn plain_json(value: &impl Serialize) -> String {
-    let json = serde_json::to_string(value).expect("texts and numbers can be written as JSON");
+    let json = serde_json::to_string(value).expect("strings and numbers always serialize");
     let mut plain = String::with_capacity(json.len());
     for character in json.chars() {
         match character {
@@ -396,7 +397,7 @@ fn read_header(token: &str) -> Result<WireHeader, TokenError> {
     if is_whole && header.crit.is_none() { Ok(header) } else { Err(TokenError::Malformed) }
 }
 
-/// The library checks the signature; times and audience are checked here, against a time that is given.
+/// The library checks the signature; times and audience are checked here against a given time.
 fn signature_only() -> Validation {
     let mut validation = Validation::new(Algorithm::HS256);
     validation.required_spec_claims.clear();
@@ -418,7 +419,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn claims_are_read_from_base64_by_whoever_knows_only_its_letters_and_digits() {
+    fn encoded_claims_are_alphanumeric() {
         let names = ["jürgen ~ 名前?", "🎮 <b>\u{7f}\"\\", &"~>?".repeat(40)];
         for name in names {
             let plain = plain_json(&BTreeMap::from([("usn", name)]));

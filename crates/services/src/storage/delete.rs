@@ -1,4 +1,4 @@
-//! Removing.
+//! Deletes objects.
 
 use super::object::{ObjectId, Permission};
 use super::write::{Condition, find};
@@ -11,20 +11,20 @@ const VERSION_FAILED: ServiceError =
 const DENIED: ServiceError =
     ServiceError::new(GrpcCode::PermissionDenied, "Storage delete rejected - permission denied.");
 
-/// The end of an object. One that is gone already is no failure, unless a version of it was expected.
+/// Deletion of an object. A missing object is not an error, unless a version is expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delete {
-    /// Which object.
+    /// Id of the object.
     pub id: ObjectId,
-    /// The version that it has to have, if that matters.
+    /// Expected version, if any.
     pub version: Option<String>,
 }
 
-/// A removal that was checked as far as that goes without the database.
+/// Deletion that passed all checks that need no database.
 pub(crate) struct Checked(Delete);
 
 impl Delete {
-    /// The removal of an object whatever its version.
+    /// Creates the deletion of an object of any version.
     #[must_use]
     pub fn new(id: ObjectId) -> Delete {
         Delete { id, version: None }
@@ -42,7 +42,7 @@ impl Checked {
         &self.0.id
     }
 
-    /// Removes it for a user, or for the server if there is none.
+    /// Deletes the object for a user, or for the server if `None`.
     pub(crate) fn apply(&self, transaction: &mut Transaction<'_>, user: Option<Uuid>) -> Result<(), ServiceError> {
         let Delete { id, version } = &self.0;
         if user.is_some_and(|user| user != id.owner) {
@@ -51,17 +51,17 @@ impl Checked {
         let needed = if user.is_some() { Permission::Owner } else { Permission::Nobody };
         let (any, expected) = (version.is_none(), version.as_deref().unwrap_or(""));
         let parameters = values![&id.collection, &id.key, id.owner, needed.number(), any, expected];
-        if transaction.execute(REMOVE, parameters)? > 0 {
+        if transaction.execute(DELETE, parameters)? > 0 {
             return Ok(());
         }
         match find(transaction, id)? {
             Some(found) if found.write < needed => Err(DENIED),
             _ if version.is_some() => Err(VERSION_FAILED),
-            // It was gone, even if someone has written it anew a moment later.
+            // It was absent, even if another request has just written it.
             _ => Ok(()),
         }
     }
 }
 
-const REMOVE: &str = "DELETE FROM storage_objects
+const DELETE: &str = "DELETE FROM storage_objects
     WHERE collection = ?1 AND key = ?2 AND user_id = ?3 AND permission_write >= ?4 AND (?5 OR version = ?6)";

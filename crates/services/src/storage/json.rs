@@ -1,19 +1,19 @@
-//! Texts that hold a JSON object, checked before they are kept.
+//! Validation of texts that hold a JSON object.
 //!
-//! A text is kept as it came, so it is only looked at: in one pass, without memory for what it says. It has to be such
-//! that both databases can read it in queries, else one object would make the queries of a whole collection fail.
+//! A text is stored unchanged, so it is only scanned: in one pass, without allocating for its contents. Both databases
+//! must be able to read it in queries, otherwise one object would break the queries of a whole collection.
 
 use crate::error::ServiceError;
 use std::fmt;
 
-/// Objects and lists within each other. Deeper ones are mistakes or attacks, and readers differ in what they bear.
+/// Maximum nesting of objects and lists. Parsers differ in how much they accept.
 pub const DEPTH_MAX: usize = 100;
-/// Bytes of a number. The longest that a 64-bit float needs has 24.
+/// Maximum bytes of a number. The longest that a 64-bit float needs has 24.
 pub const NUMBER_BYTES_MAX: usize = 128;
-/// Digits of a whole number that needs no closer look: every such number is exact as a 64-bit float.
+/// Digits up to which every integer is exact as a 64-bit float.
 const DIGITS_EXACT: usize = 15;
 
-/// Refuses a text that is no JSON object, or one that cannot be kept. `what` names it for people.
+/// Rejects a text that is not a JSON object, or that cannot be stored. `what` names it in the error.
 pub fn check_object(what: &str, text: &str, bytes_max: usize) -> Result<(), ServiceError> {
     if text.len() > bytes_max {
         return Err(ServiceError::invalid(format!("{what} must have at most {bytes_max} bytes.")));
@@ -23,7 +23,7 @@ pub fn check_object(what: &str, text: &str, bytes_max: usize) -> Result<(), Serv
         .map_err(|fault| ServiceError::invalid(format!("{what} {fault}")))
 }
 
-/// What is wrong with a text.
+/// Reason for rejecting a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     NotAnObject,
@@ -38,8 +38,8 @@ impl fmt::Display for Fault {
         match self {
             Fault::NotAnObject | Fault::Syntax => f.write_str("must be a JSON object."),
             Fault::Depth => write!(f, "must not be nested deeper than {DEPTH_MAX} levels."),
-            Fault::Number => f.write_str("must hold only numbers that fit a 64-bit float."),
-            Fault::Character => f.write_str("must not hold the character U+0000 or half of a surrogate pair."),
+            Fault::Number => f.write_str("must contain only numbers that fit a 64-bit float."),
+            Fault::Character => f.write_str("must not contain the character U+0000 or half of a surrogate pair."),
         }
     }
 }
@@ -70,7 +70,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// One value that is no container, or an empty one; with all the containers that begin in front of it.
+    /// Scans a scalar or an empty container, with all containers that open before it.
     fn value(&mut self) -> Result<(), Fault> {
         loop {
             self.skip_blanks();
@@ -98,7 +98,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// What stands behind a value: ends of containers, then a comma or the end. Tells whether another value follows.
+    /// Scans closing brackets, then a comma or the end. Returns true if another value follows.
     fn after_value(&mut self) -> Result<bool, Fault> {
         loop {
             self.skip_blanks();
@@ -138,7 +138,7 @@ impl Scanner<'_> {
         self.open.pop().map(|_| ()).ok_or(Fault::Syntax)
     }
 
-    /// The rest of a string, behind its quotation mark.
+    /// Scans the rest of a string after its quotation mark.
     fn string(&mut self) -> Result<(), Fault> {
         loop {
             match self.next()? {
@@ -177,7 +177,7 @@ impl Scanner<'_> {
         })
     }
 
-    /// The rest of a number, behind its first character.
+    /// Scans the rest of a number after its first character.
     fn number(&mut self, first: u8) -> Result<(), Fault> {
         let begin = self.at - 1;
         let leading = if first == b'-' { self.next()? } else { first };
@@ -226,7 +226,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Passes over a character, if it is the next behind blanks.
+    /// Skips blanks, and then a character if it is the next one.
     fn take(&mut self, wanted: u8) -> bool {
         self.skip_blanks();
         let found = self.peek() == Some(wanted);
@@ -245,13 +245,13 @@ impl Scanner<'_> {
     }
 }
 
-/// Refuses numbers that a 64-bit float cannot come near: PostgreSQL fails to compare them.
+/// Rejects numbers beyond the range of 64-bit floats: PostgreSQL fails to compare them.
 fn fits(number: &[u8]) -> Result<(), Fault> {
     let text = std::str::from_utf8(number).map_err(|_| Fault::Syntax)?;
     let value: f64 = text.parse().map_err(|_| Fault::Syntax)?;
     let mantissa = number.iter().take_while(|byte| !matches!(byte, b'e' | b'E'));
-    let vanished = value == 0.0 && mantissa.into_iter().any(|byte| matches!(byte, b'1'..=b'9'));
-    if number.len() > NUMBER_BYTES_MAX || !value.is_finite() || vanished { Err(Fault::Number) } else { Ok(()) }
+    let underflows = value == 0.0 && mantissa.into_iter().any(|byte| matches!(byte, b'1'..=b'9'));
+    if number.len() > NUMBER_BYTES_MAX || !value.is_finite() || underflows { Err(Fault::Number) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -259,23 +259,23 @@ mod tests {
     use super::{DEPTH_MAX, check_object};
     use serde_json::Value;
 
-    fn passes(text: &str) -> bool {
+    fn is_accepted(text: &str) -> bool {
         check_object("It", text, 1_000_000).is_ok()
     }
 
     #[test]
     fn objects_pass_and_other_values_do_not() {
         for text in ["{}", " {\"a\" : [1, -0.5e+3, true, null, {\"b\":\"\\u00e9\\ud83d\\ude00\"}] }\n"] {
-            assert!(passes(text), "{text}");
+            assert!(is_accepted(text), "{text}");
         }
         for text in ["", " ", "[]", "1", "\"a\"", "null", "{", "{}}", "{}{}", "{\"a\"}", "{a:1}", "{\"a\":1,}", "{,}"] {
-            assert!(!passes(text), "{text}");
+            assert!(!is_accepted(text), "{text}");
         }
     }
 
     #[test]
-    fn what_a_database_could_not_read_is_refused_by_name() {
-        let refused = |text: &str| check_object("It", text, 1_000_000).unwrap_err().message.into_owned();
+    fn texts_that_a_database_cannot_read_are_rejected() {
+        let rejection = |text: &str| check_object("It", text, 1_000_000).unwrap_err().message.into_owned();
         for text in [
             r#"{"a":"\u0000"}"#,
             "{\"a\":\"\0\"}",
@@ -283,29 +283,28 @@ mod tests {
             r#"{"a":"\udc00\ud800"}"#,
             r#"{"a":"\ud800\u0041"}"#,
         ] {
-            assert!(refused(text).contains("U+0000"), "{text}");
+            assert!(rejection(text).contains("U+0000"), "{text}");
         }
         let long = format!(r#"{{"a":1.{}}}"#, "0".repeat(200));
         for text in [r#"{"a":1e309}"#, r#"{"a":1e-400}"#, r#"{"a":-0.1e-999999}"#, &long] {
-            assert!(refused(text).contains("64-bit float"), "{text}");
+            assert!(rejection(text).contains("64-bit float"), "{text}");
         }
-        assert!(passes(r#"{"a":1.7976931348623157e308,"b":5e-324,"c":0e999999,"d":18446744073709551615}"#));
+        assert!(is_accepted(r#"{"a":1.7976931348623157e308,"b":5e-324,"c":0e999999,"d":18446744073709551615}"#));
     }
 
     #[test]
     fn depth_and_size_are_limited() {
         let nested = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
-        assert!(passes(&nested(DEPTH_MAX)));
-        assert!(!passes(&nested(DEPTH_MAX + 1)));
-        assert!(!passes(&format!("{{\"a\":{}", "[".repeat(100_000))));
+        assert!(is_accepted(&nested(DEPTH_MAX)));
+        assert!(!is_accepted(&nested(DEPTH_MAX + 1)));
+        assert!(!is_accepted(&format!("{{\"a\":{}", "[".repeat(100_000))));
         assert!(check_object("It", r#"{"a":1}"#, 7).is_ok());
         assert!(check_object("It", r#"{"a":1}"#, 6).is_err());
     }
 
-    /// Texts made of the pieces that JSON is made of, right and wrong: whatever the usual reader takes passes, and
-    /// nothing else does.
+    /// Random texts of valid and invalid pieces of JSON: accepted exactly if serde_json accepts them.
     #[test]
-    fn it_agrees_with_the_usual_reader() {
+    fn it_agrees_with_serde_json() {
         let pieces = [
             "{",
             "}",
@@ -341,12 +340,12 @@ mod tests {
         let mut passed = 0;
         for _ in 0..300_000 {
             let text: String = (0..1 + random(9)).map(|_| pieces[random(pieces.len())]).collect();
-            // Half of them are put where the mistakes of the beginning do not hide the rest.
+            // Half of them are nested, so that errors at the beginning do not hide the rest.
             let text = if random(2) == 0 { format!("{{\"k\":{text}}}") } else { text };
-            let usual = serde_json::from_str::<Value>(&text).is_ok_and(|value| value.is_object());
-            assert_eq!(passes(&text), usual, "{text}");
-            passed += u32::from(usual);
+            let expected = serde_json::from_str::<Value>(&text).is_ok_and(|value| value.is_object());
+            assert_eq!(is_accepted(&text), expected, "{text}");
+            passed += u32::from(expected);
         }
-        assert!(passed > 1_000, "{passed} were right, which is too few to show anything");
+        assert!(passed > 1_000, "only {passed} texts were valid, too few for the test");
     }
 }

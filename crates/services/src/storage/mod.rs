@@ -1,8 +1,8 @@
-//! Collections of JSON objects, of users and of the server.
+//! Collections of JSON objects of users and of the server.
 //!
-//! An object is found by its collection, its key and its owner. It says who may read and write it; the server's own
-//! code bypasses that, calls on behalf of a user do not. Every object has a version, by which a write can be made to
-//! depend on what was read before. What is handed in together is done in one transaction, all or nothing.
+//! An object is identified by its collection, its key and its owner. Its permissions apply to calls on behalf of users;
+//! server code bypasses them. Every object has a version, on which a write can be made conditional. A batch is applied
+//! in one transaction, all or nothing.
 
 mod delete;
 pub(crate) mod json;
@@ -32,10 +32,10 @@ use read::Listing;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Objects that are written, read or removed at once. Each is a statement of the same transaction.
+/// Maximum number of objects in one call. Each is a statement of the same transaction.
 pub const BATCH_MAX: usize = 128;
 
-/// The stored objects.
+/// Stored objects.
 #[derive(Clone)]
 pub struct Storage {
     store: Store,
@@ -43,37 +43,38 @@ pub struct Storage {
     quota: Quota,
 }
 
-/// For whom something happens to objects, and how much they may keep.
+/// User on whose behalf objects change, with the quota.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Author {
-    /// The user; none for the server.
+    /// User. `None` for the server.
     user: Option<Uuid>,
     quota: Quota,
 }
 
-/// Something that happens to an object, within a batch.
+/// Change of an object within a batch.
 pub(crate) enum Change {
     Write(CheckedWrite),
     Delete(CheckedDelete),
 }
 
 impl Storage {
-    /// Storage over a store, of which everyone may take as much as they want.
+    /// Creates the service over a store, without a quota.
     #[must_use]
     pub fn new(store: Store, clock: Arc<dyn WallClock>) -> Storage {
         Storage { store, clock, quota: Quota::default() }
     }
 
-    /// Lets a user keep only so much.
+    /// Sets the quota of users.
     #[must_use]
     pub fn with_quota(mut self, quota: Quota) -> Storage {
         self.quota = quota;
         self
     }
 
-    /// Writes objects, all or none; the answers are in the order of the writes.
+    /// Writes objects, all or none. Acknowledgements are in the order of the writes.
     ///
-    /// A user writes what is theirs, and changes the value of what others have opened to [`Permission::Everyone`].
+    /// Users write their own objects, and change the value of others' objects that are open to
+    /// [`Permission::Everyone`].
     pub async fn write(&self, caller: &Caller, writes: Vec<Write>) -> Result<Vec<Ack>, ServiceError> {
         let author = Author { user: user_of(caller)?, quota: self.quota };
         check_count(writes.len())?;
@@ -86,9 +87,9 @@ impl Storage {
         self.store.write(move |transaction| apply(transaction, author, &changes, now)).await
     }
 
-    /// Removes objects, all or none. One that is not there is no failure, unless a version of it was expected.
+    /// Deletes objects, all or none. A missing object is not an error, unless a version is expected.
     pub async fn delete(&self, caller: &Caller, deletes: Vec<Delete>) -> Result<(), ServiceError> {
-        // Whoever has too much must be able to delete.
+        // Users over the quota must be able to delete.
         let author = Author { user: user_of(caller)?, quota: Quota::default() };
         check_count(deletes.len())?;
         if deletes.is_empty() {
@@ -101,7 +102,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Reads objects, in the order of the ids. What is not there or not for the caller is left out.
+    /// Reads objects, in the order of the ids. Objects that are missing or not readable by the caller are omitted.
     pub async fn read(&self, caller: &Caller, ids: Vec<ObjectId>) -> Result<Vec<Object>, ServiceError> {
         let user = user_of(caller)?;
         check_count(ids.len())?;
@@ -114,8 +115,8 @@ impl Storage {
 
     /// Lists the objects of a collection, of one owner or of all.
     ///
-    /// The server sees everything. A user sees of their own what they may read, and of others what everyone may; and
-    /// without an owner, what everyone may read.
+    /// The server sees everything. A user sees own objects that the owner may read, and others' objects that everyone
+    /// may read. Without an owner, a user sees what everyone may read.
     pub async fn list(
         &self,
         caller: &Caller,
@@ -128,18 +129,18 @@ impl Storage {
         self.store.read(move |transaction| listing.run(transaction)).await
     }
 
-    /// Finds objects of a collection by what they say.
+    /// Finds objects of a collection by their contents.
     ///
-    /// This looks at every object of the collection, or of the owner in it, so no client reaches it unless the server's
-    /// code offers it. On behalf of a user, only what they may read is found.
+    /// It scans every object of the collection, or of the owner in it, so clients cannot call it unless server code
+    /// exposes it. On behalf of a user, it finds readable objects only.
     pub async fn query(&self, caller: &Caller, query: Query) -> Result<Page, ServiceError> {
         let checked = query.check(user_of(caller)?)?;
         self.store.read(move |transaction| checked.run(transaction)).await
     }
 }
 
-/// Does changes in the order in which every transaction locks objects, so that no two wait for each other; those of the
-/// same object in the order given. The answers to writes are in the order given.
+/// Applies changes in the order in which all transactions lock objects, so that they cannot deadlock. Changes of the
+/// same object keep their order. Acknowledgements are in the given order.
 pub(crate) fn apply(
     transaction: &mut Transaction<'_>,
     author: Author,
@@ -147,24 +148,24 @@ pub(crate) fn apply(
     now: i64,
 ) -> Result<Vec<Ack>, ServiceError> {
     let Author { user, quota } = author;
-    let bounded = user.filter(|_| quota.is_set());
-    let mut is_held = false;
+    let limited_user = user.filter(|_| quota.is_set());
+    let mut is_locked = false;
     let mut order: Vec<usize> = (0..changes.len()).collect();
-    // Owners first, because their rows are locked too, by others in the order of their ids.
+    // Owners first, because their rows are locked too, in the order of their ids.
     order.sort_by_key(|&index| (changes[index].id().owner, changes[index].id()));
     let mut acks = Vec::with_capacity(changes.len());
     for index in order {
-        // In its place in the order, because the row of an owner is locked before their objects.
-        if let Some(user) = bounded.filter(|user| !is_held && changes[index].id().owner == *user) {
-            Quota::hold(transaction, user)?;
-            is_held = true;
+        // In order, because the row of an owner is locked before the owner's objects.
+        if let Some(user) = limited_user.filter(|user| !is_locked && changes[index].id().owner == *user) {
+            Quota::lock_user(transaction, user)?;
+            is_locked = true;
         }
         match &changes[index] {
             Change::Write(write) => acks.push((index, write.apply(transaction, user, now)?)),
             Change::Delete(delete) => delete.apply(transaction, user)?,
         }
     }
-    if let Some(user) = bounded.filter(|_| is_held) {
+    if let Some(user) = limited_user.filter(|_| is_locked) {
         quota.check(transaction, user)?;
     }
     acks.sort_by_key(|(index, _)| *index);
@@ -180,7 +181,7 @@ impl Change {
     }
 }
 
-/// The user for whom something is done; none for the server.
+/// Returns the user of a caller, or `None` for the server.
 fn user_of(caller: &Caller) -> Result<Option<Uuid>, ServiceError> {
     match caller {
         Caller::Server => Ok(None),
@@ -189,7 +190,7 @@ fn user_of(caller: &Caller) -> Result<Option<Uuid>, ServiceError> {
     }
 }
 
-/// Refuses more than may be handed in at once.
+/// Rejects too many objects in one call.
 pub(crate) fn check_count(count: usize) -> Result<(), ServiceError> {
     match count <= BATCH_MAX {
         true => Ok(()),

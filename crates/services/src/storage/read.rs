@@ -1,6 +1,6 @@
-//! Reading by ids, and listing.
+//! Reads objects by id, and lists them.
 
-use super::object::{COLUMNS, Object, ObjectId, Permission, refuse_zero};
+use super::object::{COLUMNS, Object, ObjectId, Permission, reject_nul};
 use crate::cursor;
 use crate::error::ServiceError;
 use aether_store::{SqlValue, Transaction, values};
@@ -8,26 +8,26 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use uuid::Uuid;
 
-/// Objects of one page of a list.
+/// Maximum objects per page.
 pub const LIST_MAX: i32 = 100;
 
-/// A page of a list.
+/// Page of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// The objects.
+    /// Objects.
     pub objects: Vec<Object>,
-    /// Where the list goes on; empty at its end.
+    /// Cursor of the next page. Empty on the last page.
     pub cursor: String,
 }
 
-/// The last object of a page.
+/// Position of the last object of a page.
 #[derive(Serialize, Deserialize)]
 struct PageCursor {
     key: String,
     owner: Uuid,
 }
 
-/// Which part of a collection is asked for.
+/// Request for a page of a collection.
 pub(super) struct Listing {
     collection: String,
     owner: Option<Uuid>,
@@ -36,26 +36,26 @@ pub(super) struct Listing {
     after: PageCursor,
 }
 
-/// What of some objects is there and may be read by a user, or by the server if there is none; in the order of the ids.
+/// Reads the objects that exist and that the user may read, in the order of the ids. `None` is the server.
 pub(super) fn read(
     transaction: &mut Transaction<'_>,
     user: Option<Uuid>,
     ids: &[ObjectId],
 ) -> Result<Vec<Object>, ServiceError> {
     let Some(last) = ids.last() else { return Ok(Vec::new()) };
-    // Rounded up, and filled with the last one, so that there are few statements to keep ready.
+    // Padded to a power of two with the last id, so that there are few distinct statements to prepare.
     let count = ids.len().next_power_of_two();
     let parameters = ids.iter().chain(std::iter::repeat(last)).take(count);
     let parameters: Vec<SqlValue<'_>> = parameters
         .flat_map(|id| [SqlValue::from(&id.collection), SqlValue::from(id.owner), SqlValue::from(&id.key)])
         .collect();
-    let readable = |object: &Object| match user {
+    let is_readable = |object: &Object| match user {
         None => true,
         Some(user) if user == object.id.owner => object.read >= Permission::Owner,
         Some(_) => object.read == Permission::Everyone,
     };
     let found = transaction.rows(&select(count), &parameters, Object::from_row)?;
-    let found = found.into_iter().filter(readable);
+    let found = found.into_iter().filter(is_readable);
     let mut found: HashMap<ObjectId, Object> = found.map(|object| (object.id.clone(), object)).collect();
     Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
 }
@@ -71,12 +71,12 @@ impl Listing {
         super::object::check_name("Collection", collection, super::object::COLLECTION_BYTES_MAX)?;
         check_limit(limit)?;
         let after = cursor::decode(cursor)?.unwrap_or(PageCursor { key: String::new(), owner: Uuid::nil() });
-        refuse_zero("Cursor", &after.key)?;
+        reject_nul("Cursor", &after.key)?;
         Ok(Listing { collection: collection.to_owned(), owner, user, limit: limit.into(), after })
     }
 
     pub fn run(&self, transaction: &mut Transaction<'_>) -> Result<Page, ServiceError> {
-        // One more than is shown tells whether the list goes on.
+        // One object more than the limit tells if there is another page.
         let (limit, after) = (self.limit + 1, &self.after);
         let objects = match (self.owner, self.user) {
             (Some(owner), user) => {
@@ -104,17 +104,17 @@ impl Listing {
 }
 
 impl Page {
-    /// A page of objects of which there may be one too many.
+    /// Builds a page of objects, of which there may be one more than the limit.
     pub(super) fn cut(mut objects: Vec<Object>, limit: i64, cursor: impl FnOnce(&Object) -> String) -> Page {
         let limit = usize::try_from(limit).unwrap_or(0);
-        let goes_on = objects.len() > limit;
+        let has_more = objects.len() > limit;
         objects.truncate(limit);
-        let cursor = objects.last().filter(|_| goes_on).map(cursor).unwrap_or_default();
+        let cursor = objects.last().filter(|_| has_more).map(cursor).unwrap_or_default();
         Page { objects, cursor }
     }
 }
 
-/// Refuses pages that are empty or too long.
+/// Rejects limits out of range.
 pub(super) fn check_limit(limit: i32) -> Result<(), ServiceError> {
     match (1..=LIST_MAX).contains(&limit) {
         true => Ok(()),
@@ -133,7 +133,7 @@ fn listing(rest: &str) -> String {
     format!("SELECT {COLUMNS} FROM storage_objects WHERE {rest}")
 }
 
-/// The statement that finds so many objects by their ids.
+/// Returns the statement that finds a number of objects by id.
 fn select(count: usize) -> String {
     let one = |index: usize| {
         let first = index * 3 + 1;

@@ -1,6 +1,6 @@
-//! Operations of stored objects.
+//! Handlers of the storage operations.
 //!
-//! What a client writes and removes is its user's own; an object without a user id in a reading request belongs to the
+//! A client writes and deletes objects of its user. An object without a user id in a read request belongs to the
 //! server.
 
 use crate::ServiceError;
@@ -15,7 +15,7 @@ use aether_messages::operation::{DeleteStorageObjects, ListStorageObjects, ReadS
 use aether_messages::{Empty, timestamp};
 use uuid::Uuid;
 
-/// Objects of a page for which no limit is set.
+/// Entries per page if the request sets no limit.
 const LIST_DEFAULT: i32 = 1;
 
 pub(crate) fn operations(operations: Operations) -> Operations {
@@ -109,7 +109,7 @@ fn object(object: Object) -> StorageObject {
     }
 }
 
-/// The owner that a text names, if it names one.
+/// Parses the owner, if there is one.
 fn owner(user_id: &str) -> Result<Option<Uuid>, ServiceError> {
     match user_id {
         "" => Ok(None),

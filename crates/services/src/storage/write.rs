@@ -1,12 +1,12 @@
-//! Writing: with permissions and versions, one statement for an object that is written.
+//! Writes objects, with permissions and versions, by one statement each.
 
 use super::json;
-use super::object::{Object, ObjectId, Permission, VALUE_BYTES_MAX, refuse_zero, version_of};
+use super::object::{Object, ObjectId, Permission, VALUE_BYTES_MAX, reject_nul, version_of};
 use crate::error::{GrpcCode, ServiceError};
 use aether_store::{Dialect, Transaction, values};
 use uuid::Uuid;
 
-/// Bytes of a version that someone expects. Ours have 32.
+/// Maximum bytes of an expected version. Versions of this server have 32.
 const VERSION_BYTES_MAX: usize = 128;
 
 pub(super) const VERSION_FAILED: ServiceError =
@@ -15,54 +15,54 @@ pub(super) const DENIED: ServiceError =
     ServiceError::new(GrpcCode::PermissionDenied, "Storage write rejected - permission denied.");
 pub(super) const NO_OWNER: ServiceError = ServiceError::new(GrpcCode::NotFound, "User account not found.");
 
-/// A new object or a new value of one.
+/// Write of a new or existing object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// Which object.
+    /// Id of the object.
     pub id: ObjectId,
-    /// A JSON object.
+    /// JSON object.
     pub value: String,
-    /// Under which condition.
+    /// Condition of the write.
     pub condition: Condition,
-    /// Who may read it from now on.
+    /// New read permission.
     pub read: Permission,
-    /// Who may write it from now on.
+    /// New write permission.
     pub write: Permission,
 }
 
-/// Under which condition something is written or removed.
+/// Condition of a write or delete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Condition {
-    /// Under none: who writes last wins.
+    /// No condition: the last write wins.
     #[default]
     Always,
-    /// If there is no such object.
+    /// The object must not exist.
     Absent,
-    /// If the object has this version.
+    /// The object must have this version.
     Version(String),
 }
 
-/// What became of a write.
+/// Acknowledgement of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// Which object.
+    /// Id of the object.
     pub id: ObjectId,
-    /// Its version now.
+    /// New version.
     pub version: String,
-    /// When it was written first, in milliseconds since 1970.
+    /// Time of the first write, in milliseconds since 1970.
     pub created_at: i64,
-    /// When it was written last, in milliseconds since 1970.
+    /// Time of the last write, in milliseconds since 1970.
     pub updated_at: i64,
 }
 
-/// A write that was checked as far as that goes without the database.
+/// Write that passed all checks that need no database.
 pub(crate) struct Checked {
     write: Write,
     version: String,
 }
 
 impl Write {
-    /// A write under no condition, with the usual permissions: the owner reads and writes.
+    /// Creates an unconditional write with the default permissions: the owner reads and writes.
     pub fn new(id: ObjectId, value: impl Into<String>) -> Write {
         Write {
             id,
@@ -73,14 +73,14 @@ impl Write {
         }
     }
 
-    /// The same under a condition.
+    /// Sets a condition.
     #[must_use]
     pub fn when(mut self, condition: Condition) -> Write {
         self.condition = condition;
         self
     }
 
-    /// The same with other permissions.
+    /// Sets permissions.
     #[must_use]
     pub fn permit(mut self, read: Permission, write: Permission) -> Write {
         self.read = read;
@@ -98,7 +98,7 @@ impl Write {
 }
 
 impl Condition {
-    /// As clients write it: an empty text for no condition, `*` for an object that must not be there, else its version.
+    /// Parses the form of clients: empty for no condition, `*` for an absent object, otherwise a version.
     #[must_use]
     pub fn from_text(text: &str) -> Condition {
         match text {
@@ -113,7 +113,7 @@ impl Condition {
             Condition::Version(version) if version.is_empty() || version.len() > VERSION_BYTES_MAX => {
                 Err(ServiceError::invalid(format!("Version must have 1 to {VERSION_BYTES_MAX} bytes.")))
             }
-            Condition::Version(version) => refuse_zero("Version", version),
+            Condition::Version(version) => reject_nul("Version", version),
             Condition::Always | Condition::Absent => Ok(()),
         }
     }
@@ -124,7 +124,7 @@ impl Checked {
         &self.write.id
     }
 
-    /// Writes it for a user, or for the server if there is none.
+    /// Writes the object for a user, or for the server if `None`.
     pub(crate) fn apply(
         &self,
         transaction: &mut Transaction<'_>,
@@ -132,7 +132,7 @@ impl Checked {
         now: i64,
     ) -> Result<Ack, ServiceError> {
         let created_at = match user {
-            Some(user) if user != self.write.id.owner => self.write_of_another(transaction, now)?,
+            Some(user) if user != self.write.id.owner => self.write_foreign(transaction, now)?,
             _ => self.write_own(transaction, user, now)?,
         };
         let Write { id, .. } = &self.write;
@@ -184,12 +184,12 @@ impl Checked {
         };
         match written {
             Some(created_at) => Ok(created_at),
-            None => Err(self.why_not(transaction, needed)?),
+            None => Err(self.rejection_reason(transaction, needed)?),
         }
     }
 
-    /// Others than the owner change the value of an object that is there and open to everyone, and nothing else.
-    fn write_of_another(&self, transaction: &mut Transaction<'_>, now: i64) -> Result<i64, ServiceError> {
+    /// Users other than the owner may only change the value of an existing object that is open to everyone.
+    fn write_foreign(&self, transaction: &mut Transaction<'_>, now: i64) -> Result<i64, ServiceError> {
         let Write { id, value, condition, .. } = &self.write;
         let expected = match condition {
             Condition::Always => None,
@@ -209,44 +209,44 @@ impl Checked {
         let written = transaction.row(CHANGE_VALUE, parameters, |row| row.get::<i64>(0))?;
         match written {
             Some(created_at) => Ok(created_at),
-            None => Err(self.why_not(transaction, Permission::Everyone)?),
+            None => Err(self.rejection_reason(transaction, Permission::Everyone)?),
         }
     }
 
-    /// Why nothing was written.
-    fn why_not(&self, transaction: &mut Transaction<'_>, needed: Permission) -> Result<ServiceError, ServiceError> {
+    /// Returns the reason why nothing was written.
+    fn rejection_reason(&self, transaction: &mut Transaction<'_>, needed: Permission) -> Result<ServiceError, ServiceError> {
         let Write { id, condition, .. } = &self.write;
         if let Some(found) = find(transaction, id)? {
-            let refusal = if *condition != Condition::Absent && found.write < needed { DENIED } else { VERSION_FAILED };
-            return Ok(refusal);
+            let error = if *condition != Condition::Absent && found.write < needed { DENIED } else { VERSION_FAILED };
+            return Ok(error);
         }
         if needed == Permission::Everyone {
-            // Whether there is an object is nothing for someone who may not write it.
+            // Users without permission do not learn if the object exists.
             return Ok(DENIED);
         }
         if matches!(condition, Condition::Version(_)) {
             return Ok(VERSION_FAILED);
         }
         let owner = transaction.row("SELECT 1 FROM users WHERE id = ?1", values![id.owner], |_| Ok(()))?;
-        // If the owner is there, so was the object a moment ago.
+        // The owner exists, so the object existed a moment ago.
         Ok(if owner.is_some() { VERSION_FAILED } else { NO_OWNER })
     }
 }
 
-/// An object as the transaction sees it, whoever may read it.
+/// Reads an object without checking permissions.
 pub(super) fn find(transaction: &mut Transaction<'_>, id: &ObjectId) -> Result<Option<Object>, ServiceError> {
     Ok(transaction.row(FIND, values![&id.collection, id.owner, &id.key], Object::from_row)?)
 }
 
-/// A statement that makes an object. It has an owner who is there, or none. No reference ties it to the owner, so on
-/// PostgreSQL the statement locks the owner's row: an account is not erased before the object is there to be erased with
-/// it, and one that is being erased is waited for and then not found.
-struct Make {
+/// Statement that inserts an object whose owner exists, or that belongs to the server. No foreign key ties it to the
+/// owner, so on PostgreSQL the statement locks the owner's row: an account is not erased before the object exists and
+/// can be erased with it, and one that is being erased is waited for and then not found.
+struct InsertStatement {
     sqlite: &'static str,
     postgres: &'static str,
 }
 
-impl Make {
+impl InsertStatement {
     fn of(&self, transaction: &Transaction<'_>) -> &'static str {
         match transaction.dialect() {
             Dialect::Sqlite => self.sqlite,
@@ -255,9 +255,9 @@ impl Make {
     }
 }
 
-macro_rules! make {
+macro_rules! insert_statement {
     ($on_conflict:literal) => {
-        Make { sqlite: make!("", $on_conflict), postgres: make!(" FOR KEY SHARE", $on_conflict) }
+        InsertStatement { sqlite: insert_statement!("", $on_conflict), postgres: insert_statement!(" FOR KEY SHARE", $on_conflict) }
     };
     ($lock:literal, $on_conflict:literal) => {
         concat!(
@@ -272,14 +272,14 @@ macro_rules! make {
     };
 }
 
-/// Written or overwritten, if whoever writes may.
-const UPSERT: Make = make!(
+/// Inserts, or overwrites if the caller has permission.
+const UPSERT: InsertStatement = insert_statement!(
     "DO UPDATE SET value = excluded.value, version = excluded.version, permission_read = excluded.permission_read, \
      permission_write = excluded.permission_write, updated_at = excluded.updated_at \
      WHERE storage_objects.permission_write >= ?10"
 );
 
-const CREATE: Make = make!("DO NOTHING");
+const CREATE: InsertStatement = insert_statement!("DO NOTHING");
 
 const REPLACE: &str = "UPDATE storage_objects SET
         value = ?4, version = ?5, permission_read = ?6, permission_write = ?7, updated_at = ?8

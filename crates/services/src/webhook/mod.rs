@@ -1,4 +1,4 @@
-//! Webhooks: what the outbox holds is posted to an address, at least once, until it was taken.
+//! Webhooks: posts messages of the outbox to a URL, at least once, until the receiver accepts them.
 //!
 //! ```text
 //! POST <url>
@@ -9,8 +9,8 @@
 //! {"id":"…","topic":"account.created","createdAt":1893456000000,"payload":{…}}
 //! ```
 //!
-//! Any 2xx answer is a receipt. Everything else is tried again, later and later, and given up in the end: then the
-//! message is parked in the outbox, and counted.
+//! Any 2xx status confirms delivery. Other outcomes are retried with backoff. After the last attempt the message is
+//! parked in the outbox and counted.
 
 use crate::clock::WallClock;
 use crate::error::ServiceError;
@@ -23,29 +23,29 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use tracing::warn;
 
-/// Messages that are posted at once.
-const AT_ONCE: i64 = 16;
-/// A message belongs to whoever claimed it for so long. Longer than a request may take.
+/// Maximum number of messages posted concurrently.
+const CONCURRENT_MAX: i64 = 16;
+/// Time for which a message is claimed by one deliverer. Longer than a request may take.
 const CLAIM_MS: i64 = 60_000;
-/// The wait after the first failure; it doubles with each.
+/// Delay after the first failure. It doubles with each further one.
 const RETRY_MS_MIN: i64 = 1_000;
-/// The longest wait.
+/// Maximum delay between attempts.
 const RETRY_MS_MAX: i64 = 3_600_000;
-/// Bytes of an error that are kept.
+/// Maximum bytes of a stored error.
 const ERROR_BYTES_MAX: usize = 500;
 
-/// Where messages go.
+/// Settings of the webhook.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The address.
+    /// URL that messages are posted to.
     pub url: String,
-    /// What signs the messages.
+    /// Secret that signs messages.
     pub secret: String,
-    /// How often a message is tried before it is given up.
+    /// Maximum number of attempts per message.
     pub attempts_max: u32,
 }
 
-/// Delivers the outbox.
+/// Delivers messages of the outbox.
 pub struct Webhooks {
     store: Store,
     clock: Arc<dyn WallClock>,
@@ -58,7 +58,7 @@ pub struct Webhooks {
 }
 
 impl Webhooks {
-    /// Delivers to this address.
+    /// Creates a deliverer with these settings.
     #[must_use]
     pub fn new(
         store: Store,
@@ -77,15 +77,15 @@ impl Webhooks {
             delivered: counter("delivered"),
             failed: counter("failed"),
             given_up: counter("given_up"),
-            waiting: registry.gauge("aether_webhook_waiting", "Webhook messages that wait to be delivered.", &[]),
+            waiting: registry.gauge("aether_webhook_queue_length", "Webhook messages that wait to be delivered.", &[]),
         }
     }
 
-    /// Delivers what is due, a few messages at once; tells how many there were.
+    /// Delivers due messages, a few concurrently. Returns their number.
     pub async fn deliver_due(&self) -> Result<usize, ServiceError> {
         let now = self.clock.now_ms();
         let claim = move |transaction: &mut Transaction<'_>| {
-            let messages = outbox::claim(transaction, now, now + CLAIM_MS, AT_ONCE)?;
+            let messages = outbox::claim(transaction, now, now + CLAIM_MS, CONCURRENT_MAX)?;
             Ok::<_, ServiceError>((messages, outbox::depth(transaction)?.0))
         };
         let (messages, waiting) = self.store.write(claim).await?;
@@ -109,7 +109,7 @@ impl Webhooks {
         let due_at = (!last).then(|| self.clock.now_ms() + retry_ms(message.attempts));
         if last {
             self.given_up.inc();
-            warn!(%id, topic = message.topic, why, "a webhook message was given up; it stays in the outbox");
+            warn!(%id, topic = message.topic, why, "webhook message parked after its last attempt");
         }
         let fail = move |transaction: &mut Transaction<'_>| Ok(outbox::fail(transaction, id, &why, due_at)?);
         self.store.write(fail).await
@@ -130,7 +130,7 @@ impl Webhooks {
         let answer = self.http_client.post(&self.settings.url, &headers, body.into_bytes()).await;
         match answer {
             Ok(response) if response.is_success() => Ok(()),
-            Ok(response) => Err(format!("the answer was {}", response.status)),
+            Ok(response) => Err(format!("the receiver answered with status {}", response.status)),
             Err(error) => {
                 let mut why = error.to_string();
                 why.truncate(why.floor_char_boundary(ERROR_BYTES_MAX));
@@ -140,7 +140,7 @@ impl Webhooks {
     }
 }
 
-/// The signature of a body, with the time at which it was made.
+/// Returns the signature of a body, with the time of signing.
 fn sign(secret: &str, seconds: i64, body: &str) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
     let tag = hmac::sign(&key, format!("{seconds}.{body}").as_bytes());
@@ -150,7 +150,7 @@ fn sign(secret: &str, seconds: i64, body: &str) -> String {
     })
 }
 
-/// How long to wait after so many attempts.
+/// Returns the delay after a number of attempts.
 fn retry_ms(attempts: i64) -> i64 {
     let doublings = u32::try_from(attempts.saturating_sub(1)).unwrap_or(0).min(30);
     RETRY_MS_MIN.saturating_mul(1 << doublings).min(RETRY_MS_MAX)
@@ -161,13 +161,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_an_hour() {
+    fn delays_double_up_to_an_hour() {
         assert_eq!([1, 2, 3, 12, 13, 1_000].map(retry_ms), [1_000, 2_000, 4_000, 2_048_000, 3_600_000, 3_600_000]);
     }
 
     #[test]
-    fn a_signature_is_what_others_compute() {
-        // From another implementation of HMAC-SHA256, over "1.{}" under "key".
+    fn signatures_match_another_implementation() {
+        // Computed with another implementation of HMAC-SHA256, over "1.{}" with the secret "key".
         let known = "t=1,v1=1ba6b8171186efc613e8bcc0cbdab2748f24984d7c5a84faa2637afa0e40d224";
         assert_eq!(sign("key", 1, "{}"), known);
     }

@@ -1,8 +1,8 @@
-//! Facebook: an access token, about which Facebook is asked whose it is and for which game it was given.
+//! Facebook: an access token, whose owner and game Facebook is asked for.
 
 use super::open_id::{OpenId, OpenIdSettings};
 use super::remote::Remote;
-use super::{ExternalIdentity, FACEBOOK, Provider, ProviderProof, REFUSED, VerifyFuture, encoded};
+use super::{ExternalIdentity, FACEBOOK, Provider, ProviderProof, REJECTED, VerifyFuture, encoded};
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::http_client::HttpClient;
@@ -11,20 +11,20 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// How a game is known to Facebook.
+/// Settings of Facebook.
 #[derive(Clone)]
 pub struct FacebookSettings {
-    /// The id of the game.
+    /// App id of the game.
     pub app_id: String,
-    /// Its secret.
+    /// App secret of the game.
     pub app_secret: String,
-    /// Where the Graph interface is, with its version.
+    /// URL of the Graph API, with its version.
     pub graph_url: String,
-    /// How tokens of limited login are recognised, which are signed by Facebook and need no question.
+    /// Settings for tokens of limited login, which are signed by Facebook and need no request.
     pub limited: OpenIdSettings,
 }
 
-/// Facebook.
+/// Facebook provider.
 pub struct Facebook {
     settings: FacebookSettings,
     limited: OpenId,
@@ -32,7 +32,7 @@ pub struct Facebook {
 }
 
 impl FacebookSettings {
-    /// A game with this id and secret.
+    /// Settings of a game with this id and secret.
     #[must_use]
     pub fn new(app_id: String, app_secret: String) -> FacebookSettings {
         let graph_url = "https://graph.facebook.com/v23.0".to_owned();
@@ -42,7 +42,7 @@ impl FacebookSettings {
 }
 
 impl Facebook {
-    /// Facebook with these settings.
+    /// Creates the provider.
     #[must_use]
     pub fn new(settings: FacebookSettings, http_client: HttpClient, clock: Arc<dyn WallClock>) -> Facebook {
         let limited = OpenId::new(settings.limited.clone(), http_client.clone(), Arc::clone(&clock));
@@ -54,22 +54,22 @@ impl Facebook {
         let (input, own) = (encoded(token), encoded(&format!("{app_id}|{app_secret}")));
         let url = format!("{graph_url}/debug_token?input_token={input}&access_token={own}");
         let about = &self.remote.get_json(&url, &[]).await?["data"];
-        // A token that was given to another game says nothing about who plays this one.
+        // A token of another game does not identify a player of this one.
         if about["is_valid"] != true || id(&about["app_id"]).as_deref() != Some(app_id) {
-            return Err(REFUSED);
+            return Err(REJECTED);
         }
         let proof = self.proof(token);
         let url = format!("{graph_url}/me?fields=id,name,email&access_token={input}&appsecret_proof={proof}");
         let user = self.remote.get_json(&url, &[]).await?;
-        let subject = id(&user["id"]).ok_or(REFUSED)?;
+        let subject = id(&user["id"]).ok_or(REJECTED)?;
         if id(&about["user_id"]).as_ref() != Some(&subject) {
-            return Err(REFUSED);
+            return Err(REJECTED);
         }
         let text = |name: &str| user[name].as_str().map(str::to_owned);
         Ok(ExternalIdentity { subject, email: text("email"), username: None, display_name: text("name") })
     }
 
-    /// Shows that the question comes from whoever knows the secret, so that a stolen token alone asks nothing.
+    /// Returns the proof that the request comes from the holder of the secret, so that a stolen token alone is useless.
     fn proof(&self, token: &str) -> String {
         let key = hmac::Key::new(hmac::HMAC_SHA256, self.settings.app_secret.as_bytes());
         let mut proof = String::new();
@@ -100,7 +100,7 @@ impl std::fmt::Debug for FacebookSettings {
     }
 }
 
-/// An id, which Facebook writes as a text, and sometimes as a number.
+/// Reads an id, which Facebook writes as a string or a number.
 fn id(value: &Value) -> Option<String> {
     match value {
         Value::String(id) if !id.is_empty() => Some(id.clone()),

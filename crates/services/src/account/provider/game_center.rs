@@ -1,11 +1,11 @@
-//! Apple's Game Center: a signature over who plays which game and when, by a key that Apple publishes as a certificate.
+//! Apple's Game Center: a signature over player, game and time, with a key that Apple publishes as a certificate.
 //!
-//! What is signed is the player's id, the game's bundle id, the time as 8 bytes, the highest first, and the salt, one
-//! after the other. The client says where the certificate is; it counts only from Apple's own addresses.
+//! The signed bytes are the player id, the bundle id, the time as 8 big-endian bytes, and the salt. The client names
+//! the URL of the certificate, which is accepted from Apple's hosts only.
 
 use super::remote::Remote;
 use super::{
-    ExternalIdentity, GAME_CENTER, GameCenterProof, Provider, ProviderProof, REFUSED, VerifyFuture, is_recent,
+    ExternalIdentity, GAME_CENTER, GameCenterProof, Provider, ProviderProof, REJECTED, VerifyFuture, is_recent,
 };
 use crate::clock::WallClock;
 use crate::error::ServiceError;
@@ -18,33 +18,33 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use x509_parser::prelude::{ASN1Time, FromDer, X509Certificate};
 
-/// Bytes of each text of a proof: the longest, a signature of 4,096 bits in base64, has 684.
+/// Maximum bytes of each text of a proof: the longest, a signature of 4,096 bits in base64, has 684.
 const TEXT_BYTES_MAX: usize = 1_024;
-/// Certificates that are remembered, and for how long. Apple has one at a time, and changes it every few months.
+/// Maximum number of cached certificates, and their lifetime. Apple has one at a time, and changes it every few months.
 const CERTIFICATES_MAX: usize = 16;
 const CERTIFICATE_AGE_MS_MAX: i64 = 86_400_000;
 
-/// How a game is known to Game Center.
+/// Settings of Game Center.
 #[derive(Clone, Debug)]
 pub struct GameCenterSettings {
-    /// The bundle ids of the game.
+    /// Bundle ids of the game.
     pub bundle_ids: Vec<String>,
-    /// Where certificates may come from: scheme and host.
+    /// Origins from which certificates are accepted: scheme and host.
     pub key_origins: Vec<String>,
 }
 
-/// Game Center.
+/// Game Center provider.
 pub struct GameCenter {
     settings: GameCenterSettings,
     remote: Remote,
     certificates: Mutex<Certificates>,
 }
 
-/// Certificates by address, and when they were read.
+/// Certificates by URL, with the time at which they were read.
 type Certificates = HashMap<String, (i64, Arc<[u8]>)>;
 
 impl GameCenterSettings {
-    /// A game with these bundle ids, and Apple's addresses.
+    /// Settings of a game with these bundle ids, with Apple's hosts.
     #[must_use]
     pub fn new(bundle_ids: Vec<String>) -> GameCenterSettings {
         let key_origins = vec!["https://static.gc.apple.com".to_owned(), "https://sandbox.gc.apple.com".to_owned()];
@@ -53,7 +53,7 @@ impl GameCenterSettings {
 }
 
 impl GameCenter {
-    /// Game Center with these settings.
+    /// Creates the provider.
     #[must_use]
     pub fn new(settings: GameCenterSettings, http_client: HttpClient, clock: Arc<dyn WallClock>) -> GameCenter {
         GameCenter { settings, remote: Remote::new(GAME_CENTER, http_client, clock), certificates: Mutex::default() }
@@ -62,31 +62,31 @@ impl GameCenter {
     async fn check(&self, proof: &GameCenterProof) -> Result<ExternalIdentity, ServiceError> {
         let texts = [&proof.player_id, &proof.salt, &proof.signature, &proof.public_key_url];
         if texts.iter().any(|text| text.is_empty() || text.len() > TEXT_BYTES_MAX) {
-            return Err(REFUSED);
+            return Err(REJECTED);
         }
         let now = self.remote.now_ms();
         let is_ours = self.settings.bundle_ids.contains(&proof.bundle_id);
         if !is_ours || !is_recent(proof.timestamp.div_euclid(1_000), now.div_euclid(1_000)) {
-            return Err(REFUSED);
+            return Err(REJECTED);
         }
-        let (signed, signature) = (signed_bytes(proof)?, STANDARD.decode(&proof.signature).map_err(|_| REFUSED)?);
+        let (signed, signature) = (signed_bytes(proof)?, STANDARD.decode(&proof.signature).map_err(|_| REJECTED)?);
         let certificate = self.certificate(&proof.public_key_url).await?;
-        let (_, certificate) = X509Certificate::from_der(&certificate).map_err(|_| REFUSED)?;
-        let at = ASN1Time::from_timestamp(now.div_euclid(1_000)).map_err(|_| REFUSED)?;
+        let (_, certificate) = X509Certificate::from_der(&certificate).map_err(|_| REJECTED)?;
+        let at = ASN1Time::from_timestamp(now.div_euclid(1_000)).map_err(|_| REJECTED)?;
         if !certificate.validity().is_valid_at(at) {
-            return Err(REFUSED);
+            return Err(REJECTED);
         }
         let key = &certificate.public_key().subject_public_key.data;
         let key = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, key);
-        key.verify(&signed, &signature).map_err(|_| REFUSED)?;
+        key.verify(&signed, &signature).map_err(|_| REJECTED)?;
         Ok(ExternalIdentity { subject: proof.player_id.clone(), ..ExternalIdentity::default() })
     }
 
-    /// The certificate at an address, if it is one of Apple's. That it is Apple's is shown by the connection.
+    /// Returns the certificate at a URL of an accepted origin. The TLS connection proves that it is Apple's.
     async fn certificate(&self, url: &str) -> Result<Arc<[u8]>, ServiceError> {
-        let origin = origin_of(url).ok_or(REFUSED)?;
+        let origin = origin_of(url).ok_or(REJECTED)?;
         if !self.settings.key_origins.contains(&origin) {
-            return Err(REFUSED);
+            return Err(REJECTED);
         }
         let now = self.remote.now_ms();
         if let Some((read_at, certificate)) = self.certificates().get(url)
@@ -95,9 +95,9 @@ impl GameCenter {
             return Ok(Arc::clone(certificate));
         }
         let response = self.remote.get(url, &[]).await?;
-        // An address at which there is none was written by the client.
+        // A URL without a certificate is a fault of the client.
         if !response.is_success() || X509Certificate::from_der(&response.body).is_err() {
-            return Err(REFUSED);
+            return Err(REJECTED);
         }
         let certificate: Arc<[u8]> = response.body.as_ref().into();
         let mut certificates = self.certificates();
@@ -122,19 +122,19 @@ impl Provider for GameCenter {
         Box::pin(async {
             match proof {
                 ProviderProof::GameCenter(proof) => self.check(proof).await,
-                ProviderProof::Token(_) => Err(REFUSED),
+                ProviderProof::Token(_) => Err(REJECTED),
             }
         })
     }
 }
 
 fn signed_bytes(proof: &GameCenterProof) -> Result<Vec<u8>, ServiceError> {
-    let salt = STANDARD.decode(&proof.salt).map_err(|_| REFUSED)?;
-    let time = u64::try_from(proof.timestamp).map_err(|_| REFUSED)?;
+    let salt = STANDARD.decode(&proof.salt).map_err(|_| REJECTED)?;
+    let time = u64::try_from(proof.timestamp).map_err(|_| REJECTED)?;
     Ok([proof.player_id.as_bytes(), proof.bundle_id.as_bytes(), &time.to_be_bytes(), &salt].concat())
 }
 
-/// Scheme and host of an address.
+/// Returns scheme and host of a URL.
 fn origin_of(url: &str) -> Option<String> {
     let uri: Uri = url.parse().ok()?;
     Some(format!("{}://{}", uri.scheme_str()?, uri.authority()?))

@@ -1,4 +1,4 @@
-//! The keys by which a provider signs, read from where it publishes them.
+//! Signing keys of a provider, read from the URL where it publishes them.
 
 use super::remote::Remote;
 use crate::error::ServiceError;
@@ -10,30 +10,30 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::Mutex;
 
-/// After so long the keys are read anew, so that one that was withdrawn does not count for ever.
+/// Age at which keys are reloaded, so that a withdrawn key does not stay valid.
 const FRESH_MS: i64 = 3_600_000;
-/// For so long they count though they could not be read anew.
+/// Maximum age of keys that could not be reloaded.
 const STALE_MS: i64 = 86_400_000;
-/// Between two attempts to read them. Tokens under unknown keys are easy to make, and would cause one each.
+/// Minimum time between reloads. Tokens with unknown keys are easy to forge, and each would cause one.
 const PAUSE_MS: i64 = 30_000;
-/// Keys of a provider. They have two or three.
+/// Maximum number of keys of a provider. Real ones have two or three.
 const KEYS_MAX: usize = 64;
-/// Bytes of a key's id.
+/// Maximum bytes of a key id.
 const KEY_ID_BYTES_MAX: usize = 256;
-/// Bytes of the modulus of an RSA key: shorter is weak, longer takes long.
+/// Length of an RSA modulus, in bytes: shorter is weak, longer is slow.
 const MODULUS_BYTES: std::ops::RangeInclusive<usize> = 256..=1_024;
-/// Bytes of the exponent of an RSA key.
+/// Maximum bytes of an RSA exponent.
 const EXPONENT_BYTES_MAX: usize = 8;
 
-/// The keys of a provider.
+/// Keys of a provider.
 pub(super) struct KeySet {
     url: String,
     keys: RwLock<Keys>,
-    /// Held by the one who reads the keys anew.
+    /// Locked while the keys are reloaded.
     reading: Mutex<()>,
 }
 
-/// A key, and the one algorithm that it is for.
+/// Key with its only algorithm.
 pub(super) struct Key {
     pub algorithm: Algorithm,
     pub decoding: DecodingKey,
@@ -51,7 +51,7 @@ struct Published {
     keys: Vec<serde_json::Value>,
 }
 
-/// A published key, as far as it matters here.
+/// Relevant fields of a published key.
 #[derive(Deserialize)]
 struct PublishedKey {
     kty: String,
@@ -71,7 +71,7 @@ impl KeySet {
         KeySet { url, keys: RwLock::default(), reading: Mutex::default() }
     }
 
-    /// The key of an id, if the provider has it.
+    /// Returns the key with this id, if the provider has one.
     pub async fn find(&self, id: &str, remote: &Remote) -> Result<Option<Arc<Key>>, ServiceError> {
         if id.len() > KEY_ID_BYTES_MAX {
             return Ok(None);
@@ -80,10 +80,10 @@ impl KeySet {
         if let Some(key) = self.known(id, now, FRESH_MS) {
             return Ok(Some(key));
         }
-        let Some(stale) = self.known(id, now, STALE_MS) else { return self.read_for(id, remote).await };
-        // One of those who sign in reads the keys anew; the others go on with what there is.
+        let Some(stale) = self.known(id, now, STALE_MS) else { return self.reload_for(id, remote).await };
+        // One sign-in reloads the keys; the others continue with the present ones.
         if let Ok(_reading) = self.reading.try_lock()
-            && self.may_read(now)
+            && self.can_reload(now)
             && self.read(remote).await.is_ok()
         {
             return Ok(self.known(id, now, FRESH_MS));
@@ -91,15 +91,15 @@ impl KeySet {
         Ok(Some(stale))
     }
 
-    /// Reads the keys anew, because the one that is needed is not among them.
-    async fn read_for(&self, id: &str, remote: &Remote) -> Result<Option<Arc<Key>>, ServiceError> {
+    /// Reloads the keys, because the requested one is missing.
+    async fn reload_for(&self, id: &str, remote: &Remote) -> Result<Option<Arc<Key>>, ServiceError> {
         let _reading = self.reading.lock().await;
         let now = remote.now_ms();
         if let Some(key) = self.known(id, now, FRESH_MS) {
-            // Whoever was before us has read it.
+            // The previous lock holder loaded it.
             return Ok(Some(key));
         }
-        if self.may_read(now) {
+        if self.can_reload(now) {
             self.read(remote).await?;
             return Ok(self.known(id, now, FRESH_MS));
         }
@@ -113,7 +113,7 @@ impl KeySet {
         keys.by_id.get(id).cloned()
     }
 
-    fn may_read(&self, now: i64) -> bool {
+    fn can_reload(&self, now: i64) -> bool {
         let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
         let may = keys.tried_at.is_none_or(|at| now.saturating_sub(at) >= PAUSE_MS);
         if may {
@@ -125,8 +125,8 @@ impl KeySet {
     async fn read(&self, remote: &Remote) -> Result<(), ServiceError> {
         let published = remote.get_json(&self.url, &[("accept", "application/json")]).await?;
         let published: Published =
-            serde_json::from_value(published).map_err(|_| remote.complain("its keys are no set of keys"))?;
-        // Kinds of keys that are not known here do not concern the others.
+            serde_json::from_value(published).map_err(|_| remote.report_failure("its key set is malformed"))?;
+        // Unknown kinds of keys do not affect the others.
         let keys = published.keys.into_iter().take(KEYS_MAX).filter_map(|key| serde_json::from_value(key).ok());
         let by_id = keys.filter_map(|key: PublishedKey| Some((key.kid.clone(), Arc::new(key.key()?)))).collect();
         let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
@@ -137,7 +137,7 @@ impl KeySet {
 }
 
 impl PublishedKey {
-    /// The key, if it is one for signatures of a kind that is accepted.
+    /// Returns the key, if it is for signatures of an accepted kind.
     fn key(&self) -> Option<Key> {
         if self.purpose.as_deref().is_some_and(|purpose| purpose != "sig") {
             return None;
@@ -158,8 +158,8 @@ impl PublishedKey {
             }
             _ => return None,
         };
-        let is_for_it = self.alg.as_deref().is_none_or(|alg| alg == name);
-        is_for_it.then_some(Key { algorithm, decoding })
+        let algorithm_matches = self.alg.as_deref().is_none_or(|alg| alg == name);
+        algorithm_matches.then_some(Key { algorithm, decoding })
     }
 }
 

@@ -1,4 +1,4 @@
-//! External providers: whoever signs in there is known here, by the id that the provider gives.
+//! External identity providers. A user is known by the id that the provider assigns.
 
 mod facebook;
 mod facebook_instant;
@@ -23,7 +23,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// The names under which the providers that clients know are found.
+/// Names of the providers that clients know.
 pub const APPLE: &str = "apple";
 /// See [`APPLE`].
 pub const FACEBOOK: &str = "facebook";
@@ -36,67 +36,67 @@ pub const GOOGLE: &str = "google";
 /// See [`APPLE`].
 pub const STEAM: &str = "steam";
 
-/// Bytes of a user's id at a provider, which OpenID Connect limits to as many.
+/// Maximum bytes of a user's id at a provider, as in OpenID Connect.
 pub(super) const SUBJECT_BYTES_MAX: usize = 255;
-/// Bytes of a token or ticket. Those of Facebook and Apple are about a thousand.
+/// Maximum bytes of a token or ticket. Those of Facebook and Apple have about a thousand.
 const TOKEN_BYTES_MAX: usize = 8_192;
-/// How long ago a provider may have signed what carries no expiry of its own.
+/// Maximum age of a signature that carries no expiry.
 const SIGNATURE_AGE_SECONDS_MAX: i64 = 86_400;
-/// How far a provider's clock may differ from this one's.
+/// Maximum difference between the clocks of a provider and this server.
 const CLOCK_SKEW_SECONDS_MAX: i64 = 60;
 
-const REFUSED: ServiceError = ServiceError::new(
+const REJECTED: ServiceError = ServiceError::new(
     GrpcCode::Unauthenticated,
     "The provider's token is not valid here. Sign in there again and use the new one.",
 );
 const UNAVAILABLE: ServiceError = ServiceError::new(
     GrpcCode::Unavailable,
-    "The sign-in provider cannot be asked at the moment. Try again in a few seconds.",
+    "The sign-in provider cannot be reached. Try again in a few seconds.",
 );
 
-/// What a provider gave to a client as a proof of who they are.
+/// Proof of identity that a client got from a provider.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ProviderProof {
-    /// A token, a ticket, or signed information.
+    /// Token, ticket, or signed information.
     Token(String),
-    /// What Game Center signs.
+    /// Signed data of Game Center.
     GameCenter(GameCenterProof),
 }
 
-/// What Game Center signs, and its signature.
+/// Data signed by Game Center, with its signature.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GameCenterProof {
-    /// The player.
+    /// Player id.
     pub player_id: String,
-    /// The game.
+    /// Bundle id of the game.
     pub bundle_id: String,
-    /// When it was signed. Game Center counts milliseconds since 1970, whatever the field is called elsewhere.
+    /// Time of signing. Game Center uses milliseconds since 1970, although the protocol names the field seconds.
     pub timestamp: i64,
-    /// Chance, in base64.
+    /// Salt, in base64.
     pub salt: String,
-    /// The signature, in base64.
+    /// Signature, in base64.
     pub signature: String,
-    /// Where the certificate of the key is.
+    /// URL of the certificate.
     pub public_key_url: String,
 }
 
-/// Who someone is at a provider.
+/// Identity of a user at a provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExternalIdentity {
-    /// Their id there, which never changes.
+    /// Id, which never changes.
     pub subject: String,
-    /// Their email address, as the provider knows it.
+    /// Email address, as the provider knows it.
     pub email: Option<String>,
-    /// Their name for programs.
+    /// Username.
     pub username: Option<String>,
-    /// Their name for people.
+    /// Display name.
     pub display_name: Option<String>,
 }
 
-/// The providers that a server knows; those that clients ask for under a name of [`APPLE`] and the like, and others.
+/// Settings of identity providers: those with a name such as [`APPLE`], and others.
 #[derive(Clone, Debug, Default)]
 pub struct ProviderSettings {
-    /// Those that speak OpenID Connect, each under its name.
+    /// OpenID Connect providers, each with its name.
     pub open_id: Vec<OpenIdSettings>,
     /// Steam.
     pub steam: Option<SteamSettings>,
@@ -108,20 +108,20 @@ pub struct ProviderSettings {
     pub game_center: Option<GameCenterSettings>,
 }
 
-/// What becomes of a proof.
+/// Future of a verification.
 pub type VerifyFuture<'a> = Pin<Box<dyn Future<Output = Result<ExternalIdentity, ServiceError>> + Send + 'a>>;
 
-/// An external provider.
+/// External identity provider.
 pub trait Provider: Send + Sync + 'static {
-    /// The name under which its identities are kept. It has no spaces.
+    /// Returns the name under which identities are stored. It contains no spaces.
     fn name(&self) -> &str;
 
-    /// Who a proof shows someone to be.
+    /// Verifies a proof and returns the identity.
     fn verify<'a>(&'a self, proof: &'a ProviderProof) -> VerifyFuture<'a>;
 }
 
 impl Accounts {
-    /// Lets people sign in by these providers.
+    /// Adds the configured providers.
     #[must_use]
     pub fn with_providers(mut self, settings: ProviderSettings, http_client: &HttpClient) -> Accounts {
         let clock = Arc::clone(&self.clock);
@@ -143,18 +143,18 @@ impl Accounts {
         self
     }
 
-    /// Who a proof shows someone to be.
+    /// Verifies a proof and returns the identity.
     pub(super) async fn verify(&self, provider: &str, proof: &ProviderProof) -> Result<ExternalIdentity, ServiceError> {
         let Some(provider) = self.providers.get(provider) else {
-            let sentence = format!("Signing in with {provider:?} is not configured on this server.");
-            return Err(ServiceError::with(GrpcCode::FailedPrecondition, sentence));
+            let message = format!("Signing in with {provider:?} is not configured on this server.");
+            return Err(ServiceError::with(GrpcCode::FailedPrecondition, message));
         };
         provider.verify(proof).await
     }
 }
 
 impl ProviderProof {
-    /// Whether there is none.
+    /// Returns true if the proof is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
@@ -163,20 +163,20 @@ impl ProviderProof {
         }
     }
 
-    /// The token, if it is one of a length that can be right.
+    /// Returns the token, if its length is valid.
     fn token(&self) -> Result<&str, ServiceError> {
         match self {
             ProviderProof::Token(token) if token.is_empty() => {
                 Err(ServiceError::invalid("The provider's token is required."))
             }
             ProviderProof::Token(token) if token.len() <= TOKEN_BYTES_MAX => Ok(token),
-            _ => Err(REFUSED),
+            _ => Err(REJECTED),
         }
     }
 }
 
 impl std::fmt::Debug for ProviderProof {
-    /// Shows no token: whoever reads it could sign in by it.
+    /// Omits the token, which allows signing in.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             ProviderProof::Token(_) => "Token",
@@ -185,7 +185,7 @@ impl std::fmt::Debug for ProviderProof {
     }
 }
 
-/// A value as it stands in a query.
+/// Percent-encodes a query value.
 fn encoded(value: &str) -> String {
     let mut encoded = String::with_capacity(value.len());
     for byte in value.bytes() {
@@ -199,7 +199,7 @@ fn encoded(value: &str) -> String {
     encoded
 }
 
-/// Whether a provider signed something at a time that counts now.
+/// Returns true if a signature is neither too old nor from the future.
 fn is_recent(signed_at: i64, now: i64) -> bool {
     (-CLOCK_SKEW_SECONDS_MAX..=SIGNATURE_AGE_SECONDS_MAX).contains(&now.saturating_sub(signed_at))
 }
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_in_a_query_cannot_become_more_than_a_value() {
+    fn query_values_are_percent_encoded() {
         assert_eq!(encoded("a-b_c.~9"), "a-b_c.~9");
         assert_eq!(encoded("a&b=c#?/ é\0"), "a%26b%3Dc%23%3F%2F%20%C3%A9%00");
     }

@@ -1,10 +1,10 @@
-//! OpenID Connect: a token that the provider signed, checked by its published keys. Google, Apple, Clerk, Auth0 and many
-//! others by configuration.
+//! OpenID Connect: a signed token, checked with the provider's published keys. Covers Google, Apple, Clerk, Auth0 and
+//! many others by configuration.
 
 use super::key_set::KeySet;
 use super::remote::Remote;
 use super::{
-    APPLE, CLOCK_SKEW_SECONDS_MAX, ExternalIdentity, FACEBOOK, GOOGLE, Provider, ProviderProof, REFUSED, VerifyFuture,
+    APPLE, CLOCK_SKEW_SECONDS_MAX, ExternalIdentity, FACEBOOK, GOOGLE, Provider, ProviderProof, REJECTED, VerifyFuture,
     encoded,
 };
 use crate::clock::WallClock;
@@ -14,48 +14,48 @@ use jsonwebtoken::{Algorithm, Validation};
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Algorithms that count. A key is for one of them, and a token under it for no other.
+/// Accepted algorithms. A key is for one of them, and its tokens for no other.
 const ALGORITHMS: [Algorithm; 3] = [Algorithm::RS256, Algorithm::ES256, Algorithm::EdDSA];
-/// Bytes of the id of a session at a provider.
+/// Maximum bytes of a session id at a provider.
 const SESSION_ID_BYTES_MAX: usize = 128;
-/// Where the id of a session goes in the address at which its status is asked.
-const SESSION_PLACE: &str = "{session}";
+/// Placeholder for the session id in the status URL.
+const SESSION_PLACEHOLDER: &str = "{session}";
 
-/// How a provider is recognised.
+/// Settings of an OpenID Connect provider.
 #[derive(Clone, Debug)]
 pub struct OpenIdSettings {
-    /// The name under which its identities are kept, such as `google`.
+    /// Name under which identities are stored, such as `google`.
     pub name: String,
-    /// Who issues its tokens: one of these, exactly.
+    /// Accepted issuers, compared exactly.
     pub issuers: Vec<String>,
-    /// For whom tokens are: one of these, exactly. They are the ids of this game at the provider.
+    /// Accepted audiences, compared exactly: the ids of this game at the provider.
     pub audiences: Vec<String>,
-    /// Where a token without an audience was asked for (`azp`): one of these, exactly. Clerk's tokens are such.
+    /// Accepted authorized parties (`azp`) of tokens without an audience, such as Clerk's, compared exactly.
     pub authorized_parties: Vec<String>,
-    /// Where its keys are.
+    /// URL of the keys.
     pub keys_url: String,
-    /// Where it tells whether a session there still lasts, if it does.
+    /// Endpoint for the status of the provider's sessions, if used.
     pub session_status: Option<SessionStatus>,
 }
 
-/// Where a provider tells whether a session of its own still lasts.
+/// Endpoint for the status of a provider's sessions.
 #[derive(Clone)]
 pub struct SessionStatus {
-    /// The address, with `{session}` where the id goes, which is the token's claim `sid`. The answer is JSON that says
-    /// `"status": "active"` or `"active": true`.
+    /// URL with `{session}` in place of the session id, which is the claim `sid`. The answer is JSON with `"status":
+    /// "active"` or `"active": true`.
     pub url: String,
-    /// The secret by which the provider knows this server.
+    /// Bearer token that authenticates this server.
     pub bearer: String,
 }
 
-/// A provider that speaks OpenID Connect.
+/// OpenID Connect provider.
 pub struct OpenId {
     settings: OpenIdSettings,
     keys: KeySet,
     remote: Remote,
 }
 
-/// What a token says.
+/// Claims of a token.
 #[derive(Deserialize)]
 struct Claims {
     iss: String,
@@ -79,20 +79,20 @@ enum Audience {
 }
 
 impl OpenIdSettings {
-    /// Google, for a game with these client ids.
+    /// Settings of Google, for a game with these client ids.
     #[must_use]
     pub fn google(client_ids: Vec<String>) -> OpenIdSettings {
         let issuers = ["https://accounts.google.com", "accounts.google.com"];
         OpenIdSettings::new(GOOGLE, &issuers, client_ids, "https://www.googleapis.com/oauth2/v3/certs")
     }
 
-    /// Apple, for games with these bundle ids.
+    /// Settings of Apple, for games with these bundle ids.
     #[must_use]
     pub fn apple(bundle_ids: Vec<String>) -> OpenIdSettings {
         OpenIdSettings::new(APPLE, &["https://appleid.apple.com"], bundle_ids, "https://appleid.apple.com/auth/keys")
     }
 
-    /// Facebook on devices whose users do not want to be followed: what Facebook calls limited login.
+    /// Settings of Facebook's limited login, for devices whose users refuse tracking.
     #[must_use]
     pub fn facebook_limited(app_id: String) -> OpenIdSettings {
         let issuers = ["https://www.facebook.com", "https://limited.facebook.com"];
@@ -113,7 +113,7 @@ impl OpenIdSettings {
 }
 
 impl OpenId {
-    /// A provider with these settings.
+    /// Creates the provider.
     #[must_use]
     pub fn new(settings: OpenIdSettings, http_client: HttpClient, clock: Arc<dyn WallClock>) -> OpenId {
         let keys = KeySet::new(settings.keys_url.clone());
@@ -124,8 +124,8 @@ impl OpenId {
     async fn check(&self, token: &str) -> Result<ExternalIdentity, ServiceError> {
         let claims = self.signed(token).await?;
         let now = self.remote.now_ms().div_euclid(1_000);
-        if !self.is_for_us(&claims) || !is_current(&claims, now) || claims.sub.is_empty() {
-            return Err(REFUSED);
+        if !self.matches_audience_and_issuer(&claims) || !is_current(&claims, now) || claims.sub.is_empty() {
+            return Err(REJECTED);
         }
         if let Some(status) = &self.settings.session_status {
             self.check_session(status, claims.sid.as_deref()).await?;
@@ -138,25 +138,25 @@ impl OpenId {
         })
     }
 
-    /// What a token says, if one of the provider's keys has signed it.
+    /// Returns the claims of a token, if a key of the provider signed it.
     async fn signed(&self, token: &str) -> Result<Claims, ServiceError> {
-        let header = jsonwebtoken::decode_header(token).map_err(|_| REFUSED)?;
-        // An extension that must be understood is not understood here.
+        let header = jsonwebtoken::decode_header(token).map_err(|_| REJECTED)?;
+        // Critical extensions are not supported.
         if !ALGORITHMS.contains(&header.alg) || header.crit.is_some() {
-            return Err(REFUSED);
+            return Err(REJECTED);
         }
-        let id = header.kid.ok_or(REFUSED)?;
-        let key = self.keys.find(&id, &self.remote).await?.ok_or(REFUSED)?;
-        // The key decides about the algorithm, not the token; times and audience are checked against our own clock.
+        let id = header.kid.ok_or(REJECTED)?;
+        let key = self.keys.find(&id, &self.remote).await?.ok_or(REJECTED)?;
+        // The key decides the algorithm, not the token. Times and audience are checked against this server's clock.
         let mut validation = Validation::new(key.algorithm);
         validation.required_spec_claims.clear();
         validation.validate_exp = false;
         validation.validate_aud = false;
         let decoded = jsonwebtoken::decode::<Claims>(token, &key.decoding, &validation);
-        decoded.map(|decoded| decoded.claims).map_err(|_| REFUSED)
+        decoded.map(|decoded| decoded.claims).map_err(|_| REJECTED)
     }
 
-    fn is_for_us(&self, claims: &Claims) -> bool {
+    fn matches_audience_and_issuer(&self, claims: &Claims) -> bool {
         let known = |list: &[String], name: &String| list.contains(name);
         let audience = match &claims.aud {
             Some(Audience::One(audience)) => known(&self.settings.audiences, audience),
@@ -166,15 +166,15 @@ impl OpenId {
         audience && known(&self.settings.issuers, &claims.iss)
     }
 
-    /// Asks whether the session at the provider still lasts. Without an answer nobody is let in.
+    /// Checks that the provider's session is still active. Without an answer the sign-in fails.
     async fn check_session(&self, status: &SessionStatus, session: Option<&str>) -> Result<(), ServiceError> {
-        let session = session.filter(|session| (1..=SESSION_ID_BYTES_MAX).contains(&session.len())).ok_or(REFUSED)?;
-        let url = status.url.replace(SESSION_PLACE, &encoded(session));
+        let session = session.filter(|session| (1..=SESSION_ID_BYTES_MAX).contains(&session.len())).ok_or(REJECTED)?;
+        let url = status.url.replace(SESSION_PLACEHOLDER, &encoded(session));
         let bearer = format!("Bearer {}", status.bearer);
         let response = self.remote.get(&url, &[("authorization", &bearer), ("accept", "application/json")]).await?;
         let answer: serde_json::Value = serde_json::from_slice(&response.body).unwrap_or_default();
-        let lasts = answer["status"] == "active" || answer["active"] == true;
-        if response.is_success() && lasts { Ok(()) } else { Err(REFUSED) }
+        let is_active = answer["status"] == "active" || answer["active"] == true;
+        if response.is_success() && is_active { Ok(()) } else { Err(REJECTED) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The line to a provider: what it answers, and one complaint a minute when it does not.
+//! HTTP requests to a provider, with at most one warning per minute when they fail.
 
 use super::UNAVAILABLE;
 use crate::clock::WallClock;
@@ -9,50 +9,50 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tracing::warn;
 
-/// After a complaint there is none for so long: those who sign in would cause one each.
-const COMPLAINT_PAUSE_MS: i64 = 60_000;
+/// Minimum time between warnings. Otherwise each sign-in would cause one.
+const WARNING_PAUSE_MS: i64 = 60_000;
 
-/// The line to a provider.
+/// HTTP access to a provider.
 pub(super) struct Remote {
     provider: String,
     http_client: HttpClient,
     clock: Arc<dyn WallClock>,
-    complained_at: AtomicI64,
+    warned_at: AtomicI64,
 }
 
 impl Remote {
     pub fn new(provider: &str, http_client: HttpClient, clock: Arc<dyn WallClock>) -> Remote {
-        Remote { provider: provider.to_owned(), http_client, clock, complained_at: AtomicI64::new(i64::MIN) }
+        Remote { provider: provider.to_owned(), http_client, clock, warned_at: AtomicI64::new(i64::MIN) }
     }
 
-    /// Now, in milliseconds since 1970.
+    /// Returns the current time in milliseconds since 1970.
     pub fn now_ms(&self) -> i64 {
         self.clock.now_ms()
     }
 
-    /// What is at an address. An answer that does not concern the one who signs in, such as that the server's own key is
-    /// wrong or that it asks too often, is none.
+    /// Sends a GET request. A status that does not concern the client, such as a wrong server key or a rate limit, is
+    /// an error.
     pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<HttpResponse, ServiceError> {
         let why = match self.http_client.get(url, headers).await {
             Ok(response) if !matches!(response.status, 300..=399 | 401 | 403 | 429 | 500..) => return Ok(response),
-            Ok(response) => format!("it answers with the status {}", response.status),
+            Ok(response) => format!("it answered with status {}", response.status),
             Err(error) => error.to_string(),
         };
-        Err(self.complain(&why))
+        Err(self.report_failure(&why))
     }
 
-    /// What is at an address, as JSON.
+    /// Sends a GET request, and parses the answer as JSON.
     pub async fn get_json(&self, url: &str, headers: &[(&str, &str)]) -> Result<Value, ServiceError> {
         let response = self.get(url, headers).await?;
-        serde_json::from_slice(&response.body).map_err(|_| self.complain("its answer is no JSON"))
+        serde_json::from_slice(&response.body).map_err(|_| self.report_failure("its answer is not JSON"))
     }
 
-    /// Says that the provider does not do its part; what the client is told.
-    pub fn complain(&self, why: &str) -> ServiceError {
-        let (now, last) = (self.now_ms(), self.complained_at.load(Ordering::Relaxed));
-        if now.saturating_sub(last) >= COMPLAINT_PAUSE_MS {
-            self.complained_at.store(now, Ordering::Relaxed);
-            warn!(provider = self.provider, why, "a sign-in provider cannot be used");
+    /// Logs a failure of the provider, and returns the error for the client.
+    pub fn report_failure(&self, why: &str) -> ServiceError {
+        let (now, last) = (self.now_ms(), self.warned_at.load(Ordering::Relaxed));
+        if now.saturating_sub(last) >= WARNING_PAUSE_MS {
+            self.warned_at.store(now, Ordering::Relaxed);
+            warn!(provider = self.provider, why, "sign-in provider failed");
         }
         UNAVAILABLE
     }

@@ -1,33 +1,33 @@
-//! Steam: a ticket that the game got from Steam, checked by Steam's web interface.
+//! Steam: a ticket of the game, checked with Steam's web API.
 
 use super::remote::Remote;
-use super::{ExternalIdentity, Provider, ProviderProof, REFUSED, STEAM, VerifyFuture, encoded};
+use super::{ExternalIdentity, Provider, ProviderProof, REJECTED, STEAM, VerifyFuture, encoded};
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::http_client::HttpClient;
 use std::sync::Arc;
 
-/// How a game is known to Steam.
+/// Settings of Steam.
 #[derive(Clone)]
 pub struct SteamSettings {
-    /// The id of the game.
+    /// App id of the game.
     pub app_id: u32,
-    /// The publisher's key for the web interface.
+    /// Publisher key of the web API.
     pub publisher_key: String,
-    /// The name by which the game asks for tickets, if it gives one.
+    /// Identity with which the game requests tickets, if any.
     pub identity: Option<String>,
-    /// Where the web interface is.
+    /// URL of the web API.
     pub base_url: String,
 }
 
-/// Steam.
+/// Steam provider.
 pub struct Steam {
     settings: SteamSettings,
     remote: Remote,
 }
 
 impl SteamSettings {
-    /// A game with this id and key, at Steam's interface for publishers.
+    /// Settings of a game with this id and key, with Steam's API for publishers.
     #[must_use]
     pub fn new(app_id: u32, publisher_key: String) -> SteamSettings {
         let base_url = "https://partner.steam-api.com".to_owned();
@@ -36,7 +36,7 @@ impl SteamSettings {
 }
 
 impl Steam {
-    /// Steam with these settings.
+    /// Creates the provider.
     #[must_use]
     pub fn new(settings: SteamSettings, http_client: HttpClient, clock: Arc<dyn WallClock>) -> Steam {
         Steam { settings, remote: Remote::new(STEAM, http_client, clock) }
@@ -44,7 +44,7 @@ impl Steam {
 
     async fn check(&self, ticket: &str) -> Result<ExternalIdentity, ServiceError> {
         if !ticket.len().is_multiple_of(2) || !ticket.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(REFUSED);
+            return Err(REJECTED);
         }
         let SteamSettings { app_id, publisher_key, identity, base_url } = &self.settings;
         let mut url = format!(
@@ -57,11 +57,11 @@ impl Steam {
         }
         let answer = self.remote.get_json(&url, &[]).await?;
         let found = &answer["response"]["params"];
-        // Someone whom the publisher has banned owns the game no more, as far as the publisher is concerned.
+        // A ban by the publisher revokes the right to play.
         if found["result"] != "OK" || found["publisherbanned"] == true {
-            return Err(REFUSED);
+            return Err(REJECTED);
         }
-        let subject = found["steamid"].as_str().filter(|id| is_steam_id(id)).ok_or(REFUSED)?;
+        let subject = found["steamid"].as_str().filter(|id| is_steam_id(id)).ok_or(REJECTED)?;
         Ok(ExternalIdentity { subject: subject.to_owned(), ..ExternalIdentity::default() })
     }
 }

@@ -1,4 +1,4 @@
-//! Operations for lost passwords and unconfirmed email addresses.
+//! Handlers for lost passwords and email verification.
 
 use crate::ServiceError;
 use crate::account::operation::{

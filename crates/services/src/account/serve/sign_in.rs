@@ -1,4 +1,4 @@
-//! Operations of signing in, and of the ways to do so.
+//! Handlers of signing in, and of linking login identities.
 
 use crate::ServiceError;
 use crate::account::operation::{
@@ -57,31 +57,31 @@ pub(super) fn operations(operations: Operations) -> Operations {
         .with::<UnlinkExternal>()
 }
 
-/// A way to sign in, as a message says it.
-trait Way {
+/// Message that carries a sign-in method.
+trait SignInMessage {
     /// Returns the sign-in method and the variables of the new session.
     fn split(self) -> (account::SignInMethod, BTreeMap<String, String>);
 }
 
-impl Way for AccountDevice {
+impl SignInMessage for AccountDevice {
     fn split(self) -> (account::SignInMethod, BTreeMap<String, String>) {
         (account::SignInMethod::Device(self.id), self.vars)
     }
 }
 
-impl Way for AccountCustom {
+impl SignInMessage for AccountCustom {
     fn split(self) -> (account::SignInMethod, BTreeMap<String, String>) {
         (account::SignInMethod::Custom(self.id), self.vars)
     }
 }
 
-impl Way for AccountEmail {
+impl SignInMessage for AccountEmail {
     fn split(self) -> (account::SignInMethod, BTreeMap<String, String>) {
         (account::SignInMethod::Email { email: self.email, password: self.password }, self.vars)
     }
 }
 
-impl Way for AccountGameCenter {
+impl SignInMessage for AccountGameCenter {
     fn split(self) -> (account::SignInMethod, BTreeMap<String, String>) {
         let proof = GameCenterProof {
             player_id: self.player_id,
@@ -95,9 +95,9 @@ impl Way for AccountGameCenter {
     }
 }
 
-macro_rules! ways_by_token {
+macro_rules! token_messages {
     ($($message:ty, $token:ident => $provider:expr;)+) => {$(
-        impl Way for $message {
+        impl SignInMessage for $message {
             fn split(self) -> (account::SignInMethod, BTreeMap<String, String>) {
                 (external($provider, ProviderProof::Token(self.$token)), self.vars)
             }
@@ -105,7 +105,7 @@ macro_rules! ways_by_token {
     )+};
 }
 
-ways_by_token! {
+token_messages! {
     AccountApple, token => provider::APPLE;
     AccountFacebook, token => provider::FACEBOOK;
     AccountFacebookInstantGame, signed_player_info => provider::FACEBOOK_INSTANT;
@@ -123,8 +123,8 @@ macro_rules! authenticate {
                 call: &Call<'_>,
                 request: <Self as Operation>::Request,
             ) -> Result<Session, ServiceError> {
-                let way = request.account.unwrap_or_default().split();
-                authenticate(call, way, request.username, request.create).await
+                let account = request.account.unwrap_or_default().split();
+                authenticate(call, account, request.username, request.create).await
             }
         }
     )+};
@@ -135,11 +135,11 @@ authenticate! {
     AuthenticateFacebookInstantGame AuthenticateGameCenter AuthenticateGoogle AuthenticateSteam
 }
 
-/// Operations by what they do and where their message has the way: it is the way, or has it beside other things.
+/// Link and unlink operations. The message is the identity, or has it in the field `account`.
 macro_rules! change {
     ($($operation:ident: $change:ident $(. $account:ident)?;)+) => {$(
         impl Serve for $operation {
-            // A provider may be asked, or a password hashed.
+            // The provider may be queried, or a password hashed.
             const PRESET: RatePreset = RatePreset::Expensive;
 
             async fn serve(call: &Call<'_>, request: <Self as Operation>::Request) -> Result<Empty, ServiceError> {
@@ -178,14 +178,14 @@ async fn authenticate(
     username: String,
     create: Option<bool>,
 ) -> Result<Session, ServiceError> {
-    // Before anything is written: an account must not come of a request that is refused.
+    // Checked before anything is written, so that a rejected request does not create an account.
     session::check_variables(&variables)?;
     let (name, address) = (method.name(), call.context.address);
     let sign_in = SignIn { method, username: Some(username), create: create.unwrap_or(true), address };
     let signed_in = call.services.accounts.authenticate(sign_in).await?;
-    let beginning =
+    let new_session =
         NewSession { user: signed_in.user, username: &signed_in.username, variables, address, method: name };
-    let pair = call.services.sessions.start(beginning).await?;
+    let pair = call.services.sessions.start(new_session).await?;
     Ok(Session { created: signed_in.created, token: pair.access, refresh_token: pair.refresh })
 }
 
@@ -195,8 +195,8 @@ impl Serve for AuthenticateExternal {
 
     async fn serve(call: &Call<'_>, request: AuthenticateExternalRequest) -> Result<Session, ServiceError> {
         let AccountExternal { token, vars } = request.account.unwrap_or_default();
-        let way = (external(&request.provider, ProviderProof::Token(token)), vars);
-        authenticate(call, way, request.username, request.create).await
+        let account = (external(&request.provider, ProviderProof::Token(token)), vars);
+        authenticate(call, account, request.username, request.create).await
     }
 }
 
@@ -204,7 +204,7 @@ impl Serve for LinkExternal {
     const PRESET: RatePreset = RatePreset::Expensive;
 
     async fn serve(call: &Call<'_>, request: LinkExternalRequest) -> Result<Empty, ServiceError> {
-        call.services.accounts.link(call.identity()?.user, external_way(request)).await?;
+        call.services.accounts.link(call.identity()?.user, external_method(request)).await?;
         Ok(Empty::default())
     }
 }
@@ -213,12 +213,12 @@ impl Serve for UnlinkExternal {
     const PRESET: RatePreset = RatePreset::Expensive;
 
     async fn serve(call: &Call<'_>, request: LinkExternalRequest) -> Result<Empty, ServiceError> {
-        call.services.accounts.unlink(call.identity()?.user, external_way(request)).await?;
+        call.services.accounts.unlink(call.identity()?.user, external_method(request)).await?;
         Ok(Empty::default())
     }
 }
 
-fn external_way(request: LinkExternalRequest) -> account::SignInMethod {
+fn external_method(request: LinkExternalRequest) -> account::SignInMethod {
     external(&request.provider, ProviderProof::Token(request.account.unwrap_or_default().token))
 }
 

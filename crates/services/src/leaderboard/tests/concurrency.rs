@@ -101,7 +101,7 @@ async fn all_that_concerns_an_owner_waits_until_memory_has_what_was_committed_be
         let ends = Arc::new(std::sync::Mutex::new((started, waits)));
         let store = place.store.clone();
         let earlier = tokio::spawn(async move {
-            let earlier = store.write_in_turn(Leaderboards::turn(ann), move |transaction| {
+            let earlier = store.write_in_order(Leaderboards::turn(ann), move |transaction| {
                 let ends = Arc::clone(&ends);
                 transaction.after_commit(move || {
                     let ends = ends.lock().unwrap();

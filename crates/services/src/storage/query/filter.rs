@@ -1,75 +1,75 @@
-//! What has to hold for an object to be found.
+//! Filters of queries.
 
-use super::super::object::refuse_zero;
+use super::super::object::reject_nul;
 use super::field::Field;
 use crate::error::ServiceError;
 
-/// Filters within each other.
+/// Maximum nesting of filters.
 pub const FILTER_DEPTH_MAX: usize = 8;
-/// Comparisons of one filter. Each is work for each object.
+/// Maximum number of comparisons in a filter. Each is evaluated for each object.
 pub const COMPARISONS_MAX: usize = 32;
-/// Bytes of a text that is compared with.
+/// Maximum bytes of a text to compare with.
 pub const TEXT_BYTES_MAX: usize = 1_024;
 
-/// What has to hold.
+/// Condition on an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Filter {
-    /// A field compares in this way with a value.
+    /// Compares a field with a value.
     Compare(Field, Comparison, Scalar),
-    /// A field is there, whatever it holds.
+    /// The field exists, with any value.
     Exists(Field),
-    /// All of these; nothing, if there are none.
+    /// All conditions hold. True if empty.
     And(Vec<Filter>),
-    /// One of these at least; never, if there are none.
+    /// At least one condition holds. False if empty.
     Or(Vec<Filter>),
-    /// Not this.
+    /// The condition does not hold.
     Not(Box<Filter>),
 }
 
-/// How a field compares with a value.
+/// Comparison of a field with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// They are equal.
+    /// Equal.
     Equal,
-    /// They are not, which includes a field that is missing or of another type.
+    /// Not equal, or the field is missing or of another type.
     NotEqual,
-    /// The field is less.
+    /// Less.
     Less,
-    /// The field is less or equal.
+    /// Less or equal.
     LessOrEqual,
-    /// The field is greater.
+    /// Greater.
     Greater,
-    /// The field is greater or equal.
+    /// Greater or equal.
     GreaterOrEqual,
 }
 
-/// What a field is compared with.
+/// Value to compare with.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar {
-    /// The value `null`. It is equal or not, and has no order.
+    /// `null`. Has no order.
     Null,
-    /// Yes or no. It is equal or not, and has no order.
+    /// Boolean. Has no order.
     Boolean(bool),
-    /// A whole number.
+    /// Integer.
     Integer(i64),
-    /// A number.
+    /// Number.
     Real(f64),
-    /// A text, ordered by its bytes.
+    /// Text, ordered by its bytes.
     Text(String),
 }
 
 impl Filter {
-    /// A field compares in this way with a value: `Filter::compare("stats.level", Comparison::Greater, 5)`.
+    /// Compares a field with a value: `Filter::compare("stats.level", Comparison::Greater, 5)`.
     pub fn compare(field: &str, comparison: Comparison, value: impl Into<Scalar>) -> Result<Filter, ServiceError> {
         Ok(Filter::Compare(Field::parse(field)?, comparison, value.into()))
     }
 
-    /// A field is there, whatever it holds.
+    /// The field exists, with any value.
     pub fn exists(field: &str) -> Result<Filter, ServiceError> {
         Field::parse(field).map(Filter::Exists)
     }
 
-    /// The opposite.
+    /// Negates the filter.
     #[must_use]
     pub fn negated(self) -> Filter {
         Filter::Not(Box::new(self))
@@ -111,13 +111,13 @@ impl Scalar {
     fn check(&self, comparison: Comparison) -> Result<(), ServiceError> {
         match self {
             Scalar::Null | Scalar::Boolean(_) if comparison.has_order() => {
-                Err(ServiceError::invalid("Null, true and false are equal or not, and have no order."))
+                Err(ServiceError::invalid("Null, true and false have no order. Compare them with equal or not equal."))
             }
             Scalar::Real(value) if !value.is_finite() => Err(ServiceError::invalid("A number must be finite.")),
             Scalar::Text(text) if text.len() > TEXT_BYTES_MAX => Err(ServiceError::invalid(format!(
-                "A text that is compared with must have at most {TEXT_BYTES_MAX} bytes."
+                "A text in a comparison must have at most {TEXT_BYTES_MAX} bytes."
             ))),
-            Scalar::Text(text) => refuse_zero("A text that is compared with", text),
+            Scalar::Text(text) => reject_nul("A text in a comparison", text),
             _ => Ok(()),
         }
     }

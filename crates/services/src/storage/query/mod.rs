@@ -1,9 +1,9 @@
-//! Finding objects by what they say.
+//! Queries for objects by their contents.
 //!
-//! A [`Filter`] compares fields with values and is combined with and, or and not. It is compiled to one statement in
-//! which everything that came from outside is a parameter. A comparison holds for fields of the same type as the value:
-//! the number 1 is not the text "1". What is missing or of another type is different from every value. Of a name that an
-//! object has twice, which its writer should not do, SQLite sees the first and PostgreSQL the last.
+//! A [`Filter`] compares fields with values, combined by and, or and not. It is compiled to one statement in which all
+//! input is a parameter. A comparison holds for fields of the same type as the value: the number 1 is not the text "1".
+//! A missing field, or one of another type, differs from every value. If an object has a name twice, SQLite uses the
+//! first and PostgreSQL the last.
 
 mod field;
 mod filter;
@@ -12,7 +12,7 @@ mod sql;
 pub use field::{FIELD_BYTES_MAX, FIELD_STEPS_MAX, Field};
 pub use filter::{COMPARISONS_MAX, Comparison, FILTER_DEPTH_MAX, Filter, Scalar, TEXT_BYTES_MAX};
 
-use super::object::{COLLECTION_BYTES_MAX, Object, check_name, refuse_zero};
+use super::object::{COLLECTION_BYTES_MAX, Object, check_name, reject_nul};
 use super::read::{Page, check_limit};
 use crate::cursor;
 use crate::error::ServiceError;
@@ -21,44 +21,44 @@ use serde::{Deserialize, Serialize};
 use sql::Statement;
 use uuid::Uuid;
 
-/// Which objects are looked for.
+/// Query for objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// The collection.
+    /// Collection.
     pub collection: String,
-    /// Of this owner alone.
+    /// Owner, to restrict the query.
     pub owner: Option<Uuid>,
-    /// What has to hold; nothing, if it is none.
+    /// Optional filter.
     pub filter: Option<Filter>,
-    /// In which order; if it is none, by owner and key.
+    /// Sort order. By owner and key if `None`.
     pub sort: Option<Sort>,
-    /// Objects of a page.
+    /// Objects per page.
     pub limit: i32,
-    /// Where a list goes on; empty for its beginning.
+    /// Cursor of the page. Empty for the first page.
     pub cursor: String,
 }
 
-/// An order by a field. Objects in which it is missing or of another type are left out.
+/// Order by a field. Objects in which it is missing or of another type are omitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sort {
-    /// The field.
+    /// Field.
     pub field: Field,
-    /// What it holds.
+    /// Type of the field.
     pub kind: Kind,
-    /// Whether the largest comes first.
+    /// True for descending order.
     pub descending: bool,
 }
 
-/// What a field holds by which is sorted.
+/// Type of a sort field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Numbers, as near as 64-bit floats come to them.
+    /// Numbers, as 64-bit floats.
     Number,
     /// Texts, by their bytes.
     Text,
 }
 
-/// The last object of a page.
+/// Position of the last object of a page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct PageCursor {
     sorted: Option<SortedBy>,
@@ -66,15 +66,15 @@ struct PageCursor {
     key: String,
 }
 
-/// What an object is sorted by.
+/// Sort value of an object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum SortedBy {
-    /// The bits of a number, because its text could come back as its neighbour.
+    /// Bits of a number, because its text could round to a neighbor.
     Number(u64),
     Text(String),
 }
 
-/// A query that was checked.
+/// Validated query.
 pub(super) struct Checked {
     query: Query,
     user: Option<Uuid>,
@@ -82,7 +82,7 @@ pub(super) struct Checked {
 }
 
 impl Query {
-    /// All objects of a collection.
+    /// Creates a query for all objects of a collection.
     pub fn new(collection: impl Into<String>) -> Query {
         Query {
             collection: collection.into(),
@@ -99,22 +99,22 @@ impl Query {
         check_limit(self.limit)?;
         self.filter.as_ref().map_or(Ok(()), Filter::check)?;
         let after: Option<PageCursor> = cursor::decode(&self.cursor)?;
-        if let Some(place) = &after {
-            place.check(self.sort.as_ref())?;
+        if let Some(cursor) = &after {
+            cursor.check(self.sort.as_ref())?;
         }
         Ok(Checked { query: self, user, after })
     }
 }
 
 impl PageCursor {
-    /// Refuses a place of another list than the one that is asked for.
+    /// Rejects a cursor of a list with another order.
     fn check(&self, sort: Option<&Sort>) -> Result<(), ServiceError> {
-        refuse_zero("Cursor", &self.key)?;
+        reject_nul("Cursor", &self.key)?;
         match (&self.sorted, sort.map(|sort| sort.kind)) {
             (None, None) => Ok(()),
             (Some(SortedBy::Number(bits)), Some(Kind::Number)) if !f64::from_bits(*bits).is_nan() => Ok(()),
-            (Some(SortedBy::Text(text)), Some(Kind::Text)) => refuse_zero("Cursor", text),
-            _ => Err(ServiceError::invalid("Cursor belongs to a list of another order.")),
+            (Some(SortedBy::Text(text)), Some(Kind::Text)) => reject_nul("Cursor", text),
+            _ => Err(ServiceError::invalid("Cursor belongs to a list with another order.")),
         }
     }
 }
@@ -144,7 +144,7 @@ impl Checked {
 
 impl SortedBy {
     fn from_row(row: &SqlRow<'_>, kind: Option<Kind>) -> Result<Option<SortedBy>, StoreError> {
-        // It stands behind the columns of an object.
+        // The sort value follows the columns of an object.
         match kind {
             None => Ok(None),
             Some(Kind::Number) => Ok(Some(SortedBy::Number(row.get::<f64>(9)?.to_bits()))),

@@ -1,4 +1,4 @@
-//! A query as a statement of SQL: what came from outside is a parameter, never a part of the text.
+//! Compiles a query to SQL. All input becomes parameters, never part of the text.
 
 use super::super::object::COLUMNS;
 use super::field::Field;
@@ -7,7 +7,7 @@ use super::{Checked, Kind, PageCursor, Sort, SortedBy};
 use aether_store::{Dialect, SqlValue};
 use uuid::Uuid;
 
-/// A statement with its parameters.
+/// Statement with its parameters.
 pub(super) struct Statement {
     pub text: String,
     parameters: Vec<Parameter>,
@@ -38,7 +38,7 @@ impl Statement {
             statement.source(),
             conditions.join(" AND ")
         );
-        let after = checked.after.as_ref().map(|place| statement.after(place, checked.query.sort.as_ref()));
+        let after = checked.after.as_ref().map(|cursor| statement.after(cursor, checked.query.sort.as_ref()));
         let limit = statement.parameter(Parameter::Integer(i64::from(checked.query.limit) + 1));
         statement.text = format!(
             "{sorted}{} ORDER BY {order} LIMIT {limit}",
@@ -57,7 +57,7 @@ impl Statement {
         values.collect()
     }
 
-    /// Where objects come from. PostgreSQL reads each one's JSON once, in the order of the commas.
+    /// Returns the source of objects. PostgreSQL parses the JSON of each object once; `OFFSET 0` prevents inlining.
     fn source(&self) -> &'static str {
         match self.dialect {
             Dialect::Sqlite => "storage_objects",
@@ -84,7 +84,7 @@ impl Statement {
         conditions
     }
 
-    /// A condition that is true or false, never unknown.
+    /// Returns a condition that is true or false, never null.
     fn filter(&mut self, filter: &Filter) -> String {
         match filter {
             Filter::Compare(field, Comparison::NotEqual, value) => {
@@ -101,12 +101,12 @@ impl Statement {
         }
     }
 
-    fn joined(&mut self, parts: &[Filter], word: &str, empty: &str) -> String {
+    fn joined(&mut self, parts: &[Filter], separator: &str, empty: &str) -> String {
         if parts.is_empty() {
             return empty.to_owned();
         }
         let parts: Vec<String> = parts.iter().map(|part| self.filter(part)).collect();
-        format!("({})", parts.join(word))
+        format!("({})", parts.join(separator))
     }
 
     fn comparison(&mut self, field: &Field, operator: &str, value: &Scalar) -> String {
@@ -132,7 +132,7 @@ impl Statement {
         format!("(({condition}) IS TRUE)")
     }
 
-    /// By what objects are sorted; null where the field is missing or of another type.
+    /// Returns the sort expression: null if the field is missing or of another type.
     fn sorted(&mut self, field: &Field, kind: Kind) -> String {
         match kind {
             Kind::Number => self.number(field, Number::Float),
@@ -140,21 +140,21 @@ impl Statement {
         }
     }
 
-    /// What comes behind the last object of the page before.
-    fn after(&mut self, place: &PageCursor, sort: Option<&Sort>) -> String {
-        let owner = self.parameter(Parameter::Uuid(place.owner));
-        let key = self.parameter(Parameter::Text(place.key.clone()));
-        let behind = format!("(user_id, key) > ({owner}, {key})");
-        let sorted = match &place.sorted {
-            None => return behind,
+    /// Returns the condition for objects after the cursor.
+    fn after(&mut self, cursor: &PageCursor, sort: Option<&Sort>) -> String {
+        let owner = self.parameter(Parameter::Uuid(cursor.owner));
+        let key = self.parameter(Parameter::Text(cursor.key.clone()));
+        let is_after = format!("(user_id, key) > ({owner}, {key})");
+        let sorted = match &cursor.sorted {
+            None => return is_after,
             Some(SortedBy::Number(bits)) => self.parameter(Parameter::Real(f64::from_bits(*bits))),
             Some(SortedBy::Text(text)) => self.parameter(Parameter::Text(text.clone())),
         };
         let operator = if sort.is_some_and(|sort| sort.descending) { "<" } else { ">" };
-        format!("(sorted {operator} {sorted} OR (sorted = {sorted} AND {behind}))")
+        format!("(sorted {operator} {sorted} OR (sorted = {sorted} AND {is_after}))")
     }
 
-    /// The type of what a field holds, in the words of the database; null if it is missing.
+    /// Returns the expression for the type of a field: null if it is missing.
     fn kind_of(&mut self, field: &Field) -> String {
         let path = self.path(field);
         match self.dialect {
@@ -171,7 +171,7 @@ impl Statement {
         }
     }
 
-    /// A field as a number; null if it is none.
+    /// Returns the expression for a field as a number: null if it is not one.
     fn number(&mut self, field: &Field, number: Number) -> String {
         let path = self.path(field);
         match (self.dialect, number) {
@@ -182,7 +182,7 @@ impl Statement {
                 };
                 format!("(CASE WHEN json_type(value, {path}) IN ('integer', 'real') THEN {extracted} END)")
             }
-            // Only this way is it certain that nothing else is taken for a number.
+            // The CASE guarantees that only numbers are cast.
             (Dialect::Postgres, number) => {
                 let (found, kind) = (found(&path), number.postgres());
                 format!("(CASE WHEN jsonb_typeof({found}) = 'number' THEN CAST({found} AS {kind}) END)")
@@ -190,7 +190,7 @@ impl Statement {
         }
     }
 
-    /// A field as a text, compared by its bytes; null if it is none.
+    /// Returns the expression for a field as a text, compared by its bytes: null if it is not one.
     fn text_of(&mut self, field: &Field) -> String {
         let path = self.path(field);
         match self.dialect {
@@ -207,7 +207,7 @@ impl Statement {
     fn path(&mut self, field: &Field) -> String {
         let path = match self.dialect {
             Dialect::Sqlite => field.path().to_owned(),
-            // Otherwise it would look into lists on its way.
+            // Lax mode would unwrap lists on the path.
             Dialect::Postgres => format!("strict {}", field.path()),
         };
         self.parameter(Parameter::Text(path))
@@ -219,12 +219,12 @@ impl Statement {
     }
 }
 
-/// How exactly numbers are compared.
+/// Precision of number comparisons.
 #[derive(Clone, Copy)]
 enum Number {
-    /// As they are written.
+    /// Exact.
     Exact,
-    /// As near as 64-bit floats come to them.
+    /// As 64-bit floats.
     Float,
 }
 
@@ -237,7 +237,7 @@ impl Number {
     }
 }
 
-/// What PostgreSQL finds at a path; null if it is missing.
+/// Returns the expression for the value at a path in PostgreSQL: null if it is missing.
 fn found(path: &str) -> String {
     format!("jsonb_path_query_first(document, CAST(CAST({path} AS TEXT) AS jsonpath), '{{}}', TRUE)")
 }

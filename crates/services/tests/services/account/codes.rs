@@ -181,7 +181,7 @@ async fn a_code_confirms_the_address_it_was_sent_to_and_no_other() {
         world.accounts.verify_email(&code(&told)).await.expect("it is the address");
         assert_eq!(world.accounts.account(user).await.expect("it is there").verified_at, Some(NOW + 5_000));
         let again = world.accounts.request_email_verification(user, HOME).await;
-        assert_refused(again, GrpcCode::FailedPrecondition, "The email address is confirmed already.");
+        assert_refused(again, GrpcCode::FailedPrecondition, "The email address is already verified.");
     }
 }
 
@@ -190,7 +190,7 @@ async fn without_an_email_address_there_is_nothing_to_confirm() {
     let world = World::new().await;
     let user = world.user("device-0001").await;
     let outcome = world.accounts.request_email_verification(user, HOME).await;
-    assert_refused(outcome, GrpcCode::FailedPrecondition, "The account has no email address to confirm.");
+    assert_refused(outcome, GrpcCode::FailedPrecondition, "The account has no email address to verify.");
 }
 
 #[tokio::test]

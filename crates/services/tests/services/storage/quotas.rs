@@ -19,7 +19,7 @@ async fn a_user_keeps_only_so_many_objects_and_is_told_what_to_do() {
         let put = async |key: &str| storage.write(&by(ann), vec![write("saves", key, ann, "{}")]).await;
         put("a").await.expect(world.name);
         put("b").await.expect(world.name);
-        let sentence = "A user may keep at most 2 objects. Delete some first.".to_owned();
+        let sentence = "A user may store at most 2 objects. Delete some first.".to_owned();
         assert_eq!(refusal(put("c").await), (GrpcCode::FailedPrecondition, sentence), "{}", world.name);
         put("a").await.expect("what is there may be written again");
         storage.write(&by(ben), vec![write("saves", "a", ben, "{}")]).await.expect("another is not concerned");
@@ -40,7 +40,7 @@ async fn bytes_are_counted_as_bytes_and_a_batch_as_a_whole() {
         let writes = ["a", "b", "c"].map(|key| write("saves", key, ann, value)).to_vec();
         let refused = refusal(storage.write(&by(ann), writes).await);
         assert_eq!(refused.0, GrpcCode::FailedPrecondition, "{}", world.name);
-        assert_eq!(refused.1, "A user may keep at most 24 bytes in storage. Delete some objects first.");
+        assert_eq!(refused.1, "A user may store at most 24 bytes. Delete some objects first.");
         assert_eq!(world.count("SELECT count(*) FROM storage_objects").await, 0, "{}: all or nothing", world.name);
         let writes = ["a", "b"].map(|key| write("saves", key, ann, value)).to_vec();
         storage.write(&by(ann), writes).await.expect("as much as fits");

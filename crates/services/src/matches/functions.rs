@@ -1,0 +1,105 @@
+//! Matches by name: functions of the table of calls that create, find, list, signal and end them with JSON.
+
+use super::{MatchFilter, MatchInfo};
+use crate::calls::{Functions, unreadable};
+use crate::refusal::{INTERNAL, ServiceError};
+use crate::services::Services;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use tracing::error;
+
+/// Answer of a function.
+type Answered = Result<Option<Vec<u8>>, ServiceError>;
+
+/// Adds `match_create`, `match_find`, `match_list`, `match_signal` and `match_end`, except where the program has a function
+/// of the same name. Only rooms and the server's own code can call them.
+pub fn register_functions(functions: &mut Functions) {
+    // Refused only if the name is taken.
+    let _ = functions.register_call("match_create", create);
+    let _ = functions.register_call("match_find", find);
+    let _ = functions.register_call("match_list", list);
+    let _ = functions.register_call("match_signal", signal);
+    let _ = functions.register_call("match_end", end);
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Create {
+    #[serde(rename = "type")]
+    match_type: String,
+    #[serde(default)]
+    label: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Signal {
+    id: String,
+    /// Bytes in base64.
+    data: String,
+}
+
+#[derive(Serialize)]
+struct Found {
+    #[serde(rename = "match")]
+    info: Option<MatchInfo>,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    matches: Vec<MatchInfo>,
+}
+
+#[derive(Serialize)]
+struct Reply {
+    /// Bytes in base64.
+    data: String,
+}
+
+async fn create(services: Arc<Services>, payload: Vec<u8>) -> Answered {
+    let Create { match_type, label } = read(&payload)?;
+    answer(&services.matches()?.create(&match_type, &label).await?)
+}
+
+async fn find(services: Arc<Services>, payload: Vec<u8>) -> Answered {
+    let Named { id } = read(&payload)?;
+    answer(&Found { info: services.matches()?.find(&id).await? })
+}
+
+async fn list(services: Arc<Services>, payload: Vec<u8>) -> Answered {
+    let filter: MatchFilter = read(&payload)?;
+    answer(&Listed { matches: services.matches()?.list(&filter).await? })
+}
+
+async fn signal(services: Arc<Services>, payload: Vec<u8>) -> Answered {
+    let Signal { id, data } = read(&payload)?;
+    let data = STANDARD.decode(data).map_err(|_| ServiceError::invalid("The data of a signal is in base64."))?;
+    let reply = services.matches()?.signal(&id, data).await?;
+    answer(&Reply { data: STANDARD.encode(reply) })
+}
+
+async fn end(services: Arc<Services>, payload: Vec<u8>) -> Answered {
+    let Named { id } = read(&payload)?;
+    services.matches()?.end(&id).await?;
+    Ok(None)
+}
+
+fn read<T: DeserializeOwned>(payload: &[u8]) -> Result<T, ServiceError> {
+    serde_json::from_slice(payload).map_err(|error| unreadable(&error))
+}
+
+fn answer(value: &impl Serialize) -> Answered {
+    serde_json::to_vec(value).map(Some).map_err(|error| {
+        error!(%error, "an answer has no JSON form");
+        INTERNAL
+    })
+}
