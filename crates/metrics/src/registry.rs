@@ -96,12 +96,19 @@ impl Registry {
     ///
     /// Panics as [`Registry::counter`] does, and when the buckets do not rise or differ from those it was made with.
     pub fn histogram(&self, name: &str, help: &str, labels: &[(&str, &str)], buckets: &[f64]) -> Histogram {
+        let histogram = self.histogram_or_existing(name, help, labels, buckets);
+        assert_eq!(histogram.buckets(), buckets, "histogram {name} is registered with other buckets");
+        histogram
+    }
+
+    /// Returns the histogram of this name and these labels with the buckets that it was made with; these are for a new one.
+    /// It is for series whose best buckets change while the program runs.
+    ///
+    /// Panics as [`Registry::counter`] does, and when the buckets do not rise.
+    pub fn histogram_or_existing(&self, name: &str, help: &str, labels: &[(&str, &str)], buckets: &[f64]) -> Histogram {
         assert!(labels.iter().all(|(label, _)| *label != "le"), "histogram {name} may not use the label le itself");
         match self.series(name, help, labels, || Series::Histogram(Histogram::new(buckets))) {
-            Series::Histogram(histogram) => {
-                assert_eq!(histogram.buckets(), buckets, "histogram {name} is registered with other buckets");
-                histogram
-            }
+            Series::Histogram(histogram) => histogram,
             other => unreachable!("a histogram family holds a {}", other.kind().label()),
         }
     }

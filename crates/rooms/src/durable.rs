@@ -14,6 +14,7 @@ use aether_services::room::{self, LEASE_HELD, OpenedRoom, RoomChoice};
 use aether_wire::{ErrorCode, PlayerId, RoomId, RoomSelector};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::timeout;
 use tracing::{error, info};
@@ -39,9 +40,15 @@ pub struct DurableSettings {
 }
 
 impl RoomHost {
+    /// Returns true if there are durable rooms, or a type of which there can be some.
+    #[must_use]
+    pub fn has_durable(&self) -> bool {
+        self.has_opened_durable.load(Ordering::Relaxed) || self.types.has_durable()
+    }
+
     /// Looks a room up in the store; none if it was never stored.
     pub(crate) async fn find_stored(&self, selector: &RoomSelector) -> Result<Option<RoomId>, Rejection> {
-        if !self.types.has_durable() {
+        if !self.has_durable() {
             return Ok(None);
         }
         let which = match selector {
@@ -78,6 +85,7 @@ impl RoomHost {
         }
         // Players who return to a room have not created it.
         let share = self.share(address, u32::MAX)?;
+        self.has_opened_durable.store(true, Ordering::Relaxed);
         let opened = self.stored().open(self.node_id(), RoomChoice::Id(id.0), self.away_ms_max());
         let opened = within_time(opened).await?.ok_or_else(not_found)?;
         let hold = opened.lease.clone();
@@ -120,6 +128,7 @@ impl RoomHost {
         id: &RoomId,
         label: &str,
     ) -> Result<(room::RoomLease, String), Rejection> {
+        self.has_opened_durable.store(true, Ordering::Relaxed);
         for _ in 0..CODES_TRIED_MAX {
             let code = new_code();
             let room = room::NewRoom {
@@ -203,8 +212,7 @@ impl RoomHost {
     /// after the start of this server have lost their places.
     fn away_ms_max(&self) -> i64 {
         let types = self.types.all();
-        let graces =
-            types.values().filter(|room_type| room_type.is_durable()).map(|room_type| room_type.resume_grace());
+        let graces = types.iter().filter(|room_type| room_type.is_durable()).map(|room_type| room_type.resume_grace());
         match self.started.elapsed() <= graces.max().unwrap_or_default() {
             true => i64::try_from(self.settings.durable.away_time_max.as_millis()).unwrap_or(i64::MAX),
             false => -1,

@@ -8,6 +8,7 @@ use crate::requests::RoomRequests;
 use crate::room_type::{RoomStart, RoomType, RoomTypes, StartedRoom};
 use crate::supervisor::RoomSupervisor;
 use crate::turns::KeyedLocks;
+use crate::upkeep::ShownTypes;
 use crate::writer::WriteQueue;
 use aether_engine::recording::Recording;
 use aether_engine::{RecordingSink, Rejection, Scheduler};
@@ -26,7 +27,7 @@ pub(crate) const OWN_NETWORK: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
 /// The host of all rooms of a node.
 pub struct RoomHost {
-    /// Room types by name.
+    /// Room types of the table of calls.
     pub types: RoomTypes,
     pub(crate) directory: Arc<RoomDirectory>,
     pub(crate) scheduler: Arc<Scheduler>,
@@ -40,6 +41,10 @@ pub struct RoomHost {
     /// Number of rooms by the network that created them.
     creators: KeyedShares<IpAddr>,
     pub(crate) started: Instant,
+    /// Room types whose figures are shown.
+    pub(crate) shown: Mutex<ShownTypes>,
+    /// Set before the first durable room is leased: its lease is renewed even if its type is removed.
+    pub(crate) has_opened_durable: AtomicBool,
     /// Set when no new rooms are created.
     is_closed: AtomicBool,
     pub(crate) this: Weak<RoomHost>,
@@ -75,7 +80,7 @@ impl RoomHost {
     #[must_use]
     pub fn new(scheduler: Scheduler, settings: RoomHostSettings, requests: RoomRequests) -> Arc<RoomHost> {
         Arc::new_cyclic(|this| RoomHost {
-            types: RoomTypes::default(),
+            types: RoomTypes::new(Arc::clone(requests.services())),
             directory: RoomDirectory::new(settings.node_name.clone()),
             scheduler: Arc::new(scheduler),
             settings,
@@ -85,6 +90,8 @@ impl RoomHost {
             supervisors: Mutex::default(),
             creators: KeyedShares::default(),
             started: Instant::now(),
+            shown: Mutex::default(),
+            has_opened_durable: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             this: Weak::clone(this),
         })
@@ -93,12 +100,16 @@ impl RoomHost {
     /// Returns the room that is asked for: one that runs, a stored one that is opened, or a new one if any of its type will
     /// do and none has a free place.
     pub(crate) async fn find(&self, selector: &RoomSelector, address: IpAddr) -> Result<RoomRef, Rejection> {
+        // A type that was removed takes nobody, though its rooms go on for those who know their id or code.
+        let room_type = match selector {
+            RoomSelector::Type { name, .. } => Some(self.room_type(name)?),
+            RoomSelector::Id(_) | RoomSelector::Code(_) => None,
+        };
         let located = self.directory.locate(selector);
         if let Some(RoomLocation::Local(room)) = located {
             return Ok(room);
         }
-        if let RoomSelector::Type { name, label } = selector {
-            let room_type = self.room_type(name)?;
+        if let (RoomSelector::Type { name, label }, Some(room_type)) = (selector, room_type) {
             let wanted = TypeLabel::new(name, label.as_deref().unwrap_or_default());
             return self.run_to_end(move |host| host.any_of_type(room_type, wanted, address)).await;
         }
@@ -175,7 +186,8 @@ impl RoomHost {
 
     pub(crate) fn room_type(&self, name: &str) -> Result<Arc<RoomType>, Rejection> {
         self.types.find(name).ok_or_else(|| {
-            let known: Vec<String> = self.types.all().keys().cloned().collect();
+            let types = self.types.all();
+            let known: Vec<&str> = types.iter().map(|room_type| room_type.name()).collect();
             let sentence = format!("there is no room type of this name; there is {}", known.join(", "));
             Rejection::new(ErrorCode::RoomNotFound, sentence)
         })

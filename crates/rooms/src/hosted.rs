@@ -34,10 +34,10 @@ pub(crate) trait HostedRoom: Send + Sync {
     fn queue_depth(&self) -> usize;
 
     /// Lets a player in.
-    fn join(&self, joiner: JoinRequest, link: DeliveryOrder) -> Result<RoomMember, Rejection>;
+    fn join(&self, request: JoinRequest, order: DeliveryOrder) -> Result<RoomMember, Rejection>;
 
     /// Gives a player who lost the connection a new one; none if the room has no such players.
-    fn resume(&self, player: PlayerId, link: DeliveryOrder) -> Option<Result<RoomMember, Rejection>>;
+    fn resume(&self, player: PlayerId, order: DeliveryOrder) -> Option<Result<RoomMember, Rejection>>;
 
     /// Returns true if the room reports by itself which players left. Otherwise a player leaves with the connection.
     fn reports_departures(&self) -> bool;
@@ -91,14 +91,14 @@ impl HostedRoom for GameRoom {
         self.handle.mailbox_len()
     }
 
-    fn join(&self, joiner: JoinRequest, link: DeliveryOrder) -> Result<RoomMember, Rejection> {
-        let link = self.handle.join(joiner, link).map_err(|_| busy())?;
-        Ok(RoomMember::Room { room: self.handle.clone(), link })
+    fn join(&self, request: JoinRequest, order: DeliveryOrder) -> Result<RoomMember, Rejection> {
+        let endpoint = self.handle.join(request, order).map_err(|_| busy())?;
+        Ok(RoomMember::Room { room: self.handle.clone(), endpoint })
     }
 
-    fn resume(&self, player: PlayerId, link: DeliveryOrder) -> Option<Result<RoomMember, Rejection>> {
-        let link = self.handle.resume(player, link).map_err(|_| busy());
-        Some(link.map(|link| RoomMember::Room { room: self.handle.clone(), link }))
+    fn resume(&self, player: PlayerId, order: DeliveryOrder) -> Option<Result<RoomMember, Rejection>> {
+        let endpoint = self.handle.resume(player, order).map_err(|_| busy());
+        Some(endpoint.map(|endpoint| RoomMember::Room { room: self.handle.clone(), endpoint }))
     }
 
     fn reports_departures(&self) -> bool {
@@ -153,11 +153,11 @@ impl HostedRoom for RelayRoom {
         0
     }
 
-    fn join(&self, joiner: JoinRequest, _link: DeliveryOrder) -> Result<RoomMember, Rejection> {
-        Ok(RoomMember::Relay(self.relay.join(&joiner.name)?))
+    fn join(&self, request: JoinRequest, _order: DeliveryOrder) -> Result<RoomMember, Rejection> {
+        Ok(RoomMember::Relay(self.relay.join(&request.name)?))
     }
 
-    fn resume(&self, _player: PlayerId, _link: DeliveryOrder) -> Option<Result<RoomMember, Rejection>> {
+    fn resume(&self, _player: PlayerId, _order: DeliveryOrder) -> Option<Result<RoomMember, Rejection>> {
         None
     }
 

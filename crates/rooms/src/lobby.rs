@@ -1,7 +1,7 @@
 //! The lobby: checks who connects and finds the room they ask for.
 
 use crate::durable::within_time;
-use crate::entry::RoomRef;
+use crate::attempt::RoomRef;
 use crate::host::RoomHost;
 use crate::resume::{ResumeLookup, ResumeRecord, ResumeRecords, hash};
 use crate::sessions::LiveSessions;
@@ -121,21 +121,21 @@ impl RoomLobby {
         self.sessions.sweep();
     }
 
-    async fn join(&self, entry: &JoinAttempt) -> Result<JoinGrant, Rejection> {
-        let identity = self.identify(&entry.hello, entry.is_local)?;
-        let selector = entry.room.as_ref().or(entry.hello.room.as_ref());
+    async fn join_room(&self, attempt: &JoinAttempt) -> Result<JoinGrant, Rejection> {
+        let identity = self.identify(&attempt.hello, attempt.is_local)?;
+        let selector = attempt.room.as_ref().or(attempt.hello.room.as_ref());
         let selector = selector.cloned().or_else(|| self.only_type()).ok_or_else(|| {
             Rejection::new(ErrorCode::RoomNotFound, "say which room you mean: by id, by code or by type")
         })?;
         let account = self.account_share(&identity.user)?;
-        let room = self.host.find(&selector, entry.address).await?;
-        let joiner = JoinRequest {
+        let room = self.host.find(&selector, attempt.address).await?;
+        let request = JoinRequest {
             user: identity.user.clone(),
             name: identity.name.clone(),
             permissions: identity.role.permissions(),
             metadata: Vec::new(),
         };
-        let place = room.room.join(joiner, entry.link)?;
+        let member = room.room.join(request, attempt.order)?;
         let record = ResumeRecord {
             room: room.id.clone(),
             player: PlayerId(0),
@@ -145,10 +145,10 @@ impl RoomLobby {
             role: identity.role,
             issued_at: identity.issued_at,
         };
-        Ok(entrance(place, self.membership(room, account, record)))
+        Ok(grant(member, self.membership(room, account, record)))
     }
 
-    async fn resume(&self, token: &Token, entry: &JoinAttempt) -> Result<JoinGrant, Rejection> {
+    async fn resume(&self, token: &Token, attempt: &JoinAttempt) -> Result<JoinGrant, Rejection> {
         let refused = || {
             self.resumes_refused.inc();
             Rejection::new(
@@ -164,28 +164,28 @@ impl RoomLobby {
                 return Err(refused());
             }
         };
-        if self.sessions.standing(record.session, true) == SessionValidity::Ended {
+        if self.sessions.validity(record.session, true) == SessionValidity::Ended {
             return Err(refused());
         }
         let account = self.account_share(&record.user)?;
-        let room = self.host.find(&RoomSelector::Id(record.room.clone()), entry.address).await;
+        let room = self.host.find(&RoomSelector::Id(record.room.clone()), attempt.address).await;
         let room = room.map_err(|refusal| match refusal.code {
             // The room may be available in a moment, and the token is still good.
             ErrorCode::Unavailable => refusal,
             _ => refused(),
         })?;
-        let place = room.room.resume(record.player, entry.link).ok_or_else(refused)??;
+        let member = room.room.resume(record.player, attempt.order).ok_or_else(refused)??;
         self.resumed.inc();
         let mut membership = self.membership(room, account, record);
         membership.used = Some(hash(token.reveal()));
         self.resumes.mark_used(token, &membership.heard);
-        Ok(entrance(place, membership))
+        Ok(grant(member, membership))
     }
 
     /// Ends the session of a token that was used twice. Its successor leads nowhere either, not even after a restart.
     async fn revoke_reused(&self, record: &ResumeRecord) {
         self.sessions.revoke(record.session);
-        if self.host.types.has_durable()
+        if self.host.has_durable()
             && let Err(refusal) = self.services.rooms.remove_member(&record.room.0, record.player.0).await
         {
             warn!(%refusal, "the place of a resume token that was used twice was not removed");
@@ -195,14 +195,13 @@ impl RoomLobby {
     /// Looks a resume token up. One that this process does not know may be from before a restart.
     async fn look_up(&self, token: &Token) -> Result<ResumeLookup, Rejection> {
         let known = self.resumes.find(token);
-        if known != ResumeLookup::Unknown || !self.host.types.has_durable() || token.reveal().len() != TOKEN_CHARACTERS
-        {
+        if known != ResumeLookup::Unknown || !self.host.has_durable() || token.reveal().len() != TOKEN_CHARACTERS {
             return Ok(known);
         }
         let found = within_time(self.services.rooms.find_by_token_hash(hash(token.reveal()))).await?;
         let Some(ResumeTarget { room, identity: holder, is_spent, .. }) = found else { return Ok(ResumeLookup::Unknown) };
         let session = SessionId(holder.session.as_u128());
-        let standing = self.sessions.enter(session, holder.user, holder.issued_at);
+        let validity = self.sessions.add(session, holder.user, holder.issued_at);
         let record = ResumeRecord {
             room: RoomId(room),
             player: PlayerId(holder.player),
@@ -212,10 +211,10 @@ impl RoomLobby {
             role: holder.role,
             issued_at: holder.issued_at,
         };
-        Ok(match (standing, is_spent) {
+        Ok(match (validity, is_spent) {
             (SessionValidity::Ended, _) => ResumeLookup::Unknown,
-            (SessionValidity::Good, true) => ResumeLookup::Reused(Box::new(record)),
-            (SessionValidity::Good, false) => {
+            (SessionValidity::Valid, true) => ResumeLookup::Reused(Box::new(record)),
+            (SessionValidity::Valid, false) => {
                 self.resumes.add(token, record.clone(), STORED_TOKEN_GRACE);
                 ResumeLookup::Good(Box::new(record))
             }
@@ -268,7 +267,7 @@ impl RoomLobby {
         let mut identity =
             self.tokens.verify(token.reveal(), unix_seconds(), allowed).map_err(|error| refused(error.label()))?;
         let user = Uuid::try_parse(&identity.user).map_err(|_| refused("malformed"))?;
-        if self.sessions.enter(identity.session, user, identity.issued_at) == SessionValidity::Ended {
+        if self.sessions.add(identity.session, user, identity.issued_at) == SessionValidity::Ended {
             return Err(refused("revoked"));
         }
         // Names of accounts may be longer than those that travel with each message.
@@ -279,30 +278,30 @@ impl RoomLobby {
     /// Selects the only room type there is, for a client that names no room.
     fn only_type(&self) -> Option<RoomSelector> {
         let types = self.host.types.all();
-        let name = types.keys().next().filter(|_| types.len() == 1)?;
-        Some(RoomSelector::Type { name: name.clone(), label: None })
+        let [only] = &types[..] else { return None };
+        Some(RoomSelector::Type { name: only.name().to_owned(), label: None })
     }
 }
 
 impl Lobby for RoomLobby {
-    fn enter<'a>(
+    fn join<'a>(
         &'a self,
-        entry: JoinAttempt,
+        attempt: JoinAttempt,
     ) -> Pin<Box<dyn Future<Output = Result<JoinGrant, Rejection>> + Send + 'a>> {
         Box::pin(async move {
-            match &entry.hello.resume_token {
-                Some(token) => self.resume(token, &entry).await,
-                None => self.join(&entry).await,
+            match &attempt.hello.resume_token {
+                Some(token) => self.resume(token, &attempt).await,
+                None => self.join_room(&attempt).await,
             }
         })
     }
 
-    fn admitted<'a>(
+    fn issue_resume_token<'a>(
         &'a self,
-        entrance: &JoinGrant,
+        grant: &JoinGrant,
         player: PlayerId,
     ) -> Pin<Box<dyn Future<Output = Option<Token>> + Send + 'a>> {
-        let Some(membership) = entrance.hold.downcast_ref::<Membership>() else { return Box::pin(async { None }) };
+        let Some(membership) = grant.resources.downcast_ref::<Membership>() else { return Box::pin(async { None }) };
         membership.player.store(player.0, Ordering::Relaxed);
         if membership.used.is_none() {
             self.note_join(membership, player);
@@ -324,8 +323,8 @@ impl Lobby for RoomLobby {
         })
     }
 
-    fn heard(&self, entrance: &JoinGrant) {
-        let Some(membership) = entrance.hold.downcast_ref::<Membership>() else { return };
+    fn confirm_welcome(&self, grant: &JoinGrant) {
+        let Some(membership) = grant.resources.downcast_ref::<Membership>() else { return };
         // Only a player who resumed has a token that is spent now.
         if !membership.heard.swap(true, Ordering::Relaxed)
             && membership.used.is_some()
@@ -335,13 +334,13 @@ impl Lobby for RoomLobby {
         }
     }
 
-    fn manifest(&self, entrance: &JoinGrant) -> Manifest {
+    fn manifest(&self, grant: &JoinGrant) -> Manifest {
         let manifest = Manifest {
             version_server: self.settings.version.to_owned(),
             version_protocol: PROTOCOL_VERSION,
             ..Manifest::default()
         };
-        if !entrance.permissions.inspect {
+        if !grant.permissions.inspect {
             return manifest;
         }
         let manifest = Manifest {
@@ -350,7 +349,7 @@ impl Lobby for RoomLobby {
             uptime_s: Some(self.started.elapsed().as_secs() as u32),
             ..manifest
         };
-        let membership = entrance.hold.downcast_ref::<Membership>();
+        let membership = grant.resources.downcast_ref::<Membership>();
         let Some((membership, figures)) = membership.and_then(|it| it.room.room.figures().map(|figures| (it, figures)))
         else {
             return manifest;
@@ -368,15 +367,15 @@ impl Lobby for RoomLobby {
     }
 }
 
-fn entrance(place: RoomMember, membership: Membership) -> JoinGrant {
+fn grant(member: RoomMember, membership: Membership) -> JoinGrant {
     JoinGrant {
         session: membership.record.session,
         user: membership.record.user.clone(),
         permissions: membership.record.role.permissions(),
         room: membership.room.id.clone(),
         room_code: membership.room.code.clone(),
-        place,
-        hold: Box::new(membership) as Box<dyn Any + Send>,
+        member,
+        resources: Box::new(membership) as Box<dyn Any + Send>,
     }
 }
 

@@ -177,6 +177,7 @@ fn unwrapped(text: String) -> Vec<u8> {
 pub fn register_functions(functions: &mut Functions) {
     // Refused only if the name is taken.
     let _ = functions.register_call("leaderboard_top", leaderboard_top);
+    aether_services::matches::register_functions(functions);
 }
 
 /// The best of a leaderboard, whose name is the payload: a line for each with the score, a space and the name.

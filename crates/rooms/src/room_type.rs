@@ -6,9 +6,11 @@ use aether_engine::recording::{Recording, Replay, ReplayError};
 use aether_engine::{BuildError, Game, RecordingSink, RestoreData, Room, RoomHandle, RoomSettings, Scheduler};
 use aether_metrics::Registry;
 use aether_net::relay::{Relay, RelaySettings};
+use aether_services::Services;
+use aether_services::matches::MatchType;
 use aether_wire::Tick;
-use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::any::Any;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
@@ -214,86 +216,50 @@ impl RoomType {
         self.definition.game_settings().map_or(Duration::ZERO, |settings| Duration::from_secs_f32(seconds(settings)))
     }
 
-    /// Number of ticks that all rooms of the type have made.
-    #[must_use]
-    pub fn ticks(&self) -> u64 {
-        self.metrics.ticks()
-    }
-
-    /// Shows the tick rate of a room, given the ticks of all rooms in the last second.
-    pub fn show_tick_rate(&self, ticks: u64) {
-        self.metrics.show_rate(ticks as f64);
-    }
-
     /// Starts a room. It may take as long as the game's `init`, so it is not called on an I/O thread.
     pub(crate) fn start(&self, scheduler: &Scheduler, start: RoomStart) -> Result<StartedRoom, BuildError> {
         self.definition.start(self, scheduler, start)
     }
 }
 
-/// The room types of a server, by name. A type can be added or replaced while the server runs; rooms that were started
-/// keep the type that they were started with.
-#[derive(Default)]
+impl MatchType for RoomType {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// The room types of a server, as its table of calls has them. A module brings, replaces or removes them while the server
+/// runs; rooms that were started keep the type that they were started with.
 pub struct RoomTypes {
-    by_name: RwLock<Arc<BTreeMap<String, Arc<RoomType>>>>,
+    services: Arc<Services>,
 }
 
 impl RoomTypes {
+    pub(crate) fn new(services: Arc<Services>) -> RoomTypes {
+        RoomTypes { services }
+    }
+
     /// Returns the type of this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<Arc<RoomType>> {
-        self.all().get(name).cloned()
+        self.services.calls.match_types().get(name).and_then(room_type)
     }
 
     /// Returns all types, ordered by name.
     #[must_use]
-    pub fn all(&self) -> Arc<BTreeMap<String, Arc<RoomType>>> {
-        Arc::clone(&self.by_name.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Adds a type, or replaces the one of its name; returns the replaced one.
-    pub fn register(&self, room_type: RoomType) -> Option<Arc<RoomType>> {
-        let mut types = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
-        let mut changed = BTreeMap::clone(&types);
-        let replaced = changed.insert(room_type.name.clone(), Arc::new(room_type));
-        *types = Arc::new(changed);
-        replaced
-    }
-
-    /// Removes a type: no new rooms of it are created.
-    pub fn remove(&self, name: &str) -> Option<Arc<RoomType>> {
-        let mut types = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
-        let mut changed = BTreeMap::clone(&types);
-        let removed = changed.remove(name);
-        *types = Arc::new(changed);
-        removed
+    pub fn all(&self) -> Vec<Arc<RoomType>> {
+        self.services.calls.match_types().values().filter_map(room_type).collect()
     }
 
     /// Returns true if rooms of any type outlast the server.
     #[must_use]
     pub fn has_durable(&self) -> bool {
-        self.all().values().any(|room_type| room_type.is_durable())
+        self.services.calls.match_types().values().filter_map(room_type).any(|room_type| room_type.is_durable())
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn relay(members_max: usize) -> RoomType {
-        let settings = RelaySettings { members_max, ..RelaySettings::default() };
-        RoomType::new("lounge", RoomDefinition::Relay(settings), &Registry::new())
-    }
-
-    #[test]
-    fn a_type_is_replaced_while_others_hold_the_old_one() {
-        let types = RoomTypes::default();
-        assert!(types.register(relay(2)).is_none());
-        let held = types.find("lounge").unwrap();
-        let replaced = types.register(relay(3)).unwrap();
-        assert!(Arc::ptr_eq(&held, &replaced));
-        assert_eq!((held.players_max(), types.find("lounge").unwrap().players_max()), (2, 3));
-        assert!(types.remove("lounge").is_some());
-        assert!(types.find("lounge").is_none());
-    }
+/// Returns the room type behind a match type; none if something else than this crate hosts its matches.
+fn room_type(match_type: &Arc<dyn MatchType>) -> Option<Arc<RoomType>> {
+    let any: Arc<dyn Any + Send + Sync> = Arc::clone(match_type) as _;
+    any.downcast().ok()
 }

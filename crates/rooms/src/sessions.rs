@@ -39,7 +39,7 @@ impl LiveSessions {
     }
 
     /// Adds a session whose token was just verified, with its user and the time the token was issued.
-    pub fn enter(&self, session: SessionId, user: Uuid, issued_at: u64) -> SessionValidity {
+    pub fn add(&self, session: SessionId, user: Uuid, issued_at: u64) -> SessionValidity {
         if self.revocations.is_ended(Uuid::from_u128(session.0), user, issued_at) {
             return SessionValidity::Ended;
         }
@@ -50,7 +50,7 @@ impl LiveSessions {
             Session::Revoked { .. } => SessionValidity::Ended,
             Session::Open { until, until_at_most, .. } => {
                 *until = (now + WINDOW).min(*until_at_most);
-                if now < *until_at_most { SessionValidity::Good } else { SessionValidity::Ended }
+                if now < *until_at_most { SessionValidity::Valid } else { SessionValidity::Ended }
             }
         }
     }
@@ -86,17 +86,17 @@ impl SessionCheck for LiveSessions {
         self.epoch.load(Ordering::Acquire).wrapping_add(self.revocations.epoch())
     }
 
-    fn standing(&self, session: SessionId, active: bool) -> SessionValidity {
+    fn validity(&self, session: SessionId, is_active: bool) -> SessionValidity {
         let now = Instant::now();
         match self.known().get_mut(&session) {
             Some(Session::Open { until, until_at_most, user, issued_at }) if now < *until => {
                 if self.revocations.is_ended(Uuid::from_u128(session.0), *user, *issued_at) {
                     return SessionValidity::Ended;
                 }
-                if active {
+                if is_active {
                     *until = (now + WINDOW).min(*until_at_most);
                 }
-                SessionValidity::Good
+                SessionValidity::Valid
             }
             _ => SessionValidity::Ended,
         }
@@ -111,14 +111,14 @@ mod tests {
     fn a_revoked_session_is_ended_and_the_epoch_tells() {
         let sessions = LiveSessions::default();
         let (mine, other) = (SessionId(1), SessionId(2));
-        assert_eq!(sessions.enter(mine, Uuid::nil(), 1), SessionValidity::Good);
-        assert_eq!(sessions.enter(other, Uuid::nil(), 1), SessionValidity::Good);
+        assert_eq!(sessions.add(mine, Uuid::nil(), 1), SessionValidity::Valid);
+        assert_eq!(sessions.add(other, Uuid::nil(), 1), SessionValidity::Valid);
         let before = sessions.epoch();
         sessions.revoke(mine);
         assert_ne!(sessions.epoch(), before);
-        assert_eq!(sessions.standing(mine, true), SessionValidity::Ended);
-        assert_eq!(sessions.enter(mine, Uuid::nil(), 1), SessionValidity::Ended, "it cannot come back");
-        assert_eq!(sessions.standing(other, true), SessionValidity::Good);
+        assert_eq!(sessions.validity(mine, true), SessionValidity::Ended);
+        assert_eq!(sessions.add(mine, Uuid::nil(), 1), SessionValidity::Ended, "it cannot come back");
+        assert_eq!(sessions.validity(other, true), SessionValidity::Valid);
     }
 
     #[test]
@@ -126,20 +126,20 @@ mod tests {
         let revocations = Arc::new(Revocations::default());
         let sessions = LiveSessions::new(Arc::clone(&revocations));
         let (mine, other, user) = (SessionId(1), SessionId(2), Uuid::from_u128(7));
-        assert_eq!(sessions.enter(mine, user, 100), SessionValidity::Good);
-        assert_eq!(sessions.enter(other, user, 102), SessionValidity::Good);
+        assert_eq!(sessions.add(mine, user, 100), SessionValidity::Valid);
+        assert_eq!(sessions.add(other, user, 102), SessionValidity::Valid);
         let before = sessions.epoch();
         revocations.end_user(user, 101, 1_000);
         assert_ne!(sessions.epoch(), before);
-        assert_eq!(sessions.standing(mine, true), SessionValidity::Ended);
-        assert_eq!(sessions.standing(other, true), SessionValidity::Good, "it was started later");
+        assert_eq!(sessions.validity(mine, true), SessionValidity::Ended);
+        assert_eq!(sessions.validity(other, true), SessionValidity::Valid, "it was started later");
         revocations.end_session(Uuid::from_u128(2), 1_000);
-        assert_eq!(sessions.standing(other, true), SessionValidity::Ended);
-        assert_eq!(sessions.enter(other, user, 102), SessionValidity::Ended);
+        assert_eq!(sessions.validity(other, true), SessionValidity::Ended);
+        assert_eq!(sessions.add(other, user, 102), SessionValidity::Ended);
     }
 
     #[test]
     fn an_unknown_session_is_not_good() {
-        assert_eq!(LiveSessions::default().standing(SessionId(9), true), SessionValidity::Ended);
+        assert_eq!(LiveSessions::default().validity(SessionId(9), true), SessionValidity::Ended);
     }
 }

@@ -38,7 +38,7 @@ impl DurableMetrics {
             failures: counter("aether_room_write_failures_total", "Writes of durable rooms that failed."),
             lost: counter("aether_rooms_lost_total", "Durable rooms that another server has taken."),
             bytes: counter("aether_checkpoint_bytes_total", "Bytes of checkpoints that were stored."),
-            seconds: registry.histogram("aether_room_write_seconds", seconds, &of_type, STORE_SECONDS),
+            seconds: registry.histogram("aether_room_write_duration_seconds", seconds, &of_type, STORE_SECONDS),
             pending: registry.gauge("aether_room_entries_pending", "Entries that wait for their commit.", &of_type),
         }
     }
@@ -70,7 +70,8 @@ impl RoomMetrics {
     /// Registers the metrics of a room type whose steps take so many seconds.
     pub fn new(registry: &Registry, name: &str, step: f64) -> RoomMetrics {
         let of_type = [("room_type", name)];
-        // Buckets are seconds, at fixed shares of the budget, so that one query serves every tick rate.
+        // Buckets are seconds, at fixed shares of the budget, so that one query serves every tick rate. A type that is
+        // replaced by one of another rate keeps the buckets of the first.
         let seconds: Vec<f64> = SHARES.iter().map(|share| share * if step > 0.0 { step } else { 0.025 }).collect();
         let counter = |metric: &str, help: &str| registry.counter(metric, help, &of_type);
         let gauge = |metric: &str, help: &str| registry.gauge(metric, help, &of_type);
@@ -79,13 +80,17 @@ impl RoomMetrics {
             step,
             stages: TickStage::ALL.map(|stage| {
                 let labels = [("room_type", name), ("stage", stage.label())];
-                registry.histogram("aether_stage_seconds", "What the stages of a tick take.", &labels, &seconds)
+                let help = "Time that the stages of a tick take.";
+                registry.histogram_or_existing("aether_tick_stage_duration_seconds", help, &labels, &seconds)
             }),
-            tick: registry.histogram("aether_tick_seconds", "What whole ticks take.", &of_type, &seconds),
-            late: registry.histogram("aether_tick_late_seconds", "How late ticks begin.", &of_type, LATE),
+            tick: {
+                let help = "Time that whole ticks take.";
+                registry.histogram_or_existing("aether_tick_duration_seconds", help, &of_type, &seconds)
+            },
+            late: registry.histogram("aether_tick_lateness_seconds", "How late ticks begin.", &of_type, LATE),
             checkpoint: {
                 let help = "What checkpoints take of a tick.";
-                registry.histogram("aether_checkpoint_seconds", help, &of_type, CHECKPOINT_SECONDS)
+                registry.histogram("aether_checkpoint_duration_seconds", help, &of_type, CHECKPOINT_SECONDS)
             },
             overruns: counter("aether_tick_overruns_total", "Ticks that took longer than their step."),
             dropped: counter("aether_ticks_dropped_total", "Ticks that were given up."),
@@ -93,15 +98,19 @@ impl RoomMetrics {
             counts: RoomCounts::default()
                 .each()
                 .map(|(kind, _)| {
+                    if kind == "interest_queries" {
+                        let help = "Queries of the spatial index for what a player sees.";
+                        return counter("aether_aoi_queries_total", help);
+                    }
                     let labels = [("room_type", name), ("kind", kind)];
                     registry.counter("aether_room_events_total", "What happened in rooms.", &labels)
                 })
                 .collect(),
             failures: counter("aether_room_failures_total", "Rooms that failed."),
-            rooms: gauge("aether_rooms", "Rooms that run."),
-            players: gauge("aether_players", "Players in rooms."),
-            entities: gauge("aether_entities", "Entities in rooms."),
-            overload: gauge("aether_overload_rung", "The highest rung of the overload ladder of any room."),
+            rooms: gauge("aether_room_count", "Rooms that run."),
+            players: gauge("aether_player_count", "Players in rooms."),
+            entities: gauge("aether_entity_count", "Entities in rooms."),
+            overload: gauge("aether_overload_level", "The highest rung of the overload ladder of any room."),
             queue_depth: gauge("aether_room_queue_depth", "Joins, answers and signals that wait for the fullest room."),
             tick_rate: gauge("aether_tick_rate_hertz", "Ticks a second of a room, on average."),
         }

@@ -2,23 +2,49 @@
 
 use crate::entry::RoomEntry;
 use crate::host::RoomHost;
+use crate::room_type::RoomType;
 use crate::telemetry::RoomTypeStats;
 use aether_engine::RoomExit;
 use aether_wire::{CloseReason, RoomId, Tick};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tracing::{error, info, warn};
+
+/// Room types whose figures were shown last, by name.
+pub(crate) type ShownTypes = BTreeMap<String, ShownType>;
+
+pub(crate) struct ShownType {
+    room_type: Arc<RoomType>,
+    /// Number of ticks that all rooms of the type had made.
+    ticks: u64,
+}
+
+/// Figures of a room type in one second.
+struct CurrentType {
+    room_type: Arc<RoomType>,
+    figures: RoomTypeStats,
+}
+
+impl CurrentType {
+    fn new(room_type: &Arc<RoomType>) -> CurrentType {
+        CurrentType { room_type: Arc::clone(room_type), figures: RoomTypeStats::default() }
+    }
+}
 
 impl RoomHost {
     /// Ends rooms that nobody uses and shows the figures of each type. To be called once a second.
     pub fn each_second(&self) {
         let now_ms = self.now_ms();
         let mut ended = Vec::new();
-        let mut figures: BTreeMap<String, RoomTypeStats> = BTreeMap::new();
+        let registered = self.types.all();
+        let mut types: BTreeMap<String, CurrentType> =
+            registered.iter().map(|room_type| (room_type.name().to_owned(), CurrentType::new(room_type))).collect();
         self.directory.for_each(|room| {
-            figures.entry(room.room_type.name().to_owned()).or_default().add(&*room.room);
+            // The type of a room may have been removed.
+            let current = types.entry(room.room_type.name().to_owned());
+            current.or_insert_with(|| CurrentType::new(&room.room_type)).figures.add(&*room.room);
             if room.is_in_use() {
                 room.used_at_ms.store(now_ms, Ordering::Relaxed);
                 return;
@@ -29,11 +55,26 @@ impl RoomHost {
                 ended.push(Arc::clone(room));
             }
         });
-        for (name, room_type) in self.types.all().iter() {
-            room_type.metrics.show(&figures.get(name).copied().unwrap_or_default());
-        }
+        self.show(types);
         for room in ended {
             self.end(&room, CloseReason::RoomEnded, "unused");
+        }
+    }
+
+    /// Shows the figures of all types, and zero for those that have neither a registration nor a room any more.
+    fn show(&self, types: BTreeMap<String, CurrentType>) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut former = std::mem::take(&mut *shown);
+        for (name, CurrentType { room_type, figures }) in types {
+            let ticks = room_type.metrics.ticks();
+            let before = former.remove(&name).map_or(ticks, |shown| shown.ticks);
+            room_type.metrics.show(&figures);
+            room_type.metrics.show_rate(ticks.saturating_sub(before) as f64);
+            shown.insert(name, ShownType { room_type, ticks });
+        }
+        for ShownType { room_type, .. } in former.values() {
+            room_type.metrics.show(&RoomTypeStats::default());
+            room_type.metrics.show_rate(0.0);
         }
     }
 

@@ -1,8 +1,9 @@
-//! What the HTTP interfaces ask.
+//! Implements the backends of the public and the admin HTTP interface.
 
 use crate::clock::unix_seconds;
 use crate::config::Config;
-use crate::data::Health;
+use crate::data::DatabaseHealth;
+use crate::old_metrics;
 use crate::tokens::{Claims, Role, Tokens};
 use aether_api::admin::AdminBackend;
 use aether_api::{ApiError, GuestLogin, PublicBackend, RequestPeer, RoomFilter, RoomInfo};
@@ -24,14 +25,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// A room that does not tick for so long is stuck, and `/livez` says so.
+/// A room that has not ticked for this long is stuck, and `/livez` fails.
 const STUCK_AFTER: Duration = Duration::from_secs(10);
-/// How often guests of this machine may come: a load test makes one of each bot.
+/// Rate of guest logins from this machine. A load test logs in one guest per bot.
 const LOCAL_GUESTS: RateLimit = RateLimit { per_second: 2_000, burst: 10_000 };
-/// Networks whose guests are counted; beyond, all begin anew.
+/// Networks with a token bucket for guest logins. At this number all buckets are reset.
 const GUEST_NETWORKS_MAX: usize = 10_000;
 
-/// What is behind the HTTP interfaces.
+/// State of the server that the HTTP interfaces read.
 pub(crate) struct ServerBackend {
     rooms: Arc<RoomHost>,
     gateway: Arc<Gateway>,
@@ -39,27 +40,37 @@ pub(crate) struct ServerBackend {
     sessions: Arc<LiveSessions>,
     registry: Registry,
     web_transport: Option<(Certificates, SocketAddr)>,
-    guests: Option<Guests>,
+    guests: Option<GuestLogins>,
     version: &'static str,
     started: Instant,
     draining: AtomicBool,
-    pub(crate) database: Arc<Health>,
-    watch: Mutex<Watch>,
+    pub(crate) database: Arc<DatabaseHealth>,
+    tick_progress: Mutex<TickProgress>,
     uptime: Gauge,
     memory: Gauge,
     open_sessions: Gauge,
 }
 
-struct Guests {
-    /// The role that a guest on this machine gets, under the development key.
+/// Parts of the server that the HTTP interfaces use.
+pub(crate) struct ServerBackendParts {
+    pub rooms: Arc<RoomHost>,
+    pub gateway: Arc<Gateway>,
+    pub tokens: Arc<Tokens>,
+    pub sessions: Arc<LiveSessions>,
+    pub registry: Registry,
+}
+
+/// Settings and rate limits of guest logins.
+struct GuestLogins {
+    /// Role of a guest on this machine, granted by the development key.
     local_role: Option<Role>,
     access_seconds: u32,
-    /// By network, so that one who asks too often is the only one to wait.
+    /// By network, so that one busy network does not slow down the others.
     buckets: Mutex<HashMap<IpAddr, TokenBucket>>,
 }
 
-impl Guests {
-    fn may_come(&self, peer: &RequestPeer, now: Duration) -> bool {
+impl GuestLogins {
+    fn is_within_rate(&self, peer: &RequestPeer, now: Duration) -> bool {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= GUEST_NETWORKS_MAX {
             buckets.clear();
@@ -69,72 +80,66 @@ impl Guests {
     }
 }
 
+/// Tick counts of the previous second, to find stuck rooms.
 #[derive(Default)]
-struct Watch {
+struct TickProgress {
     ticks_seen: HashMap<RoomId, (u32, Instant)>,
-    ticks_by_type: HashMap<String, u64>,
     stuck: Option<String>,
 }
 
 impl ServerBackend {
     pub fn new(
         config: &Config,
-        registry: &Registry,
-        (rooms, gateway, tokens, sessions): (&Arc<RoomHost>, &Arc<Gateway>, &Arc<Tokens>, &Arc<LiveSessions>),
+        ServerBackendParts { rooms, gateway, tokens, sessions, registry }: ServerBackendParts,
         web_transport: Option<(Certificates, SocketAddr)>,
         version: &'static str,
     ) -> ServerBackend {
-        let guests = config.accepts_guests().then(|| Guests {
+        let guests = config.accepts_guests().then(|| GuestLogins {
             local_role: config.accepts_development().then(|| config.guest_role()),
             access_seconds: config.tokens.access_seconds,
             buckets: Mutex::default(),
         });
-        registry.gauge("aether_build_info", "The version that runs.", &[("version", version)]).set(1.0);
+        old_metrics::keep(&registry);
+        registry.gauge("aether_build_info", "Version of the running server.", &[("version", version)]).set(1.0);
         ServerBackend {
-            rooms: Arc::clone(rooms),
-            gateway: Arc::clone(gateway),
-            tokens: Arc::clone(tokens),
-            sessions: Arc::clone(sessions),
-            registry: registry.clone(),
+            rooms,
+            gateway,
+            tokens,
+            sessions,
             web_transport,
             guests,
             version,
             started: Instant::now(),
             draining: AtomicBool::new(false),
             database: Arc::default(),
-            watch: Mutex::default(),
-            uptime: registry.gauge("aether_uptime_seconds", "Since the server started.", &[]),
-            memory: registry.gauge("aether_memory_bytes", "Memory that the process has resident.", &[]),
-            open_sessions: registry.gauge("aether_sessions", "Sessions that are open.", &[]),
+            tick_progress: Mutex::default(),
+            uptime: registry.gauge("aether_uptime_seconds", "Time since the server started.", &[]),
+            memory: registry.gauge("aether_memory_bytes", "Resident memory of the process.", &[]),
+            open_sessions: registry.gauge("aether_active_sessions", "Open sessions.", &[]),
+            registry,
         }
     }
 
-    /// From now on the server is not ready.
+    /// Makes the server not ready from now on.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
     }
 
-    /// What is due each second.
+    /// Updates gauges and finds stuck rooms. Called once a second.
     pub fn each_second(&self) {
         self.uptime.set(self.started.elapsed().as_secs_f64());
         self.memory.set(resident_bytes() as f64);
         self.open_sessions.set(self.sessions.open() as f64);
-        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
-        let Watch { ticks_seen, ticks_by_type, stuck } = &mut *watch;
+        let mut progress = self.tick_progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let TickProgress { ticks_seen, stuck } = &mut *progress;
         *stuck = self.rooms.stuck(ticks_seen, STUCK_AFTER);
-        for (name, room_type) in self.rooms.types.all().iter() {
-            let ticks = room_type.ticks();
-            let before = ticks_by_type.insert(name.clone(), ticks).unwrap_or(ticks);
-            // A type that was replaced counts anew.
-            room_type.show_tick_rate(ticks.saturating_sub(before));
-        }
     }
 }
 
 impl PublicBackend for ServerBackend {
     fn server(&self, host: Option<&str>) -> ServerInfo {
         let room_types = self.rooms.types.all();
-        let room_types = room_types.values().map(|room_type| RoomTypeInfo {
+        let room_types = room_types.iter().map(|room_type| RoomTypeInfo {
             name: room_type.name().to_owned(),
             tick_hz: room_type.tick_hz(),
             snapshot_hz: room_type.snapshot_hz(),
@@ -142,7 +147,7 @@ impl PublicBackend for ServerBackend {
         });
         let web_transport = self.web_transport.as_ref().map(|(certificates, address)| WebTransportInfo {
             url: match host.filter(|_| address.ip().is_unspecified()) {
-                // Whoever listens on all addresses is reached by the one that the client used.
+                // A server that listens on all addresses is reachable at the host that the client used.
                 Some(host) => format!("https://{host}:{}/rt", address.port()),
                 None => format!("https://{address}/rt"),
             },
@@ -165,11 +170,11 @@ impl PublicBackend for ServerBackend {
 
     fn guest(&self, peer: &RequestPeer) -> Result<GuestLogin, ApiError> {
         let Some(guests) = &self.guests else {
-            let sentence = "This server has no guests: sign in. Whoever runs it may set guests.enabled.";
+            let sentence = "Guest logins are disabled on this server: sign in. The operator can set guests.enabled.";
             return Err(ApiError::new(StatusCode::FORBIDDEN, "no_guests", sentence));
         };
-        if !guests.may_come(peer, self.gateway.now()) {
-            let sentence = "Too many guests at once; try again in a moment.";
+        if !guests.is_within_rate(peer, self.gateway.now()) {
+            let sentence = "Too many guest logins from your network; try again in a moment.";
             return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", sentence));
         }
         let user = Uuid::new_v4();
@@ -190,13 +195,13 @@ impl PublicBackend for ServerBackend {
 
     fn readiness(&self) -> Result<(), String> {
         match self.draining.load(Ordering::Relaxed) {
-            true => Err("the server stops".to_owned()),
+            true => Err("the server is stopping".to_owned()),
             false => self.database.problem().map_or_else(|| self.liveness(), Err),
         }
     }
 
     fn liveness(&self) -> Result<(), String> {
-        match &self.watch.lock().unwrap_or_else(PoisonError::into_inner).stuck {
+        match &self.tick_progress.lock().unwrap_or_else(PoisonError::into_inner).stuck {
             Some(stuck) => Err(stuck.clone()),
             None => Ok(()),
         }
@@ -230,9 +235,9 @@ fn room_info(info: MatchInfo) -> RoomInfo {
     RoomInfo { id, code, room_type: match_type, label, players, players_max, tick_hz }
 }
 
-/// What the system counts as this process's memory; 0 where it does not tell.
+/// Returns the resident memory of this process, or 0 on systems without `/proc`.
 fn resident_bytes() -> u64 {
-    /// Of the system's page; all that we build for have this.
+    /// Page size of all systems that the server is built for.
     const PAGE_BYTES: u64 = 4_096;
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * PAGE_BYTES

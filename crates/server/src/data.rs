@@ -1,4 +1,4 @@
-//! The database and the services over it, as the configuration has them.
+//! Opens the database and the services, and runs their periodic tasks.
 
 use crate::config::Config;
 use crate::platforms;
@@ -10,7 +10,7 @@ use aether_metrics::Registry;
 use aether_rooms::RoomHost;
 use aether_services::clock::SystemClock;
 use aether_services::{
-    GrpcCode, Services, ServicesExtensions, ServicesParts, ServicesSettings, account, outgoing, session, webhook,
+    GrpcCode, Services, ServicesExtensions, ServicesParts, ServicesSettings, account, http_client, session, webhook,
 };
 use aether_store::{Database, Store, StoreError, StoreSettings};
 use std::path::PathBuf;
@@ -18,41 +18,41 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tracing::{info, warn};
 
-/// The file of SQLite in the data folder.
+/// SQLite file in the data folder.
 const FILE: &str = "aether.db";
-/// How often old history is put away.
-const PRUNE_EVERY_SECONDS: u64 = 3_600;
-/// How long the database may take to answer before it counts as lost.
+/// Time between two removals of old history.
+const PRUNE_INTERVAL_SECONDS: u64 = 3_600;
+/// The database counts as unavailable if a ping takes longer.
 const PING_TIME_MAX: Duration = Duration::from_secs(2);
-/// How often there are looked for news.
-const DELIVER_EVERY: Duration = Duration::from_millis(500);
-/// How often leases are renewed: a few times within one, so that a slow answer loses none.
-const RENEW_EVERY: Duration = Duration::from_secs(2);
+/// Time between two reads of due webhooks.
+const DELIVER_INTERVAL: Duration = Duration::from_millis(500);
+/// Time between two renewals of leases: a fraction of a lease, so that a slow answer loses none.
+const RENEW_INTERVAL: Duration = Duration::from_secs(2);
 const DAY_MS: i64 = 86_400_000;
 
-/// Whether the database answers.
+/// Result of the last ping of the database.
 #[derive(Default)]
-pub(crate) struct Health {
+pub(crate) struct DatabaseHealth {
     problem: Mutex<Option<String>>,
 }
 
-impl Health {
-    /// What is wrong with the database, if something is.
+impl DatabaseHealth {
+    /// Returns the problem of the last ping, if there was one.
     pub fn problem(&self) -> Option<String> {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    async fn look(&self, services: &Services) {
+    async fn ping(&self, services: &Services) {
         let problem = match tokio::time::timeout(PING_TIME_MAX, services.store.ping()).await {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some("the database does not answer".to_owned()),
+            Err(_) => Some(format!("the database did not answer within {} s", PING_TIME_MAX.as_secs())),
         };
         *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
     }
 }
 
-/// Which database a configuration means.
+/// Returns the database that the configuration names.
 pub(crate) fn database(config: &Config) -> Result<Database, StoreError> {
     let Some(url) = &config.database.url else { return Ok(Database::File(config.data_dir.join(FILE))) };
     let url = url.expose();
@@ -61,13 +61,13 @@ pub(crate) fn database(config: &Config) -> Result<Database, StoreError> {
         Some(("sqlite", path)) if !path.is_empty() => Ok(Database::File(PathBuf::from(path))),
         Some(("postgres" | "postgresql", _)) => Ok(Database::Postgres(url.to_owned())),
         _ => Err(StoreError::Refused(
-            "database.url is none of postgres://…, sqlite:<file> and memory. Leave it out for a file in the data folder."
+            "database.url must be postgres://…, sqlite:<file> or memory. Remove it to use a file in the data folder."
                 .to_owned(),
         )),
     }
 }
 
-/// Opens the store that a configuration means.
+/// Opens the store of the configured database.
 pub(crate) async fn open_store(config: &Config, registry: &Registry) -> Result<Store, StoreError> {
     let settings = StoreSettings {
         connections: config.database.connections,
@@ -94,10 +94,10 @@ pub(crate) async fn open(
             single: config.tokens.single_session,
         },
         accounts: account::Settings::default(),
-        outgoing: outgoing::Settings {
+        http_client: http_client::Settings {
             time_max: Duration::from_secs(config.outgoing.seconds.into()),
             allowed: allowed_networks(config)?,
-            ..outgoing::Settings::default()
+            ..http_client::Settings::default()
         },
         webhook: config.webhook.url.as_ref().zip(config.webhook.secret.as_ref()).map(|(url, secret)| {
             let attempts_max = config.webhook.attempts_max;
@@ -109,19 +109,19 @@ pub(crate) async fn open(
     };
     let parts = ServicesParts { store, clock: Arc::new(SystemClock), tokens: Arc::clone(tokens), registry };
     let services = Services::open(parts, settings, extensions).await;
-    Ok(Arc::new(services.map_err(|refusal| match refusal.code {
-        GrpcCode::InvalidArgument => StartError::Config(refusal.to_string()),
-        _ => StartError::Game(refusal.to_string()),
+    Ok(Arc::new(services.map_err(|error| match error.code {
+        GrpcCode::InvalidArgument => StartError::Config(error.to_string()),
+        _ => StartError::Game(error.to_string()),
     })?))
 }
 
-fn allowed_networks(config: &Config) -> Result<Vec<outgoing::Network>, StartError> {
+fn allowed_networks(config: &Config) -> Result<Vec<http_client::Network>, StartError> {
     let networks = config.outgoing.allowed_networks.iter().map(|network| network.to_string().parse());
-    networks.collect::<Result<_, _>>().map_err(|error: outgoing::NetworkError| StartError::Config(error.to_string()))
+    networks.collect::<Result<_, _>>().map_err(|error: http_client::NetworkError| StartError::Config(error.to_string()))
 }
 
-/// The client API before the services.
-pub(crate) fn desk(
+/// Returns the client API of the services.
+pub(crate) fn client_api(
     config: &Config,
     services: &Arc<Services>,
     proxies: &Arc<TrustedProxies>,
@@ -131,63 +131,64 @@ pub(crate) fn desk(
     ClientApi::new(Arc::clone(services), keys, RequestRates::new(config.rates()), Arc::clone(proxies), registry)
 }
 
-/// Delivers news to the outside as they come.
-pub(crate) async fn deliver(services: Arc<Services>) {
+/// Delivers webhooks until the task is aborted.
+pub(crate) async fn deliver_webhooks(services: Arc<Services>) {
     let Some(webhooks) = &services.webhooks else { return };
     loop {
         match webhooks.deliver_due().await {
-            Ok(0) => tokio::time::sleep(DELIVER_EVERY).await,
+            Ok(0) => tokio::time::sleep(DELIVER_INTERVAL).await,
             Ok(_) => {}
             Err(error) => {
-                warn!(%error, "webhooks wait for the database");
-                tokio::time::sleep(DELIVER_EVERY).await;
+                warn!(%error, "webhooks not delivered: database unavailable");
+                tokio::time::sleep(DELIVER_INTERVAL).await;
             }
         }
     }
 }
 
-/// Says every few seconds that this server lives, so that its durable rooms stay its own.
+/// Renews the leases of this server's durable rooms every few seconds.
 pub(crate) async fn renew_leases(services: Arc<Services>, rooms: Arc<RoomHost>) {
-    if !rooms.types.has_durable() {
-        return;
-    }
     loop {
-        tokio::time::sleep(RENEW_EVERY).await;
+        tokio::time::sleep(RENEW_INTERVAL).await;
+        // A module may register a durable type at any time.
+        if !rooms.has_durable() {
+            continue;
+        }
         if let Err(error) = services.rooms.renew(rooms.node_id()).await {
-            warn!(%error, "durable rooms wait for the database");
+            warn!(%error, "leases of durable rooms not renewed: database unavailable");
         }
     }
 }
 
-/// What is due each second.
-pub(crate) async fn keep_house(services: Arc<Services>, config: Config, health: Arc<Health>) {
+/// Runs the periodic work of the services: once a second, and once an hour for old history.
+pub(crate) async fn run_maintenance(services: Arc<Services>, config: Config, health: Arc<DatabaseHealth>) {
     let mut second = tokio::time::interval(Duration::from_secs(1));
     let mut seconds: u64 = 0;
     loop {
         second.tick().await;
         let now = services.clock.now_ms();
-        health.look(&services).await;
+        health.ping(&services).await;
         services.sessions.revocations().sweep(now / 1_000);
         if let Err(error) = services.sessions.flush().await {
-            warn!(%error, "the session history waits for the database");
+            warn!(%error, "session history not written: database unavailable");
         }
         if let Err(error) = services.rooms.flush_visits().await {
-            warn!(%error, "the history of visits waits for the database");
+            warn!(%error, "visit history not written: database unavailable");
         }
         if let Err(error) = services.leaderboards.tick(now / 1_000).await {
-            warn!(%error, "resets of leaderboards wait for the database");
+            warn!(%error, "leaderboard resets not run: database unavailable");
         }
-        if seconds.is_multiple_of(PRUNE_EVERY_SECONDS) {
+        if seconds.is_multiple_of(PRUNE_INTERVAL_SECONDS) {
             let expired_before = now - i64::from(config.database.session_history_days) * DAY_MS;
             if let Err(error) = services.sessions.prune(expired_before).await {
-                warn!(%error, "old sessions were not put away");
+                warn!(%error, "removal of old sessions failed");
             }
             let unused_since = now - i64::from(config.rooms.unused_days) * DAY_MS;
             let away_ms_max = i64::from(config.rooms.away_seconds) * 1_000;
             match services.rooms.prune(unused_since, away_ms_max, expired_before).await {
                 Ok(0) => {}
-                Ok(rooms) => info!(rooms, "rooms that nobody used were removed"),
-                Err(error) => warn!(%error, "old rooms were not put away"),
+                Ok(rooms) => info!(rooms, "unused durable rooms removed"),
+                Err(error) => warn!(%error, "removal of unused durable rooms failed"),
             }
         }
         seconds += 1;

@@ -1,7 +1,13 @@
-//! The server as a library: register games, run.
+//! The server as a library: configuration, wiring of the lower crates, and the command line.
 //!
-//! A Rust game is a program of its own: it makes a [`Server`], registers its games and calls [`Server::main`], which
-//! brings the commands `serve`, `check`, `token`, `record` and `replay`. [`Server::start`] runs it inside another program.
+//! A game in Rust is a program of its own. It creates a [`Server`], adds room types ([`Server::game`], [`Server::relay`]),
+//! hooks, functions and pages, and calls [`Server::main`]. That parses the command line and runs one of the
+//! [commands](commands::Command): `serve`, `check`, `token`, `migrate`, `backup`, `restore`, `seed`, `rooms`, `replay` or
+//! `record`. [`Server::start`] runs a server inside another program and returns a [`RunningServer`].
+//!
+//! - [`config`] declares every setting once: default, bounds, description, file key, environment variable and flag.
+//! - [`services`] has accounts, storage, leaderboards and the other services, for hooks and functions.
+//! - [`logging`] sets up log output as configured.
 
 mod backend;
 mod clock;
@@ -10,12 +16,13 @@ pub mod config;
 mod data;
 pub mod logging;
 mod node;
+mod old_metrics;
 mod platforms;
 mod running;
 mod server;
 
 pub use aether_api::{PageAsset, PageFile, Pages};
-pub use aether_rooms::LiveSessions;
+pub use aether_rooms::{LiveSessions, RoomDefinition, RoomType};
 pub use aether_services as services;
 pub use aether_services::session::{keys, tokens};
 pub use running::{RunningServer, StartError};

@@ -1,6 +1,6 @@
-//! A server that runs: what was wired together, and how it ends.
+//! The running server: wires the parts together and stops them in order.
 
-use crate::backend::ServerBackend;
+use crate::backend::{ServerBackend, ServerBackendParts};
 use crate::clock::{UptimeClock, unix_seconds};
 use crate::config::Config;
 use crate::data;
@@ -32,68 +32,69 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 use tracing::{error, info, warn};
 
-/// How long connections have for their last words after the rooms have ended.
-const LAST_WORDS: Duration = Duration::from_secs(3);
-/// HTTP connections of one address beyond those that become realtime ones.
-const HTTP_CONNECTIONS_BESIDE: u32 = 32;
-/// How long rooms have to end. One that never returns is left behind.
-const ROOMS_END: Duration = Duration::from_secs(5);
-/// How long everything of rooms that have ended has to be stored.
-const ROOMS_STORED: Duration = Duration::from_secs(10);
-/// Time for the last holders of the store to let go of it.
-const STORE_CLOSED: Duration = Duration::from_secs(5);
-/// Rooms that one address may have made on a public server; players behind one router share an address.
+/// Time for connections to send their close messages after the rooms have ended.
+const CLOSE_TIME_MAX: Duration = Duration::from_secs(3);
+/// HTTP connections that one address may have in addition to its realtime connections.
+const HTTP_CONNECTIONS_EXTRA: u32 = 32;
+/// Time for rooms to end. A room whose tick never returns is abandoned.
+const ROOMS_END_TIME_MAX: Duration = Duration::from_secs(5);
+/// Time for the state of ended rooms to be stored.
+const ROOMS_STORE_TIME_MAX: Duration = Duration::from_secs(10);
+/// Time for the last users of the store to drop it.
+const STORE_CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
+/// Open rooms that one address may have created on a public server. Players behind one router share an address.
 const ROOMS_PER_ADDRESS_MAX: u32 = 16;
-/// How often certificates are looked at.
-const CERTIFICATES_EVERY: Duration = Duration::from_secs(60);
-/// A generated certificate is replaced so long before it expires: a client that just learned its hash can still use it.
+/// Time between two checks of a certificate.
+const CERTIFICATE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
+/// A generated certificate is replaced this long before it expires, so that a client that just fetched its hash can still
+/// connect.
 const RENEW_BEFORE: Duration = Duration::from_secs(24 * 3_600);
 
-/// A server that runs.
+/// A running server.
 pub struct RunningServer {
-    /// Where pages, the API and WebSockets are.
+    /// Address of the public listener: pages, API and WebSockets.
     pub http: SocketAddr,
-    /// Where metrics and profiles are.
+    /// Address of the admin listener: metrics and profiles.
     pub admin: SocketAddr,
-    /// Where WebTransport is, if it is on.
+    /// UDP address of WebTransport, if it is enabled.
     pub webtransport: Option<SocketAddr>,
     services: Arc<Services>,
     sessions: Arc<LiveSessions>,
     registry: Registry,
     rooms: Arc<RoomHost>,
     gateway: Arc<Gateway>,
-    backstage: Arc<ServerBackend>,
+    backend: Arc<ServerBackend>,
     tasks: Vec<JoinHandle<()>>,
     webtransport_task: Option<JoinHandle<()>>,
     close_webtransport: Arc<Notify>,
     stopping: Arc<AtomicBool>,
-    /// The thread that puts rooms away.
-    putting_away: Option<std::thread::JoinHandle<()>>,
+    /// The thread that removes ended rooms.
+    remove_ended_thread: Option<std::thread::JoinHandle<()>>,
 }
 
-/// Why a server did not start.
+/// Reason why a server did not start.
 #[derive(Debug)]
 pub enum StartError {
-    /// The configuration is wrong.
+    /// The configuration is invalid.
     Config(String),
-    /// The keys cannot be used.
+    /// The signing keys cannot be read or created.
     Keys(KeyError),
-    /// The database cannot be used.
+    /// The database cannot be opened.
     Database(StoreError),
-    /// What the game wanted to do at the start did not work.
+    /// Code added by [`Server::on_start`], or the services, failed at the start.
     Game(String),
-    /// An address cannot be listened on.
+    /// A listener cannot be opened.
     Listen {
         /// The address.
         address: SocketAddr,
         /// The setting that names it.
         setting: &'static str,
-        /// What the system says.
+        /// Error of the operating system.
         error: std::io::Error,
     },
-    /// A certificate cannot be used.
+    /// A certificate or its key cannot be used.
     Certificate(CertificateError),
-    /// WebTransport cannot be offered.
+    /// The WebTransport listener cannot be opened.
     WebTransport(SocketAddr, String),
 }
 
@@ -103,15 +104,16 @@ impl fmt::Display for StartError {
             StartError::Config(text) => f.write_str(text),
             StartError::Keys(error) => error.fmt(f),
             StartError::Database(error) => error.fmt(f),
-            StartError::Game(why) => write!(f, "The game could not be set up: {why}"),
+            StartError::Game(why) => write!(f, "The set-up of the game failed: {why}"),
             StartError::Listen { address, setting, error } => {
-                write!(f, "{address} cannot be listened on: {error}. Is another server running? Set {setting}.")
+                write!(f, "Cannot listen on {address}: {error}. Stop the program that uses it, or change {setting}.")
             }
             StartError::Certificate(error) => error.fmt(f),
             StartError::WebTransport(address, error) => {
                 write!(
                     f,
-                    "WebTransport cannot be offered on {address}: {error}. Set webtransport.address, or turn it off."
+                    "Cannot listen on {address} (UDP) for WebTransport: {error}. Change webtransport.address, or set \
+                     webtransport.enabled to false."
                 )
             }
         }
@@ -131,19 +133,20 @@ impl RunningServer {
         let tokens = KeyRing::open(&config.data_dir, unix_seconds()).map_err(StartError::Keys)?;
         let tokens = Arc::new(Tokens::new(tokens, &config.tokens.audience));
         aether_rooms::register_functions(&mut server.extensions.functions);
+        for room_type in server.take_room_types(&config, &registry)? {
+            let registered = server.extensions.match_types.register(Arc::new(room_type));
+            registered.map_err(|refusal| StartError::Config(refusal.to_string()))?;
+        }
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&services).await?;
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
-        if let Err(refusal) = services.rooms.started(&node).await {
-            warn!(%refusal, "what a crash has left behind was not tidied up");
+        if let Err(error) = services.rooms.recover(&node).await {
+            warn!(%error, "leases and visits of the previous run were not ended");
         }
         let requests = RoomRequests::new(Arc::clone(&services), &registry);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let scheduler = Scheduler::new(config.tick_threads(cores), Arc::new(UptimeClock::start()));
         let rooms = RoomHost::new(scheduler, host_settings(&config, node, recordings), requests);
-        for room_type in server.configured(&config, &registry)? {
-            rooms.types.register(room_type);
-        }
         services.host_matches(Arc::downgrade(&rooms) as _);
         let sessions = Arc::new(LiveSessions::new(Arc::clone(services.sessions.revocations())));
         let settings = LobbySettings {
@@ -158,35 +161,41 @@ impl RunningServer {
         let (http_listener, http) = listen(config.http.address, "http.address").await?;
         let (admin_listener, admin) = listen(config.http.admin_address, "http.admin_address").await?;
         let transport = open_webtransport(&config, http, &registry)?;
-        let web = transport.as_ref().map(|(_, certificates, address)| (certificates.clone(), *address));
-        let backstage =
-            Arc::new(ServerBackend::new(&config, &registry, (&rooms, &gateway, &tokens, &sessions), web, version));
+        let web = transport.as_ref().map(|open| (open.certificates.clone(), open.address));
+        let parts = ServerBackendParts {
+            rooms: Arc::clone(&rooms),
+            gateway: Arc::clone(&gateway),
+            tokens,
+            sessions: Arc::clone(&sessions),
+            registry: registry.clone(),
+        };
+        let backend = Arc::new(ServerBackend::new(&config, parts, web, version));
         let mut running = RunningServer {
             http,
             admin,
-            webtransport: transport.as_ref().map(|(_, _, address)| *address),
+            webtransport: transport.as_ref().map(|open| open.address),
             services,
             sessions,
             registry,
             rooms,
             gateway,
-            backstage,
+            backend,
             tasks: Vec::new(),
             webtransport_task: None,
             close_webtransport: Arc::default(),
             stopping: Arc::default(),
-            putting_away: None,
+            remove_ended_thread: None,
         };
         running.serve_http(&config, &lobby, pages, http_listener, admin_listener)?;
-        if let Some((server, certificates, _)) = transport {
+        if let Some(OpenWebTransport { server, certificates, .. }) = transport {
             running.serve_webtransport(server, &config);
-            running.watch_certificates(certificates);
+            running.reload_certificates(certificates);
         }
-        running.housekeeping(lobby);
-        let health = Arc::clone(&running.backstage.database);
-        running.tasks.push(tokio::spawn(data::keep_house(Arc::clone(&running.services), config, health)));
+        running.start_maintenance(lobby);
+        let health = Arc::clone(&running.backend.database);
+        running.tasks.push(tokio::spawn(data::run_maintenance(Arc::clone(&running.services), config, health)));
         running.tasks.push(tokio::spawn(data::renew_leases(Arc::clone(&running.services), Arc::clone(&running.rooms))));
-        running.tasks.push(tokio::spawn(data::deliver(Arc::clone(&running.services))));
+        running.tasks.push(tokio::spawn(data::deliver_webhooks(Arc::clone(&running.services))));
         Ok(running)
     }
 
@@ -203,20 +212,20 @@ impl RunningServer {
             Some((chain, key)) => {
                 let certificates = Certificates::from_files(chain, key).map_err(StartError::Certificate)?;
                 let tls = certificates.https_config().map_err(StartError::Certificate)?;
-                self.watch_certificates(certificates);
+                self.reload_certificates(certificates);
                 Some(TlsAcceptor::from(tls))
             }
         };
         let proxies = config.http.trusted_proxies.iter().map(|network| network.parts()).collect();
         let proxies = Arc::new(TrustedProxies::new(proxies));
         let accounts = lobby.accounts().clone();
-        let desk = data::desk(config, &self.services, &proxies, &self.registry)
+        let client_api = data::client_api(config, &self.services, &proxies, &self.registry)
             .with_presence(move |user| accounts.count(&user.to_string()) > 0);
         let origins = config.http.allowed_origins.iter().map(ToString::to_string).collect();
         let router = aether_api::router(PublicApi {
-            backend: Arc::clone(&self.backstage) as _,
+            backend: Arc::clone(&self.backend) as _,
             gateway: Arc::clone(&self.gateway),
-            desk,
+            client_api,
             proxies,
             origins: Arc::new(AllowedOrigins::new(origins)),
             compression: config.connections.compression,
@@ -227,15 +236,15 @@ impl RunningServer {
         });
         let header_time_max = Duration::from_secs(config.http.header_seconds.into());
         let connections_max = limit(config.connections.max);
-        // A page asks for its files by a few connections beside those that count as realtime ones.
+        // A browser loads a page's files over a few connections in addition to its realtime connection.
         let per_address_max = if config.is_public() {
-            limit(config.connections.per_ip_max).saturating_add(HTTP_CONNECTIONS_BESIDE)
+            limit(config.connections.per_ip_max).saturating_add(HTTP_CONNECTIONS_EXTRA)
         } else {
             u32::MAX
         };
         let settings = ListenerSettings { header_time_max, connections_max, per_address_max, tls };
         let admin_key = config.http.admin_key.as_ref().map(|key| key.expose());
-        let admin_router = aether_api::admin::router(Arc::clone(&self.backstage) as _, admin_key);
+        let admin_router = aether_api::admin::router(Arc::clone(&self.backend) as _, admin_key);
         let admin_settings =
             ListenerSettings { connections_max: 64, per_address_max: 64, tls: None, ..settings.clone() };
         self.tasks.push(tokio::spawn(listener::serve(http, router, settings)));
@@ -258,120 +267,121 @@ impl RunningServer {
                 if !origins.allow(session.origin.as_deref(), &session.authority) {
                     continue;
                 }
-                // Beyond the limit the session is dropped, which closes it.
-                let Some(ticket) = gateway.ticket(address) else { continue };
+                // Above the limit the session is dropped, which closes it.
+                let Some(permit) = gateway.permit(address) else { continue };
                 let room = session.room_code.map(RoomSelector::Code);
                 let is_local = address.is_loopback() && aether_api::is_local_name(&session.authority);
-                let visitor = PendingClient { address, is_local, room, ticket };
-                tokio::spawn(Arc::clone(&gateway).serve(session.transport, visitor));
+                let client = PendingClient { address, is_local, room, permit };
+                tokio::spawn(Arc::clone(&gateway).serve(session.transport, client));
             }
         }));
     }
 
-    /// Looks at a certificate now and then: files may have changed, and a generated one expires.
-    fn watch_certificates(&mut self, certificates: Certificates) {
+    /// Starts a task that reloads a certificate: its files may change, and a generated one expires.
+    fn reload_certificates(&mut self, certificates: Certificates) {
         self.tasks.push(tokio::spawn(async move {
             loop {
-                tokio::time::sleep(CERTIFICATES_EVERY).await;
+                tokio::time::sleep(CERTIFICATE_CHECK_INTERVAL).await;
                 let now = SystemTime::now();
                 let renew = certificates.expires_at().is_none_or(|expires_at| now + RENEW_BEFORE >= expires_at);
                 if let Some(Err(error)) = renew.then(|| certificates.reload(now)) {
-                    warn!(%error, "the certificate could not be read again; the old one stays");
+                    warn!(%error, "certificate reload failed; the previous certificate stays in use");
                 }
             }
         }));
     }
 
-    /// What is due each second, and the thread that puts rooms away.
-    fn housekeeping(&mut self, lobby: Arc<RoomLobby>) {
-        let (rooms, backstage) = (Arc::clone(&self.rooms), Arc::clone(&self.backstage));
+    /// Starts the task that runs once a second and the thread that removes ended rooms.
+    fn start_maintenance(&mut self, lobby: Arc<RoomLobby>) {
+        let (rooms, backend) = (Arc::clone(&self.rooms), Arc::clone(&self.backend));
         self.tasks.push(tokio::spawn(async move {
             let mut second = tokio::time::interval(Duration::from_secs(1));
             loop {
                 second.tick().await;
                 rooms.each_second();
                 lobby.sweep();
-                backstage.each_second();
+                backend.each_second();
             }
         }));
         let (rooms, stopping) = (Arc::clone(&self.rooms), Arc::clone(&self.stopping));
-        let put_away = move || {
+        let remove_ended = move || {
             while !stopping.load(Ordering::Relaxed) {
                 rooms.remove_ended(Duration::from_millis(200));
             }
         };
-        match std::thread::Builder::new().name("rooms".into()).spawn(put_away) {
-            Ok(thread) => self.putting_away = Some(thread),
-            Err(error) => error!(%error, "rooms that end are not taken off the list"),
+        match std::thread::Builder::new().name("rooms".into()).spawn(remove_ended) {
+            Ok(thread) => self.remove_ended_thread = Some(thread),
+            Err(error) => error!(%error, "thread for ended rooms did not start; ended rooms stay listed"),
         }
     }
 
-    /// Signing out: revoke a session, and its connections are closed with a reason.
+    /// Returns the signed-in sessions of this server. Revoking one closes its connections.
     #[must_use]
     pub fn sessions(&self) -> &Arc<LiveSessions> {
         &self.sessions
     }
 
-    /// Accounts, storage, leaderboards and the others, for the program's own code.
+    /// Returns the services: accounts, storage, leaderboards and the others.
     #[must_use]
     pub fn services(&self) -> &Arc<Services> {
         &self.services
     }
 
-    /// The metrics.
+    /// Returns the metric registry.
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// How many realtime connections are open.
+    /// Returns the number of open realtime connections.
     #[must_use]
     pub fn connections(&self) -> u32 {
         self.gateway.connections()
     }
 
-    /// Stops: not ready, no new rooms, players told with a deadline; then rooms end, and everything is flushed.
+    /// Stops the server. First it is no longer ready, creates no rooms, and announces the stop to clients. After `grace`, or
+    /// when no connection is left, rooms end, their state is stored and the store is closed.
     pub async fn stop(mut self, grace: Duration) {
         info!(grace_seconds = grace.as_secs(), connections = self.connections(), "stopping");
-        self.backstage.drain();
+        self.backend.drain();
         self.rooms.close();
         self.gateway.announce_stop(grace);
         self.wait_for_no_connections(grace).await;
         let rooms = Arc::clone(&self.rooms);
         // Ending rooms waits for their threads.
         let ended = tokio::task::spawn_blocking(move || rooms.stop());
-        if tokio::time::timeout(ROOMS_END, ended).await.is_err() {
-            error!("a room does not end; it is left behind");
+        if tokio::time::timeout(ROOMS_END_TIME_MAX, ended).await.is_err() {
+            error!("a room did not end in time and is abandoned");
         }
-        if tokio::time::timeout(ROOMS_STORED, self.rooms.finish()).await.is_err() {
-            error!("not everything of the rooms could be stored in time");
+        if tokio::time::timeout(ROOMS_STORE_TIME_MAX, self.rooms.finish()).await.is_err() {
+            error!("the state of some rooms was not stored in time");
         }
-        self.wait_for_no_connections(LAST_WORDS).await;
+        self.wait_for_no_connections(CLOSE_TIME_MAX).await;
         if let Some(webtransport) = self.webtransport_task.take() {
             self.close_webtransport.notify_one();
-            let _ = tokio::time::timeout(LAST_WORDS, webtransport).await;
+            let _ = tokio::time::timeout(CLOSE_TIME_MAX, webtransport).await;
         }
         self.stopping.store(true, Ordering::Relaxed);
         for task in std::mem::take(&mut self.tasks) {
             task.abort();
-            // Waited for, so that the addresses are free when this returns.
+            // Awaited so that the addresses are free when this function returns.
             let _ = task.await;
         }
-        if let Some(thread) = self.putting_away.take() {
-            // It holds the rooms, and these the store, which is only closed when nobody holds it.
+        if let Some(thread) = self.remove_ended_thread.take() {
+            // The thread owns the rooms and they own the store, which closes when the last owner is dropped.
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
         if let Err(error) = self.services.sessions.flush().await {
-            warn!(%error, "the last of the session history was not written");
+            warn!(%error, "session history was not flushed");
         }
         if let Err(error) = self.services.rooms.flush_visits().await {
-            warn!(%error, "the last of the history of visits was not written");
+            warn!(%error, "visit history was not flushed");
         }
         let (store, connections) = (self.services.store.clone(), self.connections());
         drop(self);
-        // Tasks of connections that have just ended may hold it for a moment.
-        if !store.close_within(STORE_CLOSED).await {
-            warn!("a request still holds the database; the next start tidies up its files");
+        // Tasks of connections that have just ended may use it for a moment.
+        if !store.close_within(STORE_CLOSE_TIME_MAX).await {
+            warn!("a request still uses the database; it was not closed and recovers at the next start");
         }
         info!(connections, "stopped");
     }
@@ -384,15 +394,22 @@ impl RunningServer {
     }
 }
 
+/// WebTransport on its address, before anyone is served.
+struct OpenWebTransport {
+    server: WebTransportServer,
+    certificates: Certificates,
+    address: SocketAddr,
+}
+
 fn open_webtransport(
     config: &Config,
     http: SocketAddr,
     registry: &Registry,
-) -> Result<Option<(WebTransportServer, Certificates, SocketAddr)>, StartError> {
+) -> Result<Option<OpenWebTransport>, StartError> {
     if !config.webtransport.enabled {
         return Ok(None);
     }
-    // The same port as HTTP, also when the system chose that.
+    // The same port as HTTP, also when the system chose it (port 0).
     let wanted = config.webtransport.address.unwrap_or(http);
     let certificates = match config.webtransport_certificate() {
         Some((chain, key)) => Certificates::from_files(chain, key),
@@ -404,11 +421,11 @@ fn open_webtransport(
         idle: Duration::from_secs(config.connections.idle_seconds.into()),
         ..WebTransportSettings::default()
     };
-    let refused = |error: String| StartError::WebTransport(wanted, error);
+    let failed = |error: String| StartError::WebTransport(wanted, error);
     let server = WebTransportServer::bind(wanted, &certificates, settings, registry);
-    let server = server.map_err(|error| refused(error.to_string()))?;
-    let address = server.local_address().map_err(|error| refused(error.to_string()))?;
-    Ok(Some((server, certificates, address)))
+    let server = server.map_err(|error| failed(error.to_string()))?;
+    let address = server.local_address().map_err(|error| failed(error.to_string()))?;
+    Ok(Some(OpenWebTransport { server, certificates, address }))
 }
 
 async fn listen(address: SocketAddr, setting: &'static str) -> Result<(TcpListener, SocketAddr), StartError> {
@@ -423,7 +440,7 @@ fn connection_settings(config: &Config) -> ConnectionSettings {
     let seconds = |seconds: u32| Duration::from_secs(seconds.into());
     ConnectionSettings {
         connections_max: limit(connections.max),
-        // On one's own machine every client has the same address.
+        // On loopback every client has the same address.
         per_address_max: if config.is_public() { limit(connections.per_ip_max) } else { u32::MAX },
         handshake: seconds(connections.handshake_seconds),
         idle: seconds(connections.idle_seconds),
@@ -439,7 +456,7 @@ fn host_settings(config: &Config, node_id: String, recordings: Option<PathBuf>) 
         node_name: config.node_name.to_string(),
         rooms_max: config.rooms.max,
         empty_time_max: Duration::from_secs(config.rooms.empty_seconds.into()),
-        // On one's own machine everyone has the same address.
+        // On loopback every client has the same address.
         per_address_max: if config.is_public() { ROOMS_PER_ADDRESS_MAX } else { u32::MAX },
         recordings,
         durable: durable_settings(config),
@@ -456,7 +473,7 @@ fn durable_settings(config: &Config) -> DurableSettings {
     }
 }
 
-/// In the configuration 0 sets no limit.
+/// Converts a configured limit, where 0 means no limit.
 fn limit(configured: usize) -> u32 {
     match configured {
         0 => u32::MAX,

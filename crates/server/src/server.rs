@@ -1,4 +1,4 @@
-//! The server as a Rust game sees it: register games, run.
+//! Builder of a server: room types, hooks, functions, pages and the command line.
 
 use crate::commands::Command;
 use crate::config::Config;
@@ -9,14 +9,14 @@ use aether_metrics::Registry;
 use aether_net::relay::RelaySettings;
 use aether_rooms::{RoomDefinition, RoomType};
 use aether_services::event::Event;
-use aether_services::{CallContext as Circumstances, Operation, ServiceError, Services, ServicesExtensions};
+use aether_services::{CallContext, Operation, ServiceError, Services, ServicesExtensions};
 use clap::Parser;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A server with its games.
+/// A server and the games that it hosts, before it starts.
 ///
 /// ```no_run
 /// # use aether_engine::*; use aether_wire::PlayerId; use aether_engine::bits::Replicate;
@@ -45,10 +45,10 @@ pub struct Server {
     pub(crate) pages: Pages,
 }
 
-/// What a game does with the services before anyone comes in.
+/// Code of a game that runs after the services are open and before clients can connect.
 type SetUp = Box<dyn FnOnce(Arc<Services>) -> Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>> + Send>;
 
-/// The command line of a server.
+/// Command line of a server program.
 #[derive(Parser)]
 #[command(about = "A multiplayer game server.")]
 struct Arguments {
@@ -57,7 +57,7 @@ struct Arguments {
 }
 
 impl Server {
-    /// A server without games. Name and version are those of the program.
+    /// Creates a server without room types. Name and version are those of the program.
     #[must_use]
     pub fn new(name: &'static str, version: &'static str) -> Server {
         Server {
@@ -70,10 +70,10 @@ impl Server {
         }
     }
 
-    /// Adds a game as a type of room. The configuration may change its settings.
+    /// Adds a room type that runs a game. The configuration can override its settings (`[room.<type>]`).
     ///
     /// # Panics
-    /// If there is one of that name already: that is an error in the program.
+    /// Panics if a room type of that name exists.
     #[must_use]
     pub fn game<G: Game>(
         self,
@@ -84,20 +84,21 @@ impl Server {
         self.add(name.into(), RoomDefinition::game(settings, make))
     }
 
-    /// Adds a type of room that only passes messages on between its members.
+    /// Adds a room type that only passes messages on between its members.
     ///
     /// # Panics
-    /// If there is one of that name already: that is an error in the program.
+    /// Panics if a room type of that name exists.
     #[must_use]
     pub fn relay(self, name: impl Into<String>, settings: RelaySettings) -> Server {
         self.add(name.into(), RoomDefinition::Relay(settings))
     }
 
-    /// Has something done before an operation of the client API: it may change the request, reject it, or take it away.
+    /// Adds a hook that runs before an operation of the client API. It can change the request, reject it with an error,
+    /// or drop it by returning `None`.
     #[must_use]
     pub fn before<O: Operation, F>(
         mut self,
-        hook: impl Fn(Arc<Circumstances>, O::Request) -> F + Send + Sync + 'static,
+        hook: impl Fn(Arc<CallContext>, O::Request) -> F + Send + Sync + 'static,
     ) -> Server
     where
         F: Future<Output = Result<Option<O::Request>, ServiceError>> + Send + 'static,
@@ -106,11 +107,11 @@ impl Server {
         self
     }
 
-    /// Has something done after an operation of the client API that succeeded.
+    /// Adds a hook that runs after a successful operation of the client API.
     #[must_use]
     pub fn after<O: Operation, F>(
         mut self,
-        hook: impl Fn(Arc<Circumstances>, Arc<O::Request>, Arc<O::Answer>) -> F + Send + Sync + 'static,
+        hook: impl Fn(Arc<CallContext>, Arc<O::Request>, Arc<O::Answer>) -> F + Send + Sync + 'static,
     ) -> Server
     where
         F: Future<Output = ()> + Send + 'static,
@@ -119,33 +120,33 @@ impl Server {
         self
     }
 
-    /// Adds a function that clients call by its name: `POST /v2/rpc/{name}`. It gets the payload, and what it returns is
-    /// the answer.
+    /// Adds a function that clients call by name: `POST /v2/rpc/{name}`. It takes the payload and returns the answer.
     ///
     /// # Panics
-    /// If the name cannot be one, or there is a function of that name already: that is an error in the program.
+    /// Panics if the name is invalid or a function of that name exists.
     #[must_use]
     pub fn rpc<F>(
         mut self,
         name: &str,
-        function: impl Fn(Arc<Services>, Arc<Circumstances>, String) -> F + Send + Sync + 'static,
+        function: impl Fn(Arc<Services>, Arc<CallContext>, String) -> F + Send + Sync + 'static,
     ) -> Server
     where
         F: Future<Output = Result<String, ServiceError>> + Send + 'static,
     {
         let added = self.extensions.functions.register_rpc(name, function);
-        assert!(added.is_ok(), "the function {name} cannot be added: {added:?}");
+        assert!(added.is_ok(), "cannot add function `{name}`: {added:?}");
         self
     }
 
-    /// Is told of events that clients and the program's own code report. It should be quick: the reporter waits.
+    /// Adds a handler for events that clients and server code report. It must be fast: the reporter waits for it.
     #[must_use]
-    pub fn on_event(mut self, handler: impl Fn(&Circumstances, &Event) + Send + Sync + 'static) -> Server {
+    pub fn on_event(mut self, handler: impl Fn(&CallContext, &Event) + Send + Sync + 'static) -> Server {
         self.extensions.event_handlers.push(Box::new(handler));
         self
     }
 
-    /// Has something done with the services at the start, before anyone comes in: to make leaderboards, for example.
+    /// Adds code that runs at the start, after the services are open and before clients can connect: to create
+    /// leaderboards, for example. An error stops the start.
     #[must_use]
     pub fn on_start<F>(mut self, set_up: impl FnOnce(Arc<Services>) -> F + Send + 'static) -> Server
     where
@@ -155,12 +156,12 @@ impl Server {
         self
     }
 
-    /// Adds something that games can ask for from their rooms by [`aether_engine::Request::Call`]: it gets the payload, and
-    /// what it returns is the answer. There is `leaderboard_top` already, whose payload is the name of a leaderboard, and
-    /// which answers with a line for each of the ten best: the score, a space and the name.
+    /// Adds a function that rooms call by [`aether_engine::Request::Call`]. It takes the payload and returns the answer.
+    /// `leaderboard_top` is built in: its payload is the name of a leaderboard, and its answer has one line for each of the
+    /// ten best records, with the score, a space and the name.
     ///
     /// # Panics
-    /// If the name cannot be one, or there is a function of that name already: that is an error in the program.
+    /// Panics if the name is invalid or a function of that name exists.
     #[must_use]
     pub fn call<F>(
         mut self,
@@ -172,12 +173,12 @@ impl Server {
     {
         let name = name.into();
         let added = self.extensions.functions.register_call(&name, call);
-        assert!(added.is_ok(), "the call {name} cannot be added: {added:?}");
+        assert!(added.is_ok(), "cannot add function `{name}`: {added:?}");
         self
     }
 
-    /// Shows pages at all addresses that are not the server's own. Without them the root is a plain page, which says that
-    /// the server is running.
+    /// Serves pages at every path that the server's own routes do not use. Without pages, the root is a plain page that
+    /// says that the server is running.
     ///
     /// ```
     /// use aether_server::{Pages, Server};
@@ -189,38 +190,38 @@ impl Server {
         Server { pages, ..self }
     }
 
-    /// Does what was registered for the start.
+    /// Runs the code added by [`Server::on_start`].
     pub(crate) async fn set_up(&mut self, services: &Arc<Services>) -> Result<(), StartError> {
         for set_up in std::mem::take(&mut self.set_up) {
-            set_up(Arc::clone(services)).await.map_err(|refusal| StartError::Game(refusal.to_string()))?;
+            set_up(Arc::clone(services)).await.map_err(|error| StartError::Game(error.to_string()))?;
         }
         Ok(())
     }
 
     fn add(mut self, name: String, definition: RoomDefinition) -> Server {
-        assert!(self.room_types.iter().all(|(known, _)| *known != name), "there are two room types of the name {name}");
+        assert!(self.room_types.iter().all(|(known, _)| *known != name), "room type `{name}` is added twice");
         self.room_types.push((name, definition));
         self
     }
 
-    /// Does what the command line says; the result is for `main` to return.
+    /// Parses the command line and runs its command. `main` returns the exit code.
     pub fn main(self) -> ExitCode {
         let Arguments { command } = Arguments::parse();
         self.run(command)
     }
 
-    /// Does what a command says.
+    /// Runs a command.
     pub fn run(self, command: Command) -> ExitCode {
         command.run(self)
     }
 
-    /// Starts the server within a tokio runtime and returns at once.
+    /// Starts the server in the current Tokio runtime. Returns when its listeners are open.
     pub async fn start(self, config: Config) -> Result<RunningServer, StartError> {
         RunningServer::start(self, config, None).await
     }
 
-    /// The room types with their settings; those of relays are the defaults.
-    pub(crate) fn declared(&self) -> Vec<(&str, RoomSettings)> {
+    /// Returns the room types with the settings that their games declare. A relay has the default settings.
+    pub(crate) fn declared_room_types(&self) -> Vec<(&str, RoomSettings)> {
         let settings = |definition: &RoomDefinition| definition.game_settings().cloned().unwrap_or_default();
         self.room_types.iter().map(|(name, definition)| (name.as_str(), settings(definition))).collect()
     }
@@ -230,13 +231,13 @@ impl Server {
         self.room_types.iter().find(|(known, _)| known == name).map(|(_, definition)| definition)
     }
 
-    /// Returns the room types with the settings of the configuration.
-    pub(crate) fn configured(self, config: &Config, registry: &Registry) -> Result<Vec<RoomType>, StartError> {
+    /// Takes the room types, with the settings of the configuration.
+    pub(crate) fn take_room_types(&mut self, config: &Config, registry: &Registry) -> Result<Vec<RoomType>, StartError> {
         let configure = |(name, definition): (String, RoomDefinition)| {
             let definition = configure(config, &name, definition)?;
             Ok(RoomType::new(name, definition, registry))
         };
-        self.room_types.into_iter().map(configure).collect()
+        std::mem::take(&mut self.room_types).into_iter().map(configure).collect()
     }
 }
 
@@ -251,7 +252,7 @@ fn configure(config: &Config, name: &str, definition: RoomDefinition) -> Result<
         RoomDefinition::Relay(settings) => {
             let overrides = config.room(name);
             if overrides.durable == Some(true) {
-                let sentence = format!("room.{name}.durable: a relay has no state to keep; take it out.");
+                let sentence = format!("room.{name}.durable: a relay room has no state to store; remove the setting.");
                 return Err(StartError::Config(sentence));
             }
             let flush = overrides.flush_ms.map_or(settings.flush, |ms| Duration::from_millis(ms.into()));

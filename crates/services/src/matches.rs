@@ -1,6 +1,12 @@
 //! Matches as the services need them: the rooms that clients play in, wherever they run.
 
+mod functions;
+
+pub use functions::register_functions;
+
 use crate::refusal::{GrpcCode, ServiceError};
+use serde::{Deserialize, Serialize};
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -28,14 +34,23 @@ pub trait Matches: Send + Sync {
     fn end<'a>(&'a self, id: &'a str) -> MatchesFuture<'a, ()>;
 }
 
+/// A type of matches, which the program or a module registers in the table of calls. The host of the matches knows its own
+/// kind of types, and gets it back by [`Any`].
+pub trait MatchType: Any + Send + Sync {
+    /// Name by which matches of this type are created and joined.
+    fn name(&self) -> &str;
+}
+
 /// Description of a running match.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct MatchInfo {
     /// Id, which ends with the name of its node.
     pub id: String,
     /// Short code that people tell each other.
     pub code: String,
     /// Name of its room type.
+    #[serde(rename = "type")]
     pub match_type: String,
     /// Label that it shows.
     pub label: String,
@@ -48,9 +63,11 @@ pub struct MatchInfo {
 }
 
 /// Filter of a list. Everything that is set must hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct MatchFilter {
     /// Room type.
+    #[serde(rename = "type")]
     pub match_type: Option<String>,
     /// Label, compared as a whole.
     pub label: Option<String>,

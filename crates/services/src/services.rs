@@ -1,8 +1,8 @@
-//! All services of a server, together.
+//! Container of all services of a server.
 
 use crate::account::provider::ProviderSettings;
 use crate::account::{self, Accounts};
-use crate::calls::{CallTable, Functions};
+use crate::calls::{CallTable, Functions, MatchTypes};
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::event::{Events, Handler};
@@ -24,9 +24,9 @@ use aether_store::Store;
 use std::sync::{Arc, OnceLock, Weak};
 use uuid::Uuid;
 
-/// Parts that services are built on.
+/// Dependencies of the services.
 pub struct ServicesParts<'a> {
-    /// The database.
+    /// Database.
     pub store: Store,
     /// Source of the time.
     pub clock: Arc<dyn WallClock>,
@@ -36,80 +36,83 @@ pub struct ServicesParts<'a> {
     pub registry: &'a Registry,
 }
 
-/// How the services are to be.
+/// Settings of the services.
 #[derive(Clone, Debug)]
 pub struct ServicesSettings {
-    /// Sessions.
+    /// Session settings.
     pub sessions: session::Settings,
-    /// Accounts. Whether they are announced follows from there being a webhook.
+    /// Account settings. `announce` is overwritten: it is set if a webhook is configured.
     pub accounts: account::Settings,
-    /// Requests to the outside.
+    /// Settings of the HTTP client.
     pub http_client: http_client::Settings,
-    /// Where news go, if anywhere.
+    /// Webhook that receives events, if any.
     pub webhook: Option<webhook::Settings>,
-    /// By whom players may sign in.
+    /// Identity providers that players may sign in with.
     pub providers: ProviderSettings,
-    /// In which shops the game is sold.
+    /// Shops that sell the game.
     pub purchases: purchase::Settings,
-    /// How much one user may keep in storage.
+    /// Storage quota of one user.
     pub storage: Quota,
 }
 
-/// What the program adds to the services.
+/// Extensions that the program adds to the services.
 #[derive(Default)]
 pub struct ServicesExtensions {
-    /// What runs before and after operations.
+    /// Hooks that run before and after operations.
     pub hooks: Hooks,
-    /// Functions that are called by name.
+    /// Functions that clients call by name.
     pub functions: Functions,
-    /// What is told of events.
+    /// Types of matches.
+    pub match_types: MatchTypes,
+    /// Handlers that receive reported events.
     pub event_handlers: Vec<Handler>,
 }
 
-/// All services of a server. The server's own code calls them too.
+/// All services of a server. Server code calls them as well.
 pub struct Services {
-    /// The data layer.
+    /// Database.
     pub store: Store,
-    /// The time.
+    /// Source of the time.
     pub clock: Arc<dyn WallClock>,
-    /// Hooks of the program itself, which run before those of modules.
+    /// Hooks of the program, which run before hooks of modules.
     pub hooks: Hooks,
-    /// Operations and functions by name, and the modules.
+    /// Operations, functions and match types by name, and loaded modules.
     pub calls: CallTable,
-    /// Tokens, their renewal and their end.
+    /// Issues, refreshes and revokes tokens.
     pub sessions: Arc<Sessions>,
-    /// Who plays.
+    /// User accounts.
     pub accounts: Accounts,
-    /// Objects that players and games keep.
+    /// Stored objects of players and games.
     pub storage: Storage,
-    /// What players own.
+    /// Wallets of players.
     pub wallets: Wallets,
-    /// Changes to several of these at once.
+    /// Atomic changes to accounts, wallets and objects.
     pub multi_updates: MultiUpdates,
-    /// What was bought in shops.
+    /// Validated purchases and subscriptions.
     pub purchases: Purchases,
-    /// Who is best.
+    /// Leaderboards.
     pub leaderboards: Arc<Leaderboards>,
-    /// The characters of players.
+    /// Profiles (characters) of players.
     pub profiles: Profiles,
-    /// Rooms that outlast the server, and who was in which room.
+    /// Stored state of durable rooms, and the history of room visits.
     pub rooms: Rooms,
-    /// What happened.
+    /// Reported events.
     pub events: Events,
-    /// Delivers news to the outside, if there is somewhere to.
+    /// Delivers webhooks, if one is configured.
     pub webhooks: Option<Webhooks>,
-    /// Makes requests to the outside.
+    /// Client for outgoing HTTP requests.
     pub http_client: HttpClient,
-    /// The host of the rooms, which itself holds the services.
+    /// Host of the rooms. Weak, because the host itself owns the services.
     matches: OnceLock<Weak<dyn Matches>>,
     is_online: OnceLock<IsOnline>,
 }
 
-/// Tells if a user is connected.
+/// Returns true if the user is connected.
 type IsOnline = Box<dyn Fn(Uuid) -> bool + Send + Sync>;
 
 impl Services {
-    /// Opens them over a store; an invalid argument is one of the settings.
+    /// Opens the services over a store. [`GrpcCode::InvalidArgument`](crate::GrpcCode::InvalidArgument) means that a
+    /// setting is invalid.
     pub async fn open(
         parts: ServicesParts<'_>,
         settings: ServicesSettings,
@@ -140,7 +143,7 @@ impl Services {
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),
             hooks: extensions.hooks,
-            calls: CallTable::new(extensions.functions, registry)?,
+            calls: CallTable::new(extensions.functions, extensions.match_types, registry)?,
             sessions: Arc::new(sessions),
             leaderboards,
             webhooks,
@@ -152,26 +155,26 @@ impl Services {
         })
     }
 
-    /// Sets the host of the matches. Only the first call counts.
+    /// Sets the host of the matches. Later calls have no effect.
     pub fn host_matches(&self, matches: Weak<dyn Matches>) {
         let _ = self.matches.set(matches);
     }
 
-    /// Returns the running matches: to create, find, list, signal and end them.
+    /// Returns the host of the running matches.
     pub fn matches(&self) -> Result<Arc<dyn Matches>, ServiceError> {
         self.matches.get().and_then(Weak::upgrade).ok_or(NOT_HOSTED)
     }
 
-    /// Sets the function that knows which users are connected. Before, nobody is.
+    /// Sets the function that tells if a user is connected. Until then all users count as offline.
     ///
     /// # Panics
-    /// If it was set before.
+    /// If it is already set.
     pub fn set_presence(&self, is_online: impl Fn(Uuid) -> bool + Send + Sync + 'static) {
         let is_first = self.is_online.set(Box::new(is_online)).is_ok();
-        assert!(is_first, "who is connected is known from one place");
+        assert!(is_first, "the presence function is set once");
     }
 
-    /// Tells if a user is connected.
+    /// Returns true if the user is connected.
     #[must_use]
     pub fn is_online(&self, user: Uuid) -> bool {
         self.is_online.get().is_some_and(|is_online| is_online(user))

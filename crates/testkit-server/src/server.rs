@@ -231,6 +231,15 @@ impl TestServer {
         self.running.as_ref().expect("it runs").services()
     }
 
+    /// Returns the server itself.
+    ///
+    /// # Panics
+    /// If the server was stopped.
+    #[must_use]
+    pub fn running(&self) -> &RunningServer {
+        self.running.as_ref().expect("it runs")
+    }
+
     /// How many realtime connections are open.
     ///
     /// # Panics

@@ -27,7 +27,7 @@ impl OperationMetrics {
     /// Counts a call that was answered or, with a code, refused.
     pub fn count(&self, registry: &Registry, took: Duration, refused: Option<GrpcCode>) {
         let seconds = self.seconds.get_or_init(|| {
-            let (name, help) = ("aether_operation_seconds", "What operations of the client API took.");
+            let (name, help) = ("aether_operation_duration_seconds", "What operations of the client API took.");
             registry.histogram(name, help, &[("operation", self.operation)], SECONDS)
         });
         seconds.observe(took.as_secs_f64());
@@ -54,7 +54,7 @@ mod tests {
         }
         let text = registry.render();
         for line in [
-            "aether_operation_seconds_count{operation=\"GetAccount\"} 4\n",
+            "aether_operation_duration_seconds_count{operation=\"GetAccount\"} 4\n",
             "aether_operations_refused_total{code=\"not_found\",operation=\"GetAccount\"} 2\n",
             "aether_operations_refused_total{code=\"unauthenticated\",operation=\"GetAccount\"} 1\n",
         ] {

@@ -1,5 +1,6 @@
-//! The table of calls: every operation of the services, with the hooks around it, and every function that the program or a
-//! module adds. All of them are called by name with JSON; Rust code calls operations by their types.
+//! The table of calls: every operation of the services, with the hooks around it, and every function and match
+//! type that the program or a module adds. Operations and functions are called by name with JSON, and matches of a type
+//! are created by its name; Rust code calls operations by their types.
 //!
 //! ```text
 //!   HTTP route ──→ run::<O> ──┐
@@ -15,14 +16,17 @@
 mod figures;
 mod functions;
 mod limits;
+mod match_types;
 mod modules;
 mod serve;
 
 pub use figures::OperationMetrics;
 pub use functions::Functions;
 pub use limits::{
-    FUNCTION_NAME_BYTES_MAX, FUNCTIONS_MAX, HOOKS_MAX, MODULE_NAME_BYTES_MAX, MODULES_MAX, PAYLOAD_BYTES_MAX,
+    FUNCTION_NAME_BYTES_MAX, FUNCTIONS_MAX, HOOKS_MAX, MATCH_TYPE_NAME_BYTES_MAX, MATCH_TYPES_MAX,
+    MODULE_NAME_BYTES_MAX, MODULES_MAX, PAYLOAD_BYTES_MAX,
 };
+pub use match_types::{MatchTypes, MatchTypesByName};
 pub use modules::{Module, PROGRAM};
 pub use serve::{Access, Call, RatePreset, Serve};
 
@@ -121,9 +125,14 @@ impl Operations {
 }
 
 impl CallTable {
-    /// A table of all operations and of the program's own functions, which counts calls in a registry.
-    pub(crate) fn new(functions: Functions, registry: &Registry) -> Result<CallTable, ServiceError> {
-        let program = Module { functions, ..Module::default() };
+    /// Creates a table of all operations and of the program's own functions and match types, which counts calls in a
+    /// registry.
+    pub(crate) fn new(
+        functions: Functions,
+        match_types: MatchTypes,
+        registry: &Registry,
+    ) -> Result<CallTable, ServiceError> {
+        let program = Module { functions, match_types, ..Module::default() };
         let registered = Registered::default().with(PROGRAM, Some(program))?;
         Ok(CallTable {
             operations: Operations::all().0,
@@ -148,6 +157,12 @@ impl CallTable {
     #[must_use]
     pub fn has_function(&self, name: &str) -> bool {
         functions::find(&self.registered(), name).is_ok()
+    }
+
+    /// Returns the match types at this moment, by name.
+    #[must_use]
+    pub fn match_types(&self) -> Arc<MatchTypesByName> {
+        Arc::clone(self.registered().match_types())
     }
 
     /// Names of the modules, in the order in which they were first registered.

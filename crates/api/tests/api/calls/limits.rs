@@ -2,9 +2,10 @@
 
 use crate::desk::World;
 use aether_services::calls::{
-    FUNCTION_NAME_BYTES_MAX, FUNCTIONS_MAX, Functions, HOOKS_MAX, MODULE_NAME_BYTES_MAX, MODULES_MAX, Module,
-    PAYLOAD_BYTES_MAX,
+    FUNCTION_NAME_BYTES_MAX, FUNCTIONS_MAX, Functions, HOOKS_MAX, MATCH_TYPE_NAME_BYTES_MAX, MATCH_TYPES_MAX,
+    MODULE_NAME_BYTES_MAX, MODULES_MAX, MatchTypes, Module, PAYLOAD_BYTES_MAX,
 };
+use aether_services::matches::MatchType;
 use aether_services::{CallContext, GrpcCode, Hooks, ServiceError};
 use std::sync::Arc;
 
@@ -50,6 +51,43 @@ async fn functions_are_limited_in_one_module_and_in_all_together() {
     let refused = calls.replace("more", Module { functions: more, ..Module::default() }).expect_err("it is too much");
     assert_eq!(refused.code, GrpcCode::ResourceExhausted);
     calls.replace("full", Module { functions: full(), ..Module::default() }).expect("it takes the place of its own");
+}
+
+struct Named(String);
+
+impl MatchType for Named {
+    fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+#[tokio::test]
+async fn match_types_are_limited_in_one_module_and_in_all_together() {
+    let full = || {
+        let mut match_types = MatchTypes::default();
+        for number in 0..MATCH_TYPES_MAX {
+            match_types.register(Arc::new(Named(format!("t{number}")))).expect("there is room");
+        }
+        match_types
+    };
+    let mut match_types = full();
+    let refused = match_types.register(Arc::new(Named("one more".into()))).expect_err("it is full");
+    assert_eq!(refused.code, GrpcCode::ResourceExhausted);
+    let world = World::new(|_| {}).await;
+    let calls = &world.services().calls;
+    calls.replace("full", Module { match_types, ..Module::default() }).expect("it is just not too much");
+    let mut more = MatchTypes::default();
+    more.register(Arc::new(Named("x".repeat(MATCH_TYPE_NAME_BYTES_MAX)))).expect("it is just not too long");
+    for name in [String::new(), "x".repeat(MATCH_TYPE_NAME_BYTES_MAX + 1)] {
+        let refused = more.register(Arc::new(Named(name))).expect_err("it is no name");
+        assert_eq!(refused.code, GrpcCode::InvalidArgument);
+    }
+    let taken = more.register(Arc::new(Named("x".repeat(MATCH_TYPE_NAME_BYTES_MAX)))).expect_err("it is taken");
+    assert_eq!((taken.code, more.len()), (GrpcCode::AlreadyExists, 1));
+    let refused = calls.replace("more", Module { match_types: more, ..Module::default() }).expect_err("it is too much");
+    assert_eq!(refused.code, GrpcCode::ResourceExhausted);
+    calls.replace("full", Module { match_types: full(), ..Module::default() }).expect("it takes the place of its own");
+    assert_eq!(calls.match_types().len(), MATCH_TYPES_MAX);
 }
 
 #[tokio::test]

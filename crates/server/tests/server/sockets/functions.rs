@@ -49,7 +49,7 @@ async fn clients_call_functions_of_the_program_and_of_modules_that_come_later() 
     assert_eq!((answer.status, answer.json()), (404, missing));
 
     let metrics = running.registry().render();
-    assert!(metrics.contains("aether_operation_seconds_count{operation=\"RpcFunc\"} 4\n"), "{metrics}");
+    assert!(metrics.contains("aether_operation_duration_seconds_count{operation=\"RpcFunc\"} 4\n"), "{metrics}");
     running.stop(Duration::ZERO).await;
     let _ = std::fs::remove_dir_all(folder);
 }

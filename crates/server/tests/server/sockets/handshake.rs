@@ -98,7 +98,7 @@ async fn garbage_is_counted_and_closed() {
 async fn what_comes_before_the_hello_is_dropped_and_then_its_sender() {
     let server = start().await;
     for transport in TRANSPORTS {
-        let dropped = || server.metric("aether_drops_total", &[("reason", "before_hello")]);
+        let dropped = || server.metric("aether_messages_dropped_total", &[("reason", "before_hello")]);
         let before = dropped();
         let mut client = server.connector(PROTOBUF).open(transport).await.expect("it opens");
         for _ in 0..3 {
@@ -159,7 +159,7 @@ async fn a_hello_has_a_deadline_and_three_attempts() {
 async fn a_second_hello_is_ignored() {
     let server = start().await;
     for transport in TRANSPORTS {
-        let ignored = || server.metric("aether_drops_total", &[("reason", "out_of_place")]);
+        let ignored = || server.metric("aether_messages_dropped_total", &[("reason", "out_of_place")]);
         let before = ignored();
         let mut player = server.join(transport, PROTOBUF, &server.hello("sandbox")).await;
         let room = RoomSelector::Type { name: "workshop".into(), label: None };
@@ -349,7 +349,7 @@ async fn fragments_are_refused_before_the_hello_and_put_together_after_it() {
             .await;
         assert!(heard == body, "it arrived as it was");
     }
-    assert_eq!(server.metric("aether_drops_total", &[("reason", "fragment")]), 0.0);
+    assert_eq!(server.metric("aether_messages_dropped_total", &[("reason", "fragment")]), 0.0);
     server.stop().await;
 }
 
@@ -380,7 +380,7 @@ async fn fragments_that_contradict_each_other_are_refused_and_closed() {
             ("unfinished", &unfinished),
         ] {
             let refused = || {
-                server.metric("aether_drops_total", &[("reason", "fragment")])
+                server.metric("aether_messages_dropped_total", &[("reason", "fragment")])
                     + server.metric("aether_decode_errors_total", &[])
             };
             let before = refused();

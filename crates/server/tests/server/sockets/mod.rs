@@ -13,6 +13,7 @@ mod play;
 mod relay;
 mod requests;
 mod resume;
+mod room_types;
 mod rooms;
 mod runtime_game;
 mod tokens;

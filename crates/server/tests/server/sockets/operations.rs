@@ -58,35 +58,35 @@ async fn metrics_tell_what_a_server_does() {
         player.possession().await;
         players.push(player);
     }
-    server.until_metric("aether_players", &[("room_type", "sandbox")], 2.0).await;
+    server.until_metric("aether_player_count", &[("room_type", "sandbox")], 2.0).await;
     server.until_metric("aether_tick_rate_hertz", &[("room_type", "sandbox")], 1.0).await;
     let text = server.ask(server.admin, "GET", "/metrics", &[]).await.body;
     for name in [
-        "aether_tick_seconds_bucket",
-        "aether_stage_seconds_bucket{",
-        "aether_tick_late_seconds_count",
+        "aether_tick_duration_seconds_bucket",
+        "aether_tick_stage_duration_seconds_bucket{",
+        "aether_tick_lateness_seconds_count",
         "aether_tick_rate_hertz",
         "aether_tick_overruns_total",
         "aether_ticks_dropped_total",
-        "aether_connections{transport=\"websocket\"} 1",
-        "aether_connections{transport=\"webtransport\"} 1",
-        "aether_players{room_type=\"sandbox\"} 2",
-        "aether_rooms{room_type=\"sandbox\"} 1",
-        "aether_entities{room_type=\"sandbox\"}",
-        "aether_sessions",
+        "aether_active_connections{transport=\"websocket\"} 1",
+        "aether_active_connections{transport=\"webtransport\"} 1",
+        "aether_player_count{room_type=\"sandbox\"} 2",
+        "aether_room_count{room_type=\"sandbox\"} 1",
+        "aether_entity_count{room_type=\"sandbox\"}",
+        "aether_active_sessions",
         "aether_uptime_seconds",
         "aether_memory_bytes",
         "aether_build_info{version=\"1.2.3\"} 1",
-        "aether_packets_total{direction=\"in\",kind=\"hello\"} 2",
-        "aether_packets_total{direction=\"out\",kind=\"snapshot\"}",
-        "aether_bytes_total{direction=\"in\"}",
-        "aether_bytes_total{direction=\"out\"}",
+        "aether_messages_received_total{kind=\"hello\"} 2",
+        "aether_messages_sent_total{kind=\"snapshot\"}",
+        "aether_bytes_received_total ",
+        "aether_bytes_sent_total ",
         "aether_decode_errors_total",
         "aether_encode_errors_total",
         "aether_connection_errors_total",
         "aether_connections_refused_total",
         "aether_connections_closed_total{reason=\"too_slow\"}",
-        "aether_drops_total{reason=\"before_hello\"}",
+        "aether_messages_dropped_total{reason=\"before_hello\"}",
         "kind=\"unprivileged\"",
         "kind=\"corrections\"",
         "kind=\"movement_speed\"",
@@ -95,9 +95,15 @@ async fn metrics_tell_what_a_server_does() {
         "aether_pong_dispatch_seconds_count",
         "aether_auth_to_possession_seconds_count 2",
         "aether_http_requests_total{",
-        "aether_http_request_seconds_bucket",
+        "aether_http_request_duration_seconds_bucket",
         "aether_room_failures_total",
-        "aether_overload_rung",
+        "aether_overload_level",
+        "aether_aoi_queries_total{room_type=\"sandbox\"}",
+        // Old names, for one version.
+        "aether_packets_total{direction=\"in\",kind=\"hello\"} 2",
+        "aether_bytes_total{direction=\"out\"}",
+        "aether_players{room_type=\"sandbox\"} 2",
+        "aether_tick_seconds_bucket",
     ] {
         assert!(text.contains(name), "{name} is missing");
     }
@@ -122,7 +128,7 @@ async fn a_server_that_stops_tells_everyone_and_lets_nobody_in() {
             .await;
         assert_eq!((closing.reason, closing.deadline_ms), (CloseReason::Shutdown, 3_000));
         let readiness = server.get("/readyz").await;
-        let not_ready = serde_json::json!({ "code": "not_ready", "error": "the server stops" });
+        let not_ready = serde_json::json!({ "code": "not_ready", "error": "the server is stopping" });
         assert_eq!((readiness.status, readiness.json()), (503, not_ready));
         assert_eq!(server.get("/livez").await.status, 200);
         let late = server.connector(PROTOBUF).open(transport).await;

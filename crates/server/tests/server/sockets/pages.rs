@@ -93,7 +93,7 @@ async fn limits_of_the_configuration_are_kept() {
     assert!(refused.head.contains("retry-after: 1\r\n"), "{}", refused.head);
     assert_eq!(client.get("/v2/account").await.expect("the server answers").status, 200, "others are not concerned");
     assert!(server.metric("aether_operations_refused_total", &[("operation", "ListProfiles")]) >= 1.0);
-    assert!(server.metric("aether_operation_seconds_count", &[("operation", "ListProfiles")]) >= 51.0);
+    assert!(server.metric("aether_operation_duration_seconds_count", &[("operation", "ListProfiles")]) >= 51.0);
 
     for (key, status) in [("a", 200), ("b", 200), ("c", 400)] {
         let object = json!({ "objects": [{ "collection": "saves", "key": key, "value": "{}" }] });

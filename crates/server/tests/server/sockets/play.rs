@@ -139,7 +139,7 @@ async fn inputs_at_ten_kilohertz_meet_a_budget_and_then_the_door() {
         let flooded = [("reason", "flooded")];
         server.until_metric("aether_connections_closed_total", &flooded, number as f64 + 1.0).await;
     }
-    assert!(server.metric("aether_drops_total", &[("reason", "rate")]) >= 200.0);
+    assert!(server.metric("aether_messages_dropped_total", &[("reason", "rate")]) >= 200.0);
     let applied = server.metric("aether_room_events_total", &[("kind", "inputs")]);
     assert!(applied <= 400.0, "{applied} inputs were applied");
     server.stop().await;
@@ -290,7 +290,7 @@ async fn a_ping_is_answered_with_its_own_time_and_the_servers_tick() {
     assert_eq!(server.metric("aether_pings_total", &[]), 20.0);
     assert_eq!(server.metric("aether_ping_hold_seconds_count", &[]), 20.0);
     assert!(server.metric("aether_pong_dispatch_seconds_count", &[]) >= 20.0);
-    assert_eq!(server.metric("aether_packets_total", &[("direction", "out"), ("kind", "pong")]), 20.0);
+    assert_eq!(server.metric("aether_messages_sent_total", &[("kind", "pong")]), 20.0);
     assert_eq!(server.metric("aether_auth_to_possession_seconds_count", &[]), 4.0);
     server.stop().await;
 }

@@ -86,6 +86,6 @@ async fn leaving_is_final_and_a_guess_leads_nowhere() {
         let notice = server.try_join(transport, PROTOBUF, &guess).await.err().expect("it is refused");
         assert_eq!(notice.code, ErrorCode::ResumeRefused);
     }
-    until("everyone is gone", || server.metric("aether_players", &[]) == 0.0).await;
+    until("everyone is gone", || server.metric("aether_player_count", &[]) == 0.0).await;
     server.stop().await;
 }
