@@ -1,5 +1,6 @@
 //! [`RoomBuilder`].
 
+use crate::schema::BuiltSchema;
 use crate::durable::{CheckpointTimer, RestoreData, RoomOutput};
 use crate::game::{Game, Rejection};
 use crate::handle::Mailbox;
@@ -106,7 +107,7 @@ impl<G: Game> RoomBuilder<G> {
         self.settings.validate().map_err(BuildError::Settings)?;
         let RoomSettings { entities_max, rewind_ticks, .. } = self.settings;
         let schema_builder = self.game.schema_builder();
-        let (world, events, schema) =
+        let BuiltSchema { world, events, schema } =
             schema_builder.build(|world| world.entities_max(entities_max).rewind_ticks(rewind_ticks));
         let input_bits = schema.inputs.iter().map(|input| input.kind.bits_max()).max().unwrap_or(0);
         if input_bits as usize > 8 * aether_wire::limits::INPUT_BYTES_MAX {

@@ -35,6 +35,14 @@ pub struct EventRegistry {
     records: Vec<Option<Arc<RecordType>>>,
 }
 
+/// Result of building a game schema.
+pub(crate) struct BuiltSchema {
+    /// The empty world of its components.
+    pub world: World,
+    pub events: EventRegistry,
+    pub schema: Schema,
+}
+
 impl GameSchemaBuilder {
     /// Adds a component. The order is part of the schema.
     #[must_use]
@@ -74,14 +82,14 @@ impl GameSchemaBuilder {
         self
     }
 
-    pub(crate) fn build(self, finish: impl FnOnce(WorldBuilder) -> WorldBuilder) -> (World, EventRegistry, Schema) {
+    pub(crate) fn build(self, finish: impl FnOnce(WorldBuilder) -> WorldBuilder) -> BuiltSchema {
         let world = finish(self.world).build();
         let schema = Schema {
             components: world.schema(),
             inputs: self.input.into_iter().collect(),
             events: self.events.schemas.clone(),
         };
-        (world, self.events, schema)
+        BuiltSchema { world, events: self.events, schema }
     }
 }
 

@@ -48,7 +48,7 @@ impl ClientView {
         block_uses.resize(deltas.blocks.len(), 0);
         let present = [removals, *any_full, due.iter().any(|due| !due.found.full)];
         let snapshot = Snapshot { tick: context.world.tick(), input_ack, gap_order: *gap_order, present };
-        let mut packets = Packets::new(self, snapshot, (writer, uses, block_uses), sink);
+        let mut packets = Packets::new(self, snapshot, Scratch { writer, uses, block_uses }, sink);
         if removals {
             packets.write_removals();
         }
@@ -75,6 +75,15 @@ struct Snapshot {
     present: [bool; 3],
 }
 
+/// Buffers that packets are written with.
+struct Scratch<'a> {
+    writer: &'a mut BitWriter,
+    /// Number of times that each range was sent.
+    uses: &'a mut [u32],
+    /// Number of times that each block was sent.
+    block_uses: &'a mut [u32],
+}
+
 /// Writer of the packets of a snapshot.
 struct Packets<'a, S> {
     view: &'a mut ClientView,
@@ -94,7 +103,7 @@ impl<'a, S: PacketSink> Packets<'a, S> {
     fn new(
         view: &'a mut ClientView,
         snapshot: Snapshot,
-        (writer, uses, block_uses): (&'a mut BitWriter, &'a mut [u32], &'a mut [u32]),
+        Scratch { writer, uses, block_uses }: Scratch<'a>,
         sink: &'a mut S,
     ) -> Self {
         let (counts, contents, next_slot, source) = ([0; 3], PacketContents::default(), 0, DeltaSource::default());

@@ -3,7 +3,8 @@
 use aether_bits::{BitWriter, Replicate};
 use aether_wire::{ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, StateAck, ViewTick};
 
-/// Someone or something that moves.
+/// Someone or something that moves. It is not `aether_testkit::moving::Body`, because the world of 10,000 entities is wider
+/// than that one's range of 1,000.
 #[derive(Clone, Debug, Replicate)]
 #[replicate(channel = "movement", position = position)]
 pub struct Body {

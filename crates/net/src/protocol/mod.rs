@@ -1,4 +1,4 @@
-//! Protocols: the meaning of the messages of a connection.
+//! Protocols interpret the messages of a connection.
 
 pub(crate) mod room;
 
@@ -8,90 +8,88 @@ use aether_engine::closing;
 use aether_wire::{CloseReason, Closing, DeliveryPath};
 use std::task::Context;
 
-/// Gives the messages of one connection their meaning.
+/// Interprets the messages of one connection.
 ///
-/// It is a state machine: input comes through `handle_*`, work of its own goes on in [`Protocol::poll_work`], and output
-/// is taken by [`Protocol::answer`] and [`Protocol::fill`]. It owns no socket, and never waits. The driver owns everything
-/// that is the same for all protocols: turns, deadlines, rates, idle peers, slow readers and the stop notice. In one turn
-/// it calls, in this order:
+/// A protocol is a state machine: input through `handle_*`, background work in [`Protocol::poll_work`], output through
+/// [`Protocol::answer`] and [`Protocol::fill`]. It owns no socket and never waits. The driver does what is the same for all
+/// protocols: turns, deadlines, rates, idle peers, slow readers and the stop notice. In one turn it calls, in this order:
 ///
-/// 1. for each message that came: `decode`, `class`, `handle_message`; or `handle_unreadable`;
+/// 1. for each received message: `decode`, `class`, `handle_message`; or `handle_unreadable`;
 /// 2. `poll_work`;
-/// 3. `handle_second`, each second, and `handle_stop`, once; or `handle_deadline`, if the peer was not let in in time;
-/// 4. `answer`, and then `fill` as long as the link takes more and `has_output`.
+/// 3. `handle_second`, each second, and `handle_stop`, once; or `handle_deadline`, if the handshake takes too long;
+/// 4. `answer`, and then `fill` while the transport accepts data and `has_output` is true.
 ///
-/// A peer is *opening* until [`Protocol::is_open`] is true, which it then stays. While it is opening, only the deadline and
-/// strikes count; rates, silence and the stop notice concern open connections.
+/// The handshake lasts until [`Protocol::is_open`] returns true, which is permanent. During the handshake only the deadline
+/// and strikes apply; rates, the idle timeout and the stop notice apply to open connections.
 pub trait Protocol: Send {
     /// A message of the peer.
     type Message;
 
-    /// The reason why bytes are no such message.
+    /// Reason why bytes cannot be decoded.
     type Unreadable;
 
-    /// Returns true once the peer is let in.
+    /// Returns true once the handshake is done.
     fn is_open(&self) -> bool {
         true
     }
 
-    /// Upper bound of a message of the peer, in bytes. Asked at the start, and when the peer is let in.
+    /// Upper bound of a message of the peer, in bytes. Called at the start and after the handshake.
     fn message_bytes_max(&self) -> usize;
 
-    /// Rates of an open connection. Asked when the peer is let in.
+    /// Rates of an open connection. Called at the start and after the handshake.
     fn rates(&self) -> MessageRates;
 
-    /// Returns true if more messages can be taken. While it is false, nothing is read, and the peer's link fills up; it must
-    /// not stay false for as long as a peer may be silent.
+    /// Returns true if more messages can be handled. While it is false, nothing is read and the peer is held back. It must
+    /// become true again before the idle timeout.
     fn can_receive(&self) -> bool {
         true
     }
 
-    /// Reads a message.
+    /// Decodes a message.
     fn decode(&mut self, bytes: &[u8]) -> Result<Self::Message, Self::Unreadable>;
 
-    /// The rate that a message counts against.
+    /// Returns the rate that a message counts against.
     fn class(&self, message: &Self::Message) -> MessageClass;
 
     /// Handles a message that is within its rate.
     fn handle_message(&mut self, path: DeliveryPath, message: Self::Message, meter: &mut RateMeter<'_>);
 
-    /// Handles bytes that could not be read. The driver counts them against the peer.
+    /// Handles bytes that cannot be decoded. The driver adds strikes for them.
     fn handle_unreadable(&mut self, error: Self::Unreadable, meter: &mut RateMeter<'_>);
 
-    /// Does what is due each second. `was_heard` tells whether the peer sent anything since the last time.
-    fn handle_second(&mut self, _was_heard: bool, _meter: &mut RateMeter<'_>) {}
+    /// Handles the passing of a second. `is_active` is true if the peer has sent anything in it.
+    fn handle_second(&mut self, _is_active: bool, _meter: &mut RateMeter<'_>) {}
 
-    /// Ends an opening that took too long. Returns the reason; [`Protocol::answer`] is called once more before the end.
+    /// Ends a handshake that takes too long. Returns the reason; [`Protocol::answer`] is called once more before the end.
     fn handle_deadline(&mut self) -> Closing {
         closing(CloseReason::Unauthenticated)
     }
 
-    /// Continues the protocol's own work, such as answers that others compute, and has the task woken when there is
-    /// output.
+    /// Continues background work, such as waiting for answers, and registers the waker for output.
     fn poll_work(&mut self, cx: &mut Context<'_>, meter: &mut RateMeter<'_>);
 
-    /// Writes answers to what was just received; true if there were any. It is called also while the link is busy: what
-    /// piles up then holds back reading. Answers that come later belong into [`Protocol::fill`].
+    /// Writes immediate answers; returns true if there were any. It is also called while the transport is busy: a backlog of
+    /// answers pauses reading. Later answers belong in [`Protocol::fill`].
     fn answer<T: Transport>(&mut self, _out: &mut OutgoingMessages<'_, T>) -> bool {
         false
     }
 
-    /// Returns true if [`Protocol::fill`] has something to say.
+    /// Returns true if [`Protocol::fill`] has output.
     fn has_output(&self) -> bool;
 
-    /// Writes what there is, a bounded amount of it. It is called only when all that was written before has left. Returns
-    /// the end, if the protocol has one and has said everything.
+    /// Writes a bounded amount of output. It is called only after all earlier output was flushed. Returns the end of the
+    /// connection, if the protocol ends it and has no more output.
     fn fill<T: Transport>(&mut self, out: &mut OutgoingMessages<'_, T>) -> Option<ConnectionEnd>;
 
-    /// The reason for which the protocol is about to end, for a peer that does not take what is said before.
+    /// Reason for which the protocol is about to end the connection. It is used if the peer does not read the output
+    /// before the end.
     fn closing(&self) -> Option<&Closing> {
         None
     }
 
-    /// Tells the peer that the server stops in so many milliseconds.
+    /// Announces to the peer that the server stops in `deadline_ms`.
     fn handle_stop<T: Transport>(&mut self, deadline_ms: u32, out: &mut OutgoingMessages<'_, T>);
 
-    /// Says the last words, if the peer is to hear any. The transport's own goodbye follows. It may complete what the end
-    /// says.
+    /// Writes the last messages and may complete the end. The transport's close notice follows.
     fn handle_end<T: Transport>(&mut self, end: &mut ConnectionEnd, out: &mut OutgoingMessages<'_, T>);
 }

@@ -1,28 +1,28 @@
-//! `aether check`: whether the configuration is right, without starting.
+//! `aether check`: checks the configuration without starting a server.
 
-use crate::config::{Config, ConfigArguments, ConfigError, reference};
+use crate::config::{Config, ConfigArguments, ConfigError, EffectiveSetting, reference};
 use aether_engine::RoomSettings;
 
-/// The flags of `aether check`.
+/// Flags of `aether check`.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct CheckArguments {
-    /// How to configure.
+    /// Configuration file and flags.
     #[command(flatten)]
     pub config: ConfigArguments,
-    /// Write the reference of all settings, in Markdown, and check nothing
+    /// Print the reference of all settings as Markdown instead of checking
     #[arg(long)]
     pub reference: bool,
 }
 
 impl CheckArguments {
-    /// What to print, or everything that is wrong. The room types are those the server has, as their games declare
-    /// them.
+    /// Returns the text to print, or every problem of the configuration. `room_types` are those of the server, with the
+    /// settings that their games declare.
     pub fn run(&self, room_types: &[(&str, RoomSettings)]) -> Result<String, ConfigError> {
         if self.reference { Ok(reference()) } else { report(&self.config.load()?, room_types) }
     }
 }
 
-/// What is set and where, or everything that is wrong with it for these room types.
+/// Lists the settings that are not defaults with their sources, or returns every problem for these room types.
 pub fn report(config: &Config, room_types: &[(&str, RoomSettings)]) -> Result<String, ConfigError> {
     let names: Vec<&str> = room_types.iter().map(|(name, _)| *name).collect();
     let mut problems = config.validate();
@@ -32,14 +32,14 @@ pub fn report(config: &Config, room_types: &[(&str, RoomSettings)]) -> Result<St
     if !problems.is_empty() {
         return Err(ConfigError { problems });
     }
-    let lines = config.effective().into_iter().map(|(key, value, place)| match value.as_str() {
-        "" => format!("# {key} is not set ({place})\n"),
-        value => format!("{key} = {value}  # {place}\n"),
+    let lines = config.effective().into_iter().map(|EffectiveSetting { key, value, source }| match value.as_str() {
+        "" => format!("# {key} is not set ({source})\n"),
+        value => format!("{key} = {value}  # {source}\n"),
     });
     let lines: String = lines.collect();
     Ok(if lines.is_empty() {
-        "The configuration is right: everything is at its default.\n".to_owned()
+        "The configuration is valid. All settings have their defaults.\n".to_owned()
     } else {
-        format!("The configuration is right. Set, besides the defaults:\n\n{lines}")
+        format!("The configuration is valid. Settings that are not defaults:\n\n{lines}")
     })
 }

@@ -1,4 +1,4 @@
-//! The flags that configure, and the thin layer that reads the real file and environment.
+//! Configuration flags, and reading of the real file and environment.
 
 use super::load::{ENVIRONMENT_CONFIG, ENVIRONMENT_PREFIX};
 use super::{Config, ConfigError, ConfigFile, ConfigProblem, Flag, SettingSource, Sources};
@@ -6,41 +6,41 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The file that is read when none is named, if it is there.
+/// Configuration file that is read if it exists and none is named.
 const FILE_DEFAULT: &str = "aether.toml";
 
-/// The flags that configure, the same for every command.
+/// Configuration flags, the same for every command.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArguments {
-    /// The configuration file; otherwise AETHER_CONFIG, or aether.toml if it is there
+    /// Configuration file [default: $AETHER_CONFIG, or aether.toml if it exists]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// The folder for everything the server keeps
+    /// Folder for keys and the database (data_dir)
     #[arg(long, value_name = "FOLDER")]
     pub data_dir: Option<String>,
-    /// Where pages, the API and WebSockets are served
+    /// Address for pages, the API and WebSockets (http.address)
     #[arg(long, value_name = "ADDRESS")]
     pub address: Option<String>,
-    /// Where metrics and profiles are served
+    /// Address for metrics and profiles (http.admin_address)
     #[arg(long, value_name = "ADDRESS")]
     pub admin_address: Option<String>,
-    /// What is logged, such as info or info,aether_net=debug
+    /// Log filter, such as info or info,aether_net=debug (log.filter)
     #[arg(long, value_name = "FILTER")]
     pub log: Option<String>,
-    /// Any setting, by its full name; may be given several times
+    /// Any setting by its full name, such as rooms.max=50; can be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 }
 
 impl ConfigArguments {
-    /// The configuration of this process: its file, its environment and these flags.
+    /// Loads the configuration from the file, the environment of the process and these flags.
     pub fn load(&self) -> Result<Config, ConfigError> {
-        let environment = std::env::vars_os().filter_map(|(name, value)| own_variable(name, value));
+        let environment = std::env::vars_os().filter_map(|(name, value)| server_variable(name, value));
         self.load_with(environment.collect::<Result<_, _>>()?, &|path| std::fs::read_to_string(path))
     }
 
-    /// As [`ConfigArguments::load`], of a given environment and files.
+    /// Loads the configuration as [`ConfigArguments::load`] does, with a given environment and file reader.
     pub fn load_with(
         &self,
         environment: Vec<(String, String)>,
@@ -50,7 +50,7 @@ impl ConfigArguments {
         Config::load(&Sources { file, environment, flags: self.flags()?, read_file })
     }
 
-    /// The settings that the flags give. The short ones come first, so that `--set` wins over them.
+    /// Returns the settings of the flags. `--set` comes last, so it wins over the other flags.
     pub fn flags(&self) -> Result<Vec<Flag>, ConfigError> {
         let named = [
             ("--data-dir", "data_dir", &self.data_dir),
@@ -71,17 +71,17 @@ impl ConfigArguments {
         read_file: &dyn Fn(&Path) -> io::Result<String>,
     ) -> Result<Option<ConfigFile>, ConfigError> {
         let variable = environment.iter().find(|(name, value)| name == ENVIRONMENT_CONFIG && !value.is_empty());
-        let (path, place) = match (&self.config, variable) {
+        let (path, source) = match (&self.config, variable) {
             (Some(path), _) => (path.clone(), Some(SettingSource::Flag("--config".to_owned()))),
             (None, Some((name, path))) => (PathBuf::from(path), Some(SettingSource::Environment(name.clone()))),
             (None, None) => (PathBuf::from(FILE_DEFAULT), None),
         };
-        match (read_file(&path), place) {
+        match (read_file(&path), source) {
             (Ok(text), _) => Ok(Some(ConfigFile { path: path.display().to_string(), text })),
             (Err(error), None) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            (Err(error), place) => {
-                let sentence = format!("The configuration file {} cannot be read: {error}.", path.display());
-                Err(ConfigProblem::new(place.unwrap_or(SettingSource::Default), sentence).into())
+            (Err(error), source) => {
+                let sentence = format!("Cannot read the configuration file {}: {error}.", path.display());
+                Err(ConfigProblem::new(source.unwrap_or(SettingSource::Default), sentence).into())
             }
         }
     }
@@ -93,17 +93,17 @@ fn set_flag(pair: &str) -> Result<Flag, ConfigError> {
         Some((key, value)) => Ok(Flag { spelled, key: key.trim().to_owned(), value: value.trim().to_owned() }),
         None => Err(ConfigProblem::new(
             SettingSource::Flag(spelled),
-            format!("{pair:?} sets nothing: write a key and a value, such as --set http.address=127.0.0.1:7350."),
+            format!("{pair:?} has no value: write KEY=VALUE, such as --set http.address=127.0.0.1:7350."),
         )
         .into()),
     }
 }
 
-/// A variable of the server as text. Others are passed over, so that what they hold cannot matter.
-fn own_variable(name: OsString, value: OsString) -> Option<Result<(String, String), ConfigError>> {
+/// Returns a variable of the server as text. Variables of other programs are skipped, even if they are not UTF-8.
+fn server_variable(name: OsString, value: OsString) -> Option<Result<(String, String), ConfigError>> {
     let name = name.into_string().ok().filter(|name| name.starts_with(ENVIRONMENT_PREFIX))?;
     Some(match value.into_string() {
         Ok(value) => Ok((name, value)),
-        Err(_) => Err(ConfigProblem::new(SettingSource::Environment(name), "Its value is not UTF-8.").into()),
+        Err(_) => Err(ConfigProblem::new(SettingSource::Environment(name), "The value is not UTF-8.").into()),
     })
 }

@@ -1,55 +1,63 @@
-//! The one declaration of each setting: its name, type, default, bounds and meaning.
+//! Macros that declare settings: name, type, default, bounds and description.
 //!
-//! From it come the field of the struct with its documentation, the key in the TOML file, the environment variable,
-//! the `--set` flag, the check of the value and the row of the reference page.
+//! A declaration yields the struct field with its documentation, the key of the TOML file, the environment variable, the
+//! `--set` flag, the validation of the value and the row of the reference page.
 
 use super::dotted;
-use super::value::{Value, Written};
+use super::value::{RawValue, SettingValue};
 
-/// What the reference says of a setting.
+/// Description of a setting, for the reference page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) meaning: String,
-    /// As written in TOML; empty when it is not set.
+    /// Formatted as TOML; empty if it is not set.
     pub(crate) default: String,
     pub(crate) expected: String,
     pub(crate) is_secret: bool,
 }
 
-/// Sections of the same keys under names that the configuration chooses, such as `[room.<type>]`.
+/// A section of fixed keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Group {
-    /// What the names of its sections begin with, before the point.
+pub(crate) struct FixedSection {
     pub(crate) name: &'static str,
-    /// What stands for the chosen part of the name, such as `type`.
-    pub(crate) placeholder: &'static str,
-    /// What the chosen part of the name is, such as "a room type".
-    pub(crate) one: &'static str,
-    /// Whether it may have a `-`, which counts as `_`, because environment variables know no other.
-    pub(crate) takes_dashes: bool,
     pub(crate) purpose: String,
     pub(crate) keys: Vec<Key>,
 }
 
-/// Why a value was not taken.
+/// Sections with the same keys and a name that the operator chooses, such as `[room.<type>]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// There is no such key.
+pub(crate) struct Group {
+    /// First part of the section names, before the dot.
+    pub(crate) name: &'static str,
+    /// Placeholder of the chosen part of the name, such as `type`.
+    pub(crate) placeholder: &'static str,
+    /// Meaning of the chosen part, such as "the name of a room type".
+    pub(crate) name_meaning: &'static str,
+    /// Allows `-` in the name. It counts as `_`, because environment variables cannot contain it.
+    pub(crate) allows_dashes: bool,
+    pub(crate) purpose: String,
+    pub(crate) keys: Vec<Key>,
+}
+
+/// Reason why a setting was not set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SetError {
+    /// No setting has this key.
     UnknownKey,
-    /// It is not what the setting expects; the sentence says what is.
-    BadValue(String),
+    /// The value is invalid; the text says what was expected.
+    InvalidValue(String),
 }
 
 /// A group of settings.
 pub(crate) trait Section: Default {
-    /// Its settings, in the order of their declaration.
+    /// Settings in the order of declaration.
     fn keys() -> Vec<Key>;
 
-    /// Sets one.
-    fn set(&mut self, key: &str, written: &Written) -> Result<(), Refused>;
+    /// Sets one setting.
+    fn set(&mut self, key: &str, raw: &RawValue) -> Result<(), SetError>;
 
-    /// What each is set to, as TOML.
+    /// Returns all values, formatted as TOML.
     fn values(&self) -> Vec<(&'static str, String)>;
 }
 
@@ -89,27 +97,27 @@ macro_rules! section {
             fn set(
                 &mut self,
                 key: &str,
-                written: &$crate::config::value::Written,
-            ) -> Result<(), $crate::config::declare::Refused> {
+                raw: &$crate::config::value::RawValue,
+            ) -> Result<(), $crate::config::declare::SetError> {
                 match key {
                     $(stringify!($key) => $crate::config::declare::assign(
                         &mut self.$key,
-                        written,
+                        raw,
                         <[(f64, f64)]>::first(&[$(($low as f64, $high as f64))?]),
                     ),)+
-                    _ => Err($crate::config::declare::Refused::UnknownKey),
+                    _ => Err($crate::config::declare::SetError::UnknownKey),
                 }
             }
 
             fn values(&self) -> Vec<(&'static str, String)> {
-                vec![$((stringify!($key), $crate::config::value::Value::shown(&self.$key))),+]
+                vec![$((stringify!($key), $crate::config::value::SettingValue::to_toml(&self.$key))),+]
             }
         }
     };
 }
 
-/// Declares the configuration: the settings outside any section, the sections and the groups of sections in the order of
-/// the reference page, and what is no setting.
+/// Declares the configuration: settings outside any section, sections, groups of sections (in the order of the reference
+/// page), and fields that are not settings.
 macro_rules! configuration {
     (
         $(#[doc = $about:literal])+
@@ -124,7 +132,7 @@ macro_rules! configuration {
             )+}
             groups {$(
                 $(#[doc = $group_purpose:literal])+
-                $group:ident.<$placeholder:ident>: $group_type:ty, each $one:literal, dashes $takes_dashes:literal;
+                $group:ident.<$placeholder:ident>: $group_type:ty, each $one:literal, dashes $allows_dashes:literal;
             )+}
             others {$(
                 $(#[doc = $other_about:literal])+
@@ -153,64 +161,64 @@ macro_rules! configuration {
         }
 
         impl $config {
-            /// All sections of fixed keys: name, what it is for, keys. The first, without a name, is outside any.
-            pub(crate) fn sections() -> Vec<(&'static str, String, Vec<$crate::config::declare::Key>)> {
+            /// Returns the sections. The first has no name: its settings are outside any section.
+            pub(crate) fn sections() -> Vec<$crate::config::declare::FixedSection> {
                 let default = Self::default();
                 vec![
-                    (
-                        "",
-                        String::new(),
-                        vec![$($crate::config::declare::key(
+                    $crate::config::declare::FixedSection {
+                        name: "",
+                        purpose: String::new(),
+                        keys: vec![$($crate::config::declare::key(
                             stringify!($key), &[$($meaning),+], &default.$key, None,
                         )),+],
-                    ),
-                    $((
-                        stringify!($section),
-                        $crate::config::declare::joined(&[$($purpose),+]),
-                        <$section_type as $crate::config::declare::Section>::keys(),
-                    ),)+
+                    },
+                    $($crate::config::declare::FixedSection {
+                        name: stringify!($section),
+                        purpose: $crate::config::declare::joined(&[$($purpose),+]),
+                        keys: <$section_type as $crate::config::declare::Section>::keys(),
+                    },)+
                 ]
             }
 
-            /// All groups of sections.
+            /// Returns the groups of sections.
             pub(crate) fn groups() -> Vec<$crate::config::declare::Group> {
                 vec![$($crate::config::declare::Group {
                     name: stringify!($group),
                     placeholder: stringify!($placeholder),
-                    one: $one,
-                    takes_dashes: $takes_dashes,
+                    name_meaning: $one,
+                    allows_dashes: $allows_dashes,
                     purpose: $crate::config::declare::joined(&[$($group_purpose),+]),
                     keys: <$group_type as $crate::config::declare::Section>::keys(),
                 },)+]
             }
 
-            /// Sets a key of a section, or of one in a group.
+            /// Sets a key of a section or of a section in a group.
             pub(crate) fn set(
                 &mut self,
                 section: &str,
                 key: &str,
-                written: &$crate::config::value::Written,
-            ) -> Result<(), $crate::config::declare::Refused> {
+                raw: &$crate::config::value::RawValue,
+            ) -> Result<(), $crate::config::declare::SetError> {
                 match (section, key) {
                     $(("", stringify!($key)) => {
-                        return $crate::config::declare::assign(&mut self.$key, written, None);
+                        return $crate::config::declare::assign(&mut self.$key, raw, None);
                     })+
                     $((stringify!($section), _) => {
-                        return $crate::config::declare::Section::set(&mut self.$section, key, written);
+                        return $crate::config::declare::Section::set(&mut self.$section, key, raw);
                     })+
                     _ => {}
                 }
                 match section.split_once('.') {
                     $(Some((stringify!($group), name)) => {
                         let section = self.$group.entry(name.to_owned()).or_default();
-                        $crate::config::declare::Section::set(section, key, written)
+                        $crate::config::declare::Section::set(section, key, raw)
                     })+
-                    _ => Err($crate::config::declare::Refused::UnknownKey),
+                    _ => Err($crate::config::declare::SetError::UnknownKey),
                 }
             }
 
-            /// Makes a section of a group, if there is none of its name.
-            pub(crate) fn open_section(&mut self, group: &str, name: &str) {
+            /// Adds a section to a group, unless it exists.
+            pub(crate) fn add_section(&mut self, group: &str, name: &str) {
                 match group {
                     $(stringify!($group) => {
                         self.$group.entry(name.to_owned()).or_default();
@@ -219,10 +227,10 @@ macro_rules! configuration {
                 }
             }
 
-            /// What each key is set to: its full name, and the value as TOML.
+            /// Returns the full name of every key and its value, formatted as TOML.
             pub(crate) fn values(&self) -> Vec<(String, String)> {
                 let mut values = vec![$((
-                    stringify!($key).to_owned(), $crate::config::value::Value::shown(&self.$key),
+                    stringify!($key).to_owned(), $crate::config::value::SettingValue::to_toml(&self.$key),
                 )),+];
                 $(values.extend($crate::config::declare::full_names(stringify!($section), &self.$section));)+
                 $(for (name, section) in &self.$group {
@@ -238,59 +246,59 @@ macro_rules! configuration {
 pub(crate) use {configuration, section};
 
 impl Group {
-    /// Its heading, such as `[room.<type>]`.
+    /// Returns the heading of its sections, such as `[room.<type>]`.
     pub(crate) fn heading(&self) -> String {
         format!("[{}.<{}>]", self.name, self.placeholder)
     }
 
-    /// Whether a section can have this name.
-    pub(crate) fn takes(&self, name: &str) -> bool {
+    /// Returns true if a section can have this name.
+    pub(crate) fn accepts_name(&self, name: &str) -> bool {
         let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-        !name.is_empty() && name.chars().all(|c| is_letter(c) || (c == '-' && self.takes_dashes))
+        !name.is_empty() && name.chars().all(|c| is_letter(c) || (c == '-' && self.allows_dashes))
     }
 
-    /// Says of a name that no section can have it.
-    pub(crate) fn refusal(&self, name: &str) -> String {
-        let letters = if self.takes_dashes { "small letters, digits, - and _" } else { "small letters, digits and _" };
-        format!("{name:?} cannot be {}: use {letters}.", self.one)
+    /// Returns the error text for an invalid section name.
+    pub(crate) fn invalid_name(&self, name: &str) -> String {
+        let dash = if self.allows_dashes { ", -" } else { "" };
+        format!("{name:?} cannot be {}: use lowercase letters, digits{dash} and _.", self.name_meaning)
     }
 }
 
 /// Describes a setting.
-pub(crate) fn key<T: Value>(name: &'static str, meaning: &[&str], default: &T, bounds: Option<&(f64, f64)>) -> Key {
+pub(crate) fn key<T: SettingValue>(name: &'static str, meaning: &[&str], default: &T, bounds: Option<&(f64, f64)>) -> Key {
     Key {
         name,
         meaning: joined(meaning),
-        default: default.shown(),
+        default: default.to_toml(),
         expected: expected::<T>(bounds),
         is_secret: T::IS_SECRET,
     }
 }
 
-/// Reads a value into a setting, if it is a right one.
-pub(crate) fn assign<T: Value>(setting: &mut T, written: &Written, bounds: Option<&(f64, f64)>) -> Result<(), Refused> {
+/// Parses a value and assigns it to a setting.
+pub(crate) fn assign<T: SettingValue>(setting: &mut T, raw: &RawValue, bounds: Option<&(f64, f64)>) -> Result<(), SetError> {
     let in_bounds = |value: &T| bounds.is_none_or(|(low, high)| value.is_within(*low, *high));
-    match T::read(written).filter(in_bounds) {
+    match T::parse_raw(raw).filter(in_bounds) {
         Some(value) => {
             *setting = value;
             Ok(())
         }
-        None if T::IS_SECRET => Err(Refused::BadValue(format!("expected {}", expected::<T>(bounds)))),
-        None => Err(Refused::BadValue(format!("expected {}, found {}", expected::<T>(bounds), written.described()))),
+        None if T::IS_SECRET => Err(SetError::InvalidValue(format!("expected {}", expected::<T>(bounds)))),
+        None => Err(SetError::InvalidValue(format!("expected {}, found {}", expected::<T>(bounds), raw.describe()))),
     }
 }
 
-/// The values of a section under their full names.
+/// Returns the values of a section with their full names.
 pub(crate) fn full_names(name: &str, section: &impl Section) -> impl Iterator<Item = (String, String)> {
     section.values().into_iter().map(move |(key, value)| (dotted(name, key), value))
 }
 
-/// Lines of a documentation comment as one text.
+/// Joins the lines of a doc comment.
 pub(crate) fn joined(lines: &[&str]) -> String {
     lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }
 
-fn expected<T: Value>(bounds: Option<&(f64, f64)>) -> String {
+fn expected<T: SettingValue>(bounds: Option<&(f64, f64)>) -> String {
     match bounds {
         Some((low, high)) => format!("{} from {low} to {high}", T::expected()),
         None => T::expected(),

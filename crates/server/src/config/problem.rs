@@ -1,35 +1,35 @@
-//! What is wrong with a configuration, and where.
+//! Errors of the configuration and their sources.
 
 use std::fmt;
 
-/// Where a value was set.
+/// Source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingSource {
-    /// Nowhere: it is the default.
+    /// Not set: the default.
     Default,
-    /// A line of the file.
+    /// A line of the configuration file.
     File {
-        /// The file's path as it was given.
+        /// Path as given.
         path: String,
-        /// The line, counted from 1.
+        /// Line, counted from 1.
         line: usize,
     },
     /// An environment variable.
     Environment(String),
-    /// A flag, as it is spelled.
+    /// A command-line flag, with its dashes.
     Flag(String),
 }
 
-/// One thing that is wrong, in a sentence that says what to do.
+/// One error of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigProblem {
-    /// Where.
-    pub place: SettingSource,
-    /// What, and what to do about it.
+    /// Source of the value.
+    pub source: SettingSource,
+    /// Sentence that says what is wrong and what to do about it.
     pub sentence: String,
 }
 
-/// Everything that is wrong with a configuration.
+/// All errors of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// At least one problem.
@@ -37,8 +37,8 @@ pub struct ConfigError {
 }
 
 impl ConfigProblem {
-    pub(crate) fn new(place: SettingSource, sentence: impl Into<String>) -> Self {
-        Self { place, sentence: sentence.into() }
+    pub(crate) fn new(source: SettingSource, sentence: impl Into<String>) -> Self {
+        Self { source, sentence: sentence.into() }
     }
 }
 
@@ -61,9 +61,9 @@ impl fmt::Display for SettingSource {
 
 impl fmt::Display for ConfigProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.place {
+        match self.source {
             SettingSource::Default => formatter.write_str(&self.sentence),
-            _ => write!(formatter, "{}: {}", self.place, self.sentence),
+            _ => write!(formatter, "{}: {}", self.source, self.sentence),
         }
     }
 }
@@ -80,16 +80,16 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// The candidate that was probably meant, if one is close.
+/// Returns the candidate with the smallest edit distance, if it is close.
 pub(crate) fn closest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let near = candidates.into_iter().map(|candidate| (edits(wanted, candidate), candidate));
-    let (edits, candidate) = near.min_by_key(|(edits, _)| *edits)?;
-    // A third of the letters may be wrong; beyond that a guess misleads more than it helps.
-    (edits <= (wanted.chars().count() / 3).clamp(1, 4)).then_some(candidate)
+    let distances = candidates.into_iter().map(|candidate| (edit_distance(wanted, candidate), candidate));
+    let (distance, candidate) = distances.min_by_key(|(distance, _)| *distance)?;
+    // A third of the letters may differ; a worse guess would mislead.
+    (distance <= (wanted.chars().count() / 3).clamp(1, 4)).then_some(candidate)
 }
 
-/// How many letters must be put in, taken out or replaced to get from one text to the other.
-fn edits(from: &str, to: &str) -> usize {
+/// Levenshtein distance: insertions, deletions and replacements between two texts.
+fn edit_distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (index, letter) in from.chars().enumerate() {
@@ -109,10 +109,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn edits_are_counted() {
+    fn edit_distance_counts_insertions_deletions_and_replacements() {
         for (from, to, count) in [("", "", 0), ("a", "", 1), ("adress", "address", 1), ("kitten", "sitting", 3)] {
-            assert_eq!(edits(from, to), count, "{from} {to}");
-            assert_eq!(edits(to, from), count, "{to} {from}");
+            assert_eq!(edit_distance(from, to), count, "{from} {to}");
+            assert_eq!(edit_distance(to, from), count, "{to} {from}");
         }
     }
 

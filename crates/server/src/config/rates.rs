@@ -1,39 +1,38 @@
-//! How often clients may ask, and how much they may keep.
+//! Rate limits of the client API and storage quotas.
 
 use super::declare::section;
 use super::problem::closest;
 use super::{Config, ConfigProblem};
-use aether_api::client::{RatePreset, RateSettings, operations, usual_rate};
+use aether_api::client::{RatePreset, RateSettings, default_rate, operations};
 use aether_limits::RateLimit;
 use aether_services::storage::Quota;
 
-/// How many requests a second an account may make on a public server, if nothing else is set.
+/// Default of `api.requests_per_second` on a public server.
 const REQUESTS_PER_SECOND: u32 = 100;
-/// How many logins a second come from one network at most, if nothing else is set.
+/// Default of `api.logins_per_second` on a public server.
 const LOGINS_PER_SECOND: u32 = 20;
-/// How many objects a user may keep on a public server, if nothing else is set.
+/// Default of `storage.objects_per_user_max` on a public server.
 const OBJECTS_PER_USER_MAX: u64 = 10_000;
-/// How many bytes a user may keep on a public server, if nothing else is set: as much as an export of an account can hold.
+/// Default of `storage.bytes_per_user_max` on a public server: the size limit of an account export.
 const BYTES_PER_USER_MAX: u64 = 64 << 20;
 
 section! {
-    /// How often an account may ask for operations; without an account, how often a network may.
+    /// Rate limit of some operations, by account, or by network without an account.
     pub struct OperationRate {
-        /// How many requests a second; 0 sets no limit. Needed.
+        /// Requests per second; 0 means no limit. Required.
         per_second: Option<u32> = None, within 0..=100000;
-        /// How many at once after a pause. When it is not set: as many as in a second.
+        /// Requests that may arrive at once after a pause. Default: `per_second`.
         burst: Option<u32> = None, within 1..=100000;
     }
 }
 
 section! {
-    /// Objects that players keep.
+    /// Quotas of storage objects.
     pub struct Storage {
-        /// How many objects a user may keep; 0 sets no limit. When it is not set: 10,000, and on one's own machine no
-        /// limit.
+        /// Maximum number of a user's objects; 0 means no limit. Default: 10,000 on a public server, no limit on loopback.
         objects_per_user_max: Option<u64> = None;
-        /// How many bytes the values of a user's objects may have together; 0 sets no limit. When it is not set: 67,108,864
-        /// (64 MiB), and on one's own machine no limit.
+        /// Maximum total size of the values of a user's objects, in bytes; 0 means no limit. Default: 67,108,864 (64 MiB) on
+        /// a public server, no limit on loopback.
         bytes_per_user_max: Option<u64> = None;
     }
 }
@@ -46,14 +45,14 @@ impl OperationRate {
 }
 
 impl Config {
-    /// Changes how often a preset, such as `write`, or an operation, such as `write_storage_objects`, may be asked for.
+    /// Returns the rate limit of a preset, such as `write`, or an operation, such as `write_storage_objects`, to change it.
     pub fn rate_mut(&mut self, name: &str) -> &mut OperationRate {
         self.rate.entry(name.to_owned()).or_default()
     }
 
-    /// How often clients may ask.
+    /// Returns the rate limits of the client API.
     pub(crate) fn rates(&self) -> RateSettings {
-        // On one's own machine everyone is one network, and a load test one account.
+        // On loopback all clients share one network, and a load test may use one account.
         let usual = |rate: RateLimit| Some(rate).filter(|_| self.is_public());
         let total = |set: Option<u32>, per_second: u32, burst: u32| match set {
             Some(0) => None,
@@ -64,12 +63,12 @@ impl Config {
         let stranger = total(api.logins_per_second, LOGINS_PER_SECOND, api.logins_burst);
         let presets = RatePreset::ALL.map(|preset| match (self.rate.get(preset.name()), preset) {
             (Some(set), _) => set.rate(),
-            // All of them are of strangers, who have that limit together anyway.
+            // These requests have no account, so the limit for strangers applies to them anyway.
             (None, RatePreset::Login) => stranger,
-            (None, _) => usual(usual_rate(preset)),
+            (None, _) => usual(default_rate(preset)),
         });
         let set =
-            |(name, _): (&'static str, RatePreset)| Some((name.to_owned(), self.rate.get(&spelled(name))?.rate()));
+            |(name, _): (&'static str, RatePreset)| Some((name.to_owned(), self.rate.get(&snake_case(name))?.rate()));
         RateSettings {
             account: total(api.requests_per_second, REQUESTS_PER_SECOND, api.requests_burst),
             stranger,
@@ -78,7 +77,7 @@ impl Config {
         }
     }
 
-    /// How much one user may keep in storage.
+    /// Returns the storage quota of a user.
     pub(crate) fn storage_quota(&self) -> Quota {
         let limit = |set: Option<u64>, usual: u64| match set {
             Some(0) => None,
@@ -91,74 +90,73 @@ impl Config {
         }
     }
 
-    /// Refuses rates of what is not there, and those that say nothing.
+    /// Reports rates of unknown operations, and rates without a value.
     pub(super) fn validate_rates(&self, problems: &mut Vec<ConfigProblem>) {
         if self.rate.is_empty() {
             return;
         }
         let presets = RatePreset::ALL.map(|preset| preset.name().to_owned());
         let known: Vec<String> =
-            presets.into_iter().chain(operations().iter().map(|(name, _)| spelled(name))).collect();
+            presets.into_iter().chain(operations().iter().map(|(name, _)| snake_case(name))).collect();
         for (name, rate) in &self.rate {
-            let place = self.section_place(&format!("rate.{name}"));
+            let source = self.section_source(&format!("rate.{name}"));
             if !known.contains(name) {
                 let meant = closest(name, known.iter().map(String::as_str));
                 let hint = meant.map_or_else(String::new, |meant| format!("; did you mean [rate.{meant}]?"));
                 let sentence = format!(
-                    "There is neither an operation nor a preset {name}{} The presets are {}.",
+                    "{name} is neither an operation nor a preset{} The presets are {}.",
                     if hint.is_empty() { "." } else { &hint },
                     RatePreset::ALL.map(RatePreset::name).join(", ")
                 );
-                problems.push(ConfigProblem::new(place, sentence));
+                problems.push(ConfigProblem::new(source, sentence));
             } else if rate.per_second.is_none() {
-                let sentence = format!("[rate.{name}] does not say how often: set rate.{name}.per_second.");
-                problems.push(ConfigProblem::new(place, sentence));
+                let sentence = format!("[rate.{name}] has no rate: set rate.{name}.per_second.");
+                problems.push(ConfigProblem::new(source, sentence));
             }
         }
     }
 }
 
-/// The name of an operation as the configuration spells it: `write_storage_objects` for `WriteStorageObjects`.
-fn spelled(operation: &str) -> String {
-    let mut spelled = String::with_capacity(operation.len() + 4);
+/// Converts the name of an operation to snake case: `WriteStorageObjects` to `write_storage_objects`.
+fn snake_case(operation: &str) -> String {
+    let mut name = String::with_capacity(operation.len() + 4);
     for letter in operation.chars() {
-        if letter.is_ascii_uppercase() && !spelled.is_empty() {
-            spelled.push('_');
+        if letter.is_ascii_uppercase() && !name.is_empty() {
+            name.push('_');
         }
-        spelled.push(letter.to_ascii_lowercase());
+        name.push(letter.to_ascii_lowercase());
     }
-    spelled
+    name
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Reached by others.
-    fn public() -> Config {
+    fn public_config() -> Config {
         let mut config = Config::default();
         config.http.address = ([0, 0, 0, 0], 7350).into();
         config
     }
 
     #[test]
-    fn a_public_server_has_limits_and_one_s_own_machine_none() {
-        let rates = public().rates();
+    fn a_public_server_has_default_limits_and_loopback_has_none() {
+        let rates = public_config().rates();
         assert_eq!(rates.account, Some(RateLimit { per_second: 100, burst: 100 }));
         assert_eq!(rates.stranger, Some(RateLimit { per_second: 20, burst: 100 }));
         let [read, write, login, expensive] = rates.presets;
         assert_eq!((read, write), (Some(RateLimit { per_second: 100, burst: 100 }), Some(RateLimit::STANDARD)));
         assert_eq!((login, expensive), (rates.stranger, Some(RateLimit::STRICT)));
         assert!(rates.operations.is_empty());
-        let own = Config::default().rates();
-        assert_eq!((own.account, own.stranger, own.presets), (None, None, [None; 4]));
+        let local = Config::default().rates();
+        assert_eq!((local.account, local.stranger, local.presets), (None, None, [None; 4]));
         let quota = Quota { objects_max: Some(10_000), bytes_max: Some(67_108_864) };
-        assert_eq!((public().storage_quota(), Config::default().storage_quota()), (quota, Quota::default()));
+        assert_eq!((public_config().storage_quota(), Config::default().storage_quota()), (quota, Quota::default()));
     }
 
     #[test]
-    fn what_is_set_counts_everywhere_and_zero_is_no_limit() {
-        let mut config = public();
+    fn a_set_limit_applies_everywhere_and_zero_means_no_limit() {
+        let mut config = public_config();
         config.rate_mut("expensive").per_second = Some(0);
         config.rate_mut("read").per_second = Some(7);
         *config.rate_mut("write_storage_objects") = OperationRate { per_second: Some(3), burst: Some(9) };

@@ -1,62 +1,66 @@
-//! Overrides by room type.
+//! Overrides of room settings by room type.
 
 use super::declare::section;
 use super::{Config, ConfigProblem, normalized};
 use aether_engine::RoomSettings;
 
 section! {
-    /// What the configuration changes of a room type. What is not set stays as the game declares it.
+    /// Overrides of the settings of one room type. A setting that is not set is as the game declares it.
     pub struct RoomOverrides {
-        /// Simulation steps a second. More is finer and costs the game's own time, each step.
+        /// Ticks per second. A higher rate makes movement finer and costs the game's time for each tick.
         tick_hz: Option<u32> = None, within 1..=128;
-        /// Snapshots a second to each client; it divides `tick_hz`. Bytes grow with it.
+        /// Snapshots per second to each client; must divide `tick_hz`. Bandwidth grows with it.
         snapshot_hz: Option<u32> = None, within 1..=128;
-        /// The most entities; a spawn beyond is refused and counted.
+        /// Maximum number of entities. A spawn above it is rejected and counted.
         entities_max: Option<usize> = None, within 1..=1_000_000;
-        /// The most players; a join beyond is refused.
+        /// Maximum number of players, or of members of a relay. A join above it is rejected.
         players_max: Option<usize> = None, within 1..=100_000;
-        /// How far a player sees. Bytes and time grow with its square. The rings of the room type grow along.
+        /// Distance up to which a player sees entities. Bandwidth and time grow with its square. Update rings are scaled with
+        /// it.
         interest_radius: Option<f32> = None, within 1..=1_000_000;
-        /// The most bytes of state per client and snapshot. What does not fit waits.
+        /// Maximum bytes of state per client and snapshot. The rest waits for the next snapshot.
         snapshot_bytes_max: Option<usize> = None, within 200..=57600;
-        /// How many missed steps are made up for at once; with 0 a late room is simply late.
+        /// Maximum number of missed ticks that are run at once to catch up; 0 means that missed ticks are dropped.
         catch_up_max: Option<u32> = None, within 0..=1000;
-        /// How long a player who lost the connection keeps place and entity; with 0 leaving is at once.
+        /// Time in which a player can resume after a lost connection; until then its entity stays. 0 means that the player
+        /// leaves at once.
         resume_seconds: Option<u32> = None, within 0..=3600;
-        /// Whether rooms outlast the server: they are stored about every second and rebuilt when someone comes back. The
-        /// game has to keep checkpoints. It costs a write of the room's state each time it has changed.
+        /// Makes rooms durable: their state is stored (`rooms.checkpoint_ms`) and rebuilt after a restart. The game must
+        /// implement checkpoints. Costs a write of the room's state each time it has changed.
         durable: Option<bool> = None;
-        /// How long a relay room collects messages before it sends them on. Less is sooner and costs more system calls.
+        /// Time that a relay room collects messages before it sends them. A shorter time lowers latency and costs more
+        /// system calls.
         flush_ms: Option<u32> = None, within 1..=1000;
     }
 }
 
 impl Config {
-    /// The overrides of a room type.
+    /// Returns the overrides of a room type.
     #[must_use]
     pub fn room(&self, room_type: &str) -> RoomOverrides {
         self.room.get(&normalized(room_type)).cloned().unwrap_or_default()
     }
 
-    /// Changes the overrides of a room type.
+    /// Returns the overrides of a room type, to change them.
     pub fn room_mut(&mut self, room_type: &str) -> &mut RoomOverrides {
         self.room.entry(normalized(room_type)).or_default()
     }
 
-    /// The settings of a room type: those its game declares, with the overrides; or what is wrong with them together.
+    /// Returns the settings of a room type: those that its game declares, with the overrides. Fails if the combination is
+    /// invalid.
     pub fn room_settings(&self, room_type: &str, declared: RoomSettings) -> Result<RoomSettings, ConfigProblem> {
-        let settings = self.room(room_type).over(declared);
+        let settings = self.room(room_type).apply_to(declared);
         match settings.validate() {
             Ok(()) => Ok(settings),
             Err(error) => {
-                let place = self.section_place(&format!("room.{}", normalized(room_type)));
+                let source = self.section_source(&format!("room.{}", normalized(room_type)));
                 let rates = format!("tick_hz is {}, snapshot_hz is {}", settings.tick_hz, settings.snapshot_hz);
-                Err(ConfigProblem::new(place, format!("room type {room_type}: {error} ({rates}).")))
+                Err(ConfigProblem::new(source, format!("room type {room_type}: {error} ({rates}).")))
             }
         }
     }
 
-    /// A problem for each section of a room type that the server does not have.
+    /// Returns a problem for each section of an unknown room type.
     #[must_use]
     pub fn unknown_room_types(&self, known: &[&str]) -> Vec<ConfigProblem> {
         let unknown = self.room.keys().filter(|name| !known.iter().any(|known| normalized(known) == **name));
@@ -64,15 +68,15 @@ impl Config {
     }
 
     fn unknown_room_type(&self, name: &str, known: &[&str]) -> ConfigProblem {
-        let place = self.section_place(&format!("room.{name}"));
-        ConfigProblem::new(place, format!("There is no room type {name}; there is {}.", known.join(", ")))
+        let source = self.section_source(&format!("room.{name}"));
+        ConfigProblem::new(source, format!("Unknown room type {name}; this server has {}.", known.join(", ")))
     }
 }
 
 impl RoomOverrides {
-    /// These overrides over what a game declares.
+    /// Applies these overrides to the settings that a game declares.
     #[must_use]
-    pub fn over(&self, declared: RoomSettings) -> RoomSettings {
+    pub fn apply_to(&self, declared: RoomSettings) -> RoomSettings {
         let mut settings = declared;
         settings.tick_hz = self.tick_hz.unwrap_or(settings.tick_hz);
         settings.snapshot_hz = self.snapshot_hz.unwrap_or(settings.snapshot_hz);
@@ -85,13 +89,14 @@ impl RoomOverrides {
             settings.resume_ticks = seconds.saturating_mul(settings.tick_hz);
         }
         if let Some(radius) = self.interest_radius {
-            widen(&mut settings, radius);
+            set_interest_radius(&mut settings, radius);
         }
         settings
     }
 }
 
-fn widen(settings: &mut RoomSettings, radius: f32) {
+/// Sets the interest radius and scales the update rings with it.
+fn set_interest_radius(settings: &mut RoomSettings, radius: f32) {
     let mut interest = settings.interest.unwrap_or_default();
     if settings.interest.is_some() && interest.radius > 0.0 {
         let factor = radius / interest.radius;

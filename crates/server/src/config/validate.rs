@@ -1,20 +1,20 @@
-//! What no single value can tell.
+//! Cross-field validation.
 
 use super::rooms::RoomOverrides;
 use super::{Config, ConfigProblem, SettingSource};
 use crate::tokens::Role;
 use std::path::PathBuf;
 
-/// A secret shorter than this can be guessed.
+/// Minimum length of a secret. A shorter one can be guessed.
 const SECRET_CHARACTERS_MIN: usize = 16;
 
-/// Secrets that stand in examples everywhere, and so are none.
+/// Well-known example values, which are not secret.
 const KNOWN_SECRETS: [&str; 6] =
     ["defaultencryptionkey", "defaultrefreshencryptionkey", "defaulthttpkey", "defaultkey", "changeme", "password"];
 
 impl Config {
-    /// Everything that is wrong, each in a sentence that says what to do. [`Config::load`] has asked already; this is
-    /// for configurations that were made or changed in a program.
+    /// Returns every problem, each with what to do about it. [`Config::load`] calls it; call it for configurations that were
+    /// built or changed in code.
     #[must_use]
     pub fn validate(&self) -> Vec<ConfigProblem> {
         let mut problems = Vec::new();
@@ -56,7 +56,7 @@ impl Config {
     }
 
     fn validate_listeners(&self, problems: &mut Vec<ConfigProblem>) {
-        // Port 0 asks the system for a free one, so two of them are never the same.
+        // With port 0 the system chooses a free port, so two of them never collide.
         if self.http.address == self.http.admin_address && self.http.address.port() != 0 {
             problems.push(self.problem(
                 "http.admin_address",
@@ -74,8 +74,8 @@ impl Config {
             problems.push(self.problem(
                 "tokens.accept_development",
                 format!(
-                    "The development key may claim any role, and {why}: take out tokens.accept_development, or serve \
-                     on loopback only (http.address = \"127.0.0.1:7350\")."
+                    "A token signed by the development key can claim any role, and {why}: remove \
+                     tokens.accept_development, or serve on loopback only (http.address = \"127.0.0.1:7350\")."
                 ),
             ));
         }
@@ -89,9 +89,9 @@ impl Config {
 
     fn why_public(&self) -> &'static str {
         if self.http.trusted_proxies.is_empty() {
-            "the server is on an address that others reach"
+            "clients on other machines can reach the server"
         } else {
-            "http.trusted_proxies says that others reach the server through a proxy"
+            "clients on other machines can reach the server through a proxy (http.trusted_proxies)"
         }
     }
 
@@ -100,16 +100,16 @@ impl Config {
         match &self.http.admin_key {
             None if !is_loopback => problems.push(self.problem(
                 "http.admin_address",
-                "http.admin_address is not loopback and there is no key for it: set http.admin_key (or \
+                "http.admin_address is not loopback and http.admin_key is not set: set http.admin_key (or \
                  AETHER_HTTP_ADMIN_KEY_FILE), or use a loopback address such as 127.0.0.1:7351.",
             )),
             Some(key) if KNOWN_SECRETS.contains(&key.expose()) => problems.push(self.problem(
                 "http.admin_key",
-                "http.admin_key is one that everybody knows: set a random one, such as `openssl rand -hex 32` prints.",
+                "http.admin_key is a well-known example value: set a random one, such as `openssl rand -hex 32` prints.",
             )),
             Some(key) if key.expose().chars().count() < SECRET_CHARACTERS_MIN => problems.push(self.problem(
                 "http.admin_key",
-                format!("http.admin_key is too short: set one of at least {SECRET_CHARACTERS_MIN} random characters."),
+                format!("http.admin_key is too short: use at least {SECRET_CHARACTERS_MIN} random characters."),
             )),
             _ => {}
         }
@@ -118,7 +118,7 @@ impl Config {
     fn validate_webhook(&self, problems: &mut Vec<ConfigProblem>) {
         let Some(url) = &self.webhook.url else { return };
         if !url.starts_with("https://") && !url.starts_with("http://") {
-            let sentence = "webhook.url is no address of the web: it begins with https:// or http://.";
+            let sentence = "webhook.url is not an HTTP URL: it must begin with https:// or http://.";
             problems.push(self.problem("webhook.url", sentence));
         }
         let secret = self.webhook.secret.as_ref().map(|secret| secret.expose());
@@ -128,8 +128,9 @@ impl Config {
             problems.push(self.problem(
                 "webhook.url",
                 format!(
-                    "webhook.url is set without a secret to sign by: set webhook.secret (or AETHER_WEBHOOK_SECRET_FILE) to \
-                     at least {SECRET_CHARACTERS_MIN} random characters, such as `openssl rand -hex 32` prints."
+                    "webhook.url is set without a strong webhook.secret: set webhook.secret (or \
+                     AETHER_WEBHOOK_SECRET_FILE) to at least {SECRET_CHARACTERS_MIN} random characters, such as `openssl \
+                     rand -hex 32` prints."
                 ),
             ));
         }
@@ -142,8 +143,8 @@ impl Config {
                 problems.push(self.problem(
                     &format!("connections.{key}"),
                     format!(
-                        "connections.{key} is {limit}, more than all {} that connections.max allows: lower it, or use \
-                         0 for no limit.",
+                        "connections.{key} is {limit}, more than connections.max, which is {}: lower it, or use 0 for \
+                         no limit.",
                         limits.max
                     ),
                 ));
@@ -153,7 +154,7 @@ impl Config {
             problems.push(self.problem(
                 "log.filter",
                 format!(
-                    "log.filter {:?} is none: write a level or module=level, separated by commas.",
+                    "log.filter {:?} is not a filter: write levels or module=level, separated by commas.",
                     self.log.filter
                 ),
             ));
@@ -177,6 +178,6 @@ impl Config {
     }
 
     pub(super) fn problem(&self, key: &str, sentence: impl Into<String>) -> ConfigProblem {
-        ConfigProblem::new(self.places.get(key).cloned().unwrap_or(SettingSource::Default), sentence)
+        ConfigProblem::new(self.sources.get(key).cloned().unwrap_or(SettingSource::Default), sentence)
     }
 }

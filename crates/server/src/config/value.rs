@@ -1,112 +1,112 @@
-//! How a setting's value is written and read.
+//! Parsing and formatting of setting values.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// A value as it was written. What a text may mean depends on where it stands: an environment variable is always
-/// text, while in TOML `"5"` is no number.
+/// A value before it is parsed. An environment variable or flag is always text, while TOML has types: `"5"` is not a
+/// number there.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Written {
-    /// From the environment or a flag: whatever the setting makes of it.
-    Loose(String),
-    /// A string of TOML.
-    Text(String),
-    /// A number or boolean of TOML.
-    Bare(String),
-    /// An array of TOML.
-    List(Vec<Written>),
-    /// Something no setting takes, by its name.
-    Other(&'static str),
+pub(crate) enum RawValue {
+    /// Text of an environment variable or flag. The type of the setting decides how it is parsed.
+    Untyped(String),
+    /// A TOML string.
+    String(String),
+    /// A TOML number or boolean.
+    Literal(String),
+    /// A TOML array.
+    List(Vec<RawValue>),
+    /// A TOML type that no setting has, by name.
+    Unsupported(&'static str),
 }
 
-/// A type that a setting can have.
-pub(crate) trait Value: Sized {
-    /// Whether the value must never be shown.
+/// A type of setting.
+pub(crate) trait SettingValue: Sized {
+    /// True if the value must never be printed.
     const IS_SECRET: bool = false;
 
-    /// What is expected, to finish the sentence "expected …".
+    /// Description of valid values, to complete the sentence "expected …".
     fn expected() -> String;
 
-    /// Reads it, if it is one.
-    fn read(written: &Written) -> Option<Self>;
+    /// Parses a value. Returns `None` if it is not of this type.
+    fn parse_raw(raw: &RawValue) -> Option<Self>;
 
-    /// Writes it as TOML does; an unset one as nothing.
-    fn shown(&self) -> String;
+    /// Formats the value as TOML; empty if it is not set.
+    fn to_toml(&self) -> String;
 
-    /// Whether it lies within bounds. Only numbers can lie outside.
+    /// Returns true if the value is within bounds. Only numbers have bounds.
     fn is_within(&self, _low: f64, _high: f64) -> bool {
         true
     }
 }
 
-impl Written {
-    /// The text of a string.
+impl RawValue {
+    /// Returns the text of a string.
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
-            Self::Loose(text) | Self::Text(text) => Some(text),
+            Self::Untyped(text) | Self::String(text) => Some(text),
             _ => None,
         }
     }
 
-    /// The text of a number or boolean.
-    pub(crate) fn bare(&self) -> Option<&str> {
+    /// Returns the text of a number or boolean.
+    pub(crate) fn literal(&self) -> Option<&str> {
         match self {
-            Self::Loose(text) | Self::Bare(text) => Some(text.trim()),
+            Self::Untyped(text) | Self::Literal(text) => Some(text.trim()),
             _ => None,
         }
     }
 
-    /// The elements of a list; outside TOML they are separated by commas.
+    /// Returns the elements of a list. In variables and flags they are separated by commas.
     pub(crate) fn elements(&self) -> Option<Vec<Self>> {
         match self {
             Self::List(elements) => Some(elements.clone()),
-            Self::Loose(text) => {
+            Self::Untyped(text) => {
                 let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-                Some(parts.map(|part| Self::Loose(part.to_owned())).collect())
+                Some(parts.map(|part| Self::Untyped(part.to_owned())).collect())
             }
             _ => None,
         }
     }
 
-    /// How to speak of it in a message.
-    pub(crate) fn described(&self) -> String {
+    /// Formats the value for an error message.
+    pub(crate) fn describe(&self) -> String {
         match self {
-            Self::Loose(text) | Self::Text(text) => format!("{text:?}"),
-            Self::Bare(text) => text.clone(),
+            Self::Untyped(text) | Self::String(text) => format!("{text:?}"),
+            Self::Literal(text) => text.clone(),
             Self::List(elements) => {
-                format!("[{}]", elements.iter().map(Self::described).collect::<Vec<_>>().join(", "))
+                format!("[{}]", elements.iter().map(Self::describe).collect::<Vec<_>>().join(", "))
             }
-            Self::Other(name) => (*name).to_owned(),
+            Self::Unsupported(name) => (*name).to_owned(),
         }
     }
 }
 
-impl Value for bool {
+impl SettingValue for bool {
     fn expected() -> String {
         "true or false".to_owned()
     }
 
-    fn read(written: &Written) -> Option<Self> {
-        written.bare()?.parse().ok()
+    fn parse_raw(raw: &RawValue) -> Option<Self> {
+        raw.literal()?.parse().ok()
     }
 
-    fn shown(&self) -> String {
+    fn to_toml(&self) -> String {
         self.to_string()
     }
 }
 
 macro_rules! numbers {
     ($($number:ty: $expected:literal,)+) => {$(
-        impl Value for $number {
+        impl SettingValue for $number {
             fn expected() -> String {
                 $expected.to_owned()
             }
 
-            fn read(written: &Written) -> Option<Self> {
-                written.bare()?.parse().ok()
+            fn parse_raw(raw: &RawValue) -> Option<Self> {
+                raw.literal()?.parse().ok()
             }
 
-            fn shown(&self) -> String {
+            fn to_toml(&self) -> String {
                 self.to_string()
             }
 
@@ -124,81 +124,81 @@ numbers! {
     f32: "a number",
 }
 
-impl Value for String {
+impl SettingValue for String {
     fn expected() -> String {
-        "a text that is not empty".to_owned()
+        "a non-empty string".to_owned()
     }
 
-    fn read(written: &Written) -> Option<Self> {
-        written.text().filter(|text| !text.trim().is_empty()).map(str::to_owned)
+    fn parse_raw(raw: &RawValue) -> Option<Self> {
+        raw.text().filter(|text| !text.trim().is_empty()).map(str::to_owned)
     }
 
-    fn shown(&self) -> String {
+    fn to_toml(&self) -> String {
         format!("{self:?}")
     }
 }
 
-impl Value for PathBuf {
+impl SettingValue for PathBuf {
     fn expected() -> String {
         "a path".to_owned()
     }
 
-    fn read(written: &Written) -> Option<Self> {
-        String::read(written).map(PathBuf::from)
+    fn parse_raw(raw: &RawValue) -> Option<Self> {
+        String::parse_raw(raw).map(PathBuf::from)
     }
 
-    fn shown(&self) -> String {
+    fn to_toml(&self) -> String {
         format!("{:?}", self.display().to_string())
     }
 }
 
-impl Value for SocketAddr {
+impl SettingValue for SocketAddr {
     fn expected() -> String {
         "an IP address and a port, such as 127.0.0.1:7350 or [::1]:7350".to_owned()
     }
 
-    fn read(written: &Written) -> Option<Self> {
-        written.text()?.trim().parse().ok()
+    fn parse_raw(raw: &RawValue) -> Option<Self> {
+        raw.text()?.trim().parse().ok()
     }
 
-    fn shown(&self) -> String {
+    fn to_toml(&self) -> String {
         format!("\"{self}\"")
     }
 }
 
-impl<T: Value> Value for Vec<T> {
+impl<T: SettingValue> SettingValue for Vec<T> {
     const IS_SECRET: bool = T::IS_SECRET;
 
     fn expected() -> String {
-        format!("a list of which each is {}", T::expected())
+        format!("a list, each element {}", T::expected())
     }
 
-    fn read(written: &Written) -> Option<Self> {
-        written.elements()?.iter().map(T::read).collect()
+    fn parse_raw(raw: &RawValue) -> Option<Self> {
+        raw.elements()?.iter().map(T::parse_raw).collect()
     }
 
-    fn shown(&self) -> String {
-        format!("[{}]", self.iter().map(T::shown).collect::<Vec<_>>().join(", "))
+    fn to_toml(&self) -> String {
+        format!("[{}]", self.iter().map(T::to_toml).collect::<Vec<_>>().join(", "))
     }
 }
 
-impl<T: Value> Value for Option<T> {
+impl<T: SettingValue> SettingValue for Option<T> {
     const IS_SECRET: bool = T::IS_SECRET;
 
     fn expected() -> String {
         T::expected()
     }
 
-    /// TOML has no word for "not set", so there the key is left out; outside, an empty text unsets it.
-    fn read(written: &Written) -> Option<Self> {
-        match written {
-            Written::Loose(text) if text.is_empty() => Some(None),
-            _ => T::read(written).map(Some),
+    /// An empty variable or flag unsets the setting. TOML has no null: there the key is left out.
+    fn parse_raw(raw: &RawValue) -> Option<Self> {
+        match raw {
+            RawValue::Untyped(text) if text.is_empty() => Some(None),
+            _ => T::parse_raw(raw).map(Some),
         }
     }
 
-    fn shown(&self) -> String {
-        self.as_ref().map(T::shown).unwrap_or_default()
+    fn to_toml(&self) -> String {
+        self.as_ref().map(T::to_toml).unwrap_or_default()
     }
 
     fn is_within(&self, low: f64, high: f64) -> bool {

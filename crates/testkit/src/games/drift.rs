@@ -1,5 +1,6 @@
-//! Bodies that drift about, of every kind that replication has to bear: placed and placeless, for everyone, for an
-//! owner, for a team and for whom the game says; they come, go, change their components and who may see them.
+//! [`Drift`]: drifting bodies of every kind that replication must handle: with and without a position, and visible to
+//! everyone, an owner, a team or by the game's decision. They are spawned and despawned, and change their components
+//! and visibility.
 
 use aether_bits::Replicate;
 use aether_engine::{
@@ -9,60 +10,60 @@ use aether_wire::{CloseReason, EntityId, ErrorCode, PlayerId};
 use aether_world::{Visibility, World};
 use std::collections::BTreeMap;
 
-/// The sea ends here on every side.
+/// Edge of the world on every side.
 const EDGE: f32 = 400.0;
-/// Loose bodies at the start. One that goes is followed by another, most often in the same slot.
+/// Bodies without an owner at the start. A despawned one is replaced by another, usually in the same slot.
 const LOOSE: usize = 40;
-/// One of so many slots blinks: its body comes into view and goes faster than a bad network tells.
+/// One of this many slots blinks: its body changes its visibility faster than a bad network delivers.
 const BLINKING: u32 = 4;
-/// How many teams there are.
+/// Number of teams.
 const TEAMS: u32 = 3;
 
-/// Something with a place.
+/// A body with a position.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "movement", position = position)]
 pub struct Body {
-    /// Where it is.
+    /// Position.
     #[replicate(range = -400.0..=400.0, step = 0.02, moves_by = velocity)]
     pub position: [f32; 2],
-    /// Units a second.
+    /// Velocity, in units per second.
     #[replicate(range = -64.0..=64.0, step = 0.02)]
     pub velocity: [f32; 2],
-    /// Where it points.
+    /// Direction.
     #[replicate(angle = 8)]
     pub heading: f32,
 }
 
-/// What some bodies fly.
+/// A pennant of some bodies.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "looks")]
 pub struct Pennant {
-    /// What is written on it.
+    /// Text.
     #[replicate(text = 12)]
     pub words: String,
-    /// Its colour.
+    /// Colour.
     pub colour: u8,
 }
 
-/// A count that is nowhere in particular.
+/// A count without a position.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "presence")]
 pub struct Tally {
-    /// How many.
+    /// The count.
     pub count: u32,
-    /// Whose, or zero for everyone's.
+    /// Id of the player; zero for everyone's.
     pub player: u32,
 }
 
-/// What a player does.
+/// Input of a player.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Replicate)]
 pub struct Steering {
-    /// Along both axes, from -1 to 1.
+    /// Push along both axes, from -1 to 1.
     #[replicate(range = -1.0..=1.0, step = 0.1)]
     pub push: [f32; 2],
 }
 
-/// A numbered event: every player hears its own, without a gap.
+/// A numbered event. Every player gets its own sequence without a gap.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]
 #[replicate(channel = "presence")]
 pub struct Chime {
@@ -75,7 +76,7 @@ pub struct Chime {
 pub struct Drift {
     sailors: BTreeMap<PlayerId, Sailor>,
     tally: Option<EntityId>,
-    /// How many bodies went in the last tick. Their slots are free from the next one on.
+    /// Bodies despawned in the last tick. Their slots are free from the next tick on.
     to_respawn: u32,
     resting: bool,
 }
@@ -83,9 +84,9 @@ pub struct Drift {
 #[derive(Default)]
 struct Sailor {
     steering: Steering,
-    /// The body that it steers.
+    /// Body that the player steers.
     body: Option<EntityId>,
-    /// What only this player sees.
+    /// Entity that only this player sees.
     private_tally: Option<EntityId>,
     team: Option<u8>,
     viewpoint: Viewpoint,
@@ -93,13 +94,13 @@ struct Sailor {
 }
 
 impl Drift {
-    /// How many chimes a player was sent.
+    /// Returns the number of chimes that a player was sent.
     #[must_use]
     pub fn chimes(&self, player: PlayerId) -> Option<u32> {
         Some(self.sailors.get(&player)?.chimes)
     }
 
-    /// Whether a player may see an entity at all, told from the rules and not from what the engine shows.
+    /// Returns true if a player may see an entity, derived from the rules and not from what the engine shows.
     #[must_use]
     pub fn is_allowed_to_see(
         &self,
@@ -123,7 +124,7 @@ impl Drift {
         };
         let Some([x, y]) = center else { return false };
         let distance = (place[0] - x).hypot(place[1] - y);
-        // The engine compares squares; the last bit of a root is no reason to complain.
+        // The engine compares squares; the tolerance covers rounding of the root.
         allowed && distance <= interest.outer_radius() * 1.000_1
     }
 
@@ -148,7 +149,7 @@ impl Drift {
         });
     }
 
-    /// Lets loose bodies come, go, change and blink.
+    /// Spawns, despawns, changes and blinks bodies without an owner.
     fn change_bodies(&mut self, room: &mut Context<'_>) {
         for _ in 0..std::mem::take(&mut self.to_respawn) {
             let body = random_body(room);
@@ -189,7 +190,7 @@ impl Drift {
         }
     }
 
-    /// Changes what some players are told, and from where they look.
+    /// Sends events and changes the teams and viewpoints of some players.
     fn change_players(&mut self, room: &mut Context<'_>) {
         let players: Vec<PlayerId> = self.sailors.keys().copied().collect();
         for player in players {
@@ -251,7 +252,7 @@ impl Game for Drift {
 
     fn join_attempt(&mut self, _room: &mut Context<'_>, request: &JoinRequest) -> Result<(), Rejection> {
         match request.name.is_empty() {
-            true => Err(Rejection::new(ErrorCode::JoinRefused, "say who you are")),
+            true => Err(Rejection::new(ErrorCode::JoinRefused, "the name is empty: give a name")),
             false => Ok(()),
         }
     }
@@ -294,7 +295,7 @@ impl Game for Drift {
         player: PlayerId,
         command: &PlaygroundCommand,
     ) -> Result<(), Rejection> {
-        let full = || Rejection::new(ErrorCode::LimitReached, "the room's limit of entities is reached");
+        let full = || Rejection::new(ErrorCode::LimitReached, "the room has its maximum number of entities");
         match command {
             PlaygroundCommand::Spawn(spawn) => {
                 let body = Body { position: [spawn.x, spawn.y], velocity: [0.0; 2], heading: spawn.rotation };
@@ -320,7 +321,7 @@ impl Game for Drift {
         }
     }
 
-    /// `rest` stops everything, so that what clients hold can be compared at leisure; `move` lets it go on.
+    /// `rest` stops everything, so that clients can be compared; anything else continues.
     fn signal(&mut self, _room: &mut Context<'_>, data: &[u8]) -> Vec<u8> {
         self.resting = data == b"rest";
         Vec::new()
@@ -331,7 +332,7 @@ impl Game for Drift {
     }
 }
 
-/// Who sees what the game itself decides about.
+/// Decides about entities with game visibility.
 fn is_shown(viewer: PlayerId, entity: EntityId) -> bool {
     (viewer.0 + entity.slot).is_multiple_of(2)
 }

@@ -1,4 +1,4 @@
-//! Small games to test with.
+//! Small games for tests.
 
 pub mod depot;
 mod drift;

@@ -11,7 +11,7 @@ use aether_wire::{CloseReason, EntityId, ErrorCode, PlayerId, RequestId, Tick};
 use aether_world::World;
 use std::collections::BTreeMap;
 
-/// What a hit takes off a hull.
+/// Damage of a hit to a hull.
 const DAMAGE: i32 = 25;
 
 /// The sandbox.
@@ -19,8 +19,15 @@ const DAMAGE: i32 = 25;
 pub struct Sandbox {
     pilots: BTreeMap<PlayerId, Pilot>,
     scoreboard: Option<EntityId>,
-    /// Whose earlier hits were asked for.
-    asked: BTreeMap<RequestId, PlayerId>,
+    /// Pending requests for stored hits.
+    pending_hits: BTreeMap<RequestId, PlayerId>,
+}
+
+/// A ship that a shot may hit.
+struct Target {
+    pilot: PlayerId,
+    ship: EntityId,
+    position: [f32; 2],
 }
 
 #[derive(Default)]
@@ -46,14 +53,14 @@ impl Game for Sandbox {
         room.set_label("sandbox");
         for _ in 0..20 {
             let look = [Look::Crate, Look::Rock, Look::Beacon][room.random.below(3) as usize];
-            let position = self.somewhere(room);
-            self.place(room, look, position, 0.0, 0.5);
+            let position = self.random_position(room);
+            self.spawn_thing(room, look, position, 0.0, 0.5);
         }
     }
 
-    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &JoinRequest) -> Result<(), Rejection> {
-        if joiner.name.len() > 24 {
-            return Err(Rejection::new(ErrorCode::BadValue, "a name has at most 24 bytes"));
+    fn join_attempt(&mut self, _room: &mut Context<'_>, request: &JoinRequest) -> Result<(), Rejection> {
+        if request.name.len() > 24 {
+            return Err(Rejection::new(ErrorCode::BadValue, "the name is longer than 24 bytes; choose a shorter one"));
         }
         Ok(())
     }
@@ -62,18 +69,18 @@ impl Game for Sandbox {
         let is_new = !self.pilots.contains_key(&player);
         let pilot = self.pilots.entry(player).or_default();
         pilot.controls = Controls::default();
-        let position = self.somewhere(room);
+        let position = self.random_position(room);
         let heading = room.random.between(0.0, std::f32::consts::TAU);
         let colour = room.random.below(256) as u8;
         let ship = Ship { position, velocity: [0.0; 2], heading, hull: 100, colour };
         if let Ok(entity) = room.world.spawn(ship) {
             room.possess(player, entity);
         }
-        // Whoever begins anew after the world was cleared has all hits already.
+        // A player that respawns after the world was cleared has its hits already.
         if let Some(user) = room.user(player).filter(|_| is_new) {
             let (owner, key) = (user.to_owned(), "hits".to_owned());
             let request = room.request(Request::Read { owner, collection: "sandbox".to_owned(), key });
-            self.asked.insert(request, player);
+            self.pending_hits.insert(request, player);
         }
     }
 
@@ -97,11 +104,11 @@ impl Game for Sandbox {
         self.hit(room);
         let seconds = room.seconds_per_tick();
         room.world.each_mut(|_, thing: &mut Thing| thing.rotation += thing.spin * seconds);
-        self.keep_score(room);
+        self.update_scoreboard(room);
     }
 
     fn answer(&mut self, _room: &mut Context<'_>, id: RequestId, answer: &Answer) {
-        let pilot = self.asked.remove(&id).and_then(|player| self.pilots.get_mut(&player));
+        let pilot = self.pending_hits.remove(&id).and_then(|player| self.pilots.get_mut(&player));
         if let (Some(pilot), Answer::Value(Some(value))) = (pilot, answer)
             && let Ok(hits) = value.as_slice().try_into()
         {
@@ -115,20 +122,20 @@ impl Game for Sandbox {
         player: PlayerId,
         command: &PlaygroundCommand,
     ) -> Result<(), Rejection> {
-        let full = || Rejection::new(ErrorCode::LimitReached, "the room's limit of entities is reached");
+        let full = || Rejection::new(ErrorCode::LimitReached, "the room has reached its maximum number of entities");
         match command {
             PlaygroundCommand::Spawn(spawn) => {
                 let look = look_of(&spawn.kind)?;
                 let position = [wrap(spawn.x), wrap(spawn.y)];
-                let thing = self.place(room, look, position, spawn.rotation, 0.0).ok_or_else(full)?;
+                let thing = self.spawn_thing(room, look, position, spawn.rotation, 0.0).ok_or_else(full)?;
                 room.world.set_owner(thing, Some(player));
             }
             PlaygroundCommand::Clear => self.scoreboard = None,
             PlaygroundCommand::Stress { count, rotate } => {
                 for _ in 0..*count {
-                    let position = self.somewhere(room);
+                    let position = self.random_position(room);
                     let spin = if *rotate { room.random.between(-2.0, 2.0) } else { 0.0 };
-                    self.place(room, Look::Rock, position, 0.0, spin).ok_or_else(full)?;
+                    self.spawn_thing(room, Look::Rock, position, 0.0, spin).ok_or_else(full)?;
                 }
             }
         }
@@ -180,13 +187,13 @@ impl Sandbox {
             {
                 let shot = fire(ship, player.0, (SHOT_SECONDS * tick_hz) as u32);
                 pilot.loaded_at = Tick(room.tick().0 + (RELOAD_SECONDS * tick_hz) as u32);
-                // In a full room a shot is simply not fired.
+                // In a full room a shot is not fired.
                 let _ = room.world.spawn(shot);
             }
         }
     }
 
-    /// Moves the shots, and sees whom they hit, where the shooter saw them.
+    /// Moves the shots and applies hits, at the positions that the shooter saw.
     fn hit(&mut self, room: &mut Context<'_>) {
         let seconds = room.seconds_per_tick();
         let mut spent = Vec::new();
@@ -204,17 +211,18 @@ impl Sandbox {
         });
         let reach = HIT_RADIUS + SPEED_MAX * f32::from(REWIND_TICKS) * seconds;
         let mut ships = if flying.is_empty() { Vec::new() } else { self.ships(room) };
-        for (shot, shooter, place) in flying {
-            let hit = ships.iter_mut().find(|(target, ship, at)| {
-                // No ship is farther from where it was seen than it can have flown since.
-                *target != shooter
-                    && is_within_flight(*at, place, reach)
-                    && is_near(room.position_seen_by(shooter, *ship).unwrap_or(*at), place, HIT_RADIUS)
+        for (shot, shooter, position) in flying {
+            let hit = ships.iter_mut().find(|target| {
+                let seen = || room.position_seen_by(shooter, target.ship).unwrap_or(target.position);
+                // No ship can have flown farther from the seen position.
+                target.pilot != shooter
+                    && is_near_wrapped(target.position, position, reach)
+                    && is_near(seen(), position, HIT_RADIUS)
             });
-            if let Some((target, ship, at)) = hit {
+            if let Some(target) = hit {
                 spent.push(shot);
-                self.damage(room, shooter, *target);
-                *at = room.world.position(*ship).unwrap_or(*at);
+                self.damage(room, shooter, target.pilot);
+                target.position = room.world.position(target.ship).unwrap_or(target.position);
             }
         }
         for shot in spent {
@@ -222,17 +230,17 @@ impl Sandbox {
         }
     }
 
-    /// Where every ship is, in the order of their pilots.
-    fn ships(&self, room: &Context<'_>) -> Vec<(PlayerId, EntityId, [f32; 2])> {
+    /// Returns the position of every ship, in the order of players.
+    fn ships(&self, room: &Context<'_>) -> Vec<Target> {
         let ship = |&pilot: &PlayerId| {
             let ship = room.possession(pilot)?;
-            Some((pilot, ship, room.world.position(ship)?))
+            Some(Target { pilot, ship, position: room.world.position(ship)? })
         };
         self.pilots.keys().filter_map(ship).collect()
     }
 
     fn damage(&mut self, room: &mut Context<'_>, shooter: PlayerId, target: PlayerId) {
-        let position = self.somewhere(room);
+        let position = self.random_position(room);
         let Some(ship) = room.possession(target).and_then(|ship| room.world.get_mut::<Ship>(ship)) else { return };
         ship.hull -= DAMAGE;
         let hull = ship.hull.max(0);
@@ -245,7 +253,7 @@ impl Sandbox {
         room.broadcast(&Hit { shooter: shooter.0, target: target.0, hull });
     }
 
-    fn keep_score(&mut self, room: &mut Context<'_>) {
+    fn update_scoreboard(&mut self, room: &mut Context<'_>) {
         let best = self.pilots.iter().max_by_key(|(player, pilot)| (pilot.hits, std::cmp::Reverse(player.0)));
         let leader = best.and_then(|(player, _)| room.name(*player)).unwrap_or("");
         let hits = best.map_or(0, |(_, pilot)| pilot.hits);
@@ -261,7 +269,7 @@ impl Sandbox {
         }
     }
 
-    fn place(
+    fn spawn_thing(
         &self,
         room: &mut Context<'_>,
         look: Look,
@@ -272,7 +280,7 @@ impl Sandbox {
         room.world.spawn(Thing { position, rotation, look, spin }).ok()
     }
 
-    fn somewhere(&self, room: &mut Context<'_>) -> [f32; 2] {
+    fn random_position(&self, room: &mut Context<'_>) -> [f32; 2] {
         [room.random.between(-EDGE, EDGE) * 0.9, room.random.between(-EDGE, EDGE) * 0.9]
     }
 }
@@ -282,15 +290,12 @@ fn look_of(kind: &str) -> Result<Look, Rejection> {
         "crate" => Ok(Look::Crate),
         "rock" => Ok(Look::Rock),
         "beacon" => Ok(Look::Beacon),
-        _ => Err(Rejection::new(
-            ErrorCode::NotFound,
-            "there are crates, rocks and beacons: kind is crate, rock or beacon",
-        )),
+        _ => Err(Rejection::new(ErrorCode::NotFound, "unknown kind; use crate, rock or beacon")),
     }
 }
 
-/// Whether two places are near each other in a world whose edges meet.
-fn is_within_flight(a: [f32; 2], b: [f32; 2], reach: f32) -> bool {
+/// Returns whether two positions are near each other in a world that wraps around.
+fn is_near_wrapped(a: [f32; 2], b: [f32; 2], reach: f32) -> bool {
     (0..2).all(|axis| {
         let apart = (a[axis] - b[axis]).abs();
         apart.min(2.0 * EDGE - apart) <= reach

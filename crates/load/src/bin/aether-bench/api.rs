@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -303,17 +304,24 @@ impl Connection {
             if self.buffer.len() > ANSWER_BYTES_MAX {
                 return Err("the answer is too long".into());
             }
-            if let Some((status, start, end)) = parse(&self.buffer)
-                && self.buffer.len() >= end
+            if let Some(Head { status, body }) = parse(&self.buffer)
+                && self.buffer.len() >= body.end
             {
-                return Ok((status, &self.buffer[start..end]));
+                return Ok((status, &self.buffer[body]));
             }
         }
     }
 }
 
-/// Status, and where the body begins and ends, once the headers are whole.
-fn parse(answer: &[u8]) -> Option<(u16, usize, usize)> {
+/// Head of an answer.
+struct Head {
+    status: u16,
+    /// Range of the body in the answer.
+    body: Range<usize>,
+}
+
+/// Reads the head of an answer, once it is whole.
+fn parse(answer: &[u8]) -> Option<Head> {
     let start = answer.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let head = std::str::from_utf8(&answer[..start]).ok()?;
     let status = head.get(9..12)?.parse().ok()?;
@@ -321,5 +329,5 @@ fn parse(answer: &[u8]) -> Option<(u16, usize, usize)> {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
     });
-    Some((status, start, start + length.unwrap_or(0)))
+    Some(Head { status, body: start..start + length.unwrap_or(0) })
 }

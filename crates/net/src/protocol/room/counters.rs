@@ -27,15 +27,14 @@ pub(crate) struct DropCounters {
 impl RoomProtocolMetrics {
     pub fn new(registry: &Registry) -> RoomProtocolMetrics {
         let seconds = |name: &str, help: &str| registry.histogram(name, help, &[], SECONDS);
-        let packets = |direction: &'static str, names: [&'static str; 15]| {
-            names.map(|kind| {
-                let labels = [("direction", direction), ("kind", kind)];
-                registry.counter("aether_packets_total", "Messages of realtime connections.", &labels)
-            })
+        let received = |kind| {
+            let help = "Messages received from clients.";
+            registry.counter("aether_messages_received_total", help, &[("kind", kind)])
         };
+        let sent = |kind| registry.counter("aether_messages_sent_total", "Messages sent to clients.", &[("kind", kind)]);
         RoomProtocolMetrics {
-            packets_in: packets("in", ClientMessage::NAMES),
-            packets_out: packets("out", ServerMessage::NAMES),
+            packets_in: ClientMessage::NAMES.map(received),
+            packets_out: ServerMessage::NAMES.map(sent),
             drops: DropCounters {
                 before_hello: dropped(registry, "before_hello"),
                 inbox_full: dropped(registry, "inbox_full"),

@@ -41,20 +41,21 @@ const FRAGMENTS: RateLimit =
 /// A client of a room.
 pub(crate) struct RoomProtocol<'a> {
     gateway: &'a Gateway,
-    newcomer: Newcomer,
+    client: NewClient,
     stage: Stage<'a>,
 }
 
 /// Properties of a client that its connection alone tells.
-struct Newcomer {
-    connection: ConnectionId,
-    address: IpAddr,
-    is_local: bool,
+pub(crate) struct NewClient {
+    pub connection: ConnectionId,
+    pub address: IpAddr,
+    pub is_local: bool,
     /// The room that the address named, if it did.
-    room: Option<RoomSelector>,
-    encoding: Encoding,
-    link: DeliveryOrder,
-    transport: &'static str,
+    pub room: Option<RoomSelector>,
+    pub encoding: Encoding,
+    pub order: DeliveryOrder,
+    /// Name of the transport.
+    pub transport: &'static str,
 }
 
 enum Stage<'a> {
@@ -66,22 +67,8 @@ enum Stage<'a> {
 type Answers = Vec<(DeliveryPath, ServerMessage)>;
 
 impl<'a> RoomProtocol<'a> {
-    pub fn new(
-        gateway: &'a Gateway,
-        transport: &impl Transport,
-        (connection, address, is_local): (ConnectionId, IpAddr, bool),
-        room: Option<RoomSelector>,
-    ) -> RoomProtocol<'a> {
-        let newcomer = Newcomer {
-            connection,
-            address,
-            is_local,
-            room,
-            encoding: transport.encoding(),
-            link: transport.link(),
-            transport: transport.name(),
-        };
-        RoomProtocol { gateway, newcomer, stage: Stage::Opening(Box::new(RoomHandshake::new(gateway))) }
+    pub fn new(gateway: &'a Gateway, client: NewClient) -> RoomProtocol<'a> {
+        RoomProtocol { gateway, client, stage: Stage::Opening(Box::new(RoomHandshake::new(gateway))) }
     }
 
     fn counters(&self) -> &'a RoomProtocolMetrics {
@@ -91,11 +78,11 @@ impl<'a> RoomProtocol<'a> {
     fn admit(&mut self, session: Box<JoinedClient<'a>>) {
         info!(
             target: LOG,
-            connection = self.newcomer.connection.0,
-            address = %self.newcomer.address,
-            transport = self.newcomer.transport,
-            user = session.entrance.user,
-            room = session.entrance.room.0,
+            connection = self.client.connection.0,
+            address = %self.client.address,
+            transport = self.client.transport,
+            user = session.grant.user,
+            room = session.grant.room.0,
             player = session.player.0,
             "joined"
         );
@@ -122,23 +109,23 @@ impl Protocol for RoomProtocol<'_> {
         let usual = self.gateway.connections.settings.rate;
         let frequent = match &self.stage {
             Stage::Opening(_) => usual,
-            Stage::Open(session) => RateLimit::inputs(session.entrance.place.tick_hz()),
+            Stage::Open(session) => RateLimit::inputs(session.grant.member.tick_hz()),
         };
-        MessageRates { usual, frequent, parts: FRAGMENTS }
+        MessageRates { usual, frequent, fragments: FRAGMENTS }
     }
 
     fn can_receive(&self) -> bool {
         match &self.stage {
-            Stage::Opening(opening) => opening.is_listening(),
+            Stage::Opening(opening) => opening.awaits_hello(),
             Stage::Open(session) => session.is_welcomed(),
         }
     }
 
     fn decode(&mut self, bytes: &[u8]) -> Result<ClientMessage, DecodeError> {
         if let Stage::Open(session) = &mut self.stage {
-            session.hear();
+            session.confirm_welcome();
         }
-        let message = self.newcomer.encoding.decode(bytes)?;
+        let message = self.client.encoding.decode(bytes)?;
         self.counters().packets_in[kind_in(&message)].inc();
         Ok(message)
     }
@@ -149,8 +136,8 @@ impl Protocol for RoomProtocol<'_> {
                 MessageClass::Frequent
             }
             // The message that they make counts with the others.
-            ClientMessage::Fragment(_) => MessageClass::Parts,
-            ClientMessage::Game(_) if matches!(&self.stage, Stage::Open(session) if session.entrance.place.is_relay()) => {
+            ClientMessage::Fragment(_) => MessageClass::Fragments,
+            ClientMessage::Game(_) if matches!(&self.stage, Stage::Open(session) if session.grant.member.is_relay()) => {
                 MessageClass::Frequent
             }
             _ => MessageClass::Usual,
@@ -159,7 +146,7 @@ impl Protocol for RoomProtocol<'_> {
 
     fn handle_message(&mut self, _path: DeliveryPath, message: ClientMessage, meter: &mut RateMeter<'_>) {
         let whole = match &mut self.stage {
-            Stage::Opening(opening) => return opening.handle_message(message, &self.newcomer, meter),
+            Stage::Opening(opening) => return opening.handle_message(message, &self.client, meter),
             Stage::Open(session) => session.handle_message(message, meter),
         };
         // A message that came in parts. It is never a part itself, so this goes no deeper.
@@ -183,9 +170,9 @@ impl Protocol for RoomProtocol<'_> {
         }
     }
 
-    fn handle_second(&mut self, was_heard: bool, meter: &mut RateMeter<'_>) {
+    fn handle_second(&mut self, is_active: bool, meter: &mut RateMeter<'_>) {
         if let Stage::Open(session) = &mut self.stage {
-            session.handle_second(was_heard, meter);
+            session.handle_second(is_active, meter);
         }
     }
 
@@ -198,12 +185,12 @@ impl Protocol for RoomProtocol<'_> {
 
     fn poll_work(&mut self, cx: &mut Context<'_>, meter: &mut RateMeter<'_>) {
         if let Stage::Opening(opening) = &mut self.stage
-            && let Some(session) = opening.poll(cx, &self.newcomer, meter)
+            && let Some(session) = opening.poll(cx, &self.client, meter)
         {
             self.admit(session);
         }
         if let Stage::Open(session) = &self.stage {
-            session.entrance.place.wake_by(cx.waker());
+            session.grant.member.wake_by(cx.waker());
         }
     }
 
@@ -223,7 +210,7 @@ impl Protocol for RoomProtocol<'_> {
     fn has_output(&self) -> bool {
         match &self.stage {
             Stage::Opening(_) => false,
-            Stage::Open(session) => !session.is_welcomed() || session.entrance.place.has_news(),
+            Stage::Open(session) => !session.is_welcomed() || session.grant.member.has_output(),
         }
     }
 
@@ -237,7 +224,7 @@ impl Protocol for RoomProtocol<'_> {
     fn closing(&self) -> Option<&Closing> {
         match &self.stage {
             Stage::Opening(_) => None,
-            Stage::Open(session) => session.entrance.place.closing(),
+            Stage::Open(session) => session.grant.member.closing(),
         }
     }
 
@@ -248,10 +235,10 @@ impl Protocol for RoomProtocol<'_> {
 
     fn handle_end<T: Transport>(&mut self, end: &mut ConnectionEnd, out: &mut OutgoingMessages<'_, T>) {
         if let Stage::Open(session) = &self.stage {
-            session.complete(end);
-            info!(target: LOG, connection = self.newcomer.connection.0, reason = end.label(), "left");
+            session.complete_end(end);
+            info!(target: LOG, connection = self.client.connection.0, reason = end.label(), "left");
         }
-        if let ConnectionEnd::Told(closing) = end {
+        if let ConnectionEnd::Closing(closing) = end {
             write(self.counters(), out, DeliveryPath::Reliable, &ServerMessage::Closing(closing.clone()));
         }
     }

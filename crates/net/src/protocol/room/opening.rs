@@ -1,7 +1,7 @@
-//! Opening of a connection to a room: from the first message to the welcome.
+//! Handshake of a connection to a room: from the first message to the welcome.
 
 use super::session::JoinedClient;
-use super::{Answers, Newcomer};
+use super::{Answers, NewClient};
 use crate::connection::{ConnectionEnd, RateMeter};
 use crate::gateway::Gateway;
 use crate::lobby::{JoinAttempt, JoinGrant};
@@ -14,28 +14,28 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Hellos that a client may send. A token may just have expired; one that fails thrice will not get better.
+/// Most hellos of a client. A token may have just expired; after three failures another attempt is pointless.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// The sentence for a client whose hello was not answered in time.
+/// Text for a client whose hello was not answered in time.
 const UNAVAILABLE: &str = "the server could not answer your hello in time; try again in a moment";
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A client that is not in yet.
+/// The handshake of a client.
 pub(super) struct RoomHandshake<'a> {
     gateway: &'a Gateway,
     step: Step<'a>,
-    /// Hellos that were refused.
-    refused: u32,
+    /// Number of rejected hellos.
+    rejected: u32,
     /// Time of the last hello.
     hello_at: Duration,
-    /// True if the last hello shows a resume token.
-    resumes: bool,
+    /// True if the last hello has a resume token.
+    is_resume: bool,
     pub answers: Answers,
 }
 
-/// Event that is waited for.
+/// Event that the handshake waits for.
 enum Step<'a> {
     /// A hello.
     Hello,
@@ -43,8 +43,8 @@ enum Step<'a> {
     Lobby(BoxFuture<'a, Result<JoinGrant, Rejection>>),
     /// The room's next tick.
     Admission(JoinGrant),
-    /// The resume token.
-    Token { entrance: JoinGrant, player: PlayerId, token: BoxFuture<'a, Option<Token>> },
+    /// A resume token.
+    Token { grant: JoinGrant, player: PlayerId, token: BoxFuture<'a, Option<Token>> },
 }
 
 impl<'a> RoomHandshake<'a> {
@@ -52,21 +52,21 @@ impl<'a> RoomHandshake<'a> {
         RoomHandshake {
             gateway,
             step: Step::Hello,
-            refused: 0,
+            rejected: 0,
             hello_at: Duration::ZERO,
-            resumes: false,
+            is_resume: false,
             answers: Answers::new(),
         }
     }
 
-    /// Returns true while a hello is waited for.
-    pub fn is_listening(&self) -> bool {
+    /// Returns true while waiting for a hello.
+    pub fn awaits_hello(&self) -> bool {
         matches!(self.step, Step::Hello)
     }
 
-    pub fn handle_message(&mut self, message: ClientMessage, newcomer: &Newcomer, meter: &mut RateMeter<'_>) {
+    pub fn handle_message(&mut self, message: ClientMessage, client: &NewClient, meter: &mut RateMeter<'_>) {
         match message {
-            ClientMessage::Hello(hello) if self.is_listening() => self.handle_hello(hello, newcomer),
+            ClientMessage::Hello(hello) if self.awaits_hello() => self.handle_hello(hello, client),
             _ => {
                 self.gateway.connections.counters.room.drops.before_hello.inc();
                 meter.strike(1);
@@ -74,20 +74,20 @@ impl<'a> RoomHandshake<'a> {
         }
     }
 
-    fn handle_hello(&mut self, hello: Hello, newcomer: &Newcomer) {
+    fn handle_hello(&mut self, hello: Hello, client: &NewClient) {
         self.hello_at = self.gateway.now();
-        self.resumes = hello.resume_token.is_some();
-        let entry = JoinAttempt {
+        self.is_resume = hello.resume_token.is_some();
+        let attempt = JoinAttempt {
             hello,
-            room: newcomer.room.clone(),
-            address: newcomer.address,
-            is_local: newcomer.is_local,
-            link: newcomer.link,
+            room: client.room.clone(),
+            address: client.address,
+            is_local: client.is_local,
+            order: client.order,
         };
-        self.step = Step::Lobby(self.gateway.lobby.enter(entry));
+        self.step = Step::Lobby(self.gateway.lobby.join(attempt));
     }
 
-    /// A client of another version cannot get in, but it can be told why.
+    /// Tells a client of another protocol version why it is rejected.
     pub fn handle_unreadable(&mut self, error: DecodeError, meter: &mut RateMeter<'_>) {
         if matches!(error, DecodeError::Version { .. }) {
             self.notify(ErrorCode::VersionMismatch, error.to_string(), true);
@@ -95,21 +95,21 @@ impl<'a> RoomHandshake<'a> {
         }
     }
 
-    /// A client that said no good hello was too slow; one that waits for an answer to its hello was not.
+    /// Ends the handshake. A client without an accepted hello is unauthenticated; one that waits for the answer may retry.
     pub fn handle_deadline(&mut self) -> Closing {
-        if self.is_listening() {
+        if self.awaits_hello() {
             return closing(CloseReason::Unauthenticated);
         }
         self.notify(ErrorCode::Unavailable, UNAVAILABLE.to_owned(), true);
-        // Of all reasons, this is the one after which clients try again with what they have.
-        Closing { text: UNAVAILABLE.to_owned(), may_resume: self.resumes, ..closing(CloseReason::TimedOut) }
+        // After this reason clients retry with the same tokens.
+        Closing { text: UNAVAILABLE.to_owned(), may_resume: self.is_resume, ..closing(CloseReason::TimedOut) }
     }
 
-    /// Goes on as far as the lobby and the room have decided. Returns the session of a client that is in.
+    /// Advances the handshake. Returns the joined client when it is done.
     pub fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        newcomer: &Newcomer,
+        client: &NewClient,
         meter: &mut RateMeter<'_>,
     ) -> Option<Box<JoinedClient<'a>>> {
         loop {
@@ -117,20 +117,20 @@ impl<'a> RoomHandshake<'a> {
                 Step::Hello => return None,
                 Step::Lobby(mut decision) => match decision.as_mut().poll(cx) {
                     Poll::Pending => return self.wait(Step::Lobby(decision)),
-                    Poll::Ready(Ok(entrance)) => self.step = Step::Admission(entrance),
-                    Poll::Ready(Err(refusal)) => self.refuse(refusal, meter),
+                    Poll::Ready(Ok(grant)) => self.step = Step::Admission(grant),
+                    Poll::Ready(Err(rejection)) => self.reject(rejection, meter),
                 },
-                Step::Admission(entrance) => match entrance.place.poll_admission(cx) {
-                    Poll::Pending => return self.wait(Step::Admission(entrance)),
+                Step::Admission(grant) => match grant.member.poll_admission(cx) {
+                    Poll::Pending => return self.wait(Step::Admission(grant)),
                     Poll::Ready(Ok(player)) => {
-                        let token = self.gateway.lobby.admitted(&entrance, player);
-                        self.step = Step::Token { entrance, player, token };
+                        let token = self.gateway.lobby.issue_resume_token(&grant, player);
+                        self.step = Step::Token { grant, player, token };
                     }
-                    Poll::Ready(Err(refusal)) => self.refuse(refusal, meter),
+                    Poll::Ready(Err(rejection)) => self.reject(rejection, meter),
                 },
-                Step::Token { entrance, player, mut token } => match token.as_mut().poll(cx) {
-                    Poll::Pending => return self.wait(Step::Token { entrance, player, token }),
-                    Poll::Ready(token) => return Some(Box::new(self.session(newcomer, entrance, player, token))),
+                Step::Token { grant, player, mut token } => match token.as_mut().poll(cx) {
+                    Poll::Pending => return self.wait(Step::Token { grant, player, token }),
+                    Poll::Ready(token) => return Some(Box::new(self.joined_client(client, grant, player, token))),
                 },
             }
         }
@@ -141,11 +141,11 @@ impl<'a> RoomHandshake<'a> {
         None
     }
 
-    fn refuse(&mut self, refusal: Rejection, meter: &mut RateMeter<'_>) {
-        self.notify(refusal.code, refusal.message, false);
-        self.refused += 1;
-        if self.refused == ATTEMPTS_MAX {
-            meter.end(ConnectionEnd::told(CloseReason::Unauthenticated));
+    fn reject(&mut self, rejection: Rejection, meter: &mut RateMeter<'_>) {
+        self.notify(rejection.code, rejection.message, false);
+        self.rejected += 1;
+        if self.rejected == ATTEMPTS_MAX {
+            meter.end(ConnectionEnd::closing(CloseReason::Unauthenticated));
         }
     }
 
@@ -153,23 +153,23 @@ impl<'a> RoomHandshake<'a> {
         self.answers.push((DeliveryPath::Reliable, ServerMessage::Error(ErrorNotice { code, message, fatal })));
     }
 
-    fn session(
+    fn joined_client(
         &mut self,
-        newcomer: &Newcomer,
-        entrance: JoinGrant,
+        client: &NewClient,
+        grant: JoinGrant,
         player: PlayerId,
         resume_token: Option<Token>,
     ) -> JoinedClient<'a> {
-        let welcome = entrance.place.complete(Welcome {
+        let welcome = grant.member.complete_welcome(Welcome {
             player,
-            room: entrance.room.clone(),
-            session: entrance.session,
-            connection: newcomer.connection,
-            room_code: entrance.room_code.clone(),
+            room: grant.room.clone(),
+            session: grant.session,
+            connection: client.connection,
+            room_code: grant.room_code.clone(),
             resume_token,
             ..Welcome::default()
         });
         let answers = std::mem::take(&mut self.answers);
-        JoinedClient::new(self.gateway, (newcomer.encoding, self.hello_at), (entrance, player), welcome, answers)
+        JoinedClient::new(self.gateway, (client.encoding, self.hello_at), (grant, player), welcome, answers)
     }
 }

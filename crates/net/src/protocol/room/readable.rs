@@ -1,4 +1,4 @@
-//! The world in words: what a JSON client sees and says, packed and unpacked with the game's schema.
+//! Translation between JSON clients and the encoding of a room, by the game's schema.
 
 use aether_bits::{
     BitReader, BitWriter, DeltaBasis, FieldKind, FieldSchema, ReadError, RecordSchema, Schema, SchemaValue,
@@ -12,22 +12,22 @@ use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Translates between a room, which speaks in bits, and a client that speaks in words.
+/// Translates between the binary encoding of a room and the JSON of a client.
 pub struct JsonTranslator {
     schema: Arc<Schema>,
     mirror: Mirror,
-    /// Entities that the next snapshot tells of.
+    /// Entities that have changed since the last snapshot.
     changed: Vec<EntityId>,
     removed: Vec<EntityId>,
     mode: SnapshotMode,
 }
 
-/// Reason why a message of a client cannot be packed.
+/// Reason why a message of a client cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranslateError(pub String);
 
 impl JsonTranslator {
-    /// A client that has seen nothing yet.
+    /// Creates a translator for a new client.
     #[must_use]
     pub fn new(schema: &Arc<Schema>, seconds_per_tick: f32) -> JsonTranslator {
         JsonTranslator {
@@ -39,8 +39,8 @@ impl JsonTranslator {
         }
     }
 
-    /// Takes in a state packet; gives a snapshot with the last packet of a tick.
-    pub fn state(&mut self, packet: &[u8]) -> Result<Option<JsonSnapshot>, ReadError> {
+    /// Applies a state packet. Returns a snapshot with the last packet of a tick.
+    pub fn decode_state(&mut self, packet: &[u8]) -> Result<Option<JsonSnapshot>, ReadError> {
         let applied = self.mirror.apply(packet)?;
         self.changed.extend_from_slice(self.mirror.entered());
         self.changed.extend_from_slice(self.mirror.updated());
@@ -55,7 +55,7 @@ impl JsonTranslator {
                 let Some((kind, value)) = self.mirror.value(id, number) else { continue };
                 let FieldValues(fields) = fields_of(kind, value);
                 let entities = features.entry(component.channel.clone()).or_default();
-                // Several components of an entity may share a channel; they stand together.
+                // Components of an entity that share a channel are merged.
                 match entities.last_mut().filter(|last| last.id == id) {
                     Some(last) => last.fields.0.extend(fields),
                     None => entities.push(EntityFields { id, fields: FieldValues(fields) }),
@@ -71,20 +71,20 @@ impl JsonTranslator {
         }
     }
 
-    /// An event with its fields by name; as it is if the schema does not know it.
+    /// Returns an event with its fields by name, or unchanged if it is not in the schema.
     #[must_use]
-    pub fn event(&self, event: &Event) -> Event {
+    pub fn decode_event(&self, event: &Event) -> Event {
         let named = match &event.body {
-            GameBody::Packed { code, payload } => self.name(*code, payload),
+            GameBody::Packed { code, payload } => self.decode_body(*code, payload),
             GameBody::Named { .. } => None,
         };
         Event { body: named.unwrap_or_else(|| event.body.clone()), ..*event }
     }
 
-    fn name(&self, code: u16, payload: &[u8]) -> Option<GameBody> {
+    fn decode_body(&self, code: u16, payload: &[u8]) -> Option<GameBody> {
         let event = self.schema.events.get(usize::from(code))?;
         let value =
-            event.kind.read_delta(DeltaBasis::held(&event.kind.initial()), &mut BitReader::new(payload)).ok()?;
+            event.kind.read_delta(DeltaBasis::new(&event.kind.initial()), &mut BitReader::new(payload)).ok()?;
         Some(GameBody::Named {
             feature: event.channel.clone(),
             action: snake_case(&event.name),
@@ -92,38 +92,38 @@ impl JsonTranslator {
         })
     }
 
-    /// Packs the inputs of a client that gave them by name.
-    pub fn pack_inputs(&self, inputs: Inputs) -> Result<Inputs, TranslateError> {
-        let pack = |payload| match payload {
+    /// Encodes inputs whose fields are given by name.
+    pub fn encode_inputs(&self, inputs: Inputs) -> Result<Inputs, TranslateError> {
+        let encode_payload = |payload| match payload {
             InputPayload::Packed(_) => Ok(payload),
             InputPayload::Fields(fields) => {
                 let input =
-                    self.schema.inputs.first().ok_or_else(|| TranslateError("this game has no inputs".into()))?;
-                let bytes = pack(input, fields)?;
-                let too_long = || TranslateError("the input is too long".into());
+                    self.schema.inputs.first().ok_or_else(|| TranslateError("the game takes no inputs".into()))?;
+                let bytes = encode(input, fields)?;
+                let too_long = || TranslateError(format!("the input has {} encoded bytes, which is too long", bytes.len()));
                 Ok(InputPayload::Packed(InputBytes::new(&bytes).ok_or_else(too_long)?))
             }
         };
-        Ok(Inputs { payloads: inputs.payloads.into_iter().map(pack).collect::<Result<_, _>>()?, ..inputs })
+        Ok(Inputs { payloads: inputs.payloads.into_iter().map(encode_payload).collect::<Result<_, _>>()?, ..inputs })
     }
 
-    /// Packs a message to the game that names its fields; nothing if the game knows no such message.
-    pub fn pack_message(&self, body: GameBody) -> Result<Option<GameBody>, TranslateError> {
+    /// Encodes a message to the game whose fields are given by name. Returns none if the message is not in the schema.
+    pub fn encode_message(&self, body: GameBody) -> Result<Option<GameBody>, TranslateError> {
         let GameBody::Named { feature, action, fields } = body else { return Ok(Some(body)) };
-        let wanted = |event: &RecordSchema| {
+        let matches = |event: &RecordSchema| {
             event.channel == feature && (event.name == action || snake_case(&event.name) == action)
         };
-        let Some(code) = self.schema.events.iter().position(wanted) else { return Ok(None) };
-        let payload = pack(&self.schema.events[code], fields)?;
+        let Some(code) = self.schema.events.iter().position(matches) else { return Ok(None) };
+        let payload = encode(&self.schema.events[code], fields)?;
         Ok(Some(GameBody::Packed { code: code as u16, payload }))
     }
 }
 
-fn pack(record: &RecordSchema, FieldValues(fields): FieldValues) -> Result<Vec<u8>, TranslateError> {
+fn encode(record: &RecordSchema, FieldValues(fields): FieldValues) -> Result<Vec<u8>, TranslateError> {
     let value = from_json(&record.kind, &Json::Object(fields.into_iter().collect()), &record.name)?;
     let mut writer = BitWriter::new();
-    let refused = |_| TranslateError(format!("{} has a value out of its range", record.name));
-    record.kind.write_delta(DeltaBasis::held(&record.kind.initial()), &value, &mut writer).map_err(refused)?;
+    let out_of_range = |_| TranslateError(format!("{} has a value out of its range", record.name));
+    record.kind.write_delta(DeltaBasis::new(&record.kind.initial()), &value, &mut writer).map_err(out_of_range)?;
     Ok(writer.to_bytes())
 }
 
@@ -159,7 +159,7 @@ fn to_json(kind: &FieldKind, value: &SchemaValue) -> Json {
     }
 }
 
-/// The shortest number that leads back to the same 32-bit float: 0.1, and not 0.10000000149.
+/// Returns the shortest number that parses to the same 32-bit float: 0.1 instead of 0.10000000149.
 fn number_to_json(number: f32) -> Json {
     number.to_string().parse::<f64>().map_or(Json::Null, Json::from)
 }
@@ -195,7 +195,7 @@ fn from_json(kind: &FieldKind, json: &Json, name: &str) -> Result<SchemaValue, T
     }
 }
 
-/// Fields that are left out have their initial value; one that is unknown is a slip of the client's author.
+/// Reads a record. Absent fields have their initial value; unknown fields are errors.
 fn record_from_json(fields: &[FieldSchema], json: &Json, name: &str) -> Result<SchemaValue, TranslateError> {
     let object = json.as_object().ok_or_else(|| TranslateError(format!("{name} must be an object")))?;
     if let Some(unknown) = object.keys().find(|key| fields.iter().all(|field| field.name != **key)) {
@@ -211,7 +211,7 @@ fn record_from_json(fields: &[FieldSchema], json: &Json, name: &str) -> Result<S
 }
 
 fn numbers_from_json(count: usize, json: &Json, name: &str) -> Result<SchemaValue, TranslateError> {
-    // A number beyond every world is a slip or an attack, and not one to bring into range; so is one that is none.
+    // Numbers beyond the size of any world, and NaN, are errors: clamping would hide a bug or an attack.
     let number =
         |json: &Json| json.as_f64().map(|number| number as f32).filter(|number| number.abs() <= NUMBER_SIZE_MAX);
     let numbers: Option<Vec<f32>> = match json {
@@ -223,7 +223,7 @@ fn numbers_from_json(count: usize, json: &Json, name: &str) -> Result<SchemaValu
     numbers.map(SchemaValue::Numbers).ok_or_else(|| TranslateError(format!("{name} must be {expected}")))
 }
 
-/// `PlaceWall` in the game's source is `place_wall` in JSON.
+/// Converts the name of a type to its JSON form: `PlaceWall` to `place_wall`.
 fn snake_case(name: &str) -> String {
     let mut text = String::with_capacity(name.len() + 4);
     for (at, letter) in name.char_indices() {

@@ -15,19 +15,19 @@ use aether_wire::{
 };
 use std::time::Duration;
 
-/// A client that is in a room: answers what concerns the connection, and hands the rest to the room.
+/// A client that has joined a room. Messages about the connection are answered here; the others go to the room.
 pub(super) struct JoinedClient<'a> {
     gateway: &'a Gateway,
-    pub entrance: JoinGrant,
+    pub grant: JoinGrant,
     pub player: PlayerId,
     pub answers: Answers,
     writer: RoomOutputWriter<'a>,
-    /// The first message to the client, until it is written.
+    /// First message to the client, until it is written.
     welcome: Option<Box<Welcome>>,
     has_resume_token: bool,
     reassembler: Reassembler,
-    /// True once the client said anything.
-    spoke: bool,
+    /// True once the client has sent a message.
+    has_sent: bool,
     session_epoch: u64,
 }
 
@@ -35,7 +35,7 @@ impl<'a> JoinedClient<'a> {
     pub fn new(
         gateway: &'a Gateway,
         (encoding, hello_at): (Encoding, Duration),
-        (entrance, player): (JoinGrant, PlayerId),
+        (grant, player): (JoinGrant, PlayerId),
         welcome: Welcome,
         answers: Answers,
     ) -> JoinedClient<'a> {
@@ -43,15 +43,15 @@ impl<'a> JoinedClient<'a> {
         reassembler.open();
         JoinedClient {
             gateway,
-            writer: RoomOutputWriter::new(gateway, hello_at, entrance.place.readable(encoding)),
+            writer: RoomOutputWriter::new(gateway, hello_at, grant.member.json_translator(encoding)),
             player,
             answers,
             has_resume_token: welcome.resume_token.is_some(),
             welcome: Some(Box::new(welcome)),
             reassembler,
-            spoke: false,
+            has_sent: false,
             session_epoch: gateway.lobby.sessions().epoch(),
-            entrance,
+            grant,
         }
     }
 
@@ -60,14 +60,14 @@ impl<'a> JoinedClient<'a> {
         self.welcome.is_none()
     }
 
-    /// Notes that the client said something, so that it has its welcome.
-    pub fn hear(&mut self) {
-        if !std::mem::replace(&mut self.spoke, true) {
-            self.gateway.lobby.heard(&self.entrance);
+    /// Notes that the client has sent a message, so it has received its welcome.
+    pub fn confirm_welcome(&mut self) {
+        if !std::mem::replace(&mut self.has_sent, true) {
+            self.gateway.lobby.confirm_welcome(&self.grant);
         }
     }
 
-    /// Returns the bytes of a message whose last part this was.
+    /// Handles a message. Returns the reassembled bytes if it is the last fragment of a longer message.
     pub fn handle_message(&mut self, message: ClientMessage, meter: &mut RateMeter<'_>) -> Option<Vec<u8>> {
         self.check_session(meter);
         if meter.has_end() {
@@ -86,30 +86,30 @@ impl<'a> JoinedClient<'a> {
                 }
             }
             ClientMessage::ManifestRequest => {
-                let manifest = self.gateway.lobby.manifest(&self.entrance);
+                let manifest = self.gateway.lobby.manifest(&self.grant);
                 self.answer(ServerMessage::Manifest(manifest));
             }
             ClientMessage::SchemaRequest => {
-                if let Some(schema) = self.entrance.place.schema_bytes() {
+                if let Some(schema) = self.grant.member.schema_bytes() {
                     self.answer(ServerMessage::Schema(schema));
                 }
             }
-            // Whoever is in already is not asked again.
+            // The client has already joined.
             ClientMessage::Hello(_) => self.counters().drops.out_of_place.inc(),
-            message => self.pass_on(message, meter),
+            message => self.pass_to_room(message, meter),
         }
         None
     }
 
-    /// The author of the client is told what is wrong; a client that goes on like this is soon closed.
+    /// Answers with the error, for the author of the client. Repeated errors end the connection.
     pub fn handle_unreadable(&mut self, error: DecodeError) {
         let (code, message) = (ErrorCode::BadMessage, error.to_string());
         self.answer(ServerMessage::Error(ErrorNotice { code, message, fatal: false }));
     }
 
-    pub fn handle_second(&mut self, was_heard: bool, meter: &mut RateMeter<'_>) {
+    pub fn handle_second(&mut self, is_active: bool, meter: &mut RateMeter<'_>) {
         self.reassembler.expire(meter.now().as_millis() as u64);
-        if self.gateway.lobby.sessions().standing(self.entrance.session, was_heard) == SessionValidity::Ended {
+        if self.gateway.lobby.sessions().validity(self.grant.session, is_active) == SessionValidity::Ended {
             meter.close(CloseReason::SessionEnded);
         }
     }
@@ -119,17 +119,17 @@ impl<'a> JoinedClient<'a> {
         if let Some(welcome) = self.welcome.take()
             && !self.writer.write(out, DeliveryPath::Reliable, &ServerMessage::Welcome(*welcome))
         {
-            return Some(ConnectionEnd::told(CloseReason::RoomFailed));
+            return Some(ConnectionEnd::closing(CloseReason::RoomFailed));
         }
-        self.entrance.place.fill(&mut self.writer, out)
+        self.grant.member.fill(&mut self.writer, out)
     }
 
-    /// Says whether the client may come back by its resume token.
-    pub fn complete(&self, end: &mut ConnectionEnd) {
-        if let ConnectionEnd::Told(Closing { reason, may_resume, .. }) = end {
-            // A durable room says itself that it will be there again.
-            let possible = *may_resume || matches!(reason, CloseReason::TimedOut | CloseReason::TooSlow);
-            *may_resume = self.has_resume_token && possible;
+    /// Sets `may_resume` in the notice that closes the connection.
+    pub fn complete_end(&self, end: &mut ConnectionEnd) {
+        if let ConnectionEnd::Closing(Closing { reason, may_resume, .. }) = end {
+            // A durable room sets it itself when it will be available again.
+            let is_possible = *may_resume || matches!(reason, CloseReason::TimedOut | CloseReason::TooSlow);
+            *may_resume = self.has_resume_token && is_possible;
         }
     }
 
@@ -137,35 +137,35 @@ impl<'a> JoinedClient<'a> {
         &self.gateway.connections.counters.room
     }
 
-    /// On each message one load tells whether any session was revoked since the last time.
+    /// Checks the session if any session was revoked since the last message.
     fn check_session(&mut self, meter: &mut RateMeter<'_>) {
         let sessions = self.gateway.lobby.sessions();
         let epoch = sessions.epoch();
         if epoch != self.session_epoch {
             self.session_epoch = epoch;
-            if sessions.standing(self.entrance.session, true) == SessionValidity::Ended {
+            if sessions.validity(self.grant.session, true) == SessionValidity::Ended {
                 meter.close(CloseReason::SessionEnded);
             }
         }
     }
 
-    fn handle_ping(&mut self, Ping { client_time, tick }: Ping, heard_at: Duration) {
+    fn handle_ping(&mut self, Ping { client_time, tick }: Ping, received_at: Duration) {
         self.counters().pings.inc();
-        let hold = self.gateway.now().saturating_sub(heard_at);
+        let hold = self.gateway.now().saturating_sub(received_at);
         self.counters().ping_hold.observe(hold.as_secs_f64());
-        let server_tick = self.entrance.place.tick();
+        let server_tick = self.grant.member.tick();
         let pong = Pong { client_time, tick, server_tick, hold_us: hold.as_micros() as u32 };
         self.answers.push((DeliveryPath::Unreliable, ServerMessage::Pong(pong)));
     }
 
-    /// Hands a message to the room, packed if the client speaks in words.
-    fn pass_on(&mut self, message: ClientMessage, meter: &mut RateMeter<'_>) {
-        let packed = match (message, self.writer.readable()) {
-            (ClientMessage::Inputs(inputs), Some(readable)) => pack_inputs(inputs, readable),
-            (ClientMessage::Game(message), Some(readable)) => pack_message(message, readable),
+    /// Passes a message to the room, encoded if it is from a JSON client.
+    fn pass_to_room(&mut self, message: ClientMessage, meter: &mut RateMeter<'_>) {
+        let encoded = match (message, self.writer.translator()) {
+            (ClientMessage::Inputs(inputs), Some(translator)) => encode_inputs(inputs, translator),
+            (ClientMessage::Game(message), Some(translator)) => encode_message(message, translator),
             (message, _) => Ok(message),
         };
-        let message = match packed {
+        let message = match encoded {
             Ok(message) => message,
             Err(answer) => {
                 if matches!(*answer, ServerMessage::Error(_)) {
@@ -174,15 +174,15 @@ impl<'a> JoinedClient<'a> {
                 return self.answer(*answer);
             }
         };
-        match self.entrance.place.push(message) {
-            PassOutcome::Taken => {}
+        match self.grant.member.push(message) {
+            PassOutcome::Queued => {}
             PassOutcome::Full => {
                 self.counters().drops.inbox_full.inc();
                 meter.strike(1);
             }
             PassOutcome::Answered(answer) => self.answer(answer),
             PassOutcome::Left => meter.close(CloseReason::Left),
-            PassOutcome::OutOfPlace => self.counters().drops.out_of_place.inc(),
+            PassOutcome::Unsupported => self.counters().drops.out_of_place.inc(),
         }
     }
 
@@ -191,32 +191,32 @@ impl<'a> JoinedClient<'a> {
     }
 }
 
-/// Packs inputs, or returns what the author of the client is told.
-fn pack_inputs(inputs: Inputs, readable: &JsonTranslator) -> Result<ClientMessage, Box<ServerMessage>> {
-    readable.pack_inputs(inputs).map(ClientMessage::Inputs).map_err(|TranslateError(message)| {
-        let message = short(message);
+/// Encodes inputs, or returns the error for the client.
+fn encode_inputs(inputs: Inputs, translator: &JsonTranslator) -> Result<ClientMessage, Box<ServerMessage>> {
+    translator.encode_inputs(inputs).map(ClientMessage::Inputs).map_err(|TranslateError(message)| {
+        let message = truncate(message);
         Box::new(ServerMessage::Error(ErrorNotice { code: ErrorCode::BadValue, message, fatal: false }))
     })
 }
 
-/// Packs a message to the game, or returns what the client is answered.
-fn pack_message(
+/// Encodes a message to the game, or returns the answer for the client.
+fn encode_message(
     GameMessage { seq, body }: GameMessage,
-    readable: &JsonTranslator,
+    translator: &JsonTranslator,
 ) -> Result<ClientMessage, Box<ServerMessage>> {
-    let error = match readable.pack_message(body) {
+    let error = match translator.encode_message(body) {
         Ok(Some(body)) => return Ok(ClientMessage::Game(GameMessage { seq, body })),
         Ok(None) => {
-            let message = "this game has no such feature and action".to_owned();
+            let message = "the game has no message with this feature and action; check both names".to_owned();
             CommandError { code: ErrorCode::UnknownCommand, message }
         }
-        Err(TranslateError(message)) => CommandError { code: ErrorCode::BadValue, message: short(message) },
+        Err(TranslateError(message)) => CommandError { code: ErrorCode::BadValue, message: truncate(message) },
     };
     Err(Box::new(ServerMessage::Ack(Ack { seq, error: Some(error) })))
 }
 
-/// A sentence that fits a message; one that does not would be lost with it.
-fn short(mut message: String) -> String {
+/// Truncates a text to the limit of messages; a longer one could not be sent.
+fn truncate(mut message: String) -> String {
     message.truncate(message.floor_char_boundary(TEXT_BYTES_MAX));
     message
 }

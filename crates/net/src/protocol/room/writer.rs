@@ -1,4 +1,4 @@
-//! Writes what a room has for a client.
+//! Writes the output of a room to a client.
 
 use super::counters::{EVENT, RoomProtocolMetrics, SNAPSHOT, kind_out};
 use super::readable::JsonTranslator;
@@ -11,35 +11,35 @@ use aether_wire::{CloseReason, DeliveryPath, Encoding, PlayerId, ServerMessage, 
 use std::time::Duration;
 use tracing::debug;
 
-/// Reliable messages that are written in one go; the others wait their turn, in the bounded queue.
+/// Most reliable messages per turn; the others wait in the bounded queue.
 const TURN_MESSAGES_MAX: usize = 64;
 
-/// Bytes from which on a member of a relay is not given more in one go.
+/// Backlog in bytes from which a relay member gets no more batches in a turn.
 const TURN_BYTES_MAX: usize = 32_768;
 
-/// Takes what the room has for a client and queues it, as long as the link is free.
+/// Takes the output of a room and queues it on the connection.
 pub(crate) struct RoomOutputWriter<'a> {
     gateway: &'a Gateway,
-    /// Time of the hello, until the player has an entity.
+    /// Time of the hello, until the player possesses an entity.
     hello_at: Option<Duration>,
-    /// For a client that speaks in words.
-    readable: Option<Box<JsonTranslator>>,
+    /// Translator for a JSON client.
+    translator: Option<Box<JsonTranslator>>,
 }
 
 impl<'a> RoomOutputWriter<'a> {
     pub fn new(
         gateway: &'a Gateway,
         hello_at: Duration,
-        readable: Option<Box<JsonTranslator>>,
+        translator: Option<Box<JsonTranslator>>,
     ) -> RoomOutputWriter<'a> {
-        RoomOutputWriter { gateway, hello_at: Some(hello_at), readable }
+        RoomOutputWriter { gateway, hello_at: Some(hello_at), translator }
     }
 
-    pub fn readable(&self) -> Option<&JsonTranslator> {
-        self.readable.as_deref()
+    pub fn translator(&self) -> Option<&JsonTranslator> {
+        self.translator.as_deref()
     }
 
-    /// Queues a message; false if it cannot be written.
+    /// Queues a message. Returns false if it cannot be encoded.
     pub fn write<T: Transport>(
         &self,
         out: &mut OutgoingMessages<'_, T>,
@@ -49,18 +49,18 @@ impl<'a> RoomOutputWriter<'a> {
         write(self.counters(), out, path, message)
     }
 
-    /// Queues what a room has. Returns why it ended the connection, if it did and all was said.
+    /// Queues output of a game room. Returns the end of the connection, if the room closed it and all output is queued.
     pub fn fill_from_room<T: Transport>(
         &mut self,
-        link: &ConnectionEndpoint,
+        endpoint: &ConnectionEndpoint,
         out: &mut OutgoingMessages<'_, T>,
     ) -> Option<ConnectionEnd> {
-        // Asked first: what was queued before the room closed is still said.
-        let closing = link.closing();
+        // Read first: messages that were queued before the close are still sent.
+        let closing = endpoint.closing();
         for _ in 0..TURN_MESSAGES_MAX {
-            let Some(message) = link.next_reliable() else {
-                let failed = self.fill_state(link, out);
-                return failed.or_else(|| closing.cloned().map(ConnectionEnd::Told));
+            let Some(message) = endpoint.next_reliable() else {
+                let failed = self.fill_state(endpoint, out);
+                return failed.or_else(|| closing.cloned().map(ConnectionEnd::Closing));
             };
             if matches!(*message, ServerMessage::Possession(_))
                 && let Some(hello_at) = self.hello_at.take()
@@ -68,9 +68,9 @@ impl<'a> RoomOutputWriter<'a> {
                 let took = self.gateway.now().saturating_sub(hello_at);
                 self.counters().auth_to_possession.observe(took.as_secs_f64());
             }
-            match (&*message, &self.readable) {
-                (ServerMessage::Event(event), Some(readable)) => {
-                    let named = ServerMessage::Event(readable.event(event));
+            match (&*message, &self.translator) {
+                (ServerMessage::Event(event), Some(translator)) => {
+                    let named = ServerMessage::Event(translator.decode_event(event));
                     self.write(out, DeliveryPath::Reliable, &named);
                 }
                 (ServerMessage::Correction(_), _) => {
@@ -84,54 +84,54 @@ impl<'a> RoomOutputWriter<'a> {
         None
     }
 
-    /// The newest snapshot, if there is one. A client that cannot be told what changed would be wrong for good, so it is
-    /// closed.
+    /// Queues the newest snapshot, if there is one. A client that misses a change would stay wrong forever, so a failure
+    /// closes the connection.
     fn fill_state<T: Transport>(
         &mut self,
-        link: &ConnectionEndpoint,
+        endpoint: &ConnectionEndpoint,
         out: &mut OutgoingMessages<'_, T>,
     ) -> Option<ConnectionEnd> {
-        while let Some(packet) = link.next_state() {
-            match &mut self.readable {
+        while let Some(packet) = endpoint.next_state() {
+            match &mut self.translator {
                 None => {
                     if out.write(DeliveryPath::Unreliable, |scratch| encode_state_packet(&packet, scratch)).is_ok() {
                         self.counters().packets_out[SNAPSHOT].inc();
                     }
                 }
-                Some(readable) => match readable.state(&packet) {
+                Some(translator) => match translator.decode_state(&packet) {
                     Ok(None) => {}
                     Ok(Some(snapshot)) => {
-                        // It may be larger than a datagram, so it travels with the reliable messages.
+                        // It may be larger than a datagram, so it is sent reliably.
                         let message = ServerMessage::Snapshot(Snapshot::Readable(snapshot));
                         if !self.write(out, DeliveryPath::Reliable, &message) {
-                            return Some(ConnectionEnd::told(CloseReason::RoomFailed));
+                            return Some(ConnectionEnd::closing(CloseReason::RoomFailed));
                         }
                     }
                     Err(_) => {
                         self.gateway.connections.counters.encode_errors.inc();
-                        return Some(ConnectionEnd::told(CloseReason::RoomFailed));
+                        return Some(ConnectionEnd::closing(CloseReason::RoomFailed));
                     }
                 },
             }
-            link.recycle(packet);
+            endpoint.recycle(packet);
         }
         None
     }
 
-    /// Queues what the members of a relay said. Returns why it ended the connection, if it did and all was said.
+    /// Queues output of a relay. Returns the end of the connection, if the relay closed it and all output is queued.
     pub fn fill_from_relay<T: Transport>(
         &mut self,
-        seat: &RelayMember,
+        member: &RelayMember,
         out: &mut OutgoingMessages<'_, T>,
     ) -> Option<ConnectionEnd> {
-        let closing = seat.closing();
+        let closing = member.closing();
         if let Some(slow) = closing.filter(|closing| closing.reason == CloseReason::TooSlow) {
-            return Some(ConnectionEnd::Told(slow.clone()));
+            return Some(ConnectionEnd::Closing(slow.clone()));
         }
-        // Not without end, so that what a slow member has not taken stays shared with the others.
+        // Bounded, so that batches for a slow member stay shared with the other members.
         while out.backlog_bytes() < TURN_BYTES_MAX {
-            let Some(batch) = seat.next_batch() else { return closing.cloned().map(ConnectionEnd::Told) };
-            self.relay_batch(&batch, seat.player(), out);
+            let Some(batch) = member.next_batch() else { return closing.cloned().map(ConnectionEnd::Closing) };
+            self.relay_batch(&batch, member.player(), out);
         }
         None
     }
@@ -144,7 +144,7 @@ impl<'a> RoomOutputWriter<'a> {
         }
     }
 
-    /// For connections that frame messages each in its own way, or have another encoding.
+    /// Queues a batch message by message, for connections without shared framing or with another encoding.
     fn relay_messages<T: Transport>(&self, batch: &Batch, player: PlayerId, out: &mut OutgoingMessages<'_, T>) {
         for message in batch.runs(player).flat_map(|run| batch.messages(run)) {
             match out.encoding() {
@@ -166,7 +166,7 @@ impl<'a> RoomOutputWriter<'a> {
     }
 }
 
-/// Encodes a message and queues it; false if it cannot be written.
+/// Encodes and queues a message. Returns false if it cannot be encoded.
 pub(super) fn write<T: Transport>(
     counters: &RoomProtocolMetrics,
     out: &mut OutgoingMessages<'_, T>,
@@ -180,7 +180,7 @@ pub(super) fn write<T: Transport>(
             true
         }
         Err(error) => {
-            debug!(message = message.name(), %error, "a message could not be written");
+            debug!(message = message.name(), %error, "message cannot be encoded");
             false
         }
     }

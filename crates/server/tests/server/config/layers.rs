@@ -37,7 +37,7 @@ fn what_was_set_is_listed_with_its_place_and_secrets_are_hidden() {
     let environment = [("AETHER_HTTP_ADMIN_KEY", "0123456789abcdef")];
     let config = load(file, &environment, &[("log.format", "json")]).unwrap();
     let listed: Vec<(String, String, String)> =
-        config.effective().into_iter().map(|(key, value, place)| (key, value, place.to_string())).collect();
+        config.effective().into_iter().map(|set| (set.key, set.value, set.place.to_string())).collect();
     let expected = [
         ("data_dir", "\"here\"", "aether.toml, line 1"),
         ("http.admin_key", "(hidden)", "environment variable AETHER_HTTP_ADMIN_KEY"),
@@ -153,7 +153,7 @@ fn the_common_flags_set_what_their_names_say_and_set_wins_over_them() {
     assert_eq!(config.log.filter, "debug");
     let arguments = ConfigArguments { set: vec!["http.address".to_owned()], ..ConfigArguments::default() };
     let message = arguments.load_with(Vec::new(), &read_file).unwrap_err().to_string();
-    assert!(message.starts_with("flag --set: \"http.address\" sets nothing"), "{message}");
+    assert!(message.starts_with("flag --set: \"http.address\" has no value"), "{message}");
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_named_file_must_be_there_and_the_usual_one_may_be() {
     assert_eq!(rooms_max(None, &[("AETHER_CONFIG", "other.toml")]).unwrap(), 2);
     assert_eq!(rooms_max(Some("third.toml"), &[("AETHER_CONFIG", "other.toml")]).unwrap(), 3);
     let message = rooms_max(Some("missing.toml"), &[]).unwrap_err().to_string();
-    assert!(message.starts_with("flag --config: The configuration file missing.toml cannot be read"), "{message}");
+    assert!(message.starts_with("flag --config: Cannot read the configuration file missing.toml"), "{message}");
     let absent = ConfigArguments::default().load_with(Vec::new(), &read_file).unwrap();
     assert_eq!(absent, Config::default());
 }
@@ -181,8 +181,7 @@ fn a_named_file_must_be_there_and_the_usual_one_may_be() {
 #[test]
 fn a_place_is_kept_for_what_was_set() {
     let config = load("", &[], &[("rooms.max", "5")]).unwrap();
-    let (_, _, place) = config.effective().remove(0);
-    assert_eq!(*place, SettingSource::Flag(flag("", "").spelled));
+    assert_eq!(*config.effective()[0].place, SettingSource::Flag(flag("", "").spelled));
 }
 
 #[test]

@@ -45,9 +45,9 @@ fn a_provider_is_set_in_every_layer() {
     ];
     let mut config = load(&file, &environment, &flags).unwrap();
     let listed = config.effective();
-    let hidden = listed.iter().find(|(key, ..)| key == "provider.example.status_bearer").expect("it was set");
-    assert_eq!(hidden.1, "(hidden)");
-    assert_eq!(hidden.2.to_string(), "environment variable AETHER_PROVIDER_EXAMPLE_STATUS_BEARER_FILE");
+    let hidden = listed.iter().find(|set| set.key == "provider.example.status_bearer").expect("it was set");
+    assert_eq!(hidden.value, "(hidden)");
+    assert_eq!(hidden.place.to_string(), "environment variable AETHER_PROVIDER_EXAMPLE_STATUS_BEARER_FILE");
     let example = config.provider_mut("example");
     assert_eq!(example.issuers, ["https://id.example.com"]);
     assert_eq!(example.audiences, ["game", "tool"]);
@@ -60,17 +60,17 @@ fn a_provider_is_set_in_every_layer() {
 fn unknown_keys_and_names_of_providers_are_refused() {
     assert_eq!(
         refusal("[provider.example]\nissuer = \"a\"\n"),
-        "aether.toml, line 2: There is no setting provider.example.issuer; did you mean provider.example.issuers?"
+        "aether.toml, line 2: Unknown setting provider.example.issuer; did you mean provider.example.issuers?"
     );
     assert_eq!(
         refusal("[provider]\nissuers = [\"a\"]\n"),
-        "aether.toml, line 2: issuers stands in a section with a name: write [provider.<name>] above it."
+        "aether.toml, line 2: issuers belongs in a section with a name: write [provider.<name>] above it."
     );
     assert_eq!(
         refusal("provider = 5\n"),
         "aether.toml, line 1: provider is a section: write its settings below [provider.<name>]."
     );
-    let dashed = "\"my-id\" cannot be a provider's name: use small letters, digits and _.";
+    let dashed = "\"my-id\" cannot be the name of a provider: use lowercase letters, digits and _.";
     assert_eq!(refusal("[provider.my-id]\nissuers = [\"a\"]\n"), format!("aether.toml, line 1: {dashed}"));
     assert_eq!(refusals("", &[], &[("provider.my-id.issuers", "a")]), [format!("flag --set: {dashed}")]);
     let mut made = Config::default();
@@ -78,11 +78,11 @@ fn unknown_keys_and_names_of_providers_are_refused() {
     assert_eq!(made.validate()[0].sentence, dashed);
     assert_eq!(
         refusals("", &[("AETHER_PROVIDER_MY_ID_ISUERS", "a")], &[]),
-        ["environment variable AETHER_PROVIDER_MY_ID_ISUERS: There is no such setting; did you mean \
+        ["environment variable AETHER_PROVIDER_MY_ID_ISUERS: Unknown setting; did you mean \
           AETHER_PROVIDER_MY_ID_ISSUERS?"]
     );
     let messages = refusals("", &[("AETHER_PROVIDER_EXAMPLE_KEYS_URL_FILE", "/run/secrets/admin")], &[]);
-    assert!(messages[0].contains("Only secrets are read from a file"), "{messages:?}");
+    assert!(messages[0].contains("Only secrets can be read from a file"), "{messages:?}");
     assert!(refusal("[aple]\nbundle_ids = []\n").ends_with("did you mean [apple]?"));
     assert!(refusal("[providr.x]\nissuers = []\n").ends_with("did you mean [provider.<name>]?"));
 }
@@ -92,14 +92,14 @@ fn a_provider_cannot_take_the_place_of_a_platform() {
     for name in ["apple", "facebook", "facebook_instant", "game_center", "google", "steam"] {
         let message = refusal(&PROVIDER.replace("example]", &format!("{name}]")));
         assert!(message.starts_with("aether.toml, line "), "{message}");
-        assert!(message.contains(&format!("[provider.{name}] has the name of a platform")), "{message}");
+        assert!(message.contains(&format!("[provider.{name}] has the name of a built-in platform")), "{message}");
     }
 }
 
 #[test]
 fn what_a_provider_lacks_is_told_with_what_to_set() {
     for (key, told) in [
-        ("issuers", "provider.example.issuers is missing: set it to what the provider's tokens say under `iss`."),
+        ("issuers", "provider.example.issuers is missing: set it to the `iss` of the provider's tokens."),
         ("audiences", "set it to the game's client ids at the provider, or provider.example.authorized_parties"),
         ("keys_url", "provider.example.keys_url is missing: set it to jwks_uri"),
     ] {
@@ -110,11 +110,11 @@ fn what_a_provider_lacks_is_told_with_what_to_set() {
     }
     assert_eq!(
         refusal(&format!("{PROVIDER}status_url = \"https://id.example.com/{{session}}\"\n")),
-        "aether.toml, line 5: For the question whether a session lasts, provider.example.status_bearer (or \
-         AETHER_PROVIDER_EXAMPLE_STATUS_BEARER_FILE) is missing: set it too, or take out provider.example.status_url."
+        "aether.toml, line 5: For the session status check, provider.example.status_bearer (or \
+         AETHER_PROVIDER_EXAMPLE_STATUS_BEARER_FILE) is missing: set it too, or remove provider.example.status_url."
     );
     let message = refusal(&format!("{PROVIDER}status_url = \"https://id.example.com/\"\nstatus_bearer = \"hush\"\n"));
-    assert!(message.contains("write {session} where its id goes"), "{message}");
+    assert!(message.contains("write {session} where the id belongs"), "{message}");
 }
 
 #[test]
@@ -134,37 +134,37 @@ fn what_a_platform_lacks_is_told_with_what_to_set() {
     let cases = [
         (
             "[apple]\nshared_secret = \"a\"",
-            "For purchases from the App Store, apple.bundle_ids is missing: set it too, or take out \
+            "For purchases from the App Store, apple.bundle_ids is missing: set it too, or remove \
              apple.shared_secret.",
         ),
         (
             "[google]\nservice_email = \"a\"",
             "For purchases from Google Play, google.package_names and google.service_key (or \
-             AETHER_GOOGLE_SERVICE_KEY_FILE) are missing: set them too, or take out google.service_email.",
+             AETHER_GOOGLE_SERVICE_KEY_FILE) are missing: set them too, or remove google.service_email.",
         ),
         (
             &format!("[google]\nservice_email = \"a\"\n{key}"),
-            "For purchases from Google Play, google.package_names is missing: set it too, or take out \
+            "For purchases from Google Play, google.package_names is missing: set it too, or remove \
              google.service_email and google.service_key.",
         ),
         (
             "[steam]\napp_id = 480",
-            "For signing in with Steam, steam.publisher_key (or AETHER_STEAM_PUBLISHER_KEY_FILE) is missing: set it \
-             too, or take out steam.app_id.",
+            "For sign-in with Steam, steam.publisher_key (or AETHER_STEAM_PUBLISHER_KEY_FILE) is missing: set it \
+             too, or remove steam.app_id.",
         ),
         (
             "[steam]\nidentity = \"a\"",
-            "For signing in with Steam, steam.app_id and steam.publisher_key (or AETHER_STEAM_PUBLISHER_KEY_FILE) are \
-             missing: set them too, or take out steam.identity.",
+            "For sign-in with Steam, steam.app_id and steam.publisher_key (or AETHER_STEAM_PUBLISHER_KEY_FILE) are \
+             missing: set them too, or remove steam.identity.",
         ),
         (
             "[facebook]\napp_secret = \"a\"",
-            "For signing in with Facebook, facebook.app_id is missing: set it too, or take out facebook.app_secret.",
+            "For sign-in with Facebook, facebook.app_id is missing: set it too, or remove facebook.app_secret.",
         ),
         (
             "[huawei]\nclient_id = \"a\"\npublic_key = \"a\"\npackage_names = [\"a\"]",
             "For purchases from Huawei's AppGallery, huawei.client_secret (or AETHER_HUAWEI_CLIENT_SECRET_FILE) is \
-             missing: set it too, or take out huawei.package_names and huawei.client_id and huawei.public_key.",
+             missing: set it too, or remove huawei.package_names and huawei.client_id and huawei.public_key.",
         ),
     ];
     for (text, expected) in cases {
@@ -182,7 +182,7 @@ fn what_a_platform_lacks_is_told_with_what_to_set() {
 fn a_service_key_that_is_a_path_is_refused_and_not_repeated() {
     let google = "[google]\npackage_names = [\"a\"]\nservice_email = \"a\"\nservice_key = \"/etc/hush.json\"\n";
     let message = refusal(google);
-    assert!(message.starts_with("aether.toml, line 4: google.service_key is no private key"), "{message}");
+    assert!(message.starts_with("aether.toml, line 4: google.service_key is not a private key"), "{message}");
     assert!(!message.contains("hush"), "{message}");
 }
 

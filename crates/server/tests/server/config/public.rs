@@ -28,7 +28,7 @@ fn in_public_the_development_key_is_refused_with_the_setting_to_change() {
         let messages = refusals(text, &[("AETHER_TOKENS_ACCEPT_DEVELOPMENT", "true")], &[]);
         assert_eq!(messages.len(), 1);
         assert!(messages[0].starts_with("environment variable AETHER_TOKENS_ACCEPT_DEVELOPMENT: "), "{messages:?}");
-        assert!(messages[0].contains("take out tokens.accept_development"), "{messages:?}");
+        assert!(messages[0].contains("remove tokens.accept_development"), "{messages:?}");
         assert!(load(text, &[("AETHER_TOKENS_ACCEPT_DEVELOPMENT", "false")], &[]).is_ok());
     }
 }

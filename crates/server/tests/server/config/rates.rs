@@ -18,20 +18,20 @@ fn rates_are_set_in_every_layer() {
 fn a_rate_of_what_is_not_there_is_refused() {
     assert_eq!(
         refusal("[rate.write_storage_object]\nper_second = 1\n"),
-        "aether.toml, line 2: There is neither an operation nor a preset write_storage_object; did you mean \
+        "aether.toml, line 2: write_storage_object is neither an operation nor a preset; did you mean \
          [rate.write_storage_objects]? The presets are read, write, login, expensive."
     );
     assert_eq!(
         refusal("[rate.everything]\nper_second = 1\n"),
-        "aether.toml, line 2: There is neither an operation nor a preset everything. The presets are read, write, login, \
+        "aether.toml, line 2: everything is neither an operation nor a preset. The presets are read, write, login, \
          expensive."
     );
-    assert!(refusal("[rate.WriteStorageObjects]\nper_second = 1\n").contains("small letters"));
+    assert!(refusal("[rate.WriteStorageObjects]\nper_second = 1\n").contains("lowercase letters"));
 }
 
 #[test]
 fn a_rate_that_says_nothing_is_refused() {
-    let sentence = "[rate.read] does not say how often: set rate.read.per_second.";
+    let sentence = "[rate.read] has no rate: set rate.read.per_second.";
     assert_eq!(refusal("[rate.read]\nburst = 1\n"), format!("aether.toml, line 2: {sentence}"));
     assert_eq!(refusal("\n[rate.read]\n"), format!("aether.toml, line 2: {sentence}"));
 }

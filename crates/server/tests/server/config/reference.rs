@@ -53,7 +53,7 @@ fn every_default_of_the_page_is_taken_in_the_file_and_in_its_variable() {
         let from_variable = load("", &[(&variable, loose)], &[]).unwrap();
         for config in [from_file, from_variable] {
             assert_eq!(config.effective().len(), 1, "{key}");
-            assert!(config.effective()[0].0.ends_with(&key));
+            assert!(config.effective()[0].key.ends_with(&key));
             assert_eq!(config.http, Config::default().http);
             assert_eq!(config.connections, Config::default().connections);
             assert_eq!(config.rooms, Config::default().rooms);

@@ -5,24 +5,24 @@ use super::{load, refusal, refusals};
 #[test]
 fn an_unknown_key_names_its_line_and_the_key_that_was_meant() {
     let text = "# Settings\n[http]\nadress = \"127.0.0.1:1\"\n";
-    assert_eq!(refusal(text), "aether.toml, line 3: There is no setting http.adress; did you mean http.address?");
+    assert_eq!(refusal(text), "aether.toml, line 3: Unknown setting http.adress; did you mean http.address?");
     let text = "[rooms]\n\n\ncolour = 1\n";
-    assert_eq!(refusal(text), "aether.toml, line 4: There is no setting rooms.colour.");
+    assert_eq!(refusal(text), "aether.toml, line 4: Unknown setting rooms.colour.");
 }
 
 #[test]
 fn a_key_in_the_wrong_section_is_shown_its_place() {
     let message = refusal("[http]\ndata_dir = \"x\"\n");
-    assert_eq!(message, "aether.toml, line 2: There is no setting http.data_dir; did you mean data_dir?");
+    assert_eq!(message, "aether.toml, line 2: Unknown setting http.data_dir; did you mean data_dir?");
     let message = refusal("grace_seconds = 1\n");
-    assert_eq!(message, "aether.toml, line 1: There is no setting grace_seconds; did you mean shutdown.grace_seconds?");
+    assert_eq!(message, "aether.toml, line 1: Unknown setting grace_seconds; did you mean shutdown.grace_seconds?");
 }
 
 #[test]
 fn an_unknown_section_is_told_once() {
     let message = refusal("\n[conections]\nmax = 1\nidle_seconds = 2\n");
-    assert_eq!(message, "aether.toml, line 2: There is no section [conections]; did you mean [connections]?");
-    assert_eq!(refusal("[unheard]\n"), "aether.toml, line 1: There is no section [unheard].");
+    assert_eq!(message, "aether.toml, line 2: Unknown section [conections]; did you mean [connections]?");
+    assert_eq!(refusal("[unheard]\n"), "aether.toml, line 1: Unknown section [unheard].");
 }
 
 #[test]
@@ -34,13 +34,13 @@ fn a_section_that_is_a_value_is_refused() {
 fn an_unknown_variable_or_flag_is_refused_by_its_name() {
     assert_eq!(
         refusals("", &[("AETHER_HTTP_ADRESS", "127.0.0.1:1")], &[]),
-        ["environment variable AETHER_HTTP_ADRESS: There is no such setting; did you mean AETHER_HTTP_ADDRESS?"]
+        ["environment variable AETHER_HTTP_ADRESS: Unknown setting; did you mean AETHER_HTTP_ADDRESS?"]
     );
     assert_eq!(
         refusals("", &[], &[("http.adress", "127.0.0.1:1"), ("nonsense", "1")]),
         [
-            "flag --set: There is no setting http.adress; did you mean http.address?",
-            "flag --set: There is no setting nonsense."
+            "flag --set: Unknown setting http.adress; did you mean http.address?",
+            "flag --set: Unknown setting nonsense."
         ]
     );
 }
@@ -70,7 +70,7 @@ fn a_bad_value_names_its_line_its_key_and_what_was_expected() {
         ("[connections]\ncompression = 1", "connections.compression: expected true or false, found 1."),
         ("[log]\nformat = \"xml\"", "log.format: expected auto, pretty or json, found \"xml\"."),
         ("[guests]\nrole = \"owner\"", "guests.role: expected admin, developer, read-only or player, found \"owner\"."),
-        ("[tokens]\naudience = \"\"", "tokens.audience: expected a text that is not empty, found \"\"."),
+        ("[tokens]\naudience = \"\"", "tokens.audience: expected a non-empty string, found \"\"."),
     ];
     for (text, expected) in cases {
         assert_eq!(refusal(text), format!("aether.toml, line 2: {expected}"));
@@ -91,9 +91,9 @@ fn networks_and_origins_are_checked() {
 #[test]
 fn a_file_that_is_not_toml_names_its_line() {
     let message = refusal("[http]\naddress = \"127.0.0.1:1\"\nadmin_address = = 1\n");
-    assert!(message.starts_with("aether.toml, line 3: This is not TOML: "), "{message}");
+    assert!(message.starts_with("aether.toml, line 3: Invalid TOML: "), "{message}");
     let message = refusal("[rooms]\nmax = 1\nmax = 2\n");
-    assert!(message.starts_with("aether.toml, line 3: This is not TOML: "), "{message}");
+    assert!(message.starts_with("aether.toml, line 3: Invalid TOML: "), "{message}");
 }
 
 #[test]
@@ -125,15 +125,15 @@ fn a_secret_that_is_refused_is_not_repeated() {
 fn a_file_variable_must_name_a_file_and_stand_alone() {
     let messages = refusals("", &[("AETHER_HTTP_ADMIN_KEY_FILE", "/nowhere")], &[]);
     assert!(
-        messages[0].starts_with("environment variable AETHER_HTTP_ADMIN_KEY_FILE: The file it names cannot be read")
+        messages[0].starts_with("environment variable AETHER_HTTP_ADMIN_KEY_FILE: Cannot read the file that it names")
     );
     let both = [("AETHER_HTTP_ADMIN_KEY", "0123456789abcdef"), ("AETHER_HTTP_ADMIN_KEY_FILE", "/run/secrets/admin")];
     assert_eq!(
         refusals("", &both, &[]),
-        ["environment variable AETHER_HTTP_ADMIN_KEY_FILE: AETHER_HTTP_ADMIN_KEY is set too: take out one of them."]
+        ["environment variable AETHER_HTTP_ADMIN_KEY_FILE: AETHER_HTTP_ADMIN_KEY is set too: remove one of them."]
     );
     assert!(
-        refusals("", &[("AETHER_NOTHING_FILE", "/run/secrets/admin")], &[])[0].contains("There is no such setting")
+        refusals("", &[("AETHER_NOTHING_FILE", "/run/secrets/admin")], &[])[0].contains("Unknown setting")
     );
 }
 
@@ -142,7 +142,7 @@ fn only_secrets_are_read_from_files() {
     for variable in ["AETHER_HTTP_TLS_KEY", "AETHER_ROOMS_MAX", "AETHER_ROOM_SANDBOX_TICK_HZ"] {
         let file = format!("{variable}_FILE");
         let expected =
-            format!("environment variable {file}: Only secrets are read from a file: set {variable} itself.");
+            format!("environment variable {file}: Only secrets can be read from a file: set {variable} itself.");
         assert_eq!(refusals("", &[(&file, "/run/secrets/admin")], &[]), [expected]);
     }
 }

@@ -50,19 +50,19 @@ fn snapshots_must_divide_the_ticks_that_the_game_declares() {
 fn unknown_keys_and_types_of_rooms_are_refused() {
     assert_eq!(
         refusal("[room.sandbox]\ntick_hertz = 40\n"),
-        "aether.toml, line 2: There is no setting room.sandbox.tick_hertz; did you mean room.sandbox.tick_hz?"
+        "aether.toml, line 2: Unknown setting room.sandbox.tick_hertz; did you mean room.sandbox.tick_hz?"
     );
     assert_eq!(
         refusal("[room.sandbox]\ntick_hz = 129\n"),
         "aether.toml, line 2: room.sandbox.tick_hz: expected a whole number from 1 to 128, found 129."
     );
     assert!(refusal("[room]\ntick_hz = 20\n").contains("write [room.<type>]"));
-    assert!(refusal("[room.\"../etc\"]\ntick_hz = 20\n").contains("cannot be a room type"));
-    assert!(refusals("", &[], &[("room..tick_hz", "1")])[0].contains("cannot be a room type"));
-    assert!(refusals("", &[("AETHER_ROOM_TICK_HZ", "1")], &[])[0].contains("There is no such setting"));
+    assert!(refusal("[room.\"../etc\"]\ntick_hz = 20\n").contains("cannot be the name of a room type"));
+    assert!(refusals("", &[], &[("room..tick_hz", "1")])[0].contains("cannot be the name of a room type"));
+    assert!(refusals("", &[("AETHER_ROOM_TICK_HZ", "1")], &[])[0].contains("Unknown setting"));
     let config = load("[room.sandbx]\ntick_hz = 20\n", &[], &[]).unwrap();
     let problems = config.unknown_room_types(&["sandbox", "relay"]);
     assert_eq!(problems.len(), 1);
-    assert_eq!(problems[0].to_string(), "aether.toml, line 2: There is no room type sandbx; there is sandbox, relay.");
+    assert_eq!(problems[0].to_string(), "aether.toml, line 2: Unknown room type sandbx; this server has sandbox, relay.");
     assert!(load("[room.my-game]\ntick_hz = 20\n", &[], &[]).unwrap().unknown_room_types(&["my-game"]).is_empty());
 }

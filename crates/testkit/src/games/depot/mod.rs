@@ -1,6 +1,6 @@
-//! A depot: carts that players drive, a crane, and a board. The same game is there twice, [`Depot`] with derived types
-//! and [`RuntimeDepot`] with a schema that is made at run time, and both do the same to the last bit. It has a field of
-//! every kind, an input, events and messages, entries, requests and checkpoints.
+//! A depot with carts that players drive, a crane and a board. The game exists twice: [`Depot`] with derived types and
+//! [`RuntimeDepot`] with a schema that is built at run time. Both produce identical bits. It has fields of every kind,
+//! an input, events, messages, entries, requests and checkpoints.
 
 mod runtime;
 mod typed;
@@ -15,17 +15,17 @@ pub const LIFT: u16 = 1;
 /// The code of [`Scored`].
 pub const SCORED: u16 = 2;
 
-/// The depot ends here on every side.
+/// Edge of the depot on every side.
 const EDGE: f32 = 500.0;
-/// Units a second that a full push gives.
+/// Speed of a full push, in units per second.
 const SPEED: f32 = 20.0;
 /// The charge at which a cart scores.
 const CHARGE_FULL: f32 = 12.0;
-/// The most scores on the board.
+/// Maximum number of scores on the board.
 const SCORES_MAX: usize = 4;
-/// The most readings on the board.
+/// Maximum number of readings on the board.
 const READINGS_MAX: usize = 6;
-/// The most points of one player.
+/// Maximum points of one player.
 const POINTS_MAX: i64 = 1_000;
 
 /// A position after a tick.

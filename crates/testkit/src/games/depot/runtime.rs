@@ -1,4 +1,4 @@
-//! The depot with a schema that is made at run time, as a script would make it.
+//! The depot with a schema that is built at run time, as a script would do it.
 
 use super::{CHARGE_FULL, EDGE, POINTS_MAX, READINGS_MAX, SCORES_MAX, SPEED, arm_at, gaze_at, moved};
 use aether_bits::runtime::{
@@ -25,7 +25,7 @@ pub struct RuntimeDepot {
     asked: Option<RequestId>,
 }
 
-/// Everything that is found by its name, found once.
+/// Handles of everything that has a name, looked up once.
 #[derive(Clone, Copy)]
 struct Handles {
     cart: ComponentHandle,
@@ -99,7 +99,14 @@ fn board() -> RecordBuilder {
         .field("degrees", FieldBuilder::whole(-40..=60).initial(-5))
 }
 
-fn declare() -> Result<(RuntimeSchema, [ComponentHandle; 3], [EventHandle; 3]), SchemaError> {
+/// The schema, with the handles of what it declares.
+struct Declared {
+    schema: RuntimeSchema,
+    components: [ComponentHandle; 3],
+    events: [EventHandle; 3],
+}
+
+fn declare() -> Result<Declared, SchemaError> {
     let mut schema = SchemaBuilder::default();
     let components = [schema.component(cart())?, schema.component(crane())?, schema.component(board())?];
     let drive = RecordBuilder::new("Drive")
@@ -113,7 +120,7 @@ fn declare() -> Result<(RuntimeSchema, [ComponentHandle; 3], [EventHandle; 3]), 
         .field("by", FieldBuilder::whole(-5..=5));
     let scored = RecordBuilder::new("Scored").channel("board").field("score", FieldBuilder::record(score()));
     let events = [schema.event(chat)?, schema.event(lift)?, schema.event(scored)?];
-    Ok((schema.build(), components, events))
+    Ok(Declared { schema: schema.build(), components, events })
 }
 
 impl Handles {
@@ -159,7 +166,7 @@ impl Handles {
 
 impl Default for RuntimeDepot {
     fn default() -> Self {
-        let (schema, components, events) = declare().expect("every declaration is within the limits");
+        let Declared { schema, components, events } = declare().expect("every declaration is within the limits");
         let handles = Handles::resolve(&schema, components, events).expect("every field was just declared");
         let nowhere = EntityId::default();
         RuntimeDepot { schema, handles, crane: nowhere, board: nowhere, horns: 0, asked: None }
@@ -167,7 +174,7 @@ impl Default for RuntimeDepot {
 }
 
 impl RuntimeDepot {
-    /// The game as rooms and servers take it.
+    /// Returns the game as rooms and servers accept it.
     #[must_use]
     pub fn boxed() -> Box<dyn RuntimeGame> {
         Box::new(RuntimeDepot::default())
@@ -177,7 +184,7 @@ impl RuntimeDepot {
         self.schema.component(component).map(|known| known.initial()).unwrap_or_default()
     }
 
-    /// A fresh record with one field set.
+    /// Returns an initial record with one field set.
     fn fresh_with(
         &self,
         component: ComponentHandle,

@@ -6,23 +6,23 @@ use aether_engine::{Answer, Context, Game, GameSchemaBuilder, JoinRequest, Playe
 use aether_wire::{CloseReason, EntityId, ErrorCode, PlayerId, RequestId};
 use aether_world::{Visibility, World};
 
-/// Driven by a player.
+/// A cart that a player drives.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "movement", position = position)]
 pub struct Cart {
-    /// Its place.
+    /// Position.
     #[replicate(range = -500.0..=500.0, step = 0.01, moves_by = velocity)]
     pub position: [f32; 2],
-    /// Units a second.
+    /// Velocity, in units per second.
     #[replicate(range = -40.0..=40.0, step = 0.01)]
     pub velocity: [f32; 2],
-    /// Its direction, in radians.
+    /// Direction, in radians.
     #[replicate(angle = 8)]
     pub heading: f32,
-    /// Its cargo.
+    /// Load.
     #[replicate(range = 0.0..=100.0, step = 0.5, default = 10.0)]
     pub load: f32,
-    /// Gained by driving; the server alone knows.
+    /// Charge gained by driving. Not replicated.
     #[replicate(skip)]
     pub charge: f32,
 }
@@ -30,11 +30,11 @@ pub struct Cart {
 /// Activity of the crane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Replicate)]
 pub enum Mode {
-    /// Nothing.
+    /// Idle.
     Idle,
-    /// It lifts.
+    /// Lifting.
     Lifting,
-    /// It cannot.
+    /// Broken.
     Broken,
 }
 
@@ -48,25 +48,25 @@ pub struct Hook {
     pub open: bool,
 }
 
-/// There is one.
+/// The crane.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "crane", position(x, y))]
 pub struct Crane {
-    /// Its place, to the right.
+    /// Horizontal position.
     #[replicate(range = -500.0..=500.0, step = 0.25)]
     pub x: f32,
-    /// Its place, upwards.
+    /// Vertical position.
     #[replicate(range = -500.0..=500.0, step = 0.25)]
     pub y: f32,
-    /// The turn of its arm.
+    /// Rotation of the arm.
     #[replicate(rotation = 9)]
     pub arm: [f32; 4],
-    /// The direction of its gaze.
+    /// Direction of the gaze.
     #[replicate(unit_vector = 10)]
     pub gaze: [f32; 3],
-    /// Its activity.
+    /// Activity.
     pub mode: Mode,
-    /// The end of its rope.
+    /// End of the rope.
     pub hook: Hook,
 }
 
@@ -80,7 +80,7 @@ pub struct Score {
     pub points: u16,
 }
 
-/// A board that everyone may read.
+/// A board that everyone sees.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "board")]
 pub struct Board {
@@ -110,11 +110,11 @@ pub struct Drive {
     pub horn: bool,
 }
 
-/// Words, both ways.
+/// Chat text, in both directions.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "chat")]
 pub struct Chat {
-    /// The words.
+    /// Text.
     #[replicate(text = 32)]
     pub text: String,
 }
@@ -130,7 +130,7 @@ pub struct Lift {
     pub by: i32,
 }
 
-/// A player scored; only that player is told.
+/// Event: a player scored. Sent only to that player.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "board")]
 pub struct Scored {
@@ -275,7 +275,7 @@ impl Game for Depot {
             cart.charge = 0.0;
             let load = cart.load;
             self.score(room, player, load);
-            // A cart that scores wears the board for a while.
+            // A cart that scores carries the board for a while.
             if room.world.get::<Board>(entity).is_some() {
                 room.world.remove::<Board>(entity);
             } else {

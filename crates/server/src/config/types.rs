@@ -1,49 +1,49 @@
-//! Values with a form of their own.
+//! Setting types of the configuration.
 
-use super::value::{Value, Written};
+use super::value::{RawValue, SettingValue};
 use crate::tokens::Role;
 use std::fmt;
 use std::net::IpAddr;
 
-/// A range of IP addresses: one address, or a network such as `10.0.0.0/8`.
+/// An IP network such as `10.0.0.0/8`, or a single address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpNetwork {
     address: IpAddr,
     prefix_bits: u8,
 }
 
-/// A text that is never shown: not in logs, not in `aether check`, not in debug output.
+/// A text that is never printed: not in logs, not by `aether check`, not in debug output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
-/// Where a page may come from: `https://play.example.com`, or `*` for anywhere.
+/// Origin of pages that may connect, such as `https://play.example.com`, or `*` for any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin(String);
 
-/// The name of a node: 1 to 32 lowercase letters, digits and dashes.
+/// Name of a node: 1 to 32 lowercase letters, digits and dashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeName(String);
 
-/// How log lines look.
+/// Format of log output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Pretty on a terminal, JSON otherwise.
+    /// Text on a terminal, JSON otherwise.
     #[default]
     Auto,
-    /// For people.
+    /// Text for people.
     Pretty,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
 impl IpNetwork {
-    /// Its address, and how many bits of it count.
+    /// Returns the address and the length of the prefix in bits.
     #[must_use]
     pub fn parts(&self) -> (IpAddr, u8) {
         (self.address, self.prefix_bits)
     }
 
-    /// Whether the address lies in it. An IPv4 address that came as IPv6 is taken for what it is.
+    /// Returns true if the address is in the network. An IPv4-mapped IPv6 address counts as IPv4.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         aether_api::shares_prefix(self.address, address, self.prefix_bits)
@@ -80,7 +80,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text itself. Do not print it.
+    /// Returns the text. Do not print it.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -94,14 +94,14 @@ impl fmt::Debug for Secret {
 }
 
 impl Origin {
-    /// Whether pages of another machine are meant.
+    /// Returns true if it allows pages that are not served from this machine.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
         let host = self.0.split_once("://").map_or(self.0.as_str(), |(_, host)| host);
         !aether_api::is_local_name(host)
     }
 
-    /// Whether a page from this `Origin` header may connect.
+    /// Returns true if a page with this `Origin` header may connect.
     #[must_use]
     pub fn allows(&self, header: &str) -> bool {
         aether_api::AllowedOrigins::new(vec![self.0.clone()]).allow(Some(header), "")
@@ -109,10 +109,10 @@ impl Origin {
 }
 
 impl NodeName {
-    /// Longest name, in characters. It travels in every room id.
+    /// Maximum length. The name is part of every room id.
     pub const CHARACTERS_MAX: usize = 32;
 
-    /// Parses a name.
+    /// Parses a name. Returns `None` if it is invalid.
     #[must_use]
     pub fn parse(text: &str) -> Option<NodeName> {
         let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -139,74 +139,74 @@ impl fmt::Display for Origin {
     }
 }
 
-impl Value for IpNetwork {
+impl SettingValue for IpNetwork {
     fn expected() -> String {
         "an IP address or a network, such as 10.0.0.0/8".to_owned()
     }
 
-    fn read(written: &Written) -> Option<Self> {
-        written.text()?.trim().parse().ok()
+    fn parse_raw(raw: &RawValue) -> Option<Self> {
+        raw.text()?.trim().parse().ok()
     }
 
-    fn shown(&self) -> String {
+    fn to_toml(&self) -> String {
         format!("\"{self}\"")
     }
 }
 
-impl Value for Secret {
+impl SettingValue for Secret {
     const IS_SECRET: bool = true;
 
     fn expected() -> String {
-        "a text that is not empty".to_owned()
+        "a non-empty string".to_owned()
     }
 
-    fn read(written: &Written) -> Option<Self> {
-        String::read(written).map(Self)
+    fn parse_raw(raw: &RawValue) -> Option<Self> {
+        String::parse_raw(raw).map(Self)
     }
 
-    fn shown(&self) -> String {
+    fn to_toml(&self) -> String {
         "(hidden)".to_owned()
     }
 }
 
-impl Value for Origin {
+impl SettingValue for Origin {
     fn expected() -> String {
         "an origin such as https://play.example.com without a path, or *".to_owned()
     }
 
-    fn read(written: &Written) -> Option<Self> {
-        let text = written.text()?.trim();
+    fn parse_raw(raw: &RawValue) -> Option<Self> {
+        let text = raw.text()?.trim();
         let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
         let is_origin = host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '?', '#', '@', '*', ' ']));
         (text == "*" || is_origin).then(|| Self(text.to_owned()))
     }
 
-    fn shown(&self) -> String {
+    fn to_toml(&self) -> String {
         format!("{:?}", self.0)
     }
 }
 
-impl Value for NodeName {
+impl SettingValue for NodeName {
     fn expected() -> String {
         format!("1 to {} lowercase letters, digits and dashes", Self::CHARACTERS_MAX)
     }
 
-    fn read(written: &Written) -> Option<Self> {
-        Self::parse(written.text()?.trim())
+    fn parse_raw(raw: &RawValue) -> Option<Self> {
+        Self::parse(raw.text()?.trim())
     }
 
-    fn shown(&self) -> String {
+    fn to_toml(&self) -> String {
         format!("\"{self}\"")
     }
 }
 
-impl Value for LogFormat {
+impl SettingValue for LogFormat {
     fn expected() -> String {
         "auto, pretty or json".to_owned()
     }
 
-    fn read(written: &Written) -> Option<Self> {
-        match written.text()? {
+    fn parse_raw(raw: &RawValue) -> Option<Self> {
+        match raw.text()? {
             "auto" => Some(Self::Auto),
             "pretty" => Some(Self::Pretty),
             "json" => Some(Self::Json),
@@ -214,7 +214,7 @@ impl Value for LogFormat {
         }
     }
 
-    fn shown(&self) -> String {
+    fn to_toml(&self) -> String {
         match self {
             Self::Auto => "\"auto\"",
             Self::Pretty => "\"pretty\"",
@@ -224,16 +224,16 @@ impl Value for LogFormat {
     }
 }
 
-impl Value for Role {
+impl SettingValue for Role {
     fn expected() -> String {
         "admin, developer, read-only or player".to_owned()
     }
 
-    fn read(written: &Written) -> Option<Self> {
-        written.text()?.parse().ok()
+    fn parse_raw(raw: &RawValue) -> Option<Self> {
+        raw.text()?.parse().ok()
     }
 
-    fn shown(&self) -> String {
+    fn to_toml(&self) -> String {
         format!("\"{self}\"")
     }
 }
