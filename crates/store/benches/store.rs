@@ -1,4 +1,4 @@
-//! What an operation costs when 50 callers ask at once, on both databases, with every commit on the disk.
+//! Cost of an operation with 50 concurrent callers, on both databases, with every commit on disk.
 
 use aether_metrics::Registry;
 use aether_store::{Store, StoreError, StoreSettings, Transaction, back_up, restore, values};
@@ -10,9 +10,9 @@ use std::io::Cursor;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// As many as the connections of the benchmark of the whole server.
+/// The number of connections in the benchmark of the whole server.
 const CALLERS: u64 = 50;
-/// An operation may take a third of what a request of the whole server may.
+/// A third of the aim for a request of the whole server.
 const AIMS_US: [(&str, f64); 2] = [("file", 20.0), ("postgres", 120.0)];
 const WRITE_AFTER_READ: &str =
     "SELECT version FROM storage_objects WHERE collection = 'bench' AND user_id = ?1 AND key = 'k'";
@@ -25,33 +25,34 @@ async fn main() {
     let short = std::env::args().any(|argument| argument == "--short");
     let time = Duration::from_millis(if short { 200 } else { 5_000 });
     let rows = if short { 2_000 } else { 100_000 };
-    println!("{CALLERS} callers at once; each reads a row and writes it, and is answered when that is on the disk.");
-    let mut figures = Vec::new();
-    figures.push(("file", measure(&file(), time, rows).await));
+    println!("{CALLERS} concurrent callers; each reads a row and writes it, and continues when that is on disk.");
+    let mut results = Vec::new();
+    results.push(("file", measure(&file(), time, rows).await));
     if is_installed() {
         let folder = std::env::temp_dir().join(format!("aether-bench-{}", Uuid::new_v4().simple()));
-        let mut cluster = Cluster::create(&folder).expect("a cluster can be made");
-        cluster.start().expect("it starts");
-        figures.push(("postgres", measure(&postgres_at(&cluster.url()), time, rows).await));
+        let mut cluster = Cluster::create(&folder).expect("the cluster is created");
+        cluster.start().expect("the cluster starts");
+        results.push(("postgres", measure(&postgres_at(&cluster.url()), time, rows).await));
     } else {
-        println!("PostgreSQL is not installed, so it is not measured.");
+        println!("PostgreSQL is not installed and not measured.");
     }
-    for (name, figure) in figures.into_iter().rev() {
+    for (name, write_us) in results.into_iter().rev() {
         let aim = AIMS_US.iter().find(|(aimed, _)| *aimed == name).map_or(0.0, |(_, aim)| *aim);
-        let verdict = if figure <= aim { "met" } else { "missed" };
+        let verdict = if write_us <= aim { "met" } else { "missed" };
         let line = if name == "file" { "store".to_owned() } else { format!("store-{name}") };
-        println!("{line}: {figure:.1} µs a write, aim {aim} µs or less: {verdict}");
+        println!("{line}: {write_us:.1} µs a write, aim {aim} µs or less: {verdict}");
     }
 }
 
-/// Measures one database; gives the microseconds that a write takes.
+/// Measures one database. Returns the microseconds per write.
 async fn measure(database: &TestDatabase, time: Duration, rows: u128) -> f64 {
     let registry = Registry::new();
-    let store = Store::open(&StoreSettings::new(database.database.clone()), &registry).await.expect("it opens");
+    let store =
+        Store::open(&StoreSettings::new(database.database.clone()), &registry).await.expect("the database opens");
     let write = each(&store, time, async |store, caller| store.write(move |it| change(it, caller)).await).await;
-    let commit = mean(&registry, "aether_database_commit_seconds") * 1e6;
+    let commit = mean(&registry, "aether_database_commit_duration_seconds") * 1e6;
     let shared = mean(&registry, "aether_database_commit_operations");
-    let one = each(&store, time, async |store, _| store.write_in_turn(1, |it| change(it, 1)).await).await;
+    let one = each(&store, time, async |store, _| store.write_in_order(1, |it| change(it, 1)).await).await;
     let read = each(&store, time, async |store, caller| {
         let id = Uuid::from_u128(u128::from(caller));
         let read = store.read(move |it| it.row(WRITE_AFTER_READ, values![id], |row| row.get::<String>(0)));
@@ -65,7 +66,7 @@ async fn measure(database: &TestDatabase, time: Duration, rows: u128) -> f64 {
     write
 }
 
-/// The mean of what a histogram was told; 1 if it was told nothing, as PostgreSQL shares commits by itself.
+/// Returns the mean of a histogram, or 1 if it is empty: PostgreSQL groups commits itself.
 fn mean(registry: &Registry, name: &str) -> f64 {
     let text = registry.render();
     let value = |part: &str| {
@@ -83,13 +84,13 @@ fn change(transaction: &mut Transaction<'_>, caller: u64) -> Result<(), StoreErr
     transaction.execute(UPSERT, values![id, r#"{"level":7,"name":"someone"}"#, &next]).map(|_| ())
 }
 
-/// Has all callers do it again and again; gives the microseconds that one takes, all together.
+/// Repeats an operation on all callers. Returns the elapsed microseconds per operation.
 async fn each(store: &Store, time: Duration, operation: impl AsyncFn(&Store, u64) -> Result<(), StoreError>) -> f64 {
     let done = Cell::new(0_u64);
     let began = Instant::now();
     let caller = async |caller| {
         while began.elapsed() < time {
-            operation(store, caller).await.expect("it is done");
+            operation(store, caller).await.expect("the operation succeeds");
             done.set(done.get() + 1);
         }
     };
@@ -97,7 +98,7 @@ async fn each(store: &Store, time: Duration, operation: impl AsyncFn(&Store, u64
     began.elapsed().as_secs_f64() * 1e6 / done.get() as f64
 }
 
-/// Backs up and restores so many rows; gives the microseconds that each takes.
+/// Backs up and restores rows. Returns the microseconds per row of each.
 async fn copy(store: &Store, rows: u128) -> (f64, f64) {
     for first in (0..rows).step_by(10_000) {
         let fill = store.write(move |transaction| {
@@ -110,9 +111,9 @@ async fn copy(store: &Store, rows: u128) -> (f64, f64) {
         fill.await.expect("rows can be written");
     }
     let began = Instant::now();
-    let (bytes, summary) = back_up(store, Vec::new(), |_| {}).await.expect("it can be backed up");
+    let (bytes, summary) = back_up(store, Vec::new(), |_| {}).await.expect("the backup succeeds");
     let back_up = began.elapsed().as_secs_f64() * 1e6 / summary.rows as f64;
     let began = Instant::now();
-    restore(store, Cursor::new(bytes), true, |_| {}).await.expect("it can be restored");
+    restore(store, Cursor::new(bytes), true, |_| {}).await.expect("the restore succeeds");
     (back_up, began.elapsed().as_secs_f64() * 1e6 / summary.rows as f64)
 }

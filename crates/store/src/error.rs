@@ -1,23 +1,22 @@
-//! Why an operation failed.
+//! The error of the store.
 
 use std::fmt;
 
-/// Why the store could not do what it was asked.
+/// Reason why an operation failed or a database could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
-    /// The database cannot be reached, or too much is waiting for it. It may work in a moment.
+    /// The database cannot be reached, or too many operations are queued. Retry later.
     Unavailable(String),
-    /// A row of the same key is there already. It names the columns of the key, as `users.username`, or the columns
-    /// with a comma between them.
+    /// A row with the same key exists. The text has the columns of the key, such as `users.username`, separated by commas.
     Duplicate(String),
-    /// The database does not know what was asked, or what it holds is not what was expected: a defect.
+    /// A statement is invalid, or the data is not as expected. This is a bug.
     Failed(String),
-    /// The database cannot be used by this version, or with these settings.
+    /// The database cannot be used by this version or with these settings. The text is a whole sentence.
     Refused(String),
 }
 
 impl StoreError {
-    /// A short name, for metrics.
+    /// Returns the label for metrics.
     #[must_use]
     pub fn label(&self) -> &'static str {
         match self {
@@ -33,7 +32,7 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoreError::Unavailable(why) => write!(f, "the database is not available: {why}"),
-            StoreError::Duplicate(what) => write!(f, "there is one already: {what}"),
+            StoreError::Duplicate(what) => write!(f, "a row with this key exists: {what}"),
             StoreError::Failed(why) => write!(f, "the database failed: {why}"),
             StoreError::Refused(why) => f.write_str(why),
         }

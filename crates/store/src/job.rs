@@ -1,53 +1,54 @@
-//! An operation on its way to a thread of the store and back.
+//! An operation in the queue of the store's threads, with the channel of its result.
 
 use crate::error::StoreError;
-use crate::figures::StoreMetrics;
+use crate::metrics::StoreMetrics;
 use crate::transaction::Transaction;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tracing::error;
 
-/// How long an operation may wait for a thread before it is no longer worth doing: whoever asked has given up.
+/// Time limit for waiting in the queue. After it the caller has most likely given up.
 const WAIT_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// What is to be done with the database.
+/// An operation without its result type.
 pub(crate) trait Work: Send {
-    /// Does it; tells whether it is to be kept.
+    /// Runs the operation. Returns true if it is to be committed.
     fn run(&mut self, transaction: &mut Transaction<'_>) -> bool;
 
-    /// Answers the caller. `kept` says whether what was done has been committed.
-    fn answer(self: Box<Self>, kept: Result<(), StoreError>);
+    /// Sends the result to the caller. `committed` is the result of the commit.
+    fn answer(self: Box<Self>, committed: Result<(), StoreError>);
 }
 
-/// Something to be done after a commit.
+/// Code that runs after a commit.
 pub(crate) type Action = Box<dyn FnOnce() + Send>;
 
-/// Work that waits for a thread.
+/// An operation in the queue.
 pub(crate) struct Job {
     pub mode: Mode,
     work: Box<dyn Work>,
-    since: Instant,
+    queued_at: Instant,
 }
 
-/// What a job needs.
+/// Kind of transaction that a job needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// It changes nothing.
+    /// Reads without a transaction.
     Read,
-    /// It changes nothing and sees the database as it is at one moment.
+    /// Reads, and all statements see the same state.
     Snapshot,
-    /// It changes something.
+    /// Writes.
     Write,
-    /// It changes something, one after the other with all of the same number, its after-commit part included.
-    WriteInTurn(u64),
+    /// Writes, one at a time among the jobs of the same number, including their after-commit actions.
+    WriteInOrder(u64),
 }
 
-/// How an operation went.
-pub(crate) struct Run {
-    /// Whether it is to be kept; otherwise undone. With the error if it is not the operation's own.
-    pub keep: Result<bool, StoreError>,
-    /// What is to be done when it was committed.
+/// Result of running an operation.
+pub(crate) struct RunOutcome {
+    /// True if it is to be committed, false if the operation returned an error. An error if a statement failed or the
+    /// operation panicked.
+    pub commit: Result<bool, StoreError>,
+    /// Actions for after the commit.
     pub after_commit: Vec<Action>,
 }
 
@@ -58,7 +59,7 @@ struct Call<F, T, E> {
 }
 
 impl Job {
-    /// A job for an operation, and where its outcome arrives.
+    /// Creates a job for an operation, and the receiver of its result.
     pub fn new<F, T, E>(mode: Mode, operation: F) -> (Job, oneshot::Receiver<Result<T, E>>)
     where
         F: Fn(&mut Transaction<'_>) -> Result<T, E> + Send + 'static,
@@ -67,51 +68,54 @@ impl Job {
     {
         let (answer, outcome) = oneshot::channel();
         let work = Box::new(Call { operation, outcome: None, answer });
-        (Job { work, mode, since: Instant::now() }, outcome)
+        (Job { work, mode, queued_at: Instant::now() }, outcome)
     }
 
-    /// Notes that a thread takes it. One that waited too long is answered, and gone.
-    pub fn taken(self, figures: &StoreMetrics) -> Option<Job> {
-        figures.waiting.dec();
-        let waited = self.since.elapsed();
-        figures.wait_seconds.observe(waited.as_secs_f64());
+    /// Called when a thread takes the job. Returns `None` and answers the caller if it has waited too long.
+    pub fn start(self, metrics: &StoreMetrics) -> Option<Job> {
+        metrics.waiting.dec();
+        let waited = self.queued_at.elapsed();
+        metrics.wait_seconds.observe(waited.as_secs_f64());
         if waited > WAIT_TIME_MAX {
-            self.answer(Err(StoreError::Unavailable("it took too long until a thread was free".to_owned())), figures);
+            self.answer(
+                Err(StoreError::Unavailable("the operation waited too long for a free thread".to_owned())),
+                metrics,
+            );
             return None;
         }
         Some(self)
     }
 
-    /// Runs the operation. A panic in it is an error, and so is a statement that failed and was passed over.
-    pub fn run(&mut self, transaction: &mut Transaction<'_>, figures: &StoreMetrics) -> Run {
+    /// Runs the operation. A panic is an error, and so is a failed statement that the operation ignored.
+    pub fn run(&mut self, transaction: &mut Transaction<'_>, metrics: &StoreMetrics) -> RunOutcome {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.work.run(transaction)));
-        let trouble = transaction.take_trouble();
-        if let Some(trouble) = &trouble {
-            figures.note(trouble);
+        let error = transaction.take_error();
+        if let Some(error) = &error {
+            metrics.count_error(error);
         }
-        let keep = match (outcome, trouble) {
+        let commit = match (outcome, error) {
             (Err(_), _) => Err(StoreError::Failed("the operation panicked".to_owned())),
             (Ok(false), _) => Ok(false),
-            (Ok(true), Some(trouble)) => Err(trouble),
+            (Ok(true), Some(error)) => Err(error),
             (Ok(true), None) => Ok(true),
         };
-        Run { keep, after_commit: transaction.take_after_commit() }
+        RunOutcome { commit, after_commit: transaction.take_after_commit() }
     }
 
-    /// Answers the caller. `kept` says whether what was done has been committed.
-    pub fn answer(self, kept: Result<(), StoreError>, figures: &StoreMetrics) {
-        if let Err(error) = &kept {
-            figures.note(error);
+    /// Sends the result to the caller. `committed` is the result of the commit.
+    pub fn answer(self, committed: Result<(), StoreError>, metrics: &StoreMetrics) {
+        if let Err(error) = &committed {
+            metrics.count_error(error);
         }
-        self.work.answer(kept);
+        self.work.answer(committed);
     }
 }
 
-/// Does what was asked for after a commit. A panic there must not end a thread of the store.
-pub(crate) fn act(actions: Vec<Action>) {
+/// Runs the actions after a commit. A panic in one must not end a thread of the store.
+pub(crate) fn run_actions(actions: Vec<Action>) {
     for action in actions {
         if catch_unwind(AssertUnwindSafe(action)).is_err() {
-            error!("what was to be done after a commit panicked");
+            error!("after-commit action panicked");
         }
     }
 }
@@ -123,22 +127,22 @@ where
     E: From<StoreError> + Send,
 {
     fn run(&mut self, transaction: &mut Transaction<'_>) -> bool {
-        // If it is begun anew, what it found before does not count.
+        // Discards the result of an earlier attempt.
         self.outcome = None;
         let outcome = (self.operation)(transaction);
-        let keep = outcome.is_ok();
+        let commit = outcome.is_ok();
         self.outcome = Some(outcome);
-        keep
+        commit
     }
 
-    fn answer(self: Box<Self>, kept: Result<(), StoreError>) {
-        let outcome = match (self.outcome, kept) {
+    fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
+        let outcome = match (self.outcome, committed) {
             (Some(Err(error)), _) => Err(error),
             (_, Err(error)) => Err(error.into()),
             (Some(outcome), Ok(())) => outcome,
             (None, Ok(())) => Err(StoreError::Failed("the operation did not run".to_owned()).into()),
         };
-        // Whoever asked may have gone away; what is committed stays.
+        // The caller may be gone. The commit stays.
         let _ = self.answer.send(outcome);
     }
 }

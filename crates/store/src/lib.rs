@@ -1,7 +1,7 @@
-//! The data layer: SQLite and PostgreSQL behind one transaction interface.
+//! The database layer: SQLite and PostgreSQL behind one transaction interface.
 //!
-//! An operation is a function over [`Transaction`] and is written once. [`Store::write`] runs it in a transaction and
-//! answers after its commit; [`Store::read`] runs one that changes nothing.
+//! An operation is a closure over [`Transaction`], written once for both databases. [`Store::write`] runs it in a
+//! transaction and returns after the commit; [`Store::read`] runs one that changes nothing.
 //!
 //! ```
 //! # use aether_store::*;
@@ -20,8 +20,8 @@
 
 pub mod backup;
 mod error;
-mod figures;
 mod job;
+mod metrics;
 mod migrations;
 pub mod outbox;
 mod postgres;

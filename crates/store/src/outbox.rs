@@ -1,31 +1,31 @@
-//! What is to be told to the outside, written in the same transaction as the change it tells of.
+//! The outbox: messages to other systems, stored in the same transaction as the change that they report.
 //!
-//! A message is delivered at least once: it is claimed for a while, and forgotten when its delivery was confirmed. Its
-//! id is the idempotency key by which a receiver knows it again.
+//! A message is delivered at least once. It is claimed for some time, and deleted when its delivery is confirmed. Its id
+//! is the idempotency key, by which a receiver recognizes duplicates.
 
 use crate::error::StoreError;
 use crate::transaction::{Dialect, Transaction};
 use crate::values;
 use uuid::Uuid;
 
-/// A message.
+/// A message of the outbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Its id: the idempotency key.
+    /// Id, and idempotency key.
     pub id: Uuid,
-    /// What it is about, such as `account.created`.
+    /// Topic, such as `account.created`.
     pub topic: String,
-    /// What it says, as JSON.
+    /// Payload, as JSON.
     pub payload: String,
-    /// When it was written, in milliseconds since 1970.
+    /// Time of creation, in milliseconds since 1970.
     pub created_at: i64,
-    /// How often it was claimed, with this time.
+    /// Number of claims, including this one.
     pub attempts: i64,
 }
 
-/// Writes a message, in the transaction of the change it tells of.
+/// Adds a message, in the transaction of the change that it reports.
 pub fn push(transaction: &mut Transaction<'_>, topic: &str, payload: &str, now: i64) -> Result<Uuid, StoreError> {
-    // Ordered by time, so that the oldest is found first.
+    // Version 7 ids are ordered by time, so that the oldest message comes first.
     let id = Uuid::now_v7();
     let insert = "INSERT INTO outbox (id, topic, payload, created_at, due_at, attempts, parked)
         VALUES (?1, ?2, ?3, ?4, ?4, 0, FALSE)";
@@ -33,14 +33,13 @@ pub fn push(transaction: &mut Transaction<'_>, topic: &str, payload: &str, now: 
     Ok(id)
 }
 
-/// Takes up to `count` messages that are due, for whoever asks alone until `until`. Those that are not confirmed by then
-/// are due again.
+/// Claims up to `count` due messages until `until`. Messages that are not confirmed by then are due again.
 pub fn claim(transaction: &mut Transaction<'_>, now: i64, until: i64, count: i64) -> Result<Vec<Message>, StoreError> {
     let skip = match transaction.dialect() {
         Dialect::Sqlite => "",
         Dialect::Postgres => " FOR UPDATE SKIP LOCKED",
     };
-    // Chosen once and for all before any is changed: otherwise PostgreSQL may choose again for each, and take too many.
+    // Materialized, because PostgreSQL could otherwise run the subquery for each row and claim too many.
     let update = format!(
         "WITH due AS MATERIALIZED
             (SELECT id FROM outbox WHERE due_at <= ?1 AND NOT parked ORDER BY due_at, id LIMIT ?3{skip})
@@ -60,18 +59,18 @@ pub fn claim(transaction: &mut Transaction<'_>, now: i64, until: i64, count: i64
     Ok(messages)
 }
 
-/// Forgets a message that was delivered.
+/// Deletes a delivered message.
 pub fn confirm(transaction: &mut Transaction<'_>, id: Uuid) -> Result<(), StoreError> {
     transaction.execute("DELETE FROM outbox WHERE id = ?1", values![id]).map(|_| ())
 }
 
-/// Notes that a delivery failed: it is tried again at `due_at`, or never, until someone lets it.
+/// Records a failed delivery. The message is due again at `due_at`; without it, the message is parked.
 pub fn fail(transaction: &mut Transaction<'_>, id: Uuid, why: &str, due_at: Option<i64>) -> Result<(), StoreError> {
     let update = "UPDATE outbox SET last_error = ?2, due_at = coalesce(?3, due_at), parked = ?4 WHERE id = ?1";
     transaction.execute(update, values![id, why, due_at, due_at.is_none()]).map(|_| ())
 }
 
-/// How many messages wait, and how many were given up.
+/// Returns the number of waiting messages and of parked ones.
 pub fn depth(transaction: &mut Transaction<'_>) -> Result<(i64, i64), StoreError> {
     let count = "SELECT count(*), coalesce(sum(CASE WHEN parked THEN 1 ELSE 0 END), 0) FROM outbox";
     let counted = transaction.row(count, &[], |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)))?;

@@ -1,4 +1,4 @@
-//! What comes out of a statement.
+//! Rows of a query.
 
 use crate::error::StoreError;
 use rusqlite::types::ValueRef;
@@ -6,18 +6,18 @@ use std::error::Error;
 use tokio_postgres::types::{FromSql, Type};
 use uuid::Uuid;
 
-/// A row of an answer.
+/// A row of a query.
 pub enum SqlRow<'a> {
-    /// Of SQLite.
+    /// A row of SQLite.
     #[doc(hidden)]
     Sqlite(&'a rusqlite::Row<'a>),
-    /// Of PostgreSQL.
+    /// A row of PostgreSQL.
     #[doc(hidden)]
     Postgres(&'a tokio_postgres::Row),
 }
 
 impl SqlRow<'_> {
-    /// A column by its place, from 0.
+    /// Returns the value of a column, counted from 0.
     pub fn get<T: FromColumn>(&self, index: usize) -> Result<T, StoreError> {
         match self {
             SqlRow::Sqlite(row) => {
@@ -29,13 +29,13 @@ impl SqlRow<'_> {
     }
 }
 
-/// What a column can be read as.
+/// A type that a column can be read as.
 pub trait FromColumn: Sized {
-    /// From a value of SQLite, if it is one.
+    /// Converts a value of SQLite. Returns `None` if it has another type.
     #[doc(hidden)]
     fn from_sqlite(value: ValueRef<'_>) -> Option<Self>;
 
-    /// From a row of PostgreSQL.
+    /// Converts a column of a PostgreSQL row.
     #[doc(hidden)]
     fn from_postgres(row: &tokio_postgres::Row, index: usize) -> Result<Self, tokio_postgres::Error>;
 }
@@ -69,30 +69,30 @@ macro_rules! columns {
 
 columns! {
     bool as bool, value => value.as_i64().ok().map(|value| value != 0);
-    i64 as Whole, value => value.as_i64().ok();
+    i64 as AnyInteger, value => value.as_i64().ok();
     f64 as f64, value => value.as_f64().ok();
     String as String, value => value.as_str().ok().map(str::to_owned);
     Vec<u8> as Vec<u8>, value => value.as_blob().ok().map(<[u8]>::to_vec);
     Uuid as Uuid, value => value.as_blob().ok().and_then(|bytes| Uuid::from_slice(bytes).ok());
 }
 
-/// A whole number of any width: a literal, for one, is narrower than a column.
-struct Whole(i64);
+/// An integer of any width. A literal, for example, is narrower than a column.
+struct AnyInteger(i64);
 
-impl From<Whole> for i64 {
-    fn from(Whole(value): Whole) -> i64 {
+impl From<AnyInteger> for i64 {
+    fn from(AnyInteger(value): AnyInteger) -> i64 {
         value
     }
 }
 
-impl<'a> FromSql<'a> for Whole {
+impl<'a> FromSql<'a> for AnyInteger {
     fn from_sql(kind: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
         let value = match *kind {
             Type::INT2 => i16::from_sql(kind, raw)?.into(),
             Type::INT4 => i32::from_sql(kind, raw)?.into(),
             _ => i64::from_sql(kind, raw)?,
         };
-        Ok(Whole(value))
+        Ok(AnyInteger(value))
     }
 
     fn accepts(kind: &Type) -> bool {
@@ -101,5 +101,5 @@ impl<'a> FromSql<'a> for Whole {
 }
 
 fn unexpected(index: usize, what: &impl std::fmt::Display) -> StoreError {
-    StoreError::Failed(format!("column {index} is not what was expected: {what}"))
+    StoreError::Failed(format!("column {index} has an unexpected type: {what}"))
 }

@@ -1,8 +1,8 @@
-//! The store: where operations are handed in.
+//! The store: handles, threads and queues of operations.
 
 use crate::error::StoreError;
-use crate::figures::StoreMetrics;
 use crate::job::{Job, Mode};
+use crate::metrics::StoreMetrics;
 use crate::migrations::{self, MigrationStatus};
 use crate::postgres::{Address, Pool, Worker};
 use crate::sqlite::{Reader, Writer};
@@ -16,40 +16,40 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Operations that may wait for a thread. More would wait longer than anyone wants, and take memory meanwhile.
+/// Maximum number of operations that wait for a thread. More would time out before they run, and would take memory.
 const WAITING_MAX: usize = 4_096;
 
-/// Time between two looks at the number of handles.
+/// Time between two checks of the number of handles.
 const HANDLES_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Where the data is.
+/// Location of the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Database {
-    /// SQLite in memory: gone with the process, for tests and trials.
+    /// SQLite in memory, lost when the process ends. For tests and trials.
     Memory,
     /// SQLite in a file.
     File(PathBuf),
-    /// PostgreSQL, by its connection string.
+    /// PostgreSQL, with its connection string.
     Postgres(String),
 }
 
-/// How the store is to be opened.
+/// Settings of a store.
 #[derive(Clone, Debug)]
 pub struct StoreSettings {
-    /// Where the data is.
+    /// Location of the data.
     pub database: Database,
-    /// Connections to PostgreSQL. Each is a process there.
+    /// Number of connections to PostgreSQL. Each is a process on the database server.
     pub connections: usize,
-    /// Threads that read from SQLite.
+    /// Number of threads that read from SQLite.
     pub readers: usize,
-    /// Whether the database is brought up to date; otherwise an old one is refused.
+    /// Applies pending migrations. If false, opening a database with pending migrations fails.
     pub migrate: bool,
-    /// How long an operation may take before it is given up: others wait for its thread, and for what it has locked.
+    /// Time limit of an operation. Others wait for its thread and for the rows that it has locked.
     pub operation_time_max: Duration,
 }
 
 impl StoreSettings {
-    /// Usual settings.
+    /// Returns the default settings for a database.
     #[must_use]
     pub fn new(database: Database) -> StoreSettings {
         StoreSettings {
@@ -62,8 +62,8 @@ impl StoreSettings {
     }
 }
 
-/// The data layer. Clones are handles on the same one; when the last is dropped, what was handed in is done and the
-/// threads end.
+/// Handle of the database layer. Clones share the same threads. When the last clone is dropped, queued operations are
+/// finished and the threads end.
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -73,43 +73,46 @@ struct Shared {
     reads: Option<Sender<Job>>,
     writes: Option<Sender<Job>>,
     threads: Vec<JoinHandle<()>>,
-    figures: StoreMetrics,
-    /// Held as long as the file is open, so that no second server writes to it.
+    metrics: StoreMetrics,
+    /// Lock file of a SQLite database. Locked as long as it is open, so that no second server writes to the database.
     _lock: Option<File>,
 }
 
 impl Store {
-    /// Opens the database and brings it up to date.
+    /// Opens the database and applies pending migrations.
     pub async fn open(settings: &StoreSettings, registry: &Registry) -> Result<Store, StoreError> {
         let mut store = Store::start(settings, registry)?;
         migrations::apply(&store, settings.migrate).await?;
         if let Database::File(path) = &settings.database {
-            // Only now, because a reader cannot make the file.
+            // Only now, because a reader cannot create the file.
             let shared = Arc::get_mut(&mut store.shared);
-            shared.expect("no clone was handed out yet").add_readers(path, settings)?;
+            shared.expect("the store was not cloned yet").add_readers(path, settings)?;
         }
         Ok(store)
     }
 
-    /// Opens a database beside a server that uses it, to read from it: nothing is changed, and writes are refused. It has to
-    /// be there already, and up to date.
-    pub async fn open_beside(settings: &StoreSettings, registry: &Registry) -> Result<Store, StoreError> {
+    /// Opens an existing, migrated database for reading while a server uses it. A SQLite file is opened read-only: writes
+    /// fail.
+    pub async fn open_for_reading(settings: &StoreSettings, registry: &Registry) -> Result<Store, StoreError> {
         let Database::File(path) = &settings.database else {
             return Store::open(&StoreSettings { migrate: false, ..settings.clone() }, registry).await;
         };
         if !path.exists() {
-            return Err(StoreError::Refused(format!("There is no database {}.", path.display())));
+            return Err(StoreError::Refused(format!(
+                "The database {} does not exist. Check data_dir and database.url.",
+                path.display()
+            )));
         }
-        let figures = StoreMetrics::new(registry);
-        let mut shared = Shared { reads: None, writes: None, threads: Vec::new(), figures, _lock: None };
+        let metrics = StoreMetrics::new(registry);
+        let mut shared = Shared { reads: None, writes: None, threads: Vec::new(), metrics, _lock: None };
         shared.add_readers(path, settings)?;
         Ok(Store { shared: Arc::new(shared) })
     }
 
-    /// How far a database is, without changing it. A file that is not there yet is not made.
+    /// Returns the applied and pending migrations of a database without changing it. A missing file is not created.
     pub async fn inspect(settings: &StoreSettings, registry: &Registry) -> Result<MigrationStatus, StoreError> {
         if matches!(&settings.database, Database::File(path) if !path.exists()) {
-            return Ok(MigrationStatus::of_nothing());
+            return Ok(MigrationStatus::of_missing_database());
         }
         let store = Store::start(settings, registry)?;
         let status = store.migration_status().await;
@@ -117,7 +120,7 @@ impl Store {
         status
     }
 
-    /// Runs an operation that changes nothing.
+    /// Runs an operation that only reads. Its statements may see different states of the database.
     pub async fn read<T, E>(
         &self,
         operation: impl Fn(&mut Transaction<'_>) -> Result<T, E> + Send + 'static,
@@ -126,11 +129,11 @@ impl Store {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.shared.figures.reads.inc();
+        self.shared.metrics.reads.inc();
         self.submit(&self.shared.reads, Mode::Read, operation).await
     }
 
-    /// Runs an operation that changes nothing and sees the database as it is at one moment, across its statements.
+    /// Runs an operation that only reads. All its statements see the same state of the database.
     pub async fn snapshot<T, E>(
         &self,
         operation: impl Fn(&mut Transaction<'_>) -> Result<T, E> + Send + 'static,
@@ -139,14 +142,14 @@ impl Store {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.shared.figures.reads.inc();
+        self.shared.metrics.reads.inc();
         self.submit(&self.shared.reads, Mode::Snapshot, operation).await
     }
 
-    /// Runs an operation in a transaction. When this returns `Ok`, what it changed is durable; when the operation
-    /// returns an error, nothing is changed. It may run more than once, if another transaction is in its way.
+    /// Runs an operation in a transaction. If this returns `Ok`, the changes are durable. If the operation returns an error,
+    /// nothing is changed. The operation may run more than once, if it conflicts with another transaction.
     ///
-    /// What was handed in is done also if whoever waits for it goes away.
+    /// A queued operation runs even if the returned future is dropped.
     pub async fn write<T, E>(
         &self,
         operation: impl Fn(&mut Transaction<'_>) -> Result<T, E> + Send + 'static,
@@ -155,13 +158,14 @@ impl Store {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.shared.figures.writes.inc();
+        self.shared.metrics.writes.inc();
         self.submit(&self.shared.writes, Mode::Write, operation).await
     }
 
-    /// As [`Store::write`]; and operations of this process with the same number go one after the other, with what they
-    /// do after the commit: so what they keep in memory is in the order of the commits.
-    pub async fn write_in_turn<T, E>(
+    /// Runs an operation as [`Store::write`] does, and one at a time among the operations of this process with the same
+    /// `number`, including their [`Transaction::after_commit`] actions. So state in memory changes in the order of the
+    /// commits.
+    pub async fn write_in_order<T, E>(
         &self,
         number: u64,
         operation: impl Fn(&mut Transaction<'_>) -> Result<T, E> + Send + 'static,
@@ -170,23 +174,23 @@ impl Store {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.shared.figures.writes.inc();
-        self.submit(&self.shared.writes, Mode::WriteInTurn(number), operation).await
+        self.shared.metrics.writes.inc();
+        self.submit(&self.shared.writes, Mode::WriteInOrder(number), operation).await
     }
 
-    /// Whether the database answers.
+    /// Returns `Ok` if the database answers.
     pub async fn ping(&self) -> Result<(), StoreError> {
         self.read(|transaction| transaction.row("SELECT 1", &[], |_| Ok(())).map(|_| ())).await
     }
 
-    /// Waits until all threads have ended. Other handles must be dropped before.
+    /// Waits until all threads have ended. Drop all other handles first.
     pub async fn close(self) {
-        // Threads are waited for, which must not hold up the runtime.
+        // Joining the threads would block the runtime.
         let _ = tokio::task::spawn_blocking(move || drop(self)).await;
     }
 
-    /// Waits until no other handle is left, at most for this long, and then until all threads have ended. Returns whether
-    /// they have: a handle that is still held keeps them, and with them the files of SQLite beside the database.
+    /// Waits until no other handle is left, at most for `limit`, and then until all threads have ended. Returns false if
+    /// another handle is left: then the threads keep running and SQLite's journal files stay beside the database.
     pub async fn close_within(self, limit: Duration) -> bool {
         let unused = async {
             while Arc::strong_count(&self.shared) > 1 {
@@ -200,13 +204,13 @@ impl Store {
         true
     }
 
-    /// Starts the threads.
+    /// Opens connections and starts the threads.
     fn start(settings: &StoreSettings, registry: &Registry) -> Result<Store, StoreError> {
-        let figures = StoreMetrics::new(registry);
+        let metrics = StoreMetrics::new(registry);
         let shared = match &settings.database {
-            Database::Memory => Shared::sqlite(None, settings, figures)?,
-            Database::File(path) => Shared::sqlite(Some(path), settings, figures)?,
-            Database::Postgres(url) => Shared::postgres(url, settings, figures)?,
+            Database::Memory => Shared::sqlite(None, settings, metrics)?,
+            Database::File(path) => Shared::sqlite(Some(path), settings, metrics)?,
+            Database::Postgres(url) => Shared::postgres(url, settings, metrics)?,
         };
         Ok(Store { shared: Arc::new(shared) })
     }
@@ -223,14 +227,14 @@ impl Store {
     {
         let (job, outcome) = Job::new(mode, operation);
         let Some(queue) = queue else {
-            return Err(StoreError::Refused("The database was opened beside its server, to be read.".to_owned()).into());
+            return Err(StoreError::Refused("The database was opened for reading only.".to_owned()).into());
         };
-        self.shared.figures.waiting.inc();
+        self.shared.metrics.waiting.inc();
         if let Err(error) = queue.try_send(job) {
-            self.shared.figures.waiting.dec();
-            self.shared.figures.refused.inc();
+            self.shared.metrics.waiting.dec();
+            self.shared.metrics.refused.inc();
             let why = match error {
-                TrySendError::Full(_) => "too many operations are waiting for it; try again in a moment",
+                TrySendError::Full(_) => "too many operations are queued; try again in a moment",
                 TrySendError::Disconnected(_) => "its thread has ended",
             };
             return Err(StoreError::Unavailable(why.to_owned()).into());
@@ -240,37 +244,37 @@ impl Store {
 }
 
 impl Shared {
-    fn sqlite(path: Option<&Path>, settings: &StoreSettings, figures: StoreMetrics) -> Result<Shared, StoreError> {
+    fn sqlite(path: Option<&Path>, settings: &StoreSettings, metrics: StoreMetrics) -> Result<Shared, StoreError> {
         let lock = path.map(lock).transpose()?;
         let (writes, jobs) = bounded(WAITING_MAX);
-        let writer = Writer::open(path, settings.operation_time_max, jobs, figures.clone())?;
+        let writer = Writer::open(path, settings.operation_time_max, jobs, metrics.clone())?;
         let threads = vec![spawn("store-writer", move || writer.run())?];
-        figures.connections.inc();
-        Ok(Shared { reads: Some(writes.clone()), writes: Some(writes), threads, figures, _lock: lock })
+        metrics.connections.inc();
+        Ok(Shared { reads: Some(writes.clone()), writes: Some(writes), threads, metrics, _lock: lock })
     }
 
-    /// From now on others read than the one who writes.
+    /// Starts reading threads, which take over the reads from the writing thread.
     fn add_readers(&mut self, path: &Path, settings: &StoreSettings) -> Result<(), StoreError> {
         let (reads, jobs) = bounded(WAITING_MAX);
         for _ in 0..settings.readers.max(1) {
             let jobs = Receiver::clone(&jobs);
-            let reader = Reader::open(path, settings.operation_time_max, jobs, self.figures.clone())?;
+            let reader = Reader::open(path, settings.operation_time_max, jobs, self.metrics.clone())?;
             self.threads.push(spawn("store-reader", move || reader.run())?);
-            self.figures.connections.inc();
+            self.metrics.connections.inc();
         }
         self.reads = Some(reads);
         Ok(())
     }
 
-    fn postgres(url: &str, settings: &StoreSettings, figures: StoreMetrics) -> Result<Shared, StoreError> {
-        let pool = Pool::new(Address::parse(url)?, settings.operation_time_max, figures.clone());
-        let (jobs, taken) = bounded(WAITING_MAX);
+    fn postgres(url: &str, settings: &StoreSettings, metrics: StoreMetrics) -> Result<Shared, StoreError> {
+        let pool = Pool::new(Address::parse(url)?, settings.operation_time_max, metrics.clone());
+        let (jobs, queue) = bounded(WAITING_MAX);
         let threads = (0..settings.connections.max(1)).map(|_| {
-            let worker = Worker::new(Arc::clone(&pool), Receiver::clone(&taken))?;
+            let worker = Worker::new(Arc::clone(&pool), Receiver::clone(&queue))?;
             spawn("store-postgres", move || worker.run())
         });
         let threads = threads.collect::<Result<_, _>>()?;
-        Ok(Shared { reads: Some(jobs.clone()), writes: Some(jobs), threads, figures, _lock: None })
+        Ok(Shared { reads: Some(jobs.clone()), writes: Some(jobs), threads, metrics, _lock: None })
     }
 }
 
@@ -279,37 +283,37 @@ impl Drop for Shared {
         self.reads = None;
         self.writes = None;
         for thread in self.threads.drain(..) {
-            // A thread that panicked has nothing left to wait for.
+            // The result of a thread that panicked does not matter here.
             let _ = thread.join();
         }
     }
 }
 
-/// Takes the file for this process alone.
+/// Locks the database file for this process.
 fn lock(path: &Path) -> Result<File, StoreError> {
     let mut lock_path = path.as_os_str().to_owned();
     lock_path.push(".lock");
     let lock_path = PathBuf::from(lock_path);
-    let cannot = |error: &dyn Display| {
-        let shown = lock_path.display();
-        StoreError::Refused(format!("{shown} cannot be opened: {error}. Set data_dir to a folder of your own."))
+    let failed = |error: &dyn Display| {
+        let path = lock_path.display();
+        StoreError::Refused(format!("Cannot open {path}: {error}. Set data_dir to a folder that the server can write."))
     };
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| cannot(&error))?;
+        std::fs::create_dir_all(folder).map_err(|error| failed(&error))?;
     }
     let file = File::options().create(true).truncate(false).write(true).open(&lock_path);
-    let file = file.map_err(|error| cannot(&error))?;
+    let file = file.map_err(|error| failed(&error))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(StoreError::Refused(format!(
             "{} is in use by another server. Stop it first, or set data_dir to another folder.",
             path.display()
         ))),
-        Err(TryLockError::Error(error)) => Err(cannot(&error)),
+        Err(TryLockError::Error(error)) => Err(failed(&error)),
     }
 }
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StoreError> {
     let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(run);
-    spawned.map_err(|error| StoreError::Refused(format!("a thread of the data layer cannot be started: {error}")))
+    spawned.map_err(|error| StoreError::Refused(format!("Cannot start a thread of the store: {error}")))
 }

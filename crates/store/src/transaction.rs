@@ -1,4 +1,4 @@
-//! The interface that an operation is written against, the same for both databases.
+//! The interface of operations, the same for both databases.
 
 use crate::error::StoreError;
 use crate::job::Action;
@@ -7,7 +7,7 @@ use crate::row::SqlRow;
 use crate::sqlite::SqliteTransaction;
 use crate::value::SqlValue;
 
-/// Which database it is, for the few statements that cannot be the same.
+/// Kind of database, for the few statements that differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// SQLite.
@@ -16,18 +16,17 @@ pub enum Dialect {
     Postgres,
 }
 
-/// What an operation has in hand while it runs: statements, one after the other.
+/// Runs the statements of an operation.
 ///
-/// Statements are written with numbered parameters, `?1` and on, on both databases.
+/// Parameters are numbered, `?1` and on, for both databases.
 ///
-/// After a statement has failed, nothing of the operation is kept, even if it goes on and returns `Ok`: PostgreSQL has
-/// given up its transaction then. What may fail and be passed over is written so that it does not fail, with
-/// `ON CONFLICT` for example.
+/// After a failed statement the operation is rolled back, even if it returns `Ok`, because PostgreSQL has aborted the
+/// transaction. Write a statement whose failure is to be ignored so that it does not fail, for example with `ON CONFLICT`.
 pub struct Transaction<'a> {
     inner: Inner<'a>,
     after_commit: Vec<Action>,
     /// The first error of a statement.
-    trouble: Option<StoreError>,
+    error: Option<StoreError>,
 }
 
 enum Inner<'a> {
@@ -37,14 +36,14 @@ enum Inner<'a> {
 
 impl<'a> Transaction<'a> {
     pub(crate) fn sqlite(transaction: SqliteTransaction<'a>) -> Self {
-        Transaction { inner: Inner::Sqlite(transaction), after_commit: Vec::new(), trouble: None }
+        Transaction { inner: Inner::Sqlite(transaction), after_commit: Vec::new(), error: None }
     }
 
     pub(crate) fn postgres(transaction: PostgresTransaction<'a>) -> Self {
-        Transaction { inner: Inner::Postgres(transaction), after_commit: Vec::new(), trouble: None }
+        Transaction { inner: Inner::Postgres(transaction), after_commit: Vec::new(), error: None }
     }
 
-    /// Which database it is.
+    /// Returns the kind of database.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         match self.inner {
@@ -53,8 +52,8 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// What stands at the end of a `SELECT` whose rows this operation is about to change. SQLite has one writer, so
-    /// there nothing is needed.
+    /// Returns the end of a `SELECT` whose rows this operation is about to change. It is empty for SQLite, which has one
+    /// writer.
     #[must_use]
     pub fn for_update(&self) -> &'static str {
         match self.dialect() {
@@ -63,16 +62,16 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Does a statement; tells how many rows it changed.
+    /// Executes a statement. Returns the number of changed rows.
     pub fn execute(&mut self, sql: &str, parameters: &[SqlValue<'_>]) -> Result<u64, StoreError> {
         let outcome = check(parameters).and_then(|()| match &mut self.inner {
             Inner::Sqlite(transaction) => transaction.execute(sql, parameters),
             Inner::Postgres(transaction) => transaction.execute(sql, parameters),
         });
-        self.noted(outcome)
+        self.record(outcome)
     }
 
-    /// All rows of an answer.
+    /// Returns all rows of a query.
     pub fn rows<T>(
         &mut self,
         sql: &str,
@@ -80,14 +79,14 @@ impl<'a> Transaction<'a> {
         mut read: impl FnMut(&SqlRow<'_>) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
         let mut rows = Vec::new();
-        self.each(sql, parameters, |row| {
+        self.for_each_row(sql, parameters, |row| {
             rows.push(read(row)?);
             Ok(())
         })?;
         Ok(rows)
     }
 
-    /// The only row of an answer, if there is one. Of several, the last.
+    /// Returns the row of a query, if there is one. Of several rows it returns the last.
     pub fn row<T>(
         &mut self,
         sql: &str,
@@ -95,55 +94,56 @@ impl<'a> Transaction<'a> {
         mut read: impl FnMut(&SqlRow<'_>) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
         let mut found = None;
-        self.each(sql, parameters, |row| {
+        self.for_each_row(sql, parameters, |row| {
             found = Some(read(row)?);
             Ok(())
         })?;
         Ok(found)
     }
 
-    /// Looks at each row of an answer.
-    pub fn each(
+    /// Calls `read` with each row of a query.
+    pub fn for_each_row(
         &mut self,
         sql: &str,
         parameters: &[SqlValue<'_>],
-        mut look: impl FnMut(&SqlRow<'_>) -> Result<(), StoreError>,
+        mut read: impl FnMut(&SqlRow<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let outcome = check(parameters).and_then(|()| match &mut self.inner {
-            Inner::Sqlite(transaction) => transaction.each(sql, parameters, &mut look),
-            Inner::Postgres(transaction) => transaction.each(sql, parameters, &mut look),
+            Inner::Sqlite(transaction) => transaction.for_each_row(sql, parameters, &mut read),
+            Inner::Postgres(transaction) => transaction.for_each_row(sql, parameters, &mut read),
         });
-        self.noted(outcome)
+        self.record(outcome)
     }
 
-    /// Has something done right after the commit, before anyone is answered; never if there is none. It runs on the
-    /// store's thread, so it has to be short. See [`Store::write_in_turn`](crate::Store::write_in_turn) for its order.
+    /// Adds an action that runs after the commit and before the caller gets its result. Without a commit it never runs. It
+    /// blocks a thread of the store, so it must be fast. See [`Store::write_in_order`](crate::Store::write_in_order) for the
+    /// order of actions.
     pub fn after_commit(&mut self, action: impl FnOnce() + Send + 'static) {
         self.after_commit.push(Box::new(action));
     }
 
-    /// Several statements at once, without parameters.
+    /// Executes several statements without parameters.
     pub(crate) fn script(&mut self, sql: &str) -> Result<(), StoreError> {
         let outcome = match &mut self.inner {
             Inner::Sqlite(transaction) => transaction.script(sql),
             Inner::Postgres(transaction) => transaction.script(sql),
         };
-        self.noted(outcome)
+        self.record(outcome)
     }
 
-    /// Lets this operation, and each of its statements, take as long as it takes.
-    pub(crate) fn take_your_time(&mut self) -> Result<(), StoreError> {
+    /// Removes the time limits of this operation and its statements.
+    pub(crate) fn disable_time_limits(&mut self) -> Result<(), StoreError> {
         let outcome = match &mut self.inner {
             Inner::Sqlite(transaction) => {
-                transaction.take_your_time();
+                transaction.disable_time_limits();
                 Ok(())
             }
-            Inner::Postgres(transaction) => transaction.take_your_time(),
+            Inner::Postgres(transaction) => transaction.disable_time_limits(),
         };
-        self.noted(outcome)
+        self.record(outcome)
     }
 
-    /// Whether there is a transaction of PostgreSQL to end.
+    /// Returns true if a PostgreSQL transaction is open.
     pub(crate) fn is_open(&self) -> bool {
         matches!(&self.inner, Inner::Postgres(transaction) if transaction.is_open())
     }
@@ -152,28 +152,28 @@ impl<'a> Transaction<'a> {
         std::mem::take(&mut self.after_commit)
     }
 
-    pub(crate) fn take_trouble(&mut self) -> Option<StoreError> {
-        self.trouble.take()
+    pub(crate) fn take_error(&mut self) -> Option<StoreError> {
+        self.error.take()
     }
 
-    fn noted<T>(&mut self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
-        if let (Err(error), None) = (&outcome, &self.trouble) {
-            self.trouble = Some(error.clone());
+    fn record<T>(&mut self, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let (Err(error), None) = (&outcome, &self.error) {
+            self.error = Some(error.clone());
         }
         outcome
     }
 }
 
-/// Refuses what one of the databases cannot keep, so that both keep the same.
+/// Rejects values that one of the databases cannot store, so that both behave the same.
 fn check(parameters: &[SqlValue<'_>]) -> Result<(), StoreError> {
     for value in parameters {
         match value {
             SqlValue::Text(text) if text.contains('\0') => {
-                let why = "a text has the character U+0000 in it, which PostgreSQL does not keep";
+                let why = "a text contains the character U+0000, which PostgreSQL cannot store";
                 return Err(StoreError::Failed(why.to_owned()));
             }
             SqlValue::Real(number) if number.is_nan() => {
-                return Err(StoreError::Failed("a number is none, which SQLite does not keep".to_owned()));
+                return Err(StoreError::Failed("a number is NaN, which SQLite cannot store".to_owned()));
             }
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! What goes into a statement.
+//! Parameters of statements.
 
 use bytes::BytesMut;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -10,23 +10,23 @@ use uuid::Uuid;
 /// A parameter of a statement.
 #[derive(Clone, Copy, PartialEq)]
 pub enum SqlValue<'a> {
-    /// Nothing.
+    /// NULL.
     Null,
-    /// A yes or no.
+    /// A boolean.
     Boolean(bool),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
-    /// A number.
+    /// A floating-point number.
     Real(f64),
     /// A text.
     Text(&'a str),
     /// Bytes.
     Bytes(&'a [u8]),
-    /// An id.
+    /// A UUID.
     Uuid(Uuid),
 }
 
-/// The parameters of a statement, in order: `values![id, name]`.
+/// Parameters of a statement, in order: `values![id, name]`.
 #[macro_export]
 macro_rules! values {
     ($($value:expr),* $(,)?) => { &[$($crate::SqlValue::from($value)),*] };
@@ -68,7 +68,7 @@ impl<'a> From<&'a Option<String>> for SqlValue<'a> {
     }
 }
 
-/// Tells how long a text is but not what it says: a log of statements must not hold passwords or addresses.
+/// Shows the length of a text instead of its content, because logs must not contain passwords or addresses.
 impl fmt::Debug for SqlValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -102,7 +102,7 @@ impl ToSql for SqlValue<'_> {
         match self {
             SqlValue::Null => Ok(IsNull::Yes),
             SqlValue::Boolean(value) => value.to_sql_checked(kind, out),
-            // A column that is narrower than a literal suggests is still found by its number.
+            // A parameter may be compared with a 32-bit column.
             SqlValue::Integer(value) if *kind == Type::INT4 => i32::try_from(*value)?.to_sql(kind, out),
             SqlValue::Integer(value) => value.to_sql_checked(kind, out),
             SqlValue::Real(value) => value.to_sql_checked(kind, out),
@@ -113,7 +113,7 @@ impl ToSql for SqlValue<'_> {
     }
 
     fn accepts(_: &Type) -> bool {
-        // Each kind of value checks for itself when it is written.
+        // `to_sql_checked` checks the type of each value.
         true
     }
 

@@ -1,4 +1,4 @@
-//! One value of one row, on its way between a database and a line.
+//! Values of rows, converted between database and JSON.
 
 use crate::error::StoreError;
 use crate::row::SqlRow;
@@ -7,9 +7,9 @@ use serde_json::Value as Json;
 use std::fmt::Write as _;
 use uuid::Uuid;
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ColumnKind {
     Boolean,
     Integer,
     Real,
@@ -18,7 +18,7 @@ pub(super) enum Kind {
     Uuid,
 }
 
-/// A value.
+/// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cell {
     Null,
@@ -30,61 +30,61 @@ pub(super) enum Cell {
     Uuid(Uuid),
 }
 
-impl Kind {
-    /// By what a database says of a column.
-    pub fn declared(name: &str) -> Option<Kind> {
+impl ColumnKind {
+    /// Returns the kind for a column type of either database.
+    pub fn from_declared(name: &str) -> Option<ColumnKind> {
         Some(match name.to_ascii_lowercase().as_str() {
-            "boolean" => Kind::Boolean,
-            "bigint" => Kind::Integer,
-            "double precision" => Kind::Real,
-            "text" => Kind::Text,
-            "blob" | "bytea" => Kind::Bytes,
-            "uuid" => Kind::Uuid,
+            "boolean" => ColumnKind::Boolean,
+            "bigint" => ColumnKind::Integer,
+            "double precision" => ColumnKind::Real,
+            "text" => ColumnKind::Text,
+            "blob" | "bytea" => ColumnKind::Bytes,
+            "uuid" => ColumnKind::Uuid,
             _ => return None,
         })
     }
 
-    /// What it is called in a backup.
+    /// Returns the name in a backup.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Boolean => "boolean",
-            Kind::Integer => "integer",
-            Kind::Real => "real",
-            Kind::Text => "text",
-            Kind::Bytes => "bytes",
-            Kind::Uuid => "uuid",
+            ColumnKind::Boolean => "boolean",
+            ColumnKind::Integer => "integer",
+            ColumnKind::Real => "real",
+            ColumnKind::Text => "text",
+            ColumnKind::Bytes => "bytes",
+            ColumnKind::Uuid => "uuid",
         }
     }
 
     /// Reads a column of a row.
     pub fn read(self, row: &SqlRow<'_>, index: usize) -> Result<Cell, StoreError> {
         Ok(match self {
-            Kind::Boolean => row.get::<Option<bool>>(index)?.map_or(Cell::Null, Cell::Boolean),
-            Kind::Integer => row.get::<Option<i64>>(index)?.map_or(Cell::Null, Cell::Integer),
-            Kind::Real => row.get::<Option<f64>>(index)?.map_or(Cell::Null, Cell::Real),
-            Kind::Text => row.get::<Option<String>>(index)?.map_or(Cell::Null, Cell::Text),
-            Kind::Bytes => row.get::<Option<Vec<u8>>>(index)?.map_or(Cell::Null, Cell::Bytes),
-            Kind::Uuid => row.get::<Option<Uuid>>(index)?.map_or(Cell::Null, Cell::Uuid),
+            ColumnKind::Boolean => row.get::<Option<bool>>(index)?.map_or(Cell::Null, Cell::Boolean),
+            ColumnKind::Integer => row.get::<Option<i64>>(index)?.map_or(Cell::Null, Cell::Integer),
+            ColumnKind::Real => row.get::<Option<f64>>(index)?.map_or(Cell::Null, Cell::Real),
+            ColumnKind::Text => row.get::<Option<String>>(index)?.map_or(Cell::Null, Cell::Text),
+            ColumnKind::Bytes => row.get::<Option<Vec<u8>>>(index)?.map_or(Cell::Null, Cell::Bytes),
+            ColumnKind::Uuid => row.get::<Option<Uuid>>(index)?.map_or(Cell::Null, Cell::Uuid),
         })
     }
 
-    /// Reads a value of a line, if it is one of this kind.
+    /// Parses a JSON value. Returns `None` if it has another kind.
     pub fn parse(self, value: Json) -> Option<Cell> {
         Some(match (self, value) {
             (_, Json::Null) => Cell::Null,
-            (Kind::Boolean, Json::Bool(value)) => Cell::Boolean(value),
-            (Kind::Integer, Json::Number(value)) => Cell::Integer(value.as_i64()?),
-            (Kind::Real, Json::String(value)) => Cell::Real(value.parse().ok()?),
-            (Kind::Text, Json::String(value)) => Cell::Text(value),
-            (Kind::Bytes, Json::String(value)) => Cell::Bytes(unhex(&value)?),
-            (Kind::Uuid, Json::String(value)) => Cell::Uuid(value.parse().ok()?),
+            (ColumnKind::Boolean, Json::Bool(value)) => Cell::Boolean(value),
+            (ColumnKind::Integer, Json::Number(value)) => Cell::Integer(value.as_i64()?),
+            (ColumnKind::Real, Json::String(value)) => Cell::Real(value.parse().ok()?),
+            (ColumnKind::Text, Json::String(value)) => Cell::Text(value),
+            (ColumnKind::Bytes, Json::String(value)) => Cell::Bytes(unhex(&value)?),
+            (ColumnKind::Uuid, Json::String(value)) => Cell::Uuid(value.parse().ok()?),
             _ => return None,
         })
     }
 }
 
 impl Cell {
-    /// As it stands in a line. A number with a fraction is a text, so that it is read back to the last bit.
+    /// Converts the value to JSON. A number with a fraction becomes a string, so that it is restored exactly.
     pub fn json(self) -> Json {
         match self {
             Cell::Null => Json::Null,
@@ -97,7 +97,7 @@ impl Cell {
         }
     }
 
-    /// As a parameter of a statement.
+    /// Returns the value as a parameter of a statement.
     pub fn value(&self) -> SqlValue<'_> {
         match self {
             Cell::Null => SqlValue::Null,
@@ -110,7 +110,7 @@ impl Cell {
         }
     }
 
-    /// About how much memory it takes.
+    /// Returns the approximate size in memory.
     pub fn size(&self) -> usize {
         match self {
             Cell::Text(value) => value.len(),
@@ -120,7 +120,7 @@ impl Cell {
     }
 }
 
-/// Bytes as hexadecimal digits.
+/// Formats bytes as hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -139,17 +139,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_the_same_after_a_line() {
+    fn values_survive_a_round_trip_through_json() {
         let cells = [
-            (Kind::Boolean, Cell::Boolean(true)),
-            (Kind::Integer, Cell::Integer(i64::MIN)),
-            (Kind::Integer, Cell::Integer(i64::MAX)),
-            (Kind::Real, Cell::Real(0.1 + 0.2)),
-            (Kind::Real, Cell::Real(f64::NEG_INFINITY)),
-            (Kind::Text, Cell::Text("\u{1}\"\\\u{10FFFF}\n".to_owned())),
-            (Kind::Bytes, Cell::Bytes((0..=255).collect())),
-            (Kind::Uuid, Cell::Uuid(Uuid::from_u128(u128::MAX))),
-            (Kind::Text, Cell::Null),
+            (ColumnKind::Boolean, Cell::Boolean(true)),
+            (ColumnKind::Integer, Cell::Integer(i64::MIN)),
+            (ColumnKind::Integer, Cell::Integer(i64::MAX)),
+            (ColumnKind::Real, Cell::Real(0.1 + 0.2)),
+            (ColumnKind::Real, Cell::Real(f64::NEG_INFINITY)),
+            (ColumnKind::Text, Cell::Text("\u{1}\"\\\u{10FFFF}\n".to_owned())),
+            (ColumnKind::Bytes, Cell::Bytes((0..=255).collect())),
+            (ColumnKind::Uuid, Cell::Uuid(Uuid::from_u128(u128::MAX))),
+            (ColumnKind::Text, Cell::Null),
         ];
         for (kind, cell) in cells {
             let line = serde_json::to_string(&cell.clone().json()).unwrap();
@@ -158,17 +158,17 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_another_kind_is_none() {
+    fn a_value_of_another_kind_is_rejected() {
         for (kind, text) in [
-            (Kind::Boolean, "1"),
-            (Kind::Integer, "1.5"),
-            (Kind::Integer, "9223372036854775808"),
-            (Kind::Real, "1"),
-            (Kind::Text, "[]"),
-            (Kind::Bytes, "\"abc\""),
-            (Kind::Bytes, "\"zz\""),
-            (Kind::Bytes, "\"é\""),
-            (Kind::Uuid, "\"x\""),
+            (ColumnKind::Boolean, "1"),
+            (ColumnKind::Integer, "1.5"),
+            (ColumnKind::Integer, "9223372036854775808"),
+            (ColumnKind::Real, "1"),
+            (ColumnKind::Text, "[]"),
+            (ColumnKind::Bytes, "\"abc\""),
+            (ColumnKind::Bytes, "\"zz\""),
+            (ColumnKind::Bytes, "\"é\""),
+            (ColumnKind::Uuid, "\"x\""),
         ] {
             assert_eq!(kind.parse(serde_json::from_str(text).unwrap()), None, "{text}");
         }

@@ -1,4 +1,4 @@
-//! Backups: all rows, in lines of JSON that both databases read.
+//! Backups: all rows as lines of JSON, for either kind of database.
 //!
 //! ```text
 //! {"backup":"aether","format":1,"migration":1}
@@ -8,13 +8,13 @@
 //! {"end":{"rows":{"users":1,…},"sha256":"…"}}
 //! ```
 //!
-//! The first line says which steps of the tables it holds, the last counts the rows of each table and has the SHA-256 of
-//! all bytes before it, so that a file that was cut off or changed is refused. Numbers are numbers, yes and no are
-//! `true` and `false`; ids and texts are strings, bytes are strings of hexadecimal digits.
+//! The first line has the last migration of the database. The last line has the number of rows of each table and the
+//! SHA-256 of all bytes before it, so that a truncated or changed file is rejected. Integers are numbers, booleans are `true`
+//! and `false`. Ids, texts and numbers with a fraction are strings; bytes are strings of hexadecimal digits.
 //!
-//! A backup is taken from one moment while the server goes on. It is restored in one transaction, into a database that is
-//! empty or is emptied for it: all of it is there afterwards, or nothing has changed. An older backup is restored into
-//! tables as they were then, and these are brought up to date like an older database.
+//! A backup has the state of one moment; the server keeps running. It is restored in one transaction, into a database that
+//! is empty or is emptied first. An older backup is restored into the tables of its version, and then the pending migrations
+//! are applied.
 
 mod cell;
 mod reading;
@@ -24,18 +24,18 @@ mod writing;
 pub use reading::restore;
 pub use writing::back_up;
 
-/// The format, which changes when an older program could not read it.
+/// Version of the format. It changes when an older program could not read the file.
 const FORMAT: i64 = 1;
-/// Rows between two calls that tell how far it is.
+/// Rows between two calls of the progress callback.
 const PROGRESS_ROWS: u64 = 1_000;
 
-/// What a backup holds, or what was restored.
+/// Summary of a backup or a restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// How many rows.
+    /// Number of rows.
     pub rows: u64,
-    /// The last step of the tables.
+    /// Last migration of the backup.
     pub migration: i64,
-    /// Users of the backup that were left out, because the database knows that they were erased after it was taken.
+    /// Users of the backup that were not restored, because they were erased after it was taken.
     pub erased_users: u64,
 }

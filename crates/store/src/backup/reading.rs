@@ -14,31 +14,32 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes of a line. The largest row is an object of storage of a few megabytes; a longer line is none of ours, and must
-/// not fill the memory.
+/// Maximum length of a line. The largest row is a storage object of a few megabytes; a longer line is not from a backup and
+/// must not fill the memory.
 const LINE_BYTES_MAX: u64 = 256 << 20;
-/// Rows that are written by one statement, which saves most of the way to another machine.
+/// Maximum number of rows per `INSERT`, which saves most round trips to the database.
 const BATCH_ROWS_MAX: usize = 100;
-/// Bytes of rows that are gathered for it.
+/// Maximum size of the rows of one `INSERT`, in bytes.
 const BATCH_BYTES_MAX: usize = 1 << 20;
 
-/// Restores a backup, all of it or nothing. The database has to be empty, or is emptied if `replace` says so. `progress`
-/// is told now and then how many rows are done.
+/// Restores a backup in one transaction. The database must be empty, or is emptied if `replace` is true. `progress` is
+/// called from time to time with the number of restored rows.
 ///
-/// Users that the database knows as erased stay so: their rows are left out.
+/// Users that are erased in the database stay erased: their rows are not restored.
 ///
-/// No other server may use the database meanwhile: it would go on with what it has in memory.
+/// No server may use the database meanwhile, because its state in memory would be outdated.
 pub async fn restore<R, P>(store: &Store, reader: R, replace: bool, progress: P) -> Result<Summary, StoreError>
 where
     R: Read + Send + 'static,
     P: FnMut(u64) + Send + 'static,
 {
-    let source = Source { input: BufReader::new(reader), hash: Sha256::new(), bytes: Vec::new(), number: 0 };
+    let source = BackupReader { input: BufReader::new(reader), hash: Sha256::new(), bytes: Vec::new(), number: 0 };
     let parts = Mutex::new(Some((source, progress)));
     let operation = move |transaction: &mut Transaction<'_>| {
         let parts = parts.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // What was read is gone.
-        let parts = parts.ok_or_else(|| StoreError::Unavailable("the connection was lost; begin anew".to_owned()))?;
+        // A retry cannot read the input again.
+        let parts =
+            parts.ok_or_else(|| StoreError::Unavailable("the connection was lost; restore again".to_owned()))?;
         let (source, mut progress) = parts;
         restore_all(transaction, source, replace, &mut progress)
     };
@@ -47,22 +48,22 @@ where
 
 fn restore_all<R: Read>(
     transaction: &mut Transaction<'_>,
-    mut source: Source<R>,
+    mut source: BackupReader<R>,
     replace: bool,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Summary, StoreError> {
-    transaction.take_your_time()?;
+    transaction.disable_time_limits()?;
     let migration = source.header()?;
     if !replace && !is_empty(transaction)? {
-        let why = "The database is not empty. Restore into a new one, or have what is in it replaced.";
+        let why = "The database is not empty. Restore into a new database, or use --replace.";
         return Err(StoreError::Refused(why.to_owned()));
     }
-    transaction.script(&format!("CREATE TEMPORARY TABLE kept_erasures AS SELECT * FROM {ERASURES}"))?;
+    transaction.script(&format!("CREATE TEMPORARY TABLE previous_erasures AS SELECT * FROM {ERASURES}"))?;
     clear(transaction, migration)?;
-    let mut filling = Filling { source, counts: BTreeMap::new(), rows: 0, progress };
-    filling.fill(transaction)?;
-    (filling.progress)(filling.rows);
-    let rows = filling.rows;
+    let mut restorer = Restorer { source, counts: BTreeMap::new(), rows: 0, progress };
+    restorer.restore_rows(transaction)?;
+    (restorer.progress)(restorer.rows);
+    let rows = restorer.rows;
     migrations::catch_up(transaction)?;
     let erased_users = erase_again(transaction)?;
     Ok(Summary { rows, migration, erased_users })
@@ -77,13 +78,13 @@ fn is_empty(transaction: &mut Transaction<'_>) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-/// Empties all tables; if the backup is older, makes them as they were then.
+/// Empties all tables. If the backup is older, creates the tables of its version.
 fn clear(transaction: &mut Transaction<'_>, migration: i64) -> Result<(), StoreError> {
     let names = || TABLES.iter().rev().map(|table| table.name);
     if migration != migrations::applied(transaction)? {
         let drop: String = names().map(|name| format!("DROP TABLE {name};")).collect();
         transaction.script(&drop)?;
-        return migrations::rewind(transaction, migration);
+        return migrations::reapply_up_to(transaction, migration);
     }
     match transaction.dialect() {
         Dialect::Sqlite => transaction.script(&names().map(|name| format!("DELETE FROM {name};")).collect::<String>()),
@@ -91,14 +92,15 @@ fn clear(transaction: &mut Transaction<'_>, migration: i64) -> Result<(), StoreE
     }
 }
 
-/// Leaves out whom the database had erased before the restore.
+/// Deletes the users that were erased in the database before the restore. Returns their number.
 fn erase_again(transaction: &mut Transaction<'_>) -> Result<u64, StoreError> {
     transaction.script(&format!(
-        "INSERT INTO {ERASURES} SELECT * FROM kept_erasures WHERE TRUE ON CONFLICT DO NOTHING; DROP TABLE kept_erasures"
+        "INSERT INTO {ERASURES} SELECT * FROM previous_erasures WHERE TRUE ON CONFLICT DO NOTHING;
+         DROP TABLE previous_erasures"
     ))?;
     let mut users = 0;
     for table in TABLES {
-        for column in table.people {
+        for column in table.user_columns {
             let delete = format!("DELETE FROM {} WHERE {column} IN (SELECT user_id FROM {ERASURES})", table.name);
             let deleted = transaction.execute(&delete, &[])?;
             users += if table.name == "users" { deleted } else { 0 };
@@ -107,15 +109,15 @@ fn erase_again(transaction: &mut Transaction<'_>) -> Result<u64, StoreError> {
     Ok(users)
 }
 
-/// Rows on their way from the lines to the tables.
-struct Filling<'a, R> {
-    source: Source<R>,
+/// Copies the rows of a backup to the tables.
+struct Restorer<'a, R> {
+    source: BackupReader<R>,
     counts: BTreeMap<String, u64>,
     rows: u64,
     progress: &'a mut dyn FnMut(u64),
 }
 
-/// Rows of one table that are written by the next statement.
+/// Rows of one table for the next `INSERT`.
 struct Batch {
     table: String,
     columns: Vec<Column>,
@@ -123,9 +125,9 @@ struct Batch {
     bytes: usize,
 }
 
-impl<R: Read> Filling<'_, R> {
-    /// Goes through all lines up to the last.
-    fn fill(&mut self, transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
+impl<R: Read> Restorer<'_, R> {
+    /// Reads all lines and writes their rows.
+    fn restore_rows(&mut self, transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
         let mut batch: Option<Batch> = None;
         loop {
             let before = self.source.hash.clone();
@@ -148,19 +150,19 @@ impl<R: Read> Filling<'_, R> {
                         self.write(transaction, Some(batch))?;
                     }
                 }
-                _ => return Err(self.source.damaged("a row is not among the others of its table")),
+                _ => return Err(self.source.damaged("a row is outside the section of its table")),
             }
         }
     }
 
-    /// The line that begins a table: it has to be as the database has it.
+    /// Handles the first line of a table. Its columns must be those of the database.
     fn table(&mut self, transaction: &mut Transaction<'_>, table: &str, named: &Json) -> Result<Batch, StoreError> {
         let known = TABLES.iter().any(|known| known.name == table);
         let columns = if known { columns(transaction, table)? } else { Vec::new() };
         let expected: Vec<Json> =
             columns.iter().map(|column| serde_json::json!([column.name, column.kind.name()])).collect();
         if columns.is_empty() || named.as_array() != Some(&expected) {
-            return Err(self.source.damaged("a table is not one of this program"));
+            return Err(self.source.damaged("a table or its columns are unknown"));
         }
         if self.counts.insert(table.to_owned(), 0).is_some() {
             return Err(self.source.damaged("a table begins twice"));
@@ -168,14 +170,14 @@ impl<R: Read> Filling<'_, R> {
         Ok(Batch { table: table.to_owned(), columns, cells: Vec::new(), bytes: 0 })
     }
 
-    /// Writes the rows that were gathered.
+    /// Writes the rows of a batch.
     fn write(&mut self, transaction: &mut Transaction<'_>, batch: Option<&mut Batch>) -> Result<(), StoreError> {
         let Some(batch) = batch.filter(|batch| !batch.cells.is_empty()) else { return Ok(()) };
         let rows = batch.cells.len() / batch.columns.len();
         let parameters: Vec<SqlValue<'_>> = batch.cells.iter().map(Cell::value).collect();
         transaction.execute(&batch.statement(rows), &parameters).map_err(|error| match error {
             StoreError::Unavailable(_) => error,
-            other => self.source.damaged(&format!("a row of {} cannot be kept: {other}", batch.table)),
+            other => self.source.damaged(&format!("a row of {} cannot be stored: {other}", batch.table)),
         })?;
         drop(parameters);
         batch.cells.clear();
@@ -191,31 +193,31 @@ impl<R: Read> Filling<'_, R> {
         Ok(())
     }
 
-    /// The last line: it has to count what was there, and nothing may follow.
+    /// Checks the last line: hash, row counts, and that nothing follows.
     fn check_end(&mut self, end: &Json, hash: &str, transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
         if end.get("sha256").and_then(Json::as_str) != Some(hash) {
-            return Err(self.source.damaged("something in it was changed"));
+            return Err(self.source.damaged("the checksum does not match"));
         }
         let counted = |(table, count): (&String, &u64)| (table.clone(), Json::from(*count));
         let counts: serde_json::Map<_, _> = self.counts.iter().map(counted).collect();
         if end.get("rows").and_then(Json::as_object) != Some(&counts) {
-            return Err(self.source.damaged("it does not have as many rows as it says"));
+            return Err(self.source.damaged("the number of rows does not match"));
         }
-        // The database is as the backup's program had it, so every table has to be in it.
+        // The database has the schema of the backup, so every table must be in the backup.
         let tables = migrations::tables(transaction)?;
         let missing = |table: &&Table| tables.iter().any(|name| name == table.name) && !counts.contains_key(table.name);
         if TABLES.iter().any(|table| missing(&table)) {
             return Err(self.source.damaged("a table is missing"));
         }
-        match self.source.is_over()? {
+        match self.source.is_at_end()? {
             true => Ok(()),
-            false => Err(self.source.damaged("something follows its end")),
+            false => Err(self.source.damaged("there is data after the end")),
         }
     }
 }
 
 impl Batch {
-    /// Takes a row, if it fits.
+    /// Adds a row. Returns `None` if it does not fit the columns.
     fn push(&mut self, row: Json) -> Option<()> {
         let Json::Array(row) = row else { return None };
         if row.len() != self.columns.len() {
@@ -245,58 +247,58 @@ impl Batch {
     }
 }
 
-/// The lines of a backup.
-struct Source<R> {
+/// Reads the lines of a backup.
+struct BackupReader<R> {
     input: BufReader<R>,
     hash: Sha256,
     bytes: Vec<u8>,
-    /// Lines that were read.
+    /// Number of lines read.
     number: u64,
 }
 
-impl<R: Read> Source<R> {
-    /// The next line.
+impl<R: Read> BackupReader<R> {
+    /// Reads the next line.
     fn line(&mut self) -> Result<Json, StoreError> {
         self.bytes.clear();
         self.number += 1;
         let read = (&mut self.input).take(LINE_BYTES_MAX).read_until(b'\n', &mut self.bytes);
-        read.map_err(|error| unread(&error))?;
+        read.map_err(|error| read_error(&error))?;
         if self.bytes.last() != Some(&b'\n') {
-            return Err(self.damaged("it ends too early"));
+            return Err(self.damaged("it is truncated"));
         }
         self.hash.update(&self.bytes);
         serde_json::from_slice(&self.bytes).map_err(|_| self.damaged("the line is not JSON"))
     }
 
-    /// The first line: which step of the tables the backup is of.
+    /// Reads the first line. Returns the last migration of the backup.
     fn header(&mut self) -> Result<i64, StoreError> {
         let line = self.line()?;
         let number = |name| line.get(name).and_then(Json::as_i64);
         let (format, migration) =
             match (line.get("backup").and_then(Json::as_str), number("format"), number("migration")) {
                 (Some("aether"), Some(format), Some(migration)) if migration >= 0 => (format, migration),
-                _ => return Err(StoreError::Refused("This is no backup of Aether.".to_owned())),
+                _ => return Err(StoreError::Refused("The file is not a backup of Aether.".to_owned())),
             };
         let newest = migrations::newest();
         if format > FORMAT || migration > newest {
             return Err(StoreError::Refused(format!(
-                "The backup is of a newer version: it has format {format} and migration {migration}, and this program \
-                 knows format {FORMAT} and migration {newest}. Restore it with the newer program."
+                "The backup is from a newer version: it has format {format} and migration {migration}, and this program \
+                 knows format {FORMAT} and migration {newest}. Restore it with the newer version."
             )));
         }
         Ok(migration)
     }
 
-    fn is_over(&mut self) -> Result<bool, StoreError> {
-        self.input.fill_buf().map(<[u8]>::is_empty).map_err(|error| unread(&error))
+    fn is_at_end(&mut self) -> Result<bool, StoreError> {
+        self.input.fill_buf().map(<[u8]>::is_empty).map_err(|error| read_error(&error))
     }
 
     fn damaged(&self, what: &str) -> StoreError {
         let number = self.number;
-        StoreError::Refused(format!("The backup is damaged at line {number}: {what}. The database stays as it was."))
+        StoreError::Refused(format!("The backup is damaged at line {number}: {what}. The database was not changed."))
     }
 }
 
-fn unread(error: &std::io::Error) -> StoreError {
-    StoreError::Refused(format!("The backup cannot be read: {error}. The database stays as it was."))
+fn read_error(error: &std::io::Error) -> StoreError {
+    StoreError::Refused(format!("Cannot read the backup: {error}. The database was not changed."))
 }

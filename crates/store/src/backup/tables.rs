@@ -1,54 +1,54 @@
-//! Which tables there are, and what is in them.
+//! Tables and columns of the database.
 
-use super::cell::Kind;
+use super::cell::ColumnKind;
 use crate::error::StoreError;
 use crate::transaction::{Dialect, Transaction};
 use crate::values;
 
-/// A table of the newest version.
+/// A table of the newest schema.
 pub(super) struct Table {
     pub name: &'static str,
-    /// The columns with the id of a user, whose row is of that user and goes when the user is erased.
-    pub people: &'static [&'static str],
+    /// Columns with the id of a user. The rows of a user are deleted when the user is erased.
+    pub user_columns: &'static [&'static str],
 }
 
-/// The users that were erased. It is not emptied by a restore.
+/// Table of erased users. A restore does not empty it.
 pub(super) const ERASURES: &str = "erasures";
 
-/// All tables, each after those that it refers to. A new table is entered here; a test compares it with the database.
+/// All tables, each after those that it references. A test compares the list with the database.
 pub(super) const TABLES: &[Table] = &[
-    Table { name: "users", people: &["id"] },
-    Table { name: "user_devices", people: &["user_id"] },
-    Table { name: "user_identities", people: &["user_id"] },
-    Table { name: "account_codes", people: &["user_id"] },
-    Table { name: ERASURES, people: &[] },
-    Table { name: "sessions", people: &["user_id"] },
-    Table { name: "storage_objects", people: &["user_id"] },
-    Table { name: "wallet_ledger", people: &["user_id"] },
-    Table { name: "leaderboards", people: &[] },
-    Table { name: "leaderboard_records", people: &["owner_id"] },
-    Table { name: "purchases", people: &["user_id"] },
-    Table { name: "subscriptions", people: &["user_id"] },
-    Table { name: "profiles", people: &["user_id"] },
-    Table { name: "profile_selections", people: &["user_id"] },
-    Table { name: "outbox", people: &[] },
-    Table { name: "rooms", people: &[] },
-    Table { name: "room_states", people: &[] },
-    Table { name: "room_journal", people: &[] },
-    Table { name: "room_players", people: &["user_id"] },
-    Table { name: "room_visits", people: &["user_id"] },
+    Table { name: "users", user_columns: &["id"] },
+    Table { name: "user_devices", user_columns: &["user_id"] },
+    Table { name: "user_identities", user_columns: &["user_id"] },
+    Table { name: "account_codes", user_columns: &["user_id"] },
+    Table { name: ERASURES, user_columns: &[] },
+    Table { name: "sessions", user_columns: &["user_id"] },
+    Table { name: "storage_objects", user_columns: &["user_id"] },
+    Table { name: "wallet_ledger", user_columns: &["user_id"] },
+    Table { name: "leaderboards", user_columns: &[] },
+    Table { name: "leaderboard_records", user_columns: &["owner_id"] },
+    Table { name: "purchases", user_columns: &["user_id"] },
+    Table { name: "subscriptions", user_columns: &["user_id"] },
+    Table { name: "profiles", user_columns: &["user_id"] },
+    Table { name: "profile_selections", user_columns: &["user_id"] },
+    Table { name: "outbox", user_columns: &[] },
+    Table { name: "rooms", user_columns: &[] },
+    Table { name: "room_states", user_columns: &[] },
+    Table { name: "room_journal", user_columns: &[] },
+    Table { name: "room_players", user_columns: &["user_id"] },
+    Table { name: "room_visits", user_columns: &["user_id"] },
 ];
 
-/// A column as the database has it.
+/// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Column {
     pub name: String,
-    pub kind: Kind,
-    /// Its place in the key, from 1; 0 if it is not part of it.
-    pub key: i64,
+    pub kind: ColumnKind,
+    /// Position in the primary key, from 1; 0 if it is not part of it.
+    pub key_position: i64,
 }
 
-/// The columns of a table, in order. A table that is not there has none.
+/// Returns the columns of a table, in order. A missing table has none.
 pub(super) fn columns(transaction: &mut Transaction<'_>, table: &str) -> Result<Vec<Column>, StoreError> {
     let select = match transaction.dialect() {
         Dialect::Sqlite => "SELECT name, type, pk FROM pragma_table_info(?1) ORDER BY cid",
@@ -61,13 +61,13 @@ pub(super) fn columns(transaction: &mut Transaction<'_>, table: &str) -> Result<
     };
     transaction.rows(select, values![table], |row| {
         let declared = row.get::<String>(1)?;
-        let kind = Kind::declared(&declared)
-            .ok_or_else(|| StoreError::Failed(format!("{table} has a column of the type {declared}")))?;
-        Ok(Column { name: row.get(0)?, kind, key: row.get(2)? })
+        let kind = ColumnKind::from_declared(&declared)
+            .ok_or_else(|| StoreError::Failed(format!("table {table} has a column of type {declared}")))?;
+        Ok(Column { name: row.get(0)?, kind, key_position: row.get(2)? })
     })
 }
 
-/// Names with a comma between them, such that none is taken for a word of the language.
+/// Returns quoted names, separated by commas.
 pub(super) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }
@@ -78,7 +78,7 @@ mod tests {
     use crate::{Database, Store, StoreSettings, migrations};
 
     #[tokio::test]
-    async fn all_tables_are_known_with_the_columns_that_name_their_user() {
+    async fn all_tables_and_their_user_columns_are_listed() {
         let settings = StoreSettings::new(Database::Memory);
         let store = Store::open(&settings, &aether_metrics::Registry::new()).await.unwrap();
         let found = store.read(|transaction| {
@@ -88,12 +88,13 @@ mod tests {
         let found = found.await.unwrap();
         for (columns, name) in &found {
             let table = TABLES.iter().find(|table| table.name == name);
-            let table = table.unwrap_or_else(|| panic!("{name} has to be entered above"));
-            let of_a_user =
-                |column: &&Column| column.kind == Kind::Uuid && (column.name.ends_with("_id") || name == "users");
-            let people: Vec<&str> = columns.iter().filter(of_a_user).map(|column| column.name.as_str()).collect();
-            assert!(name == ERASURES || people == table.people, "{name}: {people:?}");
-            assert!(columns.iter().any(|column| column.key == 1), "{name} has a key");
+            let table = table.unwrap_or_else(|| panic!("table {name} is missing in TABLES"));
+            let is_user_id =
+                |column: &&Column| column.kind == ColumnKind::Uuid && (column.name.ends_with("_id") || name == "users");
+            let user_columns: Vec<&str> =
+                columns.iter().filter(is_user_id).map(|column| column.name.as_str()).collect();
+            assert!(name == ERASURES || user_columns == table.user_columns, "{name}: {user_columns:?}");
+            assert!(columns.iter().any(|column| column.key_position == 1), "{name} has a key");
         }
         assert_eq!(found.len(), TABLES.len());
     }

@@ -1,11 +1,11 @@
-//! Where PostgreSQL is, and whether the way there is encrypted.
+//! Address of PostgreSQL and encryption of the connection.
 //!
-//! `sslmode` in the connection string says what is wanted: `disable`; `prefer`, encrypted if the server can; `require` or
-//! `verify-full`, encrypted or not at all. Whenever it is encrypted the server's certificate is verified, its name
-//! included, against the public authorities or, with `sslrootcert`, those of a file: what is encrypted for anyone who
-//! answers is no secret. Without `sslmode`, it is `disable` on this machine and `prefer` elsewhere.
+//! `sslmode` in the connection string is `disable`, `prefer` (TLS if the server supports it), or `require` or `verify-full`
+//! (only TLS). With TLS the server's certificate and its name are always verified, against the public authorities or, with
+//! `sslrootcert`, those of a file: encryption without verification does not protect from an attacker on the network. The
+//! default is `disable` on this machine and `prefer` elsewhere.
 
-use super::session::CONNECT_TIME_MAX;
+use super::connection::CONNECT_TIME_MAX;
 use super::tls::Tls;
 use crate::error::StoreError;
 use std::fmt;
@@ -14,12 +14,12 @@ use std::time::Duration;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{Client, Config, Error, NoTls};
 
-/// How long what was sent may stay without an answer of the other machine's system.
-const SILENCE_MAX: Duration = Duration::from_secs(10);
-/// How often a quiet connection is tried.
-const KEEP_ALIVE: Duration = Duration::from_secs(30);
+/// Time limit for the acknowledgement of sent data by the other machine (`TCP_USER_TIMEOUT`).
+const UNACKNOWLEDGED_TIME_MAX: Duration = Duration::from_secs(10);
+/// Idle time after which TCP probes a connection.
+const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(30);
 
-/// Where PostgreSQL is, and how to get there.
+/// Address of PostgreSQL, with its credentials and TLS settings.
 #[derive(Debug)]
 pub(crate) struct Address {
     config: Config,
@@ -27,35 +27,38 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// Reads a connection string.
+    /// Parses a connection string.
     pub fn parse(text: &str) -> Result<Address, StoreError> {
-        let (rest, own) = split(text);
+        let (rest, tls) = split(text);
         let mut config: Config = rest.parse().map_err(|error| {
-            StoreError::Refused(format!("database.url is no connection string of PostgreSQL: {error}"))
+            StoreError::Refused(format!("database.url is not a PostgreSQL connection string: {error}"))
         })?;
-        config.connect_timeout(CONNECT_TIME_MAX).tcp_user_timeout(SILENCE_MAX).keepalives_idle(KEEP_ALIVE);
+        config
+            .connect_timeout(CONNECT_TIME_MAX)
+            .tcp_user_timeout(UNACKNOWLEDGED_TIME_MAX)
+            .keepalives_idle(KEEP_ALIVE_IDLE);
         if config.get_application_name().is_none() {
             config.application_name("aether");
         }
-        let mode = match own.mode.as_deref() {
-            None if config.get_hosts().iter().all(is_here) => SslMode::Disable,
+        let mode = match tls.mode.as_deref() {
+            None if config.get_hosts().iter().all(is_local) => SslMode::Disable,
             None | Some("prefer") => SslMode::Prefer,
             Some("disable") => SslMode::Disable,
             Some("require" | "verify-full") => SslMode::Require,
             Some(other) => {
                 return Err(StoreError::Refused(format!(
-                    "sslmode in database.url is `{other}`. Set it to disable, prefer, require or verify-full."
+                    "sslmode `{other}` in database.url is not supported. Use disable, prefer, require or verify-full."
                 )));
             }
         };
         config.ssl_mode(mode);
-        let tls = if mode == SslMode::Disable { None } else { Some(Tls::new(own.root_file.as_deref())?) };
+        let tls = if mode == SslMode::Disable { None } else { Some(Tls::new(tls.root_file.as_deref())?) };
         Ok(Address { config, tls })
     }
 
-    /// Connects. The connection's own part goes on in a task of the runtime that this is called in.
+    /// Connects. A task on the current runtime drives the connection.
     pub async fn connect(&self) -> Result<Client, Error> {
-        // The tasks end with their connection, and whoever uses the client is told why.
+        // A task ends with its connection. The client reports the error.
         match &self.tls {
             Some(tls) => {
                 let (client, connection) = self.config.connect(tls.clone()).await?;
@@ -71,7 +74,7 @@ impl Address {
     }
 }
 
-/// Shows the machines and the database: neither a name nor a password.
+/// Shows hosts and database, without user name and password.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ports = self.config.get_ports();
@@ -88,32 +91,32 @@ impl fmt::Display for Address {
     }
 }
 
-/// What we read of a connection string ourselves.
+/// TLS parameters of a connection string, which tokio-postgres does not support.
 #[derive(Default)]
-struct Own {
+struct TlsParameters {
     mode: Option<String>,
     root_file: Option<String>,
 }
 
-/// Takes out of a connection string what is ours to read. There are two forms of it: `postgres://…?name=value&…`, and
-/// `name=value` with spaces between.
-fn split(text: &str) -> (String, Own) {
-    let mut own = Own::default();
+/// Removes the TLS parameters from a connection string. It has two forms: `postgres://…?name=value&…`, and `name=value`
+/// pairs separated by spaces.
+fn split(text: &str) -> (String, TlsParameters) {
+    let mut tls = TlsParameters::default();
     if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
         let rest: Vec<&str> = text
             .split_whitespace()
-            .filter(|pair| !own.take(pair, |value| value.trim_matches('\'').to_owned()))
+            .filter(|pair| !tls.take(pair, |value| value.trim_matches('\'').to_owned()))
             .collect();
-        return (rest.join(" "), own);
+        return (rest.join(" "), tls);
     }
-    let Some((start, query)) = text.split_once('?') else { return (text.to_owned(), own) };
-    let rest: Vec<&str> = query.split('&').filter(|pair| !own.take(pair, decoded)).collect();
+    let Some((start, query)) = text.split_once('?') else { return (text.to_owned(), tls) };
+    let rest: Vec<&str> = query.split('&').filter(|pair| !tls.take(pair, percent_decoded)).collect();
     let mark = if rest.is_empty() { "" } else { "?" };
-    (format!("{start}{mark}{}", rest.join("&")), own)
+    (format!("{start}{mark}{}", rest.join("&")), tls)
 }
 
-impl Own {
-    /// Whether this pair is ours.
+impl TlsParameters {
+    /// Takes a pair if it is a TLS parameter. Returns true if it was.
     fn take(&mut self, pair: &str, read: impl FnOnce(&str) -> String) -> bool {
         match pair.split_once('=') {
             Some(("sslmode", value)) => self.mode = Some(read(value)),
@@ -124,8 +127,8 @@ impl Own {
     }
 }
 
-/// Undoes the `%2F` of addresses. What is not well-formed stays as it is.
-fn decoded(value: &str) -> String {
+/// Decodes percent-encoding. Malformed sequences stay as they are.
+fn percent_decoded(value: &str) -> String {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
     while let Some((&first, others)) = rest.split_first() {
@@ -144,8 +147,8 @@ fn decoded(value: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Whether it is on this machine, where nobody listens in between.
-fn is_here(host: &Host) -> bool {
+/// Returns true if the host is this machine, where no network is involved.
+fn is_local(host: &Host) -> bool {
     match host {
         Host::Tcp(name) => name == "localhost" || name.parse().is_ok_and(|address: IpAddr| address.is_loopback()),
         #[cfg(unix)]
@@ -162,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_is_plain_on_this_machine_and_encrypted_elsewhere_unless_told_otherwise() {
+    fn the_default_is_no_tls_on_this_machine_and_tls_elsewhere() {
         assert_eq!(mode("postgres://someone@127.0.0.1/game"), SslMode::Disable);
         assert_eq!(mode("host=localhost user=someone"), SslMode::Disable);
         assert_eq!(mode("postgres://someone@database.example/game"), SslMode::Prefer);
@@ -172,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_mode_and_a_missing_file_are_refused_with_a_sentence() {
+    fn an_unknown_mode_and_a_missing_file_are_errors() {
         let refused = |text: &str| Address::parse(text).unwrap_err().to_string();
         assert!(refused("postgres://a@b/c?sslmode=verify-ca").contains("verify-full"));
         assert!(refused("postgres://a@b/c?sslrootcert=%2Fno%2Fsuch.pem").contains("/no/such.pem"));
@@ -180,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_else_is_in_the_connection_string_stays() {
+    fn other_parameters_of_the_connection_string_stay() {
         let address = Address::parse("postgres://a:b@c:6000/d?sslmode=disable&application_name=e").unwrap();
         assert_eq!(address.config.get_application_name(), Some("e"));
         assert_eq!(address.to_string(), "c:6000/d");

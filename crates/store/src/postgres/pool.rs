@@ -1,94 +1,94 @@
-//! What the threads share.
+//! State shared by the threads.
 
 use super::address::Address;
 use crate::error::StoreError;
-use crate::figures::StoreMetrics;
 use crate::job::Job;
+use crate::metrics::StoreMetrics;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
-/// After a failed attempt to connect, others are refused for so long without a further one.
+/// After a failed attempt to connect, operations fail for this long without another attempt.
 const CONNECT_PAUSE: Duration = Duration::from_millis(250);
-/// Operations that may wait for their turn, beside those that wait for a thread.
+/// Maximum number of ordered operations that wait, in addition to those that wait for a thread.
 const WAITING_MAX: usize = 4_096;
 
-/// What the threads share.
+/// State shared by the threads.
 pub(crate) struct Pool {
     pub(super) address: Address,
-    pub(super) figures: StoreMetrics,
-    /// How long an operation may take.
+    pub(super) metrics: StoreMetrics,
+    /// Time limit of an operation.
     pub(super) time_max: Duration,
-    /// The last failure to connect, while it lasts.
+    /// Last failure to connect, until an attempt succeeds.
     outage: Mutex<Option<(Instant, StoreError)>>,
-    turns: Mutex<Turns>,
+    ordered: Mutex<OrderedJobs>,
 }
 
-/// Operations that go one after the other, by their number. A number is there while one of them is being done.
+/// Queues of ordered operations, by number. A number has a queue while one of its operations runs.
 #[derive(Default)]
-struct Turns {
+struct OrderedJobs {
     queues: HashMap<u64, VecDeque<Job>>,
     waiting: usize,
 }
 
 impl Pool {
-    pub fn new(address: Address, time_max: Duration, figures: StoreMetrics) -> Arc<Pool> {
-        Arc::new(Pool { address, figures, time_max, outage: Mutex::default(), turns: Mutex::default() })
+    pub fn new(address: Address, time_max: Duration, metrics: StoreMetrics) -> Arc<Pool> {
+        Arc::new(Pool { address, metrics, time_max, outage: Mutex::default(), ordered: Mutex::default() })
     }
 
-    /// Gives a job back if it is its turn; otherwise it waits for the one before it, without a thread.
-    pub(super) fn take_turn(&self, number: u64, job: Job) -> Option<Job> {
-        let mut turns = locked(&self.turns);
-        let full = turns.waiting >= WAITING_MAX;
-        let Some(queue) = turns.queues.get_mut(&number) else {
-            turns.queues.insert(number, VecDeque::new());
+    /// Returns the job if no other job of its number runs. Otherwise queues it without occupying a thread.
+    pub(super) fn enqueue_ordered(&self, number: u64, job: Job) -> Option<Job> {
+        let mut ordered = lock(&self.ordered);
+        let full = ordered.waiting >= WAITING_MAX;
+        let Some(queue) = ordered.queues.get_mut(&number) else {
+            ordered.queues.insert(number, VecDeque::new());
             return Some(job);
         };
         if full {
-            drop(turns);
-            self.figures.refused.inc();
-            let why = "too many operations are waiting for their turn; try again in a moment";
-            job.answer(Err(StoreError::Unavailable(why.to_owned())), &self.figures);
+            drop(ordered);
+            self.metrics.refused.inc();
+            let why = "too many operations are queued; try again in a moment";
+            job.answer(Err(StoreError::Unavailable(why.to_owned())), &self.metrics);
             return None;
         }
         queue.push_back(job);
-        turns.waiting += 1;
-        self.figures.waiting.inc();
+        ordered.waiting += 1;
+        self.metrics.waiting.inc();
         None
     }
 
-    /// The next one whose turn it is, after one of the same number was done.
-    pub(super) fn next_turn(&self, number: u64) -> Option<Job> {
-        let mut turns = locked(&self.turns);
-        let next = turns.queues.get_mut(&number).and_then(VecDeque::pop_front);
+    /// Returns the next job of a number after one has finished.
+    pub(super) fn next_ordered(&self, number: u64) -> Option<Job> {
+        let mut ordered = lock(&self.ordered);
+        let next = ordered.queues.get_mut(&number).and_then(VecDeque::pop_front);
         match next {
-            Some(_) => turns.waiting -= 1,
-            None => drop(turns.queues.remove(&number)),
+            Some(_) => ordered.waiting -= 1,
+            None => drop(ordered.queues.remove(&number)),
         }
         next
     }
 
-    /// Refuses while the last attempt to connect was just now.
+    /// Fails if an attempt to connect has just failed.
     pub(super) fn check_outage(&self) -> Result<(), StoreError> {
-        match &*locked(&self.outage) {
-            Some((at, why)) if at.elapsed() < CONNECT_PAUSE => Err(why.clone()),
+        match &*lock(&self.outage) {
+            Some((at, error)) if at.elapsed() < CONNECT_PAUSE => Err(error.clone()),
             _ => Ok(()),
         }
     }
 
-    /// Notes how an attempt to connect went.
-    pub(super) fn note_outage(&self, now: Option<&StoreError>) {
-        let mut outage = locked(&self.outage);
-        match (&*outage, &now) {
-            (None, Some(why)) => warn!(%why, "PostgreSQL cannot be reached"),
-            (Some(_), None) => info!("PostgreSQL can be reached again"),
+    /// Records the result of an attempt to connect.
+    pub(super) fn record_outage(&self, error: Option<&StoreError>) {
+        let mut outage = lock(&self.outage);
+        match (&*outage, &error) {
+            (None, Some(error)) => warn!(%error, "PostgreSQL unreachable"),
+            (Some(_), None) => info!("PostgreSQL reachable again"),
             _ => {}
         }
-        *outage = now.map(|why| (Instant::now(), why.clone()));
+        *outage = error.map(|error| (Instant::now(), error.clone()));
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

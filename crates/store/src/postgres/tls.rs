@@ -1,4 +1,4 @@
-//! Encrypted connections, by rustls.
+//! TLS connections by rustls.
 
 use crate::error::StoreError;
 use rustls::pki_types::pem::PemObject as _;
@@ -14,37 +14,37 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::{TlsConnector, client};
 
-/// How connections are encrypted, and whom they trust.
+/// TLS settings: trusted authorities.
 #[derive(Clone)]
 pub(super) struct Tls(TlsConnector);
 
-/// The same, for one machine.
+/// TLS connector for one server name.
 pub(super) struct Connector(TlsConnector, ServerName<'static>);
 
-/// An encrypted connection.
+/// A TLS stream.
 pub(super) struct Encrypted<S>(client::TlsStream<S>);
 
 impl Tls {
-    /// Trusts the authorities of a file, or the public ones.
+    /// Creates settings that trust the authorities of a file, or the public ones.
     pub fn new(root_file: Option<&str>) -> Result<Tls, StoreError> {
         let mut roots = RootCertStore::empty();
         match root_file {
             None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
             Some(path) => {
-                let refused = |why: String| StoreError::Refused(format!("sslrootcert {path} cannot be used: {why}"));
+                let refused = |why: String| StoreError::Refused(format!("Cannot use sslrootcert {path}: {why}"));
                 let read = CertificateDer::pem_file_iter(path).map_err(|error| refused(error.to_string()))?;
                 for certificate in read {
                     let certificate = certificate.map_err(|error| refused(error.to_string()))?;
                     roots.add(certificate).map_err(|error| refused(error.to_string()))?;
                 }
                 if roots.is_empty() {
-                    return Err(refused("there is no certificate in it".to_owned()));
+                    return Err(refused("it contains no certificate".to_owned()));
                 }
             }
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let config = config.map_err(|error| StoreError::Refused(format!("TLS cannot be used: {error}")))?;
+        let config = config.map_err(|error| StoreError::Refused(format!("Cannot set up TLS: {error}")))?;
         let config = config.with_root_certificates(roots).with_no_client_auth();
         Ok(Tls(TlsConnector::from(Arc::new(config))))
     }
@@ -72,14 +72,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Conne
     type Future = Pin<Box<dyn Future<Output = io::Result<Encrypted<S>>> + Send>>;
 
     fn connect(self, stream: S) -> Self::Future {
-        Box::pin(async move { self.0.connect(self.1, stream).await.map(Encrypted).map_err(explained) })
+        Box::pin(async move { self.0.connect(self.1, stream).await.map(Encrypted).map_err(with_advice) })
     }
 }
 
-/// Says what to do about a certificate that is not trusted.
-fn explained(error: io::Error) -> io::Error {
-    let advice =
-        "name the file of its authority with sslrootcert, or set sslmode=disable where nobody listens in between";
+/// Adds advice for a certificate that is not trusted.
+fn with_advice(error: io::Error) -> io::Error {
+    let advice = "set sslrootcert to the file of the certificate authority, or sslmode=disable on a trusted network";
     io::Error::new(error.kind(), format!("{error}; {advice}"))
 }
 

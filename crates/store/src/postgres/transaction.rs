@@ -1,7 +1,7 @@
-//! An operation's view of a connection.
+//! A transaction on a PostgreSQL connection.
 
-use super::session::{PostgresConnection, StatementError, wait};
-use super::{failed, is_retryable};
+use super::connection::{PostgresConnection, StatementError, wait};
+use super::{is_retryable, to_store_error};
 use crate::error::StoreError;
 use crate::job::Mode;
 use crate::row::SqlRow;
@@ -14,51 +14,51 @@ use tokio::runtime::Runtime;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{RowStream, Statement};
 
-/// Limits that do not hold for what has to take its time.
+/// Removes the time limits of the transaction. Waiting for a lock is still limited.
 const NO_LIMITS: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '60s'; \
     SET LOCAL idle_in_transaction_session_timeout = 0";
 
-/// How far a transaction is.
+/// State of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Begun {
-    /// Each statement is one of its own: nothing is changed.
-    Never,
-    /// This goes with the first statement.
-    NotYet(&'static str),
-    /// It is open.
-    Yes,
+enum TransactionState {
+    /// No transaction: each statement stands alone and only reads.
+    NotUsed,
+    /// Not begun. This statement is sent with the first one.
+    Pending(&'static str),
+    /// Begun and not ended.
+    Open,
 }
 
-/// An operation's view of a connection.
+/// A transaction on a PostgreSQL connection.
 pub(crate) struct PostgresTransaction<'a> {
     runtime: &'a Runtime,
-    session: &'a mut PostgresConnection,
-    begun: Begun,
-    /// When it has to be done, if ever.
+    connection: &'a mut PostgresConnection,
+    state: TransactionState,
+    /// Deadline of the operation, if it has one.
     deadline: Option<Instant>,
-    /// Set when another transaction was in the way, or the connection was lost, and this one may be begun anew.
+    /// Set if the operation may be retried: another transaction conflicted with it, or the connection was lost.
     retry: &'a mut bool,
 }
 
 impl<'a> PostgresTransaction<'a> {
     pub(super) fn new(
         runtime: &'a Runtime,
-        session: &'a mut PostgresConnection,
+        connection: &'a mut PostgresConnection,
         mode: Mode,
         deadline: Instant,
         retry: &'a mut bool,
     ) -> Self {
-        let begun = match mode {
-            Mode::Read => Begun::Never,
-            Mode::Snapshot => Begun::NotYet("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
-            Mode::Write | Mode::WriteInTurn(_) => Begun::NotYet("BEGIN"),
+        let state = match mode {
+            Mode::Read => TransactionState::NotUsed,
+            Mode::Snapshot => TransactionState::Pending("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
+            Mode::Write | Mode::WriteInOrder(_) => TransactionState::Pending("BEGIN"),
         };
-        PostgresTransaction { runtime, session, begun, deadline: Some(deadline), retry }
+        PostgresTransaction { runtime, connection, state, deadline: Some(deadline), retry }
     }
 
     pub fn execute(&mut self, sql: &str, parameters: &[SqlValue<'_>]) -> Result<u64, StoreError> {
         let statement = self.prepare(sql)?;
-        let stream = self.ask(&statement, parameters)?;
+        let stream = self.query(&statement, parameters)?;
         let outcome = wait(self.runtime, self.deadline, async {
             pin_mut!(stream);
             while let Some(row) = stream.next().await {
@@ -66,126 +66,126 @@ impl<'a> PostgresTransaction<'a> {
             }
             Ok(stream.rows_affected().unwrap_or(0))
         });
-        outcome.map_err(|trouble| self.note(trouble))
+        outcome.map_err(|error| self.handle_error(error))
     }
 
-    pub fn each(
+    pub fn for_each_row(
         &mut self,
         sql: &str,
         parameters: &[SqlValue<'_>],
-        look: &mut dyn FnMut(&SqlRow<'_>) -> Result<(), StoreError>,
+        read: &mut dyn FnMut(&SqlRow<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let statement = self.prepare(sql)?;
-        let stream = self.ask(&statement, parameters)?;
-        let looked = wait(self.runtime, self.deadline, async {
+        let stream = self.query(&statement, parameters)?;
+        let outcome = wait(self.runtime, self.deadline, async {
             pin_mut!(stream);
-            let mut looked = Ok(());
-            // All of them, even after a refusal: an error of a later row must not be taken for the next statement's.
+            let mut read_all = Ok(());
+            // Reads all rows even after an error, so that an error of a later row is not taken for the next statement's.
             while let Some(row) = stream.next().await {
                 let row = row?;
-                looked = looked.and_then(|()| look(&SqlRow::Postgres(&row)));
+                read_all = read_all.and_then(|()| read(&SqlRow::Postgres(&row)));
             }
-            Ok(looked)
+            Ok(read_all)
         });
-        looked.map_err(|trouble| self.note(trouble))?
+        outcome.map_err(|error| self.handle_error(error))?
     }
 
     pub fn script(&mut self, sql: &str) -> Result<(), StoreError> {
         self.check_deadline()?;
-        if let Begun::NotYet(begin) = self.begun {
-            self.begun = Begun::Yes;
-            let outcome = wait(self.runtime, self.deadline, self.session.client.batch_execute(begin));
-            outcome.map_err(|trouble| self.note(trouble))?;
+        if let TransactionState::Pending(begin) = self.state {
+            self.state = TransactionState::Open;
+            let outcome = wait(self.runtime, self.deadline, self.connection.client.batch_execute(begin));
+            outcome.map_err(|error| self.handle_error(error))?;
         }
-        let outcome = wait(self.runtime, self.deadline, self.session.client.batch_execute(sql));
-        outcome.map_err(|trouble| self.note(trouble))
+        let outcome = wait(self.runtime, self.deadline, self.connection.client.batch_execute(sql));
+        outcome.map_err(|error| self.handle_error(error))
     }
 
-    /// Lets this transaction, and each of its statements, take as long as it takes.
-    pub fn take_your_time(&mut self) -> Result<(), StoreError> {
+    /// Removes the time limits of this transaction and its statements.
+    pub fn disable_time_limits(&mut self) -> Result<(), StoreError> {
         self.script(NO_LIMITS)?;
         self.deadline = None;
         Ok(())
     }
 
-    /// Whether there is a transaction to end.
+    /// Returns true if a transaction was begun.
     pub fn is_open(&self) -> bool {
-        self.begun == Begun::Yes
+        self.state == TransactionState::Open
     }
 
-    fn ask(&mut self, statement: &Statement, parameters: &[SqlValue<'_>]) -> Result<RowStream, StoreError> {
+    fn query(&mut self, statement: &Statement, parameters: &[SqlValue<'_>]) -> Result<RowStream, StoreError> {
         let parameters = parameters.iter().map(|value| value as &(dyn ToSql + Sync));
-        let client = &self.session.client;
+        let client = &self.connection.client;
         let query = client.query_raw(statement, parameters);
-        let outcome = match self.begun {
-            Begun::NotYet(begin) => {
-                self.begun = Begun::Yes;
+        let outcome = match self.state {
+            TransactionState::Pending(begin) => {
+                self.state = TransactionState::Open;
                 let both = in_order(client.batch_execute(begin), query);
                 wait(self.runtime, self.deadline, async { both.await.1 })
             }
-            Begun::Never | Begun::Yes => wait(self.runtime, self.deadline, query),
+            TransactionState::NotUsed | TransactionState::Open => wait(self.runtime, self.deadline, query),
         };
-        outcome.map_err(|trouble| self.note(trouble))
+        outcome.map_err(|error| self.handle_error(error))
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, StoreError> {
         self.check_deadline()?;
-        if let Some(statement) = self.session.prepared(sql) {
+        if let Some(statement) = self.connection.cached_statement(sql) {
             return Ok(statement);
         }
-        let prepared = wait(self.runtime, self.deadline, self.session.client.prepare(&numbered(sql)));
-        let statement = prepared.map_err(|trouble| self.note(trouble))?;
-        self.session.keep(sql, statement.clone());
+        let prepared = wait(self.runtime, self.deadline, self.connection.client.prepare(&with_dollar_parameters(sql)));
+        let statement = prepared.map_err(|error| self.handle_error(error))?;
+        self.connection.cache_statement(sql, statement.clone());
         Ok(statement)
     }
 
     fn check_deadline(&self) -> Result<(), StoreError> {
         match self.deadline {
-            Some(deadline) if deadline < Instant::now() => Err(late()),
+            Some(deadline) if deadline < Instant::now() => Err(timed_out()),
             _ => Ok(()),
         }
     }
 
-    fn note(&mut self, trouble: StatementError) -> StoreError {
-        self.session.note(&trouble);
-        match trouble {
-            StatementError::Late => late(),
-            StatementError::Said(error) => {
-                // Nothing was committed yet, so whatever was done before is undone and can be done again.
-                *self.retry |= is_retryable(&error) || self.session.is_lost();
-                failed(&error)
+    fn handle_error(&mut self, error: StatementError) -> StoreError {
+        self.connection.check_error(&error);
+        match error {
+            StatementError::TimedOut => timed_out(),
+            StatementError::Database(error) => {
+                // Nothing was committed yet, so the whole operation can run again.
+                *self.retry |= is_retryable(&error) || self.connection.is_lost();
+                to_store_error(&error)
             }
         }
     }
 }
 
-/// Both at once, the first one's request ahead of the second's.
+/// Runs both futures. The request of the first is sent before that of the second.
 async fn in_order<A: Future, B: Future>(first: A, second: B) -> (A::Output, B::Output) {
-    // Each is polled in this order, and a request is sent by the first poll.
+    // `join` polls in this order, and the first poll sends the request.
     join(first, second).await
 }
 
-fn late() -> StoreError {
+fn timed_out() -> StoreError {
     StoreError::Unavailable("the operation took too long".to_owned())
 }
 
-/// PostgreSQL writes `$1` for what is `?1` in our statements. A question mark in a text stays.
-fn numbered(sql: &str) -> String {
-    let mut within_text = false;
+/// Replaces the parameters `?1` by PostgreSQL's `$1`, except in string literals.
+fn with_dollar_parameters(sql: &str) -> String {
+    let mut in_literal = false;
     let mut out = String::with_capacity(sql.len());
     for character in sql.chars() {
-        within_text ^= character == '\'';
-        out.push(if character == '?' && !within_text { '$' } else { character });
+        in_literal ^= character == '\'';
+        out.push(if character == '?' && !in_literal { '$' } else { character });
     }
     out
 }
 
 #[cfg(test)]
 mod tests {
-    use super::numbered;
+    use super::with_dollar_parameters;
 
     #[test]
-    fn parameters_are_numbered_in_the_way_of_the_database_and_texts_stay() {
-        assert_eq!(numbered("SELECT ?1, '?2', ?10"), "SELECT $1, '?2', $10");
+    fn parameters_are_replaced_except_in_string_literals() {
+        assert_eq!(with_dollar_parameters("SELECT ?1, '?2', ?10"), "SELECT $1, '?2', $10");
     }
 }

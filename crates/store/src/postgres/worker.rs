@@ -1,162 +1,169 @@
-//! A thread with a connection.
+//! A thread that runs operations on its own connection.
 
-use super::failed;
+use super::connection::{PostgresConnection, StatementError, wait};
 use super::pool::Pool;
-use super::session::{PostgresConnection, StatementError, wait};
+use super::to_store_error;
 use super::transaction::PostgresTransaction;
 use crate::error::StoreError;
-use crate::job::{Action, Job, Mode, act};
+use crate::job::{Action, Job, Mode, run_actions};
 use crate::transaction::Transaction;
 use crossbeam_channel::Receiver;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::runtime::Runtime;
 
-/// How often an operation is begun anew because another was in its way or the connection was lost.
+/// Maximum number of attempts at an operation, after conflicts with other transactions or lost connections.
 const ATTEMPTS_MAX: u32 = 10;
 
-/// A thread with a connection.
+/// A thread that runs operations on its own connection.
 pub(crate) struct Worker {
     pool: Arc<Pool>,
     jobs: Receiver<Job>,
     runtime: Runtime,
-    session: Option<PostgresConnection>,
+    connection: Option<PostgresConnection>,
 }
 
-/// How an attempt at an operation ended.
+/// Result of an attempt at an operation.
 struct Attempt {
-    kept: Result<(), StoreError>,
+    committed: Result<(), StoreError>,
     after_commit: Vec<Action>,
-    /// Whether it may be begun anew.
-    again: bool,
+    /// True if the operation may be retried.
+    retry: bool,
 }
 
 impl Worker {
     pub fn new(pool: Arc<Pool>, jobs: Receiver<Job>) -> Result<Worker, StoreError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| StoreError::Refused(format!("no runtime for PostgreSQL: {error}")))?;
-        Ok(Worker { pool, jobs, runtime, session: None })
+        let runtime = runtime
+            .map_err(|error| StoreError::Refused(format!("Cannot start the async runtime for PostgreSQL: {error}")))?;
+        Ok(Worker { pool, jobs, runtime, connection: None })
     }
 
-    /// Works until nobody is left who could ask.
+    /// Runs jobs until all handles of the store are dropped.
     pub fn run(mut self) {
         while let Ok(job) = self.jobs.recv() {
-            if let Some(job) = job.taken(&self.pool.figures) {
+            if let Some(job) = job.start(&self.pool.metrics) {
                 self.serve(job);
             }
         }
-        self.leave();
+        self.disconnect();
     }
 
     fn serve(&mut self, job: Job) {
-        let Mode::WriteInTurn(number) = job.mode else { return self.perform(job) };
-        let mut turn = self.pool.take_turn(number, job);
-        while let Some(job) = turn {
+        let Mode::WriteInOrder(number) = job.mode else { return self.perform(job) };
+        let mut next = self.pool.enqueue_ordered(number, job);
+        while let Some(job) = next {
             self.perform(job);
-            turn = self.next_turn(number);
+            next = self.next_ordered(number);
         }
     }
 
-    fn next_turn(&self, number: u64) -> Option<Job> {
-        // One that has waited too long is answered, and then it is the turn of the next.
-        std::iter::from_fn(|| self.pool.next_turn(number)).find_map(|job| job.taken(&self.pool.figures))
+    fn next_ordered(&self, number: u64) -> Option<Job> {
+        // A job that has waited too long is answered, and the next one is taken.
+        std::iter::from_fn(|| self.pool.next_ordered(number)).find_map(|job| job.start(&self.pool.metrics))
     }
 
     fn perform(&mut self, mut job: Job) {
         let deadline = Instant::now() + self.pool.time_max;
         let mut attempt = self.attempt(&mut job, deadline);
         let mut attempts = 1;
-        while attempt.again && attempts < ATTEMPTS_MAX && Instant::now() < deadline {
-            self.pool.figures.retries.inc();
+        while attempt.retry && attempts < ATTEMPTS_MAX && Instant::now() < deadline {
+            self.pool.metrics.retries.inc();
             attempt = self.attempt(&mut job, deadline);
             attempts += 1;
         }
-        if attempt.kept.is_ok() {
-            act(attempt.after_commit);
+        if attempt.committed.is_ok() {
+            run_actions(attempt.after_commit);
         }
-        job.answer(attempt.kept, &self.pool.figures);
+        job.answer(attempt.committed, &self.pool.metrics);
     }
 
     fn attempt(&mut self, job: &mut Job, deadline: Instant) -> Attempt {
-        let session = match connected(&self.pool, &self.runtime, &mut self.session) {
-            Ok(session) => session,
-            Err(error) => return Attempt { kept: Err(error), after_commit: Vec::new(), again: false },
+        let connection = match ensure_connected(&self.pool, &self.runtime, &mut self.connection) {
+            Ok(connection) => connection,
+            Err(error) => return Attempt { committed: Err(error), after_commit: Vec::new(), retry: false },
         };
-        let mut again = false;
-        let view = PostgresTransaction::new(&self.runtime, session, job.mode, deadline, &mut again);
-        let mut transaction = Transaction::postgres(view);
-        let run = job.run(&mut transaction, &self.pool.figures);
+        let mut retry = false;
+        let inner = PostgresTransaction::new(&self.runtime, connection, job.mode, deadline, &mut retry);
+        let mut transaction = Transaction::postgres(inner);
+        let run = job.run(&mut transaction, &self.pool.metrics);
         let open = transaction.is_open();
         drop(transaction);
-        let (kept, after_commit) = match run.keep {
-            Ok(true) if open && session.is_lost() => {
-                // It never heard of the commit.
-                again = true;
+        let (committed, after_commit) = match run.commit {
+            Ok(true) if open && connection.is_lost() => {
+                // The commit was not sent.
+                retry = true;
                 (Err(StoreError::Unavailable("the connection was lost".to_owned())), Vec::new())
             }
-            Ok(true) if open => (end(&self.pool, &self.runtime, session, "COMMIT"), run.after_commit),
-            Ok(keep) => {
+            Ok(true) if open => (end_transaction(&self.pool, &self.runtime, connection, "COMMIT"), run.after_commit),
+            Ok(commit) => {
                 self.roll_back(open);
-                (Ok(()), if keep { run.after_commit } else { Vec::new() })
+                (Ok(()), if commit { run.after_commit } else { Vec::new() })
             }
             Err(error) => {
                 self.roll_back(open);
                 (Err(error), Vec::new())
             }
         };
-        Attempt { kept, after_commit, again }
+        Attempt { committed, after_commit, retry }
     }
 
-    /// Undoes what was done. If that fails, so does the connection, and then it is undone as well.
+    /// Rolls the transaction back. If that fails, the connection is lost, which rolls it back too.
     fn roll_back(&mut self, open: bool) {
-        if let Some(session) = self.session.as_mut().filter(|session| open && !session.is_lost()) {
-            let _ = end(&self.pool, &self.runtime, session, "ROLLBACK");
+        if let Some(connection) = self.connection.as_mut().filter(|connection| open && !connection.is_lost()) {
+            let _ = end_transaction(&self.pool, &self.runtime, connection, "ROLLBACK");
         }
     }
 
-    fn leave(&mut self) {
-        leave(&self.pool, &mut self.session);
+    fn disconnect(&mut self) {
+        disconnect(&self.pool, &mut self.connection);
     }
 }
 
-/// Ends a transaction. If the connection is lost meanwhile, nobody can say whether it was committed; so it is not done
-/// again.
-fn end(pool: &Pool, runtime: &Runtime, session: &mut PostgresConnection, sql: &str) -> Result<(), StoreError> {
+/// Ends a transaction. It is not retried if the connection is lost meanwhile, because it may have been committed.
+fn end_transaction(
+    pool: &Pool,
+    runtime: &Runtime,
+    connection: &mut PostgresConnection,
+    sql: &str,
+) -> Result<(), StoreError> {
     let began = Instant::now();
-    let outcome = wait(runtime, Some(began + pool.time_max), session.client.batch_execute(sql));
+    let outcome = wait(runtime, Some(began + pool.time_max), connection.client.batch_execute(sql));
     if sql == "COMMIT" {
-        pool.figures.commit_seconds.observe(began.elapsed().as_secs_f64());
+        pool.metrics.commit_seconds.observe(began.elapsed().as_secs_f64());
     }
-    outcome.map_err(|trouble| {
-        session.note(&trouble);
-        match trouble {
-            StatementError::Late => StoreError::Unavailable("it does not answer whether it was done".to_owned()),
-            StatementError::Said(error) => failed(&error),
+    outcome.map_err(|error| {
+        connection.check_error(&error);
+        match error {
+            StatementError::TimedOut => {
+                StoreError::Unavailable("no answer to the commit; it may have been done".to_owned())
+            }
+            StatementError::Database(error) => to_store_error(&error),
         }
     })
 }
 
-/// The connection, a new one if there is none or it was lost.
-fn connected<'a>(
+/// Returns the connection. Opens a new one if there is none or it was lost.
+fn ensure_connected<'a>(
     pool: &Pool,
     runtime: &Runtime,
-    session: &'a mut Option<PostgresConnection>,
+    connection: &'a mut Option<PostgresConnection>,
 ) -> Result<&'a mut PostgresConnection, StoreError> {
-    if session.as_ref().is_some_and(PostgresConnection::is_lost) {
-        leave(pool, session);
+    if connection.as_ref().is_some_and(PostgresConnection::is_lost) {
+        disconnect(pool, connection);
     }
-    if session.is_none() {
+    if connection.is_none() {
         pool.check_outage()?;
         let opened = runtime.block_on(PostgresConnection::open(pool));
-        pool.note_outage(opened.as_ref().err());
-        *session = Some(opened?);
-        pool.figures.connections.inc();
+        pool.record_outage(opened.as_ref().err());
+        *connection = Some(opened?);
+        pool.metrics.connections.inc();
     }
-    session.as_mut().ok_or_else(|| StoreError::Failed("there is no connection".to_owned()))
+    connection.as_mut().ok_or_else(|| StoreError::Failed("no connection".to_owned()))
 }
 
-fn leave(pool: &Pool, session: &mut Option<PostgresConnection>) {
-    if session.take().is_some() {
-        pool.figures.connections.dec();
+fn disconnect(pool: &Pool, connection: &mut Option<PostgresConnection>) {
+    if connection.take().is_some() {
+        pool.metrics.connections.dec();
     }
 }

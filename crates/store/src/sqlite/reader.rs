@@ -1,58 +1,58 @@
-//! A thread that reads, with a connection of its own, beside the one that writes.
+//! A reading thread with its own connection.
 
 use super::{SqliteConnection, SqliteTransaction};
 use crate::error::StoreError;
-use crate::figures::StoreMetrics;
 use crate::job::{Job, Mode};
+use crate::metrics::StoreMetrics;
 use crate::transaction::Transaction;
 use crossbeam_channel::Receiver;
 use std::path::Path;
 use std::time::Duration;
 
-/// A reading thread's side.
+/// State of a reading thread.
 pub(crate) struct Reader {
-    session: SqliteConnection,
+    connection: SqliteConnection,
     jobs: Receiver<Job>,
-    figures: StoreMetrics,
+    metrics: StoreMetrics,
 }
 
 impl Reader {
-    /// Opens the file for one more thread.
+    /// Opens the file for reading.
     pub fn open(
         path: &Path,
         limit: Duration,
         jobs: Receiver<Job>,
-        figures: StoreMetrics,
+        metrics: StoreMetrics,
     ) -> Result<Reader, StoreError> {
-        Ok(Reader { session: SqliteConnection::reader(path, limit)?, jobs, figures })
+        Ok(Reader { connection: SqliteConnection::reader(path, limit)?, jobs, metrics })
     }
 
-    /// Works until nobody is left who could ask.
+    /// Runs jobs until all handles of the store are dropped.
     pub fn run(self) {
         while let Ok(job) = self.jobs.recv() {
-            if let Some(job) = job.taken(&self.figures) {
-                self.session.read(job, &self.figures);
+            if let Some(job) = job.start(&self.metrics) {
+                self.connection.read(job, &self.metrics);
             }
         }
-        self.figures.connections.dec();
+        self.metrics.connections.dec();
     }
 }
 
 impl SqliteConnection {
-    /// Runs an operation that changes nothing.
-    pub(super) fn read(&self, mut job: Job, figures: &StoreMetrics) {
+    /// Runs an operation that only reads.
+    pub(super) fn read(&self, mut job: Job, metrics: &StoreMetrics) {
         let snapshot = job.mode == Mode::Snapshot;
-        if snapshot && let Err(error) = self.statement("BEGIN DEFERRED") {
-            return job.answer(Err(error), figures);
+        if snapshot && let Err(error) = self.execute("BEGIN DEFERRED") {
+            return job.answer(Err(error), metrics);
         }
-        self.begin_limit();
+        self.begin_deadline();
         let mut transaction = Transaction::sqlite(SqliteTransaction::new(self));
-        let run = job.run(&mut transaction, figures);
-        self.end_limit();
+        let run = job.run(&mut transaction, metrics);
+        self.end_deadline();
         if snapshot {
-            // There is nothing to lose; it may have ended by itself.
-            let _ = self.statement("ROLLBACK");
+            // Nothing was written, and the transaction may have ended by itself.
+            let _ = self.execute("ROLLBACK");
         }
-        job.answer(run.keep.map(|_| ()), figures);
+        job.answer(run.commit.map(|_| ()), metrics);
     }
 }

@@ -1,61 +1,62 @@
-//! The one thread that writes: a savepoint for each caller, and a commit whenever nobody waits.
+//! The writing thread: a savepoint for each operation, and one commit for all that are queued.
 //!
-//! While a commit waits for the disk, the next callers gather; so the more there are, the more share a commit.
+//! While a commit waits for the disk, the next operations queue up. So the higher the load, the more operations share a
+//! commit.
 
 use super::{SqliteConnection, SqliteTransaction};
 use crate::error::StoreError;
-use crate::figures::StoreMetrics;
-use crate::job::{Action, Job, Mode, act};
+use crate::job::{Action, Job, Mode, run_actions};
+use crate::metrics::StoreMetrics;
 use crate::transaction::Transaction;
 use crossbeam_channel::Receiver;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Operations in one commit at most, so that the first does not wait long for the last.
+/// Maximum number of operations in one commit, so that the first does not wait long for the last.
 const BATCH_MAX: usize = 256;
 
-/// The writing thread's side.
+/// State of the writing thread.
 pub(crate) struct Writer {
-    session: SqliteConnection,
+    connection: SqliteConnection,
     jobs: Receiver<Job>,
-    figures: StoreMetrics,
+    metrics: StoreMetrics,
 }
 
-/// Work that was done, or failed, and waits for the commit: what it saw is only true from then on.
-struct Done {
+/// An operation that has run and waits for the commit. Its result is sent only after that.
+struct FinishedJob {
     job: Job,
-    kept: Result<(), StoreError>,
+    outcome: Result<(), StoreError>,
     after_commit: Vec<Action>,
 }
 
 impl Writer {
-    /// Opens the file, or a database in memory.
+    /// Opens the file for writing, or a database in memory.
     pub fn open(
         path: Option<&Path>,
         limit: Duration,
         jobs: Receiver<Job>,
-        figures: StoreMetrics,
+        metrics: StoreMetrics,
     ) -> Result<Writer, StoreError> {
-        Ok(Writer { session: SqliteConnection::writer(path, limit)?, jobs, figures })
+        Ok(Writer { connection: SqliteConnection::writer(path, limit)?, jobs, metrics })
     }
 
-    /// Works until nobody is left who could ask.
+    /// Runs jobs until all handles of the store are dropped.
     pub fn run(self) {
         while let Ok(job) = self.jobs.recv() {
-            let Some(job) = job.taken(&self.figures) else { continue };
+            let Some(job) = job.start(&self.metrics) else { continue };
             match job.mode {
-                Mode::Read | Mode::Snapshot => self.session.read(job, &self.figures),
-                Mode::Write | Mode::WriteInTurn(_) => self.batch(job),
+                Mode::Read | Mode::Snapshot => self.connection.read(job, &self.metrics),
+                Mode::Write | Mode::WriteInOrder(_) => self.run_batch(job),
             }
         }
-        // Leaves one file behind instead of three.
-        let _ = self.session.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE);");
-        self.figures.connections.dec();
+        // Leaves one file instead of three.
+        let _ = self.connection.handle.execute_batch("PRAGMA wal_checkpoint(TRUNCATE);");
+        self.metrics.connections.dec();
     }
 
-    fn batch(&self, first: Job) {
-        if let Err(error) = self.session.statement("BEGIN IMMEDIATE") {
-            return first.answer(Err(error), &self.figures);
+    fn run_batch(&self, first: Job) {
+        if let Err(error) = self.connection.execute("BEGIN IMMEDIATE") {
+            return first.answer(Err(error), &self.metrics);
         }
         let mut done = Vec::new();
         // A database in memory has no other connection to read from.
@@ -64,68 +65,74 @@ impl Writer {
         while let Some(job) = next {
             match job.mode {
                 Mode::Read | Mode::Snapshot => reads.push(job),
-                Mode::Write | Mode::WriteInTurn(_) => done.push(self.savepoint(job)),
+                Mode::Write | Mode::WriteInOrder(_) => done.push(self.run_in_savepoint(job)),
             }
-            // SQLite ends the whole transaction by itself when the disk is full, for example.
-            let ended = self.session.connection.is_autocommit();
-            next = if ended || done.len() + reads.len() >= BATCH_MAX { None } else { self.next() };
+            // On some errors, such as a full disk, SQLite rolls back the whole transaction by itself.
+            let ended = self.connection.handle.is_autocommit();
+            next = if ended || done.len() + reads.len() >= BATCH_MAX { None } else { self.next_job() };
         }
         self.commit(done);
-        // Only now, so that nobody sees what may still be undone.
-        reads.into_iter().for_each(|job| self.session.read(job, &self.figures));
+        // Only now, so that no read sees uncommitted changes.
+        reads.into_iter().for_each(|job| self.connection.read(job, &self.metrics));
     }
 
-    fn next(&self) -> Option<Job> {
-        self.jobs.try_iter().find_map(|job| job.taken(&self.figures))
+    fn next_job(&self) -> Option<Job> {
+        self.jobs.try_iter().find_map(|job| job.start(&self.metrics))
     }
 
-    /// Does one caller's work. What it changed is undone if it fails.
-    fn savepoint(&self, mut job: Job) -> Done {
-        if let Err(error) = self.session.statement("SAVEPOINT caller") {
-            return Done { job, kept: Err(error), after_commit: Vec::new() };
+    /// Runs an operation in a savepoint, which is rolled back if it fails.
+    fn run_in_savepoint(&self, mut job: Job) -> FinishedJob {
+        if let Err(error) = self.connection.execute("SAVEPOINT caller") {
+            return FinishedJob { job, outcome: Err(error), after_commit: Vec::new() };
         }
-        self.session.begin_limit();
-        let mut transaction = Transaction::sqlite(SqliteTransaction::new(&self.session));
-        let run = job.run(&mut transaction, &self.figures);
-        self.session.end_limit();
-        match run.keep {
-            Ok(true) => Done { job, kept: self.session.statement("RELEASE caller"), after_commit: run.after_commit },
-            Ok(false) => Done { job, kept: self.undo(), after_commit: Vec::new() },
-            Err(error) => Done { job, kept: self.undo().and(Err(error)), after_commit: Vec::new() },
+        self.connection.begin_deadline();
+        let mut transaction = Transaction::sqlite(SqliteTransaction::new(&self.connection));
+        let run = job.run(&mut transaction, &self.metrics);
+        self.connection.end_deadline();
+        match run.commit {
+            Ok(true) => {
+                let outcome = self.connection.execute("RELEASE caller");
+                FinishedJob { job, outcome, after_commit: run.after_commit }
+            }
+            Ok(false) => FinishedJob { job, outcome: self.roll_back_savepoint(), after_commit: Vec::new() },
+            Err(error) => {
+                let outcome = self.roll_back_savepoint().and(Err(error));
+                FinishedJob { job, outcome, after_commit: Vec::new() }
+            }
         }
     }
 
-    fn undo(&self) -> Result<(), StoreError> {
-        if self.session.connection.is_autocommit() {
+    fn roll_back_savepoint(&self) -> Result<(), StoreError> {
+        if self.connection.handle.is_autocommit() {
             return Ok(());
         }
-        self.session.statement("ROLLBACK TO caller")?;
-        self.session.statement("RELEASE caller")
+        self.connection.execute("ROLLBACK TO caller")?;
+        self.connection.execute("RELEASE caller")
     }
 
-    fn commit(&self, done: Vec<Done>) {
+    fn commit(&self, done: Vec<FinishedJob>) {
         let began = Instant::now();
         let committed = self.commit_statement();
-        self.figures.commit_seconds.observe(began.elapsed().as_secs_f64());
-        self.figures.batch.observe(done.len() as f64);
-        for Done { job, kept, after_commit } in done {
-            let kept = kept.and_then(|()| committed.clone());
-            if kept.is_ok() {
-                act(after_commit);
+        self.metrics.commit_seconds.observe(began.elapsed().as_secs_f64());
+        self.metrics.batch.observe(done.len() as f64);
+        for FinishedJob { job, outcome, after_commit } in done {
+            let outcome = outcome.and_then(|()| committed.clone());
+            if outcome.is_ok() {
+                run_actions(after_commit);
             }
-            job.answer(kept, &self.figures);
+            job.answer(outcome, &self.metrics);
         }
     }
 
     fn commit_statement(&self) -> Result<(), StoreError> {
-        if self.session.connection.is_autocommit() {
-            let why = "what it was committed with could not be written; try again in a moment";
+        if self.connection.handle.is_autocommit() {
+            let why = "the shared commit failed; try again in a moment";
             return Err(StoreError::Unavailable(why.to_owned()));
         }
-        let committed = self.session.statement("COMMIT");
-        if committed.is_err() && !self.session.connection.is_autocommit() {
-            // Without this the next batch could not begin.
-            let _ = self.session.statement("ROLLBACK");
+        let committed = self.connection.execute("COMMIT");
+        if committed.is_err() && !self.connection.handle.is_autocommit() {
+            // Otherwise the next batch could not begin.
+            let _ = self.connection.execute("ROLLBACK");
         }
         committed
     }

@@ -1,4 +1,4 @@
-//! Backups and what comes back from them.
+//! Backup and restore.
 
 use aether_store::backup::Summary;
 use aether_store::{Store, StoreError, Transaction, back_up, restore, values};
@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use uuid::Uuid;
 
-/// Tables that hold something of a user.
-const OF_A_USER: [(&str, &str); 14] = [
+/// Tables with rows of a user, and the column of the user's id.
+const USER_TABLES: [(&str, &str); 14] = [
     ("users", "id"),
     ("user_devices", "user_id"),
     ("user_identities", "user_id"),
@@ -28,7 +28,7 @@ const OF_A_USER: [(&str, &str); 14] = [
     ("room_visits", "user_id"),
 ];
 
-/// Writes a row of this user into each of these tables.
+/// Writes a user with a row in each of these tables.
 fn add_user(transaction: &mut Transaction<'_>, number: u128) -> Result<(), StoreError> {
     let id = Uuid::from_u128(number);
     let name = &format!("someone {number} 'é' \u{1F3AE}");
@@ -87,7 +87,7 @@ fn add_user(transaction: &mut Transaction<'_>, number: u128) -> Result<(), Store
     add_room(transaction, id, name)
 }
 
-/// Writes a durable room in which this user is.
+/// Writes a durable room with this user as a player.
 fn add_room(transaction: &mut Transaction<'_>, id: Uuid, name: &str) -> Result<(), StoreError> {
     let hash = Sha256::digest(name).to_vec();
     let mut add = |sql: &str, values: &[aether_store::SqlValue<'_>]| transaction.execute(sql, values).map(|_| ());
@@ -114,7 +114,7 @@ fn add_room(transaction: &mut Transaction<'_>, id: Uuid, name: &str) -> Result<(
     )
 }
 
-/// A database with two users, a message and an erasure.
+/// Writes two users, a message and an erasure.
 async fn fill(store: &Store) {
     let filled = store.write(|transaction| {
         add_user(transaction, 1)?;
@@ -134,11 +134,11 @@ async fn backup(store: &Store) -> (Vec<u8>, Summary) {
     back_up(store, Vec::new(), |_| {}).await.unwrap()
 }
 
-async fn restored(store: &Store, bytes: &[u8], replace: bool) -> Result<Summary, StoreError> {
+async fn try_restore(store: &Store, bytes: &[u8], replace: bool) -> Result<Summary, StoreError> {
     restore(store, Cursor::new(bytes.to_vec()), replace, |_| {}).await
 }
 
-/// The rows, whatever order the database has texts in.
+/// Returns the rows, sorted, because databases order texts differently.
 async fn rows(store: &Store) -> Vec<String> {
     rows_of(&backup(store).await.0)
 }
@@ -151,8 +151,8 @@ fn rows_of(backup: &[u8]) -> Vec<String> {
     lines
 }
 
-/// Ends a backup properly.
-fn ended(lines: &[Value], rows: &Value) -> Vec<u8> {
+/// Returns a backup of these lines with a valid last line.
+fn with_end(lines: &[Value], rows: &Value) -> Vec<u8> {
     let mut bytes: Vec<u8> = lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect();
     let hash = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     bytes.extend(format!("{}\n", json!({ "end": { "rows": rows, "sha256": hash } })).into_bytes());
@@ -169,14 +169,14 @@ async fn a_backup_of_any_database_is_restored_into_any_other() {
         assert_eq!(summary, Summary { rows: 37, migration: 2, erased_users: 0 }, "{}", source.name);
         for target in databases() {
             let copy = target.open().await;
-            assert_eq!(restored(&copy, &bytes, false).await, Ok(summary), "{} to {}", source.name, target.name);
+            assert_eq!(try_restore(&copy, &bytes, false).await, Ok(summary), "{} to {}", source.name, target.name);
             assert_eq!(rows(&copy).await, rows_of(&bytes), "{} to {}", source.name, target.name);
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backup_is_of_one_moment_while_others_write() {
+async fn a_backup_is_consistent_while_others_write() {
     for database in databases() {
         let store = database.open().await;
         let users = store.write(|transaction| {
@@ -194,7 +194,7 @@ async fn a_backup_is_of_one_moment_while_others_write() {
                 let number = u128::from(moves.fetch_add(1, Ordering::SeqCst));
                 let transfer = writing.write(move |transaction| {
                     let change = "UPDATE users SET edge_count = edge_count + ?2 WHERE id = ?1";
-                    // From one end of the table to the other, so that a backup of two moments would show it.
+                    // From one end of the table to the other, so that an inconsistent backup would show it.
                     transaction.execute(change, values![Uuid::from_u128(number % 1_000), -1])?;
                     transaction.execute(change, values![Uuid::from_u128(2_499 - number % 1_000), 1])
                 });
@@ -219,7 +219,7 @@ async fn a_backup_is_of_one_moment_while_others_write() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tables_of_whole_pages_are_complete_and_progress_is_told() {
+async fn tables_of_whole_pages_are_complete_and_progress_is_reported() {
     for database in databases() {
         let store = database.open().await;
         let many = store.write(|transaction| {
@@ -232,31 +232,31 @@ async fn tables_of_whole_pages_are_complete_and_progress_is_told() {
             Ok::<_, StoreError>(())
         });
         many.await.unwrap();
-        let told = Arc::new(std::sync::Mutex::new(Vec::new()));
-        let telling = Arc::clone(&told);
-        let tell = move |rows| telling.lock().unwrap().push(rows);
-        let (bytes, summary) = back_up(&store, Vec::new(), tell.clone()).await.unwrap();
+        let reported = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let reports = Arc::clone(&reported);
+        let report = move |rows| reports.lock().unwrap().push(rows);
+        let (bytes, summary) = back_up(&store, Vec::new(), report.clone()).await.unwrap();
         assert_eq!(summary.rows, 3_000, "{}", database.name);
-        let replaced = restore(&store, Cursor::new(bytes.clone()), true, tell).await;
+        let replaced = restore(&store, Cursor::new(bytes.clone()), true, report).await;
         assert_eq!(replaced, Ok(summary), "{}", database.name);
         assert_eq!(rows(&store).await, rows_of(&bytes), "{}", database.name);
         let expected = [1_000, 2_000, 3_000, 3_000, 1_000, 2_000, 3_000, 3_000];
-        assert_eq!(*told.lock().unwrap(), expected, "{}", database.name);
+        assert_eq!(*reported.lock().unwrap(), expected, "{}", database.name);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_is_not_empty_is_left_alone_unless_it_is_to_be_replaced() {
+async fn a_database_that_is_not_empty_is_not_changed_without_replace() {
     for database in databases() {
         let store = database.open().await;
         fill(&store).await;
         let (bytes, summary) = backup(&store).await;
         add(&store, 3).await;
         let before = rows(&store).await;
-        let refused = restored(&store, &bytes, false).await.unwrap_err();
+        let refused = try_restore(&store, &bytes, false).await.unwrap_err();
         assert!(matches!(&refused, StoreError::Refused(why) if why.contains("not empty")), "{refused:?}");
         assert_eq!(rows(&store).await, before, "{}", database.name);
-        assert_eq!(restored(&store, &bytes, true).await, Ok(summary), "{}", database.name);
+        assert_eq!(try_restore(&store, &bytes, true).await, Ok(summary), "{}", database.name);
         assert_eq!(rows(&store).await, rows_of(&bytes), "{}", database.name);
     }
 }
@@ -269,7 +269,7 @@ async fn a_user_who_was_erased_after_the_backup_stays_erased() {
         let (bytes, summary) = backup(&store).await;
         let erased = Uuid::from_u128(1);
         let erase = store.write(move |transaction| {
-            for (table, column) in OF_A_USER.iter().rev() {
+            for (table, column) in USER_TABLES.iter().rev() {
                 let deleted =
                     transaction.execute(&format!("DELETE FROM {table} WHERE {column} = ?1"), values![erased])?;
                 assert_eq!(deleted, 1, "{table}");
@@ -278,35 +278,35 @@ async fn a_user_who_was_erased_after_the_backup_stays_erased() {
         });
         erase.await.unwrap();
         let expected = rows(&store).await;
-        let outcome = restored(&store, &bytes, true).await;
+        let outcome = try_restore(&store, &bytes, true).await;
         assert_eq!(outcome, Ok(Summary { erased_users: 1, ..summary }), "{}", database.name);
         assert_eq!(rows(&store).await, expected, "{}", database.name);
-        // A backup that is taken now brings nobody back either.
+        // A backup taken now does not contain the erased user either.
         let (later, _) = backup(&store).await;
-        assert_eq!(restored(&store, &later, true).await.unwrap().erased_users, 0);
+        assert_eq!(try_restore(&store, &later, true).await.unwrap().erased_users, 0);
         assert_eq!(rows(&store).await, expected, "{}", database.name);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_older_backup_is_brought_up_to_date() {
+async fn an_older_backup_is_migrated() {
     for database in databases() {
         let store = database.open().await;
         fill(&store).await;
-        // The oldest there can be: before the first step there was nothing.
-        let oldest = ended(&[json!({ "backup": "aether", "format": 1, "migration": 0 })], &json!({}));
+        // The oldest possible backup: no migration was applied, so it has no tables.
+        let oldest = with_end(&[json!({ "backup": "aether", "format": 1, "migration": 0 })], &json!({}));
         let summary = Summary { rows: 0, migration: 0, erased_users: 0 };
-        assert_eq!(restored(&store, &oldest, true).await, Ok(summary), "{}", database.name);
+        assert_eq!(try_restore(&store, &oldest, true).await, Ok(summary), "{}", database.name);
         let status = store.migration_status().await.unwrap();
         assert_eq!((status.applied, status.pending), (vec![1, 2], vec![]), "{}", database.name);
-        assert_eq!(backup(&store).await.1.rows, 1, "{}: what was erased is still known", database.name);
+        assert_eq!(backup(&store).await.1.rows, 1, "{}: the erasure stays", database.name);
         add(&store, 1).await;
         assert_eq!(backup(&store).await.1.rows, 19, "{}", database.name);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backup_that_was_cut_off_anywhere_is_refused_and_the_database_stays_as_it_was() {
+async fn a_truncated_backup_is_rejected_and_the_database_is_not_changed() {
     for database in databases() {
         let store = database.open().await;
         fill(&store).await;
@@ -315,7 +315,7 @@ async fn a_backup_that_was_cut_off_anywhere_is_refused_and_the_database_stays_as
         let before = rows(&store).await;
         let step = if database.name == "memory" { 7 } else { 501 };
         for end in (0..bytes.len()).step_by(step).chain([bytes.len() - 1]) {
-            let refused = restored(&store, &bytes[..end], true).await.unwrap_err();
+            let refused = try_restore(&store, &bytes[..end], true).await.unwrap_err();
             assert!(matches!(&refused, StoreError::Refused(why) if why.contains("damaged")), "{end}: {refused:?}");
         }
         assert_eq!(rows(&store).await, before, "{}", database.name);
@@ -323,7 +323,7 @@ async fn a_backup_that_was_cut_off_anywhere_is_refused_and_the_database_stays_as
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backup_that_was_changed_anywhere_is_refused_and_the_database_stays_as_it_was() {
+async fn a_changed_backup_is_rejected_and_the_database_is_not_changed() {
     for database in databases() {
         let store = database.open().await;
         fill(&store).await;
@@ -331,18 +331,18 @@ async fn a_backup_that_was_changed_anywhere_is_refused_and_the_database_stays_as
         add(&store, 3).await;
         let before = rows(&store).await;
         let step = if database.name == "memory" { 11 } else { 503 };
-        for place in (0..bytes.len()).step_by(step) {
+        for index in (0..bytes.len()).step_by(step) {
             let mut changed = bytes.clone();
-            changed[place] ^= 1;
-            let refused = restored(&store, &changed, true).await.unwrap_err();
-            assert!(matches!(refused, StoreError::Refused(_)), "{place}: {refused:?}");
+            changed[index] ^= 1;
+            let refused = try_restore(&store, &changed, true).await.unwrap_err();
+            assert!(matches!(refused, StoreError::Refused(_)), "{index}: {refused:?}");
         }
         assert_eq!(rows(&store).await, before, "{}", database.name);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_backup_of_this_program_is_refused_with_its_reason() {
+async fn an_invalid_backup_is_rejected_with_its_reason() {
     let header = json!({ "backup": "aether", "format": 1, "migration": 1 });
     let table = json!({ "t": "erasures", "columns": [["user_id", "uuid"], ["erased_at", "integer"]] });
     let row = |id: &str| json!({ "t": "erasures", "r": [id, 1] });
@@ -350,37 +350,43 @@ async fn what_is_no_backup_of_this_program_is_refused_with_its_reason() {
     let one = json!({ "erasures": 1 });
     let cases = [
         (b"a letter".to_vec(), "damaged"),
-        (b"{\"a\":1}\n".to_vec(), "no backup of Aether"),
-        (ended(&[json!({ "backup": "aether", "format": 2, "migration": 1 })], &json!({})), "newer version"),
-        (ended(&[json!({ "backup": "aether", "format": 1, "migration": 99 })], &json!({})), "newer version"),
-        (ended(&[json!({ "backup": "aether", "format": 1, "migration": -1 })], &json!({})), "no backup"),
-        (ended(std::slice::from_ref(&header), &json!({})), "a table is missing"),
-        (ended(&[header.clone(), row(id)], &one), "not among the others"),
-        (ended(&[header.clone(), table.clone(), json!({ "t": "users", "r": [] })], &one), "not among the others"),
-        (ended(&[header.clone(), table.clone(), table.clone()], &one), "begins twice"),
-        (ended(&[header.clone(), table.clone(), row("x")], &one), "does not fit"),
-        (ended(&[header.clone(), table.clone(), json!({ "t": "erasures", "r": [id] })], &one), "does not fit"),
-        (ended(&[header.clone(), table.clone(), json!({ "t": "erasures", "r": [id, null] })], &one), "cannot be kept"),
-        (ended(&[header.clone(), table.clone(), row(id), row(id)], &one), "cannot be kept"),
-        (ended(&[header.clone(), table.clone(), row(id)], &json!({ "erasures": 2 })), "as many rows"),
-        (ended(&[header.clone(), json!({ "t": "schema_migrations", "columns": [] })], &one), "not one of this program"),
-        (ended(&[header.clone(), json!({ "t": "erasures", "columns": [["x", "uuid"]] })], &one), "not one of this"),
-        ([ended(&[header], &json!({})), b" ".to_vec()].concat(), "damaged"),
+        (b"{\"a\":1}\n".to_vec(), "not a backup of Aether"),
+        (with_end(&[json!({ "backup": "aether", "format": 2, "migration": 1 })], &json!({})), "newer version"),
+        (with_end(&[json!({ "backup": "aether", "format": 1, "migration": 99 })], &json!({})), "newer version"),
+        (with_end(&[json!({ "backup": "aether", "format": 1, "migration": -1 })], &json!({})), "not a backup"),
+        (with_end(std::slice::from_ref(&header), &json!({})), "a table is missing"),
+        (with_end(&[header.clone(), row(id)], &one), "outside the section"),
+        (with_end(&[header.clone(), table.clone(), json!({ "t": "users", "r": [] })], &one), "outside the section"),
+        (with_end(&[header.clone(), table.clone(), table.clone()], &one), "begins twice"),
+        (with_end(&[header.clone(), table.clone(), row("x")], &one), "does not fit"),
+        (with_end(&[header.clone(), table.clone(), json!({ "t": "erasures", "r": [id] })], &one), "does not fit"),
+        (
+            with_end(&[header.clone(), table.clone(), json!({ "t": "erasures", "r": [id, null] })], &one),
+            "cannot be stored",
+        ),
+        (with_end(&[header.clone(), table.clone(), row(id), row(id)], &one), "cannot be stored"),
+        (
+            with_end(&[header.clone(), table.clone(), row(id)], &json!({ "erasures": 2 })),
+            "number of rows does not match",
+        ),
+        (with_end(&[header.clone(), json!({ "t": "schema_migrations", "columns": [] })], &one), "are unknown"),
+        (with_end(&[header.clone(), json!({ "t": "erasures", "columns": [["x", "uuid"]] })], &one), "are unknown"),
+        ([with_end(&[header], &json!({})), b" ".to_vec()].concat(), "damaged"),
     ];
     for database in databases() {
         let store = database.open().await;
         for (bytes, reason) in &cases {
-            let refused = restored(&store, bytes, false).await.unwrap_err();
+            let refused = try_restore(&store, bytes, false).await.unwrap_err();
             assert!(matches!(&refused, StoreError::Refused(why) if why.contains(reason)), "{reason}: {refused:?}");
         }
         assert_eq!(backup(&store).await.1.rows, 0, "{}", database.name);
     }
 }
 
-/// Takes so many bytes and no more, as a full disk does.
-struct Full(usize);
+/// A writer that fails after some bytes, as a full disk does.
+struct FullDisk(usize);
 
-impl Write for Full {
+impl Write for FullDisk {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = bytes.len().min(self.0);
         self.0 -= taken;
@@ -393,12 +399,12 @@ impl Write for Full {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backup_that_cannot_be_written_says_so_and_the_store_goes_on() {
+async fn a_backup_to_a_full_disk_fails_and_the_store_keeps_working() {
     for database in databases() {
         let store = database.open().await;
         fill(&store).await;
-        for room in [0, 10, 1_000] {
-            let refused = back_up(&store, Full(room), |_| {}).await.err().unwrap();
+        for space in [0, 10, 1_000] {
+            let refused = back_up(&store, FullDisk(space), |_| {}).await.err().unwrap();
             assert!(matches!(&refused, StoreError::Refused(why) if why.contains("disk is full")), "{refused:?}");
         }
         store.ping().await.unwrap();

@@ -1,4 +1,4 @@
-//! What is kept, and what is not.
+//! Commits and rollbacks.
 
 use crate::{count, counter, insert, on_each};
 use aether_metrics::Registry;
@@ -8,21 +8,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use tokio::task::JoinSet;
 
-/// An operation's own error.
+/// Error type of an operation.
 #[derive(Debug, PartialEq)]
-enum Refusal {
-    Own,
+enum OperationError {
+    Rejected,
     Store(StoreError),
 }
 
-impl From<StoreError> for Refusal {
+impl From<StoreError> for OperationError {
     fn from(error: StoreError) -> Self {
-        Refusal::Store(error)
+        OperationError::Store(error)
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_answered_with_success_is_there() {
+async fn an_acknowledged_write_is_stored() {
     on_each(async |name, store| {
         assert_eq!(insert(&store, 1, 10).await, Ok(1), "{name}");
         assert_eq!(counter(&store, 1).await, Some(10), "{name}");
@@ -31,19 +31,19 @@ async fn what_was_answered_with_success_is_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operation_that_refuses_leaves_nothing() {
+async fn an_operation_that_returns_an_error_is_rolled_back() {
     on_each(async |name, store| {
         let acted = Arc::new(AtomicBool::new(false));
         let within = Arc::clone(&acted);
-        let outcome: Result<(), Refusal> = store
+        let outcome: Result<(), OperationError> = store
             .write(move |transaction| {
                 transaction.execute("INSERT INTO counters (id, value) VALUES (1, 1)", &[])?;
                 let acted = Arc::clone(&within);
                 transaction.after_commit(move || acted.store(true, Ordering::SeqCst));
-                Err(Refusal::Own)
+                Err(OperationError::Rejected)
             })
             .await;
-        assert_eq!(outcome, Err(Refusal::Own), "{name}");
+        assert_eq!(outcome, Err(OperationError::Rejected), "{name}");
         assert!(!acted.load(Ordering::SeqCst), "{name}");
         assert_eq!(count(&store).await, 0, "{name}");
     })
@@ -51,19 +51,19 @@ async fn an_operation_that_refuses_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operation_that_panics_leaves_nothing_and_the_next_one_works() {
+async fn an_operation_that_panics_is_rolled_back_and_the_next_one_works() {
     on_each(async |name, store| {
         let outcome: Result<(), StoreError> = store
             .write(|transaction| {
                 transaction.execute("INSERT INTO counters (id, value) VALUES (1, 1)", &[])?;
-                panic!("a defect")
+                panic!("deliberate")
             })
             .await;
         assert!(matches!(outcome, Err(StoreError::Failed(_))), "{name}: {outcome:?}");
-        let outcome: Result<(), StoreError> = store.read(|_| panic!("a defect")).await;
+        let outcome: Result<(), StoreError> = store.read(|_| panic!("deliberate")).await;
         assert!(matches!(outcome, Err(StoreError::Failed(_))), "{name}: {outcome:?}");
         assert_eq!(count(&store).await, 0, "{name}");
-        // Each of the threads, not only the one that it happened to.
+        // On all threads, not only on the one that panicked.
         for id in 0..20 {
             assert_eq!(insert(&store, id, 0).await, Ok(1), "{name}");
         }
@@ -72,7 +72,7 @@ async fn an_operation_that_panics_leaves_nothing_and_the_next_one_works() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operation_that_passes_over_a_failed_statement_is_not_kept() {
+async fn an_operation_that_ignores_a_failed_statement_is_rolled_back() {
     on_each(async |name, store| {
         insert(&store, 1, 1).await.unwrap();
         let outcome: Result<(), StoreError> = store
@@ -89,7 +89,7 @@ async fn an_operation_that_passes_over_a_failed_statement_is_not_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_there_already_is_named_by_its_columns() {
+async fn a_duplicate_key_is_reported_with_its_columns() {
     on_each(async |name, store| {
         insert(&store, 1, 1).await.unwrap();
         assert_eq!(insert(&store, 1, 2).await, Err(StoreError::Duplicate("counters.id".to_owned())), "{name}");
@@ -108,7 +108,7 @@ async fn a_key_that_is_there_already_is_named_by_its_columns() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_constraint_is_no_duplicate() {
+async fn other_constraints_are_not_reported_as_duplicates() {
     on_each(async |name, store| {
         let nobody = "INSERT INTO user_devices (id, user_id, created_at) VALUES ('device', ?1, 0)";
         let outcome = store.write(move |transaction| transaction.execute(nobody, values![uuid::Uuid::nil()])).await;
@@ -121,7 +121,7 @@ async fn another_constraint_is_no_duplicate() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_to_be_done_after_the_commit_is_done_in_order_and_before_the_answer() {
+async fn after_commit_actions_run_in_order_and_before_the_answer() {
     on_each(async |name, store| {
         let seen = Arc::new(Mutex::new(Vec::new()));
         for number in 0..3 {
@@ -144,13 +144,13 @@ async fn what_is_to_be_done_after_the_commit_is_done_in_order_and_before_the_ans
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_panic_after_the_commit_ends_no_thread() {
+async fn a_panic_in_an_after_commit_action_ends_no_thread() {
     on_each(async |name, store| {
         for id in 0..20 {
             let outcome: Result<(), StoreError> = store
                 .write(move |transaction| {
                     transaction.execute("INSERT INTO counters (id, value) VALUES (?1, 0)", values![id])?;
-                    transaction.after_commit(|| panic!("a defect"));
+                    transaction.after_commit(|| panic!("deliberate"));
                     Ok(())
                 })
                 .await;
@@ -162,7 +162,7 @@ async fn a_panic_after_the_commit_ends_no_thread() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operation_goes_on_when_its_caller_goes_away() {
+async fn an_operation_continues_when_its_caller_is_dropped() {
     on_each(async |name, store| {
         let (began, has_begun) = mpsc::channel();
         let (go_on, gone_on) = mpsc::channel();
@@ -189,7 +189,7 @@ async fn an_operation_goes_on_when_its_caller_goes_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_waits_when_the_store_is_dropped_is_done_first() {
+async fn queued_operations_finish_before_the_store_closes() {
     for database in [file()].into_iter().chain(aether_testkit_store::postgres()) {
         let store = database.open().await;
         crate::make_counters(&store).await;
@@ -206,7 +206,7 @@ async fn what_waits_when_the_store_is_dropped_is_done_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn callers_that_come_at_once_share_a_commit_on_sqlite() {
+async fn concurrent_operations_share_a_commit_on_sqlite() {
     for database in [memory(), file()] {
         let registry = Registry::new();
         let store = database.open_with(&registry).await;
@@ -214,7 +214,7 @@ async fn callers_that_come_at_once_share_a_commit_on_sqlite() {
         let (go_on, gone_on) = mpsc::channel::<()>();
         let gone_on = Mutex::new(gone_on);
         let (begin, mut begun) = tokio::sync::mpsc::channel(1);
-        let held = {
+        let blocker = {
             let store = store.clone();
             tokio::spawn(async move {
                 let operation = store.write(move |_| {
@@ -225,8 +225,8 @@ async fn callers_that_come_at_once_share_a_commit_on_sqlite() {
                 operation.await
             })
         };
-        // A caller that came before it would have a commit of its own.
-        begun.recv().await.expect("the writer is held");
+        // An operation before this one would have its own commit.
+        begun.recv().await.expect("the writer is blocked");
         let before = batches(&registry);
         let mut callers = JoinSet::new();
         for id in 0..100 {
@@ -234,35 +234,35 @@ async fn callers_that_come_at_once_share_a_commit_on_sqlite() {
             callers.spawn(async move { insert(&store, id, 0).await });
         }
         let deadline = std::time::Instant::now() + crate::DEADLINE;
-        while value(&registry, "aether_database_waiting") < 100.0 {
+        while value(&registry, "aether_database_queue_length") < 100.0 {
             assert!(std::time::Instant::now() < deadline, "{}", database.name);
             tokio::task::yield_now().await;
         }
         go_on.send(()).unwrap();
         assert!(callers.join_all().await.iter().all(|answer| *answer == Ok(1)));
-        held.await.unwrap().unwrap();
+        blocker.await.unwrap().unwrap();
         let (commits, operations) = batches(&registry);
         assert_eq!((commits - before.0, operations - before.1), (1.0, 101.0), "{}", database.name);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_caller_that_fails_does_not_take_the_others_of_its_commit_along() {
+async fn a_failed_operation_does_not_roll_back_the_others_of_its_commit() {
     on_each(async |name, store| {
         let mut callers = JoinSet::new();
         for id in 0..60 {
             let store = store.clone();
-            // Two of three try to use the number of another.
+            // Two of three use a taken id.
             callers.spawn(async move { insert(&store, id / 3, id).await.is_ok() });
         }
-        let kept = callers.join_all().await.into_iter().filter(|kept| *kept).count();
-        assert_eq!((kept, count(&store).await), (20, 20), "{name}");
+        let committed = callers.join_all().await.into_iter().filter(|committed| *committed).count();
+        assert_eq!((committed, count(&store).await), (20, 20), "{name}");
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_many_that_wait_are_refused_at_once_and_none_of_them_is_done() {
+async fn operations_beyond_the_queue_limit_are_rejected_at_once_and_not_run() {
     for database in databases() {
         let settings = StoreSettings { connections: 1, ..database.settings() };
         let store = Store::open(&settings, &Registry::new()).await.unwrap();
@@ -291,19 +291,19 @@ async fn too_many_that_wait_are_refused_at_once_and_none_of_them_is_done() {
                 operation.await
             });
         }
-        // Whoever is refused is so while the thread is still busy.
+        // They are rejected while the thread is still busy.
         for _ in 0..5_000 - 4_096 {
             let refused = callers.join_next().await.unwrap().unwrap();
             assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{}: {refused:?}", database.name);
         }
         go_on.send(()).unwrap();
         holder.await.unwrap().unwrap();
-        let kept = callers.join_all().await.into_iter().filter(Result::is_ok).count();
-        assert_eq!((kept, done.load(Ordering::SeqCst)), (4_096, 4_096), "{}", database.name);
+        let committed = callers.join_all().await.into_iter().filter(Result::is_ok).count();
+        assert_eq!((committed, done.load(Ordering::SeqCst)), (4_096, 4_096), "{}", database.name);
     }
 }
 
-/// Commits, and the operations in them.
+/// Returns the number of commits and of the operations in them.
 fn batches(registry: &Registry) -> (f64, f64) {
     let name = "aether_database_commit_operations";
     (value(registry, &format!("{name}_count")), value(registry, &format!("{name}_sum")))
@@ -312,5 +312,5 @@ fn batches(registry: &Registry) -> (f64, f64) {
 fn value(registry: &Registry, name: &str) -> f64 {
     let text = registry.render();
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
-    line.unwrap_or_else(|| panic!("{name} is among\n{text}"))
+    line.unwrap_or_else(|| panic!("{name} is not in\n{text}"))
 }

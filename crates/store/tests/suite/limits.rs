@@ -1,4 +1,4 @@
-//! Operations that take too long.
+//! Time limits of operations.
 
 use crate::{count, insert};
 use aether_metrics::Registry;
@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 const ENDLESS: &str = "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers
     WHERE n < 2000000000) SELECT count(*) FROM numbers";
 
-async fn impatient(database: &aether_testkit_store::TestDatabase) -> Store {
+async fn open_with_short_limit(database: &aether_testkit_store::TestDatabase) -> Store {
     let settings = StoreSettings { operation_time_max: Duration::from_millis(300), ..database.settings() };
     let store = Store::open(&settings, &Registry::new()).await.unwrap();
     crate::make_counters(&store).await;
@@ -19,9 +19,9 @@ async fn impatient(database: &aether_testkit_store::TestDatabase) -> Store {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operation_that_takes_too_long_is_given_up_and_leaves_nothing() {
+async fn an_operation_over_its_time_limit_is_rolled_back() {
     for database in databases() {
-        let (name, store) = (database.name, impatient(&database).await);
+        let (name, store) = (database.name, open_with_short_limit(&database).await);
         let began = Instant::now();
         let read = store.read(|transaction| transaction.row(ENDLESS, &[], |_| Ok(()))).await;
         assert!(matches!(read, Err(StoreError::Unavailable(_))), "{name}: {read:?}");
@@ -48,9 +48,9 @@ async fn an_operation_that_takes_too_long_is_given_up_and_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_short_statements_take_too_long_together_as_well() {
+async fn the_time_limit_covers_all_statements_of_an_operation() {
     for database in databases() {
-        let (name, store) = (database.name, impatient(&database).await);
+        let (name, store) = (database.name, open_with_short_limit(&database).await);
         let numbers = "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers
             WHERE n < 20000) SELECT count(*) FROM numbers";
         let outcome: Result<(), StoreError> = store
@@ -66,9 +66,9 @@ async fn many_short_statements_take_too_long_together_as_well() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn callers_that_share_a_commit_with_one_that_is_given_up_are_told_the_truth() {
+async fn operations_that_share_a_commit_with_a_timed_out_one_get_correct_results() {
     for database in [memory(), file()] {
-        let (name, store) = (database.name, impatient(&database).await);
+        let (name, store) = (database.name, open_with_short_limit(&database).await);
         let mut callers = JoinSet::new();
         for id in 0..40 {
             let store = store.clone();
@@ -83,16 +83,16 @@ async fn callers_that_share_a_commit_with_one_that_is_given_up_are_told_the_trut
             });
         }
         let answers = callers.join_all().await;
-        let kept = answers.iter().filter(|(id, answer)| *id != 20 && answer.is_ok()).count() as i64;
-        assert_eq!(count(&store).await, kept, "{name}");
+        let committed = answers.iter().filter(|(id, answer)| *id != 20 && answer.is_ok()).count() as i64;
+        assert_eq!(count(&store).await, committed, "{name}");
         assert_eq!(insert(&store, 100, 0).await, Ok(1), "{name}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_for_a_lock_is_given_up() {
+async fn waiting_for_a_lock_is_limited() {
     let Some(database) = aether_testkit_store::postgres() else { return };
-    let store = impatient(&database).await;
+    let store = open_with_short_limit(&database).await;
     insert(&store, 1, 0).await.unwrap();
     let (began, has_begun) = std::sync::mpsc::channel();
     let (go_on, gone_on) = std::sync::mpsc::channel();

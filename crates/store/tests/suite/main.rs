@@ -1,6 +1,6 @@
-//! One suite over SQLite in memory, SQLite in a file, and PostgreSQL.
+//! Tests on SQLite in memory, SQLite in a file, and PostgreSQL.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+#![expect(clippy::unwrap_used, reason = "a test panics on unexpected results")]
 
 mod backup;
 mod commits;
@@ -16,7 +16,7 @@ use aether_store::{Store, StoreError, values};
 use aether_testkit_store::databases;
 use std::time::Duration;
 
-/// What a test waits for happens within this time, or never.
+/// Time limit of everything that a test waits for.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Runs a test on a new database of each kind, with a table of counters.
@@ -33,7 +33,7 @@ async fn make_counters(store: &Store) {
     store.write(move |transaction| transaction.execute(make, &[])).await.unwrap();
 }
 
-/// Sets a counter that was not there.
+/// Inserts a new counter.
 async fn insert(store: &Store, id: i64, value: i64) -> Result<u64, StoreError> {
     let insert = "INSERT INTO counters (id, value) VALUES (?1, ?2)";
     store.write(move |transaction| transaction.execute(insert, values![id, value])).await

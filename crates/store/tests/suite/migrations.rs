@@ -1,11 +1,11 @@
-//! Databases of this version, of an older one, of a newer one, and in use by someone else.
+//! Opening databases: new, older, newer, damaged, and in use.
 
 use aether_metrics::Registry;
 use aether_store::{Store, StoreError, StoreSettings, values};
 use aether_testkit_store::{TestDatabase, databases, file, postgres};
 use std::time::Duration;
 
-/// Those that are still there when they are opened again.
+/// Databases that can be opened again.
 fn durable() -> impl Iterator<Item = TestDatabase> {
     [file()].into_iter().chain(postgres())
 }
@@ -33,7 +33,7 @@ async fn a_new_database_gets_all_tables_and_keeps_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_step_that_was_changed_after_it_was_applied_is_refused() {
+async fn an_applied_migration_with_another_checksum_is_refused() {
     for database in durable() {
         let store = database.open().await;
         let change = "UPDATE schema_migrations SET checksum = 'other'";
@@ -41,12 +41,12 @@ async fn a_step_that_was_changed_after_it_was_applied_is_refused() {
         store.close().await;
         let refused = open(&database.settings()).await.err().unwrap();
         assert!(matches!(refused, StoreError::Refused(_)), "{refused:?}");
-        assert!(refused.to_string().contains("another form"), "{refused}");
+        assert!(refused.to_string().contains("differs"), "{refused}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_from_the_future_is_refused() {
+async fn a_database_of_a_newer_version_is_refused() {
     for database in durable() {
         let store = database.open().await;
         let insert = "INSERT INTO schema_migrations (version, name, checksum) VALUES (999, 'later', '')";
@@ -59,7 +59,7 @@ async fn a_database_from_the_future_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_old_database_is_refused_and_left_alone_where_it_may_not_be_changed() {
+async fn without_migrate_an_old_database_is_refused_and_not_changed() {
     for database in durable() {
         let settings = StoreSettings { migrate: false, ..database.settings() };
         let refused = open(&settings).await.err().unwrap();
@@ -75,7 +75,7 @@ async fn an_old_database_is_refused_and_left_alone_where_it_may_not_be_changed()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_is_only_looked_at_is_not_made() {
+async fn inspecting_a_missing_file_does_not_create_it() {
     let database = file();
     let status = Store::inspect(&database.settings(), &Registry::new()).await.unwrap();
     assert_eq!(status.pending.len(), 2);
@@ -84,7 +84,7 @@ async fn a_file_that_is_only_looked_at_is_not_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_servers_that_start_at_once_both_find_a_database_that_is_up_to_date() {
+async fn servers_that_start_at_once_migrate_a_database_once() {
     let Some(database) = postgres() else { return };
     let settings = database.settings();
     let registries = [(); 4].map(|()| Registry::new());
@@ -95,7 +95,7 @@ async fn two_servers_that_start_at_once_both_find_a_database_that_is_up_to_date(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_server_on_the_same_file_is_refused_until_the_first_has_gone() {
+async fn a_second_server_on_the_same_file_is_refused_until_the_first_has_closed_it() {
     let database = file();
     let store = database.open().await;
     let refused = open(&database.settings()).await.err().unwrap();
@@ -105,21 +105,21 @@ async fn a_second_server_on_the_same_file_is_refused_until_the_first_has_gone() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_database_is_refused_with_a_sentence() {
+async fn a_file_that_is_not_a_database_is_refused() {
     let database = file();
     let aether_store::Database::File(path) = &database.database else { unreachable!() };
-    std::fs::write(path, "a letter, not a database; it is long enough to be looked at".repeat(100)).unwrap();
+    std::fs::write(path, "some text, not a database, and long enough to be read".repeat(100)).unwrap();
     let refused = open(&database.settings()).await.err().unwrap();
-    assert!(refused.to_string().contains("cannot be opened"), "{refused}");
-    let nobody =
+    assert!(refused.to_string().contains("Cannot open"), "{refused}");
+    let unreachable_database =
         StoreSettings::new(aether_store::Database::Postgres("postgres://postgres@127.0.0.1:1/none".to_owned()));
-    let refused = open(&nobody).await.err().unwrap();
+    let refused = open(&unreachable_database).await.err().unwrap();
     assert!(matches!(&refused, StoreError::Unavailable(why) if why.contains("127.0.0.1:1")), "{refused:?}");
 }
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_else_on_the_machine_can_read_the_file() {
+async fn other_users_of_the_machine_cannot_read_the_file() {
     use std::os::unix::fs::PermissionsExt as _;
     let database = file();
     let store = database.open().await;
@@ -132,15 +132,15 @@ async fn nobody_else_on_the_machine_can_read_the_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_is_still_held_is_not_closed_until_it_is_let_go() {
+async fn close_within_waits_for_other_handles() {
     let database = file();
     let store = database.open().await;
-    let held = store.clone();
-    assert!(!held.clone().close_within(Duration::from_millis(50)).await, "another handle is there");
-    let letting_go = tokio::spawn(async move {
+    let handle = store.clone();
+    assert!(!handle.clone().close_within(Duration::from_millis(50)).await, "another handle exists");
+    let dropping = tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        drop(held);
+        drop(handle);
     });
     assert!(store.close_within(Duration::from_secs(30)).await, "the other handle was dropped");
-    letting_go.await.unwrap();
+    dropping.await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! Operations that are in each other's way.
+//! Concurrent operations: order, conflicts, retries.
 
 use crate::{counter, insert, on_each};
 use aether_metrics::Registry;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use tokio::task::JoinSet;
 
-/// Adds one to a counter, as someone does who reads first.
+/// Adds one to a counter by reading and then writing it.
 fn increment(transaction: &mut aether_store::Transaction<'_>, id: i64) -> Result<i64, StoreError> {
     let select = format!("SELECT value FROM counters WHERE id = ?1{}", transaction.for_update());
     let value = transaction.row(&select, values![id], |row| row.get::<i64>(0))?.unwrap_or_default() + 1;
@@ -17,7 +17,7 @@ fn increment(transaction: &mut aether_store::Transaction<'_>, id: i64) -> Result
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn operations_in_turn_change_memory_in_the_order_of_their_commits() {
+async fn ordered_operations_change_memory_in_the_order_of_their_commits() {
     on_each(async |name, store| {
         insert(&store, 1, 0).await.unwrap();
         let memory = Arc::new(AtomicI64::new(0));
@@ -28,11 +28,11 @@ async fn operations_in_turn_change_memory_in_the_order_of_their_commits() {
             callers.spawn(async move {
                 for _ in 0..10 {
                     let within = (Arc::clone(&memory), Arc::clone(&disorder));
-                    let operation = store.write_in_turn(7, move |transaction| {
+                    let operation = store.write_in_order(7, move |transaction| {
                         let value = increment(transaction, 1)?;
                         let (memory, disorder) = within.clone();
                         transaction.after_commit(move || {
-                            // At each moment memory is what the row was one commit ago.
+                            // Memory has the value of the previous commit.
                             if memory.swap(value, Ordering::SeqCst) != value - 1 {
                                 disorder.fetch_add(1, Ordering::SeqCst);
                             }
@@ -53,29 +53,29 @@ async fn operations_in_turn_change_memory_in_the_order_of_their_commits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operation_in_turn_that_fails_lets_the_next_one_have_its_turn() {
+async fn a_failed_ordered_operation_does_not_block_the_next() {
     on_each(async |name, store| {
         insert(&store, 1, 0).await.unwrap();
         let mut callers = JoinSet::new();
         for number in 0..60 {
             let store = store.clone();
             callers.spawn(async move {
-                let operation = store.write_in_turn(7, move |transaction| match number % 3 {
-                    0 => panic!("a defect"),
+                let operation = store.write_in_order(7, move |transaction| match number % 3 {
+                    0 => panic!("deliberate"),
                     1 => Err(StoreError::Refused("no".to_owned())),
                     _ => increment(transaction, 1),
                 });
                 operation.await.is_ok()
             });
         }
-        let kept = callers.join_all().await.into_iter().filter(|kept| *kept).count();
-        assert_eq!((kept, counter(&store, 1).await), (20, Some(20)), "{name}");
+        let committed = callers.join_all().await.into_iter().filter(|committed| *committed).count();
+        assert_eq!((committed, counter(&store, 1).await), (20, Some(20)), "{name}");
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_that_wait_for_their_turn_do_not_hold_up_others_on_postgresql() {
+async fn waiting_ordered_operations_do_not_block_others_on_postgresql() {
     let Some(database) = postgres() else { return };
     let settings = StoreSettings { connections: 2, ..database.settings() };
     let store = Store::open(&settings, &Registry::new()).await.unwrap();
@@ -85,7 +85,7 @@ async fn many_that_wait_for_their_turn_do_not_hold_up_others_on_postgresql() {
     for _ in 0..20 {
         let (store, began, barrier) = (store.clone(), began.clone(), Arc::clone(&barrier));
         callers.spawn(async move {
-            let operation = store.write_in_turn(7, move |_| {
+            let operation = store.write_in_order(7, move |_| {
                 began.send(()).unwrap();
                 barrier.wait();
                 Ok::<_, StoreError>(())
@@ -95,7 +95,7 @@ async fn many_that_wait_for_their_turn_do_not_hold_up_others_on_postgresql() {
     }
     for _ in 0..20 {
         tokio::task::block_in_place(|| has_begun.recv().unwrap());
-        // Of two connections one is taken; all others in turn wait without one.
+        // One of two connections is in use; the other ordered operations wait without one.
         store.ping().await.unwrap();
         tokio::task::block_in_place(|| barrier.wait());
     }
@@ -122,7 +122,7 @@ async fn no_update_is_lost_among_concurrent_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn operations_that_lock_each_other_out_are_begun_anew_until_all_have_succeeded() {
+async fn deadlocked_operations_are_retried_until_all_have_succeeded() {
     let Some(database) = postgres() else { return };
     let registry = Registry::new();
     let store = Store::open(&database.settings(), &registry).await.unwrap();
@@ -137,7 +137,7 @@ async fn operations_that_lock_each_other_out_are_begun_anew_until_all_have_succe
             tokio::spawn(async move {
                 let operation = store.write(move |transaction| {
                     increment(transaction, first)?;
-                    // The first time, each goes on only when the other has its first lock too.
+                    // On the first run, each continues only when the other has its first lock too.
                     if runs.fetch_add(1, Ordering::SeqCst) < 2 {
                         met.wait();
                     }

@@ -1,4 +1,4 @@
-//! PostgreSQL goes away and comes back.
+//! Outages of PostgreSQL.
 
 use crate::{count, insert};
 use aether_store::{Store, StoreError, StoreSettings};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Instant;
 use tokio::task::JoinSet;
 
-/// Callers that write all the time.
+/// Tasks that write continuously.
 struct Load {
     callers: JoinSet<Vec<i64>>,
     over: Arc<AtomicBool>,
@@ -24,13 +24,13 @@ impl Load {
             let (store, over, successes, next) =
                 (store.clone(), Arc::clone(&over), Arc::clone(&successes), Arc::clone(&next));
             callers.spawn(async move {
-                let mut kept = Vec::new();
+                let mut committed = Vec::new();
                 while !over.load(Ordering::SeqCst) {
                     let id = next.fetch_add(1, Ordering::SeqCst);
                     match insert(&store, id, 0).await {
                         Ok(_) => {
                             successes.fetch_add(1, Ordering::SeqCst);
-                            kept.push(id);
+                            committed.push(id);
                         }
                         Err(StoreError::Unavailable(_)) => {
                             tokio::time::sleep(std::time::Duration::from_millis(1)).await
@@ -38,18 +38,18 @@ impl Load {
                         Err(error) => panic!("{error:?}"),
                     }
                 }
-                kept
+                committed
             });
         }
         Load { callers, over, successes }
     }
 
-    /// Waits until some more have succeeded.
-    async fn goes_on(&self) {
+    /// Waits until 50 more writes have succeeded.
+    async fn wait_for_progress(&self) {
         let deadline = Instant::now() + crate::DEADLINE;
         let before = self.successes.load(Ordering::SeqCst);
         while self.successes.load(Ordering::SeqCst) < before + 50 {
-            assert!(Instant::now() < deadline, "it does not recover");
+            assert!(Instant::now() < deadline, "writes do not recover");
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     }
@@ -61,14 +61,14 @@ impl Load {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn under_load_a_stop_and_a_kill_lose_nothing_and_all_recovers_by_itself() {
+async fn under_load_a_stop_and_a_kill_lose_no_acknowledged_write_and_the_store_recovers() {
     let Some(mut cluster) = cluster() else { return };
     cluster.start().unwrap();
     let database = postgres_at(&cluster.url());
     let store = database.open().await;
     crate::make_counters(&store).await;
     let load = Load::start(&store);
-    load.goes_on().await;
+    load.wait_for_progress().await;
     for round in 0..3 {
         match round {
             0 => cluster.stop().unwrap(),
@@ -79,15 +79,15 @@ async fn under_load_a_stop_and_a_kill_lose_nothing_and_all_recovers_by_itself() 
         let refused = loop {
             let began = Instant::now();
             let answer = store.ping().await;
-            assert!(began.elapsed().as_secs() < 5, "it is said at once");
-            assert!(Instant::now() < deadline, "it is not noticed");
+            assert!(began.elapsed().as_secs() < 5, "the error comes at once");
+            assert!(Instant::now() < deadline, "the outage is not noticed");
             if let Err(error) = answer {
                 break error;
             }
         };
         assert!(matches!(refused, StoreError::Unavailable(_)), "{refused:?}");
         cluster.start().unwrap();
-        load.goes_on().await;
+        load.wait_for_progress().await;
         store.ping().await.unwrap();
     }
     let acknowledged = load.end().await;
@@ -99,7 +99,7 @@ async fn under_load_a_stop_and_a_kill_lose_nothing_and_all_recovers_by_itself() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restart_while_nobody_asks_is_not_noticed() {
+async fn a_restart_between_operations_causes_no_error() {
     let Some(mut cluster) = cluster() else { return };
     cluster.start().unwrap();
     let database = postgres_at(&cluster.url());
@@ -110,7 +110,7 @@ async fn a_restart_while_nobody_asks_is_not_noticed() {
     }
     cluster.stop().unwrap();
     cluster.start().unwrap();
-    // Each of the connections is stale.
+    // All connections are stale.
     for id in 8..24 {
         assert_eq!(insert(&store, id, 0).await, Ok(1));
     }
@@ -118,7 +118,7 @@ async fn a_restart_while_nobody_asks_is_not_noticed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operation_whose_connection_is_lost_before_its_commit_is_done_once() {
+async fn an_operation_whose_connection_is_lost_before_the_commit_is_retried() {
     let Some(database) = aether_testkit_store::postgres() else { return };
     let store = database.open().await;
     crate::make_counters(&store).await;
@@ -138,11 +138,11 @@ async fn an_operation_whose_connection_is_lost_before_its_commit_is_done_once() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_is_not_there_when_the_server_starts_is_said_at_once() {
+async fn opening_an_unreachable_database_fails_at_once() {
     let began = Instant::now();
-    let nobody =
+    let unreachable =
         StoreSettings::new(aether_store::Database::Postgres("postgres://postgres@127.0.0.1:1/none".to_owned()));
-    let refused = Store::open(&nobody, &aether_metrics::Registry::new()).await.err().unwrap();
+    let refused = Store::open(&unreachable, &aether_metrics::Registry::new()).await.err().unwrap();
     assert!(matches!(refused, StoreError::Unavailable(_)), "{refused:?}");
     assert!(began.elapsed().as_secs() < 5);
 }

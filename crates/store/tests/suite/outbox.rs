@@ -1,4 +1,4 @@
-//! What is to be told to the outside.
+//! The outbox.
 
 use crate::on_each;
 use aether_store::{Store, StoreError, outbox};
@@ -19,7 +19,7 @@ async fn depth(store: &Store) -> (i64, i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_is_written_with_its_change_or_not_at_all() {
+async fn a_message_of_a_rolled_back_transaction_is_not_stored() {
     on_each(async |name, store| {
         let refused: Result<Uuid, StoreError> = store
             .write(|transaction| {
@@ -37,7 +37,7 @@ async fn a_message_is_written_with_its_change_or_not_at_all() {
 async fn a_message_is_claimed_by_one_until_it_is_confirmed() {
     on_each(async |name, store| {
         let id = push(&store, r#"{"a":1}"#, 100).await;
-        assert_eq!(claim(&store, 99, 200, 10).await, [], "{name}: it is not due yet");
+        assert_eq!(claim(&store, 99, 200, 10).await, [], "{name}: not due yet");
         let claimed = claim(&store, 100, 200, 10).await;
         let expected = outbox::Message {
             id,
@@ -47,16 +47,16 @@ async fn a_message_is_claimed_by_one_until_it_is_confirmed() {
             attempts: 1,
         };
         assert_eq!(claimed, [expected], "{name}");
-        assert_eq!(claim(&store, 199, 300, 10).await, [], "{name}: it is someone's");
+        assert_eq!(claim(&store, 199, 300, 10).await, [], "{name}: claimed");
         store.write(move |transaction| outbox::confirm(transaction, id)).await.unwrap();
-        assert_eq!(claim(&store, 1_000, 2_000, 10).await, [], "{name}: it was delivered");
+        assert_eq!(claim(&store, 1_000, 2_000, 10).await, [], "{name}: delivered");
         assert_eq!(depth(&store).await, (0, 0), "{name}");
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_whose_claim_runs_out_is_due_again_under_the_same_key() {
+async fn a_message_whose_claim_expires_is_due_again_with_the_same_id() {
     on_each(async |name, store| {
         let id = push(&store, "{}", 0).await;
         for attempt in 1..4 {
@@ -69,7 +69,7 @@ async fn a_message_whose_claim_runs_out_is_due_again_under_the_same_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_delivery_is_tried_again_when_it_is_due_or_given_up() {
+async fn a_failed_delivery_is_retried_when_due_or_parked() {
     on_each(async |name, store| {
         let id = push(&store, "{}", 0).await;
         claim(&store, 0, 10, 1).await;
@@ -84,7 +84,7 @@ async fn a_failed_delivery_is_tried_again_when_it_is_due_or_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_come_in_the_order_they_were_written_and_no_more_than_asked_for() {
+async fn messages_are_claimed_in_order_and_up_to_the_count() {
     on_each(async |name, store| {
         let mut ids = Vec::new();
         for _ in 0..10 {
@@ -98,7 +98,7 @@ async fn messages_come_in_the_order_they_were_written_and_no_more_than_asked_for
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn several_who_claim_at_once_share_the_messages_out() {
+async fn concurrent_claims_never_overlap() {
     on_each(async |name, store| {
         let written: BTreeSet<Uuid> = {
             let many = store.write(|transaction| {
@@ -110,14 +110,14 @@ async fn several_who_claim_at_once_share_the_messages_out() {
         for _ in 0..8 {
             let store = store.clone();
             workers.spawn(async move {
-                let mut mine = Vec::new();
+                let mut ids = Vec::new();
                 loop {
                     let claimed = claim(&store, 0, 10, 7).await;
                     assert!(claimed.len() <= 7);
                     if claimed.is_empty() {
-                        return mine;
+                        return ids;
                     }
-                    mine.extend(claimed.into_iter().map(|message| message.id));
+                    ids.extend(claimed.into_iter().map(|message| message.id));
                 }
             });
         }

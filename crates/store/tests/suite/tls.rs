@@ -1,12 +1,12 @@
-//! Encrypted connections to PostgreSQL.
+//! TLS connections to PostgreSQL.
 
 use aether_metrics::Registry;
 use aether_store::{Database, Store, StoreError, StoreSettings};
 use aether_testkit_postgres::Cluster;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-/// A cluster that has a certificate, and the file of the authority that signed it.
-fn encrypted_cluster(name: &str) -> Option<(Cluster, std::path::PathBuf)> {
+/// Starts a cluster with a certificate. Returns it and the file of the certificate authority.
+fn tls_cluster(name: &str) -> Option<(Cluster, std::path::PathBuf)> {
     let mut cluster = aether_testkit_store::cluster()?;
     let mut authority = CertificateParams::default();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -25,15 +25,15 @@ async fn open(url: String) -> Result<Store, StoreError> {
         .await
 }
 
-/// Whether the connection is encrypted, as PostgreSQL sees it.
+/// Returns true if PostgreSQL reports the connection as encrypted.
 async fn is_encrypted(store: &Store) -> bool {
     let select = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
     store.read(move |transaction| transaction.row(select, &[], |row| row.get(0))).await.unwrap().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_whose_certificate_is_known_is_reached_encrypted() {
-    let Some((cluster, authority)) = encrypted_cluster("localhost") else { return };
+async fn a_trusted_certificate_gives_an_encrypted_connection() {
+    let Some((cluster, authority)) = tls_cluster("localhost") else { return };
     let url = cluster.url().replace("127.0.0.1", "localhost");
     for mode in ["require", "verify-full", "prefer"] {
         let store = open(format!("{url}?sslmode={mode}&sslrootcert={}", authority.display())).await.unwrap();
@@ -44,8 +44,8 @@ async fn a_server_whose_certificate_is_known_is_reached_encrypted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_whose_certificate_is_unknown_or_of_another_name_is_refused() {
-    let Some((cluster, authority)) = encrypted_cluster("elsewhere.example") else { return };
+async fn an_untrusted_certificate_or_a_wrong_name_is_an_error() {
+    let Some((cluster, authority)) = tls_cluster("elsewhere.example") else { return };
     let url = cluster.url().replace("127.0.0.1", "localhost");
     let unknown = open(format!("{url}?sslmode=require")).await.err().unwrap();
     assert!(unknown.to_string().contains("sslrootcert"), "{unknown}");
@@ -54,7 +54,7 @@ async fn a_server_whose_certificate_is_unknown_or_of_another_name_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_cannot_encrypt_is_refused_where_that_is_required() {
+async fn a_server_without_tls_is_an_error_if_tls_is_required() {
     let Some(database) = aether_testkit_store::postgres() else { return };
     let Database::Postgres(url) = &database.database else { unreachable!() };
     let refused = open(format!("{url}?sslmode=require")).await.err().unwrap();

@@ -1,4 +1,4 @@
-//! What goes in comes out.
+//! Values of all types.
 
 use crate::on_each;
 use aether_store::{Dialect, SqlValue, Store, StoreError, values};
@@ -8,9 +8,9 @@ use uuid::Uuid;
 #[derive(Clone, Debug, PartialEq)]
 struct Sample {
     id: Uuid,
-    whole: Option<i64>,
+    integer: Option<i64>,
     real: Option<f64>,
-    truth: Option<bool>,
+    boolean: Option<bool>,
     text: Option<String>,
     bytes: Option<Vec<u8>>,
 }
@@ -22,7 +22,7 @@ async fn make_samples(store: &Store) {
             Dialect::Postgres => "BYTEA",
         };
         let make = format!(
-            "CREATE TABLE samples (id UUID PRIMARY KEY, whole BIGINT, real DOUBLE PRECISION, truth BOOLEAN, text TEXT,
+            "CREATE TABLE samples (id UUID PRIMARY KEY, integer BIGINT, real DOUBLE PRECISION, boolean BOOLEAN, text TEXT,
                 bytes {bytes})"
         );
         transaction.execute(&make, &[])
@@ -32,24 +32,25 @@ async fn make_samples(store: &Store) {
 
 async fn write(store: &Store, sample: &Sample) -> Result<u64, StoreError> {
     let sample = sample.clone();
-    let insert = "INSERT INTO samples (id, whole, real, truth, text, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let insert = "INSERT INTO samples (id, integer, real, boolean, text, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let operation = store.write(move |transaction| {
         let bytes = sample.bytes.as_deref().map_or(SqlValue::Null, SqlValue::Bytes);
-        let Sample { id, whole, real, truth, text, .. } = &sample;
-        transaction.execute(insert, &[id.into(), (*whole).into(), (*real).into(), (*truth).into(), text.into(), bytes])
+        let Sample { id, integer, real, boolean, text, .. } = &sample;
+        transaction
+            .execute(insert, &[id.into(), (*integer).into(), (*real).into(), (*boolean).into(), text.into(), bytes])
     });
     operation.await
 }
 
 async fn samples(store: &Store) -> Vec<Sample> {
-    let select = "SELECT id, whole, real, truth, text, bytes FROM samples ORDER BY id";
+    let select = "SELECT id, integer, real, boolean, text, bytes FROM samples ORDER BY id";
     let read = store.read(move |transaction| {
         transaction.rows(select, &[], |row| {
             Ok(Sample {
                 id: row.get(0)?,
-                whole: row.get(1)?,
+                integer: row.get(1)?,
                 real: row.get(2)?,
-                truth: row.get(3)?,
+                boolean: row.get(3)?,
                 text: row.get(4)?,
                 bytes: row.get(5)?,
             })
@@ -58,16 +59,23 @@ async fn samples(store: &Store) -> Vec<Sample> {
     read.await.unwrap()
 }
 
-fn sample(number: u128, whole: i64, real: f64, text: &str, bytes: &[u8]) -> Sample {
-    let (whole, real, truth) = (Some(whole), Some(real), Some(number.is_multiple_of(2)));
-    Sample { id: Uuid::from_u128(number), whole, real, truth, text: Some(text.to_owned()), bytes: Some(bytes.to_vec()) }
+fn sample(number: u128, integer: i64, real: f64, text: &str, bytes: &[u8]) -> Sample {
+    let (integer, real, boolean) = (Some(integer), Some(real), Some(number.is_multiple_of(2)));
+    Sample {
+        id: Uuid::from_u128(number),
+        integer,
+        real,
+        boolean,
+        text: Some(text.to_owned()),
+        bytes: Some(bytes.to_vec()),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn values_of_all_types_come_back_as_they_were() {
+async fn values_of_all_types_survive_a_round_trip() {
     on_each(async |name, store| {
         make_samples(&store).await;
-        let nothing = Sample { id: Uuid::nil(), whole: None, real: None, truth: None, text: None, bytes: None };
+        let nothing = Sample { id: Uuid::nil(), integer: None, real: None, boolean: None, text: None, bytes: None };
         let all = [
             nothing,
             sample(1, i64::MIN, f64::MIN_POSITIVE, "", b""),
@@ -85,7 +93,7 @@ async fn values_of_all_types_come_back_as_they_were() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_one_database_cannot_keep_is_an_error_on_both_and_the_connection_stays() {
+async fn a_value_that_one_database_cannot_store_is_an_error_on_both() {
     on_each(async |name, store| {
         make_samples(&store).await;
         let refused = [sample(1, 0, 0.0, "a\0b", b""), sample(2, 0, f64::NAN, "", b"")];
@@ -103,7 +111,7 @@ async fn what_one_database_cannot_keep_is_an_error_on_both_and_the_connection_st
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_number_that_is_narrower_than_a_column_is_read_all_the_same() {
+async fn an_integer_literal_can_be_read_as_i64() {
     on_each(async |name, store| {
         let one = store.read(|transaction| transaction.row("SELECT 1", &[], |row| row.get::<i64>(0))).await;
         assert_eq!(one, Ok(Some(1)), "{name}");
@@ -126,7 +134,7 @@ async fn a_column_of_another_type_and_one_that_is_missing_are_errors() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_statement_that_makes_no_sense_is_an_error_and_the_next_one_works() {
+async fn an_invalid_statement_is_an_error_and_the_next_one_works() {
     on_each(async |name, store| {
         let wrong = store.write(|transaction| transaction.execute("NONSENSE", &[])).await;
         assert!(matches!(wrong, Err(StoreError::Failed(_))), "{name}: {wrong:?}");
@@ -138,7 +146,7 @@ async fn a_statement_that_makes_no_sense_is_an_error_and_the_next_one_works() {
 }
 
 #[test]
-fn a_value_does_not_show_what_it_says() {
+fn debug_output_of_a_value_hides_its_content() {
     let shown = format!("{:?}", values!["secret", b"secret".as_slice()]);
     assert!(!shown.contains("secret") && !shown.contains("115"), "{shown}");
 }

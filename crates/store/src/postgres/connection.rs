@@ -1,6 +1,6 @@
-//! A connection with what it has prepared.
+//! A connection and its prepared statements.
 
-use super::described;
+use super::describe;
 use super::pool::Pool;
 use crate::error::StoreError;
 use std::collections::HashMap;
@@ -10,68 +10,67 @@ use tokio::runtime::Runtime;
 use tokio_postgres::error::Severity;
 use tokio_postgres::{Client, Error, Statement};
 
-/// How long a connection may take to come about.
+/// Time limit for connecting.
 pub(super) const CONNECT_TIME_MAX: Duration = Duration::from_secs(3);
-/// How much longer than PostgreSQL itself we wait for it to give up a statement.
+/// Extra time beyond PostgreSQL's own statement timeout, so that its error arrives first.
 const GRACE: Duration = Duration::from_secs(2);
-/// Statements that each connection keeps ready. There are about as many in the whole program.
-const STATEMENTS_KEPT: usize = 512;
+/// Maximum number of prepared statements of a connection. The whole program has about as many.
+const STATEMENTS_CACHED_MAX: usize = 512;
 
-/// A connection with what it has prepared.
+/// A connection and its prepared statements.
 pub(crate) struct PostgresConnection {
     pub client: Client,
     statements: HashMap<String, Statement>,
     lost: bool,
 }
 
-/// Why a statement was not done.
+/// Reason why a statement failed.
 pub(super) enum StatementError {
-    /// PostgreSQL says so, or the connection.
-    Said(Error),
-    /// No answer came in time.
-    Late,
+    /// Error of PostgreSQL or of the connection.
+    Database(Error),
+    /// No answer arrived in time.
+    TimedOut,
 }
 
 impl PostgresConnection {
-    /// Connects, and limits how long anything may take: no statement and no wait for a lock goes on for ever, nor does a
-    /// transaction that its client has forgotten.
+    /// Connects and sets the time limits of statements, locks and idle transactions.
     pub async fn open(pool: &Pool) -> Result<PostgresConnection, StoreError> {
         let client = tokio::time::timeout(CONNECT_TIME_MAX, pool.address.connect()).await;
-        let client = client.map_err(|_| unreachable(pool, "it does not answer"))?;
-        let client = client.map_err(|error| unreachable(pool, &described(&error)))?;
+        let client = client.map_err(|_| connect_error(pool, "no answer"))?;
+        let client = client.map_err(|error| connect_error(pool, &describe(&error)))?;
         let set_up = format!(
             "SET statement_timeout = {0}; SET lock_timeout = {0}; SET idle_in_transaction_session_timeout = {1}; \
              SET client_min_messages = warning",
             pool.time_max.as_millis(),
             (pool.time_max + GRACE).as_millis(),
         );
-        client.batch_execute(&set_up).await.map_err(|error| unreachable(pool, &described(&error)))?;
+        client.batch_execute(&set_up).await.map_err(|error| connect_error(pool, &describe(&error)))?;
         Ok(PostgresConnection { client, statements: HashMap::new(), lost: false })
     }
 
-    /// Whether it is of no more use.
+    /// Returns true if the connection cannot be used any more.
     pub fn is_lost(&self) -> bool {
         self.lost || self.client.is_closed()
     }
 
-    /// A statement that was prepared before.
-    pub fn prepared(&self, sql: &str) -> Option<Statement> {
+    /// Returns a prepared statement from the cache.
+    pub fn cached_statement(&self, sql: &str) -> Option<Statement> {
         self.statements.get(sql).cloned()
     }
 
-    /// Keeps a statement ready.
-    pub fn keep(&mut self, sql: &str, statement: Statement) {
-        if self.statements.len() >= STATEMENTS_KEPT {
+    /// Adds a prepared statement to the cache.
+    pub fn cache_statement(&mut self, sql: &str, statement: Statement) {
+        if self.statements.len() >= STATEMENTS_CACHED_MAX {
             self.statements.clear();
         }
         self.statements.insert(sql.to_owned(), statement);
     }
 
-    /// Looks whether the connection has come to its end with this.
-    pub fn note(&mut self, trouble: &StatementError) {
-        self.lost |= match trouble {
-            StatementError::Late => true,
-            StatementError::Said(error) => {
+    /// Marks the connection as lost if this error ends it.
+    pub fn check_error(&mut self, error: &StatementError) {
+        self.lost |= match error {
+            StatementError::TimedOut => true,
+            StatementError::Database(error) => {
                 let severity = error.as_db_error().and_then(|error| error.parsed_severity());
                 error.is_closed() || matches!(severity, Some(Severity::Fatal | Severity::Panic))
             }
@@ -79,7 +78,7 @@ impl PostgresConnection {
     }
 }
 
-/// Waits for an answer, and not for ever.
+/// Waits for an answer until the deadline.
 pub(super) fn wait<T>(
     runtime: &Runtime,
     deadline: Option<Instant>,
@@ -89,12 +88,12 @@ pub(super) fn wait<T>(
         None => runtime.block_on(answer),
         Some(deadline) => {
             let outcome = runtime.block_on(async { tokio::time::timeout_at((deadline + GRACE).into(), answer).await });
-            outcome.map_err(|_| StatementError::Late)?
+            outcome.map_err(|_| StatementError::TimedOut)?
         }
     };
-    answer.map_err(StatementError::Said)
+    answer.map_err(StatementError::Database)
 }
 
-fn unreachable(pool: &Pool, why: &str) -> StoreError {
+fn connect_error(pool: &Pool, why: &str) -> StoreError {
     StoreError::Unavailable(format!("PostgreSQL at {}: {why}", pool.address))
 }

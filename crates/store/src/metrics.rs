@@ -1,14 +1,14 @@
-//! What the store tells about itself.
+//! Metrics of the store.
 
 use crate::error::StoreError;
 use aether_metrics::{Counter, Gauge, Histogram, Registry};
 
-/// Operations in one commit.
+/// Buckets for operations in one commit.
 const BATCH: &[f64] = &[1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0];
-/// Seconds that something takes.
+/// Buckets for durations, in seconds.
 const SECONDS: &[f64] = &[0.000_05, 0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0];
 
-/// Handles, resolved once.
+/// Metric handles, resolved once.
 #[derive(Clone)]
 pub(crate) struct StoreMetrics {
     pub reads: Counter,
@@ -26,11 +26,10 @@ pub(crate) struct StoreMetrics {
 
 impl StoreMetrics {
     pub fn new(registry: &Registry) -> StoreMetrics {
-        let operations = |kind| {
-            registry.counter("aether_database_operations_total", "Operations of the data layer.", &[("kind", kind)])
-        };
+        let operations =
+            |kind| registry.counter("aether_database_operations_total", "Operations of the store.", &[("kind", kind)]);
         let errors =
-            |kind| registry.counter("aether_database_errors_total", "What the database did not do.", &[("kind", kind)]);
+            |kind| registry.counter("aether_database_errors_total", "Operations that failed.", &[("kind", kind)]);
         StoreMetrics {
             reads: operations("read"),
             writes: operations("write"),
@@ -38,29 +37,34 @@ impl StoreMetrics {
             failed: errors("failed"),
             refused: registry.counter(
                 "aether_database_refused_total",
-                "Operations that were refused because too many were waiting.",
+                "Operations rejected because the queue was full.",
                 &[],
             ),
             retries: registry.counter(
                 "aether_database_retries_total",
-                "Operations begun anew because another one was in their way, or the connection was lost.",
+                "Retries after a conflict with another transaction or a lost connection.",
                 &[],
             ),
-            waiting: registry.gauge("aether_database_waiting", "Operations that wait for a thread.", &[]),
+            waiting: registry.gauge("aether_database_queue_length", "Operations that wait for a thread.", &[]),
             connections: registry.gauge("aether_database_connections", "Connections to the database.", &[]),
             batch: registry.histogram("aether_database_commit_operations", "Operations in one commit.", &[], BATCH),
-            commit_seconds: registry.histogram("aether_database_commit_seconds", "What commits took.", &[], SECONDS),
+            commit_seconds: registry.histogram(
+                "aether_database_commit_duration_seconds",
+                "Duration of commits.",
+                &[],
+                SECONDS,
+            ),
             wait_seconds: registry.histogram(
-                "aether_database_wait_seconds",
-                "How long operations waited for a thread.",
+                "aether_database_queue_wait_seconds",
+                "Time that operations waited for a thread.",
                 &[],
                 SECONDS,
             ),
         }
     }
 
-    /// Counts an error. A duplicate is an answer like any other.
-    pub fn note(&self, error: &StoreError) {
+    /// Counts an error. A duplicate key is an expected result and is not counted.
+    pub fn count_error(&self, error: &StoreError) {
         match error {
             StoreError::Unavailable(_) => self.unavailable.inc(),
             StoreError::Failed(_) => self.failed.inc(),
