@@ -1,10 +1,9 @@
-// Runs the trial of a game's rules as a module for the browser, and compares its hash with the one that is pinned for
-// every platform.
+// Runs the trial of a game's rules as a WASM module, and compares its hash with the pinned one.
 //
 //   node games/outpost/trial.mjs MODULE.wasm EXPORT SEED TICKS HASH
 //
-// The modules are the examples `outpost-trial` and `arena-trial`, built for wasm32-unknown-unknown; the pinned hashes are in
-// the tests of the same name.
+// The modules are the examples `outpost-trial` and `arena-trial`, built for wasm32-unknown-unknown. The pinned hashes are
+// in the tests of the same name.
 
 import { readFile } from "node:fs/promises";
 

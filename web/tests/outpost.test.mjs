@@ -128,9 +128,9 @@ test("the preview matches the server's answer, and structures can be removed", L
   const ben = await another();
   await ann.walkTo({ x: 28, y: 0 });
   const far = await ann.aimTool("Wall", cellAt({ x: 54, y: 0 }));
-  assert.equal(far.plan.obstacle, "that is too far away: come closer");
+  assert.equal(far.plan.obstacle, "that is too far away; move closer");
   const home = await ann.aimTool("Wall", cellAt({ x: 18, y: 0 }));
-  assert.equal(home.plan.obstacle, "everyone begins here: build farther out");
+  assert.equal(home.plan.obstacle, "this is the spawn area; build farther out");
   await ann.page.mouse.down();
   await ann.until("a frame was drawn", ({ frames }) => frames > home.frames + 1);
   await ann.page.mouse.up();
@@ -140,7 +140,7 @@ test("the preview matches the server's answer, and structures can be removed", L
   await ben.until("Ben sees the wall", (state) => structureAt(state, cell)?.kind === "Wall");
   await ben.until("the list counts it", ({ presence }) => presence.some(({ structures }) => structures === 1));
   const taken = await ben.aimTool("Remove", cell);
-  assert.equal(taken.plan.obstacle, "someone else built that");
+  assert.equal(taken.plan.obstacle, "another player built that");
   await ann.aimTool("Remove", cell);
   await ann.act();
   for (const someone of [ann, ben]) await someone.until("the wall is gone", (state) => structureAt(state, cell) === undefined);

@@ -1,61 +1,61 @@
-//! What lies about, and what everyone sees wherever they are.
+//! Pellets, and components that every player sees at any distance.
 
 use aether_bits::Replicate;
 
-/// How many lines a board has.
+/// Number of rows of a leaderboard.
 pub const BOARD_ROWS: usize = 10;
 
-/// Something to eat.
+/// Pellet that a blob can eat.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "pellets", position = position)]
 pub struct Pellet {
-    /// Where it is.
+    /// Position of the pellet.
     #[replicate(range = -1000.0..=1000.0, step = 0.5)]
     pub position: [f32; 2],
-    /// Its colour, as an angle on the colour wheel.
+    /// Hue, as an angle on the colour wheel.
     pub hue: u8,
 }
 
-/// A line of a board.
+/// Row of a leaderboard.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]
 pub struct Row {
-    /// Who.
+    /// Name of the eater.
     #[replicate(text = 16)]
     pub name: String,
-    /// With what mass.
+    /// Mass of the eater.
     pub mass: u32,
-    /// The number of the eater, or zero for one who is not in the room.
+    /// Number of the eater, or zero if it is not in the room.
     pub eater: u32,
 }
 
-/// The heaviest of the room, heaviest first.
+/// Heaviest eaters of the room, heaviest first.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]
 #[replicate(channel = "boards")]
 pub struct Leaderboard {
-    /// The lines.
+    /// Rows of the leaderboard.
     #[replicate(list = 10)]
     pub rows: Vec<Row>,
-    /// How many play.
+    /// Number of eaters.
     pub eaters: u16,
 }
 
-/// The heaviest of all time, heaviest first.
+/// Heaviest eaters of all time, heaviest first.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]
 #[replicate(channel = "boards")]
 pub struct Records {
-    /// The lines.
+    /// Rows of the leaderboard.
     #[replicate(list = 10)]
     pub rows: Vec<Row>,
 }
 
-/// An eater was eaten as a whole.
+/// Event: an eater lost its last blob.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]
 #[replicate(channel = "boards")]
 pub struct Eaten {
-    /// The number of the eater.
+    /// Number of the eater.
     pub eater: u32,
-    /// By whom.
+    /// Number of the eater that ate it.
     pub by: u32,
-    /// The most that it weighed.
+    /// Highest mass of the eater.
     pub best: u32,
 }

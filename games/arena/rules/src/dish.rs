@@ -1,4 +1,4 @@
-//! All blobs together: who pushes, eats and grows into whom.
+//! All blobs together: pushing, eating and merging.
 
 use crate::blob::{Blob, can_devour, can_merge, drive, heading, radius, split};
 use crate::{BLOBS_MAX, EDGE, MASS_MAX, PELLET_MASS, STEER_FULL, STEER_REACH, decay};
@@ -6,33 +6,33 @@ use aether_bits::Replicate;
 use aether_space::{Grid, IndexedPoint, NearbyEntity, SpatialIndex, WorldBounds};
 use std::collections::BTreeMap;
 
-/// About how far queries reach; it only decides how fast they are.
+/// Typical query radius; it affects only the speed of queries.
 const REACH: f32 = 100.0;
 
-/// One blob in a dish.
+/// Blob in a dish.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
-    /// The number of its eater.
+    /// Number of its eater.
     pub eater: u32,
     /// The blob.
     pub blob: Blob,
-    /// Whether it was eaten or has grown into another. It stays in its place until the dish is tidied.
+    /// True if it was eaten or merged. It keeps its index until [`Dish::tidy`].
     pub is_gone: bool,
 }
 
-/// A piece that was eaten by one of another eater.
+/// Blob that was eaten by another eater's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Devoured {
-    /// The index of the prey.
+    /// Index of the prey.
     pub prey: usize,
-    /// The index of the one that ate it.
+    /// Index of the blob that ate it.
     pub by: usize,
 }
 
 /// All blobs of a room.
 #[derive(Debug)]
 pub struct Dish {
-    /// The blobs. New ones are added at the end.
+    /// Blobs. New ones are added at the end.
     pub pieces: Vec<Piece>,
     index: Grid,
     points: Vec<IndexedPoint>,
@@ -48,7 +48,7 @@ impl Default for Dish {
 }
 
 impl Piece {
-    /// A blob of an eater.
+    /// Creates a blob of an eater.
     #[must_use]
     pub fn new(eater: u32, blob: Blob) -> Piece {
         Piece { eater, blob, is_gone: false }
@@ -56,23 +56,23 @@ impl Piece {
 }
 
 impl Dish {
-    /// The mass of all blobs.
+    /// Returns the mass of all blobs.
     #[must_use]
     pub fn mass(&self) -> u64 {
         self.alive().map(|(_, piece)| u64::from(piece.blob.mass)).sum()
     }
 
-    /// The blobs that are there, with their indexes.
+    /// Iterates over the remaining blobs with their indexes.
     pub fn alive(&self) -> impl Iterator<Item = (usize, &Piece)> {
         self.pieces.iter().enumerate().filter(|(_, piece)| !piece.is_gone)
     }
 
-    /// Forgets the blobs that are gone.
+    /// Removes the blobs that are gone.
     pub fn tidy(&mut self) {
         self.pieces.retain(|piece| !piece.is_gone);
     }
 
-    /// Splits every blob of an eater that is heavy enough, as long as it has not too many.
+    /// Splits every blob of an eater that is heavy enough, up to the maximum number of blobs.
     pub fn split(&mut self, eater: u32, aim: [f32; 2], now: u32) {
         let mut parts: Vec<usize> =
             self.alive().filter(|(_, piece)| piece.eater == eater).map(|(index, _)| index).collect();
@@ -89,19 +89,19 @@ impl Dish {
         }
     }
 
-    /// Moves every blob to where its eater aims, which is seen from the middle of all its blobs.
+    /// Moves every blob towards its eater's target, which is relative to the center of all its blobs.
     pub fn drive(&mut self, mut aim_of: impl FnMut(u32) -> [f32; 2], seconds: f32) {
         let middles = self.middles();
         for piece in self.pieces.iter_mut().filter(|piece| !piece.is_gone) {
             let middle = middles.get(&piece.eater).copied().unwrap_or(piece.blob.position);
             let aim = heading(aim_of(piece.eater));
-            let way = [0, 1].map(|axis| middle[axis] + aim[axis] * STEER_REACH - piece.blob.position[axis]);
-            drive(&mut piece.blob, way.map(|part| part / STEER_FULL), seconds);
+            let offset = [0, 1].map(|axis| middle[axis] + aim[axis] * STEER_REACH - piece.blob.position[axis]);
+            drive(&mut piece.blob, offset.map(|part| part / STEER_FULL), seconds);
         }
     }
 
-    /// Lets the parts of each eater grow together or push each other aside.
-    pub fn huddle(&mut self, now: u32) {
+    /// Merges the blobs of each eater, or pushes them apart.
+    pub fn merge_or_separate(&mut self, now: u32) {
         let mut eaters: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for (index, piece) in self.alive() {
             eaters.entry(piece.eater).or_default().push(index);
@@ -109,18 +109,18 @@ impl Dish {
         for parts in eaters.values() {
             for (at, &one) in parts.iter().enumerate() {
                 for &other in &parts[at + 1..] {
-                    self.meet(one, other, now);
+                    self.merge_or_push(one, other, now);
                 }
             }
         }
     }
 
-    /// Feeds the blobs with pellets. `eaten` gets the indexes of those that are gone, each once.
+    /// Feeds the blobs with pellets. `eaten` receives the indexes of eaten pellets, each once.
     pub fn feed(&mut self, pellets: &[[f32; 2]], eaten: &mut Vec<usize>) {
         eaten.clear();
-        let places = pellets.iter().enumerate();
+        let positions = pellets.iter().enumerate();
         self.points.clear();
-        self.points.extend(places.map(|(index, &[x, y])| IndexedPoint { slot: index as u32, x, y }));
+        self.points.extend(positions.map(|(index, &[x, y])| IndexedPoint { slot: index as u32, x, y }));
         self.index.rebuild(&self.points);
         let mut is_eaten = vec![false; pellets.len()];
         for piece in self.pieces.iter_mut().filter(|piece| !piece.is_gone) {
@@ -137,7 +137,7 @@ impl Dish {
         eaten.sort_unstable();
     }
 
-    /// Lets blobs eat those of others, the heaviest first.
+    /// Lets blobs eat those of other eaters, the heaviest first.
     pub fn devour(&mut self) -> Vec<Devoured> {
         self.points.clear();
         let pieces = self.pieces.iter().enumerate().filter(|(_, piece)| !piece.is_gone);
@@ -167,7 +167,7 @@ impl Dish {
         devoured
     }
 
-    /// Takes off what blobs lose with time; tells how much that is.
+    /// Applies the decay of mass. Returns the lost mass.
     pub fn decay(&mut self) -> u64 {
         let mut lost = 0;
         for piece in self.pieces.iter_mut().filter(|piece| !piece.is_gone) {
@@ -178,7 +178,7 @@ impl Dish {
         lost
     }
 
-    /// The middle of each eater, by mass.
+    /// Returns the center of mass of each eater.
     fn middles(&self) -> BTreeMap<u32, [f32; 2]> {
         let mut sums: BTreeMap<u32, [f64; 3]> = BTreeMap::new();
         for (_, Piece { eater, blob, .. }) in self.alive() {
@@ -189,7 +189,7 @@ impl Dish {
         sums.into_iter().map(|(eater, [x, y, mass])| (eater, [(x / mass) as f32, (y / mass) as f32])).collect()
     }
 
-    /// Lets one blob eat another of another eater, if it can.
+    /// Lets one blob eat another eater's blob, if it can.
     fn swallow(&mut self, eater: usize, prey: usize) -> bool {
         let Ok([eater, prey]) = self.pieces.get_disjoint_mut([eater, prey]) else { return false };
         let may = eater.eater != prey.eater && !eater.is_gone && !prey.is_gone;
@@ -201,8 +201,8 @@ impl Dish {
         true
     }
 
-    /// Two parts of one eater: they grow together, or push each other aside.
-    fn meet(&mut self, one: usize, other: usize, now: u32) {
+    /// Merges two blobs of one eater, or pushes them apart.
+    fn merge_or_push(&mut self, one: usize, other: usize, now: u32) {
         let Ok([one, other]) = self.pieces.get_disjoint_mut([one, other]) else { return };
         if one.is_gone || other.is_gone {
             return;
@@ -217,23 +217,23 @@ impl Dish {
     }
 }
 
-/// Whether a blob no longer shoots out of another.
+/// Returns whether the thrust of a split is over.
 fn is_calm(blob: &Blob) -> bool {
     blob.thrust == [0.0; 2]
 }
 
-/// Moves two blobs so that they touch, the lighter one more.
+/// Moves two overlapping blobs so that they touch, the lighter one more.
 fn push_apart(one: &mut Blob, other: &mut Blob) {
-    let way = [other.position[0] - one.position[0], other.position[1] - one.position[1]];
-    let distance = (way[0] * way[0] + way[1] * way[1]).sqrt();
+    let offset = [other.position[0] - one.position[0], other.position[1] - one.position[1]];
+    let distance = (offset[0] * offset[0] + offset[1] * offset[1]).sqrt();
     let overlap = radius(one.mass) + radius(other.mass) - distance;
     if overlap <= 0.0 {
         return;
     }
-    // Two on the very same spot part along the first axis.
-    let way = if distance > 0.0 { way.map(|part| part / distance) } else { [1.0, 0.0] };
+    // Two blobs at the same position separate along the first axis.
+    let direction = if distance > 0.0 { offset.map(|part| part / distance) } else { [1.0, 0.0] };
     let share = other.mass as f32 / (one.mass + other.mass).max(1) as f32;
-    let pushed = |from: [f32; 2], by: f32| [0, 1].map(|axis| (from[axis] + way[axis] * by).clamp(-EDGE, EDGE));
+    let pushed = |from: [f32; 2], by: f32| [0, 1].map(|axis| (from[axis] + direction[axis] * by).clamp(-EDGE, EDGE));
     one.position = pushed(one.position, -overlap * share);
     other.position = pushed(other.position, overlap * (1.0 - share));
     one.snap();

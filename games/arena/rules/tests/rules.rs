@@ -1,4 +1,4 @@
-//! The rules hold whatever anyone does.
+//! Properties of the rules for arbitrary input.
 
 use aether_arena_rules::{
     BLOBS_MAX, Blob, Dish, EDGE, MASS_MAX, MASS_START, MERGE_TICKS, Piece, SPLIT_MASS_MIN, STEP_SECONDS, can_devour,
@@ -16,7 +16,7 @@ fn any_mass() -> impl Strategy<Value = u32> {
 }
 
 prop_compose! {
-    /// Blobs close together, some of them of one eater.
+    /// Blobs close together, some of one eater.
     fn any_dish()(
         blobs in proptest::collection::vec((1u32..6, [-220.0f32..220.0, -220.0f32..220.0], any_mass(), 0u32..60), 1..40),
     ) -> Dish {
@@ -45,7 +45,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_is_faster_than_its_mass_allows(mass in any_mass(), aim in any_aim()) {
+    fn no_blob_exceeds_the_speed_of_its_mass(mass in any_mass(), aim in any_aim()) {
         let mut blob = Blob::at([0.0; 2], mass);
         drive(&mut blob, aim, STEP_SECONDS);
         let [x, y] = blob.position;
@@ -55,7 +55,7 @@ proptest! {
     }
 
     #[test]
-    fn a_split_halves_and_loses_nothing(mass in any_mass(), aim in any_aim(), now in any::<u32>()) {
+    fn a_split_halves_and_preserves_mass(mass in any_mass(), aim in any_aim(), now in any::<u32>()) {
         let mut blob = Blob::at([0.0; 2], mass);
         match split(&mut blob, aim, now) {
             Some(part) => {
@@ -69,7 +69,7 @@ proptest! {
     }
 
     #[test]
-    fn mass_is_neither_made_nor_lost(
+    fn total_mass_is_preserved(
         mut dish in any_dish(),
         splits in proptest::collection::vec((1u32..6, any_aim()), 0..4),
         aim in any_aim(),
@@ -82,8 +82,8 @@ proptest! {
         }
         dish.drive(|_| aim, STEP_SECONDS);
         prop_assert_eq!(dish.mass(), mass, "by moving");
-        dish.huddle(now);
-        prop_assert_eq!(dish.mass(), mass, "by growing together");
+        dish.merge_or_separate(now);
+        prop_assert_eq!(dish.mass(), mass, "by merging");
         let devoured = dish.devour();
         prop_assert_eq!(dish.mass(), mass, "by eating each other");
         for meal in devoured {
@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn only_the_clearly_heavier_eats(one in any_mass(), other in any_mass(), at in [-200.0f32..200.0, -200.0f32..200.0]) {
+    fn only_a_clearly_heavier_blob_eats(one in any_mass(), other in any_mass(), at in [-200.0f32..200.0, -200.0f32..200.0]) {
         let (eater, prey) = (Blob::at([0.0; 2], one), Blob::at(at, other));
         if can_devour(&eater, &prey) {
             prop_assert!(one > other && one + other <= MASS_MAX);
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn the_heavier_are_larger_and_slower(one in any_mass(), other in any_mass()) {
+    fn heavier_blobs_are_larger_and_slower(one in any_mass(), other in any_mass()) {
         if one < other {
             prop_assert!(radius(one) < radius(other) && speed(one) > speed(other));
             prop_assert!(decay(one) <= decay(other) && decay(other) < other);
@@ -132,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_has_too_many_parts(times in 1usize..8, mass in any_mass()) {
+    fn an_eater_has_at_most_blobs_max_blobs(times in 1usize..8, mass in any_mass()) {
         let mut dish = Dish::default();
         dish.pieces.push(Piece::new(7, Blob::at([0.0; 2], mass)));
         for _ in 0..times {
@@ -144,27 +144,27 @@ proptest! {
 }
 
 #[test]
-fn parts_part_for_a_while_and_then_grow_together() {
+fn blobs_stay_apart_for_a_while_and_then_merge() {
     let mut dish = Dish::default();
     dish.pieces.push(Piece::new(1, Blob::at([0.0; 2], 200)));
     dish.split(1, [1.0, 0.0], 0);
     for now in 1..MERGE_TICKS {
-        // Both steer to their middle.
+        // Both steer to their common center.
         dish.drive(|_| [0.0; 2], STEP_SECONDS);
-        dish.huddle(now);
+        dish.merge_or_separate(now);
         assert_eq!(dish.alive().count(), 2, "at tick {now}");
     }
     let apart = (dish.pieces[0].blob.position[0] - dish.pieces[1].blob.position[0]).abs();
     assert!((apart - 2.0 * radius(100)).abs() < 20.0, "they touch: {apart}");
     for now in MERGE_TICKS..MERGE_TICKS + 40 {
         dish.drive(|_| [0.0; 2], STEP_SECONDS);
-        dish.huddle(now);
+        dish.merge_or_separate(now);
     }
     assert_eq!((dish.alive().count(), dish.mass()), (1, 200));
 }
 
 #[test]
-fn a_beginner_eats_nobody_of_its_own_mass() {
+fn a_new_eater_cannot_eat_one_of_equal_mass() {
     let one = Blob::at([0.0; 2], MASS_START);
     assert!(!can_devour(&one, &one));
     assert!(can_devour(&Blob::at([0.0; 2], MASS_START * 5 / 4), &one));

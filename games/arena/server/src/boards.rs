@@ -1,4 +1,4 @@
-//! The boards that everyone sees.
+//! Leaderboards in the room.
 
 use crate::eater::Eater;
 use crate::profile::{self, records_of};
@@ -7,46 +7,46 @@ use aether_engine::{Answer, Context};
 use aether_wire::{EntityId, RequestId, Tick};
 use std::collections::BTreeMap;
 
-/// How often the records of all time are asked for: every ten seconds.
-const ASK_TICKS: u32 = 200;
+/// Interval of requests for the all-time leaderboard: ten seconds.
+const REQUEST_TICKS: u32 = 200;
 
-/// The board of the room and that of all time.
+/// Leaderboards of the room and of all time.
 #[derive(Debug, Default)]
 pub struct Boards {
     room: Option<EntityId>,
     records: Option<EntityId>,
-    /// The request that waits for its answer; there is never more than one.
-    asked: Option<RequestId>,
-    asks_at: Tick,
+    /// Pending request; at most one.
+    pending: Option<RequestId>,
+    requests_at: Tick,
 }
 
 impl Boards {
-    /// Brings both up to date.
+    /// Updates both leaderboards.
     pub fn show(&mut self, room: &mut Context<'_>, eaters: &BTreeMap<u32, Eater>) {
         let now = Leaderboard { rows: heaviest(eaters), eaters: eaters.len() as u16 };
         match self.room.and_then(|board| room.world.get_mut::<Leaderboard>(board)) {
             Some(board) => *board = now,
             None => self.room = room.world.spawn(now).ok(),
         }
-        if room.tick() >= self.asks_at {
-            self.ask(room);
+        if room.tick() >= self.requests_at {
+            self.request_records(room);
         }
     }
 
-    /// Asks for the records of all time, unless that is under way.
-    pub fn ask(&mut self, room: &mut Context<'_>) {
-        self.asks_at = Tick(room.tick().0 + ASK_TICKS);
-        if self.asked.is_none() {
-            self.asked = Some(room.request(profile::top()));
+    /// Requests the all-time leaderboard, unless a request is pending.
+    pub fn request_records(&mut self, room: &mut Context<'_>) {
+        self.requests_at = Tick(room.tick().0 + REQUEST_TICKS);
+        if self.pending.is_none() {
+            self.pending = Some(room.request(profile::top()));
         }
     }
 
-    /// Takes an answer; false if it belongs to something else.
+    /// Handles an answer. Returns false if it belongs to another request.
     pub fn answer(&mut self, room: &mut Context<'_>, id: RequestId, answer: &Answer) -> bool {
-        if self.asked != Some(id) {
+        if self.pending != Some(id) {
             return false;
         }
-        self.asked = None;
+        self.pending = None;
         if let Answer::Value(Some(value)) = answer {
             let now = Records { rows: records_of(value) };
             match self.records.and_then(|board| room.world.get_mut::<Records>(board)) {
@@ -58,7 +58,7 @@ impl Boards {
     }
 }
 
-/// The heaviest, and of those who weigh the same the one who came first.
+/// Returns the heaviest eaters; among equals, the one with the lowest number first.
 fn heaviest(eaters: &BTreeMap<u32, Eater>) -> Vec<Row> {
     let mut order: Vec<(&u32, &Eater)> = eaters.iter().filter(|(_, eater)| eater.mass > 0).collect();
     order.sort_by_key(|(_, eater)| std::cmp::Reverse(eater.mass));

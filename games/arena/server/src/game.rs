@@ -13,35 +13,35 @@ use aether_engine::{Answer, Context, Game, GameSchemaBuilder, JoinRequest, Playe
 use aether_wire::{CloseReason, EntityId, ErrorCode, PlayerId, RequestId, Tick};
 use std::collections::BTreeMap;
 
-/// The longest name, as it fits a label.
+/// Maximum length of a name, as in a label.
 pub(crate) const NAME_BYTES_MAX: usize = 16;
-/// How many pellets lie about.
+/// Number of pellets.
 const PELLETS: usize = 800;
-/// How many eaters a room has at least; bots fill it up.
+/// Minimum number of eaters; bots fill the room up to it.
 const EATERS_MIN: u32 = 16;
-/// A new bot comes every so many ticks, so that a room does not change at once.
+/// Number of ticks between two new bots.
 const BOT_TICKS: u32 = 10;
-/// A bot decides every so many ticks, as nobody does twenty times a second.
+/// Number of ticks between two decisions of a bot.
 const THINK_TICKS: u32 = 4;
-/// How long whoever was eaten waits: two seconds.
-const BEGIN_TICKS: u32 = 40;
-/// How often the boards are brought up to date: once a second.
+/// Respawn delay after being eaten: two seconds.
+const RESPAWN_TICKS: u32 = 40;
+/// Update interval of the leaderboards: once a second.
 const BOARD_TICKS: u32 = 20;
 
 /// Arena.
 pub struct Arena {
     eaters_min: u32,
     eaters: BTreeMap<u32, Eater>,
-    /// The pellets and where they are.
+    /// Entities of the pellets, and their positions in the same order.
     pellets: Vec<EntityId>,
-    places: Vec<[f32; 2]>,
-    /// The blobs, in the order of `entities`.
+    pellet_positions: Vec<[f32; 2]>,
+    /// Blobs, in the order of `entities`.
     dish: Dish,
     entities: Vec<EntityId>,
     next_bot: u32,
     boards: Boards,
-    /// Whose profiles were asked for.
-    asked: BTreeMap<RequestId, u32>,
+    /// Pending requests for profiles, with the eater's number.
+    pending_profiles: BTreeMap<RequestId, u32>,
 }
 
 impl Default for Arena {
@@ -66,13 +66,13 @@ impl Game for Arena {
 
     fn init(&mut self, room: &mut Context<'_>) {
         room.set_label(crate::NAME);
-        self.strew(room);
-        self.boards.ask(room);
+        self.spawn_pellets(room);
+        self.boards.request_records(room);
     }
 
-    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &JoinRequest) -> Result<(), Rejection> {
-        if joiner.name.len() > NAME_BYTES_MAX {
-            return Err(Rejection::new(ErrorCode::BadValue, "a name has at most 16 bytes"));
+    fn join_attempt(&mut self, _room: &mut Context<'_>, request: &JoinRequest) -> Result<(), Rejection> {
+        if request.name.len() > NAME_BYTES_MAX {
+            return Err(Rejection::new(ErrorCode::BadValue, "the name is longer than 16 bytes; choose a shorter one"));
         }
         Ok(())
     }
@@ -82,20 +82,20 @@ impl Game for Arena {
         let name = room.name(player).unwrap_or_default().to_owned();
         if !account.is_empty() {
             let request = room.request(Profile::load(&account));
-            self.asked.insert(request, player.0);
+            self.pending_profiles.insert(request, player.0);
         }
         let hue = room.random.below(256) as u8;
         self.eaters.insert(player.0, Eater::new(account, name, hue, room.tick()));
-        self.watch(room, player);
+        self.look_at_heaviest(room, player);
     }
 
     fn leave(&mut self, room: &mut Context<'_>, player: PlayerId, _reason: CloseReason) {
-        self.asked.retain(|_, number| *number != player.0);
+        self.pending_profiles.retain(|_, number| *number != player.0);
         let Some(eater) = self.eaters.remove(&player.0) else { return };
         for blob in &eater.blobs {
             room.world.despawn(*blob);
         }
-        self.keep(room, &eater);
+        self.store_results(room, &eater);
     }
 
     fn resumed(&mut self, _room: &mut Context<'_>, player: PlayerId) {
@@ -116,29 +116,29 @@ impl Game for Arena {
         player: PlayerId,
         message: &PlayerMessage<'_>,
     ) -> Result<(), Rejection> {
-        let unknown = || Rejection::new(ErrorCode::UnknownCommand, "players paint themselves, and that is all");
+        let unknown = || Rejection::new(ErrorCode::UnknownCommand, "unknown command; Arena has only `labels.paint`");
         let paint = message.read::<Paint>().ok_or_else(unknown)?;
         let unreadable = |error| Rejection::new(ErrorCode::BadValue, format!("the message cannot be read: {error}"));
         self.paint(room, player.0, paint.map_err(unreadable)?.hue);
         if let Some(eater) = self.eaters.get_mut(&player.0) {
             eater.is_painted = true;
         }
-        // At once, because a page that is loaded anew may read it before the player it was has left.
+        // At once, because a reloaded page may read it before the previous player has left.
         self.save_profile(room, player.0);
         Ok(())
     }
 
     fn tick(&mut self, room: &mut Context<'_>) {
-        self.fill(room);
-        self.lay_out(room);
-        self.think(room);
-        self.play(room);
-        self.put_back(room);
-        self.strew(room);
-        self.begin_anew(room);
+        self.add_bots(room);
+        self.load_dish(room);
+        self.decide_bots(room);
+        self.step(room);
+        self.write_back(room);
+        self.spawn_pellets(room);
+        self.spawn_due(room);
         if room.tick().0.is_multiple_of(BOARD_TICKS) {
             self.boards.show(room, &self.eaters);
-            self.show_watchers(room);
+            self.update_watchers(room);
         }
     }
 
@@ -146,10 +146,10 @@ impl Game for Arena {
         if self.boards.answer(room, id, answer) {
             return;
         }
-        let Some(number) = self.asked.remove(&id) else { return };
+        let Some(number) = self.pending_profiles.remove(&id) else { return };
         let profile = match answer {
             Answer::Value(Some(value)) => Profile::from_bytes(value),
-            // There is none yet. What failed stays unknown, and nothing is written over it.
+            // There is no profile yet. After a failure it stays unknown, and nothing overwrites it.
             Answer::Value(None) => {
                 Some(Profile { hue: self.eaters.get(&number).map_or(0, |eater| eater.hue), best: 0 })
             }
@@ -165,10 +165,10 @@ impl Game for Arena {
         }
     }
 
-    /// A server that stops keeps everyone's profile, as if they had left.
+    /// Stores everyone's profile, as if they had left.
     fn terminate(&mut self, room: &mut Context<'_>) {
         for eater in std::mem::take(&mut self.eaters).into_values() {
-            self.keep(room, &eater);
+            self.store_results(room, &eater);
         }
     }
 
@@ -181,43 +181,43 @@ impl Game for Arena {
     fn hash(&self, hasher: &mut StateHasher) {
         for (number, eater) in &self.eaters {
             hasher.word(u64::from(*number) << 32 | u64::from(eater.best));
-            hasher.word(u64::from(eater.begins_at.map_or(0, |tick| tick.0)) << 1 | u64::from(eater.splits));
+            hasher.word(u64::from(eater.spawns_at.map_or(0, |tick| tick.0)) << 1 | u64::from(eater.splits));
             eater.steer.aim.iter().for_each(|part| hasher.word(u64::from(part.to_bits())));
         }
     }
 }
 
 impl Arena {
-    /// An arena that bots fill up to so many eaters.
+    /// Creates an arena that bots fill up to `eaters_min` eaters.
     #[must_use]
     pub fn with_eaters(eaters_min: u32) -> Arena {
         Arena {
             eaters_min,
             eaters: BTreeMap::new(),
             pellets: Vec::new(),
-            places: Vec::new(),
+            pellet_positions: Vec::new(),
             dish: Dish::default(),
             entities: Vec::new(),
             next_bot: BOTS_FROM,
             boards: Boards::default(),
-            asked: BTreeMap::new(),
+            pending_profiles: BTreeMap::new(),
         }
     }
 
-    /// How many bots there are.
+    /// Returns the number of bots.
     #[must_use]
     pub fn bots(&self) -> usize {
         self.eaters.range(BOTS_FROM..).count()
     }
 
-    /// What an eater weighs; nothing if there is no such one.
+    /// Returns the mass of an eater, if it exists.
     #[must_use]
     pub fn mass_of(&self, eater: u32) -> Option<u32> {
         self.eaters.get(&eater).map(|eater| eater.mass)
     }
 
-    /// Lets a bot in if the room is quiet. It goes when it is eaten and the room is no longer quiet.
-    fn fill(&mut self, room: &mut Context<'_>) {
+    /// Adds a bot if the room has too few eaters. Superfluous bots leave when they are eaten.
+    fn add_bots(&mut self, room: &mut Context<'_>) {
         if (self.eaters.len() as u32) < self.eaters_min && room.tick().0.is_multiple_of(BOT_TICKS) {
             let number = self.next_bot;
             self.next_bot = self.next_bot.checked_add(1).unwrap_or(BOTS_FROM);
@@ -227,8 +227,8 @@ impl Arena {
         }
     }
 
-    /// Lays the blobs out as the rules want them.
-    fn lay_out(&mut self, room: &Context<'_>) {
+    /// Loads the blobs into the dish.
+    fn load_dish(&mut self, room: &Context<'_>) {
         self.dish.pieces.clear();
         self.entities.clear();
         for (number, eater) in &self.eaters {
@@ -241,22 +241,22 @@ impl Arena {
         }
     }
 
-    /// Lets the bots decide.
-    fn think(&mut self, room: &mut Context<'_>) {
+    /// Decides for the bots.
+    fn decide_bots(&mut self, room: &mut Context<'_>) {
         let now = room.tick().0;
         for (&number, eater) in self.eaters.range_mut(BOTS_FROM..) {
             if !(now + number).is_multiple_of(THINK_TICKS) || eater.blobs.is_empty() {
                 continue;
             }
-            let me = Myself { number, place: eater.place, mass: heaviest(&self.dish, number) };
-            let decision = bot::decide(me, &self.dish, &self.places, eater.wanders_to, room.random);
+            let me = BotState { number, position: eater.position, mass: heaviest(&self.dish, number) };
+            let decision = bot::decide(me, &self.dish, &self.pellet_positions, eater.wanders_to, room.random);
             eater.wanders_to = decision.wanders_to;
             eater.steer(decision.steer);
         }
     }
 
-    /// One step by the rules.
-    fn play(&mut self, room: &mut Context<'_>) {
+    /// Runs one step of the rules.
+    fn step(&mut self, room: &mut Context<'_>) {
         let now = room.tick().0;
         for (number, eater) in &mut self.eaters {
             if std::mem::take(&mut eater.splits) {
@@ -266,22 +266,22 @@ impl Arena {
         let eaters = &self.eaters;
         let aim = |number: u32| eaters.get(&number).map_or([0.0; 2], |eater| eater.steer.aim);
         self.dish.drive(aim, room.seconds_per_tick());
-        self.dish.huddle(now);
+        self.dish.merge_or_separate(now);
         let mut eaten = Vec::new();
-        self.dish.feed(&self.places, &mut eaten);
+        self.dish.feed(&self.pellet_positions, &mut eaten);
         for index in eaten.into_iter().rev() {
-            self.places.swap_remove(index);
+            self.pellet_positions.swap_remove(index);
             room.world.despawn(self.pellets.swap_remove(index));
         }
         let devoured = self.dish.devour();
         if now.is_multiple_of(DECAY_TICKS) {
             self.dish.decay();
         }
-        self.mourn(room, &devoured);
+        self.handle_eaten(room, &devoured);
     }
 
-    /// Writes the blobs back, spawns those that split off, and takes away those that are gone.
-    fn put_back(&mut self, room: &mut Context<'_>) {
+    /// Writes the blobs back, spawns those that split off, and despawns those that are gone.
+    fn write_back(&mut self, room: &mut Context<'_>) {
         for eater in self.eaters.values_mut() {
             eater.blobs.clear();
             eater.mass = 0;
@@ -302,7 +302,7 @@ impl Arena {
                 }
                 (None, false) => match spawn(room, &piece.blob, eater.label(piece.eater)) {
                     Some(entity) => eater.blobs.push(entity),
-                    // A full room: what would have split off stays with the rest.
+                    // In a full room, the part that split off returns to the eater.
                     None => lost.push((piece.eater, piece.blob.mass)),
                 },
                 (None, true) => {}
@@ -312,27 +312,27 @@ impl Arena {
             }
         }
         for (number, mass) in lost {
-            self.give(room, number, mass);
+            self.add_mass(room, number, mass);
         }
-        self.focus(room);
+        self.update_possessions(room);
     }
 
-    /// Gives mass to the first blob of an eater.
-    fn give(&mut self, room: &mut Context<'_>, number: u32, mass: u32) {
+    /// Adds mass to the first blob of an eater.
+    fn add_mass(&mut self, room: &mut Context<'_>, number: u32, mass: u32) {
         let first = self.eaters.get(&number).and_then(|eater| eater.blobs.first());
         if let Some(blob) = first.and_then(|blob| room.world.get_mut::<Blob>(*blob)) {
             blob.mass += mass;
         }
     }
 
-    /// Notes where everyone is, and lets players look from a blob that they still have.
-    fn focus(&mut self, room: &mut Context<'_>) {
+    /// Updates positions and masses, and possesses a remaining blob for each player.
+    fn update_possessions(&mut self, room: &mut Context<'_>) {
         for (&number, eater) in &mut self.eaters {
             eater.best = eater.best.max(eater.mass);
             let weight = |entity: &EntityId| room.world.get::<Blob>(*entity).map_or(0, |blob| blob.mass);
             let Some(&largest) = eater.blobs.iter().max_by_key(|entity| weight(entity)) else { continue };
             if let Some(blob) = room.world.get::<Blob>(largest) {
-                eater.place = blob.position;
+                eater.position = blob.position;
             }
             if let Some(player) = player_of(number)
                 && !room.possession(player).is_some_and(|blob| eater.blobs.contains(&blob))
@@ -342,27 +342,27 @@ impl Arena {
         }
     }
 
-    /// Whoever has no blob left waits for a new beginning.
-    fn mourn(&mut self, room: &mut Context<'_>, devoured: &[Devoured]) {
+    /// Schedules the respawn of eaters without blobs, and announces them as eaten.
+    fn handle_eaten(&mut self, room: &mut Context<'_>, devoured: &[Devoured]) {
         for Devoured { prey, by } in devoured {
             let [number, by] = [*prey, *by].map(|index| self.dish.pieces[index].eater);
             if self.dish.alive().any(|(_, piece)| piece.eater == number) {
                 continue;
             }
-            let Some(eater) = self.eaters.get_mut(&number).filter(|eater| eater.begins_at.is_none()) else { continue };
-            eater.begins_at = Some(Tick(room.tick().0 + BEGIN_TICKS));
-            let (best, place) = (eater.best, eater.place);
+            let Some(eater) = self.eaters.get_mut(&number).filter(|eater| eater.spawns_at.is_none()) else { continue };
+            eater.spawns_at = Some(Tick(room.tick().0 + RESPAWN_TICKS));
+            let (best, position) = (eater.best, eater.position);
             room.broadcast(&Eaten { eater: number, by, best });
             if let Some(player) = player_of(number) {
-                // It goes on to see where it was eaten.
-                room.set_viewpoint(player, Viewpoint::At(place));
+                // The player continues to see where it was eaten.
+                room.set_viewpoint(player, Viewpoint::At(position));
             }
             self.submit(room, number);
         }
     }
 
-    /// Lets those begin whose time has come. A bot that a room no longer needs does not.
-    fn begin_anew(&mut self, room: &mut Context<'_>) {
+    /// Spawns the eaters that are due. Superfluous bots are removed instead.
+    fn spawn_due(&mut self, room: &mut Context<'_>) {
         let now = room.tick();
         let due = self.eaters.iter().filter(|(number, eater)| eater.is_due(**number, now));
         let due: Vec<u32> = due.map(|(number, _)| *number).collect();
@@ -370,54 +370,54 @@ impl Arena {
             if number >= BOTS_FROM && self.eaters.len() as u32 > self.eaters_min {
                 self.eaters.remove(&number);
             } else {
-                self.begin(room, number);
+                self.spawn_eater(room, number);
             }
         }
     }
 
-    fn begin(&mut self, room: &mut Context<'_>, number: u32) {
-        let place = somewhere(room);
+    fn spawn_eater(&mut self, room: &mut Context<'_>, number: u32) {
+        let position = random_position(room);
         let Some(eater) = self.eaters.get_mut(&number) else { return };
-        let mut blob = Blob::at(place, MASS_START);
+        let mut blob = Blob::at(position, MASS_START);
         blob.snap();
-        // In a full room it tries again at the next tick.
+        // In a full room it is tried again in the next tick.
         let Some(entity) = spawn(room, &blob, eater.label(number)) else { return };
         eater.blobs = vec![entity];
-        (eater.place, eater.mass, eater.begins_at) = (blob.position, blob.mass, None);
+        (eater.position, eater.mass, eater.spawns_at) = (blob.position, blob.mass, None);
         if let Some(player) = player_of(number) {
             room.set_viewpoint(player, Viewpoint::Possession);
             room.possess(player, entity);
         }
     }
 
-    /// Lets those who may begin, and do not, look at the heaviest.
-    fn show_watchers(&self, room: &mut Context<'_>) {
+    /// Updates the viewpoint of players who could spawn but only watch.
+    fn update_watchers(&self, room: &mut Context<'_>) {
         let now = room.tick();
         for (&number, eater) in &self.eaters {
             if let Some(player) = player_of(number)
-                && eater.begins_at.is_some_and(|at| at <= now)
+                && eater.spawns_at.is_some_and(|at| at <= now)
             {
-                self.watch(room, player);
+                self.look_at_heaviest(room, player);
             }
         }
     }
 
-    /// Lets a player without blobs look at the heaviest; in an empty room, at the middle.
-    fn watch(&self, room: &mut Context<'_>, player: PlayerId) {
+    /// Sets a player's viewpoint to the heaviest eater; in an empty room, to the center.
+    fn look_at_heaviest(&self, room: &mut Context<'_>, player: PlayerId) {
         let heaviest = self.eaters.values().filter(|eater| eater.mass > 0).max_by_key(|eater| eater.mass);
-        room.set_viewpoint(player, Viewpoint::At(heaviest.map_or([0.0; 2], |eater| eater.place)));
+        room.set_viewpoint(player, Viewpoint::At(heaviest.map_or([0.0; 2], |eater| eater.position)));
     }
 
-    /// Puts pellets where some are missing.
-    fn strew(&mut self, room: &mut Context<'_>) {
+    /// Spawns missing pellets.
+    fn spawn_pellets(&mut self, room: &mut Context<'_>) {
         while self.pellets.len() < PELLETS {
-            let mut pellet = Pellet { position: somewhere(room), hue: room.random.below(256) as u8 };
+            let mut pellet = Pellet { position: random_position(room), hue: room.random.below(256) as u8 };
             pellet.snap();
-            let place = pellet.position;
-            // A full room has to do with fewer.
+            let position = pellet.position;
+            // A full room has fewer pellets.
             let Ok(entity) = room.world.spawn(pellet) else { return };
             self.pellets.push(entity);
-            self.places.push(place);
+            self.pellet_positions.push(position);
         }
     }
 
@@ -431,7 +431,7 @@ impl Arena {
         }
     }
 
-    /// Submits the most that a player weighed, if it is more than ever.
+    /// Submits a player's highest mass if it is a new record.
     fn submit(&mut self, room: &mut Context<'_>, number: u32) {
         let Some(eater) = self.eaters.get_mut(&number) else { return };
         if !eater.account.is_empty() && eater.best > eater.best_before.unwrap_or(0) {
@@ -439,8 +439,8 @@ impl Arena {
         }
     }
 
-    /// Keeps what is to be kept of a player who leaves.
-    fn keep(&self, room: &mut Context<'_>, eater: &Eater) {
+    /// Stores score and profile of a player who leaves.
+    fn store_results(&self, room: &mut Context<'_>, eater: &Eater) {
         if eater.account.is_empty() {
             return;
         }
@@ -450,7 +450,7 @@ impl Arena {
         request_save(room, eater);
     }
 
-    /// Writes the profile of a player.
+    /// Stores the profile of a player.
     fn save_profile(&self, room: &mut Context<'_>, number: u32) {
         if let Some(eater) = self.eaters.get(&number) {
             request_save(room, eater);
@@ -458,7 +458,7 @@ impl Arena {
     }
 }
 
-/// Writes a profile, if the stored one was read: without that, writing could only lose it.
+/// Stores a profile only if the stored one was read: otherwise it would be overwritten.
 fn request_save(room: &mut Context<'_>, eater: &Eater) {
     if !eater.account.is_empty() && eater.best_before.is_some() {
         room.request(Profile { hue: eater.hue, best: eater.best_ever() }.save(&eater.account));
@@ -479,6 +479,6 @@ fn heaviest(dish: &Dish, number: u32) -> u32 {
     own.map(|(_, piece)| piece.blob.mass).max().unwrap_or(0)
 }
 
-fn somewhere(room: &mut Context<'_>) -> [f32; 2] {
+fn random_position(room: &mut Context<'_>) -> [f32; 2] {
     [room.random.between(-EDGE, EDGE) * 0.97, room.random.between(-EDGE, EDGE) * 0.97]
 }

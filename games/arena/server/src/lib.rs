@@ -1,4 +1,4 @@
-//! Arena: eat, grow, split, eat each other; with bots that fill a quiet room.
+//! Arena: eat, grow, split, eat each other. Bots fill quiet rooms.
 
 mod boards;
 mod bot;
@@ -13,13 +13,13 @@ use aether_arena_rules::TICK_HZ;
 use aether_engine::RoomSettings;
 use aether_space::InterestSettings;
 
-/// The name of the game, in configurations and recordings.
+/// Name of the game, in configurations and recordings.
 pub const NAME: &str = "arena";
 
-/// How long a place is kept for a player who lost the connection: ten seconds. The blobs can be eaten meanwhile.
+/// Time to resume after a lost connection: ten seconds. The blobs can be eaten meanwhile.
 const RESUME_TICKS: u32 = 10 * TICK_HZ;
 
-/// Arena's room settings.
+/// Returns the room settings of Arena.
 #[must_use]
 pub fn settings() -> RoomSettings {
     RoomSettings {

@@ -1,44 +1,44 @@
-//! What is kept of a player between games, and the records of all time: small functions around the requests.
+//! Stored profiles and the all-time leaderboard, as requests to the services.
 //!
-//! A profile is an object of the account's in storage, in the collection [`COLLECTION`] under the key `profile`: version
-//! (1 byte), hue (1) and the highest mass (4, the lowest byte first). Masses are also submitted to the leaderboard [`BOARD`]. The top of that board
-//! is asked for by a call named [`TOP`], whose payload is the board's name, and whose answer is a line per record: the score,
-//! a space, and the name.
+//! A profile is a storage object of the account, in the collection [`COLLECTION`] under the key `profile`: version (1
+//! byte), hue (1 byte) and highest mass (4 bytes, little-endian). Masses are also submitted to the leaderboard
+//! [`BOARD`]. The function [`TOP`] returns the top of a leaderboard: its payload is the leaderboard's name, its answer
+//! has a line for each record, with the score, a space, and the name.
 
 use crate::game::NAME_BYTES_MAX;
 use aether_arena_rules::{BOARD_ROWS, Row};
 use aether_engine::Request;
 
-/// The collection of the profiles.
+/// Collection of the profiles.
 pub const COLLECTION: &str = "arena";
-/// The leaderboard of all time.
+/// All-time leaderboard.
 pub const BOARD: &str = "arena";
-/// The call that asks for the top of a leaderboard.
+/// Function that returns the top of a leaderboard.
 pub const TOP: &str = "leaderboard_top";
 
-/// The key of a profile in its collection.
+/// Key of a profile in its collection.
 const KEY: &str = "profile";
 const VERSION: u8 = 1;
-/// No answer is read further than this: ten lines are far shorter.
+/// Maximum length of an answer that is read; ten lines are far shorter.
 const ANSWER_BYTES_MAX: usize = 4_096;
 
-/// What is kept of a player.
+/// Stored profile of a player.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// The colour, as an angle on the colour wheel.
+    /// Hue, as an angle on the colour wheel.
     pub hue: u8,
-    /// The most that the player ever weighed.
+    /// Highest mass of the player.
     pub best: u32,
 }
 
 impl Profile {
-    /// The request for the profile of an account.
+    /// Returns the request for the profile of an account.
     #[must_use]
     pub fn load(account: &str) -> Request {
         Request::Read { owner: account.to_owned(), collection: COLLECTION.to_owned(), key: KEY.to_owned() }
     }
 
-    /// The request that keeps it.
+    /// Returns the request that stores the profile.
     #[must_use]
     pub fn save(&self, account: &str) -> Request {
         let mut value = vec![VERSION, self.hue];
@@ -46,7 +46,7 @@ impl Profile {
         Request::Write { owner: account.to_owned(), collection: COLLECTION.to_owned(), key: KEY.to_owned(), value }
     }
 
-    /// The profile that was kept; nothing if it cannot be read.
+    /// Parses a stored profile. Returns `None` if it is invalid.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Profile> {
         match bytes {
@@ -56,17 +56,17 @@ impl Profile {
     }
 }
 
-/// The request that submits a mass to the leaderboard of all time.
+/// Returns the request that submits a mass to the all-time leaderboard.
 pub fn submit(account: &str, mass: u32) -> Request {
     Request::SubmitScore { board: BOARD.to_owned(), user: account.to_owned(), score: i64::from(mass) }
 }
 
-/// The request for the top of all time.
+/// Returns the request for the top of the all-time leaderboard.
 pub fn top() -> Request {
     Request::Call { name: TOP.to_owned(), payload: BOARD.as_bytes().to_vec() }
 }
 
-/// The lines of an answer to [`TOP`]; those that cannot be read are left out.
+/// Parses an answer to [`TOP`]. Invalid lines are left out.
 #[must_use]
 pub fn records_of(answer: &[u8]) -> Vec<Row> {
     let text = String::from_utf8_lossy(&answer[..answer.len().min(ANSWER_BYTES_MAX)]);

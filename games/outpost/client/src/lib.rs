@@ -1,4 +1,4 @@
-//! Outpost as its clients know it: what is predicted, and what is drawn.
+//! Client side of Outpost: prediction and interpolation.
 
 use aether_bits::{BitWriter, Replicate};
 use aether_client::{Angle, ClientGame, ClientSchemaBuilder, Interpolate, Predict};
@@ -9,15 +9,15 @@ use aether_replication::Mirror;
 use aether_wire::EntityId;
 use std::collections::BTreeMap;
 
-/// The game. It keeps what stands where, as far as the client sees, because players walk into it.
+/// The game on a client. It stores the visible structures, because players collide with them.
 #[derive(Debug, Default)]
 pub struct Outpost {
     grid: Grid,
-    /// Where the structures in view stand, to clear the place when they are gone.
+    /// Cells of visible structures, to clear them when the structures are gone.
     cells: BTreeMap<EntityId, Cell>,
 }
 
-/// A player as it is drawn.
+/// Player as it is drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawn(pub Player);
 
@@ -79,7 +79,7 @@ impl ClientGame for Outpost {
     }
 
     fn observe(&mut self, mirror: &Mirror) {
-        // What is gone goes first: something else may stand there by now.
+        // Removed structures first: another may already stand on the cell.
         for cell in mirror.left().iter().filter_map(|entity| self.cells.remove(entity)) {
             self.grid.set(cell, None);
         }

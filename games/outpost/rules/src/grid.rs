@@ -1,56 +1,56 @@
-//! The cells of the world, and what stands on them.
+//! Cells of the world, and structures on them.
 
 use crate::{CELL, EDGE, Kind};
 use std::fmt;
 
-/// How many cells a side of the world has.
+/// Number of cells along a side of the world.
 pub const CELLS: u8 = 128;
 
-/// How finely positions and velocities are kept.
+/// Resolution of positions and velocities.
 const STEPS_PER_UNIT: f32 = 64.0;
 
-/// A cell of the world, counted from the lower corner.
+/// Cell of the world, counted from the lower corner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cell {
-    /// Along the first axis.
+    /// Index along the first axis.
     pub column: u8,
-    /// Along the second.
+    /// Index along the second axis.
     pub row: u8,
 }
 
-/// What a rule may ask of the world around.
+/// Structures that rules can query.
 pub trait Surroundings {
-    /// What stands on a cell.
+    /// Returns the structure on a cell.
     fn structure_at(&self, cell: Cell) -> Option<Kind>;
 }
 
-/// What stands where, for a server or a client that knows it all.
+/// All known structures by cell, for a server or a client.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Grid {
     kinds: Vec<Option<Kind>>,
 }
 
 impl Cell {
-    /// The cell under a place; none outside of the world.
+    /// Returns the cell at a position, or `None` outside the world.
     #[must_use]
-    pub fn at(place: [f32; 2]) -> Option<Cell> {
-        let [column, row] = place.map(index);
+    pub fn at(position: [f32; 2]) -> Option<Cell> {
+        let [column, row] = position.map(index);
         Cell::new(column?, row?)
     }
 
-    /// The cell of a column and a row, if there is one.
+    /// Returns the cell of a column and a row, if it exists.
     #[must_use]
     pub fn new(column: u8, row: u8) -> Option<Cell> {
         (column < CELLS && row < CELLS).then_some(Cell { column, row })
     }
 
-    /// Its lower corner.
+    /// Returns its lower corner.
     #[must_use]
     pub fn corner(self) -> [f32; 2] {
         [self.column, self.row].map(|index| f32::from(index) * CELL - EDGE)
     }
 
-    /// Its middle.
+    /// Returns its center.
     #[must_use]
     pub fn middle(self) -> [f32; 2] {
         self.corner().map(|corner| corner + CELL / 2.0)
@@ -64,15 +64,15 @@ impl Default for Grid {
 }
 
 impl Grid {
-    /// Puts something on a cell, or clears it.
+    /// Sets or clears the structure on a cell.
     pub fn set(&mut self, cell: Cell, kind: Option<Kind>) {
-        if let Some(place) = self.kinds.get_mut(position(cell)) {
-            *place = kind;
+        if let Some(slot) = self.kinds.get_mut(slot_of(cell)) {
+            *slot = kind;
         }
     }
 }
 
-/// Shows what stands somewhere, and not where nothing does.
+/// Lists occupied cells only.
 impl fmt::Debug for Grid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cells = (0..CELLS).flat_map(|row| (0..CELLS).map(move |column| Cell { column, row }));
@@ -82,23 +82,22 @@ impl fmt::Debug for Grid {
 
 impl Surroundings for Grid {
     fn structure_at(&self, cell: Cell) -> Option<Kind> {
-        *self.kinds.get(position(cell))?
+        *self.kinds.get(slot_of(cell))?
     }
 }
 
-/// The index of the cell on one axis; none outside of the world.
+/// Returns the cell index of a coordinate on one axis, or `None` outside the world.
 pub(crate) fn index(coordinate: f32) -> Option<u8> {
-    // The upper edge belongs to the last cell, so that whoever stands there stands on one.
+    // The upper edge belongs to the last cell, so that every position in the world has a cell.
     (-EDGE..=EDGE).contains(&coordinate).then(|| (((coordinate + EDGE) / CELL) as u8).min(CELLS - 1))
 }
 
-/// The nearest number that the wire can say. Rules that compare a place with cells compare this one, because it is what
-/// will be kept.
+/// Rounds to the wire's grid. Rules compare rounded positions with cells, because those are stored.
 pub(crate) fn rounded(number: f32) -> f32 {
     (number * STEPS_PER_UNIT).round() / STEPS_PER_UNIT
 }
 
-fn position(cell: Cell) -> usize {
+fn slot_of(cell: Cell) -> usize {
     usize::from(cell.row) * usize::from(CELLS) + usize::from(cell.column)
 }
 
@@ -107,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_on_the_cell_whose_corners_surround_it() {
+    fn a_position_is_on_the_cell_that_contains_it() {
         assert_eq!(Cell::at([-EDGE, EDGE]), Some(Cell { column: 0, row: CELLS - 1 }));
         assert_eq!(Cell::at([0.0, -0.1]), Some(Cell { column: 64, row: 63 }));
         for outside in [[EDGE + 0.1, 0.0], [0.0, -EDGE - 0.1], [f32::NAN, 0.0], [0.0, f32::INFINITY]] {

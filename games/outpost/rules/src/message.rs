@@ -1,100 +1,100 @@
-//! What players and the room tell each other, and what everyone sees wherever they are.
+//! Messages of players, events of the room, and components that every player sees at any distance.
 
 use crate::{Cell, Kind};
 use aether_bits::Replicate;
 
-/// A player wants to build.
+/// Message: build a structure.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]
 #[replicate(channel = "building")]
 pub struct Place {
-    /// The column of the cell.
+    /// Column of the cell.
     #[replicate(range = 0..=127)]
     pub column: u8,
-    /// The row of the cell.
+    /// Row of the cell.
     #[replicate(range = 0..=127)]
     pub row: u8,
-    /// What to build.
+    /// Kind of the structure.
     pub kind: Kind,
 }
 
-/// A player wants to take down what it built.
+/// Message: remove one's own structure.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]
 #[replicate(channel = "building")]
 pub struct Remove {
-    /// The column of the cell.
+    /// Column of the cell.
     #[replicate(range = 0..=127)]
     pub column: u8,
-    /// The row of the cell.
+    /// Row of the cell.
     #[replicate(range = 0..=127)]
     pub row: u8,
 }
 
-/// A player wants to be another character.
+/// Message: change the player's character.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]
 #[replicate(channel = "presence")]
 pub struct Dress {
-    /// Which one.
+    /// Number of the character.
     #[replicate(range = 0..=7)]
     pub appearance: u8,
 }
 
-/// A structure was shot down.
+/// Event: a structure was destroyed.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]
 #[replicate(channel = "building")]
 pub struct Destroyed {
-    /// The column of the cell.
+    /// Column of the cell.
     #[replicate(range = 0..=127)]
     pub column: u8,
-    /// The row of the cell.
+    /// Row of the cell.
     #[replicate(range = 0..=127)]
     pub row: u8,
 }
 
-/// Someone was hit.
+/// Event: a player was hit.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]
 #[replicate(channel = "presence")]
 pub struct Hit {
-    /// The player who fired.
+    /// Number of the player who fired.
     pub shooter: u32,
-    /// The player who was hit.
+    /// Number of the player who was hit.
     pub target: u32,
-    /// What is left of the target.
+    /// Remaining health of the target.
     #[replicate(range = 0..=100)]
     pub health: i32,
 }
 
-/// Someone fell, and begins anew.
+/// Event: a player was defeated and respawns.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]
 #[replicate(channel = "presence")]
 pub struct Fallen {
-    /// The player who fell.
+    /// Number of the defeated player.
     pub player: u32,
-    /// The player who did it.
+    /// Number of the player who fired.
     pub shooter: u32,
 }
 
-/// Someone who is in the room: the whole room sees it.
+/// Player in the room, visible to everyone.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]
 #[replicate(channel = "presence")]
 pub struct Presence {
-    /// The player's number.
+    /// Number of the player.
     pub player: u32,
-    /// The player's name.
+    /// Name of the player.
     #[replicate(text = 24)]
     pub name: String,
-    /// Which character it is.
+    /// Number of the character.
     #[replicate(range = 0..=7)]
     pub appearance: u8,
-    /// How often it hit someone.
+    /// Number of hits on other players.
     pub hits: u16,
-    /// How often it fell.
+    /// Number of defeats.
     pub falls: u16,
-    /// How many structures of it stand.
+    /// Number of structures.
     pub structures: u16,
 }
 
 impl Place {
-    /// To build on a cell.
+    /// Creates a message that builds on a cell.
     #[must_use]
     pub fn on(cell: Cell, kind: Kind) -> Place {
         Place { column: cell.column, row: cell.row, kind }
@@ -102,7 +102,7 @@ impl Place {
 }
 
 impl Remove {
-    /// To clear a cell.
+    /// Creates a message that clears a cell.
     #[must_use]
     pub fn on(cell: Cell) -> Remove {
         Remove { column: cell.column, row: cell.row }

@@ -1,81 +1,81 @@
-//! Where a player may build. The server decides with these rules, and a client shows with them what it would decide.
+//! Rules of building. The server decides with them, and a client previews the decision.
 
 use crate::{CELL, Cell, Kind, RADIUS, REACH, STRUCTURES_PER_PLAYER_MAX, Surroundings, is_near};
 
-/// Nothing is built within this distance of the middle of the world, because players begin there.
+/// Radius around the center in which nothing can be built, because players spawn there.
 pub const SPAWN_AREA: f32 = 16.0;
 
-/// Who builds, and what stands in the way.
+/// Builder and its surroundings.
 #[derive(Clone, Copy, Debug)]
 pub struct Builder<'a, S> {
-    /// What is built already.
+    /// Existing structures.
     pub surroundings: &'a S,
-    /// Where the builder stands.
-    pub place: [f32; 2],
-    /// What the builder has to build with.
+    /// Position of the builder.
+    pub position: [f32; 2],
+    /// Material of the builder.
     pub material: i32,
-    /// How many structures of the builder stand.
+    /// Number of structures of the builder.
     pub structures: u32,
-    /// Where people are who are near enough to matter, the builder among them.
+    /// Positions of nearby people, including the builder.
     pub people: &'a [[f32; 2]],
 }
 
-/// Why something cannot be built or taken down.
+/// Reason why something cannot be built or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// There is no such cell.
+    /// The cell does not exist.
     Outside,
     /// The cell is too far away.
     TooFar,
-    /// Players begin there.
+    /// The cell is in the spawn area.
     SpawnArea,
-    /// Something stands there.
+    /// The cell has a structure.
     Occupied,
-    /// Someone stands there.
+    /// A player stands on the cell.
     SomeoneThere,
-    /// The builder has as many structures as one may have.
+    /// The builder has reached the maximum number of structures.
     TooMany,
     /// The builder has too little material.
     TooExpensive,
-    /// Nothing stands there.
+    /// The cell has no structure.
     Nothing,
-    /// Someone else built it.
+    /// Another player built the structure.
     NotYours,
 }
 
-/// What a client shows under the pointer before anything is built.
+/// Preview of building at the pointer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Preview {
-    /// The cell under the pointer, if that is in the world.
+    /// Cell at the pointer, if inside the world.
     pub cell: Option<Cell>,
-    /// Why it would be refused; nothing if it would not.
+    /// Reason for a rejection, or `None` if it is allowed.
     pub obstacle: Option<Obstacle>,
 }
 
 impl Obstacle {
-    /// What to tell the player.
+    /// Returns the sentence for the player.
     #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {
-            Obstacle::Outside => "the world ends before that",
-            Obstacle::TooFar => "that is too far away: come closer",
-            Obstacle::SpawnArea => "everyone begins here: build farther out",
-            Obstacle::Occupied => "something stands there already",
-            Obstacle::SomeoneThere => "someone stands there: wait until they have gone",
-            Obstacle::TooMany => "you have built as much as one may: take something down first",
-            Obstacle::TooExpensive => "you have too little material: it comes with time",
-            Obstacle::Nothing => "nothing stands there",
-            Obstacle::NotYours => "someone else built that",
+            Obstacle::Outside => "that is outside the world",
+            Obstacle::TooFar => "that is too far away; move closer",
+            Obstacle::SpawnArea => "this is the spawn area; build farther out",
+            Obstacle::Occupied => "the cell is already occupied",
+            Obstacle::SomeoneThere => "a player stands there; wait until they move",
+            Obstacle::TooMany => "you have too many structures; remove one first",
+            Obstacle::TooExpensive => "you have too little material; it grows over time",
+            Obstacle::Nothing => "there is nothing to remove",
+            Obstacle::NotYours => "another player built that",
         }
     }
 }
 
-/// Whether someone may build on a cell.
+/// Checks whether a builder may build on a cell.
 pub fn can_place<S: Surroundings>(builder: &Builder<'_, S>, cell: Cell, kind: Kind) -> Result<(), Obstacle> {
     let cell = Cell::new(cell.column, cell.row).ok_or(Obstacle::Outside)?;
     let middle = cell.middle();
     let checks = [
-        (is_near(builder.place, middle, REACH), Obstacle::TooFar),
+        (is_near(builder.position, middle, REACH), Obstacle::TooFar),
         (!is_near(middle, [0.0; 2], SPAWN_AREA + CELL), Obstacle::SpawnArea),
         (builder.surroundings.structure_at(cell).is_none(), Obstacle::Occupied),
         (!builder.people.iter().any(|person| is_on(*person, middle)), Obstacle::SomeoneThere),
@@ -88,18 +88,18 @@ pub fn can_place<S: Surroundings>(builder: &Builder<'_, S>, cell: Cell, kind: Ki
     }
 }
 
-/// Whether someone may take down what stands on a cell; `is_own` says whether they built it.
+/// Checks whether a builder may remove the structure on a cell; `is_own` is true if it built it.
 pub fn can_remove<S: Surroundings>(builder: &Builder<'_, S>, cell: Cell, is_own: bool) -> Result<Kind, Obstacle> {
     let cell = Cell::new(cell.column, cell.row).ok_or(Obstacle::Outside)?;
     let kind = builder.surroundings.structure_at(cell).ok_or(Obstacle::Nothing)?;
-    match (is_own, is_near(builder.place, cell.middle(), REACH)) {
+    match (is_own, is_near(builder.position, cell.middle(), REACH)) {
         (false, _) => Err(Obstacle::NotYours),
         (true, false) => Err(Obstacle::TooFar),
         (true, true) => Ok(kind),
     }
 }
 
-/// What would become of building under the pointer.
+/// Returns the preview of building at the pointer.
 pub fn preview<S: Surroundings>(builder: &Builder<'_, S>, pointer: [f32; 2], kind: Kind) -> Preview {
     let cell = Cell::at(pointer);
     let obstacle = match cell {
@@ -109,7 +109,7 @@ pub fn preview<S: Surroundings>(builder: &Builder<'_, S>, pointer: [f32; 2], kin
     Preview { cell, obstacle }
 }
 
-/// Whether a person stands on the cell with this middle, be it with one foot.
+/// Returns whether a person overlaps the cell with this center.
 fn is_on(person: [f32; 2], middle: [f32; 2]) -> bool {
     (0..2).all(|axis| (person[axis] - middle[axis]).abs() < CELL / 2.0 + RADIUS)
 }

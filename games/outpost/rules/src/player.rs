@@ -1,4 +1,4 @@
-//! Players, and how they walk.
+//! Players and their movement.
 
 use crate::grid::{index, rounded};
 use crate::{
@@ -7,74 +7,74 @@ use crate::{
 };
 use aether_bits::Replicate;
 
-/// No step is longer than this: within it nobody walks past a cell.
+/// Maximum duration of a step: within it nobody can pass a cell.
 const SECONDS_MAX: f32 = 0.1;
-/// Whoever is this close to a structure touches it, and does not stand in it yet. It is above the step of a position.
+/// Tolerance for touching a structure without overlapping it. It exceeds the resolution of positions.
 const TOUCH: f32 = 0.03125;
-/// Farther out than this nobody gets, so that nobody stands half outside of the world.
+/// Maximum coordinate of a player, so that it stays entirely inside the world.
 const WALKABLE: f32 = EDGE - RADIUS;
-/// How many places there are to begin at.
+/// Number of spawn points.
 const SPAWN_POINTS: u32 = 12;
 
-/// A player, as it is predicted.
+/// Predicted state of a player.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "movement", position = position)]
 pub struct Player {
-    /// Where it is.
+    /// Position of its center.
     #[replicate(range = -256.0..=256.0, step = 0.015625, moves_by = velocity)]
     pub position: [f32; 2],
     /// Units a second.
     #[replicate(range = -32.0..=32.0, step = 0.015625)]
     pub velocity: [f32; 2],
-    /// Where it aims, in radians.
+    /// Aim in radians.
     #[replicate(angle = 10)]
     pub aim: f32,
-    /// How many steps until it can shoot again.
+    /// Steps until it can shoot again.
     #[replicate(range = 0..=15)]
     pub reload: u8,
 }
 
-/// What the server alone decides about a player.
+/// State of a player that only the server decides.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "bodies")]
 pub struct Body {
-    /// The player's number.
+    /// Number of the player.
     pub player: u32,
-    /// What is left of it.
+    /// Remaining health.
     #[replicate(range = 0..=100, default = 100)]
     pub health: i32,
-    /// What it has to build with.
+    /// Material for building.
     #[replicate(range = 0..=100, default = 100)]
     pub material: i32,
-    /// Which character it is.
+    /// Number of the character.
     #[replicate(range = 0..=7)]
     pub appearance: u8,
-    /// Whether nothing can hurt it, as for a while after it fell.
+    /// True while nothing can hurt it, as for a while after a respawn.
     pub is_protected: bool,
 }
 
-/// What a player does in one step.
+/// Input of one tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Replicate)]
 pub struct Controls {
-    /// Where it walks, and how fast: a vector of length one is as fast as it can.
+    /// Walking direction and speed; length one is full speed.
     #[replicate(range = -1.0..=1.0, step = 0.0078125)]
     pub push: [f32; 2],
-    /// Where it aims, in radians.
+    /// Aim in radians.
     #[replicate(angle = 10)]
     pub aim: f32,
-    /// Shoot.
+    /// True to shoot.
     pub fire: bool,
 }
 
-/// What became of a step.
+/// Result of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stride {
-    /// Whether the player shot.
+    /// True if the player shot.
     pub fired: bool,
 }
 
 impl Player {
-    /// Someone at rest.
+    /// Creates a player at rest.
     #[must_use]
     pub fn at(position: [f32; 2]) -> Player {
         Player { position, velocity: [0.0; 2], aim: 0.0, reload: 0 }
@@ -82,18 +82,18 @@ impl Player {
 }
 
 impl Body {
-    /// Someone whole.
+    /// Creates a body with full health and material.
     #[must_use]
     pub fn of(player: u32, appearance: u8) -> Body {
         Body { player, health: HEALTH_MAX, material: MATERIAL_MAX, appearance, is_protected: false }
     }
 }
 
-/// Moves a player on by one step, and snaps it to what the wire can say.
+/// Moves a player by one step and snaps it to the wire's grid.
 ///
-/// One input is one step: whoever applies the same inputs to the same player among the same surroundings gets the same.
+/// One input is one step: the same inputs, player and surroundings give the same result.
 pub fn walk(player: &mut Player, controls: &Controls, surroundings: &impl Surroundings, seconds: f32) -> Stride {
-    // The server only has what the wire could say, and so nobody may work with more.
+    // The server has only the snapped input, so predictions must use the same.
     let mut controls = *controls;
     controls.snap();
     let seconds = if seconds > 0.0 { seconds.min(SECONDS_MAX) } else { 0.0 };
@@ -112,7 +112,7 @@ pub fn walk(player: &mut Player, controls: &Controls, surroundings: &impl Surrou
     Stride { fired }
 }
 
-/// Where a player begins, by any number. Nothing can be built there.
+/// Returns the spawn point of a number. Nothing can be built there.
 #[must_use]
 pub fn spawn_point(number: u32) -> [f32; 2] {
     let angle = (number % SPAWN_POINTS) as f32 / SPAWN_POINTS as f32 * std::f32::consts::TAU;
@@ -120,15 +120,15 @@ pub fn spawn_point(number: u32) -> [f32; 2] {
     [libm::cosf(angle) * distance, libm::sinf(angle) * distance]
 }
 
-/// Whether someone could stand at a place.
+/// Returns whether a player could stand at a position.
 #[must_use]
-pub fn is_free(place: [f32; 2], surroundings: &impl Surroundings) -> bool {
-    let is_inside = place.iter().all(|coordinate| (-WALKABLE..=WALKABLE).contains(coordinate));
-    let columns = [TOUCH - RADIUS, RADIUS - TOUCH].map(|side| index(place[0] + side));
-    is_inside && columns.into_iter().flatten().all(|column| !is_blocked(place[1], 0, column, surroundings))
+pub fn is_free(position: [f32; 2], surroundings: &impl Surroundings) -> bool {
+    let is_inside = position.iter().all(|coordinate| (-WALKABLE..=WALKABLE).contains(coordinate));
+    let columns = [TOUCH - RADIUS, RADIUS - TOUCH].map(|side| index(position[0] + side));
+    is_inside && columns.into_iter().flatten().all(|column| !is_blocked(position[1], 0, column, surroundings))
 }
 
-/// The velocity after a step: towards the one that is wanted, as fast as that goes.
+/// Returns the velocity after a step, accelerated towards the wanted one.
 fn accelerated(velocity: [f32; 2], push: [f32; 2], seconds: f32) -> [f32; 2] {
     let pushed = length(push);
     let scale = if pushed > 1.0 { SPEED / pushed } else { SPEED };
@@ -139,22 +139,22 @@ fn accelerated(velocity: [f32; 2], push: [f32; 2], seconds: f32) -> [f32; 2] {
     [velocity[0] + change[0] * share, velocity[1] + change[1] * share]
 }
 
-/// Moves along one axis, up to what is in the way.
+/// Moves along one axis, up to an obstacle.
 fn advance(player: &mut Player, axis: usize, surroundings: &impl Surroundings, seconds: f32) {
     let from = player.position[axis];
     let wanted = from + player.velocity[axis] * seconds;
-    // What is compared is what will be kept: rounding must not carry anyone into a structure.
+    // Compares the rounded position, which is stored: rounding must not move anyone into a structure.
     let mut to = rounded(wanted.clamp(-WALKABLE, WALKABLE));
     let forward = wanted > from;
     let side = if forward { RADIUS - TOUCH } else { TOUCH - RADIUS };
     let mut is_stopped = wanted.abs() > WALKABLE;
-    // Whoever stands in something already may walk out of it: only what is new counts.
+    // A player that overlaps a structure may walk out of it: only newly entered cells count.
     if let (Some(before), Some(after)) = (index(from + side), index(to + side))
         && before != after
         && is_blocked(player.position[1 - axis], axis, after, surroundings)
     {
         let corner = f32::from(after) * CELL - EDGE;
-        // The way to the edge is never a way back.
+        // Moving to the edge never moves backwards.
         to = if forward { from.max(corner - RADIUS) } else { from.min(corner + CELL + RADIUS) };
         is_stopped = true;
     }
@@ -164,7 +164,7 @@ fn advance(player: &mut Player, axis: usize, surroundings: &impl Surroundings, s
     player.position[axis] = to;
 }
 
-/// Whether something stands in a column (or row), beside someone who is at `across` on the other axis.
+/// Returns whether a structure blocks a column (or row) for a player at `across` on the other axis.
 fn is_blocked(across: f32, axis: usize, along: u8, surroundings: &impl Surroundings) -> bool {
     let [low, high] = [TOUCH - RADIUS, RADIUS - TOUCH].map(|side| index(across + side));
     [low, high].into_iter().flatten().any(|across| {

@@ -1,17 +1,17 @@
-//! What players build.
+//! Structures.
 
 use aether_bits::Replicate;
 
-/// The kinds of structures.
+/// Kinds of structures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Replicate)]
 pub enum Kind {
-    /// Stops everything.
+    /// Stops players and shots.
     Wall,
-    /// Lets people through, and stops shots.
+    /// Lets players through, stops shots.
     Door,
-    /// Stops people, and lets shots over.
+    /// Stops players, lets shots through.
     Fence,
-    /// Stops everything, and shoots at everyone but its builder.
+    /// Stops players and shots, and shoots at everyone but its builder.
     Turret,
 }
 
@@ -19,23 +19,23 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "structures", position = position)]
 pub struct Structure {
-    /// The middle of its cell.
+    /// Center of its cell.
     #[replicate(range = -256.0..=256.0, step = 0.015625)]
     pub position: [f32; 2],
-    /// What it is.
+    /// Kind of the structure.
     pub kind: Kind,
-    /// What is left of it.
+    /// Remaining health.
     #[replicate(range = 0..=250, default = 100)]
     pub health: i32,
-    /// The number of the player who built it, or zero while that player is away.
+    /// Number of the builder, or zero while that player is away.
     pub builder: u32,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Kind; 4] = [Kind::Wall, Kind::Door, Kind::Fence, Kind::Turret];
 
-    /// What it takes to build one.
+    /// Returns the material cost.
     #[must_use]
     pub fn cost(self) -> i32 {
         match self {
@@ -46,7 +46,7 @@ impl Kind {
         }
     }
 
-    /// What a new one has.
+    /// Returns the initial health.
     #[must_use]
     pub fn health(self) -> i32 {
         match self {
@@ -57,13 +57,13 @@ impl Kind {
         }
     }
 
-    /// Whether people cannot walk through it.
+    /// Returns whether players cannot walk through it.
     #[must_use]
     pub fn stops_people(self) -> bool {
         self != Kind::Door
     }
 
-    /// Whether shots end at it.
+    /// Returns whether shots end at it.
     #[must_use]
     pub fn stops_shots(self) -> bool {
         self != Kind::Fence

@@ -1,4 +1,4 @@
-//! A long game by itself, to compare platforms with.
+//! Long deterministic game, to compare platforms.
 
 use crate::{
     Builder, CELLS, Cell, Controls, DAMAGE, Grid, Kind, MATERIAL_MAX, Player, STEP_SECONDS, Shot, can_place, fly,
@@ -8,9 +8,9 @@ use aether_bits::{BitWriter, Component, StateHasher};
 
 const PLAYERS: u32 = 6;
 
-/// Lets a few players walk, build and shoot at random, and gives a hash over all that they went through.
+/// Lets a few players walk, build and shoot at random. Returns a hash over all their states.
 ///
-/// The same seed gives the same hash on every platform; that is what it is for.
+/// The same seed gives the same hash on every platform.
 #[must_use]
 pub fn trial(seed: u64, ticks: u32) -> u64 {
     let mut trial = Trial::new(seed);
@@ -53,7 +53,7 @@ impl Trial {
     }
 
     fn act(&mut self, tick: u32, number: u32) {
-        // A player keeps to a direction for a while, and aims anew every step.
+        // A player keeps its direction for a while, and aims anew in every step.
         let [course, whim] = [tick / 20, tick].map(|part| self.chance(part, number));
         let share = |bits: u64, shift: u32| (bits >> shift & 0xff) as f32 / 127.5 - 1.0;
         let controls = Controls {
@@ -65,20 +65,20 @@ impl Trial {
         if walk(player, &controls, &self.grid, STEP_SECONDS).fired {
             self.shots.push(player.fire(number + 1));
         }
-        let place = player.position;
+        let position = player.position;
         if whim >> 16 & 15 == 0
-            && let Some(near) = Cell::at(place)
+            && let Some(near) = Cell::at(position)
         {
             let offset = |index: u8, shift: u32| (index + (whim >> shift & 7) as u8).saturating_sub(3).min(CELLS - 1);
             let cell = Cell { column: offset(near.column, 20), row: offset(near.row, 24) };
-            self.build(place, cell, Kind::ALL[(whim >> 28 & 3) as usize]);
+            self.build(position, cell, Kind::ALL[(whim >> 28 & 3) as usize]);
         }
     }
 
-    fn build(&mut self, place: [f32; 2], cell: Cell, kind: Kind) {
+    fn build(&mut self, position: [f32; 2], cell: Cell, kind: Kind) {
         let people: Vec<[f32; 2]> = self.players.iter().map(|player| player.position).collect();
         let builder =
-            Builder { surroundings: &self.grid, place, material: MATERIAL_MAX, structures: 0, people: &people };
+            Builder { surroundings: &self.grid, position, material: MATERIAL_MAX, structures: 0, people: &people };
         let outcome = can_place(&builder, cell, kind);
         if outcome.is_ok() {
             self.grid.set(cell, Some(kind));
@@ -91,7 +91,7 @@ impl Trial {
         shots.retain_mut(|shot| {
             let flight = fly(shot, grid, STEP_SECONDS);
             if let Some(cell) = flight.struck {
-                // In a trial everything falls at the first shot, so that there is always place to walk.
+                // In a trial every structure falls at the first shot, so that there is always room to walk.
                 grid.set(cell, None);
             }
             for (number, player) in players.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! The rules hold whatever anyone does.
+//! Properties of the rules for arbitrary input.
 
 use aether_bits::{BitReader, BitWriter, Replicate};
 use aether_outpost_rules::{
@@ -26,7 +26,7 @@ fn any_player() -> impl Strategy<Value = Player> {
 }
 
 prop_compose! {
-    /// A tight maze around a place, so that there is something to run into.
+    /// A dense maze, so that players run into structures.
     fn any_maze()(
         middle in (4u8..CELLS - 4, 4u8..CELLS - 4),
         kinds in proptest::collection::vec(proptest::option::weighted(0.4, any_kind()), 49),
@@ -48,7 +48,7 @@ proptest! {
         steps in proptest::collection::vec(any_controls(), 1..80),
         seconds in prop_oneof![3 => Just(STEP_SECONDS), 1 => ANY],
     ) {
-        // Whoever comes from outside is taken in by the first step.
+        // A player from outside is moved inside by the first step.
         walk(&mut player, &Controls::default(), &Grid::default(), STEP_SECONDS);
         for controls in steps {
             let before = player.clone();
@@ -59,7 +59,7 @@ proptest! {
             prop_assert!(speed <= before.max(SPEED) + 0.05, "{speed}");
             let mut snapped = player.clone();
             snapped.snap();
-            prop_assert_eq!(&snapped, &player, "a step ends with what the wire can say");
+            prop_assert_eq!(&snapped, &player, "a step ends on the wire's grid");
         }
     }
 
@@ -73,13 +73,13 @@ proptest! {
         for (controls, times) in steps {
             for _ in 0..times {
                 walk(&mut player, &controls, &grid, STEP_SECONDS);
-                prop_assert!(is_free(player.position, &grid), "{player:?} stands in something");
+                prop_assert!(is_free(player.position, &grid), "{player:?} overlaps a structure");
             }
         }
     }
 
     #[test]
-    fn what_the_wire_makes_of_an_input_does_the_same(
+    fn an_input_gives_the_same_result_after_a_round_trip_over_the_wire(
         mut here in any_player(),
         controls in any_controls(),
     ) {
@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn what_may_be_built_keeps_every_rule(
+    fn an_allowed_placement_keeps_every_rule(
         (grid, middle) in any_maze(),
         cell in (any::<u8>(), any::<u8>()),
         offset in (-4i16..=4, -4i16..=4),
@@ -111,7 +111,7 @@ proptest! {
         let beside = Cell { column: beside(near.column, offset.0), row: beside(near.row, offset.1) };
         let cell = if is_near_by { beside } else { Cell { column: cell.0, row: cell.1 } };
         let people = [middle, [middle[0] + 9.0, middle[1] + 1.0]];
-        let builder = Builder { surroundings: &grid, place: middle, material, structures, people: &people };
+        let builder = Builder { surroundings: &grid, position: middle, material, structures, people: &people };
         if can_place(&builder, cell, kind).is_ok() {
             let target = cell.middle();
             prop_assert!(cell.column < CELLS && cell.row < CELLS);
@@ -121,7 +121,7 @@ proptest! {
             let mut built = grid.clone();
             built.set(cell, Some(Kind::Wall));
             for person in people {
-                prop_assert!(is_free(person, &built) || !is_free(person, &grid), "it was built on someone");
+                prop_assert!(is_free(person, &built) || !is_free(person, &grid), "it was built on a player");
             }
             prop_assert_eq!(preview(&builder, target, kind).obstacle, None);
         } else if let Some(inside) = Cell::new(cell.column, cell.row) {
@@ -131,7 +131,7 @@ proptest! {
     }
 
     #[test]
-    fn a_shot_ends_in_time_and_passes_nothing_that_stops_it(
+    fn a_shot_ends_in_time_and_passes_no_obstacle(
         (grid, middle) in any_maze(),
         aim in ANY,
     ) {
@@ -148,12 +148,12 @@ proptest! {
             if flight.is_over {
                 return Ok(());
             }
-            prop_assert!(step < SHOT_STEPS, "it flies for ever");
+            prop_assert!(step < SHOT_STEPS, "it never ends");
         }
     }
 
     #[test]
-    fn no_shot_makes_the_rules_stumble(
+    fn any_shot_is_handled_without_panic(
         numbers in [ANY, ANY, ANY, ANY, ANY, ANY, ANY],
         steps_left in any::<u32>(),
     ) {
@@ -178,7 +178,7 @@ fn a_player_reloads_between_shots() {
 }
 
 #[test]
-fn a_player_slides_along_a_wall_without_a_hitch() {
+fn a_player_slides_along_a_wall() {
     let mut grid = Grid::default();
     for row in 60..90 {
         grid.set(Cell::new(70, row).expect("it is inside"), Some(Kind::Wall));
@@ -189,12 +189,12 @@ fn a_player_slides_along_a_wall_without_a_hitch() {
     for _ in 0..60 {
         walk(&mut player, &controls, &grid, STEP_SECONDS);
     }
-    assert_eq!(player.position[0], wall[0] - RADIUS, "it stands at the wall");
-    assert!(player.position[1] > wall[1] + 15.0, "and goes on beside it: {player:?}");
+    assert_eq!(player.position[0], wall[0] - RADIUS, "it stops at the wall");
+    assert!(player.position[1] > wall[1] + 15.0, "it continues along it: {player:?}");
 }
 
 #[test]
-fn doors_let_people_through_and_fences_shots() {
+fn doors_let_players_through_and_fences_let_shots_through() {
     for (kind, walks, shoots) in [
         (Kind::Wall, false, false),
         (Kind::Door, true, false),
@@ -217,20 +217,20 @@ fn doors_let_people_through_and_fences_shots() {
 }
 
 #[test]
-fn every_refusal_has_its_reason() {
+fn every_obstacle_is_reported() {
     let mut grid = Grid::default();
     let cell = Cell::new(100, 100).expect("it is inside");
     let [x, y] = cell.middle();
     let people = [[x - 6.0, y]];
     let grid_before = grid.clone();
     let builder =
-        Builder { surroundings: &grid_before, place: people[0], material: 50, structures: 3, people: &people };
+        Builder { surroundings: &grid_before, position: people[0], material: 50, structures: 3, people: &people };
     assert_eq!(can_place(&builder, cell, Kind::Wall), Ok(()));
     let outside = Cell { column: CELLS, row: 0 };
     assert_eq!(can_place(&builder, outside, Kind::Wall), Err(Obstacle::Outside));
-    assert_eq!(can_place(&Builder { place: [0.0; 2], ..builder }, cell, Kind::Wall), Err(Obstacle::TooFar));
+    assert_eq!(can_place(&Builder { position: [0.0; 2], ..builder }, cell, Kind::Wall), Err(Obstacle::TooFar));
     let centre = Cell::at([4.0, 4.0]).expect("it is inside");
-    let at_centre = Builder { place: [0.0; 2], ..builder };
+    let at_centre = Builder { position: [0.0; 2], ..builder };
     assert_eq!(can_place(&at_centre, centre, Kind::Wall), Err(Obstacle::SpawnArea));
     let under = Cell::at(people[0]).expect("it is inside");
     assert_eq!(can_place(&builder, under, Kind::Door), Err(Obstacle::SomeoneThere));
@@ -242,19 +242,19 @@ fn every_refusal_has_its_reason() {
     let builder = Builder { surroundings: &grid, ..builder };
     assert_eq!(can_place(&builder, cell, Kind::Wall), Err(Obstacle::Occupied));
     assert_eq!(can_remove(&builder, cell, false), Err(Obstacle::NotYours));
-    assert_eq!(can_remove(&Builder { place: [0.0; 2], ..builder }, cell, true), Err(Obstacle::TooFar));
+    assert_eq!(can_remove(&Builder { position: [0.0; 2], ..builder }, cell, true), Err(Obstacle::TooFar));
     assert_eq!(can_remove(&builder, cell, true), Ok(Kind::Fence));
 }
 
 #[test]
-fn nobody_begins_in_a_structure() {
+fn no_spawn_point_is_inside_a_structure() {
     let mut grid = Grid::default();
     for column in 0..CELLS {
         for row in 0..CELLS {
             let cell = Cell { column, row };
             let [x, y] = cell.middle();
             let builder =
-                Builder { surroundings: &grid, place: [x, y], material: MATERIAL_MAX, structures: 0, people: &[] };
+                Builder { surroundings: &grid, position: [x, y], material: MATERIAL_MAX, structures: 0, people: &[] };
             if can_place(&builder, cell, Kind::Wall).is_ok() {
                 grid.set(cell, Some(Kind::Wall));
             }

@@ -2,14 +2,14 @@
 
 use aether_outpost_rules::trial;
 
-/// What the module for the browser has to find, too.
+/// Hash that the browser module must find as well.
 const HASH: u64 = 0xeab4_3b02_5156_dffd;
 
 #[test]
 fn ten_thousand_ticks_lead_to_the_pinned_hash() {
     let hash = trial(20_260_101, 10_000);
     println!("outpost {hash:016x}");
-    assert_eq!(hash, HASH, "the rules, or how state is packed, changed: {hash:#018x}");
+    assert_eq!(hash, HASH, "the rules or the packing of state changed: {hash:#018x}");
 }
 
 #[test]

@@ -1,44 +1,44 @@
 //! Structures.
 
 use crate::game::Outpost;
-use crate::settler::Settler;
+use crate::player_state::PlayerState;
 use aether_engine::{Context, Rejection};
 use aether_outpost_rules::{Body, Builder, Cell, Destroyed, Grid, Kind, Obstacle, Player, Structure};
 use aether_wire::{EntityId, ErrorCode, PlayerId};
 
-/// A cell on which something stands.
+/// Structure on a cell.
 #[derive(Clone, Debug)]
-pub struct Plot {
-    /// The structure.
+pub struct BuiltStructure {
+    /// Entity of the structure.
     pub entity: EntityId,
-    /// The builder's account.
+    /// Account of the builder.
     pub builder: String,
 }
 
-impl Plot {
-    /// Whether an account built it. Nobody without an account owns anything for longer than they stay.
+impl BuiltStructure {
+    /// Returns whether an account built it. Players without an account own nothing after they leave.
     pub fn is_of(&self, account: &str) -> bool {
         !account.is_empty() && self.builder == account
     }
 }
 
 impl Outpost {
-    /// Puts a structure on its cell; false if it cannot stand there.
-    pub(crate) fn raise(&mut self, room: &mut Context<'_>, structure: Structure, builder: String) -> bool {
-        let Some(cell) = Cell::at(structure.position).filter(|cell| !self.plots.contains_key(cell)) else {
+    /// Spawns a structure on its cell. Returns false if the cell is occupied or the room is full.
+    pub(crate) fn spawn_structure(&mut self, room: &mut Context<'_>, structure: Structure, builder: String) -> bool {
+        let Some(cell) = Cell::at(structure.position).filter(|cell| !self.structures.contains_key(cell)) else {
             return false;
         };
         let kind = structure.kind;
         let Ok(entity) = room.world.spawn(Structure { position: cell.middle(), ..structure }) else { return false };
         self.grid.set(cell, Some(kind));
-        self.plots.insert(cell, Plot { entity, builder });
+        self.structures.insert(cell, BuiltStructure { entity, builder });
         true
     }
 
-    /// A shot hit what stands on a cell.
-    pub(crate) fn strike(&mut self, room: &mut Context<'_>, cell: Cell, damage: i32) {
-        let Some(plot) = self.plots.get(&cell) else { return };
-        let Some(structure) = room.world.get_mut::<Structure>(plot.entity) else { return };
+    /// Applies a shot's damage to the structure on a cell.
+    pub(crate) fn damage_structure(&mut self, room: &mut Context<'_>, cell: Cell, damage: i32) {
+        let Some(built) = self.structures.get(&cell) else { return };
+        let Some(structure) = room.world.get_mut::<Structure>(built.entity) else { return };
         structure.health -= damage;
         if structure.health <= 0 {
             self.clear(room, cell);
@@ -46,66 +46,67 @@ impl Outpost {
         }
     }
 
-    /// Says whose structures these are, now that their builder is in.
-    pub(crate) fn sign(&mut self, room: &mut Context<'_>, player: PlayerId) {
-        let Some(settler) = self.settlers.get(&player) else { return };
-        for plot in self.plots.values().filter(|plot| plot.is_of(&settler.account)) {
-            if let Some(structure) = room.world.get_mut::<Structure>(plot.entity) {
+    /// Sets the builder of an account's structures, now that its player has joined.
+    pub(crate) fn claim_structures(&mut self, room: &mut Context<'_>, player: PlayerId) {
+        let Some(player_state) = self.players.get(&player) else { return };
+        for built in self.structures.values().filter(|built| built.is_of(&player_state.account)) {
+            if let Some(structure) = room.world.get_mut::<Structure>(built.entity) {
                 structure.builder = player.0;
             }
         }
     }
 
-    /// The turrets, in the order of their cells.
+    /// Returns the turrets, in the order of their cells.
     pub(crate) fn turrets<'a>(
         &'a self,
         room: &'a Context<'_>,
-    ) -> impl Iterator<Item = (&'a Plot, &'a Structure)> + use<'a> {
+    ) -> impl Iterator<Item = (&'a BuiltStructure, &'a Structure)> + use<'a> {
         let world = &*room.world;
-        let structures = self.plots.values().filter_map(|plot| Some((plot, world.get::<Structure>(plot.entity)?)));
+        let structures =
+            self.structures.values().filter_map(|built| Some((built, world.get::<Structure>(built.entity)?)));
         structures.filter(|(_, structure)| structure.kind == Kind::Turret)
     }
 
-    /// Takes away what stands on a cell.
+    /// Removes the structure on a cell.
     pub(crate) fn clear(&mut self, room: &mut Context<'_>, cell: Cell) {
-        let Some(plot) = self.plots.remove(&cell) else { return };
-        let number = room.world.get::<Structure>(plot.entity).map_or(0, |structure| structure.builder);
-        room.world.despawn(plot.entity);
+        let Some(built) = self.structures.remove(&cell) else { return };
+        let number = room.world.get::<Structure>(built.entity).map_or(0, |structure| structure.builder);
+        room.world.despawn(built.entity);
         self.grid.set(cell, None);
-        self.count(PlayerId(number), -1);
+        self.adjust_structure_count(PlayerId(number), -1);
     }
 
     pub(crate) fn is_own(&self, room: &Context<'_>, player: PlayerId, cell: Cell) -> bool {
-        let Some(plot) = self.plots.get(&cell) else { return false };
-        let built_by = room.world.get::<Structure>(plot.entity).map(|structure| structure.builder);
-        let settler = self.settlers.get(&player);
-        built_by == Some(player.0) || settler.is_some_and(|settler| plot.is_of(&settler.account))
+        let Some(built) = self.structures.get(&cell) else { return false };
+        let built_by = room.world.get::<Structure>(built.entity).map(|structure| structure.builder);
+        let player_state = self.players.get(&player);
+        built_by == Some(player.0) || player_state.is_some_and(|player_state| built.is_of(&player_state.account))
     }
 
-    /// Counts structures of a player. All players of one account have the same ones.
-    pub(crate) fn count(&mut self, player: PlayerId, change: i32) {
-        let Some(account) = self.settlers.get(&player).map(|settler| settler.account.clone()) else { return };
-        for (&other, settler) in &mut self.settlers {
-            if other == player || !account.is_empty() && settler.account == account {
-                settler.structures = settler.structures.saturating_add_signed(change);
+    /// Adjusts the structure count of a player, and of all players of the same account.
+    pub(crate) fn adjust_structure_count(&mut self, player: PlayerId, change: i32) {
+        let Some(account) = self.players.get(&player).map(|player_state| player_state.account.clone()) else { return };
+        for (&other, player_state) in &mut self.players {
+            if other == player || !account.is_empty() && player_state.account == account {
+                player_state.structures = player_state.structures.saturating_add_signed(change);
             }
         }
     }
 }
 
-/// Who builds, for the rules.
+/// Returns the builder for the rules.
 pub(crate) fn builder<'a>(
-    settler: &Settler,
+    player_state: &PlayerState,
     room: &Context<'_>,
     grid: &'a Grid,
     people: &'a [[f32; 2]],
 ) -> Option<Builder<'a, Grid>> {
-    let place = room.world.get::<Player>(settler.body)?.position;
-    let material = room.world.get::<Body>(settler.body)?.material;
-    Some(Builder { surroundings: grid, place, material, structures: settler.structures, people })
+    let position = room.world.get::<Player>(player_state.body)?.position;
+    let material = room.world.get::<Body>(player_state.body)?.material;
+    Some(Builder { surroundings: grid, position, material, structures: player_state.structures, people })
 }
 
-pub(crate) fn refused(obstacle: Obstacle) -> Rejection {
+pub(crate) fn rejected(obstacle: Obstacle) -> Rejection {
     let code = match obstacle {
         Obstacle::Nothing => ErrorCode::NotFound,
         Obstacle::NotYours => ErrorCode::Forbidden,
@@ -115,6 +116,6 @@ pub(crate) fn refused(obstacle: Obstacle) -> Rejection {
     Rejection::new(code, obstacle.sentence())
 }
 
-pub(crate) fn nobody() -> Rejection {
-    Rejection::new(ErrorCode::NotFound, "you have no character in this world")
+pub(crate) fn no_character() -> Rejection {
+    Rejection::new(ErrorCode::NotFound, "you have no character in this world; join again")
 }

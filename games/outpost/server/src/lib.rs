@@ -1,11 +1,11 @@
-//! Outpost: a world seen from above, that players walk, build and shoot in.
+//! Outpost: a world seen from above, in which players walk, build and shoot.
 
+mod build_command;
 mod building;
 mod combat;
-mod deed;
 mod game;
+mod player_state;
 mod save;
-mod settler;
 
 pub use game::Outpost;
 
@@ -13,15 +13,15 @@ use aether_engine::RoomSettings;
 use aether_outpost_rules::{EDGE, TICK_HZ};
 use aether_space::{InterestSettings, WorldBounds};
 
-/// The name of the game, in configurations and recordings.
+/// Name of the game, in configurations and recordings.
 pub const NAME: &str = "outpost";
 
-/// How far back a shot may hit, in ticks: half a second, which is a round trip of 300 ms and what clients draw in the past.
+/// Lag compensation in ticks: half a second, which covers a round trip of 300 ms and the interpolation delay.
 const REWIND_TICKS: u16 = 15;
-/// How long a place is kept for a player who lost the connection: half a minute, for a lift or a tunnel.
+/// Time to resume after a lost connection: half a minute, for an elevator or a tunnel.
 const RESUME_TICKS: u32 = 30 * TICK_HZ;
 
-/// Outpost's room settings.
+/// Returns the room settings of Outpost.
 #[must_use]
 pub fn settings() -> RoomSettings {
     RoomSettings {

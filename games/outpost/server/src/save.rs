@@ -1,28 +1,28 @@
-//! What outlasts the room: structures and characters. Shots do not.
+//! Checkpoint format: structures and characters. Shots are not stored.
 //!
 //! ```text
 //! checkpoint = version (8 bits) · accounts (32) · account × … · structures (32) · structure × …
 //!            · characters (32) · character × …
 //! ```
-//! Each of them is packed as it would travel. A structure names its builder by the place in the list of accounts: a few
-//! accounts build thousands of structures, and the tick waits for all of it.
+//! Each item is packed as on the wire. A structure refers to its builder by an index into the list of accounts: a few
+//! accounts build thousands of structures, and writing a checkpoint blocks the tick.
 
-use crate::settler::Character;
+use crate::player_state::Character;
 use aether_bits::{BitReader, BitWriter, ReadError, Replicate};
 use aether_outpost_rules::{CELLS, Cell, Kind, Structure};
 use std::collections::BTreeMap;
 
-/// The layout of a checkpoint.
+/// Version of the format.
 const VERSION: u64 = 2;
-/// There are no more cells, and so no more structures.
+/// Upper bound of structures: one per cell.
 const STRUCTURES_MAX: u64 = CELLS as u64 * CELLS as u64;
-/// The most characters that are kept of players who are away; whoever left first is forgotten first. They are a few
-/// hundred bytes each.
+/// Maximum number of stored characters of absent players; the one that left first is dropped first. Each takes a few
+/// hundred bytes.
 pub const CHARACTERS_MAX: usize = 1_000;
-/// What a checkpoint may hold: those who are away, and those who are in.
+/// Maximum number of characters in a checkpoint: absent and present ones.
 const CHARACTERS_READ_MAX: u64 = 2 * CHARACTERS_MAX as u64;
 
-/// What is kept of a room.
+/// Contents of a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Saved {
     accounts: Vec<Account>,
@@ -30,14 +30,14 @@ pub struct Saved {
     pub characters: Vec<Character>,
 }
 
-/// Someone who built.
+/// Account of a builder.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 struct Account {
     #[replicate(text = 128)]
     id: String,
 }
 
-/// A structure and whose it is.
+/// Structure with its builder.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 struct SavedStructure {
     #[replicate(range = 0..=127)]
@@ -47,21 +47,21 @@ struct SavedStructure {
     kind: Kind,
     #[replicate(range = 0..=250)]
     health: i32,
-    /// The place of the builder's account in the list.
+    /// Index of the builder's account.
     builder: u16,
 }
 
 impl Saved {
-    /// What is to be kept: structures with the accounts of their builders, and characters.
+    /// Collects structures with the accounts of their builders, and characters.
     pub fn new<'a>(
         structures: impl Iterator<Item = (Cell, &'a Structure, &'a str)>,
         characters: Vec<Character>,
     ) -> Saved {
-        let mut places: BTreeMap<&str, u16> = BTreeMap::new();
+        let mut indexes: BTreeMap<&str, u16> = BTreeMap::new();
         let mut saved = Saved { characters, ..Saved::default() };
         for (Cell { column, row }, structure, account) in structures {
-            // There are fewer cells than places.
-            let builder = *places.entry(account).or_insert_with(|| {
+            // There are fewer cells than `u16` values.
+            let builder = *indexes.entry(account).or_insert_with(|| {
                 saved.accounts.push(Account { id: account.to_owned() });
                 (saved.accounts.len() - 1) as u16
             });
@@ -71,7 +71,7 @@ impl Saved {
         saved
     }
 
-    /// The structures, each with the account of its builder.
+    /// Returns the structures, each with the account of its builder.
     pub fn structures(&self) -> impl Iterator<Item = (Structure, &str)> {
         self.structures.iter().filter_map(|it| {
             let position = Cell::new(it.column, it.row)?.middle();

@@ -1,24 +1,24 @@
-//! Who builds, and what would become of it.
+//! Builder and preview for the page.
 
 use aether_outpost_rules::{self as rules, Builder, Grid};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// What the rules of building ask about: the builder, and the people around.
+/// Builder and people around it, for the rules of building.
 #[wasm_bindgen]
 #[derive(Clone, Debug, Default)]
 pub struct Site {
-    /// Where the builder stands, along the first axis.
+    /// Position of the builder along the first axis.
     pub x: f32,
-    /// Where the builder stands, along the second.
+    /// Position of the builder along the second axis.
     pub y: f32,
-    /// What the builder has to build with.
+    /// Material of the builder.
     pub material: i32,
-    /// How many structures of the builder stand.
+    /// Number of structures of the builder.
     pub structures: u32,
     people: Vec<[f32; 2]>,
 }
 
-/// What a page shows under the pointer before anything is done.
+/// Preview of an action at the pointer.
 #[wasm_bindgen]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Preview {
@@ -27,38 +27,38 @@ pub struct Preview {
 
 #[wasm_bindgen]
 impl Site {
-    /// A builder in the middle of the world, with nothing.
+    /// Creates a builder at the origin, with nothing.
     #[wasm_bindgen(constructor)]
     #[must_use]
     pub fn new() -> Site {
         Site::default()
     }
 
-    /// Says where people are who are near enough to matter, the builder among them: two numbers each.
-    pub fn set_people(&mut self, places: &[f32]) {
-        let (places, _) = places.as_chunks::<2>();
+    /// Sets the positions of nearby people, including the builder: two numbers each.
+    pub fn set_people(&mut self, positions: &[f32]) {
+        let (positions, _) = positions.as_chunks::<2>();
         self.people.clear();
-        self.people.extend_from_slice(places);
+        self.people.extend_from_slice(positions);
     }
 }
 
 #[wasm_bindgen]
 impl Preview {
-    /// The column of the cell under the pointer; nothing outside of the world.
+    /// Column of the cell at the pointer, or undefined outside the world.
     #[wasm_bindgen(getter)]
     #[must_use]
     pub fn column(&self) -> Option<u8> {
         self.preview.cell.map(|cell| cell.column)
     }
 
-    /// The row of the cell under the pointer; nothing outside of the world.
+    /// Row of the cell at the pointer, or undefined outside the world.
     #[wasm_bindgen(getter)]
     #[must_use]
     pub fn row(&self) -> Option<u8> {
         self.preview.cell.map(|cell| cell.row)
     }
 
-    /// Why the server would refuse it, as a sentence; nothing if it would not.
+    /// Reason for a rejection by the server, as a sentence, or undefined if it is allowed.
     #[wasm_bindgen(getter)]
     #[must_use]
     pub fn obstacle(&self) -> Option<String> {
@@ -69,7 +69,7 @@ impl Preview {
 impl Site {
     pub(crate) fn builder<'a>(&'a self, surroundings: &'a Grid) -> Builder<'a, Grid> {
         let Site { x, y, material, structures, ref people } = *self;
-        Builder { surroundings, place: [x, y], material, structures, people }
+        Builder { surroundings, position: [x, y], material, structures, people }
     }
 }
 

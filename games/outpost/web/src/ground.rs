@@ -1,24 +1,24 @@
-//! The ground, and what stands on it.
+//! Ground with its structures.
 
 use crate::{Preview, Shot, Site, Steering, Walker};
 use aether_outpost_rules::{self as rules, Cell, Grid};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// The kinds of structures, by the names and in the order of the wire.
+/// Kinds of structures, with the names and the order of the wire.
 #[wasm_bindgen]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Stops everything.
+    /// Stops players and shots.
     Wall,
-    /// Lets people through, and stops shots.
+    /// Lets players through, stops shots.
     Door,
-    /// Stops people, and lets shots over.
+    /// Stops players, lets shots through.
     Fence,
-    /// Stops everything, and shoots at everyone but its builder.
+    /// Stops players and shots, and shoots at everyone but its builder.
     Turret,
 }
 
-/// What stands where.
+/// Structures by cell.
 #[wasm_bindgen]
 #[derive(Debug, Default)]
 pub struct Ground {
@@ -27,26 +27,26 @@ pub struct Ground {
 
 #[wasm_bindgen]
 impl Ground {
-    /// Ground on which nothing stands.
+    /// Creates empty ground.
     #[wasm_bindgen(constructor)]
     #[must_use]
     pub fn new() -> Ground {
         Ground::default()
     }
 
-    /// Takes everything away.
+    /// Removes all structures.
     pub fn clear(&mut self) {
         self.grid = Grid::default();
     }
 
-    /// Puts a structure where its middle is, or takes away what stands there. Outside of the world nothing happens.
+    /// Sets or clears the structure at a position. Does nothing outside the world.
     pub fn set(&mut self, x: f32, y: f32, kind: Option<Kind>) {
         if let Some(cell) = Cell::at([x, y]) {
             self.grid.set(cell, kind.map(Kind::rule));
         }
     }
 
-    /// Moves a player on by one step; whether it shot.
+    /// Moves a player by one step. Returns whether it shot.
     pub fn walk(&self, walker: &mut Walker, steering: &Steering, seconds: f32) -> bool {
         let mut player = walker.player();
         let stride = rules::walk(&mut player, &steering.controls(), &self.grid, seconds);
@@ -54,18 +54,18 @@ impl Ground {
         stride.fired
     }
 
-    /// Moves a shot on by one step; whether it is over.
+    /// Moves a shot by one step. Returns whether it has ended.
     pub fn fly(&self, shot: &mut Shot, seconds: f32) -> bool {
         rules::fly(&mut shot.shot, &self.grid, seconds).is_over
     }
 
-    /// What would become of building a kind under the pointer.
+    /// Previews building at the pointer.
     #[must_use]
     pub fn preview(&self, site: &Site, x: f32, y: f32, kind: Kind) -> Preview {
         Preview::of(rules::preview(&site.builder(&self.grid), [x, y], kind.rule()))
     }
 
-    /// What would become of taking down what stands under the pointer; `is_own` says whether the builder built it.
+    /// Previews removing the structure at the pointer; `is_own` is true if the builder built it.
     #[must_use]
     pub fn preview_removal(&self, site: &Site, x: f32, y: f32, is_own: bool) -> Preview {
         let cell = Cell::at([x, y]);
@@ -76,7 +76,7 @@ impl Ground {
 }
 
 impl Kind {
-    /// As the rules have it.
+    /// Converts to the kind of the rules.
     pub(crate) fn rule(self) -> rules::Kind {
         match self {
             Kind::Wall => rules::Kind::Wall,

@@ -1,7 +1,7 @@
-//! Outpost's rules for a browser: the very same that the server decides with, on plain numbers.
+//! Rules of Outpost for a browser: the server's rules, on plain numbers.
 //!
-//! A page keeps one [`Ground`] up to date with the structures that it sees. Then it walks on it, sees where a shot flies,
-//! and learns before it asks what the server would say to a building.
+//! A page updates one [`Ground`] with the visible structures. With it, the page predicts walking and shots, and
+//! previews the server's answer to building.
 
 mod builder;
 mod ground;

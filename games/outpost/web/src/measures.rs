@@ -1,40 +1,40 @@
-//! The measures of the world, so that a page draws it as the rules have it.
+//! Constants of the rules, for drawing.
 
 use crate::Kind;
 use aether_outpost_rules as rules;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// The measures of the world, in units unless they say something else.
+/// Constants of the rules, in units unless stated otherwise.
 #[wasm_bindgen]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measures {
-    /// The world ends here on every side.
+    /// Edge of the world on every side.
     pub edge: f32,
-    /// The side of a cell.
+    /// Side length of a cell.
     pub cell: f32,
     /// Half the width of a player.
     pub radius: f32,
-    /// How far from themselves players build.
+    /// Build distance.
     pub reach: f32,
-    /// Nothing is built within this distance of the middle.
+    /// Radius around the center in which nothing can be built.
     pub spawn_area: f32,
-    /// How far a turret shoots.
+    /// Range of a turret.
     pub turret_reach: f32,
-    /// How many steps a player waits between two shots.
+    /// Number of steps between two shots of a player.
     pub reload_steps: u8,
-    /// What a player has when whole.
+    /// Maximum health of a player.
     pub health_max: i32,
-    /// The most material that a player carries.
+    /// Maximum material of a player.
     pub material_max: i32,
-    /// The most structures of one player.
+    /// Maximum number of structures of one player.
     pub structures_max: u32,
-    /// How many characters there are to choose from.
+    /// Number of characters to choose from.
     pub appearances: u8,
-    /// Simulation steps a second.
+    /// Ticks per second.
     pub tick_hz: u32,
 }
 
-/// The measures of the world.
+/// Returns the constants of the rules.
 #[wasm_bindgen]
 #[must_use]
 pub fn measures() -> Measures {
@@ -54,14 +54,14 @@ pub fn measures() -> Measures {
     }
 }
 
-/// What it takes to build one of a kind.
+/// Returns the material cost of a kind.
 #[wasm_bindgen]
 #[must_use]
 pub fn cost(kind: Kind) -> i32 {
     kind.rule().cost()
 }
 
-/// What a new one of a kind has.
+/// Returns the initial health of a kind.
 #[wasm_bindgen]
 #[must_use]
 pub fn health(kind: Kind) -> i32 {

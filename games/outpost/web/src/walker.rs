@@ -1,43 +1,43 @@
-//! A player who walks.
+//! Walking player.
 
 use aether_outpost_rules::{Controls, Player};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// A player, as it is predicted.
+/// Predicted state of a player.
 #[wasm_bindgen]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Walker {
-    /// Where it is, along the first axis.
+    /// Position along the first axis.
     pub x: f32,
-    /// Where it is, along the second.
+    /// Position along the second axis.
     pub y: f32,
-    /// Units a second, along the first axis.
+    /// Velocity along the first axis, in units a second.
     pub velocity_x: f32,
-    /// Units a second, along the second.
+    /// Velocity along the second axis, in units a second.
     pub velocity_y: f32,
-    /// Where it aims, in radians.
+    /// Aim in radians.
     pub aim: f32,
-    /// How many steps until it can shoot again.
+    /// Steps until it can shoot again.
     pub reload: u8,
 }
 
-/// What a player does in one step.
+/// Input of one step.
 #[wasm_bindgen]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Steering {
-    /// Where it walks, and how fast, along the first axis.
+    /// Walking direction and speed along the first axis.
     pub push_x: f32,
-    /// Where it walks, and how fast, along the second.
+    /// Walking direction and speed along the second axis.
     pub push_y: f32,
-    /// Where it aims, in radians.
+    /// Aim in radians.
     pub aim: f32,
-    /// Shoot.
+    /// True to shoot.
     pub fire: bool,
 }
 
 #[wasm_bindgen]
 impl Walker {
-    /// Someone at rest in the middle of the world.
+    /// Creates a player at rest at the origin.
     #[wasm_bindgen(constructor)]
     #[must_use]
     pub fn new() -> Walker {
@@ -47,7 +47,7 @@ impl Walker {
 
 #[wasm_bindgen]
 impl Steering {
-    /// Nothing.
+    /// Creates an input that does nothing.
     #[wasm_bindgen(constructor)]
     #[must_use]
     pub fn new() -> Steering {

@@ -1,4 +1,4 @@
-//! What a page calls is what the server decides with.
+//! Exports give the same results as the rules.
 
 use aether_outpost_rules::{
     self as rules, Builder, CELLS, Cell, Controls, Grid, MATERIAL_MAX, Player, STEP_SECONDS, spawn_point,
@@ -12,29 +12,29 @@ const KINDS: [(Kind, rules::Kind); 4] = [
     (Kind::Turret, rules::Kind::Turret),
 ];
 
-/// Numbers that only look like chance.
-struct Chance(u64);
+/// Pseudo-random numbers.
+struct TestRandom(u64);
 
-impl Chance {
+impl TestRandom {
     fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
     }
 
-    /// From -1 to 1.
+    /// Returns a number from -1 to 1.
     fn share(&mut self) -> f32 {
         self.below(2_001) as f32 / 1_000.0 - 1.0
     }
 
     fn cell(&mut self) -> Cell {
-        // Around the middle, where players begin.
+        // Around the spawn area.
         let [column, row] = [0, 1].map(|_| CELLS / 2 - 12 + self.below(24) as u8);
         Cell::new(column, row).expect("it is inside")
     }
 }
 
-/// The same structures for the page and for the server.
-fn town(chance: &mut Chance) -> (Ground, Grid) {
+/// Creates the same structures for the page and for the server.
+fn town(chance: &mut TestRandom) -> (Ground, Grid) {
     let (mut ground, mut grid) = (Ground::new(), Grid::default());
     for _ in 0..160 {
         let (cell, (kind, rule)) = (chance.cell(), KINDS[chance.below(4) as usize]);
@@ -48,7 +48,7 @@ fn town(chance: &mut Chance) -> (Ground, Grid) {
 
 #[test]
 fn a_walk_in_the_page_is_the_walk_on_the_server() {
-    let mut chance = Chance(7);
+    let mut chance = TestRandom(7);
     let (ground, grid) = town(&mut chance);
     let mut player = Player::at(spawn_point(3));
     let mut walker = Walker { x: player.position[0], y: player.position[1], ..Walker::new() };
@@ -71,7 +71,7 @@ fn a_walk_in_the_page_is_the_walk_on_the_server() {
 
 #[test]
 fn a_shot_in_the_page_is_the_shot_on_the_server() {
-    let mut chance = Chance(11);
+    let mut chance = TestRandom(11);
     let (ground, grid) = town(&mut chance);
     let mut ended_early = 0;
     for number in 0..200 {
@@ -92,14 +92,14 @@ fn a_shot_in_the_page_is_the_shot_on_the_server() {
 }
 
 #[test]
-fn a_preview_is_what_the_server_would_say() {
-    let mut chance = Chance(13);
+fn a_preview_equals_the_servers_decision() {
+    let mut chance = TestRandom(13);
     let (ground, grid) = town(&mut chance);
-    let (mut allowed, mut refused) = (0, std::collections::BTreeSet::new());
+    let (mut allowed, mut rejected) = (0, std::collections::BTreeSet::new());
     for _ in 0..5_000 {
         let people = [0, 1].map(|_| [chance.share() * 60.0, chance.share() * 60.0]);
         let (material, structures) = (chance.below(MATERIAL_MAX as u64) as i32, chance.below(66) as u32);
-        let builder = Builder { surroundings: &grid, place: people[0], material, structures, people: &people };
+        let builder = Builder { surroundings: &grid, position: people[0], material, structures, people: &people };
         let mut site = Site::new();
         [site.x, site.y] = people[0];
         (site.material, site.structures) = (material, structures);
@@ -110,7 +110,7 @@ fn a_preview_is_what_the_server_would_say() {
         let shown = ground.preview(&site, pointer[0], pointer[1], kind);
         assert_same(&shown, &expected);
         match expected.obstacle {
-            Some(obstacle) => refused.insert(obstacle.sentence()),
+            Some(obstacle) => rejected.insert(obstacle.sentence()),
             None => {
                 allowed += 1;
                 false
@@ -123,7 +123,7 @@ fn a_preview_is_what_the_server_would_say() {
         assert_same(&shown, &rules::Preview { cell: Some(cell), obstacle });
     }
     assert!(allowed > 100, "{allowed} could be built");
-    assert_eq!(refused.len(), 6, "every reason but that of the edge was seen: {refused:?}");
+    assert_eq!(rejected.len(), 6, "every reason but the edge occurred: {rejected:?}");
 }
 
 #[test]
@@ -131,10 +131,10 @@ fn outside_of_the_world_there_is_no_cell() {
     let (mut ground, site) = (Ground::new(), Site::new());
     ground.set(f32::NAN, 0.0, Some(Kind::Wall));
     ground.set(300.0, 0.0, Some(Kind::Wall));
-    for place in [[300.0, 0.0], [0.0, -257.0], [f32::NAN, 0.0]] {
+    for position in [[300.0, 0.0], [0.0, -257.0], [f32::NAN, 0.0]] {
         for preview in [
-            ground.preview(&site, place[0], place[1], Kind::Wall),
-            ground.preview_removal(&site, place[0], place[1], true),
+            ground.preview(&site, position[0], position[1], Kind::Wall),
+            ground.preview_removal(&site, position[0], position[1], true),
         ] {
             assert_eq!((preview.column(), preview.row()), (None, None));
             assert_eq!(preview.obstacle().as_deref(), Some(rules::Obstacle::Outside.sentence()));
@@ -144,7 +144,7 @@ fn outside_of_the_world_there_is_no_cell() {
 
 #[test]
 fn cleared_ground_is_empty() {
-    let mut chance = Chance(17);
+    let mut chance = TestRandom(17);
     let (mut ground, _) = town(&mut chance);
     ground.clear();
     let mut walker = Walker { y: 20.0, ..Walker::new() };
@@ -156,7 +156,7 @@ fn cleared_ground_is_empty() {
 }
 
 #[test]
-fn the_measures_are_those_of_the_rules() {
+fn measures_equal_the_rules() {
     let measures = measures();
     assert_eq!(measures.cell * f32::from(CELLS), 2.0 * measures.edge);
     assert_eq!((measures.reach, measures.radius), (rules::REACH, rules::RADIUS));

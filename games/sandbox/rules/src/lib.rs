@@ -1,60 +1,60 @@
-//! The sandbox's rules: pure and deterministic, the same on the server and in a client that predicts.
+//! Rules of the sandbox: pure and deterministic, the same on the server and in a client that predicts.
 
 use aether_bits::Replicate;
 
-/// Units a second, every second that a ship thrusts.
+/// Acceleration of a thrusting ship, in units per second squared.
 pub const THRUST: f32 = 60.0;
-/// Radians a second.
+/// Turn rate, in radians a second.
 pub const TURN: f32 = 3.5;
-/// The share of its speed that a ship keeps over a second.
+/// Share of its speed that a ship has left after a second.
 pub const GLIDE: f32 = 0.55;
-/// Units a second, at most.
+/// Maximum speed, in units a second.
 pub const SPEED_MAX: f32 = 120.0;
-/// The world ends here on every side; what flies out comes in at the other.
+/// Edge of the world on every side; coordinates wrap around.
 pub const EDGE: f32 = 1000.0;
-/// Units a second.
+/// Speed of a shot relative to its ship, in units a second.
 pub const SHOT_SPEED: f32 = 260.0;
-/// How near a shot must come to hit.
+/// Distance at which a shot hits.
 pub const HIT_RADIUS: f32 = 8.0;
-/// How long a shot flies.
+/// Flight time of a shot.
 pub const SHOT_SECONDS: f32 = 1.2;
-/// How long a ship waits between two shots.
+/// Time between two shots of a ship.
 pub const RELOAD_SECONDS: f32 = 0.25;
 
-/// A player's ship.
+/// Ship of a player.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "movement", position = position)]
 pub struct Ship {
-    /// Where it is.
+    /// Position of its center.
     #[replicate(range = -1000.0..=1000.0, step = 0.02, moves_by = velocity)]
     pub position: [f32; 2],
     /// Units a second.
     #[replicate(range = -128.0..=128.0, step = 0.02)]
     pub velocity: [f32; 2],
-    /// Where its nose points, in radians.
+    /// Heading in radians.
     #[replicate(angle = 10)]
     pub heading: f32,
-    /// What is left of it, of 100.
+    /// Remaining hull, of 100.
     #[replicate(range = 0..=100, default = 100)]
     pub hull: i32,
-    /// Its colour, for whoever draws it.
+    /// Colour, for drawing.
     pub colour: u8,
 }
 
-/// What a player holds down.
+/// Input of one tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Replicate)]
 pub struct Controls {
-    /// Forward.
+    /// True to accelerate forward.
     pub thrust: bool,
-    /// Counter-clockwise.
+    /// True to turn counter-clockwise.
     pub left: bool,
-    /// Clockwise.
+    /// True to turn clockwise.
     pub right: bool,
-    /// Shoot.
+    /// True to shoot.
     pub fire: bool,
 }
 
-/// What a thing looks like.
+/// Appearance of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Replicate)]
 pub enum Look {
     /// A square.
@@ -65,19 +65,19 @@ pub enum Look {
     Beacon,
 }
 
-/// Something that floats about.
+/// Floating object.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "things", position = position)]
 pub struct Thing {
-    /// Where it is.
+    /// Position of its center.
     #[replicate(range = -1000.0..=1000.0, step = 0.02)]
     pub position: [f32; 2],
-    /// Its rotation in radians.
+    /// Rotation in radians.
     #[replicate(angle = 10)]
     pub rotation: f32,
-    /// What it looks like.
+    /// Appearance.
     pub look: Look,
-    /// How fast it turns, in radians a second. Clients see the rotation and need not know.
+    /// Angular velocity in radians a second. Not replicated, because clients see the rotation.
     #[replicate(skip)]
     pub spin: f32,
 }
@@ -86,47 +86,47 @@ pub struct Thing {
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "projectile", position = position)]
 pub struct Shot {
-    /// Where it is.
+    /// Current position.
     #[replicate(range = -1000.0..=1000.0, step = 0.02, moves_by = velocity)]
     pub position: [f32; 2],
     /// Units a second.
     #[replicate(range = -512.0..=512.0, step = 0.1)]
     pub velocity: [f32; 2],
-    /// How many ticks it has left.
+    /// Remaining ticks.
     #[replicate(skip)]
     pub ticks_left: u32,
-    /// The number of the player who fired it.
+    /// Number of the player who fired it.
     #[replicate(skip)]
     pub shooter: u32,
 }
 
-/// What everyone sees wherever they are.
+/// Scoreboard that every player sees at any distance.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "presence")]
 pub struct Scoreboard {
-    /// Who leads.
+    /// Name of the leader.
     #[replicate(text = 24)]
     pub leader: String,
-    /// With how many hits.
+    /// Hits of the leader.
     pub hits: u16,
-    /// How many players are in.
+    /// Number of players in the room.
     pub players: u16,
 }
 
-/// Someone was hit.
+/// Event: a player was hit.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "presence")]
 pub struct Hit {
-    /// The player who fired.
+    /// Number of the player who fired.
     pub shooter: u32,
-    /// The player who was hit.
+    /// Number of the player who was hit.
     pub target: u32,
-    /// What is left of the target.
+    /// Remaining hull of the target.
     #[replicate(range = 0..=100)]
     pub hull: i32,
 }
 
-/// Moves a ship on by `seconds`.
+/// Moves a ship by `seconds`.
 pub fn step(ship: &mut Ship, controls: Controls, seconds: f32) {
     let turn = f32::from(i8::from(controls.left) - i8::from(controls.right));
     ship.heading += turn * TURN * seconds;
@@ -136,14 +136,14 @@ pub fn step(ship: &mut Ship, controls: Controls, seconds: f32) {
     }
     let glide = libm::powf(GLIDE, seconds);
     let speed = libm::hypotf(ship.velocity[0], ship.velocity[1]);
-    let keep = if speed * glide > SPEED_MAX { SPEED_MAX / speed } else { glide };
+    let factor = if speed * glide > SPEED_MAX { SPEED_MAX / speed } else { glide };
     for axis in 0..2 {
-        ship.velocity[axis] *= keep;
+        ship.velocity[axis] *= factor;
         ship.position[axis] = wrap(ship.position[axis] + ship.velocity[axis] * seconds);
     }
 }
 
-/// The shot that a ship fires.
+/// Returns the shot that a ship fires.
 #[must_use]
 pub fn fire(ship: &Ship, shooter: u32, ticks: u32) -> Shot {
     let (x, y) = (libm::cosf(ship.heading), libm::sinf(ship.heading));
@@ -156,7 +156,7 @@ pub fn fire(ship: &Ship, shooter: u32, ticks: u32) -> Shot {
     }
 }
 
-/// A coordinate that left the world comes in at the other side.
+/// Wraps a coordinate around the world's edge.
 #[must_use]
 pub fn wrap(coordinate: f32) -> f32 {
     if coordinate > EDGE {
@@ -168,7 +168,7 @@ pub fn wrap(coordinate: f32) -> f32 {
     }
 }
 
-/// Whether two places are within a distance of each other.
+/// Returns whether two positions are within a distance of each other.
 #[must_use]
 pub fn is_near(a: [f32; 2], b: [f32; 2], distance: f32) -> bool {
     let (dx, dy) = (a[0] - b[0], a[1] - b[1]);

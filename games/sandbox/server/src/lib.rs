@@ -1,4 +1,4 @@
-//! The sandbox: ships that thrust, turn and shoot, things to spawn, and a scoreboard.
+//! Sandbox: ships that thrust, turn and shoot, objects to spawn, and a scoreboard.
 
 mod game;
 mod save;
@@ -7,13 +7,13 @@ pub use game::Sandbox;
 
 use aether_engine::RoomSettings;
 
-/// The name under which recordings of the sandbox are kept.
+/// Name of the game, in recordings.
 pub const NAME: &str = "sandbox";
 
-/// How far back a shot may hit, in ticks: a second.
+/// Lag compensation in ticks: a second.
 const REWIND_TICKS: u16 = 40;
 
-/// The sandbox's room settings.
+/// Returns the room settings of the sandbox.
 #[must_use]
 pub fn settings() -> RoomSettings {
     RoomSettings { entities_max: 2_000, rewind_ticks: REWIND_TICKS, ..RoomSettings::default() }

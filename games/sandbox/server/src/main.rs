@@ -1,4 +1,4 @@
-//! Runs the sandbox without a network: headless rooms with scripted pilots, recordings and their replay.
+//! Runs the sandbox without a network: headless rooms with scripted players, recordings and replays.
 
 use aether_bits::{BitWriter, Replicate};
 use aether_engine::recording::{Recording, Replay};
@@ -17,13 +17,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const HELP: &str = "\
-The sandbox without a network.
+Runs the sandbox without a network.
 
-  run     [--players N] [--seconds S] [--seed N]      a room with N scripted pilots; prints a line a second
-  record  FILE [--players N] [--ticks N] [--seed N]   runs as fast as it can and writes a recording
-  replay  FILE [--to-tick T]                          runs a recording again, checks every tick's hash and prints the last
+  run     [--players N] [--seconds S] [--seed N]      runs a room with N scripted players; prints a line a second
+  record  FILE [--players N] [--ticks N] [--seed N]   runs at full speed and writes a recording
+  replay  FILE [--to-tick T]                          replays a recording, checks every tick's hash and prints the last
 
-Without --seconds, `run` goes on until it is interrupted.";
+Without --seconds, `run` continues until it is interrupted.";
 
 fn main() {
     if let Err(error) = command() {
@@ -32,7 +32,7 @@ fn main() {
     }
 }
 
-/// What the command line says.
+/// Options of the command line.
 #[derive(Default)]
 struct Options {
     file: Option<PathBuf>,
@@ -64,13 +64,13 @@ fn command() -> Result<(), Box<dyn Error>> {
         }
     }
     if options.players.is_some_and(|players| players as usize > settings().players_max) {
-        return Err(format!("a room takes at most {} players", settings().players_max).into());
+        return Err(format!("--players is too large; a room has at most {} players", settings().players_max).into());
     }
     match name.as_deref() {
         Some("run") | None => run(&options),
         Some("record") => record(&options),
         Some("replay") => replay(&options),
-        Some(other) => Err(format!("there is no command `{other}`; try --help").into()),
+        Some(other) => Err(format!("unknown command `{other}`; try --help").into()),
     }
 }
 
@@ -79,33 +79,37 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let mut pilots = Pilots::new(&room, options.players.unwrap_or(8));
     let start = Instant::now();
     let mut pacer = TickPacer::new(settings().tick_hz, settings().catch_up_max, Duration::ZERO);
-    let mut watch = Watch::default();
-    println!("sandbox: {} pilots at {} ticks a second; press Ctrl-C to stop", pilots.links.len(), settings().tick_hz);
+    let mut timer = TickTimer::default();
+    println!(
+        "sandbox: {} players at {} ticks a second; press Ctrl-C to stop",
+        pilots.endpoints.len(),
+        settings().tick_hz
+    );
     let mut printed = 0;
     while options.seconds.is_none_or(|seconds| start.elapsed().as_secs() < seconds) {
         std::thread::sleep(pacer.next().saturating_sub(start.elapsed()));
         for _ in 0..pacer.due(start.elapsed()).run {
             pilots.steer();
-            room.tick(&mut watch);
+            room.tick(&mut timer);
             pilots.read();
         }
         let second = start.elapsed().as_secs();
         if second > printed {
             printed = second;
-            watch.print(&room, pilots.take_bytes());
+            timer.print(&room, pilots.take_bytes());
         }
     }
     Ok(())
 }
 
 fn record(options: &Options) -> Result<(), Box<dyn Error>> {
-    let file = options.file.as_ref().ok_or("record needs a file to write: record FILE")?;
+    let file = options.file.as_ref().ok_or("record needs an output file: record FILE")?;
     let builder = Room::builder(Sandbox::default(), settings()).seed(options.seed.unwrap_or(1)).record(NAME);
     let mut room = builder.build()?;
     let mut pilots = Pilots::new(&room, options.players.unwrap_or(8));
     for _ in 0..options.ticks.unwrap_or(600) {
         pilots.steer();
-        room.tick(&mut Watch::default());
+        room.tick(&mut TickTimer::default());
         pilots.read();
     }
     let recording = room.recording().ok_or("the room was not recorded")?;
@@ -116,7 +120,7 @@ fn record(options: &Options) -> Result<(), Box<dyn Error>> {
 }
 
 fn replay(options: &Options) -> Result<(), Box<dyn Error>> {
-    let file = options.file.as_ref().ok_or("replay needs a recording: replay FILE")?;
+    let file = options.file.as_ref().ok_or("replay needs an input file: replay FILE")?;
     let bytes = std::fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
     let recording = Recording::from_bytes(&bytes)?;
     if recording.game != NAME {
@@ -142,9 +146,9 @@ fn replay(options: &Options) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Scripted pilots, each on a link of its own.
+/// Scripted players, each with its own endpoint.
 struct Pilots {
-    links: Vec<ConnectionEndpoint>,
+    endpoints: Vec<ConnectionEndpoint>,
     controls: Vec<Controls>,
     random: Random,
     seq: InputSeq,
@@ -155,27 +159,27 @@ impl Pilots {
     fn new(room: &Room<Sandbox>, count: u32) -> Pilots {
         let join = |number| {
             let permissions = Permissions { playground: number == 0, inspect: false };
-            let joiner = JoinRequest {
+            let request = JoinRequest {
                 user: format!("pilot-{number}"),
                 name: format!("Pilot {number}"),
                 permissions,
                 metadata: Vec::new(),
             };
-            room.handle().join(joiner, DeliveryOrder::Ordered).ok()
+            room.handle().join(request, DeliveryOrder::Ordered).ok()
         };
-        let links: Vec<ConnectionEndpoint> = (0..count).filter_map(join).collect();
-        if let Some(first) = links.first() {
+        let endpoints: Vec<ConnectionEndpoint> = (0..count).filter_map(join).collect();
+        if let Some(first) = endpoints.first() {
             let stress = PlaygroundStress { count: 100, rotate: true, ..PlaygroundStress::default() };
             let _ = first.push(ClientMessage::PlaygroundStress(stress));
         }
-        let controls = vec![Controls::default(); links.len()];
-        Pilots { links, controls, random: Random::new(99), seq: InputSeq(0), bytes: 0 }
+        let controls = vec![Controls::default(); endpoints.len()];
+        Pilots { endpoints, controls, random: Random::new(99), seq: InputSeq(0), bytes: 0 }
     }
 
-    /// Everyone changes course now and then.
+    /// Sends inputs; every player changes course now and then.
     fn steer(&mut self) {
         self.seq.0 += 1;
-        for (link, controls) in self.links.iter().zip(&mut self.controls) {
+        for (endpoint, controls) in self.endpoints.iter().zip(&mut self.controls) {
             if self.random.chance(5) {
                 controls.thrust = self.random.chance(70);
                 controls.left = self.random.chance(30);
@@ -187,17 +191,17 @@ impl Pilots {
             let Some(bytes) = InputBytes::new(&writer.to_bytes()) else { continue };
             let payloads = vec![InputPayload::Packed(bytes)].into();
             let inputs = Inputs { first_seq: self.seq, payloads, ack: StateAck::NONE, view: ViewTick::default() };
-            let _ = link.push(ClientMessage::Inputs(inputs));
+            let _ = endpoint.push(ClientMessage::Inputs(inputs));
         }
     }
 
-    /// Everyone reads what was sent.
+    /// Reads and discards everything that was sent.
     fn read(&mut self) {
-        for link in &self.links {
-            while link.next_reliable().is_some() {}
-            while let Some(packet) = link.next_state() {
+        for endpoint in &self.endpoints {
+            while endpoint.next_reliable().is_some() {}
+            while let Some(packet) = endpoint.next_state() {
                 self.bytes += packet.len();
-                link.recycle(packet);
+                endpoint.recycle(packet);
             }
         }
     }
@@ -207,16 +211,16 @@ impl Pilots {
     }
 }
 
-/// Measures ticks.
+/// Measures tick durations.
 #[derive(Default)]
-struct Watch {
+struct TickTimer {
     began: Option<Instant>,
     slowest: Duration,
     total: Duration,
     ticks: u32,
 }
 
-impl Observer for Watch {
+impl Observer for TickTimer {
     fn stage(&mut self, _tick: Tick, stage: TickStage) {
         if stage == TickStage::Receive {
             self.began = Some(Instant::now());
@@ -233,7 +237,7 @@ impl Observer for Watch {
     }
 }
 
-impl Watch {
+impl TickTimer {
     fn print(&mut self, room: &Room<Sandbox>, bytes: usize) {
         let mean = self.total / self.ticks.max(1);
         println!(
@@ -245,6 +249,6 @@ impl Watch {
             bytes as f64 / 1e3 / room.players().max(1) as f64,
             room.hash(),
         );
-        *self = Watch::default();
+        *self = TickTimer::default();
     }
 }

@@ -1,13 +1,13 @@
-//! The sandbox's checkpoint: its things, packed as they travel.
+//! Checkpoint format: all objects, packed as on the wire.
 
 use aether_bits::{BitReader, BitWriter, ReadError, Replicate};
 use aether_sandbox_rules::Thing;
 use aether_world::World;
 
-/// The most things a checkpoint may hold.
+/// Maximum number of objects in a checkpoint.
 const THINGS_MAX: u64 = 100_000;
 
-/// Packs the things of a world.
+/// Packs the objects of a world.
 pub fn write(world: &World) -> Vec<u8> {
     let mut writer = BitWriter::new();
     writer.write(world.each::<Thing>().count() as u64, 32);
@@ -18,7 +18,7 @@ pub fn write(world: &World) -> Vec<u8> {
     writer.to_bytes()
 }
 
-/// Unpacks them.
+/// Unpacks a checkpoint.
 pub fn read(bytes: &[u8]) -> Result<Vec<Thing>, ReadError> {
     let mut reader = BitReader::new(bytes);
     let count = reader.read(32)?;

@@ -1,4 +1,4 @@
-//! Bots fill a quiet room.
+//! Bots in quiet rooms.
 
 use crate::support::{blobs, stage, steer};
 use aether_arena_rules::MASS_START;
@@ -21,7 +21,7 @@ fn bots_fill_a_quiet_room_one_by_one() {
 }
 
 #[test]
-fn bots_make_place_for_players() {
+fn bots_make_room_for_players() {
     let mut stage = stage(6);
     stage.tick(100);
     assert_eq!(stage.room().game().bots(), 6);
@@ -37,7 +37,7 @@ fn bots_make_place_for_players() {
             break;
         }
     }
-    assert!(stage.room().game().bots() < 6, "a bot that was eaten did not come back");
+    assert!(stage.room().game().bots() < 6, "no bot was replaced by a player");
     for client in clients {
         stage.leave(client);
     }
@@ -71,9 +71,9 @@ fn the_same_seed_gives_the_same_bots_and_a_recording_replays() {
     assert_eq!(replay.run_to(last.0), Ok(Some(last)));
 }
 
-/// Prints what 200 bots cost; what a machine can do is measured by a bench.
+/// Prints the cost of 200 bots; benchmarks measure it.
 #[test]
-fn two_hundred_bots_and_a_player_run_smoothly() {
+fn two_hundred_bots_and_a_player_converge() {
     let mut stage = stage(201);
     let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(2_100);

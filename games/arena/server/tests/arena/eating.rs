@@ -6,7 +6,7 @@ use aether_replication::DeliveryOrder;
 use aether_testkit::Conditions;
 
 #[test]
-fn a_player_begins_small_and_moves_where_it_steers() {
+fn a_player_starts_small_and_moves_where_it_steers() {
     let mut stage = stage(0);
     let ann = join(&mut stage, "ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(2);
@@ -30,16 +30,16 @@ fn a_player_watches_until_it_steers() {
     stage.tick(100);
     let own = number(&stage, ann);
     assert!(blobs(&stage, own).is_empty());
-    assert!(!all_seen::<Blob>(&stage, ann).is_empty(), "it sees who plays");
+    assert!(!all_seen::<Blob>(&stage, ann).is_empty(), "it sees the eaters");
     assert!(stage.client(ann).received().possessions.is_empty());
     stage.set_input(ann, Some(&Steer { aim: [1.0, 0.0], split: false }));
     stage.tick(5);
     assert_eq!(blobs(&stage, own).len(), 1);
-    assert_eq!(stage.client(ann).received().possessions.len(), 1, "and steers its own");
+    assert_eq!(stage.client(ann).received().possessions.len(), 1, "it controls its blob");
 }
 
 #[test]
-fn hundreds_of_pellets_lie_about_and_only_the_near_ones_are_sent() {
+fn only_nearby_pellets_are_sent() {
     let mut stage = stage(0);
     let ann = join(&mut stage, "ann", DeliveryOrder::Unordered, Conditions::PERFECT);
     stage.tick(20);
@@ -50,7 +50,7 @@ fn hundreds_of_pellets_lie_about_and_only_the_near_ones_are_sent() {
 }
 
 #[test]
-fn pellets_make_heavier_and_grow_back() {
+fn eaten_pellets_add_mass_and_respawn() {
     let mut stage = stage(0);
     let ann = join(&mut stage, "ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
@@ -61,13 +61,13 @@ fn pellets_make_heavier_and_grow_back() {
 }
 
 #[test]
-fn a_split_makes_two_that_grow_together_again() {
+fn a_split_makes_two_blobs_that_merge_again() {
     let mut stage = stage(0);
     let ann = join(&mut stage, "ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
     grow(&mut stage, ann, 60);
     let own = number(&stage, ann);
-    // Held for long, it is still one split.
+    // A held button splits only once.
     stage.set_input(ann, Some(&Steer { aim: [0.0, 0.0], split: true }));
     stage.tick(10);
     let parts = blobs(&stage, own);
@@ -76,7 +76,7 @@ fn a_split_makes_two_that_grow_together_again() {
     stage.set_input(ann, Some(&Steer::default()));
     stage.tick(230);
     assert_eq!(blobs(&stage, own).len(), 2, "not yet");
-    // Without a direction, both go to their middle.
+    // Without a direction, both move to their common center.
     stage.tick(60);
     let parts = blobs(&stage, own);
     assert_eq!(parts.len(), 1, "{parts:?}");
@@ -84,7 +84,7 @@ fn a_split_makes_two_that_grow_together_again() {
 }
 
 #[test]
-fn the_heavier_eats_the_lighter_who_begins_anew() {
+fn the_heavier_eats_the_lighter_who_respawns() {
     let mut stage = stage(0);
     let ann = join(&mut stage, "ann", DeliveryOrder::Unordered, Conditions::BROADBAND);
     let ben = join(&mut stage, "ben", DeliveryOrder::Ordered, Conditions::BROADBAND);
@@ -107,20 +107,20 @@ fn the_heavier_eats_the_lighter_who_begins_anew() {
     assert_eq!(eaten.iter().map(|eaten| (eaten.eater, eaten.by)).collect::<Vec<_>>(), [(prey, own)]);
     assert!(stage.room().game().mass_of(own).is_some_and(|mass| mass >= 60));
     assert!(blobs(&stage, prey).is_empty());
-    assert!(!all_seen::<Pellet>(&stage, ben).is_empty(), "it goes on to see where it was");
+    assert!(!all_seen::<Pellet>(&stage, ben).is_empty(), "it still sees where it was eaten");
     stage.set_input(ann, Some(&Steer::default()));
     stage.set_input(ben, Some(&Steer::default()));
     stage.tick(100);
-    assert!(blobs(&stage, prey).is_empty(), "it watches for as long as it likes");
+    assert!(blobs(&stage, prey).is_empty(), "it watches until it steers");
     stage.set_input(ben, Some(&Steer { aim: [0.0, 0.5], split: false }));
     stage.tick(20);
     assert_eq!(blobs(&stage, prey).len(), 1);
     assert!(blobs(&stage, prey)[0].mass >= MASS_START);
-    assert_eq!(stage.client(ben).received().possessions.len(), 2, "it steers the new one");
+    assert_eq!(stage.client(ben).received().possessions.len(), 2, "it controls the new blob");
 }
 
 #[test]
-fn the_board_of_the_room_shows_the_heaviest_first() {
+fn the_room_leaderboard_is_sorted_by_mass() {
     let mut stage = stage(14);
     let ann = join(&mut stage, "ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(600);
@@ -132,12 +132,12 @@ fn the_board_of_the_room_shows_the_heaviest_first() {
 }
 
 #[test]
-fn everyone_agrees_after_a_storm_and_nothing_leaves_the_world() {
+fn all_clients_converge_after_a_storm_and_nothing_leaves_the_world() {
     let mut stage = stage(20);
     let clients: Vec<_> = (0..8)
         .map(|number| {
-            let link = if number % 2 == 0 { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
-            stage.join(&format!("eater {number}"), link, Conditions::STORM)
+            let order = if number % 2 == 0 { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
+            stage.join(&format!("eater {number}"), order, Conditions::STORM)
         })
         .collect();
     for tick in 0..400 {
@@ -149,7 +149,7 @@ fn everyone_agrees_after_a_storm_and_nothing_leaves_the_world() {
             assert!(blob.position.iter().all(|at| at.abs() <= EDGE));
         }
     }
-    assert!(clients.iter().any(|client| !stage.has_converged(*client)), "a storm that nobody notices proves nothing");
+    assert!(clients.iter().any(|client| !stage.has_converged(*client)), "the storm must cause divergence first");
     stage.heal();
     stage.tick(100);
     for client in &clients {

@@ -1,6 +1,6 @@
-//! Arena in a room, over networks in memory.
+//! Arena in a room, over simulated networks.
 
 mod bots;
 mod eating;
-mod kept;
+mod profiles;
 mod support;

@@ -1,4 +1,4 @@
-//! Rooms of Arena, and what their clients see.
+//! Rooms of Arena, and state of their clients.
 
 use aether_arena_rules::{Blob, Label, Pellet, Steer};
 use aether_arena_server::{Arena, settings};
@@ -10,25 +10,25 @@ use aether_wire::GameBody;
 
 pub type Stage = Harness<Arena>;
 
-/// A room that bots fill up to so many eaters.
+/// Creates a room that bots fill up to `eaters_min` eaters.
 pub fn stage(eaters_min: u32) -> Stage {
     let room = Room::builder(Arena::with_eaters(eaters_min), settings()).seed(7).build().expect("it is valid");
     Harness::new(room, 8)
 }
 
-/// Lets a client in who plays at once: a player begins by steering.
-pub fn join(stage: &mut Stage, name: &str, link: DeliveryOrder, conditions: Conditions) -> ClientNumber {
-    let client = stage.join(name, link, conditions);
+/// Joins a client that plays at once, because its input is not zero.
+pub fn join(stage: &mut Stage, name: &str, order: DeliveryOrder, conditions: Conditions) -> ClientNumber {
+    let client = stage.join(name, order, conditions);
     stage.set_input(client, Some(&Steer { aim: [0.0078125, 0.0], split: false }));
     client
 }
 
-/// The number of a client's eater.
+/// Returns the number of a client's eater.
 pub fn number(stage: &Stage, client: ClientNumber) -> u32 {
-    stage.client(client).player().expect("it is in").0
+    stage.client(client).player().expect("it has joined").0
 }
 
-/// The blobs of an eater, heaviest first.
+/// Returns the blobs of an eater, heaviest first.
 pub fn blobs(stage: &Stage, eater: u32) -> Vec<Blob> {
     let world = stage.room().world();
     let own = world.each::<Label>().filter(|(_, label)| label.eater == eater);
@@ -37,7 +37,7 @@ pub fn blobs(stage: &Stage, eater: u32) -> Vec<Blob> {
     blobs
 }
 
-/// Everything of a kind that a client sees.
+/// Returns all components of a type that a client sees.
 pub fn all_seen<C: Component>(stage: &Stage, client: ClientNumber) -> Vec<C> {
     let index = stage.room().schema().components.iter().position(|component| component.name == C::NAME);
     let index = index.expect("it is declared");
@@ -51,7 +51,7 @@ pub fn all_seen<C: Component>(stage: &Stage, client: ClientNumber) -> Vec<C> {
     typed.collect()
 }
 
-/// The events of a kind that reached a client.
+/// Returns the events of a type that a client received.
 pub fn events<E: Component>(stage: &Stage, client: ClientNumber) -> Vec<E> {
     let code = stage.room().schema().events.iter().position(|event| event.name == E::NAME);
     let read = |body: &GameBody| match body {
@@ -63,14 +63,14 @@ pub fn events<E: Component>(stage: &Stage, client: ClientNumber) -> Vec<E> {
     stage.client(client).received().events.iter().filter_map(|event| read(&event.body)).collect()
 }
 
-/// Steers towards a place.
+/// Returns the input that steers towards a position.
 pub fn towards(from: [f32; 2], to: [f32; 2]) -> Steer {
-    let way = [to[0] - from[0], to[1] - from[1]];
-    let length = (way[0] * way[0] + way[1] * way[1]).sqrt().max(1.0);
-    Steer { aim: way.map(|part| part / length), split: false }
+    let offset = [to[0] - from[0], to[1] - from[1]];
+    let length = (offset[0] * offset[0] + offset[1] * offset[1]).sqrt().max(1.0);
+    Steer { aim: offset.map(|part| part / length), split: false }
 }
 
-/// Lets a client eat until it weighs so much.
+/// Lets a client eat until it has the given mass.
 pub fn grow(stage: &mut Stage, client: ClientNumber, mass: u32) {
     let eater = number(stage, client);
     let mut food: Option<[f32; 2]> = None;
@@ -79,22 +79,22 @@ pub fn grow(stage: &mut Stage, client: ClientNumber, mass: u32) {
         if own.mass >= mass {
             return;
         }
-        let distance_squared = |place: [f32; 2]| {
-            let (dx, dy) = (place[0] - own.position[0], place[1] - own.position[1]);
+        let distance_squared = |position: [f32; 2]| {
+            let (dx, dy) = (position[0] - own.position[0], position[1] - own.position[1]);
             dx * dx + dy * dy
         };
-        let places = all_seen::<Pellet>(stage, client).into_iter().map(|pellet| pellet.position);
-        let places: Vec<[f32; 2]> = places.collect();
-        // Whoever changes its mind between two that are equally near gets neither.
-        let nearest = || places.iter().copied().min_by(|a, b| distance_squared(*a).total_cmp(&distance_squared(*b)));
-        food = food.filter(|food| places.contains(food)).or_else(nearest);
+        let positions = all_seen::<Pellet>(stage, client).into_iter().map(|pellet| pellet.position);
+        let positions: Vec<[f32; 2]> = positions.collect();
+        // Keeps its target: switching between two equally near pellets would reach neither.
+        let nearest = || positions.iter().copied().min_by(|a, b| distance_squared(*a).total_cmp(&distance_squared(*b)));
+        food = food.filter(|food| positions.contains(food)).or_else(nearest);
         stage.set_input(client, Some(&towards(own.position, food.unwrap_or([0.0; 2]))));
         stage.tick(1);
     }
     panic!("it did not grow to {mass}");
 }
 
-/// Steering that differs from player to player and changes a few times a second.
+/// Returns an input that differs from player to player and changes a few times a second.
 pub fn steer(tick: u32, player: u32) -> Steer {
     let mut hasher = StateHasher::new(u64::from(tick / 8));
     hasher.word(u64::from(player));

@@ -1,4 +1,4 @@
-//! Building and taking down.
+//! Building and removing.
 
 use crate::support::{all_seen, answer, body, build, outwards, stage, structure};
 use aether_outpost_rules::{Cell, Kind, MATERIAL_MAX, Remove, Structure};
@@ -8,7 +8,7 @@ use aether_testkit::Conditions;
 use aether_wire::ErrorCode;
 
 #[test]
-fn what_is_built_costs_material_and_everyone_near_sees_it() {
+fn a_structure_costs_material_and_is_seen_by_everyone_near() {
     let mut stage = stage(settings());
     let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     let ben = stage.join("ben", DeliveryOrder::Unordered, Conditions::BROADBAND);
@@ -26,21 +26,21 @@ fn what_is_built_costs_material_and_everyone_near_sees_it() {
 }
 
 #[test]
-fn every_refusal_says_why() {
+fn every_rejection_has_a_reason() {
     let mut stage = stage(settings());
     let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     let ben = stage.join("ben", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
     let cell = outwards(&stage, ann, 9.0);
-    let refused = |answer: Result<(), (ErrorCode, String)>| answer.expect_err("it is not allowed");
+    let rejected = |answer: Result<(), (ErrorCode, String)>| answer.expect_err("it is not allowed");
     let far = outwards(&stage, ann, 60.0);
-    let (code, sentence) = refused(build(&mut stage, ann, far, Kind::Wall));
+    let (code, sentence) = rejected(build(&mut stage, ann, far, Kind::Wall));
     assert_eq!(code, ErrorCode::BadValue);
     assert!(sentence.contains("too far"), "{sentence}");
     let centre = Cell::at([1.0, 1.0]).expect("it is inside");
-    assert!(refused(build(&mut stage, ann, centre, Kind::Wall)).1.contains("begins here"));
+    assert!(rejected(build(&mut stage, ann, centre, Kind::Wall)).1.contains("spawn area"));
     assert_eq!(build(&mut stage, ann, cell, Kind::Wall), Ok(()));
-    assert!(refused(build(&mut stage, ann, cell, Kind::Wall)).1.contains("already"));
+    assert!(rejected(build(&mut stage, ann, cell, Kind::Wall)).1.contains("already"));
     let seq = stage.send_message(ben, &Remove::on(cell));
     stage.tick(3);
     let theirs = answer(&stage, ben, seq).expect("it was answered");
@@ -50,13 +50,13 @@ fn every_refusal_says_why() {
         assert_eq!(build(&mut stage, ann, cell, Kind::Turret), Ok(()));
     }
     let corner = Cell { column: beside.column, row: above.row };
-    let (code, sentence) = refused(build(&mut stage, ann, corner, Kind::Turret));
+    let (code, sentence) = rejected(build(&mut stage, ann, corner, Kind::Turret));
     assert_eq!(code, ErrorCode::LimitReached, "{sentence}");
     assert!(sentence.contains("material"), "{sentence}");
 }
 
 #[test]
-fn taking_down_gives_half_of_the_material_back() {
+fn removing_refunds_half_of_the_material() {
     let mut stage = stage(settings());
     let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
@@ -74,5 +74,5 @@ fn taking_down_gives_half_of_the_material_back() {
     let nothing = answer(&stage, ann, again).expect("it was answered").expect_err("it is gone");
     assert_eq!(nothing.0, ErrorCode::NotFound);
     stage.tick(600);
-    assert_eq!(body(&stage, ann).material, MATERIAL_MAX, "material comes with time, and not without end");
+    assert_eq!(body(&stage, ann).material, MATERIAL_MAX, "material grows over time up to its maximum");
 }

@@ -1,4 +1,4 @@
-//! What outlasts a room.
+//! Checkpoints.
 
 use crate::support::{Stage, all_seen, answer, body, build, controls, outwards, player, stage, structure};
 use aether_engine::recording::{Recording, Replay};
@@ -14,7 +14,7 @@ fn restored(checkpoint: Vec<u8>) -> Result<Stage, BuildError> {
     Ok(Harness::new(room, 10))
 }
 
-/// A room in which Ann built two things and walked away a bit, and Ben came and left.
+/// Creates a room in which Ann and Ben each built something, Ann walked, and Ben left.
 fn before() -> (Stage, Cell) {
     let mut stage = stage(settings());
     let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
@@ -31,49 +31,49 @@ fn before() -> (Stage, Cell) {
 }
 
 #[test]
-fn a_room_goes_on_where_it_was_kept() {
+fn a_room_continues_from_its_checkpoint() {
     let (mut stage, cell) = before();
     let ann = stage.clients().next().expect("she joined").0;
-    let checkpoint = stage.room().checkpoint().expect("it is kept");
-    let (place, material) = (player(&stage, ann).position, body(&stage, ann).material);
+    let checkpoint = stage.room().checkpoint().expect("it is durable");
+    let (position, material) = (player(&stage, ann).position, body(&stage, ann).material);
     stage.tick(1);
     let mut after = restored(checkpoint).expect("it is a checkpoint");
     assert_eq!(after.room().world().each::<Structure>().count(), 2);
-    assert_eq!(after.room().world().len(), 2, "no shots, and nobody is in yet");
+    assert_eq!(after.room().world().len(), 2, "no shots, and no players yet");
     let ann = after.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     let eve = after.join("eve", DeliveryOrder::Ordered, Conditions::PERFECT);
     after.tick(4);
-    assert_eq!((player(&after, ann).position, body(&after, ann).material), (place, material));
+    assert_eq!((player(&after, ann).position, body(&after, ann).material), (position, material));
     assert_eq!(structure(&after, cell).map(|fence| fence.kind), Some(Kind::Fence));
     let own = after.client(ann).player().map(|player| player.0);
     let owned = all_seen::<Structure>(&after, ann).into_iter().filter(|it| Some(it.builder) == own).count();
     assert_eq!(owned, 1, "what she built is hers again");
     let seq = after.send_message(eve, &Remove::on(cell));
     after.tick(2);
-    let refused = answer(&after, eve, seq).expect("it was answered").expect_err("it is not hers");
-    assert_eq!(refused.0, ErrorCode::Forbidden);
+    let rejected = answer(&after, eve, seq).expect("it was answered").expect_err("it is not hers");
+    assert_eq!(rejected.0, ErrorCode::Forbidden);
 }
 
 #[test]
-fn keeping_and_going_on_is_the_same_again() {
+fn a_checkpoint_of_a_restored_room_is_the_same() {
     let (stage, _) = before();
-    let checkpoint = stage.room().checkpoint().expect("it is kept");
-    let again = restored(checkpoint.clone()).expect("it is a checkpoint").room().checkpoint().expect("it is kept");
+    let checkpoint = stage.room().checkpoint().expect("it is durable");
+    let again = restored(checkpoint.clone()).expect("it is a checkpoint").room().checkpoint().expect("it is durable");
     let once_more = restored(again.clone()).expect("it is a checkpoint").room().checkpoint();
     assert_eq!(Some(again), once_more);
 }
 
 #[test]
-fn a_damaged_checkpoint_is_refused_and_breaks_nothing() {
+fn a_damaged_checkpoint_is_rejected_without_panic() {
     let (stage, _) = before();
-    let checkpoint = stage.room().checkpoint().expect("it is kept");
+    let checkpoint = stage.room().checkpoint().expect("it is durable");
     for len in 0..checkpoint.len() - 1 {
         assert!(matches!(restored(checkpoint[..len].to_vec()), Err(BuildError::Checkpoint(_))), "{len} bytes");
     }
     for at in 0..checkpoint.len() {
         let mut damaged = checkpoint.clone();
         damaged[at] ^= 0x55;
-        // Whatever it says now, a room comes of it or a refusal.
+        // Damaged data either gives a room or is rejected.
         if let Ok(mut stage) = restored(damaged) {
             stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
             stage.tick(3);
@@ -86,7 +86,7 @@ fn a_recording_replays_to_the_same_hash() {
     let room = Room::builder(Outpost::default(), settings()).seed(3).record(NAME).build().expect("it is valid");
     let mut stage = Harness::new(room, 4);
     let clients: Vec<_> = (0..4)
-        .map(|number| stage.join(&format!("settler {number}"), DeliveryOrder::Unordered, Conditions::MOBILE))
+        .map(|number| stage.join(&format!("player {number}"), DeliveryOrder::Unordered, Conditions::MOBILE))
         .collect();
     for tick in 0..600 {
         for (number, client) in clients.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! Outpost in a room, over networks in memory.
+//! Outpost in a room, over simulated networks.
 
+mod build_commands;
 mod building;
-mod deeds;
 mod durable;
 mod prediction;
 mod scene;

@@ -1,4 +1,4 @@
-//! A client that predicts with the rules is right, and what it could not know is put right.
+//! Prediction matches the server, and external effects are corrected.
 
 use crate::scene::Scene;
 use crate::support::controls;
@@ -17,13 +17,13 @@ fn network(latency_ms: u64, loss: f32) -> Conditions {
     Conditions { latency, jitter: Duration::from_millis(30), loss, duplication: 0.02, ..Conditions::PERFECT }
 }
 
-/// Runs up against the walls for a second, and elsewhere for another.
+/// Alternates every second between walking against the walls and elsewhere.
 fn against_walls(frame: u32) -> Controls {
     let elsewhere = controls(frame / 2, 3);
     if (frame / 60).is_multiple_of(2) { Controls { push: [0.9, 0.5], ..elsewhere } } else { elsewhere }
 }
 
-/// Builds a wall across the way outwards.
+/// Builds a wall outwards of the player.
 fn build_walls(scene: &mut Scene, walker: usize) {
     let [x, y] = scene.player(walker).position;
     let cell = Cell::at([x * 1.75, y * 1.75]).expect("it is inside");
@@ -36,21 +36,21 @@ fn build_walls(scene: &mut Scene, walker: usize) {
 }
 
 #[test]
-fn nothing_is_corrected_where_nobody_interferes() {
+fn there_are_no_corrections_without_interference() {
     for (latency_ms, loss) in [(0, 0.0), (50, 0.05), (100, 0.2), (300, 0.0), (300, 0.2)] {
-        for link in [DeliveryOrder::Unordered, DeliveryOrder::Ordered] {
-            // What a stream loses it sends again after a round trip, and all that follows waits. A room saves up for half a
-            // second of that; what is beyond is dropped, and no fault of the prediction.
-            let loss = if link == DeliveryOrder::Ordered { 0.0 } else { loss };
+        for order in [DeliveryOrder::Unordered, DeliveryOrder::Ordered] {
+            // A stream resends lost data after a round trip, and everything behind it waits. A room buffers half a
+            // second of inputs; the rest is dropped, which no prediction can know.
+            let loss = if order == DeliveryOrder::Ordered { 0.0 } else { loss };
             let mut scene = Scene::new();
-            let ann = scene.join(link, network(latency_ms, loss));
+            let ann = scene.join(order, network(latency_ms, loss));
             scene.run(seconds(3));
             build_walls(&mut scene, ann);
             let before = scene.walkers[ann].client.stats();
             scene.walkers[ann].steering = against_walls;
             scene.run(seconds(15));
             let stats = scene.walkers[ann].client.stats();
-            let case = format!("{link:?}, {latency_ms} ms, {loss} lost: {stats:?}");
+            let case = format!("{order:?}, {latency_ms} ms, {loss} lost: {stats:?}");
             assert_eq!(stats.corrections - before.corrections, 0, "{case}");
             assert!(stats.inputs - before.inputs > 400, "{case}");
             assert_eq!(scene.room.totals().inputs_dropped, 0, "{case}");
@@ -62,7 +62,7 @@ fn nothing_is_corrected_where_nobody_interferes() {
 }
 
 #[test]
-fn who_falls_is_soon_where_the_server_has_it() {
+fn a_respawn_is_corrected_soon() {
     let mut scene = Scene::new();
     let ann = scene.join(DeliveryOrder::Unordered, network(60, 0.02));
     let ben = scene.join(DeliveryOrder::Ordered, network(20, 0.0));
@@ -74,9 +74,9 @@ fn who_falls_is_soon_where_the_server_has_it() {
         |frame| Controls { push: [if frame / 30 % 2 == 0 { 0.3 } else { -0.3 }, 0.0], ..Controls::default() };
     scene.run(seconds(14));
     let falls = scene.walkers[ann].client.stats().corrections;
-    assert!(falls >= 1, "the turret made her fall, and that she could not predict");
+    assert!(falls >= 1, "the turret defeated her, which she could not predict");
     scene.walkers[ann].steering = |_| Controls::default();
-    // She may fall once more meanwhile; between two falls there are seconds.
+    // She may be defeated again meanwhile; defeats are seconds apart.
     let is_right = (0..200).any(|_| {
         scene.run(Duration::from_millis(10));
         scene.walkers[ann].client.predicted_state() == Some(&Drawn(scene.player(ann).clone()))

@@ -1,4 +1,4 @@
-//! Real clients of Outpost, with their frames and networks, in virtual time.
+//! Real clients of Outpost, with frames and networks, in virtual time.
 
 use aether_client::{Client, ClientSettings, JoinOptions};
 use aether_engine::{ConnectionEndpoint, JoinRequest, NoObserver, Permissions, Room};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// A frame of a display.
 const FRAME: Duration = Duration::from_micros(16_667);
-/// How fine time is.
+/// Resolution of the virtual time.
 const STEP: Duration = Duration::from_millis(1);
 
 /// A room and its clients.
@@ -26,13 +26,13 @@ pub struct Scene {
 /// A client and its network.
 pub struct Walker {
     pub client: Client<outpost_client::Outpost>,
-    /// How it steers, by the number of the frame.
+    /// Input by the number of the frame.
     pub steering: fn(u32) -> Controls,
     pub player: Option<PlayerId>,
-    link: DeliveryOrder,
-    end: ConnectionEndpoint,
+    order: DeliveryOrder,
+    endpoint: ConnectionEndpoint,
     is_welcomed: bool,
-    has_said_hello: bool,
+    has_sent_hello: bool,
     frames: u32,
     framed_at: Duration,
     up: [Conditioner<Vec<u8>>; 2],
@@ -45,30 +45,31 @@ impl Scene {
         Scene { room, walkers: Vec::new(), now: Duration::ZERO, ticked_at: Duration::ZERO }
     }
 
-    /// Lets a client join; tells its number.
-    pub fn join(&mut self, link: DeliveryOrder, conditions: Conditions) -> usize {
-        let name = format!("settler {}", self.walkers.len());
-        let joiner =
+    /// Joins a client. Returns its index.
+    pub fn join(&mut self, order: DeliveryOrder, conditions: Conditions) -> usize {
+        let name = format!("player {}", self.walkers.len());
+        let request =
             JoinRequest { user: name.clone(), name, permissions: Permissions::default(), metadata: Vec::new() };
-        let end = self.room.handle().join(joiner, link).expect("the mailbox has place");
+        let endpoint = self.room.handle().join(request, order).expect("the mailbox has room");
         let login = JoinOptions { token: Some(Token::new("login")), room: None };
         let mut client = Client::new(outpost_client::Outpost::default(), ClientSettings::default(), login);
-        client.connected(link, self.now);
-        let datagrams = if link == DeliveryOrder::Ordered { Delivery::Stream } else { Delivery::Datagrams };
+        client.connected(order, self.now);
+        let datagrams = if order == DeliveryOrder::Ordered { Delivery::Stream } else { Delivery::Datagrams };
         let seed = self.walkers.len() as u64 * 4;
-        let ways = |seed| [Delivery::Stream, datagrams].map(|delivery| Conditioner::new(conditions, delivery, seed));
+        let networks =
+            |seed| [Delivery::Stream, datagrams].map(|delivery| Conditioner::new(conditions, delivery, seed));
         self.walkers.push(Walker {
             client,
             steering: |_| Controls::default(),
             player: None,
-            link,
-            end,
+            order,
+            endpoint,
             is_welcomed: false,
-            has_said_hello: false,
+            has_sent_hello: false,
             frames: 0,
             framed_at: self.now,
-            up: ways(seed),
-            down: ways(seed + 1),
+            up: networks(seed),
+            down: networks(seed + 1),
         });
         self.walkers.len() - 1
     }
@@ -80,7 +81,7 @@ impl Scene {
         }
     }
 
-    /// A player, as the room has it.
+    /// Returns a player, as the room has it.
     pub fn player(&self, walker: usize) -> &Player {
         let entity = self.walkers[walker].client.own_entity().expect("it has a body");
         self.room.world().get::<Player>(entity).expect("it has a body")
@@ -116,52 +117,52 @@ impl Scene {
 }
 
 impl Walker {
-    /// What arrived at the server. The connection answers hellos and pings by itself.
+    /// Delivers messages to the server. The connection answers hellos and pings itself.
     fn deliver(&mut self, now: Duration, welcome: &Welcome) {
-        for way in &mut self.up {
-            while let Some(frame) = way.pop(now) {
-                match ClientMessage::decode(&frame).expect("clients write what can be read") {
-                    ClientMessage::Hello(_) => self.has_said_hello = true,
+        for network in &mut self.up {
+            while let Some(frame) = network.pop(now) {
+                match ClientMessage::decode(&frame).expect("client messages can be decoded") {
+                    ClientMessage::Hello(_) => self.has_sent_hello = true,
                     ClientMessage::Ping(ping) => {
                         let server_tick = welcome.server_tick;
                         let pong = Pong { client_time: ping.client_time, tick: ping.tick, server_tick, hold_us: 0 };
                         send(&mut self.down[1], now, &ServerMessage::Pong(pong));
                     }
-                    message => drop(self.end.push(message)),
+                    message => drop(self.endpoint.push(message)),
                 }
             }
         }
     }
 
-    /// Takes what the room has for the client. On an ordered link it all goes one way.
+    /// Sends the room's messages to the client. With ordered delivery all use one stream.
     fn collect(&mut self, now: Duration, welcome: &Welcome) {
-        let Some(Ok(player)) = self.end.admission() else { return };
+        let Some(Ok(player)) = self.endpoint.admission() else { return };
         self.player = Some(*player);
-        let reliable = usize::from(self.link == DeliveryOrder::Ordered);
+        let reliable = usize::from(self.order == DeliveryOrder::Ordered);
         if !self.is_welcomed {
-            if !self.has_said_hello {
+            if !self.has_sent_hello {
                 return;
             }
             self.is_welcomed = true;
             let welcome = Welcome { player: *player, ..welcome.clone() };
             send(&mut self.down[reliable], now, &ServerMessage::Welcome(welcome));
         }
-        while let Some(message) = self.end.next_reliable() {
+        while let Some(message) = self.endpoint.next_reliable() {
             send(&mut self.down[reliable], now, &message);
         }
-        while let Some(packet) = self.end.next_state() {
+        while let Some(packet) = self.endpoint.next_state() {
             let mut frame = Vec::new();
             encode_state_packet(&packet, &mut frame).expect("a packet fits its frame");
-            self.end.recycle(packet);
+            self.endpoint.recycle(packet);
             let bytes = frame.len();
             self.down[1].push(now, frame, bytes);
         }
     }
 
-    /// Takes in what arrived, and does what a game does each frame.
+    /// Receives messages, and runs a frame of the game.
     fn frame(&mut self, now: Duration) {
-        for way in &mut self.down {
-            while let Some(frame) = way.pop(now) {
+        for network in &mut self.down {
+            while let Some(frame) = network.pop(now) {
                 self.client.receive_frame(&frame, now);
             }
         }
@@ -178,9 +179,9 @@ impl Walker {
     }
 }
 
-fn send(way: &mut Conditioner<Vec<u8>>, now: Duration, message: &ServerMessage) {
+fn send(network: &mut Conditioner<Vec<u8>>, now: Duration, message: &ServerMessage) {
     let mut frame = Vec::new();
-    message.encode(&mut frame).expect("servers write what can be written");
+    message.encode(&mut frame).expect("server messages can be encoded");
     let bytes = frame.len();
-    way.push(now, frame, bytes);
+    network.push(now, frame, bytes);
 }

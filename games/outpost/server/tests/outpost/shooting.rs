@@ -1,4 +1,4 @@
-//! Shots, by those who see the past.
+//! Shots with lag compensation.
 
 use crate::support::{Stage, all_seen, body, build, entity, events, outwards, player, prompt, seen, stage, structure};
 use aether_engine::RoomSettings;
@@ -8,24 +8,24 @@ use aether_replication::DeliveryOrder;
 use aether_testkit::{ClientNumber, Conditions};
 use std::time::Duration;
 
-/// Where to aim at something that moves evenly, as the shooter sees it.
+/// Returns the aim at a moving target, as the shooter sees it.
 fn lead(from: [f32; 2], target: &Player) -> f32 {
-    let mut place = target.position;
+    let mut position = target.position;
     for _ in 0..4 {
-        let (dx, dy) = (place[0] - from[0], place[1] - from[1]);
+        let (dx, dy) = (position[0] - from[0], position[1] - from[1]);
         let seconds = (dx * dx + dy * dy).sqrt() / SHOT_SPEED;
-        place = [0, 1].map(|axis| target.position[axis] + target.velocity[axis] * seconds);
+        position = [0, 1].map(|axis| target.position[axis] + target.velocity[axis] * seconds);
     }
-    aim_at(from, place)
+    aim_at(from, position)
 }
 
-/// Ann shoots at Ben, who runs to and fro. Both are far from the server.
+/// Ann shoots at Ben, who runs to and fro. Both have a high latency.
 fn duel(settings: RoomSettings) -> (Stage, ClientNumber, usize) {
     let mut stage = stage(settings);
     let slow = Conditions { latency: Duration::from_millis(100), ..Conditions::PERFECT };
     let ann = stage.join("ann", DeliveryOrder::Unordered, slow);
     let ben = stage.join("ben", DeliveryOrder::Ordered, slow);
-    // Those who have just come are spared.
+    // Players are protected after a join.
     stage.tick(80);
     let mut shots = 0;
     for tick in 0..900 {
@@ -43,18 +43,18 @@ fn duel(settings: RoomSettings) -> (Stage, ClientNumber, usize) {
 }
 
 #[test]
-fn who_aims_at_what_it_sees_hits_whatever_the_delay() {
+fn shots_at_the_seen_position_hit_at_any_latency() {
     let (with, ann, shots) = duel(prompt());
-    let hits = with.room().game().hits_of(with.client(ann).player().expect("it is in"));
+    let hits = with.room().game().hits_of(with.client(ann).player().expect("it has joined"));
     let (without, ann, _) = duel(RoomSettings { rewind_ticks: 0, ..prompt() });
-    let misses = without.room().game().hits_of(without.client(ann).player().expect("it is in"));
+    let misses = without.room().game().hits_of(without.client(ann).player().expect("it has joined"));
     println!("of {shots} shots at 200 ms of round trip, {hits} hit with lag compensation and {misses} without");
     assert!(hits >= 20, "only {hits} of {shots} shots hit");
-    assert!(misses * 3 < hits, "{misses} hit without compensation, {hits} with it: that proves nothing");
+    assert!(misses * 3 < hits, "{misses} hit without compensation, {hits} with it: the difference is too small");
 }
 
 #[test]
-fn who_has_nothing_left_begins_anew_and_is_spared_for_a_while() {
+fn a_player_without_health_respawns_with_protection() {
     let (stage, ann, _) = duel(prompt());
     let hits = events::<Hit>(&stage, ann);
     let fallen = events::<Fallen>(&stage, ann);
@@ -65,7 +65,7 @@ fn who_has_nothing_left_begins_anew_and_is_spared_for_a_while() {
 }
 
 #[test]
-fn a_wall_takes_so_many_shots_and_falls() {
+fn a_wall_is_destroyed_after_enough_shots() {
     let mut stage = stage(settings());
     let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
@@ -91,7 +91,7 @@ fn a_turret_shoots_at_others_and_not_at_its_builder() {
     let cell = outwards(&stage, ann, 9.0);
     assert_eq!(build(&mut stage, ann, cell, Kind::Turret), Ok(()));
     stage.tick(55);
-    assert_eq!(body(&stage, ben).health, HEALTH_MAX, "those who have just come are spared");
+    assert_eq!(body(&stage, ben).health, HEALTH_MAX, "players are protected after a join");
     stage.tick(120);
     assert!(events::<Hit>(&stage, ben).iter().all(|hit| Some(hit.target) == stage.client(ben).player().map(|it| it.0)));
     assert!(!events::<Hit>(&stage, ben).is_empty());
@@ -99,7 +99,7 @@ fn a_turret_shoots_at_others_and_not_at_its_builder() {
 }
 
 #[test]
-fn shots_come_to_an_end() {
+fn shots_end() {
     let mut stage = stage(settings());
     let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);

@@ -1,4 +1,4 @@
-//! Outpost over the worst network that it has to bear.
+//! Outpost over the worst supported network.
 
 use crate::support::{controls, player, prompt, stage};
 use aether_engine::Random;
@@ -8,12 +8,12 @@ use aether_testkit::Conditions;
 use aether_wire::{ClientMessage, GameBody, GameMessage};
 
 #[test]
-fn everyone_agrees_after_a_storm() {
+fn all_clients_converge_after_a_storm() {
     let mut stage = stage(prompt());
     let clients: Vec<_> = (0..8)
         .map(|number| {
-            let link = if number % 2 == 0 { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
-            stage.join(&format!("settler {number}"), link, Conditions::STORM)
+            let order = if number % 2 == 0 { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
+            stage.join(&format!("player {number}"), order, Conditions::STORM)
         })
         .collect();
     for tick in 0..400 {
@@ -28,7 +28,7 @@ fn everyone_agrees_after_a_storm() {
         }
         stage.tick(1);
     }
-    assert!(clients.iter().any(|client| !stage.has_converged(*client)), "a storm that nobody notices proves nothing");
+    assert!(clients.iter().any(|client| !stage.has_converged(*client)), "the storm must cause divergence first");
     stage.heal();
     stage.tick(120);
     for client in &clients {
@@ -38,7 +38,7 @@ fn everyone_agrees_after_a_storm() {
 }
 
 #[test]
-fn a_message_of_any_bytes_is_answered_and_breaks_nothing() {
+fn any_message_bytes_are_answered_without_panic() {
     let mut stage = stage(prompt());
     let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(3);

@@ -1,4 +1,4 @@
-//! Rooms of Outpost, and what their clients see.
+//! Rooms of Outpost, and state of their clients.
 
 use aether_bits::{BitReader, BitWriter, Component, DeltaBasis, StateHasher};
 use aether_engine::{Room, RoomSettings};
@@ -9,7 +9,7 @@ use aether_wire::{CommandSeq, EntityId, ErrorCode, GameBody};
 
 pub type Stage = Harness<Outpost>;
 
-/// A room with a snapshot every tick, so that clients agree with a world in motion.
+/// Settings with a snapshot every tick, so that clients follow a world in motion.
 pub fn prompt() -> RoomSettings {
     RoomSettings { snapshot_hz: 30, ..settings() }
 }
@@ -19,22 +19,22 @@ pub fn stage(settings: RoomSettings) -> Stage {
     Harness::new(room, 6)
 }
 
-/// What a client steers.
+/// Returns the entity that a client possesses.
 pub fn entity(stage: &Stage, client: ClientNumber) -> EntityId {
     stage.client(client).received().possessions.last().expect("it has a body").entity
 }
 
-/// The player, as the room has it.
+/// Returns the player component, as the room has it.
 pub fn player(stage: &Stage, client: ClientNumber) -> Player {
     stage.room().world().get::<Player>(entity(stage, client)).expect("it has a body").clone()
 }
 
-/// The body, as the room has it.
+/// Returns the body component, as the room has it.
 pub fn body(stage: &Stage, client: ClientNumber) -> Body {
     stage.room().world().get::<Body>(entity(stage, client)).expect("it has a body").clone()
 }
 
-/// A component, as a client sees it.
+/// Returns a component, as a client sees it.
 pub fn seen<C: Component>(stage: &Stage, client: ClientNumber, entity: EntityId) -> Option<C> {
     let index = stage.room().schema().components.iter().position(|component| component.name == C::NAME)?;
     let (kind, value) = stage.client(client).mirror().value(entity, index)?;
@@ -43,19 +43,19 @@ pub fn seen<C: Component>(stage: &Stage, client: ClientNumber, entity: EntityId)
     C::read_full(&mut BitReader::new(&writer.to_bytes())).ok()
 }
 
-/// Everything of a kind that a client sees.
+/// Returns all components of a type that a client sees.
 pub fn all_seen<C: Component>(stage: &Stage, client: ClientNumber) -> Vec<C> {
     stage.client(client).mirror().entities().filter_map(|entity| seen(stage, client, entity)).collect()
 }
 
-/// The names in a client's list of those who are in.
+/// Returns the names in a client's list of players.
 pub fn names(stage: &Stage, client: ClientNumber) -> Vec<String> {
     let mut names: Vec<_> = all_seen::<Presence>(stage, client).into_iter().map(|it| it.name).collect();
     names.sort();
     names
 }
 
-/// The events of a kind that reached a client.
+/// Returns the events of a type that a client received.
 pub fn events<E: Component>(stage: &Stage, client: ClientNumber) -> Vec<E> {
     let code = stage.room().schema().events.iter().position(|event| event.name == E::NAME);
     let read = |body: &GameBody| match body {
@@ -67,7 +67,7 @@ pub fn events<E: Component>(stage: &Stage, client: ClientNumber) -> Vec<E> {
     stage.client(client).received().events.iter().filter_map(|event| read(&event.body)).collect()
 }
 
-/// What came of a command: nothing yet, done, or refused and why.
+/// Returns the answer to a command: none yet, success, or a rejection.
 pub fn answer(stage: &Stage, client: ClientNumber, seq: CommandSeq) -> Option<Result<(), (ErrorCode, String)>> {
     let ack = stage.client(client).received().acks.iter().find(|ack| ack.seq == seq)?;
     Some(match &ack.error {
@@ -76,7 +76,7 @@ pub fn answer(stage: &Stage, client: ClientNumber, seq: CommandSeq) -> Option<Re
     })
 }
 
-/// Builds, waits for the answer and gives it.
+/// Builds and returns the answer.
 pub fn build(stage: &mut Stage, client: ClientNumber, cell: Cell, kind: Kind) -> Result<(), (ErrorCode, String)> {
     let seq = stage.send_message(client, &Place::on(cell, kind));
     for _ in 0..60 {
@@ -85,23 +85,23 @@ pub fn build(stage: &mut Stage, client: ClientNumber, cell: Cell, kind: Kind) ->
             return answer;
         }
     }
-    panic!("no answer came");
+    panic!("no answer arrived");
 }
 
-/// A cell outwards of a player's first place, where building is allowed.
+/// Returns a cell outwards of a player's spawn point, where building is allowed.
 pub fn outwards(stage: &Stage, client: ClientNumber, distance: f32) -> Cell {
     let [x, y] = player(stage, client).position;
     let scale = 1.0 + distance / (x * x + y * y).sqrt();
     Cell::at([x * scale, y * scale]).expect("it is inside")
 }
 
-/// The structure on a cell, as the room has it.
+/// Returns the structure on a cell, as the room has it.
 pub fn structure(stage: &Stage, cell: Cell) -> Option<Structure> {
     let mut structures = stage.room().world().each::<Structure>();
     structures.find(|(_, structure)| Cell::at(structure.position) == Some(cell)).map(|(_, found)| found.clone())
 }
 
-/// Controls that differ from player to player and change a few times a second.
+/// Returns controls that differ from player to player and change a few times a second.
 pub fn controls(tick: u32, player: u32) -> Controls {
     let mut hasher = StateHasher::new(u64::from(tick / 10));
     hasher.word(u64::from(player));

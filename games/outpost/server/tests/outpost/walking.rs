@@ -1,4 +1,4 @@
-//! Coming, walking and going.
+//! Joining, walking and leaving.
 
 use crate::support::{all_seen, body, build, controls, entity, names, outwards, player, seen, stage};
 use aether_engine::{JoinRequest, Permissions};
@@ -27,7 +27,7 @@ fn a_player_walks_where_it_steers_and_comes_to_rest() {
 }
 
 #[test]
-fn everyone_is_in_everyones_list_and_out_of_it_when_gone() {
+fn the_list_of_players_follows_joins_and_leaves() {
     let mut stage = stage(settings());
     let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     let ben = stage.join("ben", DeliveryOrder::Unordered, Conditions::BROADBAND);
@@ -44,14 +44,14 @@ fn everyone_is_in_everyones_list_and_out_of_it_when_gone() {
 #[test]
 fn a_character_is_chosen_when_joining_and_changed_by_a_message() {
     let mut stage = stage(settings());
-    let joiner = |name: &str, metadata| JoinRequest {
+    let request = |name: &str, metadata| JoinRequest {
         user: name.to_owned(),
         name: name.to_owned(),
         permissions: Permissions::default(),
         metadata,
     };
-    let ann = stage.join_as(joiner("ann", vec![5]), DeliveryOrder::Ordered, Conditions::PERFECT);
-    let ben = stage.join_as(joiner("ben", vec![255]), DeliveryOrder::Ordered, Conditions::PERFECT);
+    let ann = stage.join_as(request("ann", vec![5]), DeliveryOrder::Ordered, Conditions::PERFECT);
+    let ben = stage.join_as(request("ben", vec![255]), DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
     assert_eq!(body(&stage, ann).appearance, 5);
     assert!(body(&stage, ben).appearance < APPEARANCES);
@@ -62,19 +62,19 @@ fn a_character_is_chosen_when_joining_and_changed_by_a_message() {
     stage.tick(5);
     let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(5);
-    assert_eq!(body(&stage, ann).appearance, 2, "it is kept");
+    assert_eq!(body(&stage, ann).appearance, 2, "it is stored");
 }
 
 #[test]
-fn a_name_that_is_too_long_is_refused() {
+fn a_name_that_is_too_long_is_rejected() {
     let mut stage = stage(settings());
     let long = stage.join(&"x".repeat(25), DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(3);
-    assert!(stage.client(long).rejection().is_some_and(|refusal| refusal.message.contains("24 bytes")));
+    assert!(stage.client(long).rejection().is_some_and(|rejection| rejection.message.contains("24 bytes")));
 }
 
 #[test]
-fn who_comes_back_is_where_it_was() {
+fn a_returning_player_is_where_it_was() {
     let mut stage = stage(settings());
     let ann = stage.join("ann", DeliveryOrder::Unordered, Conditions::PERFECT);
     stage.tick(2);
@@ -92,27 +92,27 @@ fn who_comes_back_is_where_it_was() {
     stage.tick(3);
     let ann = stage.join("ann", DeliveryOrder::Unordered, Conditions::PERFECT);
     stage.tick(3);
-    assert_eq!(player(&stage, ann).position, before.position, "and by joining anew");
+    assert_eq!(player(&stage, ann).position, before.position, "by joining again");
 }
 
-/// What a client would predict: the same rules among the same structures.
+/// Predicts with the same rules and structures as the server.
 #[test]
-fn what_a_client_predicts_is_what_the_server_sends() {
+fn predicted_state_equals_the_server_state() {
     let jittery =
         Conditions { latency: Duration::from_millis(80), jitter: Duration::from_millis(60), ..Conditions::PERFECT };
     let lossy = Conditions { loss: 0.02, ..jittery };
-    for (link, conditions) in [
+    for (order, conditions) in [
         (DeliveryOrder::Unordered, jittery),
         (DeliveryOrder::Ordered, lossy),
         (DeliveryOrder::Ordered, Conditions::PERFECT),
     ] {
         let mut stage = stage(settings());
-        let ann = stage.join("ann", link, conditions);
+        let ann = stage.join("ann", order, conditions);
         stage.tick(60);
         for distance in [7.0, 11.0] {
             let cell = outwards(&stage, ann, distance);
             for row in cell.row.saturating_sub(1)..=cell.row + 1 {
-                // Some are too far away, and that is fine.
+                // Some cells are too far away, which is fine.
                 let _ = build(&mut stage, ann, Cell { row, ..cell }, Kind::Wall);
             }
         }
@@ -142,19 +142,19 @@ fn what_a_client_predicts_is_what_the_server_sends() {
             let acknowledged = stage.client(ann).mirror().input_ack().0.checked_sub(first + 1);
             if let Some(at) = acknowledged {
                 let sent = seen::<Player>(&stage, ann, entity(&stage, ann)).expect("it is in view");
-                assert_eq!(sent, predicted[at as usize], "{link:?}: input {at}, {:?}", stage.room().totals());
+                assert_eq!(sent, predicted[at as usize], "{order:?}: input {at}, {:?}", stage.room().totals());
                 compared += 1;
             }
         }
-        assert!(compared > 800, "{link:?}: {compared} states were compared");
-        assert!(touched > 0, "a wall stood in the way");
+        assert!(compared > 800, "{order:?}: {compared} states were compared");
+        assert!(touched > 0, "a wall blocked the player");
         assert_eq!(stage.room().totals().inputs_dropped, 0);
-        assert!(grid.structure_at(outwards_of(&grid)).is_some(), "something was built");
+        assert!(grid.structure_at(any_occupied(&grid)).is_some(), "something was built");
     }
 }
 
-/// Any cell on which something stands.
-fn outwards_of(grid: &Grid) -> Cell {
+/// Returns any occupied cell.
+fn any_occupied(grid: &Grid) -> Cell {
     let cells = (0..128).flat_map(|column| (0..128).map(move |row| Cell { column, row }));
     cells.into_iter().find(|cell| grid.structure_at(*cell).is_some()).unwrap_or(Cell { column: 0, row: 0 })
 }

@@ -1,4 +1,4 @@
-//! A room that runs steadily asks for no memory.
+//! A steady room allocates no memory.
 
 use crate::support::Pilot;
 use aether_engine::{NoObserver, Room};
@@ -16,15 +16,15 @@ fn a_steady_tick_allocates_nothing() {
     let handle = room.handle();
     let mut pilots: Vec<Pilot> = (0..CLIENTS)
         .map(|n| {
-            let link = if n % 2 == 0 { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
-            Pilot::join(&handle, &format!("pilot {n}"), link)
+            let order = if n % 2 == 0 { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
+            Pilot::join(&handle, &format!("pilot {n}"), order)
         })
         .collect();
     pilots[0].stress(200);
     let mut allocations = Vec::new();
     for tick in 0..TICKS_TO_WARM_UP + TICKS {
         for (number, pilot) in pilots.iter_mut().enumerate() {
-            // Everyone flies in circles, so that what they see repeats itself.
+            // Everyone flies in circles, so that the visible state repeats.
             let left = number % 2 == 0;
             pilot.steer(Controls { thrust: true, left, right: !left, fire: false });
         }
@@ -42,7 +42,7 @@ fn a_steady_tick_allocates_nothing() {
     let first = &allocations[..allocations.len().min(5)];
     assert!(
         allocations.is_empty(),
-        "{} of {TICKS} ticks allocated; the first, each with how often and how many bytes: {first:?}",
+        "{} of {TICKS} ticks allocated; the first as (tick, count, bytes): {first:?}",
         allocations.len()
     );
 }

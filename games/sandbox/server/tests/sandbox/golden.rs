@@ -1,4 +1,4 @@
-//! The same inputs give the same game, on every platform and in every version that does not mean to change it.
+//! The same inputs give the same game, on every platform and in every version, unless it is changed on purpose.
 
 use crate::support::{Pilot, controls};
 use aether_engine::recording::Recording;
@@ -18,7 +18,7 @@ const HEADER: &str = "\
 # `cargo test -p aether-sandbox-server golden`: the failing test names the new file to copy here.
 ";
 
-/// Runs the scripted game, and gives the hash after each tick and the recording.
+/// Runs the scripted game. Returns the hash after each tick, and the recording.
 pub fn play() -> (Vec<u64>, Recording) {
     let mut room = Room::builder(Sandbox::default(), settings()).seed(SEED).record(NAME).build().expect("it is valid");
     let handle = room.handle();
@@ -29,16 +29,16 @@ pub fn play() -> (Vec<u64>, Recording) {
     for tick in 0..TICKS {
         ann.steer(controls(tick, 1));
         match (tick, &mut ben) {
-            (400, Some(ben)) => ben.end.push(ClientMessage::Leave).expect("the inbox has place"),
+            (400, Some(ben)) => ben.endpoint.push(ClientMessage::Leave).expect("the inbox has room"),
             (450, _) => ben = Some(Pilot::join(&handle, "ben", DeliveryOrder::Ordered)),
-            (_, Some(ben)) if ben.end.closing().is_none() => ben.steer(controls(tick, 2)),
+            (_, Some(ben)) if ben.endpoint.closing().is_none() => ben.steer(controls(tick, 2)),
             _ => {}
         }
         room.tick(&mut NoObserver);
         ann.receive();
         ben.iter_mut().for_each(Pilot::receive);
         while let Some((id, _)) = handle.next_request() {
-            handle.answer(id, Answer::Value(Some(vec![7, 0]))).expect("the mailbox has place");
+            handle.answer(id, Answer::Value(Some(vec![7, 0]))).expect("the mailbox has room");
         }
         hashes.push(room.hash());
     }
@@ -64,7 +64,7 @@ fn golden_hashes_of_600_ticks() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sandbox-600.txt");
     std::fs::write(&path, found).expect("the target folder can be written");
     panic!(
-        "the game went another way from tick {} on; if that is meant, copy {} to games/sandbox/server/tests/golden/",
+        "the game diverges from tick {} on; if that is intended, copy {} to games/sandbox/server/tests/golden/",
         first.map_or(committed.len(), |at| at + 1),
         path.display()
     );

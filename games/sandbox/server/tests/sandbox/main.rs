@@ -1,9 +1,9 @@
-//! The sandbox in a room: the same everywhere, for everyone, and without waste.
+//! The sandbox in a room: deterministic, consistent for all clients, without allocations.
 
 mod allocations;
 mod golden;
 mod recordings;
-mod sight;
 mod storm;
 mod support;
 mod threads;
+mod visibility;

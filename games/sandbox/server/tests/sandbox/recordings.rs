@@ -1,7 +1,7 @@
-//! A recording leads to the same game again, and a damaged or foreign one is noticed.
+//! A recording replays to the same game, and a damaged or foreign one is detected.
 
 use crate::golden::play;
-use crate::support::Gallery;
+use crate::support::SandboxVariant;
 use aether_engine::recording::{Recording, RecordingError, Replay, ReplayError};
 use aether_sandbox_server::{NAME, Sandbox, settings};
 use aether_wire::Tick;
@@ -14,7 +14,7 @@ fn replay(recording: &Recording) -> Result<Option<(Tick, u64)>, ReplayError> {
 fn a_recording_replays_to_the_same_hashes() {
     let (hashes, recording) = play();
     let bytes = recording.to_bytes();
-    let recording = Recording::from_bytes(&bytes).expect("what was written can be read");
+    let recording = Recording::from_bytes(&bytes).expect("it was written");
     assert_eq!((recording.game.as_str(), recording.ticks()), (NAME, 600));
     let mut replay = Replay::new(Sandbox::default(), settings(), &recording).expect("it is of this game");
     for (index, hash) in hashes.iter().enumerate() {
@@ -24,7 +24,7 @@ fn a_recording_replays_to_the_same_hashes() {
 }
 
 #[test]
-fn a_replay_stops_at_the_tick_that_was_asked_for() {
+fn a_replay_stops_at_the_requested_tick() {
     let (hashes, recording) = play();
     let mut replay = Replay::new(Sandbox::default(), settings(), &recording).expect("it is of this game");
     assert_eq!(replay.run_to(Tick(123)), Ok(Some((Tick(123), hashes[122]))));
@@ -32,7 +32,7 @@ fn a_replay_stops_at_the_tick_that_was_asked_for() {
 }
 
 #[test]
-fn a_damaged_recording_is_refused() {
+fn a_damaged_recording_is_rejected() {
     let (_, recording) = play();
     let bytes = recording.to_bytes();
     let with = |at: usize, byte: u8| {
@@ -55,14 +55,14 @@ fn a_damaged_recording_is_refused() {
 fn no_flipped_bit_makes_a_replay_panic() {
     let (_, recording) = play();
     let bytes = recording.to_bytes();
-    let mut noticed = 0;
+    let mut detected = 0;
     for at in (0..bytes.len()).step_by(bytes.len() / 60) {
         let mut bytes = bytes.clone();
         bytes[at] ^= 1 << (at % 8);
         let result = Recording::from_bytes(&bytes).map_err(ReplayError::Recording);
-        noticed += u32::from(result.and_then(|recording| replay(&recording)).is_err());
+        detected += u32::from(result.and_then(|recording| replay(&recording)).is_err());
     }
-    assert!(noticed > 30, "only {noticed} of 60 flips were noticed");
+    assert!(detected > 30, "only {detected} of 60 flips were detected");
 }
 
 #[test]
@@ -75,10 +75,10 @@ fn another_seed_diverges_at_the_first_tick() {
 }
 
 #[test]
-fn a_game_that_strays_is_caught_at_that_tick() {
+fn a_diverging_game_is_detected_at_that_tick() {
     let (_, recording) = play();
-    let game = Gallery { strays_at: Some(Tick(321)), ..Gallery::default() };
+    let game = SandboxVariant { diverges_at: Some(Tick(321)), ..SandboxVariant::default() };
     let mut replay = Replay::new(game, settings(), &recording).expect("it replicates the same");
-    let error = replay.run_to(Tick(600)).expect_err("it went another way");
+    let error = replay.run_to(Tick(600)).expect_err("it diverges");
     assert!(matches!(error, ReplayError::Diverged { tick: Tick(321), .. }), "{error}");
 }

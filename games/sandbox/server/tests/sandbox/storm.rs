@@ -1,4 +1,4 @@
-//! The sandbox over the worst network that it has to bear.
+//! The sandbox over the worst supported network.
 
 use crate::support::controls;
 use aether_engine::{Room, RoomSettings};
@@ -8,14 +8,14 @@ use aether_testkit::{Conditions, Harness};
 use aether_wire::CommandSeq;
 
 #[test]
-fn everyone_agrees_within_three_seconds_after_a_storm() {
+fn all_clients_converge_within_three_seconds_after_a_storm() {
     let settings = RoomSettings { snapshot_hz: 40, rings: Vec::new(), ..settings() };
     let room = Room::builder(Sandbox::default(), settings).seed(6).build().expect("the settings are valid");
     let mut harness = Harness::new(room, 7);
     let clients: Vec<_> = (0..12)
         .map(|number| {
-            let link = if number % 3 == 0 { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
-            harness.join(&format!("pilot {number}"), link, Conditions::STORM)
+            let order = if number % 3 == 0 { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
+            harness.join(&format!("pilot {number}"), order, Conditions::STORM)
         })
         .collect();
     harness.stress(clients[0], 300, true);
@@ -26,13 +26,18 @@ fn everyone_agrees_within_three_seconds_after_a_storm() {
         }
         harness.tick(1);
     }
-    assert!(clients.iter().any(|client| !harness.has_converged(*client)), "a storm that nobody notices proves nothing");
+    assert!(clients.iter().any(|client| !harness.has_converged(*client)), "the storm must cause divergence first");
     harness.heal();
     harness.tick(120);
     for _ in 0..40 {
         harness.tick(1);
         for client in &clients {
-            assert!(harness.has_converged(*client), "{} at tick {}", harness.client(*client).name(), harness.room().now());
+            assert!(
+                harness.has_converged(*client),
+                "{} at tick {}",
+                harness.client(*client).name(),
+                harness.room().now()
+            );
         }
     }
     for client in &clients[..2] {

@@ -1,4 +1,4 @@
-//! The sandbox in a room, with clients in memory that talk to it directly.
+//! The sandbox in a room, with in-memory clients.
 
 use aether_bits::{BitWriter, Replicate, StateHasher};
 use aether_engine::{
@@ -13,18 +13,18 @@ use aether_wire::{
     StateAck, Tick, ViewTick,
 };
 
-/// Who goes by this name sees everything and has no ship.
+/// A player with this name sees everything and has no ship.
 pub const SPECTATOR: &str = "spectator";
 
-/// The sandbox with spectators, and with a fault if one is wanted.
+/// The sandbox with spectators, and optionally with a nondeterministic tick.
 #[derive(Default)]
-pub struct Gallery {
+pub struct SandboxVariant {
     pub sandbox: Sandbox,
-    /// At this tick it does what no input told it to.
-    pub strays_at: Option<Tick>,
+    /// Tick at which it does something that no input caused.
+    pub diverges_at: Option<Tick>,
 }
 
-impl Game for Gallery {
+impl Game for SandboxVariant {
     type Input = Controls;
 
     fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
@@ -64,7 +64,7 @@ impl Game for Gallery {
     }
 
     fn tick(&mut self, room: &mut Context<'_>) {
-        if self.strays_at == Some(room.tick()) {
+        if self.diverges_at == Some(room.tick()) {
             room.random.bits();
         }
         self.sandbox.tick(room);
@@ -75,31 +75,32 @@ impl Game for Gallery {
     }
 }
 
-/// A client that talks to the room without a network between.
+/// Client without a network in between.
 pub struct Pilot {
-    pub end: ConnectionEndpoint,
-    pub link: DeliveryOrder,
+    pub endpoint: ConnectionEndpoint,
+    pub order: DeliveryOrder,
     pub mirror: Mirror,
     last_input: InputSeq,
 }
 
 impl Pilot {
-    /// Asks a room to be let in at its next tick.
-    pub fn join(handle: &RoomHandle, name: &str, link: DeliveryOrder) -> Pilot {
+    /// Requests to join at the room's next tick.
+    pub fn join(handle: &RoomHandle, name: &str, order: DeliveryOrder) -> Pilot {
         let permissions = Permissions { playground: true, inspect: false };
-        let joiner = JoinRequest { user: name.to_owned(), name: name.to_owned(), permissions, metadata: Vec::new() };
-        let end = handle.join(joiner, link).expect("the mailbox has place");
+        let request = JoinRequest { user: name.to_owned(), name: name.to_owned(), permissions, metadata: Vec::new() };
+        let endpoint = handle.join(request, order).expect("the mailbox has room");
         let mirror = Mirror::builder().component::<Ship>().component::<Thing>().component::<Shot>();
-        let mirror = mirror.component::<Scoreboard>().build(link, aether_sandbox_server::settings().seconds_per_tick());
-        Pilot { end, link, mirror, last_input: InputSeq(0) }
+        let mirror =
+            mirror.component::<Scoreboard>().build(order, aether_sandbox_server::settings().seconds_per_tick());
+        Pilot { endpoint, order, mirror, last_input: InputSeq(0) }
     }
 
-    /// The player it is.
+    /// Returns its player.
     pub fn player(&self) -> PlayerId {
-        *self.end.admission().expect("a tick has passed").as_ref().expect("it was let in")
+        *self.endpoint.admission().expect("a tick has passed").as_ref().expect("it was admitted")
     }
 
-    /// Sends an input, and with it the acknowledgement of the state that arrived.
+    /// Sends an input with the acknowledgement of received state.
     pub fn steer(&mut self, controls: Controls) {
         let mut writer = BitWriter::new();
         controls.write_full(&mut writer);
@@ -108,34 +109,34 @@ impl Pilot {
             first_seq: self.last_input,
             payloads: vec![InputPayload::Packed(InputBytes::new(&writer.to_bytes()).expect("controls are small"))]
                 .into(),
-            ack: if self.link == DeliveryOrder::Ordered { StateAck::NONE } else { self.mirror.acknowledgement() },
+            ack: if self.order == DeliveryOrder::Ordered { StateAck::NONE } else { self.mirror.acknowledgement() },
             view: ViewTick { tick: self.mirror.tick(), fraction: 0 },
         };
-        self.end.push(ClientMessage::Inputs(inputs)).expect("the inbox has place");
+        self.endpoint.push(ClientMessage::Inputs(inputs)).expect("the inbox has room");
     }
 
-    /// Asks for many turning things.
+    /// Spawns many rotating objects.
     pub fn stress(&self, count: u32) {
         let stress = PlaygroundStress { seq: CommandSeq(1), count, rotate: true };
-        self.end.push(ClientMessage::PlaygroundStress(stress)).expect("the inbox has place");
+        self.endpoint.push(ClientMessage::PlaygroundStress(stress)).expect("the inbox has room");
     }
 
-    /// Takes in everything that the room has sent, and gives the memory back.
+    /// Receives everything that the room has sent, and recycles the buffers.
     pub fn receive(&mut self) {
-        while self.end.next_reliable().is_some() {}
-        while let Some(packet) = self.end.next_state() {
+        while self.endpoint.next_reliable().is_some() {}
+        while let Some(packet) = self.endpoint.next_state() {
             self.mirror.apply(&packet).expect("the room's packets can be read");
-            self.end.recycle(packet);
+            self.endpoint.recycle(packet);
         }
     }
 
-    /// Whether it holds exactly what the room shows it.
+    /// Returns whether its state equals what the room shows it.
     pub fn agrees<G: Game>(&self, room: &Room<G>) -> bool {
         room.hash_seen_by(self.player()) == Some(self.mirror.hash())
     }
 }
 
-/// Controls that differ from player to player and change a few times a second.
+/// Returns controls that differ from player to player and change a few times a second.
 pub fn controls(tick: u32, player: u32) -> Controls {
     let mut hasher = StateHasher::new(u64::from(tick / 12));
     hasher.word(u64::from(player));

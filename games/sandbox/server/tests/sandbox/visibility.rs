@@ -1,17 +1,17 @@
-//! Whenever someone joins and however far they see, they hold exactly what the room shows them.
+//! Every client holds exactly its visible state, whenever it joins and whatever its view radius.
 
-use crate::support::{Gallery, Pilot, SPECTATOR, controls};
+use crate::support::{Pilot, SPECTATOR, SandboxVariant, controls};
 use aether_engine::{NoObserver, Room, RoomSettings};
 use aether_replication::DeliveryOrder;
 use aether_sandbox_server::settings;
 
-/// Every change in the next snapshot, so that a client agrees with a world in motion.
-fn room() -> Room<Gallery> {
+/// Every change is in the next snapshot, so that a client follows a world in motion.
+fn room() -> Room<SandboxVariant> {
     let settings = RoomSettings { snapshot_hz: 40, rings: Vec::new(), snapshot_bytes_max: 20_000, ..settings() };
-    Room::builder(Gallery::default(), settings).seed(2).build().expect("the settings are valid")
+    Room::builder(SandboxVariant::default(), settings).seed(2).build().expect("the settings are valid")
 }
 
-fn tick(room: &mut Room<Gallery>, pilots: &mut [Pilot]) {
+fn tick(room: &mut Room<SandboxVariant>, pilots: &mut [Pilot]) {
     let tick = room.now().0;
     for (number, pilot) in pilots.iter_mut().enumerate() {
         pilot.steer(controls(tick, number as u32));
@@ -21,7 +21,7 @@ fn tick(room: &mut Room<Gallery>, pilots: &mut [Pilot]) {
 }
 
 #[test]
-fn late_joiners_agree_from_their_first_tick_on() {
+fn late_clients_converge_from_their_first_tick_on() {
     let mut room = room();
     let handle = room.handle();
     let mut pilots = vec![Pilot::join(&handle, "first", DeliveryOrder::Ordered)];
@@ -33,8 +33,8 @@ fn late_joiners_agree_from_their_first_tick_on() {
                 assert!(pilot.agrees(&room), "player {} at tick {}", pilot.player(), room.now());
             }
         }
-        let link = if number % 2 == 0 { DeliveryOrder::Unordered } else { DeliveryOrder::Ordered };
-        pilots.push(Pilot::join(&handle, &format!("late {number}"), link));
+        let order = if number % 2 == 0 { DeliveryOrder::Unordered } else { DeliveryOrder::Ordered };
+        pilots.push(Pilot::join(&handle, &format!("late {number}"), order));
     }
 }
 
@@ -48,8 +48,8 @@ fn a_spectator_sees_the_whole_room() {
     for _ in 0..50 {
         tick(&mut room, &mut pilots);
     }
-    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
-        pilots.push(Pilot::join(&handle, SPECTATOR, link));
+    for order in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
+        pilots.push(Pilot::join(&handle, SPECTATOR, order));
     }
     for _ in 0..100 {
         tick(&mut room, &mut pilots);
@@ -63,13 +63,13 @@ fn a_spectator_sees_the_whole_room() {
 }
 
 #[test]
-fn a_large_world_reaches_a_joiner_in_pieces() {
+fn a_large_world_reaches_a_new_client_in_several_snapshots() {
     let settings = RoomSettings { snapshot_hz: 40, rings: Vec::new(), snapshot_bytes_max: 1_000, ..settings() };
-    let mut room = Room::builder(Gallery::default(), settings).seed(3).build().expect("the settings are valid");
+    let mut room = Room::builder(SandboxVariant::default(), settings).seed(3).build().expect("the settings are valid");
     let handle = room.handle();
     let mut pilots = vec![Pilot::join(&handle, "first", DeliveryOrder::Ordered)];
     let stress = aether_wire::PlaygroundStress { seq: aether_wire::CommandSeq(1), count: 1_000, rotate: false };
-    pilots[0].end.push(aether_wire::ClientMessage::PlaygroundStress(stress)).expect("the inbox has place");
+    pilots[0].endpoint.push(aether_wire::ClientMessage::PlaygroundStress(stress)).expect("the inbox has room");
     tick(&mut room, &mut pilots);
     pilots.push(Pilot::join(&handle, SPECTATOR, DeliveryOrder::Unordered));
     tick(&mut room, &mut pilots);

@@ -1,34 +1,34 @@
-//! Who plays, and what is kept of those who are away.
+//! State of present players, and stored characters of absent ones.
 
 use aether_bits::Replicate;
 use aether_outpost_rules::{Body, HEALTH_MAX, MATERIAL_MAX, Player, Presence};
 use aether_wire::{EntityId, Tick};
 use aether_world::World;
 
-/// A player who is in the room.
+/// State of a player in the room.
 #[derive(Clone, Debug)]
-pub struct Settler {
-    /// The account, by which its structures and its character are found again.
+pub struct PlayerState {
+    /// Account, which identifies its structures and its character.
     pub account: String,
-    /// What it steers.
+    /// Possessed entity.
     pub body: EntityId,
-    /// Its line in the list of those who are in.
+    /// Entity of its presence.
     pub presence: EntityId,
-    /// Nothing hurts it until then.
+    /// Tick at which its protection ends.
     pub protected_until: Tick,
     pub hits: u16,
     pub falls: u16,
-    /// How many structures of its account stand.
+    /// Number of structures of its account.
     pub structures: u32,
 }
 
-/// What is kept of a player: it goes on from here when it comes back.
+/// Stored character of a player, from which it continues after a rejoin.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 pub struct Character {
     /// The account.
     #[replicate(text = 128)]
     pub account: String,
-    /// Where it is, and how it moves.
+    /// Position and movement.
     pub player: Player,
     #[replicate(range = 0..=100, default = 100)]
     pub health: i32,
@@ -38,20 +38,20 @@ pub struct Character {
     pub appearance: u8,
     pub hits: u16,
     pub falls: u16,
-    /// Whether it was in the room when this was kept.
+    /// True if it was present at the checkpoint.
     pub is_present: bool,
-    /// Who left earlier is forgotten earlier.
+    /// Order of leaving: lower values are dropped first.
     pub left: u32,
-    /// The number it had while it was in the room.
+    /// Number of the player while it was present.
     pub number: u32,
 }
 
 impl Character {
-    /// Someone who was never here.
-    pub fn fresh(account: &str, place: [f32; 2], appearance: u8) -> Character {
+    /// Creates the character of a new player.
+    pub fn fresh(account: &str, position: [f32; 2], appearance: u8) -> Character {
         Character {
             account: account.to_owned(),
-            player: Player::at(place),
+            player: Player::at(position),
             health: HEALTH_MAX,
             material: MATERIAL_MAX,
             appearance,
@@ -63,21 +63,21 @@ impl Character {
         }
     }
 
-    /// What there is to keep of someone who is in.
-    pub fn of(settler: &Settler, number: u32, world: &World) -> Option<Character> {
-        let player = world.get::<Player>(settler.body)?.clone();
-        let Body { health, material, appearance, .. } = *world.get::<Body>(settler.body)?;
-        let (account, hits, falls) = (settler.account.clone(), settler.hits, settler.falls);
+    /// Creates the character of a present player.
+    pub fn of(player_state: &PlayerState, number: u32, world: &World) -> Option<Character> {
+        let player = world.get::<Player>(player_state.body)?.clone();
+        let Body { health, material, appearance, .. } = *world.get::<Body>(player_state.body)?;
+        let (account, hits, falls) = (player_state.account.clone(), player_state.hits, player_state.falls);
         let (is_present, left) = (true, 0);
         Some(Character { account, player, health, material, appearance, hits, falls, is_present, left, number })
     }
 
-    /// Its body, once it is a player again.
+    /// Returns the body for a player number.
     pub fn body(&self, player: u32) -> Body {
         Body { health: self.health, material: self.material, ..Body::of(player, self.appearance) }
     }
 
-    /// Its line in the list of those who are in.
+    /// Returns the presence for a player number.
     pub fn presence(&self, player: u32, name: &str, structures: u32) -> Presence {
         let (appearance, hits, falls) = (self.appearance, self.hits, self.falls);
         Presence { player, name: name.to_owned(), appearance, hits, falls, structures: structures as u16 }

@@ -1,4 +1,4 @@
-//! What is kept of players between games.
+//! Stored profiles of players.
 
 use crate::support::{all_seen, blobs, grow, join, number, stage};
 use aether_arena_rules::{Label, Paint, Records};
@@ -8,7 +8,7 @@ use aether_replication::DeliveryOrder;
 use aether_testkit::Conditions;
 use aether_wire::RequestId;
 
-/// The requests that a room made since this was last asked.
+/// Returns the requests that a room made since the last call.
 fn requests(stage: &crate::support::Stage) -> Vec<(RequestId, Request)> {
     let handle = stage.room().handle();
     std::iter::from_fn(|| handle.next_request()).collect()
@@ -17,7 +17,7 @@ fn requests(stage: &crate::support::Stage) -> Vec<(RequestId, Request)> {
 fn bytes_of(profile: Profile) -> Vec<u8> {
     match profile.save("ann") {
         Request::Write { value, .. } => value,
-        other => panic!("{other:?} writes nothing"),
+        other => panic!("unexpected request: {other:?}"),
     }
 }
 
@@ -27,12 +27,12 @@ fn a_profile_is_read_on_joining_and_written_on_leaving() {
     let ann = join(&mut stage, "ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(3);
     let asked = requests(&stage);
-    let read = asked.iter().find(|(_, request)| *request == Profile::load("ann")).expect("it is asked for").0;
-    let kept = Profile { hue: 77, best: 25 };
-    stage.room().handle().answer(read, Answer::Value(Some(bytes_of(kept)))).expect("the mailbox has place");
+    let read = asked.iter().find(|(_, request)| *request == Profile::load("ann")).expect("it is requested").0;
+    let stored = Profile { hue: 77, best: 25 };
+    stage.room().handle().answer(read, Answer::Value(Some(bytes_of(stored)))).expect("the mailbox has room");
     stage.tick(2);
     let labels = all_seen::<Label>(&stage, ann);
-    assert_eq!(labels.iter().map(|label| label.hue).collect::<Vec<_>>(), [77], "it has its colour");
+    assert_eq!(labels.iter().map(|label| label.hue).collect::<Vec<_>>(), [77], "it has the stored colour");
     stage.send_message(ann, &Paint { hue: 90 });
     grow(&mut stage, ann, 30);
     let best = blobs(&stage, number(&stage, ann))[0].mass;
@@ -49,7 +49,7 @@ fn a_profile_is_read_on_joining_and_written_on_leaving() {
     assert_eq!((last.hue, i64::from(last.best)), (90, score.unwrap_or(0)));
 }
 
-/// The profiles of `ann` that requests write, in their order.
+/// Returns the profiles of `ann` in write requests, in order.
 fn written_profiles(made: &[Request]) -> Vec<Profile> {
     let written = made.iter().filter_map(|request| match request {
         Request::Write { owner, collection, value, .. } if collection == COLLECTION && owner == "ann" => {
@@ -66,7 +66,7 @@ fn a_chosen_colour_is_written_at_once() {
     let ann = join(&mut stage, "ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(3);
     let read = requests(&stage).iter().find(|(_, request)| *request == Profile::load("ann")).expect("it is read").0;
-    stage.room().handle().answer(read, Answer::Value(None)).expect("the mailbox has place");
+    stage.room().handle().answer(read, Answer::Value(None)).expect("the mailbox has room");
     stage.tick(2);
     stage.send_message(ann, &Paint { hue: 42 });
     stage.tick(3);
@@ -75,15 +75,15 @@ fn a_chosen_colour_is_written_at_once() {
 }
 
 #[test]
-fn a_colour_chosen_before_the_stored_one_was_read_counts_and_is_written() {
+fn a_colour_chosen_before_the_stored_one_was_read_overrides_it() {
     let mut stage = stage(0);
     let ann = join(&mut stage, "ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(3);
     let read = requests(&stage).iter().find(|(_, request)| *request == Profile::load("ann")).expect("it is read").0;
     stage.send_message(ann, &Paint { hue: 42 });
     stage.tick(3);
-    let kept = Profile { hue: 77, best: 25 };
-    stage.room().handle().answer(read, Answer::Value(Some(bytes_of(kept)))).expect("the mailbox has place");
+    let stored = Profile { hue: 77, best: 25 };
+    stage.room().handle().answer(read, Answer::Value(Some(bytes_of(stored)))).expect("the mailbox has room");
     stage.tick(3);
     assert_eq!(all_seen::<Label>(&stage, ann).iter().map(|label| label.hue).collect::<Vec<_>>(), [42]);
     let made: Vec<Request> = requests(&stage).into_iter().map(|(_, request)| request).collect();
@@ -92,13 +92,13 @@ fn a_colour_chosen_before_the_stored_one_was_read_counts_and_is_written() {
 }
 
 #[test]
-fn what_could_not_be_read_is_not_written_over() {
+fn a_profile_that_could_not_be_read_is_not_overwritten() {
     let mut stage = stage(0);
     let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(3);
     let asked = requests(&stage);
-    let read = asked.iter().find(|(_, request)| *request == Profile::load("ann")).expect("it is asked for").0;
-    stage.room().handle().answer(read, Answer::Failed("the store is away".to_owned())).expect("it has place");
+    let read = asked.iter().find(|(_, request)| *request == Profile::load("ann")).expect("it is requested").0;
+    stage.room().handle().answer(read, Answer::Failed("the store is away".to_owned())).expect("the mailbox has room");
     stage.tick(2);
     stage.leave(ann);
     stage.tick(3);
@@ -106,7 +106,7 @@ fn what_could_not_be_read_is_not_written_over() {
 }
 
 #[test]
-fn a_damaged_profile_is_none() {
+fn a_damaged_profile_is_not_read() {
     let whole = bytes_of(Profile { hue: 1, best: 2 });
     assert_eq!(Profile::from_bytes(&whole), Some(Profile { hue: 1, best: 2 }));
     for len in 0..whole.len() {
@@ -117,7 +117,7 @@ fn a_damaged_profile_is_none() {
 }
 
 #[test]
-fn the_records_of_all_time_are_asked_for_and_shown() {
+fn the_all_time_leaderboard_is_requested_and_shown() {
     let mut stage = stage(0);
     let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     stage.tick(3);
@@ -125,9 +125,9 @@ fn the_records_of_all_time_are_asked_for_and_shown() {
         asked.iter().find(|(_, request)| matches!(request, Request::Call { name, .. } if name == TOP)).map(|it| it.0)
     };
     let asked = requests(&stage);
-    let first = top(&asked).expect("it is asked for at once");
+    let first = top(&asked).expect("it is requested at once");
     let answer = b"4200 Great One\nnonsense\n17 b\n".to_vec();
-    stage.room().handle().answer(first, Answer::Value(Some(answer))).expect("the mailbox has place");
+    stage.room().handle().answer(first, Answer::Value(Some(answer))).expect("the mailbox has room");
     stage.tick(5);
     let shown = all_seen::<Records>(&stage, ann);
     let rows: Vec<_> = shown[0].rows.iter().map(|row| (row.name.as_str(), row.mass)).collect();
@@ -139,7 +139,7 @@ fn the_records_of_all_time_are_asked_for_and_shown() {
 }
 
 #[test]
-fn an_answer_of_any_bytes_is_read_without_harm() {
+fn any_answer_bytes_are_read_without_panic() {
     assert_eq!(records_of(&[0xff; 10_000]).len(), 0);
     assert_eq!(records_of("1 a\n".repeat(5_000).as_bytes()).len(), 10);
     assert_eq!(records_of(b"99999999999 a\n-1 b\n"), []);
