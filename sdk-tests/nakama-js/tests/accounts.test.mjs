@@ -1,4 +1,4 @@
-// Accounts and users: what they show, how they change, how they end; further ways in.
+// Accounts and users: reading, updating, deleting, linking.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import { answered, client, fresh, justNow, refused, serve, user } from "./server
 
 const server = serve();
 
-test("an account shows what there is and leaves out the rest", async () => {
+test("an account has its set fields and omits the rest", async () => {
   const device = fresh("device");
   const own = client(server);
   const session = await own.authenticateDevice(device, true, fresh("ann"));
@@ -28,7 +28,7 @@ test("an account that signed in by email shows the address", async () => {
   assert.equal(account.devices, undefined);
 });
 
-test("what is set in an update changes and the rest stays", async () => {
+test("an update changes the given fields only", async () => {
   const { client: own, session, name } = await user(server);
   const changes = { avatar_url: "https://example.com/a.png", display_name: "Änn", lang_tag: "de", location: "Bern", timezone: "Europe/Zurich" };
   assert.equal(await own.updateAccount(session, changes), true);
@@ -39,11 +39,11 @@ test("what is set in an update changes and the rest stays", async () => {
   await own.updateAccount(session, { username: `${name}-2`, display_name: "" });
   shown = (await own.getAccount(session)).user;
   assert.equal(shown.username, `${name}-2`);
-  assert.equal(shown.display_name, undefined, "an empty text is set, and left out");
+  assert.equal(shown.display_name, undefined, "an empty string is set, and omitted");
   assert.equal(shown.location, "Bern");
 });
 
-test("an update is refused that others or the limits forbid", async () => {
+test("an update beyond the limits or with a taken name is rejected", async () => {
   const [ann, bob] = [await user(server), await user(server)];
   await refused(ann.client.updateAccount(ann.session, { username: bob.name }), 6, "Username is already in use.");
   await refused(ann.client.updateAccount(ann.session, { username: "" }), 3);
@@ -52,7 +52,7 @@ test("an update is refused that others or the limits forbid", async () => {
   assert.equal((await ann.client.getAccount(ann.session)).user.username, ann.name);
 });
 
-test("users are found by id and by name, each once", async () => {
+test("users are found by id and by username, each once", async () => {
   const [ann, bob, cyd] = [await user(server), await user(server), await user(server)];
   await cyd.client.updateAccount(cyd.session, { display_name: "Cyd" });
   const { users } = await ann.client.getUsers(ann.session, [bob.id, bob.id, ann.id], [bob.name, cyd.name]);
@@ -64,19 +64,19 @@ test("users are found by id and by name, each once", async () => {
   justNow(shown.create_time);
   const raw = answered().users.find((found) => found.id === bob.id);
   const fields = ["create_time", "id", "lang_tag", "metadata", "update_time", "username"];
-  assert.deepEqual(Object.keys(raw).sort(), fields, "what only the owner may see is not there");
+  assert.deepEqual(Object.keys(raw).sort(), fields, "private fields are absent");
 });
 
-test("users who are not there are left out, and what is no id is refused", async () => {
+test("unknown users are omitted, and an invalid id is rejected", async () => {
   const { client: own, session } = await user(server);
   const nobody = "11111111-2222-4333-8444-555555555555";
   assert.deepEqual(await own.getUsers(session, [nobody], [fresh("nobody")]), { users: [] });
-  assert.deepEqual(answered(), {}, "an empty list is left out");
+  assert.deepEqual(answered(), {}, "an empty list is omitted");
   assert.deepEqual(await own.getUsers(session), { users: [] });
   await refused(own.getUsers(session, ["no id"]), 3);
 });
 
-test("a deleted account is gone, with its tokens and its names", async () => {
+test("a deleted account loses its tokens and names", async () => {
   const [device, name] = [fresh("device"), fresh("ann")];
   const own = client(server);
   const session = await own.authenticateDevice(device, true, name);
@@ -91,12 +91,12 @@ test("a deleted account is gone, with its tokens and its names", async () => {
   assert.notEqual(again.user_id, session.user_id);
 });
 
-test("devices are linked and unlinked, but not the last way in", async () => {
+test("devices are linked and unlinked, except the last sign-in method", async () => {
   const { client: own, session, id } = await user(server);
   const [first] = (await own.getAccount(session)).devices;
   const second = fresh("device");
   assert.equal(await own.linkDevice(session, { id: second }), true);
-  assert.equal(await own.linkDevice(session, { id: second }), true, "twice is as good as once");
+  assert.equal(await own.linkDevice(session, { id: second }), true, "linking twice is harmless");
   assert.deepEqual((await own.getAccount(session)).devices, [first, { id: second }]);
   assert.equal((await client(server).authenticateDevice(second, false)).user_id, id);
   assert.equal(await own.unlinkDevice(session, first), true);
@@ -125,7 +125,7 @@ test("an email address is linked and unlinked", async () => {
   assert.equal((await own.getAccount(session)).email, undefined);
 });
 
-test("what leads to another account is not linked", async () => {
+test("an identity of another account is not linked", async () => {
   const [ann, bob] = [await user(server), await user(server)];
   const [custom, email] = [fresh("custom"), `${fresh("bob")}@example.com`];
   await bob.client.linkCustom(bob.session, { id: custom });

@@ -1,4 +1,4 @@
-// Signing in, by every way there is.
+// Sign-in methods.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,12 +6,12 @@ import { answered, client, fresh, refused, serve, user, wire } from "./server.mj
 
 const server = serve();
 
-/** The claims of a token. */
+/** Returns the claims of a token. */
 function claims(token) {
   return JSON.parse(Buffer.from(token.split(".")[1], "base64url"));
 }
 
-test("a device makes an account once and finds it again", async () => {
+test("a device id creates an account once and finds it again", async () => {
   const [id, name] = [fresh("device"), fresh("ann")];
   const session = await client(server).authenticateDevice(id, true, name, { team: "red" });
   assert.deepEqual(Object.keys(answered()).sort(), ["created", "refresh_token", "token"]);
@@ -24,19 +24,19 @@ test("a device makes an account once and finds it again", async () => {
   assert.ok(session.refresh_expires_at - session.created_at > 3700, "the SDK warns of shorter ones");
 
   const again = await client(server).authenticateDevice(id, true, fresh("other"));
-  assert.deepEqual(Object.keys(answered()).sort(), ["refresh_token", "token"], "`created` is left out when it is false");
+  assert.deepEqual(Object.keys(answered()).sort(), ["refresh_token", "token"], "`created` is omitted when false");
   assert.equal(again.created, false);
   assert.equal(again.user_id, session.user_id);
-  assert.equal(again.username, name, "the name of an account that is there stays");
-  assert.equal(again.vars, undefined, "variables are left out when there are none");
+  assert.equal(again.username, name, "an existing account keeps its name");
+  assert.equal(again.vars, undefined, "empty variables are omitted");
 });
 
 test("a token carries the claims that clients read", async () => {
   const { session } = await user(server);
   const { tid, uid, usn, exp, iat } = claims(session.token);
   const id = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
-  assert.match(tid, id, "in the order of time");
-  assert.match(uid, id, "in the order of time");
+  assert.match(tid, id, "ordered by time");
+  assert.match(uid, id, "ordered by time");
   assert.equal(usn, session.username);
   assert.ok(Number.isInteger(exp) && Number.isInteger(iat) && exp > iat);
   assert.equal(claims(session.refresh_token).tid, tid);
@@ -50,13 +50,13 @@ test("the SDK reads names and variables of any language from a token", async () 
   assert.deepEqual(session.vars, { city: "Zürich ~>?" });
 });
 
-test("without a username one of ten letters is made", async () => {
+test("without a username, one of ten letters is generated", async () => {
   const session = await client(server).authenticateDevice(fresh("device"));
-  assert.equal(session.created, true, "`create` is true unless it is said");
+  assert.equal(session.created, true, "`create` is true by default");
   assert.match(session.username, /^[A-Za-z]{10}$/);
 });
 
-test("with create at false nothing is made", async () => {
+test("with create=false no account is created", async () => {
   const own = client(server);
   await refused(own.authenticateDevice(fresh("device"), false), 5, "User account not found.");
   await refused(own.authenticateCustom(fresh("custom"), false), 5, "User account not found.");
@@ -70,7 +70,7 @@ test("a username that is taken is a conflict", async () => {
   await refused(own.authenticateEmail(`${fresh("ann")}@example.com`, "correct horse", true, name), 6);
 });
 
-test("ids that are too short or too long are refused", async () => {
+test("ids that are too short or too long are rejected", async () => {
   const own = client(server);
   await refused(own.authenticateDevice("short"), 3, /Device ID/);
   await refused(own.authenticateDevice("x".repeat(129)), 3, /Device ID/);
@@ -78,7 +78,7 @@ test("ids that are too short or too long are refused", async () => {
   await refused(own.authenticateDevice(fresh("device"), true, "x".repeat(129)), 3, /Username/);
 });
 
-test("a custom id makes an account once and finds it again", async () => {
+test("a custom id creates an account once and finds it again", async () => {
   const id = fresh("custom");
   const session = await client(server).authenticateCustom(id, true, fresh("bob"), { a: "b" });
   const again = await client(server).authenticateCustom(id);
@@ -86,7 +86,7 @@ test("a custom id makes an account once and finds it again", async () => {
   assert.equal(again.user_id, session.user_id);
 });
 
-test("an email address and its password make an account once and find it again", async () => {
+test("an email address with its password creates an account once and finds it again", async () => {
   const [email, name] = [`${fresh("Ann")}@Example.com`, fresh("ann")];
   const own = client(server);
   const session = await own.authenticateEmail(email, "correct horse", true, name);
@@ -99,7 +99,7 @@ test("an email address and its password make an account once and find it again",
   await refused(own.authenticateEmail(`${fresh("ann")}@example.com`, "short"), 3, /Password/);
 });
 
-test("without an email address the username and the password count, and nothing is made", async () => {
+test("without an email address, username and password sign in, and no account is created", async () => {
   const name = fresh("ann");
   const own = client(server);
   const session = await own.authenticateEmail(`${fresh("ann")}@example.com`, "correct horse", true, name);
@@ -108,7 +108,7 @@ test("without an email address the username and the password count, and nothing 
   await refused(own.authenticateEmail("", "correct horse", true, fresh("nobody")), 16, "Invalid credentials.");
 });
 
-test("providers that are not configured say so", async () => {
+test("providers that are not configured are rejected", async () => {
   const own = client(server);
   const notConfigured = /not configured/;
   await refused(own.authenticateApple("token"), 9, notConfigured);
@@ -119,6 +119,6 @@ test("providers that are not configured say so", async () => {
   await refused(own.authenticateSteam("ticket"), 9, notConfigured);
 });
 
-test("the server key has to be right", async () => {
+test("a wrong server key is rejected", async () => {
   await refused(client(server, "another").authenticateDevice(fresh("device")), 16, "Server key invalid");
 });

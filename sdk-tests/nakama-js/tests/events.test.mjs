@@ -1,4 +1,4 @@
-// Events, and what is sold.
+// Events and purchases.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import { answered, refused, serve, user } from "./server.mjs";
 
 const server = serve();
 
-test("an event is taken", async () => {
+test("an event is accepted", async () => {
   const { client: own, session } = await user(server);
   const event = { name: "level_up", properties: { level: "3" }, timestamp: "2020-01-01T00:00:00Z", external: true };
   assert.equal(await own.emitEvent(session, event), true);
@@ -17,7 +17,7 @@ test("an event is taken", async () => {
   await refused(own.emitEvent({ token: "" }, event), 16, "Auth token required");
 });
 
-test("shops that are not configured say so", async () => {
+test("shops that are not configured are rejected", async () => {
   const { client: own, session } = await user(server);
   const notConfigured = /not configured/;
   await refused(own.validatePurchaseApple(session, "receipt", true), 9, notConfigured);
@@ -28,7 +28,7 @@ test("shops that are not configured say so", async () => {
   await refused(own.validateSubscriptionGoogle(session, "{}", true), 9, notConfigured);
 });
 
-test("someone without subscriptions has none", async () => {
+test("a user without subscriptions gets an empty list", async () => {
   const { client: own, session } = await user(server);
   assert.deepEqual(await own.listSubscriptions(session, undefined, 10), {});
   await refused(own.listSubscriptions(session, undefined, 1001), 3, /limit/i);

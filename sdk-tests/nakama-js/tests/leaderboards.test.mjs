@@ -5,10 +5,10 @@ import { test } from "node:test";
 import { answered, justNow, refused, send, serve, user } from "./server.mjs";
 
 const server = serve();
-/** A board for everyone's best, the highest first, that the program makes. */
+/** Leaderboard that the server program creates: best scores, highest first. */
 const BOARD = "sandbox";
 
-test("a record has every field in its form", async () => {
+test("a record has every field in its format", async () => {
   const { client: own, session, id, name } = await user(server);
   const record = await own.writeLeaderboardRecord(session, BOARD, { score: "1200", subscore: "7", metadata: { map: "é" } });
   assert.deepEqual(
@@ -20,14 +20,14 @@ test("a record has every field in its form", async () => {
   const { create_time, update_time, rank, ...rest } = answered();
   justNow(create_time);
   justNow(update_time);
-  assert.match(rank, /^\d+$/, "64 bits are text");
+  assert.match(rank, /^\d+$/, "64-bit integers are strings");
   assert.deepEqual(rest, {
     leaderboard_id: BOARD, owner_id: id, username: name, score: "1200", subscore: "7", num_score: 1,
     metadata: '{"map":"é"}',
   }, "what is zero is left out, and there is no expiry without resets");
 });
 
-test("the best stays, score and subscore as one", async () => {
+test("the best score is stored, with its subscore", async () => {
   const { client: own, session } = await user(server);
   const write = (score, subscore) => own.writeLeaderboardRecord(session, BOARD, { score, subscore });
   await write("100", "5");
@@ -40,7 +40,7 @@ test("the best stays, score and subscore as one", async () => {
   assert.equal(answered().subscore, undefined);
 });
 
-test("a write may say what it does with the score that stands", async () => {
+test("a write may choose its operator", async () => {
   const { session } = await user(server);
   const write = async (record) => {
     await send(server, "POST", `/v2/leaderboard/${BOARD}`, { token: session.token, body: record });
@@ -56,7 +56,7 @@ test("a write may say what it does with the score that stands", async () => {
 test("records are ranked, and pages go both ways", async () => {
   const players = [];
   for (let n = 0; n < 12; n += 1) players.push(await user(server));
-  // Far above what other tests write, so that these are the first.
+  // Far above the scores of other tests, so that these come first.
   for (const [n, { client, session }] of players.entries()) {
     await client.writeLeaderboardRecord(session, BOARD, { score: `${1_000_000_000 - n}` });
   }
@@ -81,23 +81,23 @@ test("records are ranked, and pages go both ways", async () => {
   assert.deepEqual(top.records.map((record) => record.rank), [1, 2, 3]);
 });
 
-test("the records of given owners come in the order of the owners", async () => {
+test("owner records come in the order of the request", async () => {
   const [ann, bob, none] = [await user(server), await user(server), await user(server)];
   await ann.client.writeLeaderboardRecord(ann.session, BOARD, { score: "1" });
   await bob.client.writeLeaderboardRecord(bob.session, BOARD, { score: "2" });
   const list = await ann.client.listLeaderboardRecords(ann.session, BOARD, [ann.id, none.id, bob.id]);
   assert.deepEqual(list.owner_records.map((record) => record.owner_id), [ann.id, bob.id]);
   assert.ok(list.owner_records[0].rank > list.owner_records[1].rank);
-  assert.deepEqual(list.records, [], "only those, if nothing else is asked for");
+  assert.deepEqual(list.records, [], "only those, unless more is requested");
   const alone = await ann.client.listLeaderboardRecords(ann.session, BOARD);
-  assert.equal(alone.records.length, 1, "one, if nothing is said");
+  assert.equal(alone.records.length, 1, "one by default");
 });
 
 test("a record is deleted, and those below move up", async () => {
   const [ann, bob] = [await user(server), await user(server)];
   await ann.client.writeLeaderboardRecord(ann.session, BOARD, { score: "2000000000" });
   const before = await bob.client.writeLeaderboardRecord(bob.session, BOARD, { score: "1999999999" });
-  // The SDK has the call below its own surface alone.
+  // The SDK offers this call only on its lower layer.
   assert.deepEqual(await ann.client.apiClient.deleteLeaderboardRecord(ann.session.token, BOARD), {});
   const after = await bob.client.listLeaderboardRecords(bob.session, BOARD, [ann.id, bob.id]);
   assert.deepEqual(after.owner_records.map((record) => record.owner_id), [bob.id]);
@@ -105,7 +105,7 @@ test("a record is deleted, and those below move up", async () => {
   assert.deepEqual((await bob.client.listLeaderboardRecordsAroundOwner(bob.session, BOARD, ann.id, 10)).records, []);
 });
 
-test("what cannot be is refused", async () => {
+test("invalid requests are rejected", async () => {
   const { client: own, session, id } = await user(server);
   await refused(own.writeLeaderboardRecord(session, "no such board", { score: "1" }), 5, /not found/);
   await refused(own.listLeaderboardRecords(session, "no such board"), 5, /not found/);

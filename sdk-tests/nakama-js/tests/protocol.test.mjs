@@ -1,4 +1,4 @@
-// What every call has in common: headers, other spellings, unknown routes, pages of other origins.
+// Common to all calls: headers, field spellings, unknown routes, CORS.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ test("the healthcheck answers anyone", async () => {
   assert.deepEqual(await client(server).apiClient.healthcheck(session.token), {});
 });
 
-test("pages of any origin may ask", async () => {
+test("pages of any origin are allowed", async () => {
   const headers = { origin: "https://game.example", "access-control-request-method": "PUT", "access-control-request-headers": "authorization,content-type" };
   for (const path of ["/v2/storage", "/v2/account/authenticate/device", "/healthcheck"]) {
     const response = await send(server, "OPTIONS", path, { headers });
@@ -28,10 +28,10 @@ test("pages of any origin may ask", async () => {
   assert.equal(response.headers.get("access-control-allow-origin"), "*");
   const refusedOne = await send(server, "GET", "/v2/account", { headers: { origin: "https://game.example" } });
   assert.equal(refusedOne.status, 401);
-  assert.equal(refusedOne.headers.get("access-control-allow-origin"), "*", "or the page could not read why");
+  assert.equal(refusedOne.headers.get("access-control-allow-origin"), "*", "the page must be able to read the error");
 });
 
-test("nothing is kept by caches", async () => {
+test("answers are not cached", async () => {
   const { session } = await user(server);
   assert.equal(wire.headers.get("cache-control"), "no-store, no-cache, must-revalidate");
   await send(server, "GET", "/v2/account", { token: session.token });
@@ -40,7 +40,7 @@ test("nothing is kept by caches", async () => {
 
 const thrown = (response) => (response.ok ? response : Promise.reject(response));
 
-test("a route that is not there and a method that is not meant are told apart", async () => {
+test("an unknown route and a wrong method are distinguished", async () => {
   const { session } = await user(server);
   const { token } = session;
   await refused(send(server, "GET", "/v2/nothing", { token }).then(thrown), 5, "Not Found");
@@ -48,7 +48,7 @@ test("a route that is not there and a method that is not meant are told apart", 
   await refused(send(server, "DELETE", "/v2/storage", { token }).then(thrown), 12, "Method Not Allowed");
 });
 
-test("who asks without being known is told what is missing", async () => {
+test("a call without authorization says what is missing", async () => {
   const anyone = (method, path, with_ = {}) => send(server, method, path, with_).then(thrown);
   const device = { id: fresh("device") };
   await refused(anyone("GET", "/v2/account"), 16, "Auth token required");
@@ -58,7 +58,7 @@ test("who asks without being known is told what is missing", async () => {
   await refused(anyone("POST", "/v2/account/authenticate/device", { body: device, key: "wrong" }), 16, "Server key invalid");
 });
 
-test("names are read in both spellings, numbers as text or not, and unknown ones are ignored", async () => {
+test("fields are read in both spellings, numbers also as strings, and unknown fields are ignored", async () => {
   const { session, id } = await user(server);
   const write = { objects: [{ collection: "c", key: "k", value: "{}", permissionRead: "2", permission_write: 0, unknown: { a: [1] } }], more: 1 };
   const written = await send(server, "PUT", "/v2/storage", { token: session.token, body: write });
@@ -67,12 +67,12 @@ test("names are read in both spellings, numbers as text or not, and unknown ones
   await send(server, "POST", "/v2/storage", { token: session.token, body: read });
   const [object] = answered().objects;
   assert.equal(object.permission_read, 2);
-  assert.equal(object.permission_write, undefined, "zero is left out");
+  assert.equal(object.permission_write, undefined, "zero is omitted");
   await send(server, "GET", `/v2/storage/c?userId=${id}&limit=5&unknown=1&`, { token: session.token });
   assert.equal(answered().objects.length, 1);
 });
 
-test("null is as good as nothing", async () => {
+test("null equals an absent field", async () => {
   const { session, name } = await user(server);
   const response = await send(server, "PUT", "/v2/account", { token: session.token, body: { username: null, location: "here" } });
   assert.equal(response.status, 200);
@@ -80,7 +80,7 @@ test("null is as good as nothing", async () => {
   assert.deepEqual([answered().user.username, answered().user.location], [name, "here"]);
 });
 
-test("a body that is not what it should be is refused in the usual form", async () => {
+test("an invalid body is rejected in the usual format", async () => {
   const { session } = await user(server);
   const put = (body) => send(server, "PUT", "/v2/account", { token: session.token, body }).then(thrown);
   await refused(put("{"), 3);
@@ -91,7 +91,7 @@ test("a body that is not what it should be is refused in the usual form", async 
   await refused(put(JSON.stringify({ location: "x".repeat(400_000) })), 3, /at most 262144 bytes/);
 });
 
-test("a name in a path may be any text", async () => {
+test("a name in a path may be any string", async () => {
   const { session, id, client: own } = await user(server);
   const collection = "a b/ü?%&'\"";
   await own.writeStorageObjects(session, [{ collection, key: "k", value: {} }]);
@@ -106,7 +106,7 @@ test("HEAD is answered as GET without a body", async () => {
   assert.equal(wire.text, "");
 });
 
-test("the description of the API tells of every operation that clients use", async () => {
+test("the API description has every operation of the SDK", async () => {
   const response = await send(server, "GET", "/openapi.json");
   assert.equal(response.headers.get("content-type"), "application/json");
   const document = answered();

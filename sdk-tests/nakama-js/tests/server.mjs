@@ -1,4 +1,4 @@
-// A server of its own for each file of tests, and what goes over the wire to it.
+// One server for each test file, and its answers as sent.
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -7,7 +7,7 @@ import { serve as serveProgram } from "../../../testing/server.mjs";
 
 const DATABASE = process.env.AETHER_DATABASE_URL;
 
-/** What was answered last, as it came: the SDK shows less of it. */
+/** Last answer as sent; the SDK exposes less of it. */
 export const wire = { status: 0, headers: new Headers(), text: "" };
 
 const sent = globalThis.fetch;
@@ -19,32 +19,32 @@ globalThis.fetch = async (...request) => {
   return response;
 };
 
-// The SDK never clears the timers of its requests; they are not to keep the tests from ending.
+// The SDK never clears its request timers; they must not keep the tests from ending.
 const { setTimeout: timer } = globalThis;
 globalThis.setTimeout = (...call) => timer(...call).unref();
 
-/** The last answer as JSON. */
+/** Returns the last answer as JSON. */
 export function answered() {
   return JSON.parse(wire.text);
 }
 
-/** Starts a server before the tests of a file and removes it after them; on a database, if one is named. */
+/** Starts a server before the tests of a file and removes it after them; with a database, if one is set. */
 export function serve(...settings) {
   const database = DATABASE ? [`database.url=${DATABASE}`] : [];
   return serveProgram(...database, ...settings);
 }
 
-/** A client of the SDK. */
+/** Returns a client of the SDK. */
 export function client(server, key = "defaultkey") {
   return new Client(key, server.host, server.port, false);
 }
 
-/** A name that nobody has yet, also not on a database that was used before. */
+/** Returns a unique name, also on a reused database. */
 export function fresh(word) {
   return `${word}-${randomUUID()}`;
 }
 
-/** A new user: a client and its session. */
+/** Creates a user; returns its client and session. */
 export async function user(server, word = "user") {
   const own = client(server);
   const session = await own.authenticateDevice(fresh("device"), true, fresh(word));
@@ -53,7 +53,7 @@ export async function user(server, word = "user") {
 
 const STATUS_OF_CODE = { 3: 400, 5: 404, 6: 409, 7: 403, 8: 429, 9: 400, 12: 501, 14: 503, 16: 401 };
 
-/** Asserts that a call is refused, in exactly the form that clients know. */
+/** Asserts that a call is rejected, in the exact format that clients know. */
 export async function refused(call, code, message) {
   const response = await call.then(
     () => assert.fail("it was not refused"),
@@ -71,7 +71,7 @@ export async function refused(call, code, message) {
   assert.equal(response.headers.get("www-authenticate"), code === 16 ? body.message : null);
 }
 
-/** Asserts that a text is a time by RFC 3339, of just now. */
+/** Asserts that a string is a recent RFC 3339 time. */
 export function justNow(text) {
   assert.match(text, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
   const seconds = Math.abs(Date.now() - Date.parse(text)) / 1000;

@@ -1,4 +1,4 @@
-// Sessions: renewal and the end.
+// Sessions: renewal and logout.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { answered, client, refused, serve, user } from "./server.mjs";
 
 const server = serve();
 
-test("a session is refreshed and goes on as the same", async () => {
+test("a refreshed session stays the same session", async () => {
   const { client: own, session, id, name } = await user(server);
   const before = session.refresh_token;
   await own.sessionRefresh(session, { level: "2" });
@@ -18,24 +18,24 @@ test("a session is refreshed and goes on as the same", async () => {
   assert.deepEqual(session.vars, { level: "2" });
   assert.equal((await own.getAccount(session)).user.id, id);
   await own.sessionRefresh(session);
-  assert.deepEqual(session.vars, { level: "2" }, "variables stay if none are sent");
+  assert.deepEqual(session.vars, { level: "2" }, "variables stay if none are given");
 });
 
-test("a refresh shows a new username", async () => {
+test("a refresh returns a new username", async () => {
   const { client: own, session, name } = await user(server);
   await own.updateAccount(session, { username: `${name}-2` });
   await own.sessionRefresh(session);
   assert.equal(session.username, `${name}-2`);
 });
 
-test("only a refresh token refreshes", async () => {
+test("only a refresh token can refresh", async () => {
   const { client: own, session } = await user(server);
   await refused(own.sessionRefresh(Session.restore(session.token, session.token)), 16, /[Rr]efresh token/);
   const nothing = { ...session, refresh_token: "" };
   await refused(own.sessionRefresh(nothing), 3, "Refresh token is required.");
 });
 
-test("the SDK refreshes by itself what expires soon", async () => {
+test("the SDK refreshes an expiring session automatically", async () => {
   const { client: own, session } = await user(server);
   const before = session.token;
   own.expiredTimespanMs = 24 * 3_600_000;
@@ -44,14 +44,14 @@ test("the SDK refreshes by itself what expires soon", async () => {
   assert.notEqual(session.token, before);
 });
 
-test("after logging out neither token counts", async () => {
+test("after a logout neither token is valid", async () => {
   const { client: own, session } = await user(server);
   const other = await user(server);
   assert.equal(await own.sessionLogout(session, session.token, session.refresh_token), true);
   assert.deepEqual(answered(), {});
   await refused(own.getAccount(session), 16, "Auth token invalid");
   await refused(own.sessionRefresh(session), 16);
-  assert.equal((await other.client.getAccount(other.session)).user.id, other.id, "others are not concerned");
+  assert.equal((await other.client.getAccount(other.session)).user.id, other.id, "other users are not affected");
 });
 
 test("logging out without tokens ends every session of the user", async () => {
@@ -63,17 +63,17 @@ test("logging out without tokens ends every session of the user", async () => {
   await refused(own.getAccount(session), 16, "Auth token invalid");
   await refused(own.getAccount(second), 16, "Auth token invalid");
   const third = await client(server).authenticateDevice(device);
-  assert.equal((await own.getAccount(third)).user.id, id, "the next one counts at once");
+  assert.equal((await own.getAccount(third)).user.id, id, "the next session is valid at once");
 });
 
-test("one does not log out others", async () => {
+test("a user cannot log out others", async () => {
   const [ann, bob] = [await user(server), await user(server)];
   await refused(ann.client.sessionLogout(ann.session, bob.session.token, ""), 3);
   await refused(ann.client.sessionLogout(ann.session, "", bob.session.refresh_token), 3);
   assert.equal((await bob.client.getAccount(bob.session)).user.id, bob.id);
 });
 
-test("a token that is not one is refused", async () => {
+test("an invalid token is rejected", async () => {
   const { client: own, session } = await user(server);
   const [head, claims] = session.token.split(".");
   await refused(own.getAccount({ token: `${head}.${claims}.AAAA` }), 16, "Auth token invalid");

@@ -1,4 +1,4 @@
-// Objects: versions, permissions, batches and lists.
+// Storage: versions, permissions, batches and lists.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -32,11 +32,11 @@ test("an object is written, read and deleted", async () => {
   assert.deepEqual(answered(), {});
   const none = await own.readStorageObjects(session, { object_ids: [{ collection: "saves", key: "one", user_id: id }] });
   assert.deepEqual(none, { objects: [] });
-  assert.deepEqual(answered(), {}, "an empty list is left out");
-  assert.equal(await own.deleteStorageObjects(session, { object_ids: [{ collection: "saves", key: "one" }] }), true, "gone is gone");
+  assert.deepEqual(answered(), {}, "an empty list is omitted");
+  assert.equal(await own.deleteStorageObjects(session, { object_ids: [{ collection: "saves", key: "one" }] }), true, "deleting twice is harmless");
 });
 
-test("a version decides who may overwrite", async () => {
+test("a version makes a write conditional", async () => {
   const { client: own, session } = await user(server);
   const write = async (value, version) => {
     const { acks } = await own.writeStorageObjects(session, [{ collection: "saves", key: "k", value, version }]);
@@ -53,7 +53,7 @@ test("a version decides who may overwrite", async () => {
   await refused(write({ n: 4 }, third), 3, VERSION);
 });
 
-test("a batch is written whole or not at all, and answered in its order", async () => {
+test("a batch is written completely or not at all, and answered in order", async () => {
   const { client: own, session, id } = await user(server);
   const keys = ["c", "a", "b"];
   const { acks } = await own.writeStorageObjects(session, keys.map((key) => ({ collection: "batch", key, value: { key } })));
@@ -65,7 +65,7 @@ test("a batch is written whole or not at all, and answered in its order", async 
   assert.deepEqual(objects.map((object) => [object.key, object.value]), [["b", { key: "b" }], ["a", { key: "a" }]]);
 });
 
-test("permissions say who reads and writes", async () => {
+test("permissions control reads and writes", async () => {
   const [ann, bob] = [await user(server), await user(server)];
   const object = (key, permission_read, permission_write) => ({ collection: "permits", key, value: { key }, permission_read, permission_write });
   const objects = [object("nobody", 0, 0), object("owner", 1, 0), object("everyone", 2, 1)];
@@ -81,7 +81,7 @@ test("permissions say who reads and writes", async () => {
   await refused(ann.client.writeStorageObjects(ann.session, [object("odd", 3, 1)]), 3);
 });
 
-test("what belongs to another stays out of reach", async () => {
+test("objects of other users are not accessible", async () => {
   const [ann, bob] = [await user(server), await user(server)];
   await ann.client.writeStorageObjects(ann.session, [{ collection: "mine", key: "k", value: { secret: 1 } }]);
   const id = { collection: "mine", key: "k", user_id: ann.id };
@@ -90,10 +90,10 @@ test("what belongs to another stays out of reach", async () => {
   await bob.client.deleteStorageObjects(bob.session, { object_ids: [{ ...id }] });
   await bob.client.writeStorageObjects(bob.session, [{ ...id, value: { secret: 2 } }]);
   const { objects } = await ann.client.readStorageObjects(ann.session, { object_ids: [id] });
-  assert.deepEqual(objects[0].value, { secret: 1 }, "the owner named in a write is ignored: everyone writes their own");
+  assert.deepEqual(objects[0].value, { secret: 1 }, "the owner in a write is ignored: users write their own objects");
 });
 
-test("a list goes on from its cursor and shows what the reader may see", async () => {
+test("a list continues from its cursor and shows readable objects", async () => {
   const [ann, bob] = [await user(server), await user(server)];
   const collection = fresh("list");
   const objects = Array.from({ length: 25 }, (_, n) => ({
@@ -116,10 +116,10 @@ test("a list goes on from its cursor and shows what the reader may see", async (
   assert.deepEqual(seen.objects.map((object) => object.value.n), [0, 5, 10, 15, 20]);
   const everyones = await bob.client.listStorageObjects(bob.session, collection, undefined, 100);
   assert.equal(everyones.objects.length, 5);
-  assert.equal((await ann.client.listStorageObjects(ann.session, collection, ann.id)).objects.length, 1, "one, if nothing is said");
+  assert.equal((await ann.client.listStorageObjects(ann.session, collection, ann.id)).objects.length, 1, "one by default");
 });
 
-test("the owner of a list may also stand in the path", async () => {
+test("the owner of a list may be in the path", async () => {
   const { client: own, session, id } = await user(server);
   await own.writeStorageObjects(session, [{ collection: "saves", key: "k", value: {} }]);
   const response = await send(server, "GET", `/v2/storage/saves/${id}?limit=10&`, { token: session.token });
@@ -127,7 +127,7 @@ test("the owner of a list may also stand in the path", async () => {
   assert.deepEqual(answered().objects.map((object) => object.key), ["k"]);
 });
 
-test("lists have limits and cursors have a form", async () => {
+test("invalid limits and cursors are rejected", async () => {
   const { client: own, session, id } = await user(server);
   await refused(own.listStorageObjects(session, "saves", id, 101), 3, /[Ll]imit/);
   await refused(own.listStorageObjects(session, "saves", id, 0), 3, /[Ll]imit/);
@@ -135,7 +135,7 @@ test("lists have limits and cursors have a form", async () => {
   await refused(own.listStorageObjects(session, "saves", "no id", 10), 3);
 });
 
-test("what is no object, has no name or is too much is refused", async () => {
+test("invalid, unnamed and oversized objects are rejected", async () => {
   const { client: own, session } = await user(server);
   const write = (object) => own.writeStorageObjects(session, [{ collection: "saves", key: "k", value: {}, ...object }]);
   await refused(write({ value: [1] }), 3, /JSON object/);

@@ -1,4 +1,4 @@
-// What the types promise: this file is compiled, not run.
+// Type tests: this file is compiled, not run.
 
 import { Client, AetherError, type RoomEvent, type Rules } from "../src/index.ts";
 
@@ -12,17 +12,17 @@ export async function promises(client: Client): Promise<void> {
   // @ts-expect-error A Save has no such field.
   save?.value.lives;
   const score: bigint = (await client.leaderboard.write("board", { score: level ?? 0 })).score;
-  // @ts-expect-error 64 bits are no number.
+  // @ts-expect-error A 64-bit integer is not a number.
   const wrong: number = score;
   await client.session.signIn({ email: "a@b.c", password: "secret" });
-  // @ts-expect-error An email address needs its password.
+  // @ts-expect-error An email address needs a password.
   await client.session.signIn({ email: "a@b.c" });
-  // @ts-expect-error Nobody links a username.
+  // @ts-expect-error A username cannot be linked.
   await client.account.link({ username: "ann", password: "secret" });
 
   const room = await client.join<{ thrust: boolean }>("sandbox");
   room.setInput({ thrust: true });
-  // @ts-expect-error The game has no such input.
+  // @ts-expect-error The input has no such field.
   room.setInput({ boost: true });
   room.on("possession", ({ entity }) => entity.toFixed());
   // @ts-expect-error There is no such event.
@@ -36,7 +36,7 @@ export async function promises(client: Client): Promise<void> {
   await client.join("sandbox", { core: "xml" });
   room.settings = { prediction: false };
   room.conditions = { latencyMs: 100 };
-  // @ts-expect-error Settings are assigned, so that they take effect.
+  // @ts-expect-error Settings must be assigned to take effect.
   room.settings.prediction = true;
   const corrections: number = room.statistics.corrections;
   corrections.toFixed();

@@ -10,7 +10,7 @@ import { until } from "../support/until.mjs";
 
 const LIMIT = { timeout: 120_000 };
 const IDLE_SECONDS = 4;
-/** A page that some other server serves. Nobody is asked for it: the browser is told what it is. */
+/** Page from another origin. The browser gets its content without a server. */
 const ELSEWHERE = "http://127.0.0.1:5173";
 let server;
 let browser;
@@ -34,7 +34,7 @@ afterEach(async () => {
 });
 
 async function open(script, { origin = server.url, about, policy } = {}) {
-  // A page that the browser was only told of comes from nowhere, and has to be let into this machine.
+  // A page without a server needs permission for local network access.
   const context = await browser.newContext({ viewport: { width: 800, height: 600 }, permissions: ["local-network-access"] });
   contexts.push(context);
   const page = await context.newPage();
@@ -46,7 +46,7 @@ async function open(script, { origin = server.url, about, policy } = {}) {
   return page;
 }
 
-/** A page that is in a room and shows what it knows. */
+/** Page that joins a room and exposes its state. */
 async function player({ url = server.url, origin = url, transport = "auto", core = "wasm", about } = {}) {
   const script = `
     import { Client } from "@aether-game/client";
@@ -94,7 +94,7 @@ for (const [transport, expected, core] of ["wasm", "json"].flatMap((core) => TRA
   });
 }
 
-test("a page whose policy forbids WebAssembly is told what to do", LIMIT, async () => {
+test("a page whose policy forbids WebAssembly gets an error with advice", LIMIT, async () => {
   const page = await open(`
     import { Client } from "@aether-game/client";
     const joined = await new Client({ url: ${JSON.stringify(server.url)} }).join("sandbox").catch((error) => error);
@@ -106,11 +106,11 @@ test("a page whose policy forbids WebAssembly is told what to do", LIMIT, async 
   assert.match(text, /wasm-unsafe-eval.*core: "json"/);
 });
 
-test("where WebTransport does not come through, WebSocket is used", LIMIT, async () => {
+test("WebSocket is used where WebTransport is blocked", LIMIT, async () => {
   const about = async (route) => {
     const response = await route.fetch();
     const info = await response.json();
-    // Nobody listens there.
+    // No server listens there.
     info.webTransport.url = "https://127.0.0.1:9/rt";
     await route.fulfill({ response, json: info });
   };
@@ -119,15 +119,15 @@ test("where WebTransport does not come through, WebSocket is used", LIMIT, async
   await fly(page);
 });
 
-test("a page of another origin that the server allows plays too", LIMIT, async () => {
+test("a page of an allowed origin can play", LIMIT, async () => {
   const page = await player({ origin: ELSEWHERE });
   await fly(page);
 });
 
-test("a cut connection is resumed with the same ship, and a player may change transports", LIMIT, async () => {
+test("a cut connection resumes with the same ship, and a player can switch transports", LIMIT, async () => {
   const wire = await Wire.to(server.address);
   wires.push(wire);
-  // The page is of one origin, and the server is reached over two ports: any page may ask where WebTransport is.
+  // The page has one origin and reaches the server over two ports; the WebTransport address is public.
   const about = async (route) => {
     const response = await route.fetch();
     await route.fulfill({ response, headers: { ...response.headers(), "access-control-allow-origin": "*" } });
@@ -149,7 +149,7 @@ test("a cut connection is resumed with the same ship, and a player may change tr
   await fly(page);
 });
 
-/** The page does nothing for a while, as if it were asleep; then someone looks at it. */
+/** Blocks the page for a while, as if it were suspended, then makes it visible. */
 function standStill(page, milliseconds) {
   return page.evaluate((forMs) => {
     const untilMs = performance.now() + forMs;
@@ -159,18 +159,18 @@ function standStill(page, milliseconds) {
 }
 
 for (const transport of ["websocket", "webtransport"]) {
-  test(`a page that stood still beyond the server's patience goes on over ${transport}`, LIMIT, async () => {
+  test(`a page that was suspended beyond the server's timeout continues over ${transport}`, LIMIT, async () => {
     const page = await player({ transport });
     const before = await shown(page);
     await standStill(page, (IDLE_SECONDS + 3) * 1_000);
     await fly(page);
     const { entity, resumed, phase } = await shown(page);
     assert.deepEqual([entity, phase], [before.entity, "joined"]);
-    assert.deepEqual(resumed, [], "browsers answer for pages that sleep, so the connection lives, and is not given up");
+    assert.deepEqual(resumed, [], "browsers answer for suspended pages, so the connection stays open");
   });
 }
 
-test("a page whose connection was cut in its sleep comes back when it is looked at", LIMIT, async () => {
+test("a page whose connection was cut while suspended resumes when visible", LIMIT, async () => {
   const wire = await Wire.to(server.address);
   wires.push(wire);
   const page = await player({ url: wire.url, transport: "websocket" });
@@ -187,7 +187,7 @@ test("a page whose connection was cut in its sleep comes back when it is looked 
   await fly(page);
 });
 
-test("a visitor is the same after the page was loaded again", LIMIT, async () => {
+test("a visitor is the same after a reload", LIMIT, async () => {
   const page = await player();
   const { userId } = await shown(page);
   await page.evaluate(() => window.client.storage.write("saves", "one", { level: 3 }));
@@ -197,7 +197,7 @@ test("a visitor is the same after the page was loaded again", LIMIT, async () =>
   assert.deepEqual(await page.evaluate(async () => (await window.client.storage.read("saves", "one")).value), { level: 3 });
 });
 
-test("the game of the README is played, and remembers", LIMIT, async () => {
+test("the game of the README runs and stores its data", LIMIT, async () => {
   const game = (await readmeGame()).replace("http://127.0.0.1:7350", server.url);
   const page = await open(game);
   const flown = async () => Number(/flown (\d+)/.exec(await page.title())?.[1] ?? Number.NaN);

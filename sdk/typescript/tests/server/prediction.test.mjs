@@ -1,4 +1,4 @@
-// Prediction against a real server: the own player answers at once, and nothing is corrected where the rules are right.
+// Prediction against a real server: the own player responds at once, without corrections where the rules match.
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { serve } from "../../../../testing/server.mjs";
@@ -26,13 +26,13 @@ afterEach(async () => {
 const place = (room) => room.own("movement").fields.position;
 const distance = (one, other) => Math.hypot(one[0] - other[0], one[1] - other[1]);
 
-/** Waits without letting anything arrive: what is seen meanwhile, nobody but this side can have known. */
+/** Waits without processing messages: any change comes from the prediction. */
 function alone(what, condition) {
   const deadline = Date.now() + 10_000;
-  while (!condition()) if (Date.now() > deadline) throw new Error(`not in time: ${what}`);
+  while (!condition()) if (Date.now() > deadline) throw new Error(`timed out waiting for: ${what}`);
 }
 
-test("the own player walks before the server can have heard of it, and nothing is ever corrected", async () => {
+test("the own player moves before the server received the input, without corrections", async () => {
   const room = await join("outpost", walking());
   room.conditions = { latencyMs: LATENCY_MS };
   room.setInput(RESTING);
@@ -49,7 +49,7 @@ test("the own player walks before the server can have heard of it, and nothing i
   }
   const { corrections, packetsReceived, faults, pendingInputs } = room.statistics;
   assert.ok(packetsReceived > 20, JSON.stringify(room.statistics));
-  assert.ok(pendingInputs > 5, "inputs are under way all the time");
+  assert.ok(pendingInputs > 5, "inputs are in flight all the time");
   assert.deepEqual([corrections, faults], [0, 0], JSON.stringify(room.statistics));
   const predicted = place(room);
   const newest = () => [...room.surroundings.entities("movement")].find(({ id }) => id === room.ownEntity).fields.position;
@@ -71,7 +71,7 @@ test("without prediction the own player waits for the server", async () => {
   assert.ok(room.statistics.inputAck > inputSeq);
 });
 
-test("rules that are wrong are put right, unless that is switched off", async () => {
+test("wrong rules are corrected, unless reconciliation is off", async () => {
   const room = await join("outpost", walking(1.5));
   room.setInput({ ...RESTING, push: [1, 0] });
   await until("it is corrected", () => room.statistics.corrections > 5);
@@ -82,7 +82,7 @@ test("rules that are wrong are put right, unless that is switched off", async ()
   assert.equal(room.statistics.corrections, corrections);
 });
 
-test("rules see what stands around, and their failure is borne", async () => {
+test("rules get the newest state, and their errors are tolerated", async () => {
   const seen = [];
   const told = [];
   const { error } = console;
@@ -112,13 +112,13 @@ test("rules see what stands around, and their failure is borne", async () => {
     room.setInput({ ...RESTING, push: [1, 0] });
     const start = place(room);
     await until("it walks on", () => distance(place(room), start) > 2);
-    assert.deepEqual(told.map((thrown) => thrown.message), ["the rules fail"], "it is told once");
+    assert.deepEqual(told.map((thrown) => thrown.message), ["the rules fail"], "it is reported once");
   } finally {
     console.error = error;
   }
 });
 
-test("without rules everything is shown between two states", async () => {
+test("without rules everything is interpolated", async () => {
   const one = await join("outpost", undefined);
   const other = await join("outpost", undefined);
   one.setInput({ ...RESTING, push: [0, 1] });
@@ -133,8 +133,8 @@ test("without rules everything is shown between two states", async () => {
   });
 });
 
-test("what only the server decides is no correction where it is named", async () => {
-  // These rules know nothing of shooting, which the server counts down in a field.
+test("changes of ignored fields are not corrections", async () => {
+  // These rules do not handle shooting, which the server counts down in a field.
   const shooting = async (ignored) => {
     const room = await join("outpost", { ...walking(), ignored });
     room.setInput({ push: [0, 1], aim: 0, fire: true });

@@ -1,4 +1,4 @@
-// Rooms over WebSocket, against a real server, with either core.
+// Rooms over WebSocket, against a real server, with both cores.
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { serve } from "../../../../testing/server.mjs";
@@ -20,7 +20,7 @@ async function join(choice = "sandbox", { url = server.url, ...options } = {}) {
   return room;
 }
 
-/** A test that holds for both cores. */
+/** Declares a test for both cores. */
 function both(name, run) {
   for (const kind of ["wasm", "json"]) {
     test(`${kind}: ${name}`, async () => {
@@ -62,7 +62,7 @@ both("a ship is steered", async () => {
   assert.equal(faults, 0);
 });
 
-both("another player's ship is seen to move", async () => {
+both("another player's ship is seen moving", async () => {
   const one = await join();
   const other = await join({ code: one.welcome.roomCode });
   assert.equal(other.welcome.room, one.welcome.room);
@@ -86,7 +86,7 @@ both("another player's ship is seen to move", async () => {
   await until("the ship that left is gone", () => other.entity("movement", id) === undefined);
 });
 
-both("after a cut the same player steers the same ship", async () => {
+both("a cut connection resumes with the same ship", async () => {
   const wire = await wired();
   const room = await join("sandbox", { url: wire.url });
   await playing(room);
@@ -103,7 +103,7 @@ both("after a cut the same player steers the same ship", async () => {
   assert.equal(room.statistics.losses, 1);
 });
 
-both("a player who is cut again and again comes back each time", async () => {
+both("a player resumes after every cut", async () => {
   const wire = await wired();
   const room = await join("sandbox", { url: wire.url });
   await playing(room);
@@ -117,7 +117,7 @@ both("a player who is cut again and again comes back each time", async () => {
   }
 });
 
-both("whoever left does not come back, and whoever is gone is forgotten", async () => {
+both("a room that was left does not reconnect, and its player is removed", async () => {
   const room = await join();
   await playing(room);
   const events = [];
@@ -129,7 +129,7 @@ both("whoever left does not come back, and whoever is gone is forgotten", async 
   await until("the list knows it", async () => (await about.rooms()).every(isEmpty));
 });
 
-both("commands are refused to players, and done for developers", async () => {
+both("commands are rejected for players and allowed for developers", async () => {
   const room = await join();
   await playing(room);
   const error = await room.command("playground", "stress", { count: 3, rotate: true }).catch((thrown) => thrown);
@@ -143,7 +143,7 @@ both("commands are refused to players, and done for developers", async () => {
   await developer.command("playground", "stress", { count: 3, rotate: true });
 });
 
-both("an input that the game does not know is told", async () => {
+both("an unknown input field is reported", async () => {
   const room = await join();
   await playing(room);
   if (core === "wasm") return assert.throws(() => room.setInput({ boost: true }), /has no field boost; it has thrust, left, right, fire/);
@@ -152,7 +152,7 @@ both("an input that the game does not know is told", async () => {
   assert.match((await told).text, /has no field boost/);
 });
 
-both("members of a relay hear each other, also long messages", async () => {
+both("members of a relay receive each other's messages, also long ones", async () => {
   const one = await join("relay");
   const members = [];
   one.on("member", (event) => members.push(event));
@@ -169,7 +169,7 @@ both("members of a relay hear each other, also long messages", async () => {
   await until("the one who left is told of", () => members.length === 2 && !members[1].isHere);
 });
 
-both("what cannot be joined is refused in words", async () => {
+both("a failed join rejects with a message", async () => {
   const error = await join({ code: "ZZZZZZ" }).catch((thrown) => thrown);
   assert.deepEqual([error.code, error.name], ["room_not_found", "AetherError"]);
   const unknown = await join("no such type").catch((thrown) => thrown);
@@ -179,7 +179,7 @@ both("what cannot be joined is refused in words", async () => {
   assert.equal(away.name, "TimeoutError");
 });
 
-both("a server that is killed and started anew is come back to", async () => {
+both("a room resumes after the server was killed and restarted", async () => {
   const room = await join();
   await playing(room);
   const lost = room.next("lost");

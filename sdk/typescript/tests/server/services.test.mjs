@@ -1,4 +1,4 @@
-// The services, against a real server with its database in a file.
+// Services, against a real server with a database file.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ const server = serve("tokens.access_seconds=60");
 const client = (options = {}) => new Client({ url: server.url, ...options });
 const fresh = (word) => `${word}-${randomUUID()}`;
 
-/** How a call was refused. */
+/** Returns code and status of a rejected call. */
 async function refused(call) {
   const error = await call.then(
     () => assert.fail("it was not refused"),
@@ -27,7 +27,7 @@ async function visitor() {
   return { own, ...identity };
 }
 
-test("a visitor comes back as the same user, also to a server that was started anew", async () => {
+test("a visitor is the same user again, also after a server restart", async () => {
   const store = memoryStore();
   const first = await client({ store }).session.visit();
   assert.equal(first.isNew, true);
@@ -54,7 +54,7 @@ test("signing in by email, username and custom id", async () => {
   assert.deepEqual(await refused(client({ serverKey: "wrong" }).session.visit()), ["unauthenticated", 401]);
 });
 
-test("sessions are renewed, and end", async () => {
+test("sessions are renewed and ended", async () => {
   const { own, userId } = await visitor();
   const before = await own.session.token();
   await new Promise((resolve) => setTimeout(resolve, 1_100));
@@ -62,10 +62,10 @@ test("sessions are renewed, and end", async () => {
   assert.notEqual(await own.session.token(), before);
   await own.session.logOut();
   assert.deepEqual(await refused(own.account.read()), ["signed_out", 0]);
-  assert.equal((await own.session.visit()).userId, userId, "the device is still known");
+  assert.equal((await own.session.visit()).userId, userId, "the device id is still known");
 });
 
-test("a session that was ended elsewhere is begun again by a visitor", async () => {
+test("a visitor whose session was ended elsewhere is signed in again", async () => {
   const store = memoryStore();
   const [one, other] = [client({ store }), client()];
   const { userId } = await one.session.visit();
@@ -114,7 +114,7 @@ test("objects are written, read, listed and deleted", async () => {
   assert.equal((await bob.own.storage.list(collection, { userId: bob.userId })).objects.length, 24);
 });
 
-test("scores of 64 bits are exact, and ranked", async () => {
+test("64-bit scores are exact and ranked", async () => {
   const [ann, bob] = [await visitor(), await visitor()];
   const best = 9_007_199_254_740_993n;
   const record = await ann.own.leaderboard.write("sandbox", { score: best, subscore: 7, metadata: { map: "é" } });
@@ -134,7 +134,7 @@ test("scores of 64 bits are exact, and ranked", async () => {
   assert.deepEqual(await refused(ann.own.leaderboard.write("no such board", { score: 1 })), ["not_found", 404]);
 });
 
-test("characters are made, chosen and deleted", async () => {
+test("profiles are created, selected and deleted", async () => {
   const { own } = await visitor();
   const knight = await own.profiles.create({ name: "Knight", data: { class: "knight" } });
   assert.deepEqual(knight.data, { class: "knight" });
@@ -148,7 +148,7 @@ test("characters are made, chosen and deleted", async () => {
   assert.notEqual(active, "mage");
 });
 
-test("events are taken, and shops that are not configured say so", async () => {
+test("events are accepted, and shops that are not configured are rejected", async () => {
   const { own } = await visitor();
   await own.events.emit({ name: "level_up", properties: { level: "3" }, at: new Date() });
   assert.deepEqual(await refused(own.events.emit({ name: "" })), ["invalid_argument", 400]);
@@ -159,7 +159,7 @@ test("events are taken, and shops that are not configured say so", async () => {
   assert.deepEqual(await refused(own.purchases.subscription("none")), ["not_found", 404]);
 });
 
-test("the server tells what it is, and gives guests a token", async () => {
+test("the server returns its info and guest tokens", async () => {
   const own = client();
   const info = await own.server.info();
   assert.equal(info.protocol, 2);
@@ -170,7 +170,7 @@ test("the server tells what it is, and gives guests a token", async () => {
   assert.ok(guest.expiresAt > new Date());
 });
 
-test("a server that is away is waited for a little", async () => {
+test("an unreachable server is retried for a while", async () => {
   const { own, userId } = await visitor();
   await server.stop();
   const reading = own.account.read();

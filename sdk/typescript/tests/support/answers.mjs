@@ -1,10 +1,10 @@
-// A `fetch` that answers as the test says, and remembers what was asked.
+// A `fetch` with scripted answers, which records requests.
 
 export class Answers {
   asked = [];
   #answers;
 
-  /** Each answer is a function of the request, `[status, body, headers]`, or an error; the last one goes on for ever. */
+  /** Each answer is a function of the request, `[status, body, headers]`, or an error; the last one repeats. */
   constructor(...answers) {
     this.#answers = answers;
   }
@@ -23,13 +23,13 @@ export class Answers {
     return new Response(typeof body === "string" ? body : JSON.stringify(body), { status, headers });
   };
 
-  /** The times between requests are for the test to look at. */
+  /** Times between requests. */
   get paths() {
     return this.asked.map((request) => `${request.method} ${request.path}`);
   }
 }
 
-/** A token as a server makes it, for so many seconds. */
+/** Returns a token as a server creates it, valid for the given seconds. */
 export function token(claims, seconds = 900) {
   const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
   return `${part({ alg: "none" })}.${part({ uid: "u1", usn: "ann", iat: 1_000_000, exp: 1_000_000 + seconds, ...claims })}.signature`;

@@ -1,4 +1,4 @@
-// Transports in memory: the test is the server at their other end.
+// In-memory transports; the test is the server at the other end.
 import { TransportChooser, JsonCore, Room } from "../../dist/index.js";
 import { VirtualTime, settled } from "./time.mjs";
 
@@ -19,7 +19,7 @@ export const WELCOME = {
   resumeToken: "resume-1",
 };
 
-/** One end of an open transport, as the server holds it. */
+/** Server end of an open transport. */
 export class Peer {
   sent = [];
   isOpen = true;
@@ -43,12 +43,12 @@ export class Peer {
     this.cut(text);
   }
 
-  /** The server says something. */
+  /** Sends a message from the server. */
   say(kind, payload = {}, more = {}) {
     if (this.isOpen) this.events.message(bytes({ v: 2, kind, ...more, payload }));
   }
 
-  /** The connection breaks. */
+  /** Breaks the connection. */
   cut(text = "cut") {
     if (!this.isOpen) return;
     this.isOpen = false;
@@ -70,7 +70,7 @@ export class Network {
   events = [];
   tokens = [];
   occasions = new Set();
-  /** What becomes of attempts: "open", "fail" or "hang"; WebTransport may be "absent", or nobody knows where it is. */
+  /** Outcome of attempts: "open", "fail" or "hang"; WebTransport may be "absent" or "unknown". */
   webSocket = "open";
   webTransport = "absent";
 
@@ -87,7 +87,7 @@ export class Network {
       });
   }
 
-  /** A room with everything in memory. */
+  /** Creates a room with everything in memory. */
   room({ room = { type: { name: "arena" } }, wish = "auto", motions, token = async () => "token-1" } = {}) {
     const { time } = this;
     const webTransport = async () => {
@@ -113,7 +113,7 @@ export class Network {
     return made;
   }
 
-  /** A room that the player is in. */
+  /** Creates a room that the player has joined. */
   async joined(options, welcome = {}) {
     const room = this.room(options);
     await settled();

@@ -1,6 +1,6 @@
-// The rules of Outpost for someone who walks where nothing stands, written once more as a page would.
+// Rules of Outpost for walking on empty ground, reimplemented in JavaScript.
 //
-// The server reckons in 32 bits. Rounding after each operation gives the same: that is how a script can be exact.
+// The server computes in 32-bit floats. Rounding after each operation gives the same result.
 
 const f = Math.fround;
 const SPEED = 18;
@@ -12,7 +12,7 @@ const STEPS_PER_UNIT = 64;
 const length = (x, y) => f(Math.sqrt(f(f(x * x) + f(y * y))));
 const rounded = (value) => (Math.sign(value) * Math.round(Math.abs(value) * STEPS_PER_UNIT)) / STEPS_PER_UNIT;
 
-/** Rules whose players are so many times as fast as the server's. */
+/** Returns rules with a speed factor relative to the server's. */
 export function walking(speed = 1) {
   return {
     channel: "movement",

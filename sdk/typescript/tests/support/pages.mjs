@@ -8,10 +8,10 @@ export function launch() {
   return chromium.launch(BROWSER);
 }
 
-/** The core's WASM file, for `page.route`: a page that was put together here has none beside it. */
+/** WASM file of the core, for `page.route`: a generated page has none beside it. */
 export const WASM = { path: "**/*.wasm", serve: (route) => route.fulfill({ contentType: "application/wasm", path: `${root}wasm/aether_client_web_bg.wasm` }) };
 
-/** A page with a script, and a Content-Security-Policy if one is named, as a function for `page.route`. */
+/** Returns a `page.route` handler for a page with a script and an optional Content-Security-Policy. */
 export async function pageOf(contents, policy) {
   const stdin = { contents, loader: "ts", resolveDir: root };
   const alias = { "@aether-game/client": `${root}dist/index.js` };

@@ -1,11 +1,11 @@
-// What stands in the README.
+// Code blocks of the README.
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
-/** The package's folder. */
+/** Folder of the package. */
 export const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** The game, as it stands there. */
+/** Returns the game of the README. */
 export async function readmeGame() {
   const text = await readFile(`${root}README.md`, "utf8");
   return text.split("```ts\n")[1].split("```")[0];

@@ -1,4 +1,4 @@
-// Time that passes when the test says so.
+// Virtual time, advanced by the test.
 
 export class VirtualTime {
   #nowMs = 1_000;
@@ -21,17 +21,17 @@ export class VirtualTime {
     return () => void this.#timers.delete(id);
   }
 
-  /** In the middle, so that pauses are what they are called. */
+  /** The middle of the range, so that pauses have no random part. */
   random() {
     return 0.5;
   }
 
-  /** How many timers wait: whoever has ended leaves none. */
+  /** Number of pending timers. */
   get waiting() {
     return this.#timers.size;
   }
 
-  /** Lets time pass, timer by timer; what each sets off is done before the next. */
+  /** Advances time, timer by timer; the effects of each are done before the next. */
   async pass(milliseconds) {
     const untilMs = this.#nowMs + milliseconds;
     await settled();
@@ -48,7 +48,7 @@ export class VirtualTime {
     await settled();
   }
 
-  /** Time passes as on a machine that is asleep: no timer goes off before it wakes. */
+  /** Advances time as on a suspended machine: timers fire after waking. */
   sleep(milliseconds) {
     this.#set(this.#nowMs + milliseconds);
   }
@@ -59,7 +59,7 @@ export class VirtualTime {
   }
 }
 
-/** Whatever can be done without time passing is done. */
+/** Runs everything that is possible without time passing. */
 export async function settled() {
   for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

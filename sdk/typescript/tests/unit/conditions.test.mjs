@@ -1,11 +1,11 @@
-// A network that is worse than it is, in virtual time.
+// Simulated network conditions, in virtual time.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Network as Simulated } from "../../dist/index.js";
 import { Network } from "../support/network.mjs";
 import { VirtualTime, settled } from "../support/time.mjs";
 
-/** A transport whose other end is the test, behind conditions. */
+/** Creates a transport behind conditions; the test is its other end. */
 async function behind(conditions, { link = "unordered", seed = 1 } = {}) {
   const time = new VirtualTime();
   const network = new Simulated(time, seed);
@@ -26,7 +26,7 @@ async function behind(conditions, { link = "unordered", seed = 1 } = {}) {
 
 const numbered = (count, use) => Array.from({ length: count }, (_, number) => use(Uint8Array.of(number)));
 
-test("over a good network nothing waits", async () => {
+test("without conditions messages pass at once", async () => {
   const { transport, far, sent, arrived, time } = await behind({});
   transport.sendReliable(Uint8Array.of(1));
   transport.sendUnreliable(Uint8Array.of(2));
@@ -44,7 +44,7 @@ test("messages are late in both directions", async () => {
   assert.deepEqual([sent, arrived], [[{ number: 1, atMs: 100 }], [{ number: 2, atMs: 100 }]]);
 });
 
-test("jitter lets datagrams overtake each other, and keeps the order of what is reliable", async () => {
+test("jitter reorders datagrams, and keeps the order of reliable messages", async () => {
   const { transport, sent, time } = await behind({ latencyMs: 20, jitterMs: 80 });
   numbered(40, (bytes) => transport.sendUnreliable(bytes));
   await time.pass(100);
@@ -56,7 +56,7 @@ test("jitter lets datagrams overtake each other, and keeps the order of what is 
   assert.deepEqual(sent.map(({ number }) => number), numbered(40, ([number]) => number));
 });
 
-test("datagrams are lost by their share, and what is reliable is late instead", async () => {
+test("loss drops datagrams and delays reliable messages", async () => {
   const { transport, far, sent, arrived, time } = await behind({ latencyMs: 10, loss: 0.3 });
   numbered(200, (bytes) => transport.sendUnreliable(bytes));
   numbered(200, (bytes) => far.message(bytes));
@@ -65,17 +65,17 @@ test("datagrams are lost by their share, and what is reliable is late instead", 
   assert.ok(arrived.length < 200);
   await time.pass(1_000);
   assert.deepEqual(arrived.map(({ number }) => number), numbered(200, ([number]) => number));
-  assert.ok(arrived.at(-1).atMs >= 80, "sending again takes a way back and forth");
+  assert.ok(arrived.at(-1).atMs >= 80, "resending takes a round trip");
 });
 
-test("on an ordered link nothing is lost, and even where all is lost what is reliable arrives", async () => {
+test("with ordered delivery nothing is lost, and reliable messages arrive at any loss", async () => {
   const { transport, sent, time } = await behind({ latencyMs: 10, loss: 1 }, { link: "ordered" });
   numbered(20, (bytes) => transport.sendUnreliable(bytes));
   await time.pass(5_000);
   assert.deepEqual(sent.map(({ number }) => number), numbered(20, ([number]) => number));
 });
 
-test("the same seed makes the same network", async () => {
+test("the same seed gives the same network", async () => {
   const run = async (seed) => {
     const { transport, sent, time } = await behind({ latencyMs: 5, jitterMs: 50, loss: 0.2 }, { seed });
     numbered(50, (bytes) => transport.sendUnreliable(bytes));
@@ -86,7 +86,7 @@ test("the same seed makes the same network", async () => {
   assert.notDeepEqual(await run(3), await run(4));
 });
 
-test("the end comes after what was said before it, once", async () => {
+test("the end is delivered once, after earlier messages", async () => {
   const { transport, far, arrived, ends, time } = await behind({ latencyMs: 50 });
   far.message(Uint8Array.of(1));
   far.closed({ code: 1000, text: "over" });
@@ -102,7 +102,7 @@ test("the end comes after what was said before it, once", async () => {
   assert.deepEqual([other.arrived.length, other.ends.map(({ text }) => text), other.time.waiting], [0, ["enough"], 0]);
 });
 
-test("a room's conditions hold for the connection that is there", async () => {
+test("a room's conditions apply to its current connection", async () => {
   const network = new Network();
   const room = await network.joined();
   room.conditions = { latencyMs: 300 };

@@ -1,4 +1,4 @@
-// The game of the README, as someone who installed the package compiles it.
+// The game of the README, compiled as by a user of the package.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-// Requests: deadlines, further attempts, refusals.
+// Requests: deadlines, retries, errors.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AetherError, Requests } from "../../dist/index.js";
@@ -14,7 +14,7 @@ function made(...answers) {
   return { time, all, requests: new Requests({ url: "http://server:7350/", fetch: all.fetch, time }) };
 }
 
-/** How a promise ended, once it has. */
+/** Tracks the outcome of a promise. */
 function outcome(promise) {
   const found = {};
   promise.then(
@@ -24,7 +24,7 @@ function outcome(promise) {
   return found;
 }
 
-test("what may be repeated is tried again after pauses that grow", async () => {
+test("idempotent calls are retried with backoff", async () => {
   const { time, all, requests } = made(new TypeError("no network"), [503, { code: 14, message: "later" }], [429, {}], [200, { ok: 1 }]);
   const end = outcome(requests.send(GET));
   await settled();
@@ -40,7 +40,7 @@ test("what may be repeated is tried again after pauses that grow", async () => {
   assert.equal(time.waiting, 0);
 });
 
-test("after four attempts the last refusal counts", async () => {
+test("after four attempts the last error is returned", async () => {
   const { time, all, requests } = made([503, { code: 14, message: "The database cannot be reached." }]);
   const end = outcome(requests.send(GET));
   await time.pass(5_000);
@@ -49,7 +49,7 @@ test("after four attempts the last refusal counts", async () => {
   assert.deepEqual([end.error.code, end.error.status, end.error.message], ["unavailable", 503, "The database cannot be reached."]);
 });
 
-test("what may not be repeated is sent once", async () => {
+test("other calls are sent once", async () => {
   for (const answer of [new TypeError("no network"), [503], [429]]) {
     const { time, all, requests } = made(answer);
     const end = outcome(requests.send(POST));
@@ -59,7 +59,7 @@ test("what may not be repeated is sent once", async () => {
   }
 });
 
-test("other refusals are not tried again", async () => {
+test("other errors are not retried", async () => {
   const { time, all, requests } = made([404, { code: 5, message: "There is no such thing." }]);
   const end = outcome(requests.send(GET));
   await time.pass(10_000);
@@ -67,7 +67,7 @@ test("other refusals are not tried again", async () => {
   assert.equal(end.error.code, "not_found");
 });
 
-test("a server that says how long to wait is waited for", async () => {
+test("Retry-After is respected", async () => {
   const { time, all, requests } = made([429, {}, { "retry-after": "3" }], [200]);
   const end = outcome(requests.send(GET));
   await time.pass(2_900);
@@ -76,7 +76,7 @@ test("a server that says how long to wait is waited for", async () => {
   assert.deepEqual(end.value, {});
 });
 
-test("a call takes no longer than it may, all attempts together", async () => {
+test("the time limit covers all attempts", async () => {
   const { time, requests } = made("never");
   const end = outcome(requests.send(GET));
   await time.pass(6_999);
@@ -89,7 +89,7 @@ test("a call takes no longer than it may, all attempts together", async () => {
   assert.equal(late.error.code, "timed_out");
 });
 
-test("a caller's signal ends a call with its own reason, also between attempts", async () => {
+test("a signal aborts a call with its reason, also between attempts", async () => {
   for (const answers of [["never"], [[503]]]) {
     const { time, all, requests } = made(...answers);
     const ending = new AbortController();
@@ -99,14 +99,14 @@ test("a caller's signal ends a call with its own reason, also between attempts",
     await time.pass(10_000);
     assert.equal(end.error.message, "enough");
     assert.equal(all.asked.length, 1);
-    assert.equal(time.waiting, 0, "nothing is left behind");
+    assert.equal(time.waiting, 0, "no timer is left");
   }
   const { all, requests } = made([200]);
   await assert.rejects(requests.send(GET, { signal: AbortSignal.abort(new Error("before")) }), /before/);
   assert.equal(all.asked.length, 0);
 });
 
-test("refusals of both forms and of proxies are told in one way", async () => {
+test("errors of both formats and of proxies are unified", async () => {
   const cases = [
     [[400, { code: 3, message: "m" }], ["invalid_argument", 400, "m"]],
     [[403, { code: "no_guests", error: "e" }], ["no_guests", 403, "e"]],
@@ -122,7 +122,7 @@ test("refusals of both forms and of proxies are told in one way", async () => {
   }
 });
 
-test("names in paths and queries may be any text", async () => {
+test("names in paths and queries may be any string", async () => {
   const { all, requests } = made([200]);
   await requests.send({ ...GET, path: path`/v2/storage/${"a b/ü?"}`, query: { ids: ["x&y", "z"], none: undefined, limit: 5 } });
   assert.deepEqual(all.paths, ["GET /v2/storage/a%20b%2F%C3%BC%3F?ids=x%26y&ids=z&limit=5"]);

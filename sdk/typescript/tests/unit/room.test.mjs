@@ -1,4 +1,4 @@
-// A room over transports in memory, in time that the test makes pass.
+// A room over in-memory transports, in virtual time.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AetherError } from "../../dist/index.js";
@@ -16,20 +16,20 @@ test("the hello names the room and carries the token; the welcome joins", async 
   assert.deepEqual(network.events[0], { kind: "joined", welcome: WELCOME, isResumed: false });
 });
 
-test("one input a tick is sent, numbered without gaps", async () => {
+test("one input is sent per tick, numbered without gaps", async () => {
   const network = new Network();
   const room = await network.joined();
   await network.time.pass(500);
-  assert.equal(network.peer.inputs.length, 0, "who does nothing only watches");
+  assert.equal(network.peer.inputs.length, 0, "without input nothing is sent");
   room.setInput({ thrust: true });
   await network.time.pass(1_000);
   const seqs = network.peer.inputs.map((input) => input.seq);
-  assert.deepEqual(seqs, seqs.map((_, index) => index + 1), "each once, where nothing is lost");
+  assert.deepEqual(seqs, seqs.map((_, index) => index + 1), "each once with ordered delivery");
   assert.ok(seqs.length >= 39 && seqs.length <= 42, `${seqs.length} inputs in a second of 40 ticks`);
   assert.throws(() => room.setInput({ long: "x".repeat(500) }), RangeError);
 });
 
-test("where messages may be lost, inputs are repeated", async () => {
+test("inputs are repeated with unordered delivery", async () => {
   const network = new Network();
   network.webTransport = "open";
   const room = await network.joined();
@@ -41,7 +41,7 @@ test("where messages may be lost, inputs are repeated", async () => {
   assert.ok(network.peer.of("command").every((message) => !message.isReliable));
 });
 
-test("entities come, change and go", async () => {
+test("entities enter, change and leave", async () => {
   const network = new Network();
   const room = await network.joined();
   network.peer.say("possession", { tick: 1, entity: 7 });
@@ -49,18 +49,18 @@ test("entities come, change and go", async () => {
   assert.deepEqual([...room.entities("movement")].map((entity) => entity.id), [7, 8]);
   assert.deepEqual(room.own("movement"), { id: 7, fields: { position: [1, 2], hull: 9 } });
   network.peer.say("snapshot", snapshot(4, [{ id: 7, position: [2, 2] }], { removed: [8], localAckSeq: 3 }));
-  assert.deepEqual(room.own("movement").fields, { position: [2, 2], hull: 9 }, "what is not said stays");
+  assert.deepEqual(room.own("movement").fields, { position: [2, 2], hull: 9 }, "absent fields keep their value");
   assert.equal(room.entity("movement", 8), undefined);
   const seen = network.events.filter((event) => event.kind === "snapshot");
   assert.deepEqual(seen.map(({ entered, left }) => [entered, left]), [[[7, 8], []], [[], [8]]]);
   network.peer.say("snapshot", snapshot(3, [{ id: 7, position: [0, 0] }]));
-  assert.deepEqual(room.own("movement").fields.position, [2, 2], "what was overtaken changes nothing");
+  assert.deepEqual(room.own("movement").fields.position, [2, 2], "an overtaken snapshot is ignored");
   assert.equal(room.statistics.inputAck, 3);
   network.peer.say("snapshot", snapshot(6, [{ id: 9, position: [0, 0] }], { mode: "full" }));
   assert.deepEqual([...room.entities("movement")].map((entity) => entity.id), [9]);
 });
 
-test("what moves is shown evenly, a little in the past", async () => {
+test("movement is interpolated with a delay", async () => {
   const network = new Network();
   const room = await network.joined({ motions: { movement: { position: "linear", heading: "angle" } } });
   for (let tick = 2; tick <= 40; tick += 2) {
@@ -77,7 +77,7 @@ test("what moves is shown evenly, a little in the past", async () => {
   assert.ok(40 - places[0] > 1 && 40 - places[0] < 6);
 });
 
-test("commands are answered, refused or given up", async () => {
+test("commands are answered, rejected or timed out", async () => {
   const network = new Network();
   const room = await network.joined();
   const done = room.command("playground", "stress", { count: 3 });
@@ -102,11 +102,11 @@ test("commands are answered, refused or given up", async () => {
   assert.equal((await room.command("a", "b").catch((thrown) => thrown)).code, "disconnected");
 });
 
-test("a long command goes in parts, no faster than the server takes them", async () => {
+test("a long command is fragmented and sent within the rate limit", async () => {
   const network = new Network();
   const room = await network.joined({}, { tickHz: 0, snapshotHz: 0 });
   void room.send(5, new Uint8Array(15_000)).catch(() => undefined);
-  assert.equal(network.peer.of("fragment").length, 24, "so many at once");
+  assert.equal(network.peer.of("fragment").length, 24, "one burst");
   assert.ok(network.peer.of("fragment").every((message) => message.bytes <= 512));
   await network.time.pass(500);
   assert.ok(network.peer.of("fragment").length <= 24 + 26);
@@ -117,7 +117,7 @@ test("a long command goes in parts, no faster than the server takes them", async
   assert.deepEqual([whole.feature, whole.action, whole.payload.code], ["game", "message", 5]);
 });
 
-test("parts of the server's messages are put together", async () => {
+test("fragments of server messages are joined", async () => {
   const network = new Network();
   const room = await network.joined();
   const text = Buffer.from(JSON.stringify({ v: 2, kind: "event", feature: "weather", action: "storm", payload: { tick: 5, fields: { wind: "é" } } }));
@@ -128,7 +128,7 @@ test("parts of the server's messages are put together", async () => {
   assert.equal(room.statistics.faults, 0);
 });
 
-test("whatever the server says, the room goes on", async () => {
+test("invalid server messages do not end the room", async () => {
   const network = new Network();
   const room = await network.joined();
   const say = (text) => network.peer.events.message(new TextEncoder().encode(text));
@@ -149,7 +149,7 @@ test("whatever the server says, the room goes on", async () => {
   assert.equal(room.phase, "joined");
 });
 
-test("a lost connection is resumed, as the same player, with a token that is shown until it is answered", async () => {
+test("a lost connection is resumed as the same player, and the token is used until it is answered", async () => {
   const network = new Network();
   const room = await network.joined();
   room.setInput({ thrust: true });
@@ -161,7 +161,7 @@ test("a lost connection is resumed, as the same player, with a token that is sho
   assert.deepEqual(network.peer.of("hello")[0].payload, { resumeToken: "resume-1" });
   network.peer.cut("again");
   await network.time.pass(400);
-  assert.deepEqual(network.peer.of("hello")[0].payload, { resumeToken: "resume-1" }, "a token is shown until it is answered");
+  assert.deepEqual(network.peer.of("hello")[0].payload, { resumeToken: "resume-1" }, "the token is used until it is answered");
   network.peer.say("welcome", { ...WELCOME, resumeToken: "resume-2" });
   assert.equal(network.events.at(-1).isResumed, true);
   network.peer.cut();
@@ -169,11 +169,11 @@ test("a lost connection is resumed, as the same player, with a token that is sho
   network.peer.say("welcome", { ...WELCOME, resumeToken: "resume-3" });
   assert.equal(network.events.at(-1).isResumed, true);
   await network.time.pass(100);
-  assert.equal(network.peer.inputs[0].seq, 1, "inputs are numbered anew, and go on by themselves");
+  assert.equal(network.peer.inputs[0].seq, 1, "inputs are renumbered and continue");
   assert.equal(room.statistics.losses, 2);
 });
 
-test("where resuming is refused the same room is asked for, then any of the type", async () => {
+test("after a rejected resume the same room is joined, then any of its type", async () => {
   const network = new Network();
   await network.joined();
   network.peer.cut();
@@ -187,7 +187,7 @@ test("where resuming is refused the same room is asked for, then any of the type
   ]);
 });
 
-test("pauses between attempts grow to five seconds", async () => {
+test("the backoff grows to five seconds", async () => {
   const network = new Network();
   await network.joined();
   network.webSocket = "fail";
@@ -199,7 +199,7 @@ test("pauses between attempts grow to five seconds", async () => {
   assert.ok(Math.abs(network.tokens.length - before - 15) <= 1);
 });
 
-test("what the server ends for good stays ended", async () => {
+test("a final close reason ends the room", async () => {
   for (const reason of ["kicked", "replaced", "session_ended", "room_ended"]) {
     const network = new Network();
     const room = await network.joined();
@@ -209,12 +209,12 @@ test("what the server ends for good stays ended", async () => {
     assert.equal(network.peers.length, 1);
     assert.deepEqual(network.events.at(-1), { kind: "ended", reason, text: "why" });
     assert.equal(room.phase, "ended");
-    assert.equal(network.time.waiting, 0, "nothing goes on behind it");
+    assert.equal(network.time.waiting, 0, "no timer is left");
     assert.equal(network.occasions.size, 0);
   }
 });
 
-test("a server that stops is come back to; its notice alone ends nothing", async () => {
+test("the room resumes after a server shutdown; the announcement alone ends nothing", async () => {
   const network = new Network();
   const room = await network.joined();
   network.peer.say("closing", { reason: "shutdown", text: "soon", deadlineMs: 5_000, mayResume: true });
@@ -225,7 +225,7 @@ test("a server that stops is come back to; its notice alone ends nothing", async
   assert.deepEqual(network.peer.of("hello")[0].payload, { resumeToken: "resume-1" });
 });
 
-test("what is refused at the door for good ends it, and what passes does not", async () => {
+test("a permanent join error ends the room, a temporary one does not", async () => {
   const network = new Network();
   const room = network.room();
   await settled();
@@ -238,7 +238,7 @@ test("what is refused at the door for good ends it, and what passes does not", a
   assert.equal(room.phase, "ended");
 });
 
-test("a token that is not accepted is renewed, once", async () => {
+test("a rejected token is renewed once", async () => {
   const network = new Network();
   const room = network.room();
   room.setInput({ thrust: true });
@@ -248,7 +248,7 @@ test("a token that is not accepted is renewed, once", async () => {
   assert.deepEqual(network.tokens, [false, true]);
   network.peer.say("welcome", WELCOME);
   await network.time.pass(100);
-  assert.ok(network.peer.inputs.length > 0, "what the player does is not forgotten");
+  assert.ok(network.peer.inputs.length > 0, "the input is preserved");
   const other = new Network();
   const refused = other.room();
   await settled();
@@ -260,7 +260,7 @@ test("a token that is not accepted is renewed, once", async () => {
   assert.equal(other.events.at(-1).reason, "unauthenticated");
 });
 
-test("whoever has no token and no resume token is told; with a resume token one comes back all the same", async () => {
+test("without any token the room ends; a resume token is enough to resume", async () => {
   const network = new Network();
   const room = network.room({ token: async () => Promise.reject(new AetherError("signed_out", "nobody")) });
   await settled();
@@ -274,22 +274,22 @@ test("whoever has no token and no resume token is told; with a resume token one 
   assert.deepEqual(other.peer.of("hello")[0].payload, { resumeToken: "resume-1" });
 });
 
-test("silence means that the connection is dead", async () => {
+test("silence means a dead connection", async () => {
   const network = new Network();
   await network.joined();
   await network.time.pass(5_900);
   assert.equal(network.peers.length, 1);
   await network.time.pass(500);
   assert.equal(network.peers.length, 2);
-  assert.ok(network.peers[0].of("ping").length >= 11, "it was asked twice a second");
+  assert.ok(network.peers[0].of("ping").length >= 11, "two pings a second");
 });
 
-test("a page that was asleep asks before it gives up", async () => {
+test("a suspended page pings before it reconnects", async () => {
   const network = new Network();
   await network.joined();
   network.time.sleep(600_000);
   await network.time.pass(100);
-  assert.equal(network.peers.length, 1, "having slept proves nothing");
+  assert.equal(network.peers.length, 1, "suspended time is not silence");
   network.notice("shown");
   const asked = network.peer.of("ping").at(-1);
   network.peer.say("pong", { tick: 0, serverTick: 9, holdUs: 0 }, { clientTime: asked.clientTime });
@@ -298,11 +298,11 @@ test("a page that was asleep asks before it gives up", async () => {
   network.time.sleep(600_000);
   network.notice("shown");
   await network.time.pass(2_300);
-  assert.equal(network.peers.length, 2, "what does not answer within two seconds is dead");
+  assert.equal(network.peers.length, 2, "no answer within two seconds means a dead connection");
   assert.deepEqual(network.peer.of("hello")[0].payload, { resumeToken: "resume-1" });
 });
 
-test("where no timer goes off, what arrives keeps inputs and pings going", async () => {
+test("received messages send inputs and pings without timers", async () => {
   const network = new Network();
   const room = await network.joined();
   room.setInput({ thrust: true });
@@ -314,7 +314,7 @@ test("where no timer goes off, what arrives keeps inputs and pings going", async
   assert.ok(network.peer.of("ping").length >= 4);
 });
 
-test("whoever looks again does not wait for the next attempt", async () => {
+test("a visible page retries at once", async () => {
   const network = new Network();
   await network.joined();
   network.webSocket = "fail";
@@ -326,7 +326,7 @@ test("whoever looks again does not wait for the next attempt", async () => {
   assert.equal(network.peers.length, 2);
 });
 
-test("WebTransport comes first; what does not open in time gives way to WebSocket", async () => {
+test("WebTransport is tried first, then WebSocket", async () => {
   for (const [fate, afterMs] of [["fail", 0], ["hang", 3_000]]) {
     const network = new Network();
     network.webTransport = fate;
@@ -338,7 +338,7 @@ test("WebTransport comes first; what does not open in time gives way to WebSocke
     network.webTransport = "open";
     network.peer.cut();
     await network.time.pass(300);
-    assert.equal(network.peer.kind, "websocket", "a network that let none through is not asked at once again");
+    assert.equal(network.peer.kind, "websocket", "after a failure it is not tried again soon");
     network.peer.say("welcome", WELCOME);
     room.switchTransport("webtransport");
     await settled();
@@ -346,7 +346,7 @@ test("WebTransport comes first; what does not open in time gives way to WebSocke
   }
 });
 
-test("WebTransport that opens but leads nowhere gives way too", async () => {
+test("WebSocket is used after a WebTransport connection without a welcome", async () => {
   const network = new Network();
   network.webTransport = "open";
   network.room();
@@ -356,7 +356,7 @@ test("WebTransport that opens but leads nowhere gives way too", async () => {
   assert.equal(network.peer.kind, "websocket");
 });
 
-test("a transport that is wanted and cannot be had ends it", async () => {
+test("an unavailable required transport ends the room", async () => {
   const network = new Network();
   const room = network.room({ wish: "webtransport" });
   await settled();
@@ -364,7 +364,7 @@ test("a transport that is wanted and cannot be had ends it", async () => {
   assert.equal(network.events.at(-1).reason, "unsupported");
 });
 
-test("leaving says so, waits for the server, and leaves nothing behind", async () => {
+test("leaving notifies the server, waits for the close, and leaves no timers", async () => {
   const network = new Network();
   const room = await network.joined();
   let isOver = false;
@@ -385,7 +385,7 @@ test("leaving says so, waits for the server, and leaves nothing behind", async (
   assert.equal(other.peer.isOpen, false);
 });
 
-test("whoever leaves while a connection is being opened has left", async () => {
+test("leaving during a connection attempt ends the room", async () => {
   const network = new Network();
   network.webSocket = "hang";
   const room = network.room();
@@ -397,7 +397,7 @@ test("whoever leaves while a connection is being opened has left", async () => {
   assert.equal(network.time.waiting, 0);
 });
 
-test("events come to loops, in order and bounded", async () => {
+test("async iterators get events in order, bounded", async () => {
   const network = new Network();
   const room = await network.joined();
   const ticks = room.events("snapshot");
@@ -418,7 +418,7 @@ test("events come to loops, in order and bounded", async () => {
   await assert.rejects(room.next("snapshot"), /over/);
 });
 
-test("members of a relay room are told apart from what they say", async () => {
+test("member events of a relay room differ from messages", async () => {
   const network = new Network();
   await network.joined({}, { tickHz: 0, snapshotHz: 0 });
   const say = (code, data, sender) => network.peer.say("event", { tick: 0, code, data: btoa(data), sender });
@@ -432,7 +432,7 @@ test("members of a relay room are told apart from what they say", async () => {
   ]);
 });
 
-test("a server that does not say where WebTransport is is joined over WebSocket", async () => {
+test("WebSocket is used if the WebTransport address is unknown", async () => {
   const network = new Network();
   network.webTransport = "unknown";
   network.room();
@@ -440,7 +440,7 @@ test("a server that does not say where WebTransport is is joined over WebSocket"
   assert.equal(network.peer.kind, "websocket");
 });
 
-test("without interpolation the newest state is shown, and it can be seen beside what is shown", async () => {
+test("without interpolation the newest state is shown; `surroundings` always has it", async () => {
   const network = new Network();
   const room = await network.joined({ motions: { movement: { position: "linear" } } });
   network.peer.say("snapshot", snapshot(40, [{ id: 7, position: [0, 0] }]));
@@ -450,7 +450,7 @@ test("without interpolation the newest state is shown, and it can be seen beside
   network.peer.say("snapshot", snapshot(42, [{ id: 7, position: [8, 0] }]));
   assert.notEqual(surroundings.version("movement"), before);
   assert.deepEqual([...surroundings.entities("movement")], [{ id: 7, fields: { position: [8, 0] } }]);
-  assert.ok(room.entity("movement", 7).fields.position[0] < 8, "a little in the past");
+  assert.ok(room.entity("movement", 7).fields.position[0] < 8, "interpolated");
   room.settings = { interpolation: false };
   assert.deepEqual(room.entity("movement", 7).fields.position, [8, 0]);
   assert.deepEqual(room.settings, { prediction: true, reconciliation: true, interpolation: false });

@@ -1,4 +1,4 @@
-// Sessions: renewed in time and once, kept, and begun again.
+// Sessions: renewal, storage, and signing in again.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AetherError, Requests, Session, memoryStore } from "../../dist/index.js";
@@ -8,7 +8,7 @@ import { VirtualTime, settled } from "../support/time.mjs";
 const REFUSED = [401, { code: 16, message: "Auth token invalid" }];
 const ACCOUNT = { method: "GET", path: "/v2/account", isIdempotent: true };
 
-/** A server in memory: it signs in, renews, and knows which tokens count. */
+/** In-memory server that signs in, renews, and knows which tokens are valid. */
 class Backend {
   count = 0;
   good = new Set();
@@ -41,7 +41,7 @@ class Backend {
     return [200, { token: access, refresh_token: refresh, created }];
   }
 
-  /** All that was given out counts no more. */
+  /** Revokes all tokens. */
   forget() {
     this.good.clear();
     this.refreshes.clear();
@@ -52,7 +52,7 @@ class Backend {
   }
 }
 
-test("a visitor is signed in by an id that is made once and kept", async () => {
+test("a visitor is signed in by a stored device id", async () => {
   const backend = new Backend();
   const store = memoryStore();
   const identity = await backend.session(store).visit({ username: "ann" });
@@ -62,15 +62,15 @@ test("a visitor is signed in by an id that is made once and kept", async () => {
   assert.equal(backend.answers.paths[0], "POST /v2/account/authenticate/device?username=ann");
   const again = await backend.session(store).visit();
   assert.equal(again.isNew, false);
-  assert.equal(backend.answers.asked.length, 1, "the session that is kept goes on");
+  assert.equal(backend.answers.asked.length, 1, "the stored session continues");
   const anew = backend.session(store);
   await anew.visit();
   await anew.logOut();
   await anew.visit();
-  assert.equal(backend.answers.asked.at(-1).body.id, device, "the id outlives the session");
+  assert.equal(backend.answers.asked.at(-1).body.id, device, "the id is stored longer than the session");
 });
 
-test("whoever visits twice at once visits once", async () => {
+test("concurrent visits sign in once", async () => {
   const backend = new Backend();
   const session = backend.session();
   const gone = session.visit({ signal: AbortSignal.abort(new Error("enough")) }).catch((error) => error);
@@ -80,7 +80,7 @@ test("whoever visits twice at once visits once", async () => {
   assert.equal(backend.asked("device"), 1);
 });
 
-test("ways to sign in go to their places", async () => {
+test("credentials map to their paths", async () => {
   const backend = new Backend();
   const session = backend.session();
   const ways = [
@@ -102,7 +102,7 @@ test("ways to sign in go to their places", async () => {
   assert.deepEqual(backend.answers.asked.at(-1).body, { id: "custom-1", vars: { level: "2" } });
 });
 
-test("a token is renewed before it runs out, once for all who ask", async () => {
+test("a token is renewed before it expires, once for all callers", async () => {
   const backend = new Backend();
   const session = backend.session();
   await session.visit();
@@ -116,7 +116,7 @@ test("a token is renewed before it runs out, once for all who ask", async () => 
   assert.equal(backend.asked("refresh"), 1);
 });
 
-test("a clock that is hours off renews nothing early", async () => {
+test("a wrong local clock does not cause early renewals", async () => {
   const backend = new Backend();
   backend.time.sleep(86_400_000 * 400);
   const session = backend.session();
@@ -125,7 +125,7 @@ test("a clock that is hours off renews nothing early", async () => {
   assert.equal(backend.asked("refresh"), 0);
 });
 
-test("calls that are refused renew once, together, and are sent again", async () => {
+test("rejected calls share one renewal and are retried", async () => {
   const backend = new Backend();
   const session = backend.session();
   await session.visit();
@@ -136,7 +136,7 @@ test("calls that are refused renew once, together, and are sent again", async ()
   assert.equal(backend.asked("GET /v2/account"), 8);
 });
 
-test("a refusal that new tokens do not mend is told, not repeated", async () => {
+test("an error that new tokens do not fix is returned without further retries", async () => {
   const backend = new Backend();
   const session = backend.session();
   await session.visit();
@@ -146,7 +146,7 @@ test("a refusal that new tokens do not mend is told, not repeated", async () => 
   assert.equal(backend.asked("GET /v2/account"), 2);
 });
 
-test("a visitor whose session is over visits again; someone with a login is told", async () => {
+test("a visitor is signed in again after the session ended; other logins get an error", async () => {
   const backend = new Backend();
   const visitor = backend.session();
   await visitor.visit();
@@ -162,7 +162,7 @@ test("a visitor whose session is over visits again; someone with a login is told
   const error = await member.call(ACCOUNT).catch((thrown) => thrown);
   assert.equal(error.code, "unauthenticated");
   assert.equal(member.identity, undefined);
-  assert.equal(backend.asked("device"), 2, "nobody becomes someone else unasked");
+  assert.equal(backend.asked("device"), 2, "the account does not change silently");
   assert.equal((await member.call(ACCOUNT).catch((thrown) => thrown)).code, "signed_out");
 });
 
@@ -175,10 +175,10 @@ test("pages that share a store share its tokens", async () => {
   await one.refresh();
   backend.good.delete(`Bearer ${token({ n: 1 })}`);
   await other.call(ACCOUNT);
-  assert.equal(backend.asked("refresh"), 1, "a refresh token is good once, so the page looks before it shows its own");
+  assert.equal(backend.asked("refresh"), 1, "a refresh token is valid once, so the store is read first");
 });
 
-test("one caller that gives up does not take the tokens from the others", async () => {
+test("an aborted caller does not cancel the renewal for others", async () => {
   const backend = new Backend();
   const session = backend.session();
   await session.visit();
@@ -193,7 +193,7 @@ test("one caller that gives up does not take the tokens from the others", async 
   assert.ok(await kept);
 });
 
-test("logging out ends it here even when the server knows nothing of it any more", async () => {
+test("a logout succeeds locally even if the server does not know the session", async () => {
   const backend = new Backend();
   const session = backend.session();
   await session.signIn({ custom: "custom-1" });
@@ -204,10 +204,10 @@ test("logging out ends it here even when the server knows nothing of it any more
   const other = backend.session();
   await other.signIn({ custom: "custom-1" });
   await other.logOut({ everywhere: true });
-  assert.deepEqual(backend.answers.asked.at(-1).body, {}, "without tokens, all sessions are meant");
+  assert.deepEqual(backend.answers.asked.at(-1).body, {}, "without tokens, all sessions end");
 });
 
-test("a store that was tampered with is as good as an empty one", async () => {
+test("a corrupt store counts as empty", async () => {
   for (const text of ["", "{", "null", "[]", '{"token":1}']) {
     const backend = new Backend();
     const session = backend.session({ get: (key) => (key.endsWith("session") ? text : undefined), set: () => undefined, delete: () => undefined });

@@ -1,9 +1,9 @@
-// Where something is missing, it is said in words.
+// Missing features give helpful errors.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Client, hasWebTransport, webSocketAt } from "../../dist/index.js";
 
-test("without a WebSocket it is said what to do", async () => {
+test("without a WebSocket class the error says what to do", async () => {
   const { WebSocket: known } = globalThis;
   globalThis.WebSocket = undefined;
   try {
@@ -16,7 +16,7 @@ test("without a WebSocket it is said what to do", async () => {
   }
 });
 
-test("outside of a page there is a server to begin with, and no page is needed", () => {
+test("outside a page there is a default server URL", () => {
   assert.equal(new Client().requests.url, "http://127.0.0.1:7350");
   assert.equal(new Client({ url: "https://play.example.com/" }).requests.url, "https://play.example.com");
   assert.equal(hasWebTransport(), false);

@@ -1,4 +1,4 @@
-// The core in WebAssembly, before it is in a room; the rest needs a server that speaks protobuf.
+// The WASM core outside a room; the rest needs a server that speaks protobuf.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { WasmCore, loadWasm } from "../../dist/index.js";
@@ -18,7 +18,7 @@ test("the module is loaded once", async () => {
   assert.equal(await loadWasm(), await loadWasm());
 });
 
-test("it knocks with its token at the room that is meant", async () => {
+test("the hello has the token and the room", async () => {
   for (const [room, text] of [[{ id: "room-1" }, "room-1"], [{ code: "K7QX" }, "K7QX"], [{ type: { name: "arena", label: "eu" } }, "arena"]]) {
     const made = await core({ room });
     assert.deepEqual([made.encoding, made.phase, made.retryAtMs <= 1_000], ["protobuf", "connecting", true]);
@@ -31,7 +31,7 @@ test("it knocks with its token at the room that is meant", async () => {
   }
 });
 
-test("a connection that could not be opened is tried again, and noise is counted", async () => {
+test("a failed connection is retried, and invalid messages are counted", async () => {
   const made = await core();
   made.connected("unordered", 1_000);
   sent(made, 1_000);
@@ -39,10 +39,10 @@ test("a connection that could not be opened is tried again, and noise is counted
   assert.equal(made.statistics.faults, 1);
   made.disconnected("cut", 2_000);
   assert.ok(made.retryAtMs > 2_000 && made.retryAtMs < 3_000);
-  assert.deepEqual(made.takeEvents(), [], "who was not in has lost nothing");
+  assert.deepEqual(made.takeEvents(), [], "no lost event before a join");
 });
 
-test("outside of a room nothing is shown, and nothing can be said", async () => {
+test("outside a room there are no entities and no commands", async () => {
   const made = await core({ rules: { channel: "movement", step: () => undefined } });
   made.setInput({ anything: true });
   assert.equal(made.command({ feature: "build", action: "place" }), undefined);

@@ -1,4 +1,4 @@
-// The WebSocket transport with a class that is passed in: what it sends, and what it does when nothing leaves.
+// WebSocket transport with a given class: sent messages, and back-pressure.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { webSocketAt } from "../../dist/index.js";
@@ -35,7 +35,7 @@ async function open(encoding = "json") {
 
 const bytes = (text) => new TextEncoder().encode(text);
 
-test("JSON goes as text and protobuf as bytes, by their subprotocols", async () => {
+test("JSON is sent as text and protobuf as bytes, with their subprotocols", async () => {
   const json = await open();
   json.transport.sendReliable(bytes('{"é":1}'));
   assert.deepEqual([json.socket.protocol, json.socket.sent], ["aether.v2.json", ['{"é":1}']]);
@@ -48,7 +48,7 @@ test("JSON goes as text and protobuf as bytes, by their subprotocols", async () 
   assert.deepEqual(protobuf.seen.messages, [Uint8Array.of(3)]);
 });
 
-test("when nothing leaves, what may be lost is left out, and far too much ends it", async () => {
+test("back-pressure drops unreliable messages, and closes the transport beyond its limit", async () => {
   const { transport, socket, seen } = await open();
   socket.bufferedAmount = 65_537;
   transport.sendUnreliable(bytes("1"));
@@ -63,7 +63,7 @@ test("when nothing leaves, what may be lost is left out, and far too much ends i
   assert.deepEqual(socket.closed, [1000]);
 });
 
-test("the end is told once, with its code and its words", async () => {
+test("the end is reported once, with code and text", async () => {
   const { transport, socket, seen } = await open();
   socket.onclose({ code: 4008, reason: "out" });
   socket.onclose({ code: 4008, reason: "out" });
@@ -74,13 +74,13 @@ test("the end is told once, with its code and its words", async () => {
   assert.deepEqual(broken.seen.ends, [{ code: undefined, text: "The connection was lost." }]);
 });
 
-test("a message that is longer than any may be ends it", async () => {
+test("an oversized message closes the transport", async () => {
   const { socket, seen } = await open();
   socket.onmessage({ data: "x".repeat(1_048_577) });
   assert.deepEqual([seen.messages.length, seen.ends.length], [0, 1]);
 });
 
-test("what does not open is refused, and what is given up too", async () => {
+test("a failed or aborted opening rejects", async () => {
   const ending = new AbortController();
   const failed = webSocketAt("ws://x/rt", Socket)("json", {}, ending.signal).catch((error) => error);
   Socket.last.onclose({ code: 1006, reason: "" });
