@@ -3,7 +3,7 @@
 // Usage: AETHER_PROGRAM=<program> node bench/arena.mjs [--short]
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { Eater } from "../tests/support/eater.mjs";
+import { ArenaPlayer } from "../tests/support/arena_player.mjs";
 import { environment, startServer } from "../../testing/server.mjs";
 import { launch, pause } from "../tests/support/visitor.mjs";
 
@@ -28,7 +28,7 @@ const bots = startBots();
 const browser = await launch();
 try {
   const room = await roomOfBots();
-  const player = await Eater.open(browser, `${server.url}/arena?room=${room}`, { viewport: { width: 1600, height: 1000 } });
+  const player = await ArenaPlayer.open(browser, `${server.url}/arena?room=${room}`, { viewport: { width: 1600, height: 1000 } });
   await player.play();
   await playFor(player, WARM_UP_MS);
   const measured = await measure(player);

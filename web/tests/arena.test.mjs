@@ -1,12 +1,12 @@
 // Arena in headless Chromium against a real server.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Eater, grazing } from "./support/eater.mjs";
+import { ArenaPlayer, grazing } from "./support/arena_player.mjs";
 import { LIMIT, NARROW, SCREENSHOTS, WIDE, assertNoComplaints, setStage } from "./support/stage.mjs";
 import { OFFLINE, launch, pause } from "./support/visitor.mjs";
 
 // Bots that have eaten for a long time would leave little to a new player.
-const stage = setStage(Eater, { hasFreshRooms: true });
+const stage = setStage(ArenaPlayer, { hasFreshRooms: true });
 
 /** Returns the blob of an eater as another page sees it. */
 const seenBy = (state, eater) => state.others.find((blob) => blob.eater === eater);

@@ -1,7 +1,7 @@
 // Landing page and docs in headless Chromium against a real server.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Eater } from "./support/eater.mjs";
+import { ArenaPlayer } from "./support/arena_player.mjs";
 import { LIMIT, NARROW, SCREENSHOTS, WIDE, assertNoComplaints, setStage } from "./support/stage.mjs";
 
 const stage = setStage();
@@ -32,7 +32,7 @@ test("a changed name is stored and used in games", LIMIT, async () => {
   const again = await known(visitor);
   assert.deepEqual([again.name, again.identity.userId], ["Ünbekannt", identity.userId]);
   await visitor.page.goto(`${stage.server.url}/arena`);
-  const eater = Object.assign(new Eater(), { page: visitor.page });
+  const eater = Object.assign(new ArenaPlayer(), { page: visitor.page });
   const { own } = await eater.play();
   assert.equal(own[0].name, "Ünbekannt");
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { startServer } from "../../testing/server.mjs";
-import { Settler, cellAt, distance, structureAt } from "./support/settler.mjs";
+import { OutpostPlayer, cellAt, distance, structureAt } from "./support/outpost_player.mjs";
 import { LIMIT, NARROW, SCREENSHOTS, WIDE, assertNoComplaints, setStage } from "./support/stage.mjs";
 import { OFFLINE, launch } from "./support/visitor.mjs";
 
@@ -17,7 +17,7 @@ const FRAMES_MAX = 4;
 
 const LAPS_MAX = 6;
 
-const stage = setStage(Settler);
+const stage = setStage(OutpostPlayer);
 let elsewhere;
 
 before(async () => {

@@ -4,7 +4,7 @@ import { Visitor, pause } from "./visitor.mjs";
 /** Time limit of a hunt: bots may interfere. */
 const HUNT_MS_MAX = 240_000;
 
-export class Eater extends Visitor {
+export class ArenaPlayer extends Visitor {
   watching() {
     return this.until("the page is in a room", (state) => state.phase === "playing" && state.tick > 0);
   }

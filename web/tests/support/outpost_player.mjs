@@ -14,7 +14,7 @@ const TOOL_KEYS = { Blaster: "Digit1", Wall: "Digit2", Fence: "Digit3", Door: "D
 const CELL_UNITS = 4;
 const EDGE_UNITS = 256;
 
-export class Settler extends Visitor {
+export class OutpostPlayer extends Visitor {
   playing() {
     return this.until("the player is in the world", (state) => state.phase === "playing" && state.own !== undefined);
   }
