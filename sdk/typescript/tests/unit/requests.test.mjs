@@ -114,7 +114,7 @@ test("errors of both formats and of proxies are unified", async () => {
     [[400, { code: 99, message: "m" }], ["unknown", 400, "m"]],
     [[502, "<html>"], ["unavailable", 502, "The server answered 502."]],
     [[500, "null"], ["unknown", 500, "The server answered 500."]],
-    [[200, "<html>"], ["unknown", 200, "The answer is not of this server."]],
+    [[200, "<html>"], ["unknown", 200, "The answer is not JSON; the URL may be of another server."]],
   ];
   for (const [answer, [code, status, message]] of cases) {
     const error = await made(answer).requests.send(POST).catch((thrown) => thrown);
