@@ -1,6 +1,6 @@
-//! A client of a scripted game, as a script uses it.
+//! Client of a scripted game.
 
-use crate::view::put_rows;
+use crate::visible_rows::append_rows;
 use crate::{ComponentRow, PredictionRules, SchemaGame, VisibleRows};
 use aether_client::{Client, ClientEvent, ClientPhase, ClientSettings, JoinOptions};
 use aether_wire::{ClientMessage, CommandSeq, EntityId, GameBody, GameMessage};
@@ -9,42 +9,43 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Events that wait for the schema, by which they are read.
-const WAITING_MAX: usize = 1_024;
+/// Largest number of events stored until the schema is known, which is needed to decode them.
+const EVENTS_MAX: usize = 1_024;
 
-/// A client whose world is read channel by channel, as rows.
+/// Client whose world is read as rows, channel by channel.
 pub struct ClientCore<R: PredictionRules> {
-    /// The client itself.
+    /// Client.
     pub client: Client<SchemaGame<R>>,
-    waiting: VecDeque<ClientEvent>,
-    learned: u32,
-    /// The components of each channel, in the order in which the schema names the channels first.
+    queued_events: VecDeque<ClientEvent>,
+    schema_version: u32,
+    /// Components of each channel. Channels are in the order of their first component in the schema.
     channels: Vec<Vec<usize>>,
 }
 
 impl<R: PredictionRules> ClientCore<R> {
-    /// A core that is not connected yet.
+    /// Creates a core that is not connected yet.
     #[must_use]
-    pub fn new(rules: Option<R>, login: JoinOptions, seed: u64) -> Self {
+    pub fn new(rules: Option<R>, join_options: JoinOptions, seed: u64) -> Self {
         let game = SchemaGame::new(rules, Rc::new(RefCell::new(VisibleRows::default())));
         let settings = ClientSettings { seed, ..ClientSettings::default() };
-        let client = Client::new(game, settings, login);
-        ClientCore { client, waiting: VecDeque::new(), learned: 0, channels: Vec::new() }
+        let client = Client::new(game, settings, join_options);
+        ClientCore { client, queued_events: VecDeque::new(), schema_version: 0, channels: Vec::new() }
     }
 
-    /// Takes in a frame from the server; true if the schema is another one now.
+    /// Handles a frame from the server. Returns true if the schema has changed.
     pub fn receive(&mut self, frame: &[u8], now: Duration) -> bool {
         self.client.receive_frame(frame, now);
-        let learned = self.client.game().learned();
-        let is_new = learned != self.learned;
+        let schema_version = self.client.game().schema_version();
+        let is_new = schema_version != self.schema_version;
         if is_new {
-            self.learned = learned;
+            self.schema_version = schema_version;
             self.channels = channels(self.client.game());
         }
         is_new
     }
 
-    /// Sets what the player does, as a row. False if it is none of the game's input, or not known yet what that is.
+    /// Sets the input of the player as a row. Returns false if the row does not fit the layout, or the schema is
+    /// unknown.
     pub fn set_input(&mut self, row: &[f64]) -> bool {
         let Some(layout) = self.client.game().input() else { return false };
         if layout.value(row).is_none() {
@@ -56,7 +57,7 @@ impl<R: PredictionRules> ClientCore<R> {
         true
     }
 
-    /// Says something to the game, as a row. Its number; nothing if it cannot be said.
+    /// Sends a message to the game as a row. Returns its number, or `None` if it cannot be sent.
     pub fn send_message(&mut self, code: u16, row: &[f64]) -> Option<CommandSeq> {
         let layout = self.client.game().events().get(usize::from(code))?;
         let mut writer = aether_bits::BitWriter::new();
@@ -67,57 +68,58 @@ impl<R: PredictionRules> ClientCore<R> {
         self.client.send_command(|seq| ClientMessage::Game(GameMessage { seq, body }))
     }
 
-    /// The next event. In a room whose schema is not known yet nothing has happened: one is in only when everything can be
-    /// said and understood.
+    /// Next event. Events are withheld until the schema is known, so that a joined script can decode and send
+    /// everything.
     pub fn next_event(&mut self) -> Option<ClientEvent> {
-        self.waiting.extend(self.client.events());
-        while self.waiting.len() > WAITING_MAX {
-            self.waiting.pop_front();
+        self.queued_events.extend(self.client.events());
+        while self.queued_events.len() > EVENTS_MAX {
+            self.queued_events.pop_front();
         }
         let ticks = self.client.welcome().is_some_and(|welcome| welcome.tick_hz > 0);
         let is_early = *self.client.phase() == ClientPhase::Joined && ticks && self.client.mirror().is_none();
-        if is_early { None } else { self.waiting.pop_front() }
+        if is_early { None } else { self.queued_events.pop_front() }
     }
 
-    /// The components of each channel.
+    /// Components of each channel.
     #[must_use]
     pub fn channels(&self) -> &[Vec<usize>] {
         &self.channels
     }
 
-    /// Appends every entity of a channel as it is to be drawn: its id, which of the channel's components it has as bits, and
-    /// the rows of those.
+    /// Appends every entity of a channel to draw: its id, a bit mask of the channel's components that it has, and their
+    /// rows.
     pub fn draw(&self, channel: usize, out: &mut Vec<f64>) {
         let Some(components) = self.channels.get(channel) else { return };
         let own = self.own_rows();
-        for (entity, shown) in self.client.entities() {
+        for (entity, state) in self.client.entities() {
             if own.as_ref().is_none_or(|(own, _)| *own != entity) {
-                put_rows(entity, components, &shown.rows, out);
+                append_rows(entity, components, &state.rows, out);
             }
         }
         if let Some((entity, rows)) = own {
-            put_rows(entity, components, &rows, out);
+            append_rows(entity, components, &rows, out);
         }
     }
 
-    /// As [`ClientCore::draw`], for one entity.
+    /// Like [`ClientCore::draw`], for one entity.
     pub fn draw_one(&self, channel: usize, entity: EntityId, out: &mut Vec<f64>) {
         let Some(components) = self.channels.get(channel) else { return };
         if let Some((own, rows)) = self.own_rows()
             && own == entity
         {
-            put_rows(entity, components, &rows, out);
-        } else if let Some(shown) = self.client.entity(entity) {
-            put_rows(entity, components, &shown.rows, out);
+            append_rows(entity, components, &rows, out);
+        } else if let Some(state) = self.client.entity(entity) {
+            append_rows(entity, components, &state.rows, out);
         }
     }
 
-    /// The own entity: as it is predicted, and the rest of it as new as it is. Nothing where nothing is predicted.
+    /// Rows of the own entity: the predicted component, and the latest known state of the others. `None` without
+    /// prediction.
     fn own_rows(&self) -> Option<(EntityId, Vec<Option<ComponentRow>>)> {
         let game = self.client.game();
         let (entity, component) = (self.client.own_entity()?, game.predicted()?);
         let state = self.client.own_state()?;
-        let mut rows = game.view().borrow().rows(entity)?.to_vec();
+        let mut rows = game.visible_rows().borrow().rows(entity)?.to_vec();
         *rows.get_mut(component)? = Some(state.row.into());
         Some((entity, rows))
     }

@@ -1,12 +1,13 @@
-//! A schema as a script reads it.
+//! Schema in the form that scripts read.
 
-use crate::layout::{flatten, in_row_order};
+use crate::layout::{fields_in_row_order, flatten};
 use aether_bits::{FieldKind, FieldSchema, RecordSchema, Schema};
 
-/// The schema as JSON: components, inputs and events, each with its name, its channel and its fields in the order of rows.
+/// Returns the schema as JSON, and the initial values of all fields: components, inputs and events, each with its name,
+/// its channel and its fields in the order of rows.
 ///
-/// A field is `[name, kind, length]`; what it holds unless it is said is a row of that length, the next of those that come
-/// with the text. (Numbers with fractions are not written as text, which would take much code.) A kind is `["flag"]`, `["whole", min, max]`, `["numbers", count]`,
+/// A field is `[name, kind, length]`. Its initial value is the next `length` numbers of the second result; formatting
+/// fractions as text would take much code. A kind is `["flag"]`, `["whole", min, max]`, `["numbers", count]`,
 /// `["choice", [names]]`, `["text", bytes]`, `["list", length, kind]` or `["record", [fields]]`.
 #[must_use]
 pub fn description(schema: &Schema) -> (String, Vec<f64>) {
@@ -61,7 +62,7 @@ impl Writer {
             }
             FieldKind::Record { fields } => {
                 self.text.push_str("[\"record\",");
-                self.list(in_row_order(fields).map(|(_, field)| field), Writer::field);
+                self.list(fields_in_row_order(fields).map(|(_, field)| field), Writer::field);
                 self.text.push(']');
             }
         }
@@ -72,7 +73,7 @@ impl Writer {
         self.name(&field.name);
         self.text.push(',');
         self.kind(&field.kind);
-        // After those of the fields within it.
+        // After the initial values of nested fields.
         let before = self.initial.len();
         flatten(&field.kind, &field.initial, &mut self.initial);
         let len = self.initial.len() - before;

@@ -1,4 +1,4 @@
-//! Any game, by its schema, with the rules of a script.
+//! Game that is defined by its schema, with rules of a script.
 
 use crate::{DisplayedRows, PredictedRow, RowLayout, VisibleRows};
 use aether_bits::{BitWriter, Schema, SchemaValue};
@@ -9,36 +9,36 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Packets that are told of and wait to be taken. A script that does not take them loses the oldest.
-const SEEN_MAX: usize = 1_024;
+/// Largest number of queued packets. If the script does not read them, the oldest are dropped.
+const CHANGES_MAX: usize = 1_024;
 
-/// How the own entity moves. Rules see the world through the [`VisibleRows`] that the core shares.
+/// Rules that move the own entity. They read the world from the [`VisibleRows`] that the core shares.
 pub trait PredictionRules {
-    /// The channel whose component is predicted.
+    /// Channel whose component is predicted.
     fn channel(&self) -> &str;
 
-    /// Fields that only the server decides.
+    /// Fields that only the server decides. They are ignored when predictions are compared.
     fn ignored(&self) -> &[String];
 
-    /// Changes the state by one input that lasts so many seconds. Both are rows; what is no row of its layout afterwards
-    /// is dropped.
+    /// Advances the state by one input that lasts `seconds`. Both are rows. A result that does not fit the layout is
+    /// not snapped.
     fn step(&self, state: &mut Vec<f64>, input: &[f64], seconds: f32);
 }
 
-/// What a packet brought into view and out of it.
+/// Entities that a packet brought into view and out of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VisibilityChanges {
-    /// The newest tick.
+    /// Newest tick.
     pub tick: Tick,
-    /// The last input that the state includes.
+    /// Last input that the state includes.
     pub input_ack: InputSeq,
-    /// What came into view.
+    /// Entities that entered the view.
     pub entered: Vec<EntityId>,
-    /// What is out of it.
+    /// Entities that left the view.
     pub left: Vec<EntityId>,
 }
 
-/// A game that is known by its schema alone.
+/// Game that is known only by its schema.
 pub struct SchemaGame<R> {
     rules: Option<R>,
     schema: Option<Schema>,
@@ -46,22 +46,22 @@ pub struct SchemaGame<R> {
     input: Option<RowLayout>,
     events: Vec<RowLayout>,
     predicted: Option<PredictedChannel>,
-    view: Rc<RefCell<VisibleRows>>,
-    seen: VecDeque<VisibilityChanges>,
-    learned: u32,
+    visible_rows: Rc<RefCell<VisibleRows>>,
+    changes: VecDeque<VisibilityChanges>,
+    schema_version: u32,
 }
 
 struct PredictedChannel {
     component: usize,
     layout: Rc<RowLayout>,
-    /// The numbers of the fields that only the server decides.
+    /// Indices of the fields that only the server decides.
     ignored: Vec<usize>,
 }
 
 impl<R: PredictionRules> SchemaGame<R> {
-    /// A game of which nothing is known yet. Without rules nothing is predicted.
+    /// Creates a game without a schema. Without rules nothing is predicted.
     #[must_use]
-    pub fn new(rules: Option<R>, view: Rc<RefCell<VisibleRows>>) -> Self {
+    pub fn new(rules: Option<R>, visible_rows: Rc<RefCell<VisibleRows>>) -> Self {
         SchemaGame {
             rules,
             schema: None,
@@ -69,57 +69,57 @@ impl<R: PredictionRules> SchemaGame<R> {
             input: None,
             events: Vec::new(),
             predicted: None,
-            view,
-            seen: VecDeque::new(),
-            learned: 0,
+            visible_rows,
+            changes: VecDeque::new(),
+            schema_version: 0,
         }
     }
 
-    /// The schema, once it is known.
+    /// Schema, once it is known.
     #[must_use]
     pub fn schema(&self) -> Option<&Schema> {
         self.schema.as_ref()
     }
 
-    /// How often a schema was learned: whoever keeps what follows from it knows by this when it is another one.
+    /// Number of schemas received. It changes with the schema, so that derived data can be invalidated.
     #[must_use]
-    pub fn learned(&self) -> u32 {
-        self.learned
+    pub fn schema_version(&self) -> u32 {
+        self.schema_version
     }
 
-    /// The layouts of the components.
+    /// Layouts of the components.
     #[must_use]
     pub fn components(&self) -> &[RowLayout] {
         &self.components
     }
 
-    /// The layout of inputs, if the game takes any.
+    /// Layout of inputs, if the game takes any.
     #[must_use]
     pub fn input(&self) -> Option<&RowLayout> {
         self.input.as_ref()
     }
 
-    /// The layouts of events and messages, by code.
+    /// Layouts of events and messages, by code.
     #[must_use]
     pub fn events(&self) -> &[RowLayout] {
         &self.events
     }
 
-    /// The component that is predicted, if the rules' channel has one.
+    /// Predicted component, if the rules' channel has one.
     #[must_use]
     pub fn predicted(&self) -> Option<usize> {
         self.predicted.as_ref().map(|predicted| predicted.component)
     }
 
-    /// The newest state of everything in view.
+    /// Latest known rows of visible entities.
     #[must_use]
-    pub fn view(&self) -> &Rc<RefCell<VisibleRows>> {
-        &self.view
+    pub fn visible_rows(&self) -> &Rc<RefCell<VisibleRows>> {
+        &self.visible_rows
     }
 
-    /// The oldest packet that was not told of yet.
-    pub fn next_seen(&mut self) -> Option<VisibilityChanges> {
-        self.seen.pop_front()
+    /// Removes and returns the changes of the oldest queued packet.
+    pub fn next_changes(&mut self) -> Option<VisibilityChanges> {
+        self.changes.pop_front()
     }
 }
 
@@ -151,10 +151,10 @@ impl<R: PredictionRules> Predict for SchemaGame<R> {
 impl<R: PredictionRules> ClientGame for SchemaGame<R> {
     type Remote = DisplayedRows;
 
-    fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
+    fn declare(&self, builder: ClientSchemaBuilder) -> ClientSchemaBuilder {
         match &self.schema {
-            Some(schema) => declaration.described(schema),
-            None => declaration,
+            Some(schema) => builder.described(schema),
+            None => builder,
         }
     }
 
@@ -169,21 +169,21 @@ impl<R: PredictionRules> ClientGame for SchemaGame<R> {
             Some(PredictedChannel { component, layout, ignored })
         });
         self.schema = Some(schema.clone());
-        self.learned += 1;
-        self.view.borrow_mut().clear(self.components.len());
+        self.schema_version += 1;
+        self.visible_rows.borrow_mut().clear(self.components.len());
     }
 
     fn reset(&mut self) {
-        self.seen.clear();
-        self.view.borrow_mut().clear(self.components.len());
+        self.changes.clear();
+        self.visible_rows.borrow_mut().clear(self.components.len());
     }
 
     fn observe(&mut self, mirror: &Mirror) {
-        self.view.borrow_mut().look(mirror, &self.components);
-        if self.seen.len() == SEEN_MAX {
-            self.seen.pop_front();
+        self.visible_rows.borrow_mut().update(mirror, &self.components);
+        if self.changes.len() == CHANGES_MAX {
+            self.changes.pop_front();
         }
-        self.seen.push_back(VisibilityChanges {
+        self.changes.push_back(VisibilityChanges {
             tick: mirror.tick(),
             input_ack: mirror.input_ack(),
             entered: mirror.entered().to_vec(),
@@ -192,19 +192,19 @@ impl<R: PredictionRules> ClientGame for SchemaGame<R> {
     }
 
     fn pack_input(&self, input: &Rc<[f64]>, writer: &mut BitWriter) {
-        // An input was packed once when it was set, so it can be.
+        // Cannot fail: `set_input` accepts only rows of the input layout.
         let _ = self.input.as_ref().is_some_and(|layout| layout.pack(input, writer));
     }
 
     fn own_state(&self, _mirror: &Mirror, entity: EntityId) -> Option<PredictedRow> {
         let PredictedChannel { component, layout, .. } = self.predicted.as_ref()?;
-        let view = self.view.borrow();
-        let row = view.rows(entity)?.get(*component)?.as_ref()?;
+        let visible_rows = self.visible_rows.borrow();
+        let row = visible_rows.rows(entity)?.get(*component)?.as_ref()?;
         Some(PredictedRow { row: row.to_vec(), layout: Rc::clone(layout) })
     }
 
     fn remote_state(&self, _mirror: &Mirror, entity: EntityId) -> Option<DisplayedRows> {
-        let rows = Rc::clone(self.view.borrow().rows(entity)?);
+        let rows = Rc::clone(self.visible_rows.borrow().rows(entity)?);
         Some(DisplayedRows { rows, layouts: Rc::clone(&self.components) })
     }
 }

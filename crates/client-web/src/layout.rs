@@ -2,115 +2,115 @@
 
 use aether_bits::{BitReader, BitWriter, DeltaBasis, FieldKind, FieldSchema, SchemaValue};
 
-/// How a record is laid out in a row, and how it moves.
+/// Layout of a record in a row, and its interpolation.
 ///
-/// A row holds a record's fields one after another, first those that always take the same place, then the texts and the
-/// lists. A flag is 0 or 1, a choice is the number of its name, a text is its length and its UTF-16 units, a list its length
-/// and its elements.
+/// A row contains the fields of a record in sequence: first those of fixed length, then texts and lists. A flag is 0 or
+/// 1, a choice is the index of its name, a text is its length and its UTF-16 units, a list its length and its elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowLayout {
     kind: FieldKind,
     motions: Vec<RowMotion>,
-    place: Option<RowMotion>,
+    position: Option<RowMotion>,
 }
 
-/// Numbers of a row that lie between two states.
+/// Numbers of a row that are interpolated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowMotion {
-    /// The first of them.
+    /// Index of the first number.
     pub at: usize,
-    /// How many they are.
+    /// Number of numbers.
     pub len: usize,
-    /// Which way they go.
-    pub way: InterpolationPath,
+    /// Interpolation path.
+    pub path: InterpolationPath,
 }
 
-/// The way from one value to another.
+/// Interpolation path between two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InterpolationPath {
-    /// Straight.
+    /// Linear.
     Straight,
-    /// An angle in radians: the short way round.
+    /// Angle in radians, along the shorter arc.
     Turn,
-    /// A direction or a rotation: straight, and then of length one again.
+    /// Direction or rotation: linear, then normalized.
     Direction,
 }
 
-/// Reads a row from its beginning to its end.
-struct Flat<'a> {
+/// Reads a row from start to end.
+struct RowReader<'a> {
     rest: &'a [f64],
 }
 
 impl RowLayout {
-    /// The layout of a record.
+    /// Creates the layout of a record.
     #[must_use]
     pub fn new(kind: &FieldKind) -> Self {
         let mut found = Vec::new();
         find_motions(kind, &mut 0, &mut found);
-        let is_vector = |motion: &RowMotion| motion.way == InterpolationPath::Straight && (2..=3).contains(&motion.len);
+        let is_vector =
+            |motion: &RowMotion| motion.path == InterpolationPath::Straight && (2..=3).contains(&motion.len);
         let by_velocity = found.iter().find(|(_, moves)| *moves);
-        let place = by_velocity.or_else(|| found.iter().find(|(motion, _)| is_vector(motion)));
+        let position = by_velocity.or_else(|| found.iter().find(|(motion, _)| is_vector(motion)));
         RowLayout {
             kind: kind.clone(),
-            place: place.map(|(motion, _)| *motion),
+            position: position.map(|(motion, _)| *motion),
             motions: found.into_iter().map(|(motion, _)| motion).collect(),
         }
     }
 
-    /// How the record is packed.
+    /// Schema of the record.
     #[must_use]
     pub fn kind(&self) -> &FieldKind {
         &self.kind
     }
 
-    /// What lies between two states.
+    /// Interpolated parts of the row.
     #[must_use]
     pub fn motions(&self) -> &[RowMotion] {
         &self.motions
     }
 
-    /// Where the record says that its entity is, if it does: what moves by a velocity, or else the first vector.
+    /// Position of the entity, if the record has one: the field that moves by a velocity, otherwise the first vector.
     #[must_use]
-    pub fn place(&self) -> Option<RowMotion> {
-        self.place
+    pub fn position(&self) -> Option<RowMotion> {
+        self.position
     }
 
-    /// The number of a field.
+    /// Index of a field.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<usize> {
         fields_of(&self.kind).iter().position(|field| field.name == name)
     }
 
-    /// Appends a value of this layout.
+    /// Appends a value to a row.
     pub fn flatten(&self, value: &SchemaValue, row: &mut Vec<f64>) {
         flatten(&self.kind, value, row);
     }
 
-    /// The value of a row; nothing if the row is too short or too long.
+    /// Converts a row to a value. `None` if the row does not fit.
     #[must_use]
     pub fn value(&self, row: &[f64]) -> Option<SchemaValue> {
-        let mut flat = Flat { rest: row };
-        let value = flat.value(&self.kind)?;
-        flat.rest.is_empty().then_some(value)
+        let mut reader = RowReader { rest: row };
+        let value = reader.value(&self.kind)?;
+        reader.rest.is_empty().then_some(value)
     }
 
-    /// Packs a row as the wire does; false if it is none of this layout.
+    /// Packs a row in wire format. Returns false if the row does not fit.
     #[must_use]
     pub fn pack(&self, row: &[f64], writer: &mut BitWriter) -> bool {
         let Some(value) = self.value(row) else { return false };
-        self.kind.write_delta(DeltaBasis::held(&self.kind.initial()), &value, writer).is_ok()
+        self.kind.write_delta(DeltaBasis::new(&self.kind.initial()), &value, writer).is_ok()
     }
 
-    /// The row of what was packed.
+    /// Unpacks a row from wire format.
     #[must_use]
     pub fn unpack(&self, bytes: &[u8]) -> Option<Vec<f64>> {
-        let value = self.kind.read_delta(DeltaBasis::held(&self.kind.initial()), &mut BitReader::new(bytes)).ok()?;
+        let value = self.kind.read_delta(DeltaBasis::new(&self.kind.initial()), &mut BitReader::new(bytes)).ok()?;
         let mut row = Vec::new();
         self.flatten(&value, &mut row);
         Some(row)
     }
 
-    /// Rounds a row to what the wire can say. A row that is none of this layout is left as it is.
+    /// Rounds a row to the precision of the wire. A row that does not fit is left unchanged.
     pub fn snap(&self, row: &mut Vec<f64>) {
         let mut writer = BitWriter::new();
         if self.pack(row, &mut writer)
@@ -120,14 +120,14 @@ impl RowLayout {
         }
     }
 
-    /// The most numbers that a row of this layout can take.
+    /// Largest length of a row.
     #[must_use]
     pub fn len_max(&self) -> usize {
         len_max(&self.kind)
     }
 }
 
-/// The fields of a record; none of anything else.
+/// Fields of a record. Empty for other kinds.
 pub(crate) fn fields_of(kind: &FieldKind) -> &[FieldSchema] {
     match kind {
         FieldKind::Record { fields } => fields,
@@ -135,13 +135,13 @@ pub(crate) fn fields_of(kind: &FieldKind) -> &[FieldSchema] {
     }
 }
 
-/// The fields in the order in which a row holds them, each with its number.
-pub(crate) fn in_row_order(fields: &[FieldSchema]) -> impl Iterator<Item = (usize, &FieldSchema)> {
+/// Fields in the order of a row, each with its index in the schema.
+pub(crate) fn fields_in_row_order(fields: &[FieldSchema]) -> impl Iterator<Item = (usize, &FieldSchema)> {
     let all = |fixed: bool| fields.iter().enumerate().filter(move |(_, field)| is_fixed(&field.kind) == fixed);
     all(true).chain(all(false))
 }
 
-/// Appends a value of some kind.
+/// Appends a value of any kind to a row.
 pub(crate) fn flatten(kind: &FieldKind, value: &SchemaValue, row: &mut Vec<f64>) {
     match (kind, value) {
         (_, SchemaValue::Flag(value)) => row.push(f64::from(u8::from(*value))),
@@ -157,7 +157,7 @@ pub(crate) fn flatten(kind: &FieldKind, value: &SchemaValue, row: &mut Vec<f64>)
             values.iter().for_each(|value| flatten(element, value, row));
         }
         (kind, SchemaValue::List(values)) => {
-            for (index, field) in in_row_order(fields_of(kind)) {
+            for (index, field) in fields_in_row_order(fields_of(kind)) {
                 if let Some(value) = values.get(index) {
                     flatten(&field.kind, value, row);
                 }
@@ -166,7 +166,7 @@ pub(crate) fn flatten(kind: &FieldKind, value: &SchemaValue, row: &mut Vec<f64>)
     }
 }
 
-impl Flat<'_> {
+impl RowReader<'_> {
     fn next(&mut self) -> Option<f64> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
@@ -181,7 +181,7 @@ impl Flat<'_> {
     fn value(&mut self, kind: &FieldKind) -> Option<SchemaValue> {
         Some(match kind {
             FieldKind::Flag => SchemaValue::Flag(self.next()? != 0.0),
-            // What is no number becomes 0, and is then brought into the range by the packing.
+            // NaN becomes 0, and packing clamps to the range.
             FieldKind::Whole { .. } => SchemaValue::Whole(self.next()? as i64),
             FieldKind::Choice { names } => {
                 SchemaValue::Choice((self.next()? as u32).min(names.len().saturating_sub(1) as u32))
@@ -193,7 +193,7 @@ impl Flat<'_> {
             }
             FieldKind::Record { fields } => {
                 let mut values: Vec<SchemaValue> = fields.iter().map(|field| field.initial.clone()).collect();
-                for (index, field) in in_row_order(fields) {
+                for (index, field) in fields_in_row_order(fields) {
                     values[index] = self.value(&field.kind)?;
                 }
                 SchemaValue::List(values)
@@ -217,16 +217,16 @@ impl Flat<'_> {
     }
 }
 
-/// A script's number as the wire has it; what is no number is 0, so that nothing here has to bear it.
+/// Converts a script's number. NaN and infinity become 0.
 fn finite(number: f64) -> f32 {
     let number = number as f32;
     if number.is_finite() { number } else { 0.0 }
 }
 
-/// Finds what lies between two states, each with whether it moves by a velocity.
+/// Finds the interpolated parts, each with a flag that is true if it moves by a velocity.
 fn find_motions(kind: &FieldKind, at: &mut usize, found: &mut Vec<(RowMotion, bool)>) {
-    for (_, field) in in_row_order(fields_of(kind)).filter(|(_, field)| is_fixed(&field.kind)) {
-        let way = match field.kind {
+    for (_, field) in fields_in_row_order(fields_of(kind)).filter(|(_, field)| is_fixed(&field.kind)) {
+        let path = match field.kind {
             FieldKind::Record { .. } => {
                 find_motions(&field.kind, at, found);
                 continue;
@@ -237,12 +237,12 @@ fn find_motions(kind: &FieldKind, at: &mut usize, found: &mut Vec<(RowMotion, bo
             _ => None,
         };
         let len = len_max(&field.kind);
-        found.extend(way.map(|way| (RowMotion { at: *at, len, way }, field.moves_by.is_some())));
+        found.extend(path.map(|path| (RowMotion { at: *at, len, path }, field.moves_by.is_some())));
         *at += len;
     }
 }
 
-/// Whether all values of a kind take the same place in a row.
+/// Returns true if all values of a kind have the same length in a row.
 fn is_fixed(kind: &FieldKind) -> bool {
     match kind {
         FieldKind::Text { .. } | FieldKind::List { .. } => false,

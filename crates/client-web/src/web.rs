@@ -1,4 +1,4 @@
-//! What scripts call. Names are in the manner of scripts; the SDK for TypeScript stands around it.
+//! JavaScript interface, exported by wasm-bindgen. The TypeScript SDK wraps it.
 
 use crate::{PredictionRules, VisibleRows, description};
 use aether_client::{ClientPhase, JoinOptions};
@@ -15,11 +15,11 @@ use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 
 mod events;
 
-/// Numbers that a state may become longer by in one step, beside what it has already. The SDK has the same.
+/// Numbers reserved for the growth of a state in one step, besides twice its length. The SDK has the same constant.
 const MARGIN: usize = 64;
 
-/// Rules that are a function of the script: `(pointer, stateLength, inputLength, seconds) => newStateLength`. At the pointer,
-/// in the module's memory, lie the numbers of the state and after them those of the input; the function leaves the new state
+/// Rules in a script function: `(pointer, stateLength, inputLength, seconds) => newStateLength`. The pointer leads to
+/// the numbers of the state, followed by those of the input, in the module's memory. The function writes the new state
 /// there.
 struct Script {
     channel: String,
@@ -42,7 +42,7 @@ impl PredictionRules for Script {
         memory.clear();
         memory.extend_from_slice(state);
         memory.extend_from_slice(input);
-        // The new state may be longer than the old one, where it has texts or lists.
+        // A new state with texts or lists may be longer than the old one.
         let len = (state.len() + input.len()) * 2 + MARGIN;
         memory.resize(len, 0.0);
         let arguments = Array::of4(
@@ -51,38 +51,38 @@ impl PredictionRules for Script {
             &JsValue::from_f64(input.len() as f64),
             &JsValue::from_f64(f64::from(seconds)),
         );
-        let stepped = self.step.apply(&JsValue::NULL, &arguments).ok().and_then(|len| len.as_f64());
-        if let Some(row) = stepped.and_then(|len| memory.get(..len as usize)) {
+        let new_len = self.step.apply(&JsValue::NULL, &arguments).ok().and_then(|len| len.as_f64());
+        if let Some(row) = new_len.and_then(|len| memory.get(..len as usize)) {
             state.clear();
             state.extend_from_slice(row);
         }
     }
 }
 
-/// What stands around the own entity. Rules may look at it while they step.
+/// Visible entities around the own one. Rules may read them while they step.
 #[wasm_bindgen]
 pub struct Surroundings {
-    view: Rc<RefCell<VisibleRows>>,
+    visible_rows: Rc<RefCell<VisibleRows>>,
 }
 
 #[wasm_bindgen]
 impl Surroundings {
-    /// How often something of a component entered, left or changed.
+    /// Number of times that a row of a component entered, left or changed.
     #[must_use]
     pub fn version(&self, component: usize) -> u32 {
-        self.view.borrow().version(component)
+        self.visible_rows.borrow().version(component)
     }
 
-    /// The newest rows of some components, in the form of `draw`.
+    /// Latest rows of some components, in the form of `draw`.
     #[must_use]
     pub fn draw(&self, components: &[usize]) -> Vec<f64> {
         let mut out = Vec::new();
-        self.view.borrow().draw(components, &mut out);
+        self.visible_rows.borrow().draw(components, &mut out);
         out
     }
 }
 
-/// The core.
+/// Client core.
 #[wasm_bindgen]
 pub struct Core {
     core: crate::ClientCore<Script>,
@@ -91,7 +91,7 @@ pub struct Core {
 
 #[wasm_bindgen]
 impl Core {
-    /// A core for a room: by `kind` "id", "code", "type", or "" for the only type of the server.
+    /// Creates a core for a room, selected by `kind`: "id", "code", "type", or "" for the only type of the server.
     #[wasm_bindgen(constructor)]
     #[must_use]
     pub fn new(kind: &str, name: String, label: Option<String>, seed: f64, rules: Option<ScriptRules>) -> Core {
@@ -108,13 +108,13 @@ impl Core {
         }
     }
 
-    /// What stands around the own entity.
+    /// Visible entities around the own one.
     #[must_use]
     pub fn surroundings(&self) -> Surroundings {
-        Surroundings { view: Rc::clone(self.core.client.game().view()) }
+        Surroundings { visible_rows: Rc::clone(self.core.client.game().visible_rows()) }
     }
 
-    /// "connecting", "joined", "resuming" or "ended", by number.
+    /// Phase by number: 0 connecting, 1 joined, 2 resuming, 3 ended.
     #[must_use]
     pub fn phase(&self) -> u8 {
         match self.core.client.phase() {
@@ -125,49 +125,49 @@ impl Core {
         }
     }
 
-    /// When to open a connection.
+    /// Time at which to open a connection.
     #[wasm_bindgen(js_name = retryAtMs)]
     #[must_use]
     pub fn retry_at_ms(&self) -> Option<f64> {
         self.core.client.retry_at().map(|at| at.as_secs_f64() * 1e3)
     }
 
-    /// The entity that the player steers.
+    /// Entity that the player possesses.
     #[wasm_bindgen(js_name = ownEntity)]
     #[must_use]
     pub fn own_entity(&self) -> Option<f64> {
         self.core.client.own_entity().map(number)
     }
 
-    /// The newest tick whose state has arrived.
+    /// Newest tick whose state has arrived.
     #[must_use]
     pub fn tick(&self) -> u32 {
         self.core.client.mirror().map_or(0, |mirror| mirror.tick().0)
     }
 
-    /// There is a connection.
+    /// Handles an opened connection.
     pub fn connected(&mut self, is_ordered: bool, now_ms: f64) {
-        let link = if is_ordered { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
-        self.core.client.connected(link, time(now_ms));
+        let delivery_order = if is_ordered { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
+        self.core.client.connected(delivery_order, time(now_ms));
     }
 
-    /// The connection is gone.
+    /// Handles a lost connection.
     pub fn disconnected(&mut self, now_ms: f64) {
         self.core.client.disconnected(time(now_ms));
     }
 
-    /// Takes in a message; true if the schema is another one now.
+    /// Handles a message. Returns true if the schema has changed.
     pub fn receive(&mut self, bytes: &[u8], now_ms: f64) -> bool {
         self.core.receive(bytes, time(now_ms))
     }
 
-    /// Goes on to now. Returns what is to be sent, message by message: a byte (1 reliable, 2 a part of a longer one, 4 a
-    /// hello), the length in four bytes, the message.
+    /// Advances to `now_ms` and returns the messages to send. Each is a byte of flags (1 reliable, 2 fragment, 4
+    /// hello), the length in four bytes, and the message.
     pub fn advance(&mut self, now_ms: f64) -> Vec<u8> {
         let mut out = Vec::new();
         for outgoing in self.core.client.advance(time(now_ms)) {
             self.frame.clear();
-            // What could not be written was refused when it was said.
+            // Cannot fail: messages that cannot be encoded are rejected when they are queued.
             if outgoing.message.encode(&mut self.frame).is_err() {
                 continue;
             }
@@ -180,7 +180,7 @@ impl Core {
         out
     }
 
-    /// What happened since the last time.
+    /// Removes and returns the events since the last call.
     #[wasm_bindgen(js_name = takeEvents)]
     #[must_use]
     pub fn take_events(&mut self) -> Array {
@@ -188,49 +188,49 @@ impl Core {
         while let Some(event) = self.core.next_event() {
             events.push(&events::of(&event, self.core.client.game()));
         }
-        while let Some(seen) = self.core.client.game_mut().next_seen() {
-            events.push(&events::of_seen(&seen));
+        while let Some(changes) = self.core.client.game_mut().next_changes() {
+            events.push(&events::of_changes(&changes));
         }
         events
     }
 
-    /// The schema as JSON; empty before it is known.
+    /// Schema as JSON. Empty before it is known.
     #[must_use]
     pub fn schema(&self) -> String {
         self.core.client.game().schema().map(description).unwrap_or_default().0
     }
 
-    /// What the fields of the schema hold unless it is said, in the order in which the JSON names them.
+    /// Initial values of the fields of the schema, in the order of the JSON.
     #[must_use]
     pub fn initials(&self) -> Vec<f64> {
         self.core.client.game().schema().map(description).unwrap_or_default().1
     }
 
-    /// The access token of the next hello.
+    /// Sets the access token of the next hello.
     #[wasm_bindgen(js_name = setToken)]
     pub fn set_token(&mut self, token: Option<String>) {
         self.core.client.set_token(token.map(Token::new));
     }
 
-    /// What the player does from now on, as a row.
+    /// Sets the input of the player as a row.
     #[wasm_bindgen(js_name = setInput)]
     pub fn set_input(&mut self, row: &[f64]) -> bool {
         self.core.set_input(row)
     }
 
-    /// What to show: prediction, its correction, and others between two states.
+    /// Switches prediction, reconciliation and interpolation on or off.
     pub fn set(&mut self, prediction: bool, reconciliation: bool, interpolation: bool) {
         let settings = self.core.client.settings_mut();
         (settings.prediction, settings.reconciliation) = (prediction, reconciliation);
         settings.interpolation = interpolation;
     }
 
-    /// Says something of the game's own, as a row; its number, or 0.
+    /// Sends a game message as a row. Returns its number, or 0.
     pub fn say(&mut self, code: u16, row: &[f64]) -> u32 {
         self.core.send_message(code, row).map_or(0, |seq| seq.0)
     }
 
-    /// Says bytes by a code; the number of the message, or 0.
+    /// Sends a game message as bytes with a code. Returns its number, or 0.
     #[wasm_bindgen(js_name = sayBytes)]
     pub fn say_bytes(&mut self, code: u16, bytes: Vec<u8>) -> u32 {
         let body = GameBody::Packed { code, payload: bytes };
@@ -255,14 +255,14 @@ impl Core {
         self.command(|seq| ClientMessage::PlaygroundStress(PlaygroundStress { seq, count, rotate }))
     }
 
-    /// Movement: asks to enter the world, at a place if both numbers are given.
+    /// Movement: requests a spawn, at a position if both coordinates are given.
     #[wasm_bindgen(js_name = requestSpawn)]
     pub fn request_spawn(&mut self, x: Option<f32>, y: Option<f32>) -> u32 {
         let position = x.zip(y).map(|(x, y)| Vector2 { x, y });
         self.command(|seq| ClientMessage::SpawnRequest(SpawnRequest { seq, position }))
     }
 
-    /// Movement: a wish to move an entity.
+    /// Movement: requests to move an entity.
     #[wasm_bindgen(js_name = moveBy)]
     pub fn move_by(&mut self, entity: f64, dx: f32, dy: f32) -> u32 {
         let Some(entity) = entity_of(entity) else { return 0 };
@@ -272,19 +272,19 @@ impl Core {
         })
     }
 
-    /// Asks for the manifest.
+    /// Requests the manifest.
     #[wasm_bindgen(js_name = requestManifest)]
     pub fn request_manifest(&mut self) -> u32 {
         self.command(|_| ClientMessage::ManifestRequest)
     }
 
-    /// Leaves for good.
+    /// Leaves the room and closes the client.
     pub fn leave(&mut self) {
         self.core.client.leave();
     }
 
-    /// The entities of a channel as they are to be drawn: for each its id, which of the channel's components it has as bits,
-    /// and their rows. Channels are numbered as the schema names them first.
+    /// Entities of a channel to draw: for each its id, a bit mask of the channel's components that it has, and their
+    /// rows. Channels are numbered in the order of their first component in the schema.
     #[must_use]
     pub fn draw(&self, channel: usize) -> Vec<f64> {
         let mut out = Vec::new();
@@ -292,7 +292,7 @@ impl Core {
         out
     }
 
-    /// One entity of a channel, or nothing.
+    /// One entity of a channel, in the form of `draw`. Empty if it is not visible.
     #[wasm_bindgen(js_name = drawOne)]
     #[must_use]
     pub fn draw_one(&self, channel: usize, entity: f64) -> Vec<f64> {
@@ -303,9 +303,9 @@ impl Core {
         out
     }
 
-    /// Round trip (not a number before the first), jitter and delay in milliseconds, newest input, newest input that the
-    /// server has, faults, corrections, the size of the last and of the largest, how far the own entity is shown from where
-    /// it is, inputs that are not acknowledged, packets, late ones, missing ones, ticks ahead.
+    /// Statistics in this order: round trip (NaN before the first), jitter and interpolation delay in milliseconds,
+    /// newest input, newest acknowledged input, faults, corrections, size of the last and of the largest correction,
+    /// displayed error, unacknowledged inputs, packets, late packets, missing packets, lead in ticks.
     #[must_use]
     pub fn statistics(&self) -> Vec<f64> {
         let client = &self.core.client;
@@ -335,7 +335,7 @@ impl Core {
     }
 }
 
-/// Rules on their way into a core.
+/// Rules to pass to a core.
 #[wasm_bindgen]
 pub struct ScriptRules {
     script: Script,
@@ -343,7 +343,8 @@ pub struct ScriptRules {
 
 #[wasm_bindgen]
 impl ScriptRules {
-    /// Rules that predict a channel by a function: `(pointer, stateLength, inputLength, seconds) => newStateLength`.
+    /// Creates rules that predict a channel by a function: `(pointer, stateLength, inputLength, seconds) =>
+    /// newStateLength`.
     #[wasm_bindgen(constructor)]
     #[must_use]
     pub fn new(channel: String, ignored: Vec<String>, step: Function) -> ScriptRules {
@@ -351,7 +352,7 @@ impl ScriptRules {
     }
 }
 
-/// An entity's id as a script has it.
+/// Converts an entity id to a number.
 fn number(entity: EntityId) -> f64 {
     entity.to_bits() as f64
 }
@@ -360,7 +361,7 @@ fn entity_of(number: f64) -> Option<EntityId> {
     EntityId::from_bits(number as u64)
 }
 
-/// Milliseconds of the script's clock as a time; what is none is the beginning.
+/// Converts milliseconds of the script's clock. Invalid numbers become zero.
 fn time(ms: f64) -> Duration {
     Duration::try_from_secs_f64(ms / 1e3).unwrap_or(Duration::ZERO)
 }

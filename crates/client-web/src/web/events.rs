@@ -1,4 +1,4 @@
-//! What happened, as objects of the script.
+//! Events as JavaScript objects.
 
 use super::number;
 use crate::{PredictionRules, SchemaGame, VisibilityChanges};
@@ -7,7 +7,7 @@ use aether_wire::{Ack, Closing, Correction, Event, GameBody, Manifest, PlayerId,
 use js_sys::{Array, Float64Array, Object, Reflect, Uint8Array};
 use wasm_bindgen::prelude::JsValue;
 
-/// An event as the SDK for TypeScript names it. What the game says has its code and its row, for the SDK to name.
+/// Converts an event to the form of the TypeScript SDK. A game event has its code and row; the SDK adds the names.
 pub fn of<R: PredictionRules>(event: &ClientEvent, game: &SchemaGame<R>) -> JsValue {
     match event {
         ClientEvent::Joined { welcome, resumed } => {
@@ -35,18 +35,22 @@ pub fn of<R: PredictionRules>(event: &ClientEvent, game: &SchemaGame<R>) -> JsVa
         ClientEvent::Manifest(manifest) => object("manifest", &[("manifest", of_manifest(manifest))]),
         ClientEvent::Closing(closing) => of_closing(closing),
         ClientEvent::Lost => object("lost", &[]),
-        ClientEvent::Closed(ended) => of_end(ended),
+        ClientEvent::Closed(reason) => of_end(reason),
     }
 }
 
-/// What a packet brought into view and out of it.
-pub fn of_seen(seen: &VisibilityChanges) -> JsValue {
+/// Converts the entities that entered and left the view.
+pub fn of_changes(changes: &VisibilityChanges) -> JsValue {
     let ids = |entities: &[aether_wire::EntityId]| -> JsValue {
         entities.iter().map(|entity| JsValue::from_f64(number(*entity))).collect::<Array>().into()
     };
-    let (entered, left) = (ids(&seen.entered), ids(&seen.left));
-    let entries =
-        [("tick", seen.tick.0.into()), ("inputAck", seen.input_ack.0.into()), ("entered", entered), ("left", left)];
+    let (entered, left) = (ids(&changes.entered), ids(&changes.left));
+    let entries = [
+        ("tick", changes.tick.0.into()),
+        ("inputAck", changes.input_ack.0.into()),
+        ("entered", entered),
+        ("left", left),
+    ];
     object("snapshot", &entries)
 }
 
@@ -92,7 +96,7 @@ fn of_manifest(manifest: &Manifest) -> JsValue {
         ("version_server", manifest.version_server.as_str().into()),
         ("version_protocol", manifest.version_protocol.into()),
     ];
-    let figures = [
+    let numbers = [
         ("tick_rate", manifest.tick_rate),
         ("tick_us", manifest.tick_us),
         ("clients_active", manifest.clients_active),
@@ -100,7 +104,7 @@ fn of_manifest(manifest: &Manifest) -> JsValue {
         ("entities_active", manifest.entities_active),
         ("uptime_s", manifest.uptime_s),
     ];
-    entries.extend(figures.into_iter().filter_map(|(name, figure)| Some((name, figure?.into()))));
+    entries.extend(numbers.into_iter().filter_map(|(name, number)| Some((name, number?.into()))));
     plain(&entries)
 }
 
@@ -114,14 +118,14 @@ fn of_closing(closing: &Closing) -> JsValue {
     object("closing", &entries)
 }
 
-fn of_end(ended: &EndReason) -> JsValue {
-    let (reason, text) = match ended {
+fn of_end(reason: &EndReason) -> JsValue {
+    let (reason, text) = match reason {
         EndReason::Left => ("left", "You left the room."),
         EndReason::ClosedByServer(closing) => (closing.reason.name(), closing.text.as_str()),
         EndReason::JoinRejected(notice) => (notice.code.name(), notice.message.as_str()),
-        EndReason::UnknownSchema => ("unknown_schema", "The room does not say what it replicates."),
-        EndReason::TooManyEntities => ("too_many_entities", "The server shows more entities than can be followed."),
-        EndReason::InvalidRates => ("absurd_rates", "The server states rates that no room has."),
+        EndReason::UnknownSchema => ("unknown_schema", "The room did not send its schema, or it is invalid."),
+        EndReason::TooManyEntities => ("too_many_entities", "The server sent more entities than the client accepts."),
+        EndReason::InvalidRates => ("absurd_rates", "The server announced invalid tick or snapshot rates."),
     };
     object("ended", &[("reason", reason.into()), ("text", text.into())])
 }
@@ -144,6 +148,6 @@ fn plain(entries: &[(&str, JsValue)]) -> JsValue {
 }
 
 fn put(object: &Object, name: &str, value: &JsValue) {
-    // A fresh object takes any name.
+    // Cannot fail on a new object.
     let _ = Reflect::set(object, &name.into(), value);
 }

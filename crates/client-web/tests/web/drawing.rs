@@ -1,4 +1,4 @@
-//! What is drawn, channel by channel.
+//! Drawn rows of a channel.
 
 use crate::support::{Sandbox, Scene, row_of, ship_of};
 use aether_client::ClientEvent;
@@ -6,76 +6,86 @@ use aether_replication::DeliveryOrder;
 use aether_testkit_client::{network, serpentine, zigzag};
 use std::time::Duration;
 
-/// The numbers of a ship in a row.
+/// Length of a ship's row.
 const SHIP: usize = 7;
 
 #[test]
-fn the_own_ship_is_drawn_where_it_is_predicted_and_others_as_they_are() {
+fn the_own_ship_is_drawn_as_predicted() {
     let mut scene = Scene::new(Some(Sandbox), DeliveryOrder::Ordered, network(100, 0.0), 3);
-    let _other = scene.watch();
+    let _other = scene.join_observer();
     scene.run(Duration::from_secs(3), zigzag);
-    let own = scene.core.client.own_entity().expect("it has a ship");
+    let own = scene.core.client.own_entity().expect("a ship");
     let drawn = scene.drawn(0, SHIP);
     assert_eq!(drawn.len(), 2);
-    let (_, row) = drawn.iter().find(|(entity, _)| *entity == own.to_bits() as f64).expect("it is drawn");
-    let shown = scene.core.client.own_state().expect("it is predicted");
+    let (_, row) = drawn.iter().find(|(entity, _)| *entity == own.to_bits() as f64).expect("the own ship is drawn");
+    let shown = scene.core.client.own_state().expect("a predicted state");
     assert_eq!(*row, shown.row);
-    let newest = scene.core.client.game().view().borrow().rows(own).expect("it is known")[0].clone();
-    assert_ne!(newest.expect("it has this component")[..2], row[..2], "the server's newest state is older");
+    let newest = scene.core.client.game().visible_rows().borrow().rows(own).expect("known rows")[0].clone();
+    assert_ne!(newest.expect("the predicted component")[..2], row[..2], "the server's newest state is older");
     let mut one = Vec::new();
     scene.core.draw_one(0, own, &mut one);
     assert_eq!(one[2..], *row);
     let nothing = scene.drawn(99, SHIP);
-    assert!(nothing.is_empty(), "there is no such channel");
+    assert!(nothing.is_empty(), "unknown channel");
 }
 
 #[test]
-fn what_is_seen_between_two_states_moves_evenly_and_keeps_what_does_not_lie_between() {
+fn interpolated_rows_move_evenly_and_other_values_are_copied() {
     let mut scene = Scene::new(None, DeliveryOrder::Ordered, network(0, 0.0), 3);
     scene.run(Duration::from_secs(3), serpentine);
-    let mut places = Vec::new();
+    let mut positions = Vec::new();
     for _ in 0..60 {
         scene.run(Duration::from_millis(16), serpentine);
         let (_, row) = scene.drawn(0, SHIP).remove(0);
         assert_eq!(ship_of(&row).hull, 100);
         assert_eq!(row_of(&ship_of(&row))[5..], row[5..], "whole numbers stay whole");
-        places.push([row[0], row[1]]);
+        positions.push([row[0], row[1]]);
     }
-    let ways: Vec<f64> =
-        places.windows(2).map(|pair| (pair[1][0] - pair[0][0]).hypot(pair[1][1] - pair[0][1])).collect();
-    let longest = ways.iter().copied().fold(0.0, f64::max);
-    assert!(ways.iter().filter(|way| **way > 0.0).count() > 50, "it moves in nearly every frame: {ways:?}");
-    assert!(longest < 4.0, "and never jumps: {longest}");
+    let distances: Vec<f64> =
+        positions.windows(2).map(|pair| (pair[1][0] - pair[0][0]).hypot(pair[1][1] - pair[0][1])).collect();
+    let longest = distances.iter().copied().fold(0.0, f64::max);
+    assert!(
+        distances.iter().filter(|distance| **distance > 0.0).count() > 50,
+        "no movement in some frames: {distances:?}"
+    );
+    assert!(longest < 4.0, "jump of {longest}");
 }
 
 #[test]
-fn the_surroundings_are_the_newest_and_their_version_tells_of_every_change() {
+fn visible_rows_are_the_newest_and_their_version_counts_changes() {
     let mut scene = Scene::new(Some(Sandbox), DeliveryOrder::Ordered, network(0, 0.0), 3);
     scene.run(Duration::from_secs(1), zigzag);
-    let view = scene.core.client.game().view().clone();
-    let (before, shots) = (view.borrow().version(0), view.borrow().version(2));
+    let visible = scene.core.client.game().visible_rows().clone();
+    let (before, shots) = (visible.borrow().version(0), visible.borrow().version(2));
     scene.run(Duration::from_secs(1), zigzag);
-    assert_ne!(view.borrow().version(0), before, "ships moved");
-    assert_eq!(view.borrow().version(2), shots, "nobody shot");
+    assert_ne!(visible.borrow().version(0), before, "ships moved");
+    assert_eq!(visible.borrow().version(2), shots, "nobody shot");
     let mut out = Vec::new();
-    view.borrow().draw(&[0], &mut out);
+    visible.borrow().draw(&[0], &mut out);
     assert_eq!(out.len(), 2 + SHIP);
-    let other = scene.watch();
+    let other = scene.join_observer();
     scene.run(Duration::from_millis(500), zigzag);
     out.clear();
-    view.borrow().draw(&[0], &mut out);
+    visible.borrow().draw(&[0], &mut out);
     assert_eq!(out.len(), 2 * (2 + SHIP));
     drop(other);
 }
 
 #[test]
-fn one_is_in_only_once_the_schema_is_known() {
+fn the_join_is_reported_once_the_schema_is_known() {
     let mut scene = Scene::new(None, DeliveryOrder::Ordered, network(200, 0.0), 3);
     scene.run(Duration::from_millis(700), zigzag);
-    assert!(scene.core.client.welcome().is_some() && scene.core.client.mirror().is_none(), "the schema is under way");
+    assert!(
+        scene.core.client.welcome().is_some() && scene.core.client.mirror().is_none(),
+        "the schema has not arrived yet"
+    );
     assert_eq!(scene.core.next_event(), None);
     scene.run(Duration::from_secs(1), zigzag);
     assert!(matches!(scene.core.next_event(), Some(ClientEvent::Joined { .. })));
-    let seen = std::iter::from_fn(|| scene.core.client.game_mut().next_seen()).collect::<Vec<_>>();
-    assert_eq!(seen.iter().map(|seen| seen.entered.len()).sum::<usize>(), 1, "its own ship: {seen:?}");
+    let changes = std::iter::from_fn(|| scene.core.client.game_mut().next_changes()).collect::<Vec<_>>();
+    assert_eq!(
+        changes.iter().map(|change| change.entered.len()).sum::<usize>(),
+        1,
+        "expected the own ship: {changes:?}"
+    );
 }

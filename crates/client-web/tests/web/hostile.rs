@@ -1,4 +1,4 @@
-//! A server, or rules, that mean harm.
+//! Hostile servers and broken rules.
 
 use crate::support::{Sandbox, Scene};
 use aether_client::JoinOptions;
@@ -7,7 +7,7 @@ use aether_replication::DeliveryOrder;
 use aether_testkit_client::{network, zigzag};
 use std::time::Duration;
 
-/// Rules that leave something else than a state.
+/// Rules that return an invalid state.
 struct Broken;
 
 impl PredictionRules for Broken {
@@ -25,24 +25,24 @@ impl PredictionRules for Broken {
 }
 
 #[test]
-fn inputs_and_messages_that_are_none_are_refused() {
+fn invalid_inputs_and_messages_are_rejected() {
     let mut scene = Scene::new(Some(Sandbox), DeliveryOrder::Ordered, network(0, 0.0), 1);
-    assert!(!scene.core.set_input(&[1.0; 4]), "nothing is known yet");
+    assert!(!scene.core.set_input(&[1.0; 4]), "the schema is unknown");
     scene.run(Duration::from_secs(1), zigzag);
     assert!(scene.core.set_input(&[1.0; 4]));
     for row in [&[1.0; 3][..], &[1.0; 5], &[]] {
         assert!(!scene.core.set_input(row));
     }
-    assert_eq!(scene.core.send_message(0, &[1.0]), None, "too short for its kind");
-    assert_eq!(scene.core.send_message(u16::MAX, &[1.0]), None, "no such message");
+    assert_eq!(scene.core.send_message(0, &[1.0]), None, "row too short");
+    assert_eq!(scene.core.send_message(u16::MAX, &[1.0]), None, "unknown code");
     assert!(scene.core.send_message(0, &[1.0, 2.0, 3.0]).is_some());
 }
 
 #[test]
-fn rules_that_leave_no_state_change_nothing_that_could_panic() {
+fn rules_that_return_an_invalid_state_cause_no_panic() {
     let mut core = ClientCore::new(Some(Broken), JoinOptions::default(), 1);
     core.client.connected(DeliveryOrder::Ordered, Duration::ZERO);
-    // Without a room there is nothing to step; frames that are noise change nothing either.
+    // Without a room nothing is stepped, and random frames are ignored.
     for byte in 0..=255_u8 {
         core.receive(&[byte; 40], Duration::from_millis(u64::from(byte)));
         core.client.advance(Duration::from_millis(u64::from(byte))).for_each(drop);
@@ -51,5 +51,5 @@ fn rules_that_leave_no_state_change_nothing_that_could_panic() {
     Broken.step(&mut state, &[], 0.1);
     aether_client_web::RowLayout::new(&<aether_testkit_client::rules::Ship as aether_bits::Replicate>::kind())
         .snap(&mut state);
-    assert_eq!(state, [1.0], "what is no row is left as it is");
+    assert_eq!(state, [1.0], "an invalid row is left unchanged");
 }

@@ -1,4 +1,4 @@
-//! Rows and what they stand for.
+//! Layout of rows.
 
 use crate::support::{row_of, ship_of, snapped};
 use aether_bits::{BitWriter, FieldKind, RecordSchema, Replicate, Schema, SchemaValue};
@@ -12,7 +12,7 @@ fn layout<C: aether_bits::Component>() -> RowLayout {
 
 proptest! {
     #[test]
-    fn a_row_is_snapped_as_its_type_is(
+    fn a_row_is_snapped_like_its_type(
         position in prop::array::uniform2(-1500.0_f32..1500.0),
         velocity in prop::array::uniform2(-200.0_f32..200.0),
         heading in -9.0_f32..9.0,
@@ -26,7 +26,7 @@ proptest! {
     }
 
     #[test]
-    fn no_row_is_too_odd(row in prop::collection::vec(prop_oneof![any::<f64>(), Just(f64::NAN), 0.0..30.0], 0..40)) {
+    fn arbitrary_rows_are_tolerated(row in prop::collection::vec(prop_oneof![any::<f64>(), Just(f64::NAN), 0.0..30.0], 0..40)) {
         for layout in [layout::<Ship>(), layout::<Scoreboard>(), layout::<Thing>()] {
             let mut snapped = row.clone();
             layout.snap(&mut snapped);
@@ -38,12 +38,12 @@ proptest! {
 }
 
 #[test]
-fn texts_come_last_and_back() {
+fn texts_come_last_and_can_be_read_back() {
     let layout = layout::<Scoreboard>();
     let board = Scoreboard { leader: "Zoë 🚀".to_owned(), hits: 3, players: 9 };
     let mut writer = BitWriter::new();
     board.write_full(&mut writer);
-    let row = layout.unpack(&writer.to_bytes()).expect("it is a row");
+    let row = layout.unpack(&writer.to_bytes()).expect("a valid row");
     assert_eq!(row[..3], [3.0, 9.0, 6.0], "numbers first, then the length in UTF-16");
     let mut again = BitWriter::new();
     assert!(layout.pack(&row, &mut again));
@@ -54,8 +54,8 @@ fn texts_come_last_and_back() {
 }
 
 #[test]
-fn what_lies_between_follows_from_the_kinds() {
-    let motion = |at, len, way| RowMotion { at, len, way };
+fn interpolation_follows_from_the_field_kinds() {
+    let motion = |at, len, path| RowMotion { at, len, path };
     let ship = layout::<Ship>();
     assert_eq!(
         ship.motions(),
@@ -65,13 +65,17 @@ fn what_lies_between_follows_from_the_kinds() {
             motion(4, 1, InterpolationPath::Turn)
         ]
     );
-    assert_eq!(ship.place(), Some(motion(0, 2, InterpolationPath::Straight)), "what moves by a velocity is the place");
-    assert_eq!(layout::<Thing>().place(), Some(motion(0, 2, InterpolationPath::Straight)));
+    assert_eq!(
+        ship.position(),
+        Some(motion(0, 2, InterpolationPath::Straight)),
+        "the field with a velocity is the position"
+    );
+    assert_eq!(layout::<Thing>().position(), Some(motion(0, 2, InterpolationPath::Straight)));
     assert_eq!(layout::<Scoreboard>().motions(), []);
 }
 
 #[test]
-fn a_schema_is_told_in_words_and_rows() {
+fn a_schema_is_described_as_json_and_initial_values() {
     let schema = Schema {
         components: vec![RecordSchema::of::<Ship>(), RecordSchema::of::<Scoreboard>()],
         inputs: vec![RecordSchema::of::<Controls>()],
@@ -96,7 +100,7 @@ fn a_schema_is_told_in_words_and_rows() {
 }
 
 #[test]
-fn names_that_a_server_makes_up_cannot_break_out_of_the_description() {
+fn names_are_escaped_in_the_description() {
     let kind = FieldKind::Record { fields: Vec::new() };
     let name = "\"]}\\\n\u{7}".to_owned();
     let schema = Schema { components: vec![RecordSchema { name, channel: String::new(), kind }], ..Schema::default() };
@@ -105,7 +109,7 @@ fn names_that_a_server_makes_up_cannot_break_out_of_the_description() {
 }
 
 #[test]
-fn a_list_of_records_is_a_row_too() {
+fn a_list_of_records_is_a_row() {
     let pair = FieldKind::Record {
         fields: ["x", "y"]
             .map(|name| aether_bits::FieldSchema {
@@ -128,6 +132,6 @@ fn a_list_of_records_is_a_row_too() {
     let mut snapped = row.to_vec();
     layout.snap(&mut snapped);
     assert_eq!(snapped, row);
-    assert_eq!(layout.value(&[5.0, 1.0]), None, "no list is longer than its kind");
+    assert_eq!(layout.value(&[5.0, 1.0]), None, "the list is too long");
     assert_eq!(layout.len_max(), 9);
 }

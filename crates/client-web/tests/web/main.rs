@@ -1,4 +1,4 @@
-//! A game that is known by its schema alone, against rooms in virtual time.
+//! Client of a game that is known only by its schema, with rooms in virtual time.
 
 mod drawing;
 mod hostile;

@@ -1,4 +1,4 @@
-//! A core against a room of the sandbox's rules, over networks by seed.
+//! Core connected to a room with the sandbox's rules, over a simulated network.
 
 use aether_bits::Replicate;
 use aether_client::JoinOptions;
@@ -14,7 +14,7 @@ use std::time::Duration;
 const FRAME: Duration = Duration::from_micros(16_667);
 const STEP: Duration = Duration::from_millis(1);
 
-/// The sandbox's own rules, called with rows as a script would be.
+/// Rules of the sandbox, called with rows like a script.
 pub struct Sandbox;
 
 impl PredictionRules for Sandbox {
@@ -34,13 +34,13 @@ impl PredictionRules for Sandbox {
     }
 }
 
-/// A ship out of its row.
+/// Converts a row to a ship.
 pub fn ship_of(row: &[f64]) -> Ship {
     let pair = |at: usize| [row[at] as f32, row[at + 1] as f32];
     Ship { position: pair(0), velocity: pair(2), heading: row[4] as f32, hull: row[5] as i32, colour: row[6] as u8 }
 }
 
-/// A ship as a row.
+/// Converts a ship to a row.
 pub fn row_of(ship: &Ship) -> Vec<f64> {
     let Ship { position: [x, y], velocity: [vx, vy], heading, hull, colour } = ship;
     vec![
@@ -54,17 +54,17 @@ pub fn row_of(ship: &Ship) -> Vec<f64> {
     ]
 }
 
-/// A room and one core in it.
+/// Room with one core.
 pub struct Scene {
     pub room: Room<Flight>,
     pub core: ClientCore<Sandbox>,
     pub player: Option<PlayerId>,
-    /// What the core predicted, by the number of the input.
+    /// Predicted states by input number.
     pub predicted: Vec<(u32, Ship)>,
     pub now: Duration,
     handle: RoomHandle,
-    end: ConnectionEndpoint,
-    link: DeliveryOrder,
+    endpoint: ConnectionEndpoint,
+    delivery_order: DeliveryOrder,
     is_welcomed: bool,
     has_said_hello: bool,
     frames: u32,
@@ -75,14 +75,14 @@ pub struct Scene {
 }
 
 impl Scene {
-    pub fn new(rules: Option<Sandbox>, link: DeliveryOrder, conditions: Conditions, seed: u64) -> Self {
+    pub fn new(rules: Option<Sandbox>, delivery_order: DeliveryOrder, conditions: Conditions, seed: u64) -> Self {
         let room = Room::builder(Flight::default(), settings()).seed(seed).build().expect("the settings are valid");
         let handle = room.handle();
-        let end = handle.join(JoinRequest::default(), link).expect("the mailbox has place");
+        let endpoint = handle.join(JoinRequest::default(), delivery_order).expect("the mailbox is not full");
         let mut core = ClientCore::new(rules, JoinOptions::default(), seed);
-        core.client.connected(link, Duration::ZERO);
-        let datagrams = if link == DeliveryOrder::Ordered { Delivery::Stream } else { Delivery::Datagrams };
-        let ways = |seed| {
+        core.client.connected(delivery_order, Duration::ZERO);
+        let datagrams = if delivery_order == DeliveryOrder::Ordered { Delivery::Stream } else { Delivery::Datagrams };
+        let channels = |seed| {
             [Conditioner::new(conditions, Delivery::Stream, seed), Conditioner::new(conditions, datagrams, seed ^ 1)]
         };
         Scene {
@@ -92,30 +92,30 @@ impl Scene {
             predicted: Vec::new(),
             now: Duration::ZERO,
             handle,
-            end,
-            link,
+            endpoint,
+            delivery_order,
             is_welcomed: false,
             has_said_hello: false,
             frames: 0,
             ticked_at: Duration::ZERO,
             framed_at: Duration::ZERO,
-            up: ways(seed),
-            down: ways(seed ^ 2),
+            up: channels(seed),
+            down: channels(seed ^ 2),
         }
     }
 
-    /// Lets someone else join, who does nothing.
-    pub fn watch(&self) -> ConnectionEndpoint {
-        self.handle.join(JoinRequest::default(), DeliveryOrder::Ordered).expect("the mailbox has place")
+    /// Adds a player that does nothing.
+    pub fn join_observer(&self) -> ConnectionEndpoint {
+        self.handle.join(JoinRequest::default(), DeliveryOrder::Ordered).expect("the mailbox is not full")
     }
 
-    /// Tells the game something from outside.
+    /// Sends a signal to the game.
     pub fn signal(&self, data: &[u8]) {
         let (sender, _receiver) = std::sync::mpsc::sync_channel(1);
-        self.handle.signal(data.to_vec(), sender).expect("the mailbox has place");
+        self.handle.signal(data.to_vec(), sender).expect("the mailbox is not full");
     }
 
-    /// Lets time pass.
+    /// Runs for a while.
     pub fn run(&mut self, time: Duration, steering: fn(u32) -> Controls) {
         let until = self.now + time;
         while self.now < until {
@@ -126,8 +126,8 @@ impl Scene {
                 self.room.tick(&mut NoObserver);
                 self.collect();
             }
-            for way in &mut self.down {
-                while let Some(frame) = way.pop(self.now) {
+            for channel in &mut self.down {
+                while let Some(frame) = channel.pop(self.now) {
                     self.core.receive(&frame, self.now);
                 }
             }
@@ -138,12 +138,12 @@ impl Scene {
         }
     }
 
-    /// What the server made of an input.
+    /// Server state after an input.
     pub fn flown(&self, seq: u32) -> Option<&Ship> {
         self.room.game().flown.get(&self.player?)?.get(seq as usize - 1)
     }
 
-    /// The rows of a channel, as they are drawn: each entity's number and its row.
+    /// Drawn rows of a channel: id and row of each entity.
     pub fn drawn(&self, channel: usize, len: usize) -> Vec<(f64, Vec<f64>)> {
         let mut out = Vec::new();
         self.core.draw(channel, &mut out);
@@ -151,29 +151,33 @@ impl Scene {
     }
 
     fn deliver(&mut self) {
-        for way in &mut self.up {
-            while let Some(frame) = way.pop(self.now) {
-                match ClientMessage::decode(&frame).expect("clients write what can be read") {
+        for channel in &mut self.up {
+            while let Some(frame) = channel.pop(self.now) {
+                match ClientMessage::decode(&frame).expect("clients send valid messages") {
                     ClientMessage::Hello(_) => self.has_said_hello = true,
                     ClientMessage::SchemaRequest => {
                         let schema = ServerMessage::Schema(self.room.schema().to_bytes());
-                        send(&mut self.down[usize::from(self.link == DeliveryOrder::Ordered)], self.now, &schema);
+                        send(
+                            &mut self.down[usize::from(self.delivery_order == DeliveryOrder::Ordered)],
+                            self.now,
+                            &schema,
+                        );
                     }
                     ClientMessage::Ping(ping) => {
                         let (client_time, tick) = (ping.client_time, ping.tick);
                         let pong = Pong { client_time, tick, server_tick: self.room.now(), hold_us: 0 };
                         send(&mut self.down[1], self.now, &ServerMessage::Pong(pong));
                     }
-                    message => drop(self.end.push(message)),
+                    message => drop(self.endpoint.push(message)),
                 }
             }
         }
     }
 
     fn collect(&mut self) {
-        let Some(Ok(player)) = self.end.admission() else { return };
+        let Some(Ok(player)) = self.endpoint.admission() else { return };
         self.player = Some(*player);
-        let reliable = usize::from(self.link == DeliveryOrder::Ordered);
+        let reliable = usize::from(self.delivery_order == DeliveryOrder::Ordered);
         if !self.is_welcomed && self.has_said_hello {
             self.is_welcomed = true;
             let welcome = Welcome {
@@ -189,10 +193,10 @@ impl Scene {
         if !self.is_welcomed {
             return;
         }
-        while let Some(message) = self.end.next_reliable() {
+        while let Some(message) = self.endpoint.next_reliable() {
             send(&mut self.down[reliable], self.now, &message);
         }
-        while let Some(packet) = self.end.next_state() {
+        while let Some(packet) = self.endpoint.next_state() {
             let mut frame = Vec::new();
             encode_state_packet(&packet, &mut frame).expect("a packet fits its frame");
             let bytes = frame.len();
@@ -217,14 +221,14 @@ impl Scene {
     }
 }
 
-fn send(way: &mut Conditioner<Vec<u8>>, now: Duration, message: &ServerMessage) {
+fn send(channel: &mut Conditioner<Vec<u8>>, now: Duration, message: &ServerMessage) {
     let mut frame = Vec::new();
-    message.encode(&mut frame).expect("servers write what can be written");
+    message.encode(&mut frame).expect("the message can be encoded");
     let bytes = frame.len();
-    way.push(now, frame, bytes);
+    channel.push(now, frame, bytes);
 }
 
-/// What a ship becomes when it is snapped by its type.
+/// Returns the ship snapped by its type.
 pub fn snapped(mut ship: Ship) -> Ship {
     ship.snap();
     ship

@@ -263,7 +263,7 @@ impl Page {
         while let Ok(frame) = timeout(Duration::from_millis(1), self.connection.next_frame()).await {
             self.core.receive(&frame.expect("the connection is open"), self.began.elapsed());
             if let Some(mirror) = self.core.client.mirror() {
-                let view = self.core.client.game().view().borrow();
+                let view = self.core.client.game().visible_rows().borrow();
                 let row = |id, component: usize| view.rows(id)?.get(component)?.as_ref().map(|row| row.to_vec());
                 let rows = |id| (id, [CART, CRANE, BOARD].map(|component| row(id, component)));
                 self.seen.insert(mirror.tick().0, mirror.entities().map(rows).collect());

@@ -1,30 +1,30 @@
-//! Rows between rows.
+//! Interpolation of rows.
 
 use crate::{ComponentRow, InterpolationPath, RowLayout, RowMotion};
 use aether_client::{Interpolate, wrapped_difference};
 use std::f32::consts::TAU;
 use std::rc::Rc;
 
-/// The predicted component of the own entity.
+/// Predicted component of the own entity.
 #[derive(Clone, Debug)]
 pub struct PredictedRow {
-    /// Its values.
+    /// Values of the component.
     pub row: Vec<f64>,
     pub(crate) layout: Rc<RowLayout>,
 }
 
-/// All components of an entity, as they are drawn.
+/// Displayed components of an entity.
 #[derive(Clone, Debug)]
 pub struct DisplayedRows {
-    /// The rows by component.
+    /// Rows by component.
     pub rows: Rc<[Option<ComponentRow>]>,
     pub(crate) layouts: Rc<[RowLayout]>,
 }
 
 impl Interpolate for PredictedRow {
-    fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
+    fn moved(&self, from: &Self, to: &Self, fraction: f32) -> Self {
         let mut moved = self.clone();
-        move_row(&self.layout, &mut moved.row, (&from.row, &to.row), share);
+        move_row(&self.layout, &mut moved.row, (&from.row, &to.row), fraction);
         moved
     }
 
@@ -34,7 +34,7 @@ impl Interpolate for PredictedRow {
 }
 
 impl Interpolate for DisplayedRows {
-    fn moved(&self, from: &Self, to: &Self, share: f32) -> Self {
+    fn moved(&self, from: &Self, to: &Self, fraction: f32) -> Self {
         if Rc::ptr_eq(&from.rows, &to.rows) {
             return self.clone();
         }
@@ -47,7 +47,7 @@ impl Interpolate for DisplayedRows {
                 return Some(Rc::clone(row));
             }
             let mut moved = row.to_vec();
-            move_row(layout, &mut moved, (from, to), share);
+            move_row(layout, &mut moved, (from, to), fraction);
             Some(moved.into())
         });
         DisplayedRows { rows: rows.collect(), layouts: Rc::clone(&self.layouts) }
@@ -55,31 +55,34 @@ impl Interpolate for DisplayedRows {
 
     fn distance(&self, other: &Self) -> f32 {
         let pairs = self.rows.iter().zip(other.rows.iter()).zip(self.layouts.iter());
-        let far = pairs.filter_map(|((row, other), layout)| Some(distance(layout, row.as_ref()?, other.as_ref()?)));
-        far.fold(0.0, f32::max)
+        let distances =
+            pairs.filter_map(|((row, other), layout)| Some(distance(layout, row.as_ref()?, other.as_ref()?)));
+        distances.fold(0.0, f32::max)
     }
 }
 
-fn move_row(layout: &RowLayout, row: &mut [f64], (from, to): (&[f64], &[f64]), share: f32) {
+fn move_row(layout: &RowLayout, row: &mut [f64], (from, to): (&[f64], &[f64]), fraction: f32) {
     for motion in layout.motions() {
         let numbers = motion.at..motion.at + motion.len;
         let ends = (from.get(numbers.clone()), to.get(numbers.clone()));
         if let (Some(row), (Some(from), Some(to))) = (row.get_mut(numbers), ends) {
-            move_numbers(motion.way, row, (from, to), f64::from(share));
+            move_numbers(motion.path, row, (from, to), f64::from(fraction));
         }
     }
 }
 
-fn move_numbers(way: InterpolationPath, row: &mut [f64], (from, to): (&[f64], &[f64]), share: f64) {
+fn move_numbers(path: InterpolationPath, row: &mut [f64], (from, to): (&[f64], &[f64]), fraction: f64) {
     for (axis, number) in row.iter_mut().enumerate() {
-        *number += match way {
-            InterpolationPath::Turn => f64::from(wrapped_difference(from[axis] as f32, to[axis] as f32, TAU)) * share,
-            // Two rotations that are each other's negative are the same, so the nearer one is gone to.
-            InterpolationPath::Direction if row_is_opposite(from, to) => (-to[axis] - from[axis]) * share,
-            InterpolationPath::Straight | InterpolationPath::Direction => (to[axis] - from[axis]) * share,
+        *number += match path {
+            InterpolationPath::Turn => {
+                f64::from(wrapped_difference(from[axis] as f32, to[axis] as f32, TAU)) * fraction
+            }
+            // A quaternion and its negative are the same rotation; the nearer one is the target.
+            InterpolationPath::Direction if is_opposite_rotation(from, to) => (-to[axis] - from[axis]) * fraction,
+            InterpolationPath::Straight | InterpolationPath::Direction => (to[axis] - from[axis]) * fraction,
         };
     }
-    if way == InterpolationPath::Direction {
+    if path == InterpolationPath::Direction {
         let length = row.iter().map(|number| number * number).sum::<f64>().sqrt();
         if length > 0.0 {
             row.iter_mut().for_each(|number| *number /= length);
@@ -87,14 +90,14 @@ fn move_numbers(way: InterpolationPath, row: &mut [f64], (from, to): (&[f64], &[
     }
 }
 
-/// Only rotations have a negative that is the same; they have four numbers.
-fn row_is_opposite(from: &[f64], to: &[f64]) -> bool {
+/// Returns true for two quaternions (four numbers) in opposite hemispheres.
+fn is_opposite_rotation(from: &[f64], to: &[f64]) -> bool {
     from.len() == 4 && from.iter().zip(to).map(|(from, to)| from * to).sum::<f64>() < 0.0
 }
 
-/// How far apart two rows are: by their places; rows without one are never far.
+/// Distance of the positions of two rows. 0 for rows without a position.
 fn distance(layout: &RowLayout, row: &[f64], other: &[f64]) -> f32 {
-    let Some(RowMotion { at, len, .. }) = layout.place() else { return 0.0 };
+    let Some(RowMotion { at, len, .. }) = layout.position() else { return 0.0 };
     let (Some(row), Some(other)) = (row.get(at..at + len), other.get(at..at + len)) else { return 0.0 };
     row.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt() as f32
 }
