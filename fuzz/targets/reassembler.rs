@@ -21,9 +21,9 @@ fuzz_target!(|steps: Vec<(u8, u16, u16, u16, u16)>| {
         if let Ok(Some(whole)) = reassembler.push(fragment, now_ms) {
             assert!(whole.len() <= RELIABLE_MESSAGE_BYTES_MAX);
         }
-        assert!(reassembler.bytes_held() <= REASSEMBLY_BYTES_MAX);
+        assert!(reassembler.buffered_bytes() <= REASSEMBLY_BYTES_MAX);
         assert!(reassembler.unfinished() <= UNFINISHED_MESSAGES_MAX);
     }
     reassembler.expire(u64::MAX);
-    assert_eq!((reassembler.unfinished(), reassembler.bytes_held()), (0, 0));
+    assert_eq!((reassembler.unfinished(), reassembler.buffered_bytes()), (0, 0));
 });

@@ -1,7 +1,6 @@
-//! What a message must keep to in either encoding, in both directions.
+//! Validation of messages, for both encodings and both directions.
 //!
-//! Decoding checks after parsing and encoding checks before writing, so a message that one
-//! side sends is one that the other side takes.
+//! Decoding validates after parsing, and encoding before writing. So the other side accepts every message that is sent.
 
 use crate::client::{ClientMessage, Hello, RoomSelector};
 use crate::error::DecodeError;
@@ -21,7 +20,7 @@ use crate::{Token, Vector2};
 
 type Check = Result<(), DecodeError>;
 
-/// Features whose actions are messages of their own, so that a game cannot use their names.
+/// Features with their own messages. A game cannot use these names.
 pub(crate) const RESERVED_FEATURES: [&str; 4] = ["movement", "playground", "system", "game"];
 
 pub(crate) fn client_message(message: &ClientMessage) -> Check {
@@ -125,7 +124,7 @@ fn check_welcome(welcome: &Welcome) -> Check {
     vector("world min", welcome.world.min)?;
     vector("world max", welcome.world.max)?;
     number("interest_radius", welcome.world.interest_radius)?;
-    // A relay room has neither; any other has both.
+    // A relay room has neither rate; any other room has both.
     if (welcome.tick_hz == 0) != (welcome.snapshot_hz == 0) {
         return Err(DecodeError::BadValue { field: "tick_hz" });
     }
@@ -135,8 +134,8 @@ fn check_welcome(welcome: &Welcome) -> Check {
     Ok(())
 }
 
-/// The size of a readable snapshot is bounded as a whole message. What is left to check is
-/// that no field hides the entity's id, beside which it stands.
+/// Checks that no field is named `id`: in JSON, fields are beside the entity's id. The size is bounded for the whole
+/// message.
 fn check_readable(snapshot: &JsonSnapshot) -> Check {
     let mut entities = snapshot.features.values().flatten();
     if entities.any(|entity| entity.fields.0.contains_key("id")) {
@@ -146,7 +145,7 @@ fn check_readable(snapshot: &JsonSnapshot) -> Check {
 }
 
 fn check_fragment(fragment: &Fragment) -> Check {
-    // Index and total are judged by the reassembler, which knows the other parts.
+    // The reassembler checks index and total, because it knows the other parts.
     if fragment.total > FRAGMENTS_PER_MESSAGE_MAX {
         return Err(DecodeError::TooMany { field: "fragments", limit: usize::from(FRAGMENTS_PER_MESSAGE_MAX) });
     }
@@ -207,7 +206,7 @@ fn vector(field: &'static str, vector: Vector2) -> Check {
 }
 
 fn number(field: &'static str, number: f32) -> Check {
-    // Written so that NaN, which is smaller than nothing, is refused too.
+    // This comparison is false for NaN, so NaN is rejected too.
     if number.abs() <= NUMBER_SIZE_MAX {
         return Ok(());
     }

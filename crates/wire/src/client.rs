@@ -1,4 +1,4 @@
-//! What a client says to the server.
+//! Messages from a client to the server.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,40 +13,40 @@ use crate::token::Token;
 /// Every message from a client to the server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientMessage {
-    /// Who is there, and which room is meant. Nothing else is accepted before it.
+    /// Credentials and room. It must be the first message.
     Hello(Hello),
-    /// Inputs with the acknowledgement of state.
+    /// Inputs, with the acknowledgement of state packets.
     Inputs(Inputs),
-    /// The acknowledgement of state alone, from a client that has no input to send.
+    /// Acknowledgement of state packets, from a client without inputs to send.
     Ack(StateAck),
-    /// Asks for a pong, by the unreliable path.
+    /// Requests a pong, on the unreliable path.
     Ping(Ping),
-    /// Says that the client is still there.
+    /// Shows that the client is alive.
     Heartbeat,
-    /// A message to the game.
+    /// Message to the game.
     Game(GameMessage),
-    /// Movement feature: a wish to move an entity by a distance.
+    /// Movement feature: requests to move an entity by a distance.
     MovementDelta(MovementDelta),
-    /// Movement feature: a wish to enter the world.
+    /// Movement feature: requests to enter the world.
     SpawnRequest(SpawnRequest),
-    /// Playground: spawn one entity. Needs a permission.
+    /// Playground: spawns one entity. Needs a permission.
     PlaygroundSpawn(PlaygroundSpawn),
-    /// Playground: clear the world. Needs a permission.
+    /// Playground: clears the world. Needs a permission.
     PlaygroundClear(PlaygroundClear),
-    /// Playground: spawn many entities. Needs a permission.
+    /// Playground: spawns many entities. Needs a permission.
     PlaygroundStress(PlaygroundStress),
-    /// Asks for the system manifest.
+    /// Requests the system manifest.
     ManifestRequest,
-    /// Asks for the schema of the room's game.
+    /// Requests the schema of the room's game.
     SchemaRequest,
-    /// Leaves the room for good: the player does not wait for a resume.
+    /// Leaves the room. The player is removed at once and cannot resume.
     Leave,
-    /// A part of a message that is too large for one packet.
+    /// Part of a message that is too large for one packet.
     Fragment(Fragment),
 }
 
 impl ClientMessage {
-    /// The names of all messages, in the order of their protobuf numbers.
+    /// Names of all messages, in the order of their protobuf numbers.
     pub const NAMES: [&'static str; 15] = [
         "hello",
         "inputs",
@@ -65,7 +65,7 @@ impl ClientMessage {
         "fragment",
     ];
 
-    /// The message's name, as metrics and `WIRE_FORMAT.md` write it.
+    /// Name of the message, as in metrics and `WIRE_FORMAT.md`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -88,98 +88,97 @@ impl ClientMessage {
     }
 }
 
-/// The first message of a connection. The protocol version goes with it on the wire and is
-/// checked there.
+/// First message of a connection. On the wire it also carries the protocol version, which decoding checks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hello {
-    /// The access token of a login; absent when the resume token stands for it.
+    /// Access token of a session. Absent if the resume token is used instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
-    /// The room to join; absent when the address or the resume token names it.
+    /// Room to join. Absent if the address or the resume token names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<RoomSelector>,
-    /// Comes back to the same player after a lost connection.
+    /// Resumes the same player after a lost connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume_token: Option<Token>,
-    /// The schema that the client has at hand.
+    /// Schema that the client already has.
     #[serde(default, rename = "schema", skip_serializing_if = "Option::is_none")]
     pub schema_hash: Option<SchemaHash>,
 }
 
-/// How a client says which room it means.
+/// Selects a room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RoomSelector {
-    /// This very room.
+    /// Room with this id.
     Id(RoomId),
-    /// The room with this short code.
+    /// Room with this room code.
     Code(String),
-    /// Any room of a type that has a place left.
+    /// Any room of a type that is not full.
     Type {
-        /// The room type's name.
+        /// Name of the room type.
         name: String,
-        /// Only rooms with this label.
+        /// Restricts the choice to rooms with this label.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
     },
 }
 
-/// Asks for a pong, from which the client learns round-trip time, jitter and clock offset.
+/// Requests a pong, from which the client computes round-trip time, jitter and clock offset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ping {
-    /// When the ping was sent; the pong hands it back.
+    /// Time of sending. The pong returns it.
     #[serde(skip)]
     pub client_time: ClientTime,
-    /// The tick that the client believes the server is at.
+    /// Current tick of the server as estimated by the client.
     pub tick: Tick,
 }
 
-/// A wish to move an entity by a distance, checked against what the entity is able to do.
+/// Requests to move an entity by a distance. The server checks it against the movement rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MovementDelta {
-    /// The entity to move; it must be the player's own.
+    /// Entity to move. It must be the possessed one.
     pub entity: EntityId,
-    /// The number of this wish, counted with the inputs.
+    /// Number of this request, counted with the inputs.
     #[serde(skip)]
     pub seq: InputSeq,
-    /// The distance to the right.
+    /// Distance to the right.
     pub dx: f32,
-    /// The distance upwards.
+    /// Distance upwards.
     pub dy: f32,
-    /// When the wish was made.
+    /// Time of the request.
     #[serde(skip)]
     pub client_time: ClientTime,
 }
 
-/// A wish to enter the world.
+/// Requests to enter the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SpawnRequest {
-    /// The number that the answer will name.
+    /// Number of the command, which the answer repeats.
     #[serde(skip)]
     pub seq: CommandSeq,
-    /// Where the player would like to be; the game decides.
+    /// Preferred position. The game decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Vector2>,
 }
 
-/// Spawns one entity that belongs to the caller.
+/// Spawns one entity that the caller owns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlaygroundSpawn {
-    /// The number that the answer will name.
+    /// Number of the command, which the answer repeats.
     #[serde(skip)]
     pub seq: CommandSeq,
-    /// The kind of entity, by the name that the game gave it.
+    /// Kind of entity, by its name in the game.
     pub kind: String,
-    /// Where to the right.
+    /// Position to the right.
     pub x: f32,
-    /// Where upwards.
+    /// Position upwards.
     pub y: f32,
-    /// Counter-clockwise, in radians.
+    /// Rotation counter-clockwise, in radians.
     pub rotation: f32,
 }
 
@@ -187,20 +186,20 @@ pub struct PlaygroundSpawn {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlaygroundClear {
-    /// The number that the answer will name.
+    /// Number of the command, which the answer repeats.
     #[serde(skip)]
     pub seq: CommandSeq,
 }
 
-/// Spawns many entities to see what the server bears.
+/// Spawns many entities, as a stress test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlaygroundStress {
-    /// The number that the answer will name.
+    /// Number of the command, which the answer repeats.
     #[serde(skip)]
     pub seq: CommandSeq,
-    /// How many; the engine refuses more than [`crate::limits::STRESS_ENTITIES_MAX`].
+    /// Number of entities. The engine rejects more than [`crate::limits::STRESS_ENTITIES_MAX`].
     pub count: u32,
-    /// Whether they turn.
+    /// True if the entities rotate.
     pub rotate: bool,
 }

@@ -1,27 +1,27 @@
-//! Stable names for what can go wrong and why a connection ends.
+//! Error codes and close reasons, with stable names and numbers.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Declares an enum whose variants have a number for protobuf and a name for JSON, metrics and
-/// people. Both are fixed for good; new ones are added at the end.
+/// Declares an enum whose variants have a number for protobuf and a name for JSON, metrics and people. Both never
+/// change; new variants are added at the end.
 macro_rules! codes {
     ($(#[$enum_doc:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $number:literal $text:literal,)* }) => {
         $(#[$enum_doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $name {
-            /// A code that this build does not know, from a newer peer.
+            /// A code of a newer peer that this version does not know.
             #[default]
             Unknown = 0,
             $($(#[$doc])* $variant = $number,)*
         }
 
         impl $name {
-            /// All codes in the order of their numbers.
+            /// All codes, in the order of their numbers.
             pub const ALL: &'static [$name] = &[$name::Unknown, $($name::$variant,)*];
 
-            /// The stable name.
+            /// Stable name.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -30,13 +30,13 @@ macro_rules! codes {
                 }
             }
 
-            /// The stable number.
+            /// Stable number.
             #[must_use]
             pub fn number(self) -> u32 {
                 self as u32
             }
 
-            /// The code with this number, or [`Self::Unknown`].
+            /// Returns the code with this number, or [`Self::Unknown`].
             #[must_use]
             pub fn from_number(number: u32) -> $name {
                 match number {
@@ -45,7 +45,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The code with this name, or [`Self::Unknown`].
+            /// Returns the code with this name, or [`Self::Unknown`].
             #[must_use]
             pub fn from_name(name: &str) -> $name {
                 match name {
@@ -76,51 +76,51 @@ macro_rules! codes {
 }
 
 codes! {
-    /// What went wrong, for programs.
+    /// Error code, for programs.
     ErrorCode {
-        /// A message could not be decoded, or did not belong here.
+        /// A message could not be decoded, or is not allowed in this state.
         BadMessage = 1 "bad_message",
-        /// The client speaks another version of the protocol.
+        /// The client uses another version of the protocol.
         VersionMismatch = 2 "version_mismatch",
-        /// The access token was not accepted, or something came before it.
+        /// The access token was rejected, or another message came before it.
         Unauthenticated = 3 "unauthenticated",
-        /// The resume token was not accepted: too late, used before, or unknown.
+        /// The resume token was rejected: it is expired, used or unknown.
         ResumeRefused = 4 "resume_refused",
-        /// The account may not do this.
+        /// The account lacks the permission.
         Forbidden = 5 "forbidden",
-        /// There is no such room.
+        /// The room does not exist.
         RoomNotFound = 6 "room_not_found",
-        /// The room has no place left.
+        /// The room is full.
         RoomFull = 7 "room_full",
-        /// The game did not let the player in.
+        /// The game rejected the join.
         JoinRefused = 8 "join_refused",
-        /// No feature and action of this name exist here.
+        /// The feature or action does not exist.
         UnknownCommand = 9 "unknown_command",
-        /// There is no such thing, or none that the player may know of.
+        /// The object does not exist, or the player has no access to it.
         NotFound = 10 "not_found",
-        /// A field of a command has a value that cannot be used.
+        /// A field of a command has an invalid value.
         BadValue = 11 "bad_value",
-        /// A limit of the room or the server is reached, such as its number of entities.
+        /// A limit of the room or the server is reached, such as the number of entities.
         LimitReached = 12 "limit_reached",
-        /// Too many messages in too little time.
+        /// The client exceeded a rate limit.
         RateLimited = 13 "rate_limited",
-        /// The game refused the command.
+        /// The game rejected the command.
         Refused = 14 "refused",
         /// The server is starting, draining or overloaded.
         Unavailable = 15 "unavailable",
-        /// Something failed inside the server.
+        /// The server failed.
         Internal = 16 "internal",
     }
 }
 
 codes! {
-    /// Why a connection ends, for programs.
+    /// Reason why the server closed a connection, for programs.
     CloseReason {
         /// The client left.
         Left = 1 "left",
-        /// The server stops.
+        /// The server is shutting down.
         Shutdown = 2 "shutdown",
-        /// The room moves to another node; the client may come back at once.
+        /// The room moves to another node. The client may resume at once.
         Moved = 3 "moved",
         /// The room has ended.
         RoomEnded = 4 "room_ended",
@@ -132,15 +132,15 @@ codes! {
         Replaced = 7 "replaced",
         /// An operator or the game removed the player.
         Kicked = 8 "kicked",
-        /// Nothing was heard from the client for too long.
+        /// The client sent nothing for too long.
         TimedOut = 9 "timed_out",
-        /// The client reads more slowly than reliable messages come.
+        /// The client reads reliable messages too slowly.
         TooSlow = 10 "too_slow",
         /// The client sent too much.
         Flooded = 11 "flooded",
-        /// The client broke the protocol.
+        /// The client violated the protocol.
         ProtocolViolation = 12 "protocol_violation",
-        /// The client did not authenticate in time or in as many attempts as it had.
+        /// The client did not authenticate in time, or had too many failed attempts.
         Unauthenticated = 13 "unauthenticated",
     }
 }
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_names_lead_back_to_their_code() {
+    fn numbers_and_names_survive_a_round_trip() {
         for code in ErrorCode::ALL {
             assert_eq!(ErrorCode::from_number(code.number()), *code);
             assert_eq!(ErrorCode::from_name(code.name()), *code);

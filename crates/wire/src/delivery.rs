@@ -2,17 +2,17 @@
 
 use crate::ClientMessage;
 
-/// Path that a message travels, where the transport has two.
+/// Delivery path of a message, if the transport has two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryPath {
     /// The message arrives, once and in order.
     Reliable,
-    /// The message may be lost, doubled or overtaken, where the transport has such a path.
+    /// The message may be lost, duplicated or reordered, if the transport has such a path.
     Unreliable,
 }
 
 impl DeliveryPath {
-    /// Returns the path of a client's message, as `WIRE_FORMAT.md` lists it.
+    /// Returns the path of a client's message, as listed in `WIRE_FORMAT.md`.
     #[must_use]
     pub fn of(message: &ClientMessage) -> Self {
         match message {

@@ -3,12 +3,12 @@
 use crate::Encoding;
 use crate::limits::ROOM_CODE_BYTES_MAX;
 
-/// Room and encoding that the path of a realtime session names.
+/// Room and encoding in the path of a realtime session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
-    /// The code of the room, if the path names one.
+    /// Room code, if the path has one.
     pub room_code: Option<String>,
-    /// The encoding of its messages.
+    /// Encoding of the messages.
     pub encoding: Encoding,
 }
 
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn other_paths_codes_and_encodings_lead_nowhere() {
+    fn other_paths_codes_and_encodings_have_no_destination() {
         for path in [
             "",
             "/",

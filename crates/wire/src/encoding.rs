@@ -1,21 +1,21 @@
-//! The two ways in which messages are written.
+//! Encodings of messages.
 
 use crate::{ClientMessage, DecodeError, EncodeError, SUBPROTOCOL_JSON, SUBPROTOCOL_PROTOBUF, ServerMessage};
 
 /// Encoding of the messages of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// Short and fast.
+    /// Protobuf: compact and fast.
     Protobuf,
-    /// For people and simple clients.
+    /// JSON: for people and simple clients.
     Json,
 }
 
 impl Encoding {
-    /// The WebSocket subprotocols of all encodings.
+    /// WebSocket subprotocols of all encodings.
     pub const SUBPROTOCOLS: [&str; 2] = [SUBPROTOCOL_PROTOBUF, SUBPROTOCOL_JSON];
 
-    /// The WebSocket subprotocol.
+    /// WebSocket subprotocol of the encoding.
     #[must_use]
     pub fn subprotocol(self) -> &'static str {
         match self {
@@ -24,13 +24,13 @@ impl Encoding {
         }
     }
 
-    /// The encoding that a WebSocket subprotocol names.
+    /// Returns the encoding of a WebSocket subprotocol.
     #[must_use]
     pub fn of_subprotocol(name: &str) -> Option<Encoding> {
         [Encoding::Protobuf, Encoding::Json].into_iter().find(|encoding| encoding.subprotocol() == name)
     }
 
-    /// Reads a message of a client.
+    /// Decodes a message of a client.
     pub fn decode(self, bytes: &[u8]) -> Result<ClientMessage, DecodeError> {
         match self {
             Encoding::Protobuf => ClientMessage::decode(bytes),

@@ -1,35 +1,34 @@
-//! Why bytes are not a message, and why a message cannot become bytes.
+//! Errors of decoding and encoding.
 
 use std::fmt;
 
 use crate::PROTOCOL_VERSION;
 
-/// Why bytes are not a message. Each variant is one label of a counter; the peer that sent the
-/// bytes is closed.
+/// Error when decoding a message. Each variant is a label of a counter. The connection that sent the bytes is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
     /// The message as a whole has too many bytes.
     TooLong {
-        /// How many it has.
+        /// Length of the message.
         bytes: usize,
-        /// How many it may have.
+        /// Limit of the length.
         limit: usize,
     },
     /// The bytes are not well-formed protobuf or JSON, or a field has the wrong type.
     Malformed,
     /// JSON is nested too deeply.
     TooDeep {
-        /// How deep it may be.
+        /// Limit of the depth.
         limit: usize,
     },
-    /// The peer speaks another version of the protocol.
+    /// The peer uses another version of the protocol.
     Version {
-        /// The version it speaks.
+        /// Version of the peer.
         found: u32,
     },
     /// No message of this kind exists, or the frame is empty.
     UnknownMessage,
-    /// A field that must be there is not.
+    /// A required field is missing.
     Missing {
         /// The field.
         field: &'static str,
@@ -38,22 +37,22 @@ pub enum DecodeError {
     FieldTooLong {
         /// The field.
         field: &'static str,
-        /// How many bytes it may have.
+        /// Limit of its bytes.
         limit: usize,
     },
     /// A list has too many elements.
     TooMany {
         /// The list.
         field: &'static str,
-        /// How many it may have.
+        /// Limit of its elements.
         limit: usize,
     },
-    /// A number is not finite, or larger than anything in a world can be.
+    /// A number is not finite or too large.
     BadNumber {
         /// The field.
         field: &'static str,
     },
-    /// A field has a value that it can never have.
+    /// A field has an invalid value.
     BadValue {
         /// The field.
         field: &'static str,
@@ -61,7 +60,7 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
-    /// All labels, so that counters can be made once.
+    /// All labels, so that counters can be created once.
     pub const LABELS: [&'static str; 10] = [
         "too_long",
         "malformed",
@@ -75,7 +74,7 @@ impl DecodeError {
         "bad_value",
     ];
 
-    /// The name under which this is counted.
+    /// Label of the counter.
     #[must_use]
     pub fn label(&self) -> &'static str {
         match self {
@@ -104,9 +103,9 @@ impl fmt::Display for DecodeError {
                 write!(f, "The message is nested more than {limit} deep.")
             }
             DecodeError::Version { found } => {
-                write!(f, "The peer speaks protocol version {found}; version {PROTOCOL_VERSION} is expected.")
+                write!(f, "The peer uses protocol version {found}; version {PROTOCOL_VERSION} is required.")
             }
-            DecodeError::UnknownMessage => write!(f, "There is no message of this kind."),
+            DecodeError::UnknownMessage => write!(f, "The kind of message is unknown."),
             DecodeError::Missing { field } => write!(f, "The field `{field}` is missing."),
             DecodeError::FieldTooLong { field, limit } => {
                 write!(f, "The field `{field}` has more than {limit} bytes.")
@@ -118,7 +117,7 @@ impl fmt::Display for DecodeError {
                 write!(f, "The number `{field}` is not finite or too large.")
             }
             DecodeError::BadValue { field } => {
-                write!(f, "The field `{field}` has a value that it cannot have.")
+                write!(f, "The field `{field}` has an invalid value.")
             }
         }
     }
@@ -126,24 +125,23 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
-/// Why a message cannot become bytes. This is a mistake of the sender, found before a peer
-/// finds it.
+/// Error when encoding a message. It is a bug of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodeError {
-    /// Protobuf carries packed content only; values by name must be packed with the schema.
+    /// Protobuf carries packed content only. Pack values by name with the schema first.
     NotPacked,
-    /// The other side would refuse the message for this reason.
-    Refused(DecodeError),
+    /// The receiver would reject the message for this reason.
+    Rejected(DecodeError),
 }
 
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             EncodeError::NotPacked => {
-                write!(f, "Values by name must be packed before protobuf can carry them.")
+                write!(f, "Protobuf cannot carry values by name; pack them with the schema first.")
             }
-            EncodeError::Refused(reason) => {
-                write!(f, "The other side would refuse the message: {reason}")
+            EncodeError::Rejected(reason) => {
+                write!(f, "The receiver would reject the message: {reason}")
             }
         }
     }
@@ -153,6 +151,6 @@ impl std::error::Error for EncodeError {}
 
 impl From<DecodeError> for EncodeError {
     fn from(reason: DecodeError) -> EncodeError {
-        EncodeError::Refused(reason)
+        EncodeError::Rejected(reason)
     }
 }

@@ -1,11 +1,11 @@
-//! Reliable messages that are too large for one packet, cut into parts and put together again.
+//! Fragmentation and reassembly of reliable messages that are too large for one packet.
 //!
 //! ```text
 //!  message, encoded:   |---------------------------------------------|
 //!  fragments:          | id 7, 0 of 3 | id 7, 1 of 3 | id 7, 2 of 3  |
 //! ```
 //!
-//! The parts may arrive in any order. State packets are never cut: each stands alone.
+//! The parts may arrive in any order. State packets are never fragmented.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -19,22 +19,21 @@ use crate::limits::{
 /// One part of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fragment {
-    /// The message that this is a part of. A sender gives each message its own number.
+    /// Number of the message, unique per sender.
     pub message: MessageId,
-    /// Which part this is, counting from 0.
+    /// Index of this part, counting from 0.
     pub index: u16,
-    /// How many parts the message has.
+    /// Number of parts of the message.
     pub total: u16,
-    /// The part's bytes.
+    /// Bytes of this part.
     pub bytes: Vec<u8>,
 }
 
-/// Cuts an encoded message into parts of `part_bytes`, the last of which may be shorter.
+/// Splits an encoded message into parts of `part_bytes`. The last one may be shorter.
 ///
 /// # Errors
-/// A message that is empty, longer than [`RELIABLE_MESSAGE_BYTES_MAX`], or in need of more than
-/// [`FRAGMENTS_PER_MESSAGE_MAX`] parts is refused as a whole, and so are parts of no bytes or
-/// of more than [`FRAGMENT_BYTES_MAX`].
+/// If the message is empty, longer than [`RELIABLE_MESSAGE_BYTES_MAX`], or needs more than
+/// [`FRAGMENTS_PER_MESSAGE_MAX`] parts, or if `part_bytes` is zero or above [`FRAGMENT_BYTES_MAX`].
 pub fn fragment(message: MessageId, bytes: &[u8], part_bytes: usize) -> Result<Fragments<'_>, FragmentError> {
     if bytes.is_empty() || part_bytes == 0 {
         return Err(FragmentError::PartEmpty);
@@ -52,7 +51,7 @@ pub fn fragment(message: MessageId, bytes: &[u8], part_bytes: usize) -> Result<F
     Ok(Fragments { message, total: total as u16, parts: bytes.chunks(part_bytes).enumerate() })
 }
 
-/// The parts of a message, in order.
+/// Parts of a message, in order.
 #[derive(Clone, Debug)]
 pub struct Fragments<'bytes> {
     message: MessageId,
@@ -75,15 +74,15 @@ impl Iterator for Fragments<'_> {
 
 impl ExactSizeIterator for Fragments<'_> {}
 
-/// Puts the fragments of one peer together again. Count, bytes and age of what is unfinished
-/// are bounded; time is passed in as milliseconds of any steady clock.
+/// Reassembles the fragments of one peer. Count, bytes and age of unfinished messages are bounded. Times are
+/// milliseconds of any monotonic clock.
 #[derive(Debug, Default)]
 pub struct Reassembler {
     open: bool,
     unfinished: BTreeMap<MessageId, Unfinished>,
     finished: VecDeque<MessageId>,
-    bytes_held: usize,
-    refused: u64,
+    buffered_bytes: usize,
+    rejected: u64,
 }
 
 #[derive(Debug)]
@@ -95,84 +94,83 @@ struct Unfinished {
 }
 
 impl Reassembler {
-    /// A reassembler that refuses everything until [`Reassembler::open`] is called: who is not
-    /// authenticated gets no memory.
+    /// A reassembler that rejects all fragments until [`Reassembler::open`] is called, so that a peer gets no memory
+    /// before authentication.
     #[must_use]
     pub fn closed() -> Reassembler {
         Reassembler::default()
     }
 
-    /// Begins to accept fragments, once the peer is authenticated.
+    /// Accepts fragments from now on. Call it once the peer is authenticated.
     pub fn open(&mut self) {
         self.open = true;
     }
 
-    /// Takes one fragment; the whole message when it was the last that was missing.
+    /// Adds one fragment. Returns the whole message if it was the last missing part.
     ///
-    /// A repeated fragment changes nothing. A message whose parts contradict each other is
-    /// dropped with everything that was held for it.
+    /// A repeated fragment has no effect. A message with contradictory parts is dropped.
     ///
     /// # Errors
-    /// Says why the fragment was refused. The peer broke the protocol; close it.
+    /// If the fragment violates the protocol. Close the connection.
     pub fn push(&mut self, fragment: Fragment, now_ms: u64) -> Result<Option<Vec<u8>>, FragmentError> {
         self.expire(now_ms);
         let outcome = self.accept(fragment, now_ms);
         if outcome.is_err() {
-            self.refused += 1;
+            self.rejected += 1;
         }
         outcome
     }
 
-    /// Drops messages that have been unfinished for too long, and says how many. Call it now
-    /// and then even when nothing arrives.
+    /// Drops messages that were unfinished for too long, and returns their number. Call it from time to time, also if
+    /// nothing arrives.
     pub fn expire(&mut self, now_ms: u64) -> usize {
         let before = self.unfinished.len();
-        let bytes_held = &mut self.bytes_held;
+        let buffered_bytes = &mut self.buffered_bytes;
         self.unfinished.retain(|_, message| {
-            let keep = now_ms.saturating_sub(message.began_ms) <= REASSEMBLY_AGE_MS_MAX;
-            if !keep {
-                *bytes_held -= message.bytes_held();
+            let is_recent = now_ms.saturating_sub(message.began_ms) <= REASSEMBLY_AGE_MS_MAX;
+            if !is_recent {
+                *buffered_bytes -= message.buffered_bytes();
             }
-            keep
+            is_recent
         });
         before - self.unfinished.len()
     }
 
-    /// Drops everything, as when the peer disconnects, and refuses fragments again.
+    /// Drops everything and rejects fragments again, as after a disconnect.
     pub fn clear(&mut self) {
-        *self = Reassembler { refused: self.refused, ..Reassembler::default() };
+        *self = Reassembler { rejected: self.rejected, ..Reassembler::default() };
     }
 
-    /// The bytes that wait for their message to be whole, bookkeeping included.
+    /// Bytes of unfinished messages, bookkeeping included.
     #[must_use]
-    pub fn bytes_held(&self) -> usize {
-        self.bytes_held
+    pub fn buffered_bytes(&self) -> usize {
+        self.buffered_bytes
     }
 
-    /// How many messages are unfinished.
+    /// Number of unfinished messages.
     #[must_use]
     pub fn unfinished(&self) -> usize {
         self.unfinished.len()
     }
 
-    /// How many fragments were refused since the beginning.
+    /// Number of rejected fragments since the start.
     #[must_use]
-    pub fn refused(&self) -> u64 {
-        self.refused
+    pub fn rejected(&self) -> u64 {
+        self.rejected
     }
 
     fn accept(&mut self, fragment: Fragment, now_ms: u64) -> Result<Option<Vec<u8>>, FragmentError> {
         if !self.open {
             return Err(FragmentError::Closed);
         }
-        check_alone(&fragment)?;
+        check_fragment(&fragment)?;
         if self.finished.contains(&fragment.message) {
             return Ok(None);
         }
         let id = fragment.message;
-        match self.check_among_others(&fragment) {
-            Ok(FragmentPosition::Repeated) => return Ok(None),
-            Ok(FragmentPosition::New) => {}
+        match self.check_with_buffered(&fragment) {
+            Ok(FragmentStatus::Repeated) => return Ok(None),
+            Ok(FragmentStatus::New) => {}
             Err(error) => {
                 self.drop_message(id);
                 return Err(error);
@@ -184,7 +182,7 @@ impl Reassembler {
             bytes: 0,
             parts: BTreeMap::new(),
         });
-        self.bytes_held += held_for(&fragment.bytes);
+        self.buffered_bytes += buffered_size(&fragment.bytes);
         message.bytes += fragment.bytes.len();
         message.parts.insert(fragment.index, fragment.bytes);
         if message.parts.len() < usize::from(message.total) {
@@ -193,15 +191,15 @@ impl Reassembler {
         Ok(self.finish(id))
     }
 
-    /// Compares a fragment with what is held already and with the peer's bounds.
-    fn check_among_others(&self, fragment: &Fragment) -> Result<FragmentPosition, FragmentError> {
-        let held_bytes = match self.unfinished.get(&fragment.message) {
+    /// Checks a fragment against the buffered ones and the limits of the peer.
+    fn check_with_buffered(&self, fragment: &Fragment) -> Result<FragmentStatus, FragmentError> {
+        let message_bytes = match self.unfinished.get(&fragment.message) {
             Some(message) => {
                 if message.total != fragment.total {
                     return Err(FragmentError::TotalChanged);
                 }
                 match message.parts.get(&fragment.index) {
-                    Some(part) if *part == fragment.bytes => return Ok(FragmentPosition::Repeated),
+                    Some(part) if *part == fragment.bytes => return Ok(FragmentStatus::Repeated),
                     Some(_) => return Err(FragmentError::DuplicateDiffers),
                     None => message.bytes,
                 }
@@ -211,18 +209,18 @@ impl Reassembler {
             }
             None => 0,
         };
-        if held_bytes + fragment.bytes.len() > RELIABLE_MESSAGE_BYTES_MAX {
+        if message_bytes + fragment.bytes.len() > RELIABLE_MESSAGE_BYTES_MAX {
             return Err(FragmentError::MessageTooLong);
         }
-        if self.bytes_held + held_for(&fragment.bytes) > REASSEMBLY_BYTES_MAX {
+        if self.buffered_bytes + buffered_size(&fragment.bytes) > REASSEMBLY_BYTES_MAX {
             return Err(FragmentError::TooManyBytes);
         }
-        Ok(FragmentPosition::New)
+        Ok(FragmentStatus::New)
     }
 
     fn finish(&mut self, id: MessageId) -> Option<Vec<u8>> {
         let message = self.unfinished.remove(&id)?;
-        self.bytes_held -= message.bytes_held();
+        self.buffered_bytes -= message.buffered_bytes();
         if self.finished.len() == FINISHED_MESSAGES_REMEMBERED {
             self.finished.pop_front();
         }
@@ -236,28 +234,28 @@ impl Reassembler {
 
     fn drop_message(&mut self, id: MessageId) {
         if let Some(message) = self.unfinished.remove(&id) {
-            self.bytes_held -= message.bytes_held();
+            self.buffered_bytes -= message.buffered_bytes();
         }
     }
 }
 
 impl Unfinished {
-    fn bytes_held(&self) -> usize {
+    fn buffered_bytes(&self) -> usize {
         self.bytes + self.parts.len() * FRAGMENT_BOOKKEEPING_BYTES
     }
 }
 
-enum FragmentPosition {
+enum FragmentStatus {
     New,
     Repeated,
 }
 
-fn held_for(part: &[u8]) -> usize {
+fn buffered_size(part: &[u8]) -> usize {
     part.len() + FRAGMENT_BOOKKEEPING_BYTES
 }
 
-/// What can be judged without knowing the other parts.
-fn check_alone(fragment: &Fragment) -> Result<(), FragmentError> {
+/// Checks that do not depend on the other parts.
+fn check_fragment(fragment: &Fragment) -> Result<(), FragmentError> {
     if fragment.total == 0 {
         return Err(FragmentError::NoParts);
     }
@@ -276,35 +274,35 @@ fn check_alone(fragment: &Fragment) -> Result<(), FragmentError> {
     Ok(())
 }
 
-/// Why a fragment was refused, or a message could not be cut.
+/// Error of fragmentation or reassembly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FragmentError {
     /// The peer is not authenticated yet.
     Closed,
     /// The message has no parts.
     NoParts,
-    /// The message has more parts than any message may have.
+    /// The message has too many parts.
     TooManyParts,
-    /// The part's index is not below the number of parts.
+    /// The index of the part is not below the number of parts.
     IndexBeyondTotal,
     /// Two parts of one message disagree about the number of parts.
     TotalChanged,
-    /// The same part came twice, with different content.
+    /// The same part arrived twice with different content.
     DuplicateDiffers,
     /// The part has no bytes.
     PartEmpty,
-    /// The part has more bytes than fit a packet.
+    /// The part does not fit a packet.
     PartTooLong,
-    /// The whole message is longer than any message may be.
+    /// The whole message is too long.
     MessageTooLong,
-    /// The peer has begun too many messages without finishing them.
+    /// The peer has too many unfinished messages.
     TooManyMessages,
-    /// The peer's unfinished messages hold too much memory.
+    /// The unfinished messages of the peer use too much memory.
     TooManyBytes,
 }
 
 impl FragmentError {
-    /// All errors, so that counters can be made once.
+    /// All errors, so that counters can be created once.
     pub const ALL: [FragmentError; 11] = [
         FragmentError::Closed,
         FragmentError::NoParts,
@@ -319,7 +317,7 @@ impl FragmentError {
         FragmentError::TooManyBytes,
     ];
 
-    /// The name under which this is counted.
+    /// Label of the counter.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -341,17 +339,17 @@ impl FragmentError {
 impl fmt::Display for FragmentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            FragmentError::Closed => "Fragments are refused before authentication.",
+            FragmentError::Closed => "Fragments are rejected before authentication.",
             FragmentError::NoParts => "The message has no parts.",
             FragmentError::TooManyParts => "The message has too many parts.",
-            FragmentError::IndexBeyondTotal => "The part's index is not below the number of parts.",
+            FragmentError::IndexBeyondTotal => "The index of the part is not below the number of parts.",
             FragmentError::TotalChanged => "The number of parts changed within one message.",
-            FragmentError::DuplicateDiffers => "The same part came twice with different content.",
+            FragmentError::DuplicateDiffers => "The same part arrived twice with different content.",
             FragmentError::PartEmpty => "The part has no bytes.",
             FragmentError::PartTooLong => "The part has too many bytes.",
             FragmentError::MessageTooLong => "The whole message has too many bytes.",
             FragmentError::TooManyMessages => "Too many messages are unfinished.",
-            FragmentError::TooManyBytes => "Unfinished messages hold too many bytes.",
+            FragmentError::TooManyBytes => "Unfinished messages have too many bytes.",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What a game and its clients say to each other in the game's own words.
+//! Messages and events that a game defines.
 
 use std::collections::BTreeMap;
 
@@ -7,29 +7,28 @@ use serde_json::Value;
 
 use crate::ids::CommandSeq;
 
-/// Values by name, as JSON clients write them. The connection turns them into bits, and bits
-/// into them, with the game's schema.
+/// Values by name, as in JSON. The connection converts them to bits and back with the game's schema.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FieldValues(pub BTreeMap<String, Value>);
 
-/// The content of a game message or an event, in one of its two forms.
+/// Content of a game message or an event, packed or by name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GameBody {
-    /// A number that the game gave its kind of message, and bytes that the schema explains.
+    /// Code of the message in the game, and bytes that the schema describes.
     Packed {
-        /// Which of the game's messages this is.
+        /// Code of the message or event.
         code: u16,
-        /// Its fields, packed.
+        /// Packed fields.
         payload: Vec<u8>,
     },
     /// The readable form, in JSON only: `feature.action` and values by name.
     Named {
-        /// The feature channel of the game, such as `build`.
+        /// Feature channel of the game, such as `build`.
         feature: String,
-        /// What happens in it, such as `place`.
+        /// Action, such as `place`.
         action: String,
-        /// Its fields by name.
+        /// Fields by name.
         fields: FieldValues,
     },
 }
@@ -37,8 +36,8 @@ pub enum GameBody {
 /// A reliable message from a player to the game. It is answered by an acknowledgement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GameMessage {
-    /// The number that the answer will name.
+    /// Number of the command, which the answer repeats.
     pub seq: CommandSeq,
-    /// What is said.
+    /// Content of the message.
     pub body: GameBody,
 }

@@ -1,9 +1,8 @@
-//! A newtype for every number that could be confused with another.
+//! Newtypes for numbers that could be confused.
 
 use std::fmt;
 
-/// The number of a simulation step of one room. Tick 0 is "before the room began":
-/// a baseline of zero means that nothing was ever received.
+/// Number of a step of a room. Tick 0 is before the first step: a baseline of zero means that nothing was received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tick(pub u32);
 
@@ -17,7 +16,7 @@ impl Tick {
         Tick(self.0 + 1)
     }
 
-    /// How many ticks lie between `earlier` and this one; zero when `earlier` is later.
+    /// Number of ticks from `earlier` to this one, or zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Tick) -> u32 {
         self.0.saturating_sub(earlier.0)
@@ -30,23 +29,23 @@ impl fmt::Display for Tick {
     }
 }
 
-/// One entity of one room: a slot of the world's columns and how often that slot was used before.
+/// Entity of a room: a slot of the columns, and the number of times that the slot was used before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntityId {
-    /// The slot in the world's columns.
+    /// Slot in the columns of the world.
     pub slot: u32,
-    /// Tells apart the entities that used the same slot one after another.
+    /// Distinguishes entities that used the same slot one after another.
     pub generation: u16,
 }
 
 impl EntityId {
-    /// The id as one number below 2^48, so that it is exact in JSON too.
+    /// Returns the id as one number below 2^48, which is exact in JSON.
     #[must_use]
     pub fn to_bits(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.slot)
     }
 
-    /// The reverse of [`EntityId::to_bits`]; `None` for a number that no entity can have.
+    /// Inverse of [`EntityId::to_bits`]. Returns `None` for a number that is no entity id.
     #[must_use]
     pub fn from_bits(bits: u64) -> Option<EntityId> {
         let generation = u16::try_from(bits >> 32).ok()?;
@@ -60,7 +59,7 @@ impl fmt::Display for EntityId {
     }
 }
 
-/// One player of one room. It outlives connections: who resumes keeps it.
+/// Player of a room. It outlives connections: a client that resumes has the same one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlayerId(pub u32);
 
@@ -70,44 +69,43 @@ impl fmt::Display for PlayerId {
     }
 }
 
-/// The number a client gives to each of its inputs, counting from 1. Zero means none yet.
+/// Number of an input of a client, counting from 1. Zero means none yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InputSeq(pub u32);
 
-/// The number of a state packet on one connection, counting from 1. Acknowledgements name it.
+/// Number of a state packet on a connection, counting from 1. Acknowledgements refer to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketSeq(pub u32);
 
-/// The number of a request that a room made to the services.
+/// Number of a request of a room to the services.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
 
-/// The number of a fragmented message on one connection.
+/// Number of a fragmented message on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId(pub u32);
 
-/// The number of a command on one connection, counting from 1; its answer names it. Zero asks
-/// for no answer.
+/// Number of a command on a connection, counting from 1. The answer repeats it. Zero requests no answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandSeq(pub u32);
 
-/// One connection of one server process, below 2^53 so that it is exact in JSON too.
+/// Connection of a server process. It is below 2^53, so that it is exact in JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub u64);
 
-/// One session of an account, which may outlive several connections.
+/// Session of an account. It may outlive connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub u128);
 
 impl fmt::Display for SessionId {
-    /// Writes it the way UUIDs are written.
+    /// Formats the id as a UUID.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hex = format!("{:032x}", self.0);
         write!(f, "{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
     }
 }
 
-/// One room, anywhere in a cluster. It is text because it also names the node it began on.
+/// Room, unique in a cluster. It is text because it contains the name of the node that created it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RoomId(pub String);
 
@@ -117,8 +115,7 @@ impl fmt::Display for RoomId {
     }
 }
 
-/// What a game's replicated components and inputs look like, as one number. Who knows the
-/// number need not fetch the schema.
+/// Hash of a game's schema. A client that has a schema with the same hash need not fetch it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SchemaHash(pub u64);
 
@@ -128,27 +125,27 @@ impl fmt::Display for SchemaHash {
     }
 }
 
-/// Microseconds on a client's own clock. The server only hands them back.
+/// Microseconds of a client's clock. The server only returns them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientTime(pub u64);
 
-/// What a player was seeing: a tick, and how far the view had gone from it to the next one.
+/// Time of the state that a client was showing: a tick, and a fraction towards the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ViewTick {
-    /// The earlier of the two ticks that the view lay between.
+    /// The earlier of the two ticks.
     pub tick: Tick,
-    /// How far it had gone towards the next one, in 256ths.
+    /// Fraction towards the next tick, in 256ths.
     pub fraction: u8,
 }
 
 impl ViewTick {
-    /// The view as one number of 40 bits, in 256ths of a tick.
+    /// Returns the time as one number of 40 bits, in 256ths of a tick.
     #[must_use]
     pub fn to_bits(self) -> u64 {
         u64::from(self.tick.0) << 8 | u64::from(self.fraction)
     }
 
-    /// The reverse of [`ViewTick::to_bits`]; `None` for a number beyond the last tick.
+    /// Inverse of [`ViewTick::to_bits`]. Returns `None` for a number beyond the last tick.
     #[must_use]
     pub fn from_bits(bits: u64) -> Option<ViewTick> {
         Some(ViewTick { tick: Tick(u32::try_from(bits >> 8).ok()?), fraction: (bits & 0xff) as u8 })

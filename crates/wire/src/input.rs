@@ -1,4 +1,4 @@
-//! A player's intents, tick by tick.
+//! Inputs of a player.
 
 use smallvec::SmallVec;
 use std::fmt;
@@ -8,16 +8,16 @@ use crate::game::FieldValues;
 use crate::ids::{InputSeq, ViewTick};
 use crate::limits::INPUT_BYTES_MAX;
 
-/// One packed input, held in place so that it needs no allocation.
+/// A packed input, stored inline so that it needs no allocation.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct InputBytes {
     length: u8,
-    // Bytes beyond the length stay zero, so that equality may compare the whole array.
+    // Bytes beyond the length are zero, so that equality can compare the whole array.
     bytes: [u8; INPUT_BYTES_MAX],
 }
 
 impl InputBytes {
-    /// Copies an input; `None` when it is longer than [`INPUT_BYTES_MAX`].
+    /// Copies an input. Returns `None` if it is longer than [`INPUT_BYTES_MAX`].
     #[must_use]
     pub fn new(input: &[u8]) -> Option<InputBytes> {
         let mut bytes = [0; INPUT_BYTES_MAX];
@@ -25,7 +25,7 @@ impl InputBytes {
         Some(InputBytes { length: input.len() as u8, bytes })
     }
 
-    /// The input's bytes.
+    /// Bytes of the input.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
@@ -38,7 +38,7 @@ impl fmt::Debug for InputBytes {
     }
 }
 
-/// One input in one of its two forms.
+/// An input, packed or by name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InputPayload {
     /// Packed with the game's schema.
@@ -47,29 +47,28 @@ pub enum InputPayload {
     Fields(FieldValues),
 }
 
-/// Some inputs. The usual case is one, which is held in place: it crosses from the connection's thread to the room's, and
-/// memory of its own would be cold there, and freed by another thread than took it.
+/// Inputs of a message. A single input, the usual case, is stored inline: it moves from the connection's thread to the
+/// room's, and heap memory would be cold there and freed by another thread.
 pub type InputPayloads = SmallVec<[InputPayload; 1]>;
 
-/// A run of inputs without gaps, oldest first. The newest are new; the older ones repeat what
-/// an earlier message carried, so that a lost message loses nothing.
+/// Consecutive inputs, oldest first. The older ones repeat earlier messages, so that a lost message loses no input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// The number of the oldest input here. The others count on from it.
+    /// Number of the oldest input. The others follow without gaps.
     pub first_seq: InputSeq,
-    /// At least one, at most [`crate::limits::INPUTS_PER_MESSAGE_MAX`].
+    /// The inputs: at least one, at most [`crate::limits::INPUTS_PER_MESSAGE_MAX`].
     pub payloads: InputPayloads,
-    /// The state packets that have arrived; [`StateAck::NONE`] on an ordered link.
+    /// State packets that have arrived. [`StateAck::NONE`] with ordered delivery.
     pub ack: StateAck,
-    /// What the player was seeing when the newest input was made.
+    /// State that the client showed when the newest input was made.
     pub view: ViewTick,
 }
 
 impl Inputs {
-    /// The inputs with their numbers, oldest first.
+    /// Inputs with their numbers, oldest first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (InputSeq, &InputPayload)> {
         self.payloads.iter().enumerate().map(|(index, payload)| {
-            // Decoding refuses a run that would count past the last number.
+            // Decoding rejects inputs beyond the last number.
             (InputSeq(self.first_seq.0.saturating_add(index as u32)), payload)
         })
     }

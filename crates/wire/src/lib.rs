@@ -1,8 +1,8 @@
 //! Ids, protocol messages, fragments and named limits.
 //!
-//! [`ClientMessage`] and [`ServerMessage`] are everything that client and server say to each
-//! other. Each can be written and read as protobuf (`encode`, `decode`) and as a JSON envelope
-//! (`encode_json`, `decode_json`). `WIRE_FORMAT.md` lists them all with their fields.
+//! [`ClientMessage`] and [`ServerMessage`] are all messages between client and server. Each is encoded as protobuf
+//! (`encode`, `decode`) or as a JSON envelope (`encode_json`, `decode_json`). `WIRE_FORMAT.md` lists them with their
+//! fields.
 //!
 //! ```
 //! use aether_wire::{ClientMessage, ClientTime, Ping, Tick};
@@ -68,21 +68,21 @@ pub use token::Token;
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the messages in this crate. A change that an older peer would misread
-/// raises it; a new message or a new optional field does not.
+/// Version of the protocol. A change that an older peer would misread increments it; a new message or a new optional
+/// field does not.
 pub const PROTOCOL_VERSION: u32 = 2;
 
-/// The WebSocket subprotocol by which a client chooses protobuf.
+/// WebSocket subprotocol that selects protobuf.
 pub const SUBPROTOCOL_PROTOBUF: &str = "aether.v2.protobuf";
 
-/// The WebSocket subprotocol by which a client chooses JSON.
+/// WebSocket subprotocol that selects JSON.
 pub const SUBPROTOCOL_JSON: &str = "aether.v2.json";
 
-/// A place, a distance or a velocity in the plane, in world units.
+/// Position, distance or velocity in the plane, in world units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Vector2 {
-    /// To the right.
+    /// Coordinate to the right.
     pub x: f32,
-    /// Upwards.
+    /// Coordinate upwards.
     pub y: f32,
 }

@@ -1,6 +1,6 @@
 //! Permissions of an account.
 
-/// Permissions of a player beyond playing. They come from the account's role and nothing else.
+/// Permissions of a player beyond playing. They depend only on the role of the account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Permissions {
     /// Spawn, clear and stress-test.

@@ -1,4 +1,4 @@
-//! What the server says to a client.
+//! Messages from the server to a client.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,38 +17,38 @@ use crate::token::Token;
 pub enum ServerMessage {
     /// The client has joined a room.
     Welcome(Welcome),
-    /// The state of the world, or what changed of it.
+    /// State of the world, full or as a delta.
     Snapshot(Snapshot),
-    /// Something happened in the game. It is applied before the state of its tick.
+    /// Event of the game. It is applied before the state of its tick.
     Event(Event),
-    /// The player now steers an entity.
+    /// The player controls an entity.
     Possession(Possession),
-    /// The player's own entity is elsewhere than the client believes.
+    /// State of the possessed entity that differs from the prediction of the client.
     Correction(Correction),
-    /// The answer to a command.
+    /// Answer to a command.
     Ack(Ack),
-    /// The answer to a ping.
+    /// Answer to a ping.
     Pong(Pong),
-    /// Something was refused or went wrong.
+    /// A request was rejected or failed.
     Error(ErrorNotice),
-    /// Entities came into the player's view.
+    /// Entities became visible to the player.
     InterestEnter(InterestEnter),
-    /// Entities left the player's view.
+    /// Entities are no longer visible to the player.
     InterestLeave(InterestLeave),
-    /// The system manifest.
+    /// System manifest.
     Manifest(Manifest),
-    /// The schema of the room's game, in its own encoding.
+    /// Schema of the room's game, in its own encoding.
     Schema(Vec<u8>),
-    /// The world was cleared; what follows is a clean re-join.
+    /// The world was cleared. The client starts again as after a join.
     Cleared(Cleared),
     /// The server is about to close this connection.
     Closing(Closing),
-    /// A part of a message that is too large for one packet.
+    /// Part of a message that is too large for one packet.
     Fragment(Fragment),
 }
 
 impl ServerMessage {
-    /// The names of all messages, in the order of their protobuf numbers.
+    /// Names of all messages, in the order of their protobuf numbers.
     pub const NAMES: [&'static str; 15] = [
         "welcome",
         "snapshot",
@@ -67,7 +67,7 @@ impl ServerMessage {
         "fragment",
     ];
 
-    /// The message's name, as metrics, the JSON envelope's `kind` and `WIRE_FORMAT.md` write it.
+    /// Name of the message, as in metrics, in `kind` of the JSON envelope and in `WIRE_FORMAT.md`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -90,161 +90,161 @@ impl ServerMessage {
     }
 }
 
-/// What a client needs to know about the room it joined. The protocol version goes with it on
-/// the wire and is checked there.
+/// Description of the room that a client joined. On the wire it also carries the protocol version, which decoding
+/// checks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Welcome {
-    /// The player of this room that the client is.
+    /// Player of the client.
     pub player: PlayerId,
     /// The room.
     pub room: RoomId,
-    /// The account's session.
+    /// Session of the account.
     pub session: SessionId,
     /// This connection.
     pub connection: ConnectionId,
-    /// The room's short code.
+    /// Room code.
     pub room_code: String,
-    /// Simulation steps a second.
+    /// Ticks per second.
     pub tick_hz: u32,
-    /// Snapshots a second.
+    /// Snapshots per second.
     pub snapshot_hz: u32,
-    /// The tick that the server is at.
+    /// Current tick of the server.
     pub server_tick: Tick,
-    /// The world's size and how far a player sees.
+    /// Bounds of the world and interest radius.
     pub world: WorldParameters,
-    /// What the game's components and inputs look like.
+    /// Hash of the game schema.
     #[serde(rename = "schema")]
     pub schema_hash: SchemaHash,
-    /// Good for coming back once; absent when the room does not allow it.
+    /// Allows one resume. Absent if the room does not support resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume_token: Option<Token>,
 }
 
-/// The world's size and how far a player sees.
+/// Bounds of the world and interest radius.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorldParameters {
-    /// The lower left corner.
+    /// Lower left corner.
     pub min: Vector2,
-    /// The upper right corner.
+    /// Upper right corner.
     pub max: Vector2,
-    /// How far a player sees.
+    /// Distance at which entities become visible.
     pub interest_radius: f32,
 }
 
-/// Something that happened in the game.
+/// Event of the game.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// When it happened. It is applied before the state of this tick.
+    /// Tick of the event. It is applied before the state of this tick.
     pub tick: Tick,
-    /// The player who said it, where players speak to each other through a relay room.
+    /// Player that sent it, in a relay room.
     pub sender: Option<PlayerId>,
-    /// What happened.
+    /// Content of the event.
     pub body: GameBody,
 }
 
-/// The player now steers an entity.
+/// The player controls an entity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Possession {
-    /// Since when.
+    /// First tick of the possession.
     pub tick: Tick,
-    /// The entity that the player's inputs go to.
+    /// Entity that receives the inputs of the player.
     pub entity: EntityId,
 }
 
-/// Where the player's own entity really is.
+/// State of the possessed entity on the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Correction {
     /// The entity.
     pub entity: EntityId,
-    /// Where it is.
+    /// Position.
     pub position: Vector2,
-    /// How fast it moves.
+    /// Velocity.
     pub velocity: Vector2,
-    /// The last input that this takes into account; the client replays the later ones.
+    /// Last input that this state includes. The client replays the later ones.
     pub ack_seq: InputSeq,
 }
 
-/// The answer to a command.
+/// Answer to a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ack {
-    /// The command's number.
+    /// Number of the command.
     #[serde(skip)]
     pub seq: CommandSeq,
-    /// Why it was refused; absent when it was done.
+    /// Error, absent if the command was executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<CommandError>,
 }
 
-/// Why a command was refused.
+/// Error of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandError {
-    /// For programs.
+    /// Code, for programs.
     pub code: ErrorCode,
-    /// For people.
+    /// Sentence, for people.
     pub message: String,
 }
 
-/// The answer to a ping.
+/// Answer to a ping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pong {
-    /// The ping's own time.
+    /// Time from the ping.
     #[serde(skip)]
     pub client_time: ClientTime,
-    /// The ping's own tick.
+    /// Tick from the ping.
     pub tick: Tick,
-    /// The tick that the server was at.
+    /// Tick of the server at the answer.
     pub server_tick: Tick,
-    /// How long the server held the ping, which is no part of the network's delay.
+    /// Time that the ping spent in the server, in microseconds. It is not part of the network delay.
     pub hold_us: u32,
 }
 
-/// Something was refused or went wrong.
+/// A request was rejected or failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorNotice {
-    /// For programs.
+    /// Code, for programs.
     pub code: ErrorCode,
-    /// For people.
+    /// Sentence, for people.
     pub message: String,
-    /// Whether the connection ends with it.
+    /// True if the server closes the connection.
     pub fatal: bool,
 }
 
-/// Entities that came into the player's view.
+/// Entities that became visible to the player.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InterestEnter {
-    /// When.
+    /// Tick of the change.
     pub tick: Tick,
-    /// Which.
+    /// The entities.
     pub entities: Vec<EntityId>,
 }
 
-/// Entities that left the player's view.
+/// Entities that are no longer visible to the player.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InterestLeave {
-    /// When.
+    /// Tick of the change.
     pub tick: Tick,
-    /// Which.
+    /// The entities.
     pub entities: Vec<EntityId>,
 }
 
-/// What the server is. The optional figures are for those with permission.
+/// Description of the server. The optional numbers need a permission.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The server's version.
+    /// Version of the server.
     pub version_server: String,
-    /// The protocol's version.
+    /// Version of the protocol.
     pub version_protocol: u32,
-    /// Simulation steps a second of the caller's room.
+    /// Ticks per second of the caller's room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick_rate: Option<u32>,
     /// Clients connected to the server.
@@ -259,7 +259,7 @@ pub struct Manifest {
     /// Seconds since the server started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uptime_s: Option<u32>,
-    /// What a tick of the caller's room takes, in microseconds.
+    /// Duration of a tick of the caller's room, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick_us: Option<u32>,
 }
@@ -268,7 +268,7 @@ pub struct Manifest {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cleared {
-    /// The tick since which it is empty; state of earlier ticks is to be forgotten.
+    /// First tick of the empty world. The client discards state of earlier ticks.
     pub tick: Tick,
 }
 
@@ -276,12 +276,12 @@ pub struct Cleared {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Closing {
-    /// For programs.
+    /// Code, for programs.
     pub reason: CloseReason,
-    /// For people.
+    /// Sentence, for people.
     pub text: String,
-    /// How long the connection still lasts.
+    /// Time until the connection is closed, in milliseconds.
     pub deadline_ms: u32,
-    /// Whether the resume token will be good afterwards.
+    /// True if the resume token stays valid.
     pub may_resume: bool,
 }

@@ -1,4 +1,4 @@
-//! Answer to `GET /api/server`, as JSON. The server writes it, clients read it before they connect.
+//! Answer of `GET /api/server`, as JSON. Clients read it before they connect.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub struct ServerInfo {
     pub version: String,
     /// Version of the protocol.
     pub protocol: u32,
-    /// Types of room that can be played.
+    /// Room types that clients can join.
     pub room_types: Vec<RoomTypeInfo>,
     /// Endpoint of WebTransport, if it is enabled.
     pub web_transport: Option<WebTransportInfo>,
@@ -18,15 +18,15 @@ pub struct ServerInfo {
     pub guests: bool,
 }
 
-/// Type of room.
+/// Description of a room type.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RoomTypeInfo {
     /// Name of the type.
     pub name: String,
-    /// Simulation steps a second; 0 for a relay.
+    /// Ticks per second; 0 for a relay room.
     pub tick_hz: u32,
-    /// Snapshots a second; 0 for a relay.
+    /// Snapshots per second; 0 for a relay room.
     pub snapshot_hz: u32,
     /// Upper bound of players in one room.
     pub players_max: usize,
@@ -38,7 +38,7 @@ pub struct RoomTypeInfo {
 pub struct WebTransportInfo {
     /// Address to connect to.
     pub url: String,
-    /// SHA-256 hash of a certificate that no authority signed, in base64; a browser is given it to trust.
+    /// SHA-256 hash of a self-signed certificate, in base64. A browser needs it to trust the certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate_hash: Option<String>,
 }
@@ -65,27 +65,27 @@ mod tests {
     #[test]
     fn the_json_of_a_server_is_as_documented() {
         let plain = r#"{"version":"0.1.0","protocol":2,"roomTypes":[{"name":"sandbox","tickHz":40,"snapshotHz":20,"playersMax":64}],"webTransport":null,"guests":true}"#;
-        assert_eq!(serde_json::to_string(&info()).expect("it is serializable"), plain);
-        assert_eq!(serde_json::from_str::<ServerInfo>(plain).expect("it is readable"), info());
+        assert_eq!(serde_json::to_string(&info()).expect("serializes"), plain);
+        assert_eq!(serde_json::from_str::<ServerInfo>(plain).expect("deserializes"), info());
     }
 
     #[test]
     fn a_certificate_hash_is_written_only_if_there_is_one() {
         let mut endpoint = WebTransportInfo { url: "https://a:1/rt".to_owned(), certificate_hash: None };
-        assert_eq!(serde_json::to_string(&endpoint).expect("it is serializable"), r#"{"url":"https://a:1/rt"}"#);
+        assert_eq!(serde_json::to_string(&endpoint).expect("serializes"), r#"{"url":"https://a:1/rt"}"#);
         endpoint.certificate_hash = Some("aGFzaA==".to_owned());
-        let json = serde_json::to_string(&endpoint).expect("it is serializable");
+        let json = serde_json::to_string(&endpoint).expect("serializes");
         assert_eq!(json, r#"{"url":"https://a:1/rt","certificateHash":"aGFzaA=="}"#);
-        assert_eq!(serde_json::from_str::<WebTransportInfo>(&json).expect("it is readable"), endpoint);
+        assert_eq!(serde_json::from_str::<WebTransportInfo>(&json).expect("deserializes"), endpoint);
     }
 
     #[test]
     fn unknown_fields_are_ignored_and_missing_ones_have_defaults() {
         let json = r#"{"mood":"sunny","webTransport":{"url":"https://a:1/rt","port":1}}"#;
-        let read: ServerInfo = serde_json::from_str(json).expect("it is readable");
+        let read: ServerInfo = serde_json::from_str(json).expect("deserializes");
         let endpoint = WebTransportInfo { url: "https://a:1/rt".to_owned(), certificate_hash: None };
         assert_eq!(read, ServerInfo { web_transport: Some(endpoint), ..ServerInfo::default() });
-        assert_eq!(serde_json::from_str::<ServerInfo>("{}").expect("it is readable"), ServerInfo::default());
+        assert_eq!(serde_json::from_str::<ServerInfo>("{}").expect("deserializes"), ServerInfo::default());
         assert!(serde_json::from_str::<WebTransportInfo>("{}").is_err(), "the address is required");
     }
 }

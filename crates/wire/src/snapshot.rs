@@ -1,4 +1,4 @@
-//! The state of the world as a client receives it.
+//! State of the world, as sent to a client.
 
 use std::collections::BTreeMap;
 
@@ -7,49 +7,48 @@ use serde::{Deserialize, Serialize};
 use crate::game::FieldValues;
 use crate::ids::{EntityId, InputSeq, Tick};
 
-/// A snapshot in one of its two forms.
+/// A snapshot, packed or by name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Snapshot {
-    /// One state packet, bit-packed by replication: at most
-    /// [`crate::limits::STATE_PACKET_BYTES_MAX`] bytes that stand alone.
+    /// One state packet of at most [`crate::limits::STATE_PACKET_BYTES_MAX`] bytes, useful by itself.
     Packed(Vec<u8>),
     /// Absolute values by name, for JSON clients.
     Readable(JsonSnapshot),
 }
 
-/// A snapshot that people can read.
+/// A snapshot with values by name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JsonSnapshot {
-    /// The tick whose state this is.
+    /// Tick of the state.
     pub tick: Tick,
-    /// Whether it is everything, or what changed.
+    /// Full or delta.
     pub mode: SnapshotMode,
-    /// The last input of this client that the state contains.
+    /// Last input of this client that the state includes.
     pub local_ack_seq: InputSeq,
-    /// For each feature channel, the entities with their fields.
+    /// Entities with their fields, by feature channel.
     pub features: BTreeMap<String, Vec<EntityFields>>,
-    /// Entities that are gone, or out of view.
+    /// Entities that were despawned or are no longer visible.
     pub removed: Vec<EntityId>,
 }
 
-/// Whether a snapshot is everything, or what changed.
+/// Completeness of a snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SnapshotMode {
-    /// Everything in view; what is not in it is not there.
+    /// All visible entities. An entity that is not listed does not exist.
     #[default]
     Full,
-    /// What changed since the snapshot before.
+    /// Changes since the previous snapshot.
     Delta,
 }
 
-/// One entity's fields of one feature channel. In JSON the fields stand beside the id.
+/// Fields of an entity in a feature channel. In JSON the fields are beside the id.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EntityFields {
     /// The entity.
     pub id: EntityId,
-    /// Its fields with their absolute values. The name `id` is taken.
+    /// Fields with absolute values. The name `id` is reserved.
     #[serde(flatten)]
     pub fields: FieldValues,
 }

@@ -1,23 +1,22 @@
-//! A secret that a client shows.
+//! Secret tokens.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// An access token or a resume token. It never shows in debug output, so that it cannot reach
-/// a log by accident.
+/// Access token or resume token. Debug output hides it, so that it cannot reach a log by accident.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Token(String);
 
 impl Token {
-    /// Wraps a token's text.
+    /// Wraps the text of a token.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Token {
         Token(text.into())
     }
 
-    /// The secret itself.
+    /// Returns the secret.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -35,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_never_shows_in_debug_output() {
+    fn a_token_is_hidden_in_debug_output() {
         assert_eq!(format!("{:?}", Some(Token::new("secret"))), "Some(Token(6 bytes))");
     }
 }

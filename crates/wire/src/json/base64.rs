@@ -1,4 +1,4 @@
-//! Bytes as text, in the alphabet that every language's standard library reads.
+//! Base64, in the standard alphabet.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const PAD: char = '=';
 
-/// Bytes that JSON carries as base64 with padding.
+/// Bytes that are base64 with padding in JSON.
 pub(super) struct Base64<'a>(Cow<'a, [u8]>);
 
 impl<'a> Base64<'a> {
@@ -39,9 +39,9 @@ fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
         let bits = group.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - group.len()));
-        for place in 0..4 {
-            if place <= group.len() {
-                let index = bits >> (18 - 6 * place) & 0x3f;
+        for digit in 0..4 {
+            if digit <= group.len() {
+                let index = bits >> (18 - 6 * digit) & 0x3f;
                 text.push(char::from(ALPHABET[index as usize]));
             } else {
                 text.push(PAD);
@@ -51,7 +51,7 @@ fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// Takes exactly what `encode` writes: one text for each sequence of bytes.
+/// Accepts only the output of `encode`: one text for each sequence of bytes.
 fn decode(text: &[u8]) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(4) {
         return None;
@@ -64,12 +64,12 @@ fn decode(text: &[u8]) -> Option<Vec<u8>> {
             bits = bits << 6 | u32::from(value_of(*digit)?);
         }
         let bits = bits << (6 * (4 - group.len()));
-        // A group of n digits holds n - 1 bytes, and the bits below them must be zero.
-        let held = group.len() - 1;
-        if held == 0 || bits & (0xff_ffff >> (8 * held)) != 0 {
+        // A group of n digits has n - 1 bytes, and the bits below them must be zero.
+        let byte_count = group.len() - 1;
+        if byte_count == 0 || bits & (0xff_ffff >> (8 * byte_count)) != 0 {
             return None;
         }
-        bytes.extend_from_slice(&bits.to_be_bytes()[1..=held]);
+        bytes.extend_from_slice(&bits.to_be_bytes()[1..=byte_count]);
     }
     Some(bytes)
 }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn other_texts_are_rejected() {
         for text in
             ["A", "AA", "AAA", "A===", "====", "=", "Zg=A", "Zh==", "Zm9=", "Zm 9", "Zm9v\n", "Zm-_", "Zg==Zg=="]
         {

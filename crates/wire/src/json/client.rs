@@ -16,7 +16,7 @@ use crate::ids::{InputSeq, PacketSeq, ViewTick};
 use crate::input::{InputBytes, InputPayload, InputPayloads, Inputs};
 use crate::limits::{ACK_WINDOW_PACKETS, INPUT_BYTES_MAX};
 
-/// Steps of a view's fraction between two ticks.
+/// Steps of the fraction of a view tick.
 const VIEW_STEPS: f64 = 256.0;
 
 pub(super) fn write(message: &ClientMessage, out: &mut Vec<u8>) {
@@ -127,7 +127,7 @@ struct InputBatch<'a> {
     view_tick: f64,
 }
 
-/// One input: `keys` by name, or `packed` as base64.
+/// An input: `keys` by name, or `packed` as base64.
 #[derive(Serialize, Deserialize)]
 struct JsonInput<'a> {
     seq: u32,
@@ -137,7 +137,7 @@ struct JsonInput<'a> {
     packed: Option<Base64<'a>>,
 }
 
-/// The acknowledgement with the missing packets by their numbers, which is short and readable.
+/// Acknowledgement with the numbers of the missing packets, which is short and readable.
 #[derive(Default, Serialize, Deserialize)]
 struct JsonAck {
     latest: u32,
@@ -230,7 +230,7 @@ impl JsonInput<'_> {
 
 fn view(view_tick: f64) -> Result<ViewTick, DecodeError> {
     let bits = view_tick * VIEW_STEPS;
-    // A number that is too large saturates, and no view has that many bits.
+    // A number that is too large saturates, and `from_bits` rejects it.
     let view = if bits >= 0.0 { ViewTick::from_bits(bits as u64) } else { None };
     view.ok_or(DecodeError::BadNumber { field: "viewTick" })
 }

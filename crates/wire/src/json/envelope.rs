@@ -1,4 +1,4 @@
-//! What stands around every JSON message.
+//! Envelope of JSON messages.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::ids::{ClientTime, CommandSeq};
 
 const US_PER_MS: f64 = 1_000.0;
 
-/// The envelope, with a payload of any type when it is written and its text when it is read.
+/// Envelope of a message. The payload has any type when written, and is text when read.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Envelope<'a, Payload = &'a RawValue> {
@@ -37,7 +37,7 @@ fn none<Payload>() -> Option<Payload> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads an envelope whose bytes are known to be within bounds.
+    /// Parses an envelope whose bounds were checked.
     pub fn parse(bytes: &'a [u8]) -> Result<Envelope<'a>, DecodeError> {
         let envelope: Envelope<'a> = serde_json::from_slice(bytes).map_err(|_| DecodeError::Malformed)?;
         if envelope.v != PROTOCOL_VERSION {
@@ -46,30 +46,30 @@ impl<'a> Envelope<'a> {
         Ok(envelope)
     }
 
-    /// The payload as the message's own type. No payload is the same as an empty one.
+    /// Parses the payload as the type of the message. A missing payload counts as an empty one.
     pub fn payload<Content: DeserializeOwned>(&self) -> Result<Content, DecodeError> {
         let text = self.payload.map_or("{}", RawValue::get);
         serde_json::from_str(text).map_err(|_| DecodeError::Malformed)
     }
 
-    /// The command's number; zero when the client wants no answer.
+    /// Number of the command, or zero if the client requests no answer.
     pub fn command_seq(&self) -> CommandSeq {
         CommandSeq(self.seq.unwrap_or_default())
     }
 
-    /// The client's time, which the message must have.
+    /// Time of the client, which is required.
     pub fn client_time(&self) -> Result<ClientTime, DecodeError> {
         let ms = self.client_time.ok_or(DecodeError::Missing { field: "clientTime" })?;
         if ms < 0.0 {
             return Err(DecodeError::BadNumber { field: "clientTime" });
         }
-        // A number that is too large saturates and is then refused by its limit.
+        // A number that is too large saturates, and its limit rejects it later.
         Ok(ClientTime((ms * US_PER_MS).round() as u64))
     }
 }
 
 impl<'a> Envelope<'a, ()> {
-    /// Begins an envelope of this kind.
+    /// An envelope of this kind.
     pub fn of(kind: &'a str) -> Envelope<'a, ()> {
         Envelope {
             v: PROTOCOL_VERSION,
@@ -82,7 +82,7 @@ impl<'a> Envelope<'a, ()> {
         }
     }
 
-    /// Begins a command.
+    /// An envelope of a command.
     pub fn command(feature: &'a str, action: &'a str) -> Envelope<'a, ()> {
         Envelope::of("command").named(feature, action)
     }
@@ -103,12 +103,12 @@ impl<'a> Envelope<'a, ()> {
         self
     }
 
-    /// Writes it without a payload.
+    /// Writes the envelope without a payload.
     pub fn write(self, out: &mut Vec<u8>) {
         write(&self, out);
     }
 
-    /// Writes it with a payload.
+    /// Writes the envelope with a payload.
     pub fn write_with(self, payload: impl Serialize, out: &mut Vec<u8>) {
         let envelope = Envelope {
             v: self.v,
@@ -124,5 +124,5 @@ impl<'a> Envelope<'a, ()> {
 }
 
 fn write(envelope: &impl Serialize, out: &mut Vec<u8>) {
-    serde_json::to_writer(out, envelope).expect("every payload has text keys, and a vector grows as far as it must");
+    serde_json::to_writer(out, envelope).expect("payloads have text keys, and writing to a vector cannot fail");
 }

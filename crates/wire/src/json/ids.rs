@@ -1,11 +1,11 @@
-//! Ids as JSON writes them: numbers where a 64-bit float holds them exactly, texts elsewhere.
+//! Ids in JSON: numbers if a 64-bit float is exact, texts otherwise.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::ids::{ConnectionId, EntityId, InputSeq, PlayerId, RoomId, SchemaHash, SessionId, Tick};
 
-/// Ids that are written as the value inside them.
+/// Ids that are serialized as the value inside.
 macro_rules! plain {
     ($($id:ident($inner:ty)),*) => {$(
         impl Serialize for $id {
@@ -32,7 +32,7 @@ impl Serialize for EntityId {
 
 impl<'de> Deserialize<'de> for EntityId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<EntityId, D::Error> {
-        EntityId::from_bits(u64::deserialize(deserializer)?).ok_or_else(|| D::Error::custom("no entity has this id"))
+        EntityId::from_bits(u64::deserialize(deserializer)?).ok_or_else(|| D::Error::custom("not an entity id"))
     }
 }
 
@@ -46,7 +46,7 @@ impl<'de> Deserialize<'de> for SchemaHash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SchemaHash, D::Error> {
         let text = String::deserialize(deserializer)?;
         let hash = u64::from_str_radix(&text, 16).map(SchemaHash).ok();
-        // Only the one way in which a hash is written leads back to it.
+        // Only the canonical text of a hash is accepted.
         hash.filter(|hash| hash.to_string() == text).ok_or_else(|| D::Error::custom("not a schema hash"))
     }
 }

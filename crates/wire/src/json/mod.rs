@@ -1,4 +1,4 @@
-//! The messages as a JSON envelope, for debugging and simple clients.
+//! JSON encoding of messages, for debugging and simple clients.
 //!
 //! ```json
 //! {"v":2,"kind":"command","seq":9,"feature":"playground","action":"stress",
@@ -28,16 +28,16 @@ impl ClientMessage {
     /// Appends this message as a JSON envelope.
     ///
     /// # Errors
-    /// Refuses what the other side would refuse; nothing is appended then.
+    /// If the receiver would reject the message. Nothing is appended then.
     pub fn encode_json(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         check::client_message(self)?;
         append(out, Bounds::CLIENT, |out| client::write(self, out))
     }
 
-    /// Reads one JSON envelope.
+    /// Decodes a JSON envelope.
     ///
     /// # Errors
-    /// Says why the bytes are not a message that may be used.
+    /// If the bytes are not a valid message.
     pub fn decode_json(bytes: &[u8]) -> Result<ClientMessage, DecodeError> {
         Bounds::CLIENT.check(bytes)?;
         let message = client::read(Envelope::parse(bytes)?)?;
@@ -50,16 +50,16 @@ impl ServerMessage {
     /// Appends this message as a JSON envelope.
     ///
     /// # Errors
-    /// Refuses what the other side would refuse; nothing is appended then.
+    /// If the receiver would reject the message. Nothing is appended then.
     pub fn encode_json(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         check::server_message(self)?;
         append(out, Bounds::SERVER, |out| server::write(self, out))
     }
 
-    /// Reads one JSON envelope.
+    /// Decodes a JSON envelope.
     ///
     /// # Errors
-    /// Says why the bytes are not a message that may be used.
+    /// If the bytes are not a valid message.
     pub fn decode_json(bytes: &[u8]) -> Result<ServerMessage, DecodeError> {
         Bounds::SERVER.check(bytes)?;
         let message = server::read(Envelope::parse(bytes)?)?;
@@ -68,8 +68,7 @@ impl ServerMessage {
     }
 }
 
-/// Values by name may make a message longer or deeper than any reader takes, so what was
-/// written is held to the reader's bounds.
+/// Writes a message and checks it against the bounds of the receiver: values by name may exceed them.
 fn append(out: &mut Vec<u8>, bounds: Bounds, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), EncodeError> {
     let start = out.len();
     write(out);
@@ -80,7 +79,7 @@ fn append(out: &mut Vec<u8>, bounds: Bounds, write: impl FnOnce(&mut Vec<u8>)) -
     Ok(())
 }
 
-/// A packed body of a game message, where `data` is base64.
+/// Packed body of a game message. `data` is base64.
 #[derive(Serialize, Deserialize)]
 struct PackedBody<'a> {
     code: u16,

@@ -1,4 +1,4 @@
-//! Holds JSON to its bounds before a parser spends memory or stack on it.
+//! Checks the bounds of JSON before a parser uses memory or stack.
 
 use crate::error::DecodeError;
 use crate::limits::{
@@ -6,7 +6,7 @@ use crate::limits::{
     RELIABLE_MESSAGE_BYTES_MAX,
 };
 
-/// How large one JSON message may be.
+/// Limits of a JSON message.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     bytes_max: usize,
@@ -14,14 +14,13 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// For what comes from a client.
+    /// Limits of messages from a client.
     pub const CLIENT: Bounds = Bounds { bytes_max: RELIABLE_MESSAGE_BYTES_MAX, values_max: JSON_CLIENT_VALUES_MAX };
 
-    /// For what comes from a server.
+    /// Limits of messages from a server.
     pub const SERVER: Bounds = Bounds { bytes_max: JSON_SERVER_MESSAGE_BYTES_MAX, values_max: JSON_SERVER_VALUES_MAX };
 
-    /// Refuses what is too long, too deep or has too many values. Whether it is JSON at all is
-    /// for the parser to say.
+    /// Rejects text that is too long, too deep or has too many values. The parser checks the syntax.
     pub fn check(self, bytes: &[u8]) -> Result<(), DecodeError> {
         if bytes.len() > self.bytes_max {
             return Err(DecodeError::TooLong { bytes: bytes.len(), limit: self.bytes_max });
@@ -32,7 +31,7 @@ impl Bounds {
         while let Some(byte) = rest.next() {
             match byte {
                 b'"' => skip_text(&mut rest),
-                // What opens may hold a first value, and each comma announces another.
+                // A bracket may be followed by a first value, and each comma by another one.
                 b'{' | b'[' => {
                     depth += 1;
                     values += 1;
@@ -52,12 +51,12 @@ impl Bounds {
     }
 }
 
-/// Moves past the end of a text whose opening quote was just read.
+/// Skips a text after its opening quote.
 fn skip_text(rest: &mut std::slice::Iter<'_, u8>) {
     while let Some(byte) = rest.next() {
         match byte {
             b'"' => return,
-            // Whatever is escaped, a quote above all, does not end the text.
+            // An escaped character, such as a quote, does not end the text.
             b'\\' => {
                 rest.next();
             }

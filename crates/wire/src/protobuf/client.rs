@@ -174,7 +174,7 @@ fn split_inputs(mut packed: &[u8]) -> Result<InputPayloads, DecodeError> {
             InputBytes::new(input).ok_or(DecodeError::FieldTooLong { field: "input", limit: INPUT_BYTES_MAX })?;
         payloads.push(InputPayload::Packed(input));
         if payloads.len() == 1 && !rest.is_empty() {
-            // Each takes a byte at least.
+            // Each input takes at least one byte.
             payloads.reserve(rest.len().min(INPUTS_PER_MESSAGE_MAX));
         }
         packed = rest;

@@ -1,11 +1,11 @@
-//! The protobuf structures, field by field as in `proto/aether.proto`.
+//! Protobuf structures, as in `proto/aether.proto`.
 //!
-//! Numbers that are zero and texts that are empty cost no byte, and the fields of hot messages
-//! have numbers below 16, whose tags take one byte.
+//! Zero numbers and empty texts take no byte. Fields of frequent messages have numbers below 16, whose tags take one
+//! byte.
 
 use prost::{Message, Oneof};
 
-/// The first byte of a frame that carries a state packet: field 2, length-delimited.
+/// First byte of a frame with a state packet: field 2, length-delimited.
 pub(super) const SNAPSHOT_TAG: u8 = 2 << 3 | 2;
 
 #[derive(Clone, PartialEq, Message)]
@@ -123,8 +123,8 @@ pub(super) struct RoomType {
     pub label: Option<String>,
 }
 
-/// One field holds all inputs, each after a byte with its length: a list of byte fields would
-/// cost a tag for each, and an allocation for each when it is read.
+/// One field contains all inputs, each after a byte with its length. A list of byte fields would need a tag for each,
+/// and an allocation for each when read.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Inputs {
     #[prost(uint32, tag = "1")]

@@ -1,4 +1,4 @@
-//! The messages as protobuf. `proto/aether.proto` states the same for other languages.
+//! Protobuf encoding of messages. `proto/aether.proto` is the schema for other languages.
 
 mod client;
 mod frames;
@@ -18,16 +18,16 @@ impl ClientMessage {
     /// Appends this message as one protobuf frame.
     ///
     /// # Errors
-    /// Refuses values by name, and what the other side would refuse; nothing is appended then.
+    /// If the message has values by name, or the receiver would reject it. Nothing is appended then.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         check::client_message(self)?;
         append(&frames::ClientFrame { message: Some(self.to_proto()?) }, out)
     }
 
-    /// Reads one protobuf frame.
+    /// Decodes a protobuf frame.
     ///
     /// # Errors
-    /// Says why the bytes are not a message that may be used.
+    /// If the bytes are not a valid message.
     pub fn decode(bytes: &[u8]) -> Result<ClientMessage, DecodeError> {
         let frame: frames::ClientFrame = parse(bytes)?;
         let message = frame.message.ok_or(DecodeError::UnknownMessage)?;
@@ -41,16 +41,16 @@ impl ServerMessage {
     /// Appends this message as one protobuf frame.
     ///
     /// # Errors
-    /// Refuses values by name, and what the other side would refuse; nothing is appended then.
+    /// If the message has values by name, or the receiver would reject it. Nothing is appended then.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         check::server_message(self)?;
         append(&frames::ServerFrame { message: Some(self.to_proto()?) }, out)
     }
 
-    /// Reads one protobuf frame.
+    /// Decodes a protobuf frame.
     ///
     /// # Errors
-    /// Says why the bytes are not a message that may be used.
+    /// If the bytes are not a valid message.
     pub fn decode(bytes: &[u8]) -> Result<ServerMessage, DecodeError> {
         let frame: frames::ServerFrame = parse(bytes)?;
         let message = frame.message.ok_or(DecodeError::UnknownMessage)?;
@@ -60,25 +60,24 @@ impl ServerMessage {
     }
 }
 
-/// Appends one state packet as the frame that [`ServerMessage::Snapshot`] would be, straight
-/// from a shared buffer.
+/// Appends a state packet as a frame of [`ServerMessage::Snapshot`], directly from a shared buffer.
 ///
 /// # Errors
-/// Refuses a packet longer than [`STATE_PACKET_BYTES_MAX`].
+/// If the packet is longer than [`STATE_PACKET_BYTES_MAX`].
 pub fn encode_state_packet(packet: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
     if packet.len() > STATE_PACKET_BYTES_MAX {
         let limit = STATE_PACKET_BYTES_MAX;
-        return Err(EncodeError::Refused(DecodeError::FieldTooLong { field: "snapshot", limit }));
+        return Err(EncodeError::Rejected(DecodeError::FieldTooLong { field: "snapshot", limit }));
     }
     out.push(frames::SNAPSHOT_TAG);
-    prost::encode_length_delimiter(packet.len(), out).expect("a vector grows as far as it must");
+    prost::encode_length_delimiter(packet.len(), out).expect("writing to a vector cannot fail");
     out.extend_from_slice(packet);
     Ok(())
 }
 
 fn append<Frame: Message>(frame: &Frame, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     check_length(frame.encoded_len())?;
-    frame.encode(out).expect("a vector grows as far as it must");
+    frame.encode(out).expect("writing to a vector cannot fail");
     Ok(())
 }
 

@@ -1,15 +1,14 @@
-//! Decoding takes no more memory than a small multiple of what the peer sent.
+//! Decoding uses no more memory than a small multiple of the input.
 
 use aether_wire::limits::{
     INPUT_BYTES_MAX, INPUTS_PER_MESSAGE_MAX, JSON_CLIENT_VALUES_MAX, RELIABLE_MESSAGE_BYTES_MAX,
 };
 use aether_wire::{ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, StateAck, ViewTick};
 
-/// Bytes at most in use for each byte of a protobuf frame, beside a few hundred for the
-/// message itself.
+/// Upper bound of the memory for each byte of a protobuf frame, besides a few hundred bytes for the message.
 const PROTOBUF_MULTIPLE: u64 = 4;
 
-/// The same for JSON, where a short text becomes a value with a type.
+/// Upper bound for each byte of JSON, where a short text becomes a typed value.
 const JSON_MULTIPLE: u64 = 32;
 
 const SMALL_CHANGE_BYTES: u64 = 2_048;
@@ -68,7 +67,7 @@ fn any_json_message_takes_memory_by_its_length() {
 }
 
 #[test]
-fn inputs_are_held_in_place() {
+fn a_single_input_is_stored_inline() {
     let input = InputPayload::Packed(InputBytes::new(&[7; INPUT_BYTES_MAX]).unwrap());
     let inputs = |count| Inputs {
         first_seq: InputSeq(1),
@@ -81,8 +80,8 @@ fn inputs_are_held_in_place() {
         ClientMessage::Inputs(inputs(count)).encode(&mut bytes).unwrap();
         allocation_counter::measure(|| drop(ClientMessage::decode(&bytes))).count_total
     };
-    assert!(allocations(1) < allocations(INPUTS_PER_MESSAGE_MAX), "one has no memory of its own");
-    assert!(allocations(INPUTS_PER_MESSAGE_MAX) <= allocations(1) + 1, "many share one");
+    assert!(allocations(1) < allocations(INPUTS_PER_MESSAGE_MAX), "one input needs no heap memory");
+    assert!(allocations(INPUTS_PER_MESSAGE_MAX) <= allocations(1) + 1, "many inputs share one allocation");
     assert!(allocations(1) <= 2, "{} allocations", allocations(1));
 }
 

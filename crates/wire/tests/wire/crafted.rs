@@ -1,4 +1,4 @@
-//! Frames written by hand, as no encoder of ours would write them.
+//! Frames written by hand, which no encoder of this crate writes.
 
 use aether_wire::{ClientMessage, DecodeError};
 

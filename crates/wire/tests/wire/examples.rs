@@ -1,4 +1,4 @@
-//! One example of every message, with every field set to something that is not its default.
+//! An example of every message, with every field set to a value that is not the default.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use aether_wire::{
 };
 use serde_json::json;
 
-/// An example and its title: the message's name, and what sets it apart when there are several.
+/// An example and its title: the name of the message, and a suffix if there are several.
 pub type Example<Message> = (&'static str, Message);
 
 pub fn fields(value: serde_json::Value) -> FieldValues {
@@ -32,7 +32,7 @@ pub fn packed_inputs() -> Inputs {
     }
 }
 
-/// The examples that both encodings can carry.
+/// Examples for both encodings.
 pub fn client_examples() -> Vec<Example<ClientMessage>> {
     let entity = EntityId { slot: 7, generation: 1 };
     let mut examples = hello_examples();
@@ -76,7 +76,7 @@ pub fn client_examples() -> Vec<Example<ClientMessage>> {
     examples
 }
 
-/// The examples that only JSON can carry.
+/// Examples for JSON only.
 pub fn readable_client_examples() -> Vec<Example<ClientMessage>> {
     let mut inputs = packed_inputs();
     inputs.payloads = vec![
@@ -100,7 +100,7 @@ pub fn readable_client_examples() -> Vec<Example<ClientMessage>> {
     ]
 }
 
-/// The examples that both encodings can carry.
+/// Examples for both encodings.
 pub fn server_examples() -> Vec<Example<ServerMessage>> {
     let entity = EntityId { slot: 7, generation: 1 };
     let mut examples = vec![
@@ -138,7 +138,7 @@ pub fn server_examples() -> Vec<Example<ServerMessage>> {
     examples
 }
 
-/// The examples that only JSON can carry.
+/// Examples for JSON only.
 pub fn readable_server_examples() -> Vec<Example<ServerMessage>> {
     let movement = EntityFields {
         id: EntityId { slot: 7, generation: 1 },

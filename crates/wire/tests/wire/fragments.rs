@@ -1,5 +1,4 @@
-//! Cutting messages and putting them together again, with peers that mean well and peers that
-//! do not.
+//! Fragmentation and reassembly, with honest and with hostile peers.
 
 use aether_wire::limits::{
     CLIENT_FRAGMENT_BYTES, FRAGMENT_BOOKKEEPING_BYTES, FRAGMENT_BYTES_MAX, FRAGMENTS_PER_MESSAGE_MAX,
@@ -18,14 +17,14 @@ fn the_longest_message_arrives_whole_in_any_order() {
         for part in rest.iter().rev() {
             assert_eq!(reassembler.push(part.clone(), 0), Ok(None));
         }
-        assert!(reassembler.bytes_held() <= REASSEMBLY_BYTES_MAX);
+        assert!(reassembler.buffered_bytes() <= REASSEMBLY_BYTES_MAX);
         assert_eq!(reassembler.push(first.clone(), 0), Ok(Some(message.clone())));
-        assert_eq!((reassembler.bytes_held(), reassembler.unfinished()), (0, 0));
+        assert_eq!((reassembler.buffered_bytes(), reassembler.unfinished()), (0, 0));
     }
 }
 
 #[test]
-fn a_message_that_needs_too_many_parts_is_an_error_and_not_cut_short() {
+fn a_message_that_needs_too_many_parts_is_an_error() {
     let message = pattern(usize::from(FRAGMENTS_PER_MESSAGE_MAX) * 10 + 1);
     let cut = |bytes, part_bytes| fragment(MessageId(1), bytes, part_bytes).map(|parts| parts.len());
     assert_eq!(cut(&message, 10), Err(FragmentError::TooManyParts));
@@ -38,19 +37,19 @@ fn a_message_that_needs_too_many_parts_is_an_error_and_not_cut_short() {
 }
 
 #[test]
-fn fragments_before_authentication_are_refused_and_counted() {
+fn fragments_before_authentication_are_rejected_and_counted() {
     let mut reassembler = Reassembler::closed();
     for index in 0..3 {
         assert_eq!(reassembler.push(part(1, index, 4), 0), Err(FragmentError::Closed));
     }
-    assert_eq!((reassembler.bytes_held(), reassembler.refused()), (0, 3));
+    assert_eq!((reassembler.buffered_bytes(), reassembler.rejected()), (0, 3));
     reassembler.open();
-    assert_eq!(reassembler.push(part(1, 3, 4), 0), Ok(None), "nothing was kept from before");
+    assert_eq!(reassembler.push(part(1, 3, 4), 0), Ok(None), "earlier fragments were not stored");
     assert_eq!(reassembler.unfinished(), 1);
 }
 
 #[test]
-fn nonsense_is_refused_without_memory() {
+fn invalid_fragments_are_rejected_without_memory() {
     for (fragment, error) in [
         (part(1, 0, 0), FragmentError::NoParts),
         (part(1, 0, u16::MAX), FragmentError::TooManyParts),
@@ -62,34 +61,34 @@ fn nonsense_is_refused_without_memory() {
     ] {
         let mut reassembler = opened();
         assert_eq!(reassembler.push(fragment, 0), Err(error));
-        assert_eq!((reassembler.bytes_held(), reassembler.unfinished()), (0, 0));
+        assert_eq!((reassembler.buffered_bytes(), reassembler.unfinished()), (0, 0));
     }
 }
 
 #[test]
-fn a_changing_total_is_refused_and_frees_the_message() {
+fn a_changing_total_is_rejected_and_frees_the_message() {
     let mut reassembler = opened();
     reassembler.push(part(1, 0, 4), 0).unwrap();
     reassembler.push(part(2, 0, 4), 0).unwrap();
     assert_eq!(reassembler.push(part(1, 1, 5), 0), Err(FragmentError::TotalChanged));
     assert_eq!(reassembler.unfinished(), 1, "only the other message is left");
-    assert_eq!(reassembler.bytes_held(), 1 + FRAGMENT_BOOKKEEPING_BYTES);
+    assert_eq!(reassembler.buffered_bytes(), 1 + FRAGMENT_BOOKKEEPING_BYTES);
 }
 
 #[test]
-fn a_repeated_fragment_changes_nothing_but_a_differing_one_is_refused() {
+fn a_repeated_fragment_has_no_effect_but_a_differing_one_is_rejected() {
     let mut reassembler = opened();
     for _ in 0..100 {
         assert_eq!(reassembler.push(part(1, 0, 2), 0), Ok(None));
     }
-    assert_eq!(reassembler.bytes_held(), 1 + FRAGMENT_BOOKKEEPING_BYTES);
+    assert_eq!(reassembler.buffered_bytes(), 1 + FRAGMENT_BOOKKEEPING_BYTES);
     let differing = Fragment { bytes: vec![0xee], ..part(1, 0, 2) };
     assert_eq!(reassembler.push(differing, 0), Err(FragmentError::DuplicateDiffers));
-    assert_eq!((reassembler.bytes_held(), reassembler.unfinished()), (0, 0));
+    assert_eq!((reassembler.buffered_bytes(), reassembler.unfinished()), (0, 0));
 }
 
 #[test]
-fn a_late_duplicate_does_not_begin_a_finished_message_again() {
+fn a_late_duplicate_does_not_start_a_finished_message_again() {
     let mut reassembler = opened();
     reassembler.push(part(1, 0, 2), 0).unwrap();
     assert!(reassembler.push(part(1, 1, 2), 0).unwrap().is_some());
@@ -97,11 +96,11 @@ fn a_late_duplicate_does_not_begin_a_finished_message_again() {
     for late in [part(1, 0, 2), part(1, 1, 2), part(2, 0, 1)] {
         assert_eq!(reassembler.push(late, 0), Ok(None));
     }
-    assert_eq!((reassembler.bytes_held(), reassembler.unfinished()), (0, 0));
+    assert_eq!((reassembler.buffered_bytes(), reassembler.unfinished()), (0, 0));
 }
 
 #[test]
-fn ten_thousand_unfinished_messages_hold_no_more_than_the_first_few() {
+fn ten_thousand_unfinished_messages_use_no_more_memory_than_the_first_few() {
     let mut reassembler = opened();
     let mut refused = 0;
     for id in 0..10_000 {
@@ -111,11 +110,11 @@ fn ten_thousand_unfinished_messages_hold_no_more_than_the_first_few() {
             Err(FragmentError::TooManyMessages) => refused += 1,
             other => panic!("unexpected: {other:?}"),
         }
-        assert!(reassembler.bytes_held() <= REASSEMBLY_BYTES_MAX);
+        assert!(reassembler.buffered_bytes() <= REASSEMBLY_BYTES_MAX);
     }
     assert_eq!(reassembler.unfinished(), UNFINISHED_MESSAGES_MAX);
     assert_eq!(refused, 10_000 - UNFINISHED_MESSAGES_MAX as u64);
-    assert_eq!(reassembler.refused(), refused);
+    assert_eq!(reassembler.rejected(), refused);
 }
 
 #[test]
@@ -126,7 +125,7 @@ fn the_bytes_of_all_unfinished_messages_are_bounded_together() {
         for id in 0..UNFINISHED_MESSAGES_MAX as u32 {
             let bytes = vec![1; FRAGMENT_BYTES_MAX];
             outcome = reassembler.push(Fragment { bytes, ..part(id, index, FRAGMENTS_PER_MESSAGE_MAX) }, 0);
-            assert!(reassembler.bytes_held() <= REASSEMBLY_BYTES_MAX);
+            assert!(reassembler.buffered_bytes() <= REASSEMBLY_BYTES_MAX);
             if outcome.is_err() {
                 break 'sending;
             }
@@ -146,22 +145,22 @@ fn one_message_cannot_grow_beyond_its_limit() {
         })
         .find(Result::is_err);
     assert_eq!(outcome, Some(Err(FragmentError::MessageTooLong)));
-    assert_eq!(reassembler.bytes_held(), 0, "the message that broke the limit is freed");
+    assert_eq!(reassembler.buffered_bytes(), 0, "the message that exceeded the limit is freed");
 }
 
 #[test]
 fn age_frees_a_message_even_when_nothing_arrives() {
     let mut reassembler = opened();
     reassembler.push(part(1, 0, 3), 1_000).unwrap();
-    // A fragment now and then does not keep a message alive for ever.
+    // Occasional fragments do not extend the life of a message.
     reassembler.push(part(1, 1, 3), 1_000 + REASSEMBLY_AGE_MS_MAX).unwrap();
     assert_eq!(reassembler.expire(1_000 + REASSEMBLY_AGE_MS_MAX), 0);
     assert_eq!(reassembler.expire(1_001 + REASSEMBLY_AGE_MS_MAX), 1);
-    assert_eq!((reassembler.bytes_held(), reassembler.unfinished()), (0, 0));
+    assert_eq!((reassembler.buffered_bytes(), reassembler.unfinished()), (0, 0));
 }
 
 #[test]
-fn old_messages_make_room_for_new_ones() {
+fn expired_messages_free_capacity_for_new_ones() {
     let mut reassembler = opened();
     for id in 0..UNFINISHED_MESSAGES_MAX as u32 {
         reassembler.push(part(id, 0, 2), 0).unwrap();
@@ -172,7 +171,7 @@ fn old_messages_make_room_for_new_ones() {
 }
 
 #[test]
-fn a_clock_that_goes_backwards_does_no_harm() {
+fn a_clock_that_goes_backwards_is_harmless() {
     let mut reassembler = opened();
     reassembler.push(part(1, 0, 2), 5_000).unwrap();
     assert_eq!(reassembler.expire(0), 0);
@@ -184,7 +183,7 @@ fn clearing_frees_everything_and_closes_again() {
     let mut reassembler = opened();
     reassembler.push(part(1, 0, 2), 0).unwrap();
     reassembler.clear();
-    assert_eq!((reassembler.bytes_held(), reassembler.unfinished()), (0, 0));
+    assert_eq!((reassembler.buffered_bytes(), reassembler.unfinished()), (0, 0));
     assert_eq!(reassembler.push(part(1, 0, 2), 0), Err(FragmentError::Closed));
 }
 
@@ -204,7 +203,7 @@ proptest! {
         let whole: Vec<_> =
             parts.into_iter().filter_map(|part| reassembler.push(part, 0).unwrap()).collect();
         prop_assert_eq!(whole, vec![message]);
-        prop_assert_eq!(reassembler.bytes_held(), 0);
+        prop_assert_eq!(reassembler.buffered_bytes(), 0);
     }
 
     #[test]
@@ -220,11 +219,11 @@ proptest! {
                 Fragment { message: MessageId(id), index, total, bytes: vec![fill; length] };
             let _whole_or_refused = reassembler.push(fragment, now_ms);
             prop_assert!(reassembler.unfinished() <= UNFINISHED_MESSAGES_MAX);
-            prop_assert!(reassembler.bytes_held() <= REASSEMBLY_BYTES_MAX);
-            prop_assert_eq!(reassembler.bytes_held() == 0, reassembler.unfinished() == 0);
+            prop_assert!(reassembler.buffered_bytes() <= REASSEMBLY_BYTES_MAX);
+            prop_assert_eq!(reassembler.buffered_bytes() == 0, reassembler.unfinished() == 0);
         }
         reassembler.expire(now_ms + REASSEMBLY_AGE_MS_MAX + 1);
-        prop_assert_eq!(reassembler.bytes_held(), 0);
+        prop_assert_eq!(reassembler.buffered_bytes(), 0);
     }
 }
 

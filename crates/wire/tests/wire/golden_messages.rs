@@ -1,7 +1,7 @@
-//! Every message has these bytes, and these bytes are that message, for good.
+//! Every message has fixed bytes in both encodings.
 //!
-//! A difference here is a change of the wire. If it is meant, the test prints the text that
-//! `golden/messages.txt` would have.
+//! A difference is a change of the wire. If it is intended, copy the text that the test prints to
+//! `golden/messages.txt`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -27,9 +27,9 @@ fn golden_bytes_decode_to_their_message() {
     let mut checked = 0;
     for block in GOLDEN.split("\n\n") {
         let mut lines = block.trim().lines();
-        let title = lines.next().expect("a block begins with its title");
+        let title = lines.next().expect("a block begins with a title");
         for line in lines {
-            let (encoding, text) = line.split_once(' ').expect("a line names its encoding");
+            let (encoding, text) = line.split_once(' ').expect("a line begins with its encoding");
             assert_eq!(decode(title, encoding, text), expected(title), "{title} {encoding}");
             checked += 1;
         }
@@ -46,7 +46,7 @@ fn the_examples_cover_every_message_and_every_name() {
 }
 
 #[test]
-fn protobuf_refuses_values_by_name_and_appends_nothing() {
+fn protobuf_rejects_values_by_name_and_appends_nothing() {
     let mut out = vec![1, 2, 3];
     for (title, message) in examples::readable_client_examples() {
         assert_eq!(message.encode(&mut out), Err(EncodeError::NotPacked), "{title}");
@@ -70,7 +70,7 @@ fn decode(title: &str, encoding: &str, text: &str) -> Either {
         (true, "json") => Either::Client(ClientMessage::decode_json(text.as_bytes())),
         (false, "protobuf") => Either::Server(ServerMessage::decode(&from_hex(text))),
         (false, "json") => Either::Server(ServerMessage::decode_json(text.as_bytes())),
-        _ => panic!("{title}: no such encoding: {encoding}"),
+        _ => panic!("{title}: unknown encoding {encoding}"),
     }
 }
 

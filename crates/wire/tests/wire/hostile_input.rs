@@ -1,4 +1,4 @@
-//! Bytes that no honest peer sends: each is refused with a label, and none panics.
+//! Bytes that no honest peer sends: each is rejected with a label, and none panics.
 
 use aether_wire::limits::{JSON_DEPTH_MAX, JSON_SERVER_MESSAGE_BYTES_MAX, RELIABLE_MESSAGE_BYTES_MAX};
 use aether_wire::{ClientMessage, ClientTime, DecodeError, Ping, ServerMessage, Tick};
@@ -8,7 +8,7 @@ use crate::crafted::{decode_json, frame};
 use crate::examples;
 
 #[test]
-fn a_frame_cut_at_any_byte_is_refused_or_shorter_but_never_panics() {
+fn a_frame_truncated_at_any_byte_is_rejected_or_shorter_but_never_panics() {
     for (title, message) in examples::client_examples() {
         let (mut bytes, mut json) = (Vec::new(), Vec::new());
         message.encode(&mut bytes).unwrap();
@@ -53,7 +53,7 @@ fn a_flipped_bit_never_panics() {
 }
 
 #[test]
-fn lengths_of_2_to_the_32_are_refused() {
+fn lengths_of_2_to_the_32_are_rejected() {
     // A frame, a text within one, and bytes within one claim 2^32 and then 2^64 - 1 bytes.
     let huge = [0x80, 0x80, 0x80, 0x80, 0x10];
     let full = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
@@ -67,7 +67,7 @@ fn lengths_of_2_to_the_32_are_refused() {
 }
 
 #[test]
-fn nesting_of_10_000_is_refused_before_parsing() {
+fn nesting_of_10_000_is_rejected_before_parsing() {
     let too_deep = DecodeError::TooDeep { limit: JSON_DEPTH_MAX };
     for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
         let json = format!(
@@ -78,13 +78,13 @@ fn nesting_of_10_000_is_refused_before_parsing() {
         assert_eq!(ClientMessage::decode_json(json.as_bytes()), Err(too_deep));
         assert_eq!(ServerMessage::decode_json(json.as_bytes()), Err(too_deep));
     }
-    // Protobuf groups nest too; a reader that skips them must not follow all the way.
+    // Protobuf groups nest too. A reader that skips them must limit its recursion.
     let groups = [0x83, 0x01].repeat(10_000);
     assert_eq!(ClientMessage::decode(&groups), Err(DecodeError::Malformed));
 }
 
 #[test]
-fn a_message_that_is_too_long_is_refused_by_its_length_alone() {
+fn a_message_that_is_too_long_is_rejected_by_its_length_alone() {
     let bytes = vec![b' '; RELIABLE_MESSAGE_BYTES_MAX + 1];
     let too_long = |limit| DecodeError::TooLong { bytes: limit + 1, limit };
     assert_eq!(ClientMessage::decode(&bytes), Err(too_long(RELIABLE_MESSAGE_BYTES_MAX)));
@@ -95,10 +95,10 @@ fn a_message_that_is_too_long_is_refused_by_its_length_alone() {
 }
 
 #[test]
-fn another_version_is_told_what_is_expected() {
+fn another_version_gets_the_required_one() {
     let error = ClientMessage::decode_json(br#"{"v":1,"kind":"hello","payload":{}}"#).unwrap_err();
     assert_eq!(error, DecodeError::Version { found: 1 });
-    assert_eq!(error.to_string(), "The peer speaks protocol version 1; version 2 is expected.");
+    assert_eq!(error.to_string(), "The peer uses protocol version 1; version 2 is required.");
     assert_eq!(ClientMessage::decode(&[0x0a, 2, 8, 3]), Err(DecodeError::Version { found: 3 }));
     assert_eq!(ClientMessage::decode(&[0x0a, 0]), Err(DecodeError::Version { found: 0 }));
     assert_eq!(ServerMessage::decode(&[0x0a, 2, 8, 1]), Err(DecodeError::Version { found: 1 }));
@@ -106,7 +106,7 @@ fn another_version_is_told_what_is_expected() {
 }
 
 #[test]
-fn unknown_messages_are_refused_as_such() {
+fn unknown_messages_are_rejected() {
     for bytes in [&[][..], &[0x82, 0x01, 0x00], &[0x98, 0x06, 0x01]] {
         assert_eq!(ClientMessage::decode(bytes), Err(DecodeError::UnknownMessage), "{bytes:02x?}");
         assert_eq!(ServerMessage::decode(bytes), Err(DecodeError::UnknownMessage), "{bytes:02x?}");
@@ -124,7 +124,7 @@ fn unknown_messages_are_refused_as_such() {
         decode_json(r#"{"v":2,"kind":"command","action":"place"}"#),
         Err(DecodeError::Missing { field: "feature" })
     );
-    // What the server says is nothing that a client may say.
+    // A client cannot send messages of the server.
     for kind in ["welcome", "snapshot", "correction"] {
         let json = format!(r#"{{"v":2,"kind":"{kind}","payload":{{}}}}"#);
         assert_eq!(decode_json(&json), Err(DecodeError::UnknownMessage), "{kind}");
@@ -142,7 +142,7 @@ fn unknown_fields_of_a_newer_peer_are_skipped() {
 }
 
 #[test]
-fn what_is_not_json_is_malformed() {
+fn text_that_is_not_json_is_malformed() {
     for json in [
         "",
         "null",
@@ -167,7 +167,7 @@ proptest! {
     #![proptest_config(crate::cases(4_096))]
 
     #[test]
-    fn random_bytes_never_panic_and_every_refusal_has_a_known_label(
+    fn random_bytes_never_panic_and_every_error_has_a_known_label(
         bytes in proptest::collection::vec(any::<u8>(), 0..600),
     ) {
         let outcomes = [
@@ -183,7 +183,7 @@ proptest! {
     }
 
     #[test]
-    fn a_random_message_body_never_panics_and_what_decodes_can_be_encoded_again(
+    fn a_random_message_body_never_panics_and_a_decoded_one_can_be_encoded_again(
         tag in 1_u8..=15,
         content in proptest::collection::vec(any::<u8>(), 0..60),
     ) {

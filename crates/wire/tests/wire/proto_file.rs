@@ -1,5 +1,5 @@
-//! `proto/aether.proto` says what the code does: every byte that the code writes is explained
-//! by the file, and every field of the file is written by the code.
+//! `proto/aether.proto` matches the code: the file describes every byte that the code writes, and the code writes every
+//! field of the file.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -11,18 +11,18 @@ use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, Value};
 const GOLDEN_TEXT: &str = include_str!("golden/proto_text.txt");
 
 #[test]
-fn the_proto_file_explains_every_byte_and_every_field_is_used() {
+fn the_proto_file_describes_every_byte_and_every_field_is_used() {
     let pool = pool();
     let mut used = BTreeSet::new();
     for (title, message) in examples::client_examples() {
         let mut bytes = Vec::new();
         message.encode(&mut bytes).unwrap();
-        note_fields(title, &dynamic(&pool, "ClientFrame", &bytes), &mut used);
+        collect_fields(title, &dynamic(&pool, "ClientFrame", &bytes), &mut used);
     }
     for (title, message) in examples::server_examples() {
         let mut bytes = Vec::new();
         message.encode(&mut bytes).unwrap();
-        note_fields(title, &dynamic(&pool, "ServerFrame", &bytes), &mut used);
+        collect_fields(title, &dynamic(&pool, "ServerFrame", &bytes), &mut used);
     }
     let stated: BTreeSet<String> = pool
         .all_messages()
@@ -31,7 +31,7 @@ fn the_proto_file_explains_every_byte_and_every_field_is_used() {
     assert_eq!(stated, used);
 }
 
-/// A number that is written as one type and stated as another would read as another value.
+/// A number with another type in the file would have another value.
 #[test]
 fn the_file_reads_the_values_that_were_written() {
     let pool = pool();
@@ -77,14 +77,13 @@ fn dynamic(pool: &DescriptorPool, frame: &str, bytes: &[u8]) -> DynamicMessage {
     DynamicMessage::decode(descriptor(pool, frame), bytes).expect("the file reads the bytes")
 }
 
-/// Collects the names of all fields that are set, and fails on bytes that the file does not
-/// explain.
-fn note_fields(title: &str, message: &DynamicMessage, used: &mut BTreeSet<String>) {
-    assert_eq!(message.unknown_fields().count(), 0, "{title} has bytes that the file lacks");
+/// Collects the names of all fields that are set, and fails on bytes that are not in the file.
+fn collect_fields(title: &str, message: &DynamicMessage, used: &mut BTreeSet<String>) {
+    assert_eq!(message.unknown_fields().count(), 0, "{title} has bytes that are not in the file");
     for (field, value) in message.fields() {
         used.insert(field.full_name().to_owned());
         if let Value::Message(inner) = value {
-            note_fields(title, inner, used);
+            collect_fields(title, inner, used);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is encoded is what is decoded, for messages of any content.
+//! Messages with any content survive a round trip.
 
 use aether_wire::limits::{
     CLIENT_TIME_US_MAX, CONNECTION_ID_MAX, ENTITIES_PER_MESSAGE_MAX, FRAGMENT_BYTES_MAX, FRAGMENTS_PER_MESSAGE_MAX,
@@ -265,7 +265,7 @@ fn fields() -> impl Strategy<Value = FieldValues> {
         text(20).prop_map(Value::from),
     ];
     let value = leaf.prop_recursive(3, 12, 4, |inner| vec(inner, 0..4).prop_map(Value::from));
-    // The name `id` stands for the entity, so fields are never called that.
+    // The name `id` is reserved for the entity.
     btree_map("f[a-z]{0,8}", value, 0..5).prop_map(FieldValues)
 }
 
@@ -315,7 +315,7 @@ fn bytes(length_max: usize) -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..=length_max)
 }
 
-/// Text of any characters, at most so many bytes long.
+/// Text of any characters, up to `bytes_max` bytes.
 fn text(bytes_max: usize) -> impl Strategy<Value = String> {
     vec(any::<char>(), 0..=bytes_max / 4).prop_map(|characters| characters.into_iter().collect())
 }

@@ -1,4 +1,4 @@
-//! How many bytes the frequent messages take.
+//! Sizes of frequent messages.
 
 use aether_wire::limits::{
     CLIENT_FRAGMENT_BYTES, CLIENT_FRAME_BYTES_DEFAULT, DATAGRAM_BYTES_MAX, FRAGMENT_BYTES_MAX,
@@ -9,7 +9,7 @@ use aether_wire::{
     MovementDelta, PacketSeq, ServerMessage, Snapshot, StateAck, Tick, ViewTick, encode_state_packet,
 };
 
-/// The numbers of a session that has lasted for nine hours at 60 Hz.
+/// Sequence number after nine hours at 60 Hz.
 const LATE: u32 = 2_000_000;
 
 #[test]

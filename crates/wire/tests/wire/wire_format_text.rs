@@ -1,4 +1,4 @@
-//! WIRE_FORMAT.md names every message, every code and every limit.
+//! WIRE_FORMAT.md lists every message, code and limit.
 
 use aether_wire::{ClientMessage, CloseReason, DecodeError, ErrorCode, FragmentError, ServerMessage};
 
@@ -6,7 +6,7 @@ const TEXT: &str = include_str!("../../../../WIRE_FORMAT.md");
 const LIMITS: &str = include_str!("../../src/limits.rs");
 
 #[test]
-fn every_message_stands_in_its_table() {
+fn every_message_is_in_its_table() {
     let (client, server) =
         TEXT.split_once("### Server to client").expect("the table of the server follows that of the client");
     for (number, name) in (1..).zip(ClientMessage::NAMES) {
@@ -18,7 +18,7 @@ fn every_message_stands_in_its_table() {
 }
 
 #[test]
-fn every_code_stands_in_its_table() {
+fn every_code_is_in_its_table() {
     let (errors, reasons) = TEXT.split_once("### Close reasons").expect("close reasons follow error codes");
     for code in ErrorCode::ALL {
         let row = format!("| {} | `{}` |", code.number(), code.name());
@@ -31,7 +31,7 @@ fn every_code_stands_in_its_table() {
 }
 
 #[test]
-fn every_label_is_explained() {
+fn every_label_is_listed() {
     for label in DecodeError::LABELS {
         assert!(TEXT.contains(&format!("`{label}`")), "decode error {label}");
     }
@@ -41,12 +41,12 @@ fn every_label_is_explained() {
 }
 
 #[test]
-fn every_limit_stands_in_its_table_with_its_value() {
+fn every_limit_is_in_its_table_with_its_value() {
     let mut limits = 0;
     for line in LIMITS.lines().filter_map(|line| line.strip_prefix("pub const ")) {
         let (name, value) = line.split_once(':').expect("a constant has a type");
         let value = value.split_once("= ").expect("a constant has a value").1.trim_end_matches(';');
-        // A value that is computed stands in the table as people write it.
+        // The table has a computed value in another form.
         let row = if value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') {
             format!("| `{name}` | {} |", value.replace('_', ","))
         } else {

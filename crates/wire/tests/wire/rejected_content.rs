@@ -1,4 +1,4 @@
-//! Frames that are well-formed, and whose content is refused all the same.
+//! Well-formed frames with invalid content are rejected.
 
 use aether_wire::limits::{
     CLIENT_TIME_US_MAX, FRAGMENT_BYTES_MAX, GAME_PAYLOAD_BYTES_MAX, INPUT_BYTES_MAX, INPUTS_PER_MESSAGE_MAX,
@@ -13,14 +13,14 @@ use crate::crafted::{command, decode_json, frame, push_length};
 use crate::examples;
 
 #[test]
-fn numbers_that_are_not_finite_or_absurd_are_refused() {
+fn numbers_that_are_not_finite_or_too_large_are_rejected() {
     for number in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e38, -1e38, 2e7] {
         let dx = number.to_le_bytes();
         // movement_delta with seq 1 and dx.
         let bytes = [&[0x3a, 7, 0x10, 1, 0x1d], &dx[..]].concat();
         assert_eq!(ClientMessage::decode(&bytes), Err(DecodeError::BadNumber { field: "dx" }));
         let delta = MovementDelta { dx: number, ..MovementDelta::default() };
-        let refused = Err(EncodeError::Refused(DecodeError::BadNumber { field: "dx" }));
+        let refused = Err(EncodeError::Rejected(DecodeError::BadNumber { field: "dx" }));
         assert_eq!(ClientMessage::MovementDelta(delta).encode(&mut Vec::new()), refused);
         assert_eq!(ClientMessage::MovementDelta(delta).encode_json(&mut Vec::new()), refused);
     }
@@ -39,9 +39,9 @@ fn numbers_that_are_not_finite_or_absurd_are_refused() {
 }
 
 #[test]
-fn too_many_inputs_are_refused() {
+fn too_many_inputs_are_rejected() {
     let too_many = DecodeError::TooMany { field: "inputs", limit: INPUTS_PER_MESSAGE_MAX };
-    // Inputs of no bytes are one byte each: the shortest way to claim many.
+    // An empty input takes one byte, so many fit a short frame.
     for count in [INPUTS_PER_MESSAGE_MAX + 1, 100, 60_000] {
         let mut inputs = vec![0x08, 1, 0x12];
         push_length(&mut inputs, count);
@@ -54,7 +54,7 @@ fn too_many_inputs_are_refused() {
 }
 
 #[test]
-fn inputs_that_contradict_themselves_are_refused() {
+fn contradictory_inputs_are_rejected() {
     let decode = |inputs: &[u8]| ClientMessage::decode(&frame(0x12, inputs));
     let too_long = DecodeError::FieldTooLong { field: "input", limit: INPUT_BYTES_MAX };
     assert_eq!(decode(&[0x08, 1]), Err(DecodeError::Missing { field: "inputs" }));
@@ -62,7 +62,7 @@ fn inputs_that_contradict_themselves_are_refused() {
     assert_eq!(decode(&[0x08, 1, 0x12, 2, 5, 0]), Err(DecodeError::Malformed));
     let long = [&[0x08, 1, 0x12, 34, 33][..], &[0; 33]].concat();
     assert_eq!(decode(&long), Err(too_long));
-    // A second input after the last number there is.
+    // A second input after the last possible number.
     let wrapping = [0x08, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x12, 2, 0, 0];
     assert_eq!(decode(&wrapping), Err(DecodeError::BadValue { field: "seq" }));
 
@@ -83,13 +83,13 @@ fn inputs_that_contradict_themselves_are_refused() {
 }
 
 #[test]
-fn acknowledgements_outside_their_window_are_refused_or_ignored() {
+fn acknowledgements_outside_their_window_are_rejected_or_ignored() {
     let ack = |payload: &str| decode_json(&format!(r#"{{"v":2,"kind":"ack","payload":{payload}}}"#));
     for missing in [0, 35, 100, 101] {
         let payload = format!(r#"{{"latest":100,"missing":[{missing}]}}"#);
         assert_eq!(ack(&payload), Err(DecodeError::BadValue { field: "missing" }), "{missing}");
     }
-    // In protobuf, bits for packets before the first one mean nothing.
+    // In protobuf, bits of packets before the first one are ignored.
     let bytes = [0x1a, 5, 0x08, 2, 0x10, 0xff, 0x01];
     let Ok(ClientMessage::Ack(ack)) = ClientMessage::decode(&bytes) else {
         panic!("an acknowledgement was expected");
@@ -104,7 +104,7 @@ fn texts_and_payloads_are_bounded_in_both_directions() {
         ClientMessage::Hello(Hello { token, ..Hello::default() })
     };
     assert_eq!(hello(TOKEN_BYTES_MAX).encode(&mut Vec::new()), Ok(()));
-    let refused = Err(EncodeError::Refused(DecodeError::FieldTooLong { field: "token", limit: TOKEN_BYTES_MAX }));
+    let refused = Err(EncodeError::Rejected(DecodeError::FieldTooLong { field: "token", limit: TOKEN_BYTES_MAX }));
     assert_eq!(hello(TOKEN_BYTES_MAX + 1).encode(&mut Vec::new()), refused);
     assert_eq!(hello(TOKEN_BYTES_MAX + 1).encode_json(&mut Vec::new()), refused);
 
@@ -138,7 +138,7 @@ fn texts_and_payloads_are_bounded_in_both_directions() {
 }
 
 #[test]
-fn values_that_a_field_cannot_have_are_refused() {
+fn invalid_values_are_rejected() {
     // game with code 65,536; an entity beyond 48 bits; a fragment of 65,535 and of 70,000 parts.
     let decode = |tag: u8, content: &[u8]| ClientMessage::decode(&frame(tag, content));
     let bad = |field| Err(DecodeError::BadValue { field });
@@ -146,14 +146,14 @@ fn values_that_a_field_cannot_have_are_refused() {
     assert_eq!(decode(0x3a, &[0x08, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40, 0x10, 1]), bad("entity"));
     assert_eq!(decode(0x7a, &[0x18, 0xff, 0xff, 0x03]), Err(DecodeError::TooMany { field: "fragments", limit: 256 }));
     assert_eq!(decode(0x7a, &[0x18, 0xf0, 0xa2, 0x04]), bad("total"));
-    // The client's clock beyond its range, and before its beginning.
+    // A client time above its range, and a negative one.
     let late = ClientMessage::Ping(Ping { client_time: ClientTime(CLIENT_TIME_US_MAX + 1), tick: Tick(0) });
     assert!(late.encode(&mut Vec::new()).is_err());
     for (time, field) in [("1e30", "client_time"), ("-1", "clientTime")] {
         let json = format!(r#"{{"v":2,"kind":"ping","clientTime":{time},"payload":{{"tick":1}}}}"#);
         assert_eq!(decode_json(&json), Err(DecodeError::BadNumber { field }));
     }
-    // A session of 15 bytes, and ids that are not written the one way they are written.
+    // A session of 15 bytes, and ids with a text that is not canonical.
     assert!(ServerMessage::decode(&frame(0x0a, &[8, 2, 0x22, 2, 1, 1, 0x52, 0])).is_err());
     for hash in ["123", "0123456789ABCDEF", "+123456789abcdef", "0123456789abcdef0"] {
         let json = format!(r#"{{"v":2,"kind":"hello","payload":{{"schema":"{hash}"}}}}"#);
@@ -162,7 +162,7 @@ fn values_that_a_field_cannot_have_are_refused() {
 }
 
 #[test]
-fn a_game_cannot_speak_in_the_name_of_the_system() {
+fn a_game_cannot_use_reserved_features() {
     let message = ClientMessage::Game(GameMessage {
         seq: CommandSeq(1),
         body: GameBody::Named {
@@ -171,5 +171,5 @@ fn a_game_cannot_speak_in_the_name_of_the_system() {
             fields: examples::fields(serde_json::json!({})),
         },
     });
-    assert_eq!(message.encode_json(&mut Vec::new()), Err(EncodeError::Refused(DecodeError::UnknownMessage)));
+    assert_eq!(message.encode_json(&mut Vec::new()), Err(EncodeError::Rejected(DecodeError::UnknownMessage)));
 }
