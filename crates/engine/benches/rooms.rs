@@ -1,4 +1,4 @@
-//! 2,000 rooms of 10 clients at 20 Hz on the tick threads of one process: how late their ticks begin.
+//! 2,000 rooms of 10 clients at 20 Hz on the tick threads of one process: measures the delay of their ticks.
 
 mod support;
 
@@ -17,7 +17,7 @@ const ROOMS: usize = 2_000;
 const PER_ROOM: usize = 10;
 const HERTZ: u32 = 20;
 const STEP: Duration = Duration::from_millis(50);
-/// The clients act so many times in a step, each time another part of them.
+/// Groups of clients per step. Each group acts at another time of the step.
 const TURNS_PER_STEP: u32 = 50;
 /// Lateness is counted in steps of 10 µs, up to a second.
 const BUCKET: Duration = Duration::from_micros(10);
@@ -29,20 +29,21 @@ struct Match;
 impl Game for Match {
     type Input = Turn;
 
-    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
-        declaration.component::<Body>()
+    fn declare(schema: GameSchemaBuilder) -> GameSchemaBuilder {
+        schema.component::<Body>()
     }
 
     fn init(&mut self, _room: &mut Context<'_>) {}
 
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
         let position = [room.random.between(-90.0, 90.0), room.random.between(-90.0, 90.0)];
-        let body = room.world.spawn(Body { position, velocity: [0.0; 2], heading: 0.0 }).expect("there is room");
+        let body =
+            room.world.spawn(Body { position, velocity: [0.0; 2], heading: 0.0 }).expect("the queue is not full");
         room.possess(player, body);
     }
 
     fn input(&mut self, room: &mut Context<'_>, player: PlayerId, input: &Turn) {
-        let body = room.possession(player).expect("everyone has one");
+        let body = room.possession(player).expect("every player has one");
         if let Some(body) = room.world.get_mut::<Body>(body) {
             body.heading += input.turn as f32 * 0.1;
         }
@@ -70,7 +71,7 @@ impl MonotonicClock for SystemClock {
     }
 }
 
-/// What all rooms tell, while it is measured.
+/// Measurements of all rooms.
 struct Lateness {
     measuring: AtomicBool,
     buckets: Vec<AtomicU64>,
@@ -103,14 +104,14 @@ fn main() {
     let buckets = std::iter::repeat_with(AtomicU64::default).take(BUCKETS).collect();
     let lateness = Arc::new(Lateness { measuring: AtomicBool::new(false), buckets, dropped: AtomicU64::new(0) });
     let scheduler = Scheduler::new(threads, Arc::new(SystemClock(Instant::now())));
-    let links: Vec<ConnectionEndpoint> =
+    let endpoints: Vec<ConnectionEndpoint> =
         (0..rooms).flat_map(|number| start(number as u64, &scheduler, &lateness)).collect();
     let over = Arc::new(AtomicBool::new(false));
     let clients = {
         let over = Arc::clone(&over);
-        std::thread::spawn(move || play(&links, &over))
+        std::thread::spawn(move || play(&endpoints, &over))
     };
-    // All are in, and the memory that they need is there.
+    // All clients have joined, and memory is allocated.
     std::thread::sleep(Duration::from_secs(2));
     lateness.measuring.store(true, Ordering::Relaxed);
     std::thread::sleep(time);
@@ -142,13 +143,13 @@ fn start(number: u64, scheduler: &Scheduler, lateness: &Arc<Lateness>) -> Vec<Co
     let join = |player| {
         handle.join(JoinRequest { user: format!("{player}"), ..JoinRequest::default() }, DeliveryOrder::Ordered)
     };
-    let links = (0..PER_ROOM).map(|player| join(player).expect("the mailbox has room")).collect();
+    let endpoints = (0..PER_ROOM).map(|player| join(player).expect("the mailbox is not full")).collect();
     scheduler.add(room, Watch(Arc::clone(lateness)));
-    links
+    endpoints
 }
 
-/// Every client sends an input each step and takes what the room has for it; returns how many packets of state came.
-fn play(links: &[ConnectionEndpoint], over: &AtomicBool) -> u64 {
+/// Every client sends an input each step and takes its packets. Returns the number of state packets.
+fn play(endpoints: &[ConnectionEndpoint], over: &AtomicBool) -> u64 {
     let start = Instant::now();
     let mut packets = 0;
     for turn in 0_u32.. {
@@ -157,12 +158,12 @@ fn play(links: &[ConnectionEndpoint], over: &AtomicBool) -> u64 {
         }
         let part = (turn % TURNS_PER_STEP) as usize;
         let seq = turn / TURNS_PER_STEP + 1;
-        for link in links.iter().skip(part).step_by(TURNS_PER_STEP as usize) {
-            let _ = link.push(input(seq, (seq / 8) as i32 % 3 - 1));
-            while link.next_reliable().is_some() {}
-            while let Some(packet) = link.next_state() {
+        for endpoint in endpoints.iter().skip(part).step_by(TURNS_PER_STEP as usize) {
+            let _ = endpoint.push(input(seq, (seq / 8) as i32 % 3 - 1));
+            while endpoint.next_reliable().is_some() {}
+            while let Some(packet) = endpoint.next_state() {
                 packets += 1;
-                link.recycle(packet);
+                endpoint.recycle(packet);
             }
         }
         std::thread::sleep((STEP * turn / TURNS_PER_STEP).saturating_sub(start.elapsed()));
@@ -170,7 +171,7 @@ fn play(links: &[ConnectionEndpoint], over: &AtomicBool) -> u64 {
     packets
 }
 
-/// The lateness that so many ticks stay within.
+/// Returns the delay that a share of the ticks stays within.
 fn percentile_ms(lateness: &Lateness, ticks: u64) -> f64 {
     let mut seen = 0;
     let within = |bucket: &AtomicU64| {

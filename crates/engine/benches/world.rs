@@ -21,25 +21,25 @@ struct Crowd;
 impl Game for Crowd {
     type Input = Turn;
 
-    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
-        declaration.component::<Body>()
+    fn declare(schema: GameSchemaBuilder) -> GameSchemaBuilder {
+        schema.component::<Body>()
     }
 
     fn init(&mut self, room: &mut Context<'_>) {
         for _ in 0..ENTITIES - CLIENTS {
             let body = somewhere(room.random);
-            room.world.spawn(body).expect("there is room");
+            room.world.spawn(body).expect("the queue is not full");
         }
     }
 
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
         let body = somewhere(room.random);
-        let entity = room.world.spawn(body).expect("there is room");
+        let entity = room.world.spawn(body).expect("the queue is not full");
         room.possess(player, entity);
     }
 
     fn input(&mut self, room: &mut Context<'_>, player: PlayerId, input: &Turn) {
-        let entity = room.possession(player).expect("everyone has one");
+        let entity = room.possession(player).expect("every player has one");
         if let Some(body) = room.world.get_mut::<Body>(entity) {
             body.heading += input.turn as f32 * 0.1;
         }
@@ -118,18 +118,18 @@ fn main() {
     let join = |number| {
         room.handle().join(JoinRequest { user: format!("{number}"), ..JoinRequest::default() }, DeliveryOrder::Ordered)
     };
-    let links: Vec<ConnectionEndpoint> =
-        (0..CLIENTS).map(|number| join(number).expect("the mailbox has room")).collect();
+    let endpoints: Vec<ConnectionEndpoint> =
+        (0..CLIENTS).map(|number| join(number).expect("the mailbox is not full")).collect();
     let mut times = Vec::new();
     let mut stages = [Duration::ZERO; 5];
     let (mut bytes, mut updates) = (0, 0);
     for round in 0..rounds + 40 {
-        steer(&links, round as u32 + 1);
+        steer(&endpoints, round as u32 + 1);
         let mut watch = Watch::default();
         let start = Instant::now();
         room.tick(&mut watch);
         let time = start.elapsed();
-        let read = read(&links);
+        let read = read(&endpoints);
         if round >= 40 {
             times.push(time);
             bytes += read;
@@ -153,20 +153,20 @@ fn main() {
 }
 
 /// Every client sends an input.
-fn steer(links: &[ConnectionEndpoint], seq: u32) {
-    for link in links {
-        link.push(input(seq, seq as i32 % 3 - 1)).expect("the inbox has room");
+fn steer(endpoints: &[ConnectionEndpoint], seq: u32) {
+    for endpoint in endpoints {
+        endpoint.push(input(seq, seq as i32 % 3 - 1)).expect("the inbox is not full");
     }
 }
 
 /// Every client takes its packets.
-fn read(links: &[ConnectionEndpoint]) -> usize {
+fn read(endpoints: &[ConnectionEndpoint]) -> usize {
     let mut bytes = 0;
-    for link in links {
-        while link.next_reliable().is_some() {}
-        while let Some(packet) = link.next_state() {
+    for endpoint in endpoints {
+        while endpoint.next_reliable().is_some() {}
+        while let Some(packet) = endpoint.next_state() {
             bytes += packet.len();
-            link.recycle(packet);
+            endpoint.recycle(packet);
         }
     }
     bytes

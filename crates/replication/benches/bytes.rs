@@ -1,4 +1,4 @@
-//! How many bytes an update of a moving 2-D entity takes per client, over whole packets.
+//! Measures the bytes of an update of a moving 2-D entity per client, over whole packets.
 
 mod lossy;
 #[expect(dead_code, reason = "this bench needs a part of what the benches share")]
@@ -18,7 +18,7 @@ const LINKS: [(&str, Conditions); 4] = [
     ("unordered, 2 ticks old", conditions(DeliveryOrder::Unordered, 2)),
     ("unordered, 4 ticks old", conditions(DeliveryOrder::Unordered, 4)),
 ];
-/// The cases that the figure is the mean of: agents that move as agents do, in large and small numbers.
+/// Cases whose mean is the reported number: agents that move as agents do, in large and small numbers.
 const PLAUSIBLE: [Crowd; 6] = [
     Crowd { what: "500 agents, all under way", motion: Motion::Cruise, activity: Activity::All, agents: 500 },
     Crowd { what: "500 agents, a tenth under way", motion: Motion::Cruise, activity: Activity::Tenth, agents: 500 },
@@ -29,7 +29,7 @@ const PLAUSIBLE: [Crowd; 6] = [
 ];
 const WORST: Crowd =
     Crowd { what: "500 with any velocity each tick", motion: Motion::Leap, activity: Activity::All, agents: 500 };
-/// At first everyone is new to the client and starts from rest; only what comes after is measured.
+/// Ticks before the measurement: at first the client has no state and entities start from rest.
 const START_SECONDS: f32 = 5.0;
 
 fn main() {
@@ -48,8 +48,8 @@ fn main() {
     report("bytes", figure, "B", "6 B or less", figure <= 6.0);
 }
 
-const fn conditions(link: DeliveryOrder, lag_ticks: usize) -> Conditions {
-    Conditions { link, lag_ticks, loss_percent: 0 }
+const fn conditions(order: DeliveryOrder, lag_ticks: usize) -> Conditions {
+    Conditions { order, lag_ticks, loss_percent: 0 }
 }
 
 /// Some entities and how they move.
@@ -62,25 +62,25 @@ struct Crowd {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Motion {
-    /// Goes on, turns or changes its speed for a while, within what its acceleration allows.
+    /// Continues, turns or changes its speed for a while, within the limits of its acceleration.
     Cruise,
-    /// Keeps its speed and turns at once, now and then.
+    /// Constant speed with sudden turns.
     Walk,
-    /// Has another velocity every tick.
+    /// A new velocity every tick.
     Leap,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Activity {
     All,
-    /// Everyone rests about nine times as long as they go.
+    /// Rests about nine times as long as it moves.
     Tenth,
-    /// Everyone goes all the time, but takes one long step every tenth tick.
+    /// Always moves, with one long step every tenth tick.
     Turns,
 }
 
 impl Crowd {
-    /// Prints a line per link; gives the mean.
+    /// Prints a line per delivery order. Returns the mean.
     fn print(&self, ticks: usize) -> f64 {
         let mut sum = 0.0;
         for (name, conditions) in LINKS {
@@ -101,7 +101,7 @@ impl Crowd {
         world.settle();
         let settings =
             SendSettings { bytes_max: usize::MAX / 16, seconds_per_tick: SECONDS_PER_TICK, ..SendSettings::default() };
-        let mirror = Mirror::builder().component::<Body>().build(conditions.link, SECONDS_PER_TICK);
+        let mirror = Mirror::builder().component::<Body>().build(conditions.order, SECONDS_PER_TICK);
         let mut line = Line::new(&world, mirror, conditions, settings, 1);
         let mut measured = Measured::default();
         let start_ticks = (START_SECONDS * TICKS_PER_SECOND) as usize;
@@ -131,15 +131,15 @@ struct Measured {
     snapshots: usize,
 }
 
-/// Who moves an entity.
+/// Agent that moves an entity.
 struct Agent {
     id: EntityId,
     acceleration_max: f32,
-    /// The speed that it is after.
+    /// Target speed.
     speed: f32,
-    /// Radians a second.
+    /// Turn rate, in radians per second.
     turn: f32,
-    /// How long it goes on as it does.
+    /// Ticks until the next decision.
     ticks: u32,
     resting: bool,
 }
@@ -148,7 +148,7 @@ impl Agent {
     fn new(crowd: &Crowd, world: &mut World, random: &mut Random) -> Agent {
         let position = [random.within(-900.0, 900.0), random.within(-900.0, 900.0)];
         let body = Body { position, velocity: [0.0; 2], heading: random.within(0.0, TAU) };
-        let id = world.spawn(body).expect("there is room");
+        let id = world.spawn(body).expect("the queue is not full");
         let acceleration_max = random.within(3.0, 10.0);
         let resting = crowd.activity == Activity::Tenth && !random.next().is_multiple_of(10);
         // Staggered, so that not all start at once.
@@ -156,7 +156,7 @@ impl Agent {
         Agent { id, acceleration_max, speed: 0.0, turn: 0.0, ticks, resting }
     }
 
-    /// Goes on for some ticks in one step.
+    /// Advances by several ticks in one step.
     fn step(&mut self, crowd: &Crowd, ticks: u32, world: &mut World, random: &mut Random) {
         let seconds = ticks as f32 * SECONDS_PER_TICK;
         if self.ticks == 0 {
@@ -187,7 +187,7 @@ impl Agent {
         }
     }
 
-    /// Chooses what to do next, and for how long.
+    /// Chooses the next behaviour and its duration.
     fn decide(&mut self, crowd: &Crowd, random: &mut Random) {
         if crowd.activity == Activity::Tenth {
             self.resting = !self.resting;
@@ -207,7 +207,7 @@ impl Agent {
         self.ticks = random.within(seconds.0 * TICKS_PER_SECOND, seconds.1 * TICKS_PER_SECOND) as u32;
     }
 
-    /// Turns, and brings the velocity nearer to where it heads.
+    /// Turns, and changes the velocity towards the heading.
     fn accelerate(&self, body: &mut Body, seconds: f32) {
         body.heading += self.turn * seconds;
         let wanted = along(body.heading, self.speed);

@@ -22,7 +22,7 @@ use fiedler::{ChangedCube, QuantizedCube, article_bits, reference_bits};
 use lossy::{Conditions, Line, Sent};
 use support::report;
 
-const CONDITIONS: Conditions = Conditions { link: DeliveryOrder::Unordered, lag_ticks: 6, loss_percent: 2 };
+const CONDITIONS: Conditions = Conditions { order: DeliveryOrder::Unordered, lag_ticks: 6, loss_percent: 2 };
 const SEEDS: [u64; 3] = [1, 2, 3];
 
 fn main() {
@@ -60,7 +60,7 @@ impl From<CubeState> for Cube {
     }
 }
 
-/// What was sent, and what it would have taken by the other schemes.
+/// Bits sent, and the bits of the other schemes.
 #[derive(Clone, Copy, Default)]
 struct Tally {
     snapshots: usize,
@@ -95,11 +95,11 @@ impl Tally {
             "Fiedler's article on its own",
             self.snapshot_bits as f64 / 1000.0 / seconds
         );
-        let Costs { frame, slots, sources, updates, wholes } = self.costs;
-        let [frame, slots, sources, updates, wholes] =
-            [frame, slots, sources, updates, wholes].map(|bits| bits as f64 / cubes);
+        let Costs { context, slots, sources, updates, wholes } = self.costs;
+        let [context, slots, sources, updates, wholes] =
+            [context, slots, sources, updates, wholes].map(|bits| bits as f64 / cubes);
         println!(
-            "  our bits per cube: header {frame:.2}, slot {slots:.2}, baseline {sources:.2}, difference {updates:.2}, \
+            "  our bits per cube: header {context:.2}, slot {slots:.2}, baseline {sources:.2}, difference {updates:.2}, \
              without baseline {wholes:.2} ({:.2} % of the cubes); {:.1} cubes and {:.2} packets a snapshot",
             100.0 * self.wholes as f64 / cubes,
             cubes / self.snapshots as f64,
@@ -123,7 +123,7 @@ impl std::ops::AddAssign for Tally {
 
 fn run(seed: u64, ticks: u32) -> Tally {
     let mut stage = Stage::new(seed);
-    // Everybody rests until the client has everything: only what moves is measured.
+    // Everything rests until the client has all state: only motion is measured.
     for _ in 0..TICKS_PER_SECOND {
         stage.exchange();
     }
@@ -155,7 +155,7 @@ struct Stage {
     ids: Vec<EntityId>,
     line: Line,
     frames: Frames,
-    /// What was in lost packets and has not arrived since.
+    /// Slots that were in lost packets and have not arrived since.
     missing: SlotSet,
 }
 
@@ -165,17 +165,17 @@ impl Stage {
         let mut world = World::builder().component::<Cube>().build();
         world.advance();
         let ids: Vec<EntityId> =
-            scene.states().map(|state| world.spawn(Cube::from(state)).expect("there is room")).collect();
+            scene.states().map(|state| world.spawn(Cube::from(state)).expect("the queue is not full")).collect();
         assert!(ids.iter().enumerate().all(|(index, id)| id.slot as usize == index), "a cube's slot is its index");
         world.settle();
         let settings =
             SendSettings { bytes_max: usize::MAX / 16, seconds_per_tick: SECONDS_PER_TICK, ..SendSettings::default() };
-        let mirror = Mirror::builder().component::<Cube>().build(CONDITIONS.link, SECONDS_PER_TICK);
+        let mirror = Mirror::builder().component::<Cube>().build(CONDITIONS.order, SECONDS_PER_TICK);
         let line = Line::new(&world, mirror, CONDITIONS, settings, seed);
         Stage { scene, world, ids, line, frames: Frames::new(), missing: SlotSet::new() }
     }
 
-    /// Brings the scene into the world and sends it; what arrives must be what is there.
+    /// Copies the scene into the world and sends it. The received state must be the sent state.
     fn exchange(&mut self) -> (Sent, Vec<Entry>, Costs) {
         self.world.advance();
         for (&id, state) in self.ids.iter().zip(self.scene.states()) {
@@ -188,7 +188,7 @@ impl Stage {
         let mut costs = Costs::default();
         for packet in &sent.packets {
             let (entries, cost) =
-                dissect::<Cube>(&packet.bytes, &self.frames, SECONDS_PER_TICK).expect("it can be read");
+                dissect::<Cube>(&packet.bytes, &self.frames, SECONDS_PER_TICK).expect("the bytes can be read");
             costs += cost;
             for entry in &entries {
                 if packet.arrived {
@@ -217,12 +217,12 @@ impl Stage {
         }
     }
 
-    /// The cubes that were sent, as Fiedler's schemes would see them.
+    /// Returns the sent cubes as Fiedler's schemes would encode them.
     fn changed(&self, entries: &[Entry]) -> Vec<ChangedCube> {
         let tick = self.world.tick();
         let cube = |entry: &Entry| {
             let state = |tick: Tick| self.frames.of(tick).quantized[entry.slot as usize];
-            // He keeps whole snapshots, so what rested for long still has a baseline there.
+            // His scheme stores whole snapshots, so an entity that rested for long still has a baseline there.
             let base = if entry.base == Tick::ZERO { Tick(tick.0 - CONDITIONS.lag_ticks as u32) } else { entry.base };
             let before = match self.frames.of(base).bases[entry.slot as usize] {
                 Tick::ZERO => base,
@@ -230,15 +230,15 @@ impl Stage {
             };
             ChangedCube { index: entry.slot as usize, now: state(tick), baseline: state(base), before: state(before) }
         };
-        // On his grid of rotations a cube may have the same place as before, and then costs him nothing.
+        // On his grid of rotations a cube may be unchanged, and then costs nothing.
         entries.iter().map(cube).filter(|cube| cube.now != cube.baseline).collect()
     }
 
-    /// The cubes that Fiedler would send: he compares whole snapshots.
+    /// Returns the cubes that Fiedler's scheme would send: it compares whole snapshots.
     fn changed_since_snapshot(&self) -> Vec<ChangedCube> {
         let tick = self.world.tick();
         let newest = tick.0 - CONDITIONS.lag_ticks as u32;
-        let known = (0..=newest).rev().map(|tick| self.frames.of(Tick(tick))).find(|frame| frame.arrived);
+        let known = (0..=newest).rev().map(|tick| self.frames.of(Tick(tick))).find(|context| context.arrived);
         let baselines = &known.expect("something arrived").quantized;
         let cubes = self.frames.of(tick).quantized.iter().zip(baselines).enumerate();
         cubes
@@ -248,7 +248,7 @@ impl Stage {
     }
 }
 
-/// The last ticks.
+/// Recent ticks.
 struct Frames(Vec<CubesFrame>);
 
 #[derive(Clone, Default)]
@@ -256,14 +256,14 @@ struct CubesFrame {
     tick: Tick,
     cubes: Vec<Cube>,
     quantized: Vec<QuantizedCube>,
-    /// Against which tick each cube was sent; zero where it was not sent, or as a whole.
+    /// Tick of each cube's baseline; zero if it was not sent, or sent in full.
     bases: Vec<Tick>,
-    /// Whether all that was sent arrived.
+    /// True if everything that was sent arrived.
     arrived: bool,
 }
 
 impl Frames {
-    /// Room for a baseline and the baseline of that.
+    /// Ticks to store: a baseline and the baseline of that.
     fn new() -> Frames {
         Frames(vec![CubesFrame::default(); 2 * (BASELINE_AGE_MAX as usize + 1)])
     }
@@ -288,9 +288,9 @@ impl Frames {
     }
 
     fn of(&self, tick: Tick) -> &CubesFrame {
-        let frame = &self.0[self.place(tick)];
-        assert_eq!(frame.tick, tick, "a baseline is not older than what is kept");
-        frame
+        let context = &self.0[self.place(tick)];
+        assert_eq!(context.tick, tick, "a baseline is not older than what is kept");
+        context
     }
 
     fn place(&self, tick: Tick) -> usize {

@@ -9,7 +9,7 @@ use crate::support::Random;
 pub const CUBE_COUNT: usize = 901;
 /// Simulation steps in a second.
 pub const TICKS_PER_SECOND: u32 = 60;
-/// The length of a step.
+/// Length of a step, in seconds.
 pub const SECONDS_PER_TICK: f32 = 1.0 / TICKS_PER_SECOND as f32;
 
 const GRAVITY: f32 = 9.81;
@@ -17,10 +17,10 @@ const SOLVER_PASSES: usize = 12;
 const SMALL_HALF_METRES: f32 = 0.2;
 const PLAYER_HALF_METRES: f32 = 0.75;
 
-/// What is replicated of a cube; `z` points up, the rotation is `[x, y, z, w]`.
+/// Replicated state of a cube; `z` points up, the rotation is `[x, y, z, w]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CubeState {
-    /// The centre in metres.
+    /// Centre, in metres.
     pub position: [f32; 3],
     /// A unit quaternion.
     pub rotation: [f32; 4],

@@ -1,13 +1,13 @@
-//! Takes state packets apart, to see what they carry and what each part of them costs.
+//! Decodes state packets to measure the cost of each part.
 
 use crate::packet::{DeltaSource, PacketHeader, read_slot};
 use aether_bits::{BasisAges, BitReader, Component, DeltaBasis, ReadError};
 use aether_wire::Tick;
 use std::ops::AddAssign;
 
-/// The states of the past, as the server had them.
+/// Past states on the server.
 pub trait Past<C> {
-    /// The state of a slot at a tick.
+    /// Returns the state of a slot at a tick.
     fn at(&self, tick: Tick, slot: u32) -> &C;
 }
 
@@ -15,34 +15,34 @@ pub trait Past<C> {
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub slot: u32,
-    /// The tick whose state it was made from; zero where the whole state was sent.
+    /// Tick of the baseline; zero if the full state was sent.
     pub base: Tick,
 }
 
-/// The bits of packets, by what they are for.
+/// Bits of packets by purpose.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Costs {
-    /// Headers, and what fills the last byte.
-    pub frame: usize,
-    /// Which entities.
+    /// Headers and padding.
+    pub context: usize,
+    /// Slots.
     pub slots: usize,
-    /// Against which baselines.
+    /// Sources.
     pub sources: usize,
-    /// States as differences.
+    /// Deltas.
     pub updates: usize,
-    /// States without a baseline.
+    /// Full states.
     pub wholes: usize,
 }
 
 impl Costs {
     pub fn total(&self) -> usize {
-        self.frame + self.slots + self.sources + self.updates + self.wholes
+        self.context + self.slots + self.sources + self.updates + self.wholes
     }
 }
 
 impl AddAssign for Costs {
     fn add_assign(&mut self, other: Costs) {
-        self.frame += other.frame;
+        self.context += other.context;
         self.slots += other.slots;
         self.sources += other.sources;
         self.updates += other.updates;
@@ -50,8 +50,8 @@ impl AddAssign for Costs {
     }
 }
 
-/// Reads a packet on entities that have the one component `C`, of ticks that last so long. What it says must be the
-/// state at its own tick.
+/// Reads a packet with entities that have only the component `C`. Its states must equal those of the server at its
+/// tick.
 pub fn dissect<C: Component>(
     bytes: &[u8],
     past: &impl Past<C>,
@@ -60,7 +60,7 @@ pub fn dissect<C: Component>(
     let mut reader = BitReader::new(bytes);
     let mut costs = Costs::default();
     let mut entries = Vec::new();
-    let header = counted(&mut reader, &mut costs.frame, PacketHeader::read)?;
+    let header = counted(&mut reader, &mut costs.context, PacketHeader::read)?;
     let [_, wholes, updates] = header.counts;
     let mut next = 0;
     for _ in 0..wholes {
@@ -87,7 +87,7 @@ pub fn dissect<C: Component>(
         entries.push(Entry { slot, base });
         next = slot + 1;
     }
-    costs.frame += reader.remaining();
+    costs.context += reader.remaining();
     Ok((entries, costs))
 }
 

@@ -62,7 +62,7 @@ pub struct ChangedCube {
     pub index: usize,
     pub now: QuantizedCube,
     pub baseline: QuantizedCube,
-    /// Its state in the snapshot that the baseline was itself encoded against: velocities are taken from it.
+    /// State in the snapshot that the baseline was itself encoded against: velocities are derived from it.
     pub before: QuantizedCube,
 }
 
@@ -159,7 +159,7 @@ fn reference_index_bits(gap: usize) -> u64 {
     }
 }
 
-/// Goes on at the last velocity, less some drag and with gravity down to the ground.
+/// Extrapolates with the last velocity, some drag, and gravity down to the ground.
 fn reference_estimate(base: [i32; 3], before: [i32; 3]) -> [i32; 3] {
     const GRAVITY: i32 = 3;
     const DRAG: f32 = 0.062;

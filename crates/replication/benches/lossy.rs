@@ -1,4 +1,4 @@
-//! One client behind a link that delays its acknowledgements and may lose packets.
+//! One client behind a network that delays its acknowledgements and may lose packets.
 
 use crate::support::Random;
 use aether_replication::{
@@ -10,37 +10,37 @@ use aether_wire::{InputSeq, PacketSeq, StateAck};
 use aether_world::World;
 use std::collections::VecDeque;
 
-/// How a link behaves.
+/// Properties of the network.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions {
-    pub link: DeliveryOrder,
-    /// How old the state is that the server knows to have arrived; of no matter on an ordered link.
+    pub order: DeliveryOrder,
+    /// Age of the newest acknowledged state, in ticks. Not used with ordered delivery.
     pub lag_ticks: usize,
-    /// How much is lost, each way.
+    /// Loss in each direction, in percent.
     pub loss_percent: u64,
 }
 
-/// The server's view of a client, the link, and the client's mirror.
+/// The server's view of a client, the network, and the client's mirror.
 ///
-/// Packets reach the mirror in the tick that sent them, and only the acknowledgements take their time: what the server
-/// knows, and so what it sends, is the same as if both ways took half of it.
+/// Packets reach the mirror in the tick that sent them, and only acknowledgements are delayed. What the server knows,
+/// and so what it sends, is the same as with half the delay in each direction.
 pub struct Line {
     view: ClientView,
     pub mirror: Mirror,
     conditions: Conditions,
     random: Random,
-    /// Under way, the oldest first; `None` where one was lost.
+    /// Acknowledgements in flight, oldest first; `None` for a lost one.
     acknowledgements: VecDeque<Option<StateAck>>,
     deltas: DeltaCache,
     gathered: GatherBuffer,
     settings: SendSettings,
 }
 
-/// What was sent in one snapshot.
+/// Totals of one snapshot.
 #[derive(Default)]
 pub struct Sent {
     pub packets: Vec<Packet>,
-    /// How many entities' states.
+    /// Number of entity states.
     pub updates: usize,
 }
 
@@ -50,9 +50,9 @@ pub struct Packet {
 }
 
 impl Line {
-    /// A line to a client that sees the whole world.
+    /// Returns a connection to a client that sees the whole world.
     pub fn new(world: &World, mirror: Mirror, conditions: Conditions, settings: SendSettings, seed: u64) -> Line {
-        let mut view = ClientView::new(conditions.link);
+        let mut view = ClientView::new(conditions.order);
         view.update_visible(world.tick(), &[], |visible: &mut SlotSet, changes: &mut InterestChanges| {
             changes.clear();
             changes.entered.extend(world.alive().iter().filter(|&slot| visible.insert(slot)));
@@ -69,7 +69,7 @@ impl Line {
         }
     }
 
-    /// Takes in the acknowledgement that is due, sends a snapshot, and lets the mirror apply what arrives of it.
+    /// Handles the acknowledgement that is due, sends a snapshot, and applies what arrives of it.
     pub fn exchange(&mut self, world: &World) -> Sent {
         if self.acknowledgements.len() >= self.conditions.lag_ticks
             && let Some(Some(acknowledgement)) = self.acknowledgements.pop_front()
@@ -90,18 +90,18 @@ impl Line {
     }
 
     fn send(&mut self, world: &World) -> Sent {
-        let frame = SnapshotContext { world, changed: world.changed(), settings: &self.settings, ring_stretch: 1 };
+        let context = SnapshotContext { world, changed: world.changed(), settings: &self.settings, ring_stretch: 1 };
         let mut sent = Sent::default();
         self.deltas.begin(world, self.settings.seconds_per_tick);
         self.gathered.begin();
-        self.view.gather(&frame, &mut self.deltas, &mut self.gathered);
-        self.view.assemble(&frame, &self.deltas, &mut self.gathered, InputSeq(0), &mut sent);
+        self.view.gather(&context, &mut self.deltas, &mut self.gathered);
+        self.view.assemble(&context, &self.deltas, &mut self.gathered, InputSeq(0), &mut sent);
         sent.updates = self.deltas.count_bits(&mut self.gathered, &mut ComponentBits::default()) as usize;
         sent
     }
 
     fn is_lost(&mut self) -> bool {
-        self.conditions.link == DeliveryOrder::Unordered && self.random.next() % 100 < self.conditions.loss_percent
+        self.conditions.order == DeliveryOrder::Unordered && self.random.next() % 100 < self.conditions.loss_percent
     }
 }
 

@@ -1,5 +1,5 @@
-//! Rigid cubes: they collide by separating axes, contacts are solved by sequential impulses with friction, and what comes
-//! to rest sleeps until something touches it.
+//! Rigid cubes: they collide by separating axes, contacts are solved by sequential impulses with friction, and bodies
+//! at rest sleep until another touches them.
 //!
 //! Only addition, multiplication, division and square roots are used, so every platform computes the same states.
 
@@ -17,8 +17,8 @@ const SLOP_METRES: f32 = 0.005;
 const SLEEP_SPEED: f32 = 0.08;
 const SLEEP_SPIN: f32 = 0.15;
 const SLEEP_TICKS: u32 = TICKS_PER_SECOND / 2;
-/// A body wakes the sleepers that it touches when it moves faster than this; the distance to the
-/// sleep speeds keeps a heap from waking itself forever.
+/// Speed above which a body wakes sleeping bodies that it touches. The gap to the sleep speeds prevents a heap from
+/// waking itself forever.
 const WAKE_SPEED: f32 = 0.25;
 const GROUND: usize = usize::MAX;
 
@@ -29,7 +29,7 @@ pub struct Body {
     pub velocity: Vector,
     /// Angular velocity in rad/s, in world space.
     pub spin: Vector,
-    /// The columns of the rotation matrix, kept in step with `rotation`.
+    /// Columns of the rotation matrix, updated with `rotation`.
     axes: [Vector; 3],
     half_metres: f32,
     inverse_mass: f32,
@@ -136,8 +136,7 @@ impl Contact {
         }
     }
 
-    /// Fixes the speed at which the bodies shall part: enough to undo the penetration slowly, and
-    /// a bounce when they met fast.
+    /// Sets the separation speed: enough to undo the penetration slowly, and a bounce after a fast impact.
     pub fn prepare(&mut self, bodies: &[Body]) {
         let approach = -self.relative_velocity(bodies).dot(self.normal);
         let push_out = (self.depth_metres - SLOP_METRES).max(0.0) * 0.2 / SECONDS_PER_TICK;
@@ -300,8 +299,7 @@ fn edges_meet(first: (&Body, usize), second: (&Body, usize), normal: Vector) -> 
     (start_a + along_a * on_a + start_b + along_b * on_b) * 0.5
 }
 
-/// Clips the incident cube's facing side against the reference side; gives the points that lie
-/// under it, with their depths.
+/// Clips the incident cube's facing side against the reference side. Returns the points under it with their depths.
 fn faces_meet(reference: &Body, incident: &Body, outward: Vector) -> Vec<(Vector, f32)> {
     let facing = (0..3)
         .max_by(|&i, &j| {
@@ -334,19 +332,19 @@ fn faces_meet(reference: &Body, incident: &Body, outward: Vector) -> Vec<(Vector
 
 /// Keeps the part of a polygon that lies behind a plane.
 fn clip(polygon: &[Vector], origin: Vector, normal: Vector, offset: f32) -> Vec<Vector> {
-    let mut kept = Vec::with_capacity(polygon.len() + 1);
+    let mut checkpoint = Vec::with_capacity(polygon.len() + 1);
     for (index, &point) in polygon.iter().enumerate() {
         let next = polygon[(index + 1) % polygon.len()];
         let here = (point - origin).dot(normal) - offset;
         let there = (next - origin).dot(normal) - offset;
         if here <= 0.0 {
-            kept.push(point);
+            checkpoint.push(point);
         }
         if (here < 0.0) != (there < 0.0) && here != there {
-            kept.push(point + (next - point) * (here / (here - there)));
+            checkpoint.push(point + (next - point) * (here / (here - there)));
         }
     }
-    kept
+    checkpoint
 }
 
 /// Turns a rotation by a small vector of half angles.

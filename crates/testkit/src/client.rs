@@ -1,4 +1,4 @@
-//! A client in memory: its end of the connection, the network between, and its copy of the world.
+//! [`TestClient`]: a client in memory, with its endpoint, its networks and its mirror.
 
 use crate::conditioner::{Conditioner, Conditions, Delivery, Traffic};
 use aether_bits::{ReadError, Schema};
@@ -11,46 +11,46 @@ use aether_wire::{
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How many inputs a message repeats, the newest included: two lost messages in a row lose nothing.
+/// Inputs in a message, including the newest: two consecutive lost messages lose no input.
 const INPUTS_REPEATED: usize = 3;
-/// How many frames may be under way on a stream before its sender has to wait, as the window of a real one bounds it.
+/// Maximum number of frames in flight on a stream, like the window of a real one.
 const STREAM_FRAMES_MAX: usize = 32;
 
-/// What a client has received on its current connection.
+/// Everything that a client has received on its current connection.
 #[derive(Clone, Debug, Default)]
 pub struct ReceivedState {
     /// Events, in the order of arrival.
     pub events: Vec<Event>,
-    /// What the player was given to steer.
+    /// Possessions, in order.
     pub possessions: Vec<Possession>,
     /// Corrections.
     pub corrections: Vec<Correction>,
     /// Answers to commands.
     pub acks: Vec<Ack>,
-    /// When the world was cleared.
+    /// Ticks at which the world was cleared.
     pub cleared: Vec<Tick>,
-    /// Which entities came into view, and by the state of which tick.
+    /// Entities that entered, each with the tick of the state.
     pub sightings: Vec<Sighting>,
     /// State packets that were applied.
     pub packets: u64,
-    /// State packets that came too late to be of use.
+    /// State packets that were too old to apply.
     pub packets_stale: u64,
-    /// State packets that came so late that what they are made from is no longer kept.
+    /// State packets whose baseline is no longer stored.
     pub packets_without_baseline: u64,
-    /// What should never happen: a frame that cannot be read.
+    /// Faults: frames that cannot be read. There should be none.
     pub faults: Vec<String>,
 }
 
-/// An entity came into a client's view.
+/// Entry of an entity into a client's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sighting {
-    /// The tick of the state that showed it.
+    /// Tick of the state.
     pub tick: Tick,
     /// The entity.
     pub entity: EntityId,
 }
 
-/// One client.
+/// A client of a harness.
 pub struct TestClient {
     name: String,
     order: DeliveryOrder,
@@ -62,17 +62,17 @@ pub struct TestClient {
     mirror: Mirror,
     received: ReceivedState,
     network: Network,
-    /// The traffic of earlier connections.
+    /// Traffic of earlier connections.
     traffic_before: Traffic,
     stalled: bool,
     recent_inputs: VecDeque<InputBytes>,
     last_input: InputSeq,
     last_command: CommandSeq,
-    /// A message that the room's inbox had no place for.
+    /// A message that waits because the room's inbox is full.
     blocked: Option<ClientMessage>,
 }
 
-/// The four ways between a client and a room.
+/// The four network paths between a client and a room.
 struct Network {
     state_down: Conditioner<Vec<u8>>,
     stream_down: Conditioner<Vec<u8>>,
@@ -100,73 +100,73 @@ impl Network {
 }
 
 impl TestClient {
-    /// The name it joined under.
+    /// Returns the display name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What its connection promises.
+    /// Returns the delivery order of the connection.
     #[must_use]
     pub fn order(&self) -> DeliveryOrder {
         self.order
     }
 
-    /// The player it is, once it was let in.
+    /// Returns the player, once the join was accepted.
     #[must_use]
     pub fn player(&self) -> Option<PlayerId> {
         self.player
     }
 
-    /// Why it was not let in, if it was not.
+    /// Returns the rejection if the join or resume was rejected.
     #[must_use]
     pub fn rejection(&self) -> Option<&Rejection> {
         self.rejection.as_ref()
     }
 
-    /// Why the room ended the connection, if it did.
+    /// Returns the close notice if the room closed the connection.
     #[must_use]
     pub fn closing(&self) -> Option<&Closing> {
         self.closing.as_ref()
     }
 
-    /// Whether it has a connection.
+    /// Returns true if the client is connected.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.endpoint.is_some()
     }
 
-    /// Whether it is in a room: connected and let in.
+    /// Returns true if the client is connected and has joined.
     #[must_use]
     pub fn is_joined(&self) -> bool {
         self.endpoint.is_some() && self.player.is_some()
     }
 
-    /// Its copy of the world.
+    /// Returns the client's copy of the world.
     #[must_use]
     pub fn mirror(&self) -> &Mirror {
         &self.mirror
     }
 
-    /// What arrived on its current connection.
+    /// Returns everything that arrived on the current connection.
     #[must_use]
     pub fn received(&self) -> &ReceivedState {
         &self.received
     }
 
-    /// The number of its last input on the current connection.
+    /// Returns the sequence number of the last input on the current connection.
     #[must_use]
     pub fn last_input(&self) -> InputSeq {
         self.last_input
     }
 
-    /// The number of its last command.
+    /// Returns the number of the last command.
     #[must_use]
     pub fn last_command(&self) -> CommandSeq {
         self.last_command
     }
 
-    /// What its networks have seen, all connections together.
+    /// Returns the traffic of all its connections.
     #[must_use]
     pub fn traffic(&self) -> Traffic {
         let Network { state_down, stream_down, inputs_up, stream_up } = &self.network;
@@ -203,7 +203,7 @@ impl TestClient {
         }
     }
 
-    /// Begins a connection: nothing of the one before is left, and inputs count from one again.
+    /// Starts a new connection. State of the previous one is dropped, and inputs count from 1 again.
     pub(crate) fn connect(&mut self, endpoint: ConnectionEndpoint, mirror: Mirror, seed: u64) {
         self.traffic_before = self.traffic();
         self.network = Network::new(self.order, self.conditions, seed);
@@ -218,7 +218,7 @@ impl TestClient {
         self.blocked = None;
     }
 
-    /// Loses the connection without a word.
+    /// Drops the connection without a leave message.
     pub(crate) fn disconnect(&mut self) {
         self.endpoint = None;
     }
@@ -256,7 +256,7 @@ impl TestClient {
         self.last_command
     }
 
-    /// Sends an input with those before it, or without one the acknowledgement alone.
+    /// Sends an input together with recent ones; without an input, only an acknowledgement.
     pub(crate) fn send_input(&mut self, now: Duration, input: Option<InputBytes>) {
         if !self.is_joined() {
             return;
@@ -282,7 +282,7 @@ impl TestClient {
         send(&mut self.network.inputs_up, now, &ClientMessage::Inputs(Inputs { first_seq, payloads, ack, view }));
     }
 
-    /// Hands what has arrived at the room to its inbox. A stream waits when that is full; a datagram is lost.
+    /// Delivers arrived messages to the room's inbox. If it is full, a stream waits and a datagram is lost.
     pub(crate) fn deliver(&mut self, now: Duration) {
         let Some(endpoint) = &self.endpoint else { return };
         let Network { inputs_up, stream_up, .. } = &mut self.network;
@@ -305,7 +305,7 @@ impl TestClient {
         }
     }
 
-    /// Takes what the room has for this client and hands it to the network.
+    /// Moves the room's output for this client to the network.
     pub(crate) fn collect(&mut self, now: Duration) {
         let Some(endpoint) = self.endpoint.as_ref().filter(|_| !self.stalled) else { return };
         match endpoint.admission() {
@@ -320,14 +320,14 @@ impl TestClient {
             && let Some(message) = endpoint.next_reliable()
         {
             let mut frame = Vec::new();
-            message.encode(&mut frame).expect("the room sends only what can be written");
+            message.encode(&mut frame).expect("a message of the room can be encoded");
             let bytes = frame.len();
             reliable.push(now, frame, bytes);
         }
         if !ordered || state_down.under_way() < STREAM_FRAMES_MAX {
             while let Some(packet) = endpoint.next_state() {
                 let mut frame = Vec::new();
-                encode_state_packet(&packet, &mut frame).expect("the room sends only what fits");
+                encode_state_packet(&packet, &mut frame).expect("a state packet of the room can be encoded");
                 endpoint.recycle(packet);
                 let bytes = frame.len();
                 state_down.push(now, frame, bytes);
@@ -338,7 +338,7 @@ impl TestClient {
         }
     }
 
-    /// Takes in what has arrived at the client.
+    /// Handles the frames that have arrived at the client.
     pub(crate) fn receive(&mut self, now: Duration) {
         if self.endpoint.is_none() {
             return;
@@ -364,7 +364,7 @@ impl TestClient {
             Ok(ServerMessage::Correction(correction)) => self.received.corrections.push(correction),
             Ok(ServerMessage::Ack(ack)) => self.received.acks.push(ack),
             Ok(ServerMessage::Cleared(cleared)) => self.received.cleared.push(cleared.tick),
-            Ok(other) => self.received.faults.push(format!("a room does not send {}", other.name())),
+            Ok(other) => self.received.faults.push(format!("the client got an unexpected message `{}`", other.name())),
             Err(error) => self.received.faults.push(format!("the client cannot read a frame: {error}")),
         }
     }
@@ -377,7 +377,7 @@ impl TestClient {
                 let seen = self.mirror.entered().iter().map(|&entity| Sighting { tick: applied.tick, entity });
                 self.received.sightings.extend(seen);
             }
-            // On a stream nothing comes late, so there it is a fault.
+            // On a stream nothing is late, so it is a fault.
             Err(ReadError::NoBaseline) if self.order == DeliveryOrder::Unordered => {
                 self.received.packets_without_baseline += 1
             }
@@ -386,14 +386,14 @@ impl TestClient {
     }
 }
 
-/// A mirror of whatever a schema describes.
+/// Builds a mirror for a schema.
 pub(crate) fn mirror_of(schema: &Schema, order: DeliveryOrder, seconds_per_tick: f32) -> Mirror {
     Mirror::builder().described(schema).build(order, seconds_per_tick)
 }
 
 fn send(network: &mut Conditioner<Vec<u8>>, now: Duration, message: &ClientMessage) {
     let mut frame = Vec::new();
-    message.encode(&mut frame).expect("a test sends only what can be written");
+    message.encode(&mut frame).expect("a message of the test can be encoded");
     let bytes = frame.len();
     network.push(now, frame, bytes);
 }

@@ -1,37 +1,37 @@
-//! A network that is as bad as it is told to be, in virtual time.
+//! [`Conditioner`]: a simulated network in virtual time.
 
 use aether_engine::Random;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How bad a network is.
+/// Properties of a network.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Conditions {
-    /// How long every packet takes at least, one way.
+    /// Minimum one-way latency.
     pub latency: Duration,
-    /// How much longer it takes at most. Alone it keeps the order, as a queue that fills and empties does.
+    /// Maximum additional latency. Jitter alone preserves the order, like a queue that fills and drains.
     pub jitter: Duration,
-    /// The share of packets that are lost, from 0 to 1.
+    /// Share of packets that are lost, from 0 to 1.
     pub loss: f32,
-    /// The share of packets that arrive twice.
+    /// Share of packets that are duplicated.
     pub duplication: f32,
-    /// The share of packets that are held back, so that later ones overtake them.
+    /// Share of packets that are delayed so that later ones overtake them.
     pub reordering: f32,
-    /// How much gets through; without it, everything does.
+    /// Bandwidth limit, if there is one.
     pub bandwidth: Option<Bandwidth>,
 }
 
-/// How much gets through a network.
+/// Bandwidth limit of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bandwidth {
-    /// Bytes a second.
+    /// Bytes per second.
     pub bytes_per_second: u64,
-    /// Bytes that wait for their turn at most; a datagram that finds the queue full is lost.
+    /// Maximum bytes in the queue. Datagrams beyond it are lost.
     pub queue_bytes_max: u64,
 }
 
 impl Conditions {
-    /// Everything arrives at once.
+    /// A perfect network: everything arrives at once.
     pub const PERFECT: Conditions = Conditions {
         latency: Duration::ZERO,
         jitter: Duration::ZERO,
@@ -41,7 +41,7 @@ impl Conditions {
         bandwidth: None,
     };
 
-    /// A good line at home.
+    /// A good home connection.
     pub const BROADBAND: Conditions = Conditions {
         latency: Duration::from_millis(20),
         jitter: Duration::from_millis(5),
@@ -49,7 +49,7 @@ impl Conditions {
         ..Conditions::PERFECT
     };
 
-    /// A telephone on the move.
+    /// A moving mobile phone.
     pub const MOBILE: Conditions = Conditions {
         latency: Duration::from_millis(60),
         jitter: Duration::from_millis(60),
@@ -59,7 +59,7 @@ impl Conditions {
         bandwidth: Some(Bandwidth { bytes_per_second: 60_000, queue_bytes_max: 24_000 }),
     };
 
-    /// The worst that a game has to bear.
+    /// The worst network that a game must survive.
     pub const STORM: Conditions = Conditions {
         latency: Duration::from_millis(100),
         jitter: Duration::from_millis(200),
@@ -70,48 +70,48 @@ impl Conditions {
     };
 }
 
-/// What a path promises about the packets it carries.
+/// Delivery guarantee of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// Packets are lost, doubled and reordered.
+    /// Packets are lost, duplicated and reordered.
     Datagrams,
-    /// Everything arrives once and in order; a loss costs the time of sending it again, and holds up what follows.
+    /// Everything arrives once and in order. A loss adds the time of a retransmission and delays later packets.
     Stream,
 }
 
-/// What a conditioner has seen.
+/// Traffic counts of a conditioner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Packets handed in.
+    /// Packets sent.
     pub sent: u64,
-    /// Bytes handed in.
+    /// Bytes sent.
     pub bytes: u64,
-    /// Packets that never arrive, be it by chance or for lack of bandwidth; on a stream, that had to be sent again.
+    /// Packets lost by chance or for lack of bandwidth; on a stream, retransmissions.
     pub lost: u64,
-    /// Packets that arrive twice.
+    /// Packets duplicated.
     pub doubled: u64,
-    /// Packets handed out.
+    /// Packets delivered.
     pub delivered: u64,
 }
 
-/// One direction of a network. It has no clock: `now` is the time since the test began.
+/// One direction of a network. It has no clock: `now` is the time since the start of the test.
 #[derive(Debug)]
 pub struct Conditioner<P> {
     conditions: Conditions,
     delivery: Delivery,
     random: Random,
-    /// By arrival; the number keeps packets apart that arrive at the same time.
+    /// Packets by arrival time. The number separates packets with the same time.
     under_way: BTreeMap<(Duration, u64), P>,
     next_number: u64,
-    /// When the line is done with what was handed in before.
+    /// Time at which the bandwidth is free again.
     free_at: Duration,
-    /// When the last packet that keeps the order arrives.
+    /// Arrival time of the last packet in order.
     last_arrival: Duration,
     traffic: Traffic,
 }
 
 impl<P: Clone> Conditioner<P> {
-    /// A network without packets. The same seed treats the same packets the same way.
+    /// Returns an empty network. The same seed treats the same packets in the same way.
     #[must_use]
     pub fn new(conditions: Conditions, delivery: Delivery, seed: u64) -> Self {
         Conditioner {
@@ -126,13 +126,12 @@ impl<P: Clone> Conditioner<P> {
         }
     }
 
-    /// Changes the network for packets from now on. What is under way arrives as it was going to.
+    /// Sets the conditions for packets from now on. Packets in flight are not changed.
     pub fn set_conditions(&mut self, conditions: Conditions) {
         self.conditions = conditions;
     }
 
-    /// Makes the network perfect from now on. What a stream holds back arrives at once; a datagram that was held back still
-    /// comes late.
+    /// Makes the network perfect from now on. Delayed packets of a stream arrive at once; delayed datagrams stay late.
     pub fn heal(&mut self, now: Duration) {
         self.conditions = Conditions::PERFECT;
         self.free_at = now;
@@ -144,7 +143,7 @@ impl<P: Clone> Conditioner<P> {
         }
     }
 
-    /// Hands a packet of so many bytes to the network.
+    /// Sends a packet of `bytes` bytes.
     pub fn push(&mut self, now: Duration, packet: P, bytes: usize) {
         self.traffic.sent += 1;
         self.traffic.bytes += bytes as u64;
@@ -158,26 +157,26 @@ impl<P: Clone> Conditioner<P> {
         }
     }
 
-    /// The next packet that has arrived by now.
+    /// Takes the next packet that has arrived by `now`.
     pub fn pop(&mut self, now: Duration) -> Option<P> {
         let first = self.under_way.first_entry().filter(|first| first.key().0 <= now)?;
         self.traffic.delivered += 1;
         Some(first.remove())
     }
 
-    /// How many packets are under way.
+    /// Returns the number of packets in flight.
     #[must_use]
     pub fn under_way(&self) -> usize {
         self.under_way.len()
     }
 
-    /// What it has seen.
+    /// Returns the traffic counts.
     #[must_use]
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }
 
-    /// When the line has taken in a packet; nothing if its queue is full.
+    /// Returns the time at which a packet has passed the bandwidth limit; none if the queue is full.
     fn depart(&mut self, now: Duration, bytes: u64) -> Option<Duration> {
         let Some(Bandwidth { bytes_per_second, queue_bytes_max }) = self.conditions.bandwidth else {
             return Some(now);
@@ -188,7 +187,7 @@ impl<P: Clone> Conditioner<P> {
         if is_full && self.delivery == Delivery::Datagrams {
             return None;
         }
-        // Rounded up, because a shorter time would let more through than the bandwidth.
+        // Rounded up: a shorter time would exceed the bandwidth.
         let time = Duration::from_micros((bytes * 1_000_000).div_ceil(bytes_per_second.max(1)));
         self.free_at = now + wait + time;
         Some(self.free_at)
@@ -243,7 +242,7 @@ impl<P: Clone> Conditioner<P> {
     }
 }
 
-/// A packet that is held back waits up to this long even where latency and jitter are nothing.
+/// Delay of a reordered packet even without latency and jitter.
 const OVERTAKING_MIN: Duration = Duration::from_millis(50);
-/// A packet on a stream is sent again so often at most, so that a network that loses everything still ends.
+/// Maximum number of retransmissions of a packet on a stream, so that a network that loses everything still terminates.
 const RESENDS_MAX: u32 = 6;

@@ -1,4 +1,4 @@
-//! A room, its clients and the networks between them, tick by tick.
+//! [`Harness`]: a room, its clients and their networks, tick by tick.
 
 use crate::client::{TestClient, mirror_of};
 use crate::conditioner::Conditions;
@@ -11,7 +11,7 @@ use aether_wire::{
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
-/// One client of a harness.
+/// Number of a client in a harness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientNumber(pub usize);
 
@@ -43,7 +43,7 @@ pub struct Harness<G: Game> {
 }
 
 impl<G: Game> Harness<G> {
-    /// A harness around a room. The same room and seed give the same run.
+    /// Returns a harness for a room. The same room and seed give the same run.
     #[must_use]
     pub fn new(room: Room<G>, seed: u64) -> Self {
         Harness {
@@ -57,86 +57,86 @@ impl<G: Game> Harness<G> {
         }
     }
 
-    /// The room.
+    /// Returns the room.
     #[must_use]
     pub fn room(&self) -> &Room<G> {
         &self.room
     }
 
-    /// A client.
+    /// Returns a client.
     #[must_use]
     pub fn client(&self, client: ClientNumber) -> &TestClient {
         &self.clients[client.0]
     }
 
-    /// All clients, also those that left.
+    /// Returns all clients, including those that left.
     pub fn clients(&self) -> impl Iterator<Item = (ClientNumber, &TestClient)> {
         self.clients.iter().enumerate().map(|(number, client)| (ClientNumber(number), client))
     }
 
-    /// Lets a client join under a name at the next tick. It may give playground commands.
+    /// Joins a client with a name at the next tick. It has the playground permission.
     pub fn join(&mut self, name: &str, order: DeliveryOrder, conditions: Conditions) -> ClientNumber {
         let permissions = Permissions { playground: true, inspect: false };
         let request = JoinRequest { user: name.to_owned(), name: name.to_owned(), permissions, metadata: Vec::new() };
         self.join_as(request, order, conditions)
     }
 
-    /// Lets a client join at the next tick.
+    /// Joins a client at the next tick.
     pub fn join_as(&mut self, request: JoinRequest, order: DeliveryOrder, conditions: Conditions) -> ClientNumber {
         let conditions = if self.healed { Conditions::PERFECT } else { conditions };
         let mut client = TestClient::new(request.name.clone(), order, conditions, self.mirror(order));
-        let endpoint = self.handle.join(request, order).expect("a test stays within the mailbox");
+        let endpoint = self.handle.join(request, order).expect("the mailbox is not full");
         client.connect(endpoint, self.mirror(order), self.random.bits());
         self.clients.push(client);
         self.inputs.push(None);
         ClientNumber(self.clients.len() - 1)
     }
 
-    /// Lets a client leave for good.
+    /// Sends a leave message.
     pub fn leave(&mut self, client: ClientNumber) {
         self.clients[client.0].send(self.now, &ClientMessage::Leave);
     }
 
-    /// Takes a client's connection away without a word.
+    /// Drops the connection of a client without a leave message.
     pub fn disconnect(&mut self, client: ClientNumber) {
         self.clients[client.0].disconnect();
     }
 
-    /// Gives a client that was in the room a new connection, with nothing left of the old one.
+    /// Resumes the player of a client on a new connection.
     pub fn resume(&mut self, client: ClientNumber) {
         let order = self.clients[client.0].order();
         let Some(player) = self.clients[client.0].player() else { return };
-        let endpoint = self.handle.resume(player, order).expect("a test stays within the mailbox");
+        let endpoint = self.handle.resume(player, order).expect("the mailbox is not full");
         let mirror = self.mirror(order);
         self.clients[client.0].connect(endpoint, mirror, self.random.bits());
     }
 
-    /// Says whether a client stops taking anything from its connection.
+    /// Sets if a client stops reading from its connection.
     pub fn set_stalled(&mut self, client: ClientNumber, stalled: bool) {
         self.clients[client.0].set_stalled(stalled);
     }
 
-    /// Changes a client's network.
+    /// Sets the network conditions of a client.
     pub fn set_conditions(&mut self, client: ClientNumber, conditions: Conditions) {
         self.clients[client.0].set_conditions(conditions);
     }
 
-    /// Sets what a client sends every tick from now on; without an input it only acknowledges.
+    /// Sets the input that a client sends every tick; none sends only acknowledgements.
     pub fn set_input(&mut self, client: ClientNumber, input: Option<&G::Input>) {
         let packed = input.map(|input| {
             let mut writer = BitWriter::new();
             input.write_full(&mut writer);
-            InputBytes::new(&writer.to_bytes()).expect("the room was built, so its input is small enough")
+            InputBytes::new(&writer.to_bytes()).expect("the room checked the size of the input")
         });
         self.set_packed_input(client, packed);
     }
 
-    /// Sets the input in its packed form: for a game whose input is declared at run time.
+    /// Sets the encoded input, for games whose input is declared at run time.
     pub fn set_packed_input(&mut self, client: ClientNumber, input: Option<InputBytes>) {
         self.inputs[client.0] = input;
     }
 
-    /// Sends one of the game's messages.
+    /// Sends a message of the game.
     pub fn send_message<E: Component>(&mut self, client: ClientNumber, message: &E) -> CommandSeq {
         let code = self.room.schema().events.iter().position(|event| event.name == E::NAME);
         let code = code.expect("the game declares the message") as u16;
@@ -146,37 +146,37 @@ impl<G: Game> Harness<G> {
         self.command(client, |seq| ClientMessage::Game(GameMessage { seq, body }))
     }
 
-    /// Spawns something by the playground.
+    /// Sends the playground command `spawn`.
     pub fn spawn(&mut self, client: ClientNumber, kind: &str, [x, y]: [f32; 2]) -> CommandSeq {
         let kind = kind.to_owned();
         self.command(client, |seq| ClientMessage::PlaygroundSpawn(PlaygroundSpawn { seq, kind, x, y, rotation: 0.0 }))
     }
 
-    /// Spawns many things by the playground.
+    /// Sends the playground command `stress`.
     pub fn stress(&mut self, client: ClientNumber, count: u32, rotate: bool) -> CommandSeq {
         self.command(client, |seq| ClientMessage::PlaygroundStress(PlaygroundStress { seq, count, rotate }))
     }
 
-    /// Clears the world by the playground.
+    /// Sends the playground command `clear`.
     pub fn clear(&mut self, client: ClientNumber) -> CommandSeq {
         self.command(client, |seq| ClientMessage::PlaygroundClear(PlaygroundClear { seq }))
     }
 
-    /// Sends a command, given its number.
+    /// Sends a command; the closure gets its number.
     pub fn command(&mut self, client: ClientNumber, command: impl FnOnce(CommandSeq) -> ClientMessage) -> CommandSeq {
         let seq = self.clients[client.0].next_command();
         self.clients[client.0].send(self.now, &command(seq));
         seq
     }
 
-    /// Tells the game something from outside; its answer comes with the next tick.
+    /// Sends a signal to the game. The reply arrives with the next tick.
     pub fn signal(&mut self, data: &[u8]) -> Receiver<Vec<u8>> {
         let (sender, receiver) = sync_channel(1);
-        self.handle.signal(data.to_vec(), sender).expect("a test stays within the mailbox");
+        self.handle.signal(data.to_vec(), sender).expect("the mailbox is not full");
         receiver
     }
 
-    /// Makes every network perfect from now on, and every client read what it gets.
+    /// Makes every network perfect from now on, and ends all stalls.
     pub fn heal(&mut self) {
         self.healed = true;
         for client in &mut self.clients {
@@ -184,7 +184,7 @@ impl<G: Game> Harness<G> {
         }
     }
 
-    /// Runs so many ticks.
+    /// Runs `ticks` ticks.
     pub fn tick(&mut self, ticks: u32) {
         for _ in 0..ticks {
             self.now += Duration::from_secs(1) / self.room.settings().tick_hz;
@@ -200,7 +200,7 @@ impl<G: Game> Harness<G> {
         }
     }
 
-    /// Whether a client holds exactly what the room shows it.
+    /// Returns true if a client's mirror equals what the room shows it.
     #[must_use]
     pub fn has_converged(&self, client: ClientNumber) -> bool {
         let client = &self.clients[client.0];

@@ -1,8 +1,9 @@
-//! A room and its clients in memory, in virtual time, over a network that is as bad as the test wants.
+//! A room and its clients in memory, in virtual time, over a simulated bad network.
 //!
-//! A [`Conditioner`] delays, loses, doubles and reorders datagrams by a seed. A [`Harness`] joins clients to a room
-//! through conditioners and moves everything tick by tick. A [`Simulation`] is a whole run from one seed: it picks the
-//! clients, their networks and what they do, heals the network, and checks that everyone agrees.
+//! A [`Conditioner`] delays, drops, duplicates and reorders datagrams by a seed. A [`Harness`] connects clients to a
+//! room through conditioners and advances everything tick by tick. A [`Simulation`] is a whole run from one seed: it
+//! picks the clients, their networks and their actions, then makes the networks perfect and checks that all clients
+//! agree with the room.
 
 mod client;
 mod conditioner;

@@ -1,5 +1,5 @@
-//! A whole run from one seed: clients come, go, stall and reconnect over bad networks; then the networks heal, and
-//! everyone must agree with the room.
+//! [`Simulation`]: a whole run from one seed. Clients join, leave, stall and reconnect over bad networks. Then the
+//! networks become perfect, and all clients must agree with the room.
 
 use crate::conditioner::{Bandwidth, Conditions};
 use crate::games::{Chime, Drift, Steering};
@@ -14,44 +14,44 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-/// How long the networks are bad.
+/// Ticks for which the networks are bad.
 const TICKS_OF_BAD_NETWORK: u32 = 400;
-/// How long everyone must then go on agreeing, once they do.
+/// Ticks for which all clients must then keep agreeing.
 const TICKS_OF_AGREEMENT: u32 = 20;
-/// How soon everyone must agree after the networks have healed.
+/// Maximum seconds until all clients agree after the networks became perfect.
 const SECONDS_TO_AGREE_MAX: u32 = 3;
-/// The most clients that are in at a time.
+/// Maximum number of connected clients.
 const CLIENTS_MAX: usize = 12;
 
-/// A run that went well.
+/// A successful run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The seed.
     pub seed: u64,
-    /// How many clients took part.
+    /// Number of clients.
     pub clients: usize,
-    /// How many ticks after the networks healed everyone agreed.
+    /// Ticks until all clients agreed after the networks became perfect.
     pub ticks_to_agree: u32,
     /// Packets sent, in both directions.
     pub packets: u64,
     /// Packets lost.
     pub lost: u64,
-    /// The room's state at the end.
+    /// Hash of the room's state at the end.
     pub hash: u64,
-    /// What happened, in order.
+    /// Events of the run, in order.
     pub journal: Vec<String>,
 }
 
-/// A run that broke a promise.
+/// A failed run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The seed.
     pub seed: u64,
-    /// When it was noticed.
+    /// Tick of the failure.
     pub tick: Tick,
-    /// What is wrong, in a sentence.
+    /// Problem, in a sentence.
     pub what: String,
-    /// What happened before, in order.
+    /// Events before the failure, in order.
     pub journal: Vec<String>,
 }
 
@@ -80,31 +80,31 @@ pub struct Simulation {
     random: Random,
     harness: Harness<Drift>,
     scripts: Vec<Script>,
-    /// Per tick with a snapshot and player: what it may know of.
+    /// Per snapshot tick and player: the entities that it may see.
     allowed: BTreeMap<(Tick, PlayerId), BTreeSet<EntityId>>,
-    /// Whether the world stands still when everyone is compared. Where rings or a small budget delay what is far away,
-    /// clients agree with the room only about a world at rest.
+    /// True if the world stops before clients are compared. With rings or a small budget, distant changes are delayed,
+    /// and clients agree only about a world at rest.
     rests: bool,
     journal: Vec<String>,
 }
 
-/// What one client is up to.
+/// Planned actions and checks of one client.
 #[derive(Default)]
 struct Script {
     stalled_until: Option<u32>,
     resumes_at: Option<u32>,
     gone: bool,
-    /// The commands given on the current connection.
+    /// Commands sent on the current connection.
     commands: Vec<CommandSeq>,
-    /// How many chimes were sent before the current connection.
+    /// Chimes sent before the current connection.
     chimes_before: u32,
-    /// How many chimes came on it.
+    /// Chimes received on the current connection.
     chimes: u32,
     sightings_checked: usize,
 }
 
 impl Simulation {
-    /// The run of a seed, before its first tick.
+    /// Returns the run of a seed, before its first tick.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
@@ -117,7 +117,7 @@ impl Simulation {
         Simulation { seed, random, harness, scripts: Vec::new(), allowed: BTreeMap::new(), rests, journal }
     }
 
-    /// Runs it all.
+    /// Runs the simulation.
     pub fn run(mut self) -> Result<Outcome, Failure> {
         match self.play() {
             Ok(ticks_to_agree) => Ok(self.outcome(ticks_to_agree)),
@@ -149,7 +149,7 @@ impl Simulation {
         Ok(ticks_to_agree)
     }
 
-    /// Runs on until everyone agrees and has done so for a while.
+    /// Runs until all clients agree with the room and have done so for a while.
     fn agree(&mut self) -> Result<u32, String> {
         let ticks_max = SECONDS_TO_AGREE_MAX * self.harness.room().settings().tick_hz;
         let mut agreed_since = None;
@@ -171,9 +171,7 @@ impl Simulation {
                 }
                 Some((ClientNumber(number), client)) if tick >= ticks_max || agreed_since.is_some() => {
                     let (order, tick) = (client.order(), client.mirror().tick());
-                    return Err(format!(
-                        "client {number} ({order:?}, at tick {tick}) holds something else than the room"
-                    ));
+                    return Err(format!("client {number} ({order:?}, at tick {tick}) has other state than the room"));
                 }
                 Some(_) => {}
             }
@@ -214,7 +212,7 @@ impl Simulation {
         self.harness.room().now().0.is_multiple_of(settings.tick_hz / settings.snapshot_hz)
     }
 
-    /// What is promised of reliable messages, on the connection that a client has or had last.
+    /// Checks that events and answers on a client's latest connection came once and in order.
     fn check_stream(&mut self, ClientNumber(number): ClientNumber) -> Result<(), String> {
         let client = self.harness.client(ClientNumber(number));
         let script = &mut self.scripts[number];
@@ -247,7 +245,7 @@ impl Simulation {
             let Some(player) = client.player().filter(|_| client.is_joined()) else { continue };
             let script = &self.scripts[number];
             if client.received().acks.len() != script.commands.len() {
-                return Err(format!("client {number} is owed answers to its commands"));
+                return Err(format!("client {number} did not get all answers to its commands"));
             }
             let sent = self.harness.room().game().chimes(player).unwrap_or(0);
             let received_chimes = script.chimes_before + script.chimes;
@@ -257,13 +255,13 @@ impl Simulation {
             if let Some(possession) = client.received().possessions.last()
                 && self.harness.room().world().owner(possession.entity) != Some(player)
             {
-                return Err(format!("client {number} believes to steer what is not its own"));
+                return Err(format!("client {number} possesses an entity that it does not own"));
             }
         }
         Ok(())
     }
 
-    /// What was recorded must lead to the same state again.
+    /// Checks that a replay of the recording reaches the same state.
     fn check_replay(&self) -> Result<(), String> {
         let room = self.harness.room();
         let recording = room.recording().ok_or("the room was not recorded")?;
@@ -287,7 +285,7 @@ impl Simulation {
         }
     }
 
-    /// One tick of everyone's doings.
+    /// Runs the actions of all clients for one tick.
     fn act(&mut self, tick: u32) -> Result<(), String> {
         let connected = self.harness.clients().filter(|(_, client)| client.is_connected()).count();
         if connected < CLIENTS_MAX && self.random.chance(2) {
@@ -325,7 +323,7 @@ impl Simulation {
                 self.harness.leave(client);
             }
             208..216 => {
-                // At times too late: the player is no longer kept then.
+                // Sometimes longer than `resume_ticks`: then the player has already left.
                 let pause = 1 + self.random.below(60);
                 self.note(tick, number, &format!("loses its connection for {pause} ticks"));
                 self.harness.disconnect(client);
@@ -355,7 +353,7 @@ impl Simulation {
             }
             252..260 => {
                 let conditions = any_conditions(&mut self.random);
-                self.note(tick, number, &format!("meets other weather: {conditions:?}"));
+                self.note(tick, number, &format!("gets other network conditions: {conditions:?}"));
                 self.harness.set_conditions(client, conditions);
             }
             _ => {}
@@ -375,7 +373,7 @@ impl Simulation {
         self.check_stream(client)?;
         let player = self.harness.client(client).player();
         let chimes_before = player.and_then(|player| self.harness.room().game().chimes(player)).unwrap_or(0);
-        // What was under way when the connection broke is gone with it; within one, nothing is lost.
+        // Messages in flight are lost with the connection; within a connection nothing is lost.
         self.scripts[client.0] = Script { chimes_before, ..Script::default() };
         self.note(self.harness.room().now().0, client.0, "resumes");
         self.harness.resume(client);
@@ -402,7 +400,7 @@ fn any_settings(random: &mut Random) -> RoomSettings {
     }
 }
 
-/// Any weather from none to the storm.
+/// Returns random conditions, from a perfect network to a storm.
 fn any_conditions(random: &mut Random) -> Conditions {
     let bandwidth = Bandwidth { bytes_per_second: u64::from(8_000 + random.below(60_000)), queue_bytes_max: 20_000 };
     let mut conditions = match random.below(10) {

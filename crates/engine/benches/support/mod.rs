@@ -1,10 +1,9 @@
-//! What the players of the benchmarks are and say.
+//! Components and inputs that the benchmarks share.
 
 use aether_bits::{BitWriter, Replicate};
 use aether_wire::{ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, StateAck, ViewTick};
 
-/// Someone or something that moves. It is not `aether_testkit::moving::Body`, because the world of 10,000 entities is wider
-/// than that one's range of 1,000.
+/// A moving body.
 #[derive(Clone, Debug, Replicate)]
 #[replicate(channel = "movement", position = position)]
 pub struct Body {
@@ -16,14 +15,14 @@ pub struct Body {
     pub heading: f32,
 }
 
-/// What a player may do: turn.
+/// Input of a player: a turn.
 #[derive(Clone, Debug, Replicate)]
 pub struct Turn {
     #[replicate(range = -1..=1)]
     pub turn: i32,
 }
 
-/// The message of a client that turns.
+/// Returns the message of a client that turns.
 pub fn input(seq: u32, turn: i32) -> ClientMessage {
     let mut writer = BitWriter::new();
     Turn { turn }.write_full(&mut writer);

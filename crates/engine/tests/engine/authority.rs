@@ -1,6 +1,6 @@
 //! Movement that clients propose and the server checks.
 
-use crate::support::{joiner, settings};
+use crate::support::{join_request, settings};
 use aether_bits::Replicate;
 use aether_engine::authority::{MovementRules, Mover};
 use aether_engine::{
@@ -25,18 +25,18 @@ struct Nothing {
     unused: bool,
 }
 
-/// A game whose clients say how far they walked.
+/// A game whose clients propose their movement.
 #[derive(Default)]
 struct Walkers {
     movers: BTreeMap<PlayerId, Mover>,
-    refusals: Vec<Rejection>,
+    rejections: Vec<Rejection>,
 }
 
 impl Game for Walkers {
     type Input = Nothing;
 
-    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
-        declaration.component::<Walker>()
+    fn declare(schema: GameSchemaBuilder) -> GameSchemaBuilder {
+        schema.component::<Walker>()
     }
 
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
@@ -55,9 +55,9 @@ impl Game for Walkers {
     ) -> Result<(), Rejection> {
         let own = room.possession(player) == Some(movement.entity);
         let Some(mover) = self.movers.get_mut(&player).filter(|_| own) else {
-            let refusal = Rejection::new(ErrorCode::NotFound, "you have no such entity");
-            self.refusals.push(refusal.clone());
-            return Err(refusal);
+            let rejection = Rejection::new(ErrorCode::NotFound, "you have no such entity");
+            self.rejections.push(rejection.clone());
+            return Err(rejection);
         };
         if let Err(violation) = mover.propose(&MovementRules::default(), movement.seq, [movement.dx, movement.dy]) {
             room.correct_movement(player, movement.entity, mover, violation);
@@ -79,22 +79,22 @@ impl Game for Walkers {
 
 struct Walk {
     room: Room<Walkers>,
-    link: ConnectionEndpoint,
+    endpoint: ConnectionEndpoint,
     entity: EntityId,
 }
 
 impl Walk {
-    /// One player who has stood still long enough for any burst.
+    /// One player with full burst credit.
     fn new() -> Self {
         let mut room = Room::builder(Walkers::default(), settings()).build().unwrap();
-        let (link, entity) = join(&mut room);
+        let (endpoint, entity) = join(&mut room);
         for _ in 0..8 {
             room.tick(&mut NoObserver);
         }
-        Walk { room, link, entity }
+        Walk { room, endpoint, entity }
     }
 
-    /// Says that the entity moved, and ticks; gives the correction, if one came.
+    /// Proposes a movement and ticks. Returns the correction, if there is one.
     fn go(&mut self, seq: u32, delta: [f32; 2]) -> Option<Correction> {
         self.propose(self.entity, seq, delta);
         self.room.tick(&mut NoObserver);
@@ -103,11 +103,11 @@ impl Walk {
 
     fn propose(&self, entity: EntityId, seq: u32, [dx, dy]: [f32; 2]) {
         let movement = MovementDelta { entity, seq: InputSeq(seq), dx, dy, ..MovementDelta::default() };
-        self.link.push(ClientMessage::MovementDelta(movement)).unwrap();
+        self.endpoint.push(ClientMessage::MovementDelta(movement)).unwrap();
     }
 
     fn corrections(&self) -> Vec<Correction> {
-        let messages = std::iter::from_fn(|| self.link.next_reliable());
+        let messages = std::iter::from_fn(|| self.endpoint.next_reliable());
         messages.filter_map(|m| if let ServerMessage::Correction(c) = &*m { Some(*c) } else { None }).collect()
     }
 
@@ -115,7 +115,7 @@ impl Walk {
         self.room.world().get::<Walker>(self.entity).unwrap().position
     }
 
-    /// The counts of movement that are not zero.
+    /// Returns the movement counts that are not zero.
     fn violations(&self) -> Vec<(&'static str, u64)> {
         let counts: &RoomCounts = self.room.totals();
         counts.each().filter(|(name, count)| name.starts_with("movement_") && *count > 0).collect()
@@ -124,16 +124,16 @@ impl Walk {
 
 fn join(room: &mut Room<Walkers>) -> (ConnectionEndpoint, EntityId) {
     let handle: RoomHandle = room.handle();
-    let link = handle.join(joiner("ann"), DeliveryOrder::Ordered).unwrap();
+    let endpoint = handle.join(join_request("ann"), DeliveryOrder::Ordered).unwrap();
     room.tick(&mut NoObserver);
-    let message = link.next_reliable().unwrap();
+    let message = endpoint.next_reliable().unwrap();
     let ServerMessage::Possession(possession) = &*message else { panic!("{message:?}") };
     let entity = possession.entity;
-    (link, entity)
+    (endpoint, entity)
 }
 
 #[test]
-fn honest_movement_is_believed_and_not_corrected() {
+fn allowed_movement_is_applied_and_not_corrected() {
     let mut walk = Walk::new();
     for seq in 1..=20 {
         assert_eq!(walk.go(seq, [1.0, 0.5]), None);
@@ -224,7 +224,7 @@ fn a_correction_names_the_last_sequence_that_it_takes_into_account() {
 }
 
 #[test]
-fn moving_what_is_not_ones_own_is_answered_as_if_it_did_not_exist() {
+fn moving_a_foreign_entity_is_rejected_as_if_it_did_not_exist() {
     let mut walk = Walk::new();
     let (other_link, others) = join(&mut walk.room);
     let place = |walk: &Walk| walk.room.world().get::<Walker>(others).unwrap().position;
@@ -234,9 +234,9 @@ fn moving_what_is_not_ones_own_is_answered_as_if_it_did_not_exist() {
     walk.propose(EntityId { generation: walk.entity.generation + 1, ..walk.entity }, 3, [1.0, 0.0]);
     walk.room.tick(&mut NoObserver);
     assert_eq!((place(&walk), walk.position()), (before, [0.0, 0.0]));
-    let refusals = &walk.room.game().refusals;
-    assert_eq!(refusals.len(), 3);
-    assert!(refusals.iter().all(|refusal| *refusal == refusals[0]));
+    let rejections = &walk.room.game().rejections;
+    assert_eq!(rejections.len(), 3);
+    assert!(rejections.iter().all(|rejection| *rejection == rejections[0]));
     assert_eq!(walk.room.totals().refused, 3);
     assert_eq!(walk.corrections(), []);
     assert!(other_link.next_reliable().is_none());
@@ -244,7 +244,7 @@ fn moving_what_is_not_ones_own_is_answered_as_if_it_did_not_exist() {
 }
 
 #[test]
-fn a_game_that_moves_by_inputs_refuses_movement() {
+fn a_game_that_moves_by_inputs_rejects_movement() {
     let mut scene = crate::support::Scene::new(settings());
     let mut ann = scene.join("ann");
     ann.read();
@@ -254,19 +254,19 @@ fn a_game_that_moves_by_inputs_refuses_movement() {
     scene.play(1, &mut [&mut ann]);
     assert_eq!(ann.own_place(), Some([10.0, 0.0]));
     assert_eq!(scene.totals().refused, 1);
-    assert_eq!(Permissions::default(), joiner("ann").permissions);
+    assert_eq!(Permissions::default(), join_request("ann").permissions);
 }
 
 #[test]
-fn who_comes_back_counts_movements_from_one_again() {
+fn movements_count_from_one_after_a_resume() {
     let settings = RoomSettings { resume_ticks: 20, ..settings() };
     let mut room = Room::builder(Walkers::default(), settings).build().unwrap();
-    let (link, entity) = join(&mut room);
-    let player = *link.admission().unwrap().as_ref().unwrap();
-    let mut walk = Walk { room, link, entity };
+    let (endpoint, entity) = join(&mut room);
+    let player = *endpoint.admission().unwrap().as_ref().unwrap();
+    let mut walk = Walk { room, endpoint, entity };
     walk.room.tick(&mut NoObserver);
     assert_eq!(walk.go(900, [1.0, 0.0]), None);
-    walk.link = walk.room.handle().resume(player, DeliveryOrder::Ordered).unwrap();
+    walk.endpoint = walk.room.handle().resume(player, DeliveryOrder::Ordered).unwrap();
     walk.room.tick(&mut NoObserver);
     assert_eq!(walk.go(1, [1.0, 0.0]), None);
     assert_eq!(walk.position(), [2.0, 0.0]);

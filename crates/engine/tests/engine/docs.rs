@@ -1,4 +1,4 @@
-//! The book shows code that is compiled.
+//! Pages of the docs that show an example must equal it.
 
 #[test]
 fn the_page_on_a_first_game_shows_the_example_as_it_is() {

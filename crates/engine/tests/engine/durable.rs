@@ -1,4 +1,4 @@
-//! What outlasts a room.
+//! Durable rooms: checkpoints, journal entries and rebuilds.
 
 use aether_bits::{BitWriter, Replicate, StateHasher};
 use aether_engine::recording::{Recording, Replay};
@@ -14,14 +14,14 @@ use aether_wire::{
 use aether_world::World;
 use std::collections::BTreeSet;
 
-/// Puts a coin with a number into the vault. 0 wants none, 255 ends the room, 254 wants far too many.
+/// Puts a coin with a number into the vault. 0 needs no entry, 255 ends the room, 254 commits too long an entry.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "vault")]
 struct Put {
     coin: u8,
 }
 
-/// A vault that stores each coin before it is there.
+/// A vault that adds each coin only after its entry is stored.
 #[derive(Default)]
 struct Vault {
     coins: Vec<u8>,
@@ -35,8 +35,8 @@ struct Vault {
 impl Game for Vault {
     type Input = Put;
 
-    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
-        declaration.event::<Put>()
+    fn declare(schema: GameSchemaBuilder) -> GameSchemaBuilder {
+        schema.event::<Put>()
     }
 
     fn join(&mut self, _room: &mut Context<'_>, player: PlayerId) {
@@ -66,7 +66,7 @@ impl Game for Vault {
             0 => {}
             255 => room.end(),
             254 => room.commit(vec![0; ENTRY_BYTES_MAX + 1])?,
-            // Two at once.
+            // Two entries for one command.
             200.. => {
                 room.commit(vec![coin])?;
                 room.commit(vec![coin])?;
@@ -120,7 +120,7 @@ fn settings() -> RoomSettings {
     }
 }
 
-fn joiner(name: &str) -> JoinRequest {
+fn join_request(name: &str) -> JoinRequest {
     JoinRequest { user: format!("user-{name}"), name: name.to_owned(), ..JoinRequest::default() }
 }
 
@@ -146,16 +146,16 @@ impl Scene {
     }
 
     fn join(&mut self, name: &str) -> ConnectionEndpoint {
-        let link = self.handle.join(joiner(name), DeliveryOrder::Ordered).unwrap();
+        let endpoint = self.handle.join(join_request(name), DeliveryOrder::Ordered).unwrap();
         self.ticks(1);
-        link
+        endpoint
     }
 
     fn entries(&self) -> Vec<(EntryNumber, Vec<u8>)> {
         std::iter::from_fn(|| self.handle.next_entry()).collect()
     }
 
-    /// Stores everything that waits, or fails to.
+    /// Reports all pending entries as stored, or as failed.
     fn settle(&mut self, outcome: Result<(), &str>) {
         for (number, _) in self.entries() {
             self.handle.committed(number, outcome.map_err(str::to_owned)).unwrap();
@@ -164,16 +164,16 @@ impl Scene {
     }
 }
 
-fn put(link: &ConnectionEndpoint, seq: u32, coin: u8) {
+fn put(endpoint: &ConnectionEndpoint, seq: u32, coin: u8) {
     let mut writer = BitWriter::new();
     Put { coin }.write_full(&mut writer);
     let body = GameBody::Packed { code: 0, payload: writer.to_bytes() };
-    link.push(ClientMessage::Game(GameMessage { seq: CommandSeq(seq), body })).unwrap();
+    endpoint.push(ClientMessage::Game(GameMessage { seq: CommandSeq(seq), body })).unwrap();
 }
 
-/// The answers that came: nothing for done, or the code of the refusal.
-fn answers(link: &ConnectionEndpoint) -> Vec<(u32, Option<ErrorCode>)> {
-    std::iter::from_fn(|| link.next_reliable())
+/// Returns the answers: none for success, or the code of the rejection.
+fn answers(endpoint: &ConnectionEndpoint) -> Vec<(u32, Option<ErrorCode>)> {
+    std::iter::from_fn(|| endpoint.next_reliable())
         .filter_map(|message| match &*message {
             ServerMessage::Ack(Ack { seq, error }) => Some((seq.0, error.as_ref().map(|error| error.code))),
             _ => None,
@@ -182,13 +182,13 @@ fn answers(link: &ConnectionEndpoint) -> Vec<(u32, Option<ErrorCode>)> {
 }
 
 #[test]
-fn an_entry_is_done_and_answered_only_when_it_is_stored() {
+fn an_entry_is_carried_out_and_answered_only_when_it_is_stored() {
     let mut scene = Scene::new(None);
     let ann = scene.join("ann");
     put(&ann, 1, 7);
     put(&ann, 2, 0);
     scene.ticks(50);
-    assert_eq!(answers(&ann), [(2, None)], "what stores nothing is answered at once");
+    assert_eq!(answers(&ann), [(2, None)], "a command without entries is answered at once");
     assert!(scene.room.game().coins.is_empty() && scene.room.game().set_aside.contains(&7));
     scene.settle(Ok(()));
     assert_eq!(answers(&ann), [(1, None)]);
@@ -197,7 +197,7 @@ fn an_entry_is_done_and_answered_only_when_it_is_stored() {
 }
 
 #[test]
-fn an_entry_that_cannot_be_stored_is_refused_with_the_reason_and_what_was_set_aside_is_free() {
+fn an_entry_that_cannot_be_stored_is_rejected_with_the_reason_and_its_reservation_released() {
     let mut scene = Scene::new(None);
     let ann = scene.join("ann");
     put(&ann, 1, 7);
@@ -251,7 +251,7 @@ fn in_a_room_that_is_not_durable_an_entry_counts_with_the_next_tick() {
 }
 
 #[test]
-fn more_entries_than_may_wait_are_refused_at_once_and_so_is_one_that_is_too_long() {
+fn entries_beyond_the_limit_or_too_long_are_rejected_at_once() {
     let mut scene = Scene::new(None);
     let ann = scene.join("ann");
     put(&ann, 1, 254);
@@ -269,31 +269,31 @@ fn more_entries_than_may_wait_are_refused_at_once_and_so_is_one_that_is_too_long
 }
 
 #[test]
-fn the_state_is_handed_out_now_and_then_if_it_has_changed_and_when_someone_comes_or_goes() {
+fn a_checkpoint_is_published_periodically_if_changed_and_after_joins_and_leaves() {
     let mut scene = Scene::new(None);
     scene.ticks(KEEP_TICKS);
-    assert!(scene.handle.take_checkpoint().is_some(), "a new room is kept soon");
+    assert!(scene.handle.take_checkpoint().is_some(), "a new room has a checkpoint soon");
     scene.ticks(5 * KEEP_TICKS);
     assert_eq!(scene.handle.take_checkpoint(), None, "nothing has changed");
     let ann = scene.join("ann");
     scene.ticks(2);
-    let kept = scene.handle.take_checkpoint().expect("someone came");
-    assert_eq!((kept.players, kept.last_player), (1, PlayerId(1)));
+    let checkpoint = scene.handle.take_checkpoint().expect("a player joined");
+    assert_eq!((checkpoint.players, checkpoint.last_player), (1, PlayerId(1)));
     put(&ann, 1, 7);
     scene.ticks(2 * KEEP_TICKS);
-    assert_eq!(scene.handle.take_checkpoint(), None, "what is not stored is no part of the state");
+    assert_eq!(scene.handle.take_checkpoint(), None, "a pending entry is not part of the state");
     scene.settle(Ok(()));
     scene.ticks(KEEP_TICKS);
-    let kept = scene.handle.take_checkpoint().expect("there is a coin");
-    assert_eq!((kept.state.as_slice(), kept.applied), (&[7][..], EntryNumber(1)));
+    let checkpoint = scene.handle.take_checkpoint().expect("there is a coin");
+    assert_eq!((checkpoint.state.as_slice(), checkpoint.applied), (&[7][..], EntryNumber(1)));
     ann.push(ClientMessage::Leave).unwrap();
     scene.ticks(3);
-    assert_eq!(scene.handle.take_checkpoint().map(|kept| kept.players), Some(0), "someone went");
+    assert_eq!(scene.handle.take_checkpoint().map(|checkpoint| checkpoint.players), Some(0), "a player left");
     assert_eq!(scene.handle.next_departure(), Some((PlayerId(1), CloseReason::Left)));
 }
 
 #[test]
-fn only_the_newest_state_waits() {
+fn only_the_newest_checkpoint_is_available() {
     let mut scene = Scene::new(None);
     let ann = scene.join("ann");
     for coin in 1..=3 {
@@ -302,7 +302,7 @@ fn only_the_newest_state_waits() {
         scene.settle(Ok(()));
         scene.ticks(KEEP_TICKS);
     }
-    assert_eq!(scene.handle.take_checkpoint().map(|kept| kept.state.to_vec()), Some(vec![1, 2, 3]));
+    assert_eq!(scene.handle.take_checkpoint().map(|checkpoint| checkpoint.state.to_vec()), Some(vec![1, 2, 3]));
     assert_eq!(scene.handle.take_checkpoint(), None);
 }
 
@@ -311,13 +311,13 @@ fn restore() -> RestoreData {
         state: Some(vec![1, 2]),
         applied: EntryNumber(2),
         last_player: PlayerId(5),
-        players: vec![(PlayerId(3), joiner("ann")), (PlayerId(4), joiner("ben"))],
+        players: vec![(PlayerId(3), join_request("ann")), (PlayerId(4), join_request("ben"))],
         journal: vec![(EntryNumber(2), vec![2]), (EntryNumber(4), vec![4])],
     }
 }
 
 #[test]
-fn a_room_is_rebuilt_with_its_players_and_what_was_stored_since_and_numbers_go_on() {
+fn a_room_is_rebuilt_with_its_players_and_journal_and_numbers_continue() {
     let mut scene = Scene::new(Some(restore()));
     assert_eq!(scene.room.game().coins, [1, 2, 4], "an entry that the state has is not done twice");
     assert_eq!(scene.room.game().rejoined, [PlayerId(3), PlayerId(4)]);
@@ -330,14 +330,18 @@ fn a_room_is_rebuilt_with_its_players_and_what_was_stored_since_and_numbers_go_o
     let eve = scene.join("eve");
     assert_eq!(eve.admission(), Some(&Ok(PlayerId(6))), "no number is given twice");
     scene.ticks(RESUME_TICKS + 1);
-    assert_eq!(scene.room.game().left, [(PlayerId(4), CloseReason::TimedOut)], "the others have the grace and no more");
+    assert_eq!(
+        scene.room.game().left,
+        [(PlayerId(4), CloseReason::TimedOut)],
+        "the other players may resume for the set time only"
+    );
     let ben = scene.handle.resume(PlayerId(4), DeliveryOrder::Ordered).unwrap();
     scene.ticks(1);
-    assert!(matches!(ben.admission(), Some(Err(refusal)) if refusal.code == ErrorCode::ResumeRefused));
+    assert!(matches!(ben.admission(), Some(Err(rejection)) if rejection.code == ErrorCode::ResumeRefused));
 }
 
 #[test]
-fn a_room_that_is_put_away_or_stopped_is_kept_and_one_that_its_game_ended_is_over() {
+fn an_unloaded_or_stopped_room_keeps_its_state_and_a_room_ended_by_its_game_does_not() {
     let mut scene = Scene::new(None);
     let ann = scene.join("ann");
     put(&ann, 1, 7);
@@ -346,7 +350,10 @@ fn a_room_that_is_put_away_or_stopped_is_kept_and_one_that_its_game_ended_is_ove
     drop(scene.handle.take_checkpoint());
     scene.handle.end().unwrap();
     scene.ticks(1);
-    assert_eq!(scene.handle.take_checkpoint().map(|kept: RoomCheckpoint| kept.state.to_vec()), Some(vec![7]));
+    assert_eq!(
+        scene.handle.take_checkpoint().map(|checkpoint: RoomCheckpoint| checkpoint.state.to_vec()),
+        Some(vec![7])
+    );
     assert!(!scene.handle.is_open() && !scene.handle.has_ended_for_good());
 
     let mut scene = Scene::new(None);
@@ -357,7 +364,7 @@ fn a_room_that_is_put_away_or_stopped_is_kept_and_one_that_its_game_ended_is_ove
 }
 
 #[test]
-fn a_room_that_another_server_has_ends_and_hands_out_nothing() {
+fn a_room_that_lost_its_lease_ends_without_output() {
     let mut scene = Scene::new(None);
     let ann = scene.join("ann");
     scene.ticks(KEEP_TICKS);
@@ -375,8 +382,8 @@ fn a_game_without_checkpoints_cannot_be_durable() {
     struct Forgetful;
     impl Game for Forgetful {
         type Input = Put;
-        fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
-            declaration
+        fn declare(schema: GameSchemaBuilder) -> GameSchemaBuilder {
+            schema
         }
         fn join(&mut self, _room: &mut Context<'_>, _player: PlayerId) {}
         fn input(&mut self, _room: &mut Context<'_>, _player: PlayerId, _input: &Put) {}

@@ -23,8 +23,8 @@ fn an_event_reaches_one_some_or_all_and_nobody_else() {
     });
     scene.tick();
     read_all(&mut clients);
-    let heard: Vec<_> = clients.iter().map(texts).collect();
-    assert_eq!(heard, [vec!["one", "some", "all"], vec!["all"], vec!["some", "all"]]);
+    let received: Vec<_> = clients.iter().map(texts).collect();
+    assert_eq!(received, [vec!["one", "some", "all"], vec!["all"], vec!["some", "all"]]);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn the_events_of_a_tick_are_there_before_its_state() {
         scene.put(body, [round as f32, 0.0]);
         scene.next(|room| room.broadcast(&say("moved")));
         scene.tick();
-        // Who takes the state of a tick has its events at hand.
+        // A client that takes the state of a tick can also take its events.
         ann.read_reliable();
         let event_tick = ann.chats().last().unwrap().0;
         ann.read();
@@ -81,10 +81,10 @@ fn a_message_is_answered_and_what_it_caused_comes_before_the_answer() {
 }
 
 #[test]
-fn a_message_that_wants_no_answer_gets_none() {
+fn a_message_with_number_zero_is_not_answered() {
     let mut scene = Scene::new(settings());
     let mut ann = scene.join("ann");
-    // The number zero asks for no answer.
+    // Commands with the number zero are not answered.
     ann.chat(0, "hello");
     scene.tick();
     ann.read();
@@ -94,7 +94,7 @@ fn a_message_that_wants_no_answer_gets_none() {
 }
 
 #[test]
-fn acting_on_what_is_not_ones_own_is_answered_as_if_it_did_not_exist() {
+fn acting_on_a_foreign_entity_is_rejected_as_if_it_did_not_exist() {
     let mut scene = Scene::new(settings());
     let mut ann = scene.join("ann");
     let mut ben = scene.join("ben");

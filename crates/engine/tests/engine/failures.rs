@@ -1,6 +1,6 @@
-//! Games that panic, and the scheduler that keeps the others going.
+//! Games that panic. The scheduler keeps running the other rooms.
 
-use crate::support::{joiner, settings};
+use crate::support::{join_request, settings};
 use aether_bits::Replicate;
 use aether_engine::{
     ConnectionEndpoint, Context, Game, GameSchemaBuilder, JoinRequest, MonotonicClock, Observer, PlayerMessage,
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once, mpsc};
 use std::time::{Duration, Instant};
 
-/// How long anything in these tests may take, on the slowest machine.
+/// Timeout of anything in these tests, on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug, PartialEq, Replicate)]
@@ -23,7 +23,7 @@ struct Nothing {
     unused: bool,
 }
 
-/// Where the game breaks.
+/// Callback in which the game panics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weakness {
     None,
@@ -46,7 +46,7 @@ impl Drop for Fragile {
 
 struct Fragile {
     weakness: Weakness,
-    /// A tick breaks once a signal has come.
+    /// A tick panics after a signal.
     primed: bool,
 }
 
@@ -59,12 +59,12 @@ impl Fragile {
 impl Game for Fragile {
     type Input = Nothing;
 
-    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
-        declaration.component::<Nothing>()
+    fn declare(schema: GameSchemaBuilder) -> GameSchemaBuilder {
+        schema.component::<Nothing>()
     }
 
-    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &JoinRequest) -> Result<(), Rejection> {
-        if joiner.name == "trigger" {
+    fn join_attempt(&mut self, _room: &mut Context<'_>, request: &JoinRequest) -> Result<(), Rejection> {
+        if request.name == "trigger" {
             self.break_if(Weakness::JoinAttempt);
         }
         Ok(())
@@ -111,7 +111,7 @@ impl Game for Fragile {
     }
 }
 
-/// Time since the test began.
+/// Clock that starts at zero.
 struct RunningClock(Instant);
 
 impl MonotonicClock for RunningClock {
@@ -120,7 +120,7 @@ impl MonotonicClock for RunningClock {
     }
 }
 
-/// A clock that a test turns by hand, in milliseconds.
+/// Clock that a test advances by hand, in milliseconds.
 #[derive(Default)]
 struct HandClock(AtomicU64);
 
@@ -163,7 +163,7 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 
 fn scheduler(threads: usize) -> Scheduler {
     static QUIET: Once = Once::new();
-    // The panics of these tests are meant; their traces would only hide others.
+    // The panics of these tests are expected; their traces would hide others.
     QUIET.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
@@ -189,9 +189,9 @@ fn start(scheduler: &Scheduler, weakness: Weakness) -> Running {
 }
 
 fn enter(room: &Running, name: &str) -> ConnectionEndpoint {
-    let link = room.handle.join(joiner(name), DeliveryOrder::Ordered).unwrap();
-    wait_until("an admission", || link.admission().is_some());
-    link
+    let endpoint = room.handle.join(join_request(name), DeliveryOrder::Ordered).unwrap();
+    wait_until("an admission", || endpoint.admission().is_some());
+    endpoint
 }
 
 fn input() -> ClientMessage {
@@ -199,12 +199,12 @@ fn input() -> ClientMessage {
     ClientMessage::Inputs(Inputs { first_seq: InputSeq(1), payloads, ack: StateAck::NONE, view: ViewTick::default() })
 }
 
-/// Does what makes a game of that weakness break. Whoever joins for that is there as long as the link is kept.
+/// Triggers the panic. A client that joins for it stays connected while the endpoint is alive.
 fn provoke(weakness: Weakness, room: &Running, client: &ConnectionEndpoint) -> Option<ConnectionEndpoint> {
     match weakness {
         Weakness::None => {}
         Weakness::JoinAttempt | Weakness::Join => {
-            return Some(room.handle.join(joiner("trigger"), DeliveryOrder::Ordered).unwrap());
+            return Some(room.handle.join(join_request("trigger"), DeliveryOrder::Ordered).unwrap());
         }
         Weakness::Input => client.push(input()).unwrap(),
         Weakness::Message => {
@@ -222,7 +222,7 @@ fn provoke(weakness: Weakness, room: &Running, client: &ConnectionEndpoint) -> O
 }
 
 #[test]
-fn a_room_whose_game_panics_ends_alone_and_its_players_are_told() {
+fn a_panic_ends_only_its_room_and_closes_its_connections() {
     use Weakness::{Input, Join, JoinAttempt, Leave, Message, Signal, Terminate, Tick};
     for weakness in [JoinAttempt, Join, Input, Message, Signal, Tick, Leave, Terminate] {
         // One thread, so that the healthy room shares it with the one that fails.
@@ -234,8 +234,8 @@ fn a_room_whose_game_panics_ends_alone_and_its_players_are_told() {
         let _trigger = provoke(weakness, &fragile, &ann);
         let ending = scheduler.next_ended(PATIENCE).unwrap();
         assert_eq!(ending, (fragile.number, RoomExit::Panicked(format!("broke in {weakness:?}"))));
-        for link in [&ann, &ben] {
-            assert_eq!(link.closing().unwrap().reason, CloseReason::RoomFailed, "in {weakness:?}");
+        for endpoint in [&ann, &ben] {
+            assert_eq!(endpoint.closing().unwrap().reason, CloseReason::RoomFailed, "in {weakness:?}");
         }
         let (ticks, dead) = (healthy.tally.ticks(), fragile.tally.ticks());
         wait_until("a further tick of the healthy room", || healthy.tally.ticks() > ticks + 3);
@@ -247,19 +247,20 @@ fn a_room_whose_game_panics_ends_alone_and_its_players_are_told() {
 }
 
 #[test]
-fn who_is_at_the_door_when_a_room_fails_is_told_too() {
+fn a_join_is_closed_too_if_the_room_fails_in_that_tick() {
     let scheduler = scheduler(1);
     let fragile = start(&scheduler, Weakness::JoinAttempt);
-    // All three come with one tick: the first is in, the second breaks the room, the third was never looked at.
-    let links =
-        ["ann", "trigger", "cleo"].map(|name| fragile.handle.join(joiner(name), DeliveryOrder::Ordered).unwrap());
+    // All three are in one tick: the first joins, the second panics the room, the third is not handled.
+    let endpoints =
+        ["ann", "trigger", "cleo"].map(|name| fragile.handle.join(join_request(name), DeliveryOrder::Ordered).unwrap());
     scheduler.next_ended(PATIENCE).unwrap();
-    let told = links.map(|link| link.closing().is_some() || link.admission().is_some_and(Result::is_err));
-    assert_eq!(told, [true; 3], "who is neither refused nor closed would wait for ever");
+    let notified =
+        endpoints.map(|endpoint| endpoint.closing().is_some() || endpoint.admission().is_some_and(Result::is_err));
+    assert_eq!(notified, [true; 3], "a join that is neither rejected nor closed would wait forever");
 }
 
 #[test]
-fn a_game_that_panics_while_it_is_put_away_harms_no_other_room() {
+fn a_game_that_panics_when_dropped_harms_no_other_room() {
     let scheduler = scheduler(1);
     let healthy = start(&scheduler, Weakness::None);
     let fragile = start(&scheduler, Weakness::Drop);
@@ -271,7 +272,7 @@ fn a_game_that_panics_while_it_is_put_away_harms_no_other_room() {
 }
 
 #[test]
-fn a_room_that_is_done_is_reported_as_finished() {
+fn a_room_that_ended_is_reported_as_finished() {
     let scheduler = scheduler(2);
     let rooms = [(); 3].map(|()| start(&scheduler, Weakness::None));
     let ann = enter(&rooms[1], "ann");
@@ -282,7 +283,7 @@ fn a_room_that_is_done_is_reported_as_finished() {
 }
 
 #[test]
-fn whoever_waits_for_an_ending_waits_also_after_the_threads_are_gone() {
+fn next_ended_waits_even_after_the_threads_have_stopped() {
     const WAIT: Duration = Duration::from_millis(50);
     let scheduler = scheduler(1);
     scheduler.stop();
@@ -299,7 +300,7 @@ fn every_room_of_many_ticks_on_a_few_threads() {
 }
 
 #[test]
-fn ticks_follow_the_clock_and_what_is_missed_beyond_the_bound_is_dropped_and_counted() {
+fn ticks_follow_the_clock_and_missed_ticks_beyond_the_bound_are_dropped_and_counted() {
     let clock = Arc::new(HandClock::default());
     let scheduler = Scheduler::new(1, Arc::clone(&clock) as Arc<dyn MonotonicClock>);
     let room = Room::builder(Fragile { weakness: Weakness::None, primed: false }, settings()).build().unwrap();
@@ -310,7 +311,7 @@ fn ticks_follow_the_clock_and_what_is_missed_beyond_the_bound_is_dropped_and_cou
         clock.0.store(step * 50 + 1, Ordering::SeqCst);
         wait_until("a tick", || tally.ticks() == 1 + step);
     }
-    // Two seconds pass at once: forty ticks were due, eight are made up for.
+    // Two seconds pass at once: forty ticks are due, eight are caught up.
     clock.0.store(251 + 2_000, Ordering::SeqCst);
     wait_until("the catch-up", || tally.ticks() == 6 + 8);
     assert_eq!(tally.dropped.load(Ordering::SeqCst), 32);
@@ -326,6 +327,6 @@ fn a_scheduler_that_is_dropped_stops_its_threads() {
     wait_until("a tick", || room.tally.ticks() > 0);
     drop(scheduler);
     let ticks = room.tally.ticks();
-    assert_eq!(Arc::strong_count(&room.tally.ticks), 1, "the room is gone");
+    assert_eq!(Arc::strong_count(&room.tally.ticks), 1, "the room has ended");
     assert_eq!(room.tally.ticks(), ticks);
 }

@@ -1,7 +1,7 @@
-//! Clients that send whatever the wire can carry, and more.
+//! Clients that send arbitrary messages.
 
 use crate::cases;
-use crate::support::{Client, Scene, Secret, joiner, read_all, settings};
+use crate::support::{Client, Scene, Secret, join_request, read_all, settings};
 use aether_engine::{JoinRequest, Permissions, RoomSettings};
 use aether_replication::DeliveryOrder;
 use aether_wire::{
@@ -114,29 +114,29 @@ fn any_message() -> impl Strategy<Value = ClientMessage> {
     ]
 }
 
-/// A hostile client that comes back whenever it is thrown out.
+/// A hostile client that joins again whenever it is closed.
 struct Attacker {
-    joiner: JoinRequest,
-    link: DeliveryOrder,
+    request: JoinRequest,
+    order: DeliveryOrder,
     client: Option<Client>,
 }
 
 impl Attacker {
-    fn new(name: &str, link: DeliveryOrder, playground: bool) -> Self {
+    fn new(name: &str, order: DeliveryOrder, playground: bool) -> Self {
         let permissions = Permissions { playground, inspect: false };
-        Attacker { joiner: JoinRequest { permissions, ..joiner(name) }, link, client: None }
+        Attacker { request: JoinRequest { permissions, ..join_request(name) }, order, client: None }
     }
 
     fn send(&mut self, scene: &mut Scene, messages: &[ClientMessage], reads: bool) {
         if self.client.as_ref().is_none_or(|client| client.closed().is_some()) {
-            self.client = Some(scene.join_as(self.joiner.clone(), self.link));
+            self.client = Some(scene.join_as(self.request.clone(), self.order));
         }
         let Some(client) = &mut self.client else { return };
         for message in messages {
-            let _ = client.link.push(message.clone());
+            let _ = client.endpoint.push(message.clone());
         }
         if reads {
-            while client.link.next_state().is_some() {}
+            while client.endpoint.next_state().is_some() {}
             client.read_reliable();
         }
     }
@@ -154,7 +154,7 @@ proptest! {
         ticks in vec((vec(any_message(), 0..5), vec(any_message(), 0..5), any::<bool>()), TICKS),
     ) {
         let mut scene = Scene::new(crowded());
-        let mut honest = [scene.join("ann"), scene.join_as(joiner("ben"), DeliveryOrder::Unordered)];
+        let mut honest = [scene.join("ann"), scene.join_as(join_request("ben"), DeliveryOrder::Unordered)];
         let mut attackers =
             [Attacker::new("mallory", DeliveryOrder::Ordered, false), Attacker::new("trudy", DeliveryOrder::Unordered, false)];
         for (round, (first, second, reads)) in ticks.iter().enumerate() {
@@ -200,12 +200,12 @@ proptest! {
 }
 
 #[test]
-fn there_is_no_message_by_which_a_client_says_how_far_it_sees() {
-    // What it says at the door goes to the game alone.
+fn no_message_of_a_client_changes_its_interest_radius() {
+    // Its metadata goes only to the game.
     let mut scene = Scene::new(settings());
     let far = scene.spawn_at([700.0, 0.0]);
     let metadata = br#"{"viewRadius":100000}"#.to_vec();
-    let mut eve = scene.join_as(JoinRequest { metadata, ..joiner("eve") }, DeliveryOrder::Ordered);
+    let mut eve = scene.join_as(JoinRequest { metadata, ..join_request("eve") }, DeliveryOrder::Ordered);
     eve.push_seeing(1, 0.0, ViewTick { tick: Tick(u32::MAX), fraction: 255 });
     scene.play(5, &mut [&mut eve]);
     assert!(!eve.ever.contains(&far));
@@ -213,7 +213,7 @@ fn there_is_no_message_by_which_a_client_says_how_far_it_sees() {
 }
 
 #[test]
-fn what_belongs_to_the_connection_is_counted_and_does_nothing() {
+fn messages_for_the_connection_are_counted_and_ignored() {
     let mut scene = Scene::new(settings());
     let mut eve = scene.join("eve");
     eve.read();
@@ -238,7 +238,7 @@ fn what_belongs_to_the_connection_is_counted_and_does_nothing() {
 #[test]
 fn an_acknowledgement_of_what_was_never_sent_changes_nothing() {
     let mut scene = Scene::new(settings());
-    let mut eve = scene.join_as(joiner("eve"), DeliveryOrder::Unordered);
+    let mut eve = scene.join_as(join_request("eve"), DeliveryOrder::Unordered);
     let entity = scene.spawn_at([12.0, 0.0]);
     for latest in [1_000, u32::MAX] {
         eve.send(ClientMessage::Ack(StateAck::new(PacketSeq(latest), u64::MAX)));

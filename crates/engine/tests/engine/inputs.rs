@@ -1,4 +1,4 @@
-//! Players' inputs: order, repetition, budget.
+//! Inputs of players: order, repetition and rate.
 
 use crate::support::{Call, Client, Scene, settings};
 use aether_engine::{INPUT_DROPS_MAX, INPUT_QUEUE_MAX, RoomSettings};
@@ -6,7 +6,7 @@ use aether_wire::{
     ClientMessage, CloseReason, FieldValues, InputBytes, InputPayload, InputSeq, Inputs, PlayerId, StateAck, ViewTick,
 };
 
-/// The pushes that the game saw, in order: whose, and how far.
+/// Returns the pushes that the game handled, in order: player and distance.
 fn pushes(scene: &Scene) -> Vec<(u32, f32)> {
     let calls = scene.room.game().calls.iter();
     calls.filter_map(|call| if let Call::Input(player, by) = call { Some((player.0, by[0])) } else { None }).collect()
@@ -70,7 +70,7 @@ fn a_player_has_one_input_a_tick_and_bursts_after_a_pause() {
     assert_eq!(scene.totals().inputs_dropped, 0);
 }
 
-/// Sends so many inputs a tick until that costs the connection, beside someone who plays fair.
+/// Sends many inputs per tick until the client is closed, next to an honest client.
 fn flood(per_tick: u32) {
     let mut scene = Scene::new(settings());
     let flooder = scene.join("flooder");
@@ -79,7 +79,7 @@ fn flood(per_tick: u32) {
     let (mut seq, mut ticks, mut sent) = (1, 0, 0);
     while flooder.closed().is_none() {
         for _ in 0..per_tick / 10 {
-            // What the inbox does not take is lost to the flooder alone.
+            // Only the flooding client loses messages beyond the inbox.
             if flooder.try_push(seq, &[1.0; 10]).is_ok() {
                 sent += 10;
             }
@@ -99,18 +99,18 @@ fn flood(per_tick: u32) {
     let queued = sent - applied - dropped;
     assert!(queued <= INPUT_QUEUE_MAX as u32, "{queued} are unaccounted for");
     assert_eq!(ann.closed(), None);
-    assert_eq!(ann.own_place(), Some([20.0 + ticks as f32, 0.0]), "the others lose nothing");
+    assert_eq!(ann.own_place(), Some([20.0 + ticks as f32, 0.0]), "the other clients lose nothing");
 }
 
 #[test]
-fn a_flood_gets_its_budget_and_then_the_door() {
+fn a_flood_is_limited_to_its_rate_and_then_closed() {
     flood(100);
-    // Ten thousand a second, in a room of twenty ticks.
+    // Ten thousand per second, in a room of twenty ticks per second.
     flood(500);
 }
 
 #[test]
-fn a_client_a_little_too_fast_is_not_thrown_out() {
+fn a_client_with_a_slightly_fast_clock_is_not_closed() {
     let mut scene = Scene::new(settings());
     let mut ann = scene.join("ann");
     let mut seq = 1;
@@ -194,7 +194,7 @@ fn the_last_numbers_of_a_sequence_are_inputs_too() {
     let ann = scene.join("ann");
     ann.push(u32::MAX - 1, &[1.0, 2.0, 3.0, 4.0]);
     scene.ticks(2);
-    assert_eq!(pushes(&scene), [(1, 1.0), (1, 2.0)], "what would count past the last number repeats it");
+    assert_eq!(pushes(&scene), [(1, 1.0), (1, 2.0)], "numbers past the last one repeat it");
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_stall_does_not_make_all_later_inputs_late() {
     let mut ann = scene.join("ann");
     ann.read();
     scene.ticks(STALL_TICKS);
-    // The inputs of the stall arrive at once, and from then on one a tick.
+    // The inputs of the stall arrive at once, then one per tick.
     ann.push(1, &[0.0; STALL_TICKS as usize]);
     let mut seq = STALL_TICKS;
     for _ in 0..400 {

@@ -1,4 +1,4 @@
-//! What a player sees by where it is.
+//! Interest: what a player sees by its position.
 
 use crate::support::{Client, Scene, Scoreboard, Secret, settings};
 use aether_engine::{RoomSettings, Viewpoint};
@@ -10,13 +10,13 @@ fn sees(client: &Client, entity: EntityId) -> bool {
 }
 
 #[test]
-fn what_is_outside_the_radius_is_never_named() {
+fn entities_outside_the_radius_are_never_sent() {
     let mut scene = Scene::new(settings());
     let mut ann = scene.join("ann");
     let far: Vec<_> = (0..20).map(|i| scene.spawn_at([400.0 + 10.0 * i as f32, 0.0])).collect();
     let near = scene.spawn_at([150.0, 0.0]);
     for tick in 0..40 {
-        // They move, come and go, all out of sight.
+        // They move and are spawned and despawned, all outside the radius.
         for &entity in &far {
             scene.put(entity, [400.0 + tick as f32, tick as f32]);
         }
@@ -39,7 +39,7 @@ fn entities_enter_at_the_radius_and_leave_beyond_the_hysteresis_as_the_player_mo
     let landmark = scene.spawn_at([500.0, 0.0]);
     scene.play(1, &mut [&mut ann]);
     let body = ann.possession().unwrap();
-    // A radius of 200 and a tenth of hysteresis: in at 300, out before 280.
+    // A radius of 200 and a tenth of hysteresis: enters at 300, leaves before 280.
     for (x, seen) in [
         (299.0, false),
         (300.0, true),
@@ -58,7 +58,7 @@ fn entities_enter_at_the_radius_and_leave_beyond_the_hysteresis_as_the_player_mo
 }
 
 #[test]
-fn what_comes_into_view_again_comes_with_its_newest_state() {
+fn an_entity_that_enters_again_has_its_newest_state() {
     let mut scene = Scene::new(settings());
     let mut ann = scene.join("ann");
     let landmark = scene.spawn_at([100.0, 0.0]);
@@ -85,7 +85,7 @@ fn in_a_crowd_only_the_nearest_are_seen() {
     assert!(crowd[..4].iter().all(|&entity| sees(&ann, entity)));
     assert!(crowd[4..].iter().all(|entity| !ann.ever.contains(entity)));
     let board = scene.room.world().each::<Scoreboard>().next().unwrap().0;
-    assert!(sees(&ann, board), "what has no place does not count");
+    assert!(sees(&ann, board), "entities without position do not count");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn without_interest_everyone_sees_everything() {
 }
 
 #[test]
-fn a_player_may_look_from_a_place_instead() {
+fn a_viewpoint_may_be_a_fixed_position() {
     let mut scene = Scene::new(settings());
     let there = scene.spawn_at([800.0, 800.0]);
     let mut ann = scene.join("ann");
@@ -129,7 +129,7 @@ fn a_spectator_may_see_everything_but_no_secrets() {
 }
 
 #[test]
-fn a_player_without_a_body_sees_only_what_has_no_place() {
+fn a_player_without_possession_sees_only_entities_without_position() {
     let mut scene = Scene::new(settings());
     let mut ann = scene.join("ann");
     scene.play(1, &mut [&mut ann]);
@@ -141,7 +141,7 @@ fn a_player_without_a_body_sees_only_what_has_no_place() {
 }
 
 #[test]
-fn places_at_the_edge_of_the_world_and_beyond_are_seen_like_any_other() {
+fn positions_at_the_edge_of_the_world_and_beyond_are_seen_like_any_other() {
     let mut scene = Scene::new(settings());
     let mut ann = scene.join("ann");
     scene.play(1, &mut [&mut ann]);

@@ -1,4 +1,4 @@
-//! Where a target was when a player saw it.
+//! Lag compensation: the position of a target as a player saw it.
 
 use crate::support::{Client, Scene, settings};
 use aether_engine::RoomSettings;
@@ -6,7 +6,7 @@ use aether_wire::{EntityId, PlayerId, Tick, ViewTick};
 
 const REWIND_TICKS: u16 = 20;
 
-/// A room in which a target was at x = tick at every tick, up to tick 60, and a player who looks.
+/// Returns a room in which a target was at x = tick at every tick, up to tick 60, and a player.
 fn scene() -> (Scene, Client, EntityId) {
     let mut scene = Scene::new(RoomSettings { rewind_ticks: REWIND_TICKS, ..settings() });
     let ann = scene.join("ann");
@@ -19,7 +19,7 @@ fn scene() -> (Scene, Client, EntityId) {
     (scene, ann, target)
 }
 
-/// Where `target` was for a player who just sent an input made at that view.
+/// Returns the position of `target` for a player whose last input was made at that view.
 fn seen(scene: &mut Scene, client: &Client, target: EntityId, (tick, fraction): (u32, u8)) -> Option<[f32; 2]> {
     let (player, seq) = (client.player, scene.room.now().0);
     client.push_seeing(seq, 0.0, ViewTick { tick: Tick(tick), fraction });
@@ -61,7 +61,7 @@ fn the_view_of_the_newest_input_counts() {
 }
 
 #[test]
-fn what_was_not_there_then_was_not_seen() {
+fn an_entity_that_did_not_exist_then_has_no_position() {
     let (mut scene, ann, _) = scene();
     let young = scene.spawn_at([5.0, 5.0]);
     assert_eq!(seen(&mut scene, &ann, young, (55, 0)), None);

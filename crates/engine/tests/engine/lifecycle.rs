@@ -1,6 +1,6 @@
-//! Coming in, going, and the end of a room.
+//! Joins, leaves and the end of a room.
 
-use crate::support::{Call, Scene, Scoreboard, Yard, joiner, settings};
+use crate::support::{Call, Scene, Scoreboard, Yard, join_request, settings};
 use aether_engine::authority::MovementRules;
 use aether_engine::{BuildError, MAILBOX_MAX, NoObserver, Room, RoomSettings, RoomStatus};
 use aether_replication::DeliveryOrder;
@@ -8,29 +8,32 @@ use aether_wire::{ClientMessage, CloseReason, ErrorCode, PlayerId, ServerMessage
 use std::sync::mpsc;
 
 #[test]
-fn a_joiner_whom_the_game_refuses_learns_why() {
+fn a_rejected_join_gets_the_reason() {
     let mut scene = Scene::new(settings());
-    let link = scene.handle.join(joiner("stranger"), DeliveryOrder::Ordered).unwrap();
-    assert_eq!(link.admission(), None, "nothing is decided before the tick");
+    let endpoint = scene.handle.join(join_request("stranger"), DeliveryOrder::Ordered).unwrap();
+    assert_eq!(endpoint.admission(), None, "nothing is decided before the tick");
     scene.tick();
-    let refusal = link.admission().unwrap().as_ref().unwrap_err();
-    assert_eq!((refusal.code, refusal.message.as_str()), (ErrorCode::JoinRefused, "no strangers in this yard"));
+    let rejection = endpoint.admission().unwrap().as_ref().unwrap_err();
+    assert_eq!((rejection.code, rejection.message.as_str()), (ErrorCode::JoinRefused, "no strangers in this yard"));
     assert_eq!((scene.totals().joins, scene.totals().joins_refused), (0, 1));
     assert_eq!(scene.room.players(), 0);
     assert_eq!(scene.room.game().calls, []);
-    assert!(link.next_state().is_none());
+    assert!(endpoint.next_state().is_none());
 }
 
 #[test]
-fn a_full_room_refuses_and_has_a_place_again_when_someone_leaves() {
+fn a_full_room_rejects_joins_until_a_player_leaves() {
     let mut scene = Scene::new(RoomSettings { players_max: 2, ..settings() });
-    let links: Vec<_> = (0..3).map(|_| scene.handle.join(joiner("player"), DeliveryOrder::Ordered).unwrap()).collect();
+    let endpoints: Vec<_> =
+        (0..3).map(|_| scene.handle.join(join_request("player"), DeliveryOrder::Ordered).unwrap()).collect();
     scene.tick();
-    let codes: Vec<_> =
-        links.iter().map(|link| link.admission().unwrap().as_ref().err().map(|refusal| refusal.code)).collect();
+    let codes: Vec<_> = endpoints
+        .iter()
+        .map(|endpoint| endpoint.admission().unwrap().as_ref().err().map(|rejection| rejection.code))
+        .collect();
     assert_eq!(codes, [None, None, Some(ErrorCode::RoomFull)]);
     assert_eq!(scene.totals().joins_refused, 1);
-    links[0].push(ClientMessage::Leave).unwrap();
+    endpoints[0].push(ClientMessage::Leave).unwrap();
     scene.tick();
     scene.join("late");
     assert_eq!(scene.room.players(), 2);
@@ -40,7 +43,7 @@ fn a_full_room_refuses_and_has_a_place_again_when_someone_leaves() {
 fn the_possession_comes_before_the_state_of_its_tick() {
     let mut scene = Scene::new(settings());
     let mut client = scene.join("ann");
-    let message = client.link.next_reliable().unwrap();
+    let message = client.endpoint.next_reliable().unwrap();
     let ServerMessage::Possession(possession) = &*message else { panic!("{message:?}") };
     assert_eq!(possession.tick, Tick(1));
     client.read();
@@ -59,7 +62,7 @@ fn what_the_game_spawned_at_the_beginning_is_there_for_everyone() {
 }
 
 #[test]
-fn players_get_numbers_in_the_order_in_which_they_came_and_none_twice() {
+fn player_ids_follow_the_order_of_joining_and_are_never_reused() {
     let mut scene = Scene::new(settings());
     let first = scene.join("ann");
     let second = scene.join("ben");
@@ -70,7 +73,7 @@ fn players_get_numbers_in_the_order_in_which_they_came_and_none_twice() {
 }
 
 #[test]
-fn who_leaves_is_closed_and_the_possession_ends() {
+fn a_leave_closes_the_connection_and_despawns_the_possession() {
     let mut scene = Scene::new(settings());
     let mut ann = scene.join("ann");
     let mut ben = scene.join("ben");
@@ -88,7 +91,7 @@ fn who_leaves_is_closed_and_the_possession_ends() {
 }
 
 #[test]
-fn a_link_that_is_dropped_takes_its_player_out_at_once_where_nobody_may_resume() {
+fn a_dropped_connection_leaves_at_once_without_resume() {
     let mut scene = Scene::new(settings());
     let mut ann = scene.join("ann");
     ann.read();
@@ -101,7 +104,7 @@ fn a_link_that_is_dropped_takes_its_player_out_at_once_where_nobody_may_resume()
 }
 
 #[test]
-fn a_kicked_player_is_gone_at_the_next_tick() {
+fn a_kicked_player_leaves_at_the_next_tick() {
     let mut scene = Scene::new(settings());
     let ann = scene.join("ann");
     let ben = scene.join("ben");
@@ -116,7 +119,7 @@ fn a_kicked_player_is_gone_at_the_next_tick() {
 }
 
 #[test]
-fn what_a_player_left_to_another_stays() {
+fn an_entity_given_to_another_player_stays_after_a_leave() {
     let mut scene = Scene::new(settings());
     let mut ann = scene.join("ann");
     let ben = scene.join("ben");
@@ -139,7 +142,7 @@ fn a_room_that_ends_closes_everyone_and_ticks_no_more() {
     assert_eq!([ann.closed(), ben.closed()], [Some(CloseReason::RoomEnded); 2]);
     assert_eq!(scene.room.game().calls.last(), Some(&Call::Terminate));
     ann.read();
-    assert_eq!(ann.chats().last().unwrap().1, "good night", "what the game said last still arrives");
+    assert_eq!(ann.chats().last().unwrap().1, "good night", "the last events of the game still arrive");
     let (tick, hash, totals) = (scene.room.now(), scene.room.hash(), *scene.totals());
     ben.push(1, &[1.0]);
     assert_eq!(scene.tick(), RoomStatus::Ended);
@@ -156,14 +159,14 @@ fn a_game_can_end_its_room() {
 }
 
 #[test]
-fn who_comes_after_the_end_is_not_left_waiting() {
+fn a_join_after_the_end_is_not_left_waiting() {
     let mut scene = Scene::new(settings());
     scene.handle.end().unwrap();
     scene.tick();
-    let late = scene.handle.join(joiner("late"), DeliveryOrder::Ordered);
+    let late = scene.handle.join(join_request("late"), DeliveryOrder::Ordered);
     scene.tick();
-    let told = late.map_or(true, |link| link.admission().is_some() || link.closing().is_some());
-    assert!(told, "the link is neither refused nor closed, and would wait for ever");
+    let notified = late.map_or(true, |endpoint| endpoint.admission().is_some() || endpoint.closing().is_some());
+    assert!(notified, "a join that is neither rejected nor closed would wait forever");
 }
 
 #[test]
@@ -201,20 +204,20 @@ fn a_signal_whose_sender_stopped_waiting_harms_nothing() {
 }
 
 #[test]
-fn a_mailbox_that_is_full_says_so_and_empties_with_the_next_tick() {
+fn a_full_mailbox_is_an_error_and_empties_with_the_next_tick() {
     let mut scene = Scene::new(settings());
     let (sender, _replies) = mpsc::sync_channel(MAILBOX_MAX);
     for _ in 0..MAILBOX_MAX {
         scene.handle.signal(Vec::new(), sender.clone()).unwrap();
     }
     assert!(scene.handle.signal(Vec::new(), sender.clone()).is_err());
-    assert!(scene.handle.join(joiner("ann"), DeliveryOrder::Ordered).is_err());
+    assert!(scene.handle.join(join_request("ann"), DeliveryOrder::Ordered).is_err());
     scene.tick();
-    assert!(scene.handle.join(joiner("ann"), DeliveryOrder::Ordered).is_ok());
+    assert!(scene.handle.join(join_request("ann"), DeliveryOrder::Ordered).is_ok());
 }
 
 #[test]
-fn a_room_starts_again_from_its_checkpoint() {
+fn a_room_starts_from_a_checkpoint() {
     let mut scene = Scene::new(settings());
     scene.next(|room| room.world.each_mut::<Scoreboard>(|_, board| board.round = 7));
     scene.tick();
@@ -222,15 +225,15 @@ fn a_room_starts_again_from_its_checkpoint() {
     let mut room = Room::builder(Yard::default(), settings()).checkpoint(checkpoint).build().unwrap();
     room.tick(&mut NoObserver);
     let rounds: Vec<_> = room.world().each::<Scoreboard>().map(|(_, board)| board.round).collect();
-    assert_eq!(rounds, [7], "restore stands in for init");
+    assert_eq!(rounds, [7], "restore is called instead of init");
     assert_eq!(room.label(), "round 7");
 }
 
 #[test]
-fn a_checkpoint_that_the_game_does_not_accept_builds_no_room() {
+fn a_rejected_checkpoint_fails_the_build() {
     let result = Room::builder(Yard::default(), settings()).checkpoint(vec![1, 2, 3]).build();
-    let Err(BuildError::Checkpoint(refusal)) = result else { panic!("the checkpoint was accepted") };
-    assert_eq!(refusal.message, "two bytes are expected");
+    let Err(BuildError::Checkpoint(rejection)) = result else { panic!("the checkpoint was accepted") };
+    assert_eq!(rejection.message, "two bytes are expected");
 }
 
 #[test]
@@ -244,7 +247,7 @@ fn the_defaults_are_those_of_the_plain_spatial_room() {
 }
 
 #[test]
-fn settings_that_cannot_work_build_no_room_and_say_what_is_wrong() {
+fn invalid_settings_fail_the_build_with_the_problem() {
     let wrong = [
         (RoomSettings { tick_hz: 0, ..settings() }, "tick_hz must be from 1 to 128"),
         (RoomSettings { tick_hz: 129, ..settings() }, "tick_hz must be from 1 to 128"),

@@ -1,4 +1,4 @@
-//! What a room does for its game and its players, one topic per file.
+//! Tests of rooms, one topic per file.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
@@ -25,7 +25,7 @@ mod visibility;
 
 use proptest::test_runner::{Config, RngSeed};
 
-/// Property tests draw the same cases on every run; another seed is a deliberate choice.
+/// Property tests use a fixed seed, so that every run has the same cases.
 fn cases(count: u32) -> Config {
     Config { rng_seed: RngSeed::Fixed(0x0e49_1e5a), ..Config::with_cases(count) }
 }

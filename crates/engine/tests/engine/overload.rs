@@ -1,4 +1,4 @@
-//! What a room gives up when it does not keep up.
+//! The overload ladder of a room.
 
 use crate::support::{Crate, Scene, Scoreboard, settings};
 use aether_engine::{OverloadLadder, RoomSettings};
@@ -15,7 +15,7 @@ fn ringed() -> RoomSettings {
     }
 }
 
-/// Makes the room climb to a rung.
+/// Loads the room until it reaches a rung.
 fn climb(scene: &mut Scene, rung: u8) {
     for _ in 0..1_000 {
         if scene.room.overload().rung() >= rung {

@@ -29,7 +29,7 @@ fn roomy() -> RoomSettings {
 }
 
 #[test]
-fn without_permission_every_command_is_refused_counted_and_audited() {
+fn without_permission_every_command_is_rejected_counted_and_audited() {
     let mut scene = Scene::new(roomy());
     let mut ann = scene.join("ann");
     let entities = scene.room.world().len();
@@ -48,7 +48,7 @@ fn without_permission_every_command_is_refused_counted_and_audited() {
 }
 
 #[test]
-fn with_permission_something_is_spawned_where_it_was_wanted_and_is_the_callers() {
+fn with_permission_an_entity_is_spawned_at_the_position_and_owned_by_the_caller() {
     let mut scene = Scene::new(roomy());
     let mut dev = scene.join_developer("dev");
     dev.read();
@@ -129,7 +129,7 @@ fn clearing_again_and_again_leaks_nothing() {
 }
 
 #[test]
-fn the_limit_of_entities_holds_and_what_is_beyond_is_counted() {
+fn spawns_beyond_the_entity_limit_fail_and_are_counted() {
     let mut scene = Scene::new(RoomSettings { entities_max: 10, ..settings() });
     let mut dev = scene.join_developer("dev");
     assert_eq!(scene.room.world().len(), 3);
@@ -150,5 +150,5 @@ fn the_default_room_holds_three_hundred_entities() {
     dev.send(stress(1, 1_000));
     scene.play(2, &mut [&mut dev]);
     assert_eq!(scene.room.world().len(), 300);
-    assert_eq!(scene.totals().spawns_refused, 1, "the game stopped at the first refusal");
+    assert_eq!(scene.totals().spawns_refused, 1, "the game stopped at the first rejection");
 }

@@ -1,7 +1,7 @@
-//! Recording a room and replaying it.
+//! Recordings and replays.
 
 use crate::cases;
-use crate::support::{Scene, Yard, joiner, settings};
+use crate::support::{Scene, Yard, join_request, settings};
 use aether_bits::Replicate;
 use aether_engine::recording::{Recording, RecordingError, Replay, ReplayError};
 use aether_engine::{Answer, Context, Game, GameSchemaBuilder, NoObserver, Room, RoomSettings};
@@ -17,7 +17,7 @@ fn recorded() -> RoomSettings {
     RoomSettings { tick_hz: 20, snapshot_hz: 10, resume_ticks: 5, players_max: 4, rewind_ticks: 4, ..settings() }
 }
 
-/// A room in which everything that can happen from outside happened, and its hash at every tick.
+/// Returns the recording of a room with every kind of tick input, and its hash at every tick.
 fn eventful() -> (Recording, Vec<u64>) {
     let mut scene = Scene::new(recorded());
     let mut hashes = Vec::new();
@@ -33,7 +33,7 @@ fn eventful() -> (Recording, Vec<u64>) {
     hashes.push(scene.room.hash());
     dev.read();
     let body = dev.possession().unwrap();
-    let _refused = scene.handle.join(joiner("stranger"), DeliveryOrder::Ordered).unwrap();
+    let _refused = scene.handle.join(join_request("stranger"), DeliveryOrder::Ordered).unwrap();
     for seq in 1..=10 {
         dev.push(seq, &[1.0, 2.0]);
         ann.push_seeing(seq, 0.5, ViewTick { tick: Tick(seq), fraction: 9 });
@@ -88,14 +88,14 @@ fn a_recording_is_the_same_after_it_was_stored() {
 }
 
 #[test]
-fn a_replay_goes_the_same_way_tick_by_tick() {
+fn a_replay_has_the_same_hash_at_every_tick() {
     let (recording, hashes) = &*EVENTFUL;
     let mut replay = Replay::new(Yard::default(), recorded(), recording).unwrap();
     for (index, &hash) in hashes.iter().enumerate() {
         assert_eq!(replay.step(), Ok(Some((Tick(index as u32 + 1), hash))));
     }
     assert_eq!(replay.step(), Ok(None));
-    assert_eq!(replay.step(), Ok(None), "at the end it stays");
+    assert_eq!(replay.step(), Ok(None), "the replay stays at the end");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_replay_can_stop_at_any_tick() {
 }
 
 #[test]
-fn everything_that_can_happen_is_in_the_recording() {
+fn every_kind_of_tick_input_is_in_the_recording() {
     let (recording, hashes) = &*EVENTFUL;
     let mut replay = Replay::new(Yard::default(), recorded(), recording).unwrap();
     replay.run_to(Tick(hashes.len() as u32)).unwrap();
@@ -121,13 +121,13 @@ fn everything_that_can_happen_is_in_the_recording() {
     assert_eq!(names, Vec::<&str>::new(), "a replay books nothing: it is no live room");
     let calls = &replay.room().game().calls;
     let kinds = |prefix: &str| calls.iter().filter(|call| format!("{call:?}").starts_with(prefix)).count();
-    assert!(kinds("Join") >= 4, "two came, and came anew after the clearing");
+    assert!(kinds("Join") >= 4, "two joined, and joined again after the clear");
     assert_eq!((kinds("Leave"), kinds("Answer"), kinds("Signal")), (2, 4, 1));
     assert!(kinds("Input") >= 20);
 }
 
 #[test]
-fn a_replay_that_strays_names_the_tick() {
+fn a_diverging_replay_names_the_tick() {
     let (recording, _) = &*EVENTFUL;
     let mut other = recording.clone();
     other.seed = 8;
@@ -140,7 +140,7 @@ fn a_replay_that_strays_names_the_tick() {
 fn a_replay_of_a_room_from_a_checkpoint_starts_from_it() {
     let build = || Room::builder(Yard::default(), settings()).checkpoint(vec![9, 0]).record("yard").build().unwrap();
     let mut room = build();
-    let _ann = room.handle().join(joiner("ann"), DeliveryOrder::Ordered).unwrap();
+    let _ann = room.handle().join(join_request("ann"), DeliveryOrder::Ordered).unwrap();
     for _ in 0..5 {
         room.tick(&mut NoObserver);
     }
@@ -160,8 +160,8 @@ struct OtherGame;
 impl Game for OtherGame {
     type Input = Other;
 
-    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
-        declaration.component::<Other>()
+    fn declare(schema: GameSchemaBuilder) -> GameSchemaBuilder {
+        schema.component::<Other>()
     }
 
     fn join(&mut self, _room: &mut Context<'_>, _player: PlayerId) {}
@@ -176,7 +176,7 @@ fn a_recording_of_another_game_is_not_replayed() {
 }
 
 #[test]
-fn what_is_no_recording_or_of_another_version_is_told_apart() {
+fn other_files_and_other_versions_are_distinct_errors() {
     let bytes = EVENTFUL.0.to_bytes();
     assert_eq!(Recording::from_bytes(b""), Err(RecordingError::NotARecording));
     assert_eq!(Recording::from_bytes(b"GIF89a and more"), Err(RecordingError::NotARecording));
@@ -186,7 +186,7 @@ fn what_is_no_recording_or_of_another_version_is_told_apart() {
     assert_eq!(Recording::from_bytes(&bytes[..bytes.len() - 1]), Err(RecordingError::Damaged));
 }
 
-/// Replays what can be read. Whatever it says is fine, as long as it says something.
+/// Replays the recording if it can be read. Any result is fine, as long as nothing panics.
 fn try_everything(bytes: &[u8]) {
     if let Ok(recording) = Recording::from_bytes(bytes)
         && let Ok(mut replay) = Replay::new(Yard::default(), recorded(), &recording)
@@ -219,7 +219,7 @@ fn a_recording_that_is_cut_off_anywhere_is_damaged_or_shorter() {
 fn a_recording_in_which_a_number_joins_twice_does_no_harm() {
     let (recording, _) = &*EVENTFUL;
     let bytes = recording.to_bytes();
-    // The second player's join, found by its name, gets the number of the first.
+    // The second player's join, found by its name, gets the id of the first.
     let name = bytes.windows(8).position(|window| window == b"user-ann").unwrap();
     let mut twice = bytes.clone();
     assert_eq!(twice[name - 3..name], [0, 2, 8]);

@@ -1,4 +1,4 @@
-//! What a room asks of the services.
+//! Requests of a room to the services.
 
 use crate::support::{Call, Scene, settings};
 use aether_engine::{Answer, REQUESTS_MAX, Request};
@@ -22,7 +22,7 @@ fn a_request_goes_out_and_its_answer_is_an_input_of_a_later_tick() {
     assert_eq!(scene.handle.next_request(), Some((id, read("chest"))));
     assert_eq!(scene.handle.next_request(), None);
     scene.ticks(3);
-    assert_eq!(answers(&scene), [], "nothing waits for it");
+    assert_eq!(answers(&scene), [], "nothing is pending");
     scene.handle.answer(id, Answer::Value(Some(vec![0; 5]))).unwrap();
     assert_eq!(answers(&scene), []);
     scene.tick();
@@ -31,7 +31,7 @@ fn a_request_goes_out_and_its_answer_is_an_input_of_a_later_tick() {
 }
 
 #[test]
-fn requests_beyond_the_most_that_may_wait_fail_at_the_next_tick() {
+fn requests_beyond_the_limit_fail_at_the_next_tick() {
     let mut scene = Scene::new(settings());
     let ids = scene.now(|room| (0..REQUESTS_MAX + 3).map(|_| room.request(read("chest"))).collect::<Vec<_>>());
     assert_eq!(answers(&scene), []);
@@ -45,7 +45,7 @@ fn requests_beyond_the_most_that_may_wait_fail_at_the_next_tick() {
 }
 
 #[test]
-fn requests_wait_until_they_are_answered_not_until_they_are_taken() {
+fn requests_are_pending_until_they_are_answered_not_until_they_are_taken() {
     let mut scene = Scene::new(settings());
     let ids = scene.now(|room| (0..REQUESTS_MAX).map(|_| room.request(read("chest"))).collect::<Vec<_>>());
     while scene.handle.next_request().is_some() {}

@@ -1,4 +1,4 @@
-//! Coming back after a lost connection.
+//! Resuming after a lost connection.
 
 use crate::support::{Call, Scene, settings};
 use aether_engine::RoomSettings;
@@ -12,7 +12,7 @@ fn patient() -> RoomSettings {
 }
 
 #[test]
-fn who_comes_back_in_time_keeps_player_and_entity_and_gets_the_whole_state() {
+fn a_resume_in_time_keeps_player_and_entity_and_gets_the_full_state() {
     let mut scene = Scene::new(patient());
     let mut ann = scene.join("ann");
     scene.play(3, &mut [&mut ann]);
@@ -33,11 +33,11 @@ fn who_comes_back_in_time_keeps_player_and_entity_and_gets_the_whole_state() {
     scene.play(2, &mut [&mut ann]);
     assert_eq!(ann.own_place(), Some([16.0, 0.0]));
     scene.play(3 * RESUME_TICKS, &mut [&mut ann]);
-    assert_eq!(scene.room.players(), 1, "who is back does not time out");
+    assert_eq!(scene.room.players(), 1, "a resumed player does not time out");
 }
 
 #[test]
-fn who_stays_away_too_long_leaves_as_timed_out() {
+fn a_player_that_does_not_resume_leaves_as_timed_out() {
     let mut scene = Scene::new(patient());
     let mut ann = scene.join("ann");
     ann.read();
@@ -63,7 +63,7 @@ fn a_second_connection_of_a_player_replaces_the_first() {
     new.read();
     assert_eq!(new.possession(), old.possession());
     assert_eq!(new.closed(), None);
-    // What the old connection still says is not heard.
+    // Messages of the old connection are ignored.
     old.push(1, &[50.0]);
     drop(old);
     scene.play(RESUME_TICKS + 2, &mut [&mut new]);
@@ -72,33 +72,33 @@ fn a_second_connection_of_a_player_replaces_the_first() {
 }
 
 #[test]
-fn a_resume_of_an_unknown_player_is_refused() {
+fn a_resume_of_an_unknown_player_is_rejected() {
     let mut scene = Scene::new(patient());
     let ann = scene.join("ann");
     for unknown in [PlayerId(0), PlayerId(2), PlayerId(u32::MAX)] {
-        let link = scene.handle.resume(unknown, DeliveryOrder::Ordered).unwrap();
+        let endpoint = scene.handle.resume(unknown, DeliveryOrder::Ordered).unwrap();
         scene.tick();
-        assert_eq!(link.admission().unwrap().as_ref().unwrap_err().code, ErrorCode::ResumeRefused);
+        assert_eq!(endpoint.admission().unwrap().as_ref().unwrap_err().code, ErrorCode::ResumeRefused);
     }
     assert_eq!(ann.closed(), None);
     assert_eq!(scene.room.players(), 1);
 }
 
 #[test]
-fn a_resume_of_a_player_who_is_being_kicked_is_refused() {
+fn a_resume_of_a_kicked_player_is_rejected() {
     let mut scene = Scene::new(patient());
     let ann = scene.join("ann");
     let player = ann.player;
     scene.next(move |room| room.kick(player));
     scene.tick();
-    let link = scene.handle.resume(player, DeliveryOrder::Ordered).unwrap();
+    let endpoint = scene.handle.resume(player, DeliveryOrder::Ordered).unwrap();
     scene.tick();
-    assert_eq!(link.admission().unwrap().as_ref().unwrap_err().code, ErrorCode::ResumeRefused);
+    assert_eq!(endpoint.admission().unwrap().as_ref().unwrap_err().code, ErrorCode::ResumeRefused);
     assert_eq!(ann.closed(), Some(CloseReason::Kicked));
 }
 
 #[test]
-fn a_player_without_connection_still_counts_and_is_still_seen() {
+fn a_player_without_connection_still_counts_and_is_still_visible() {
     let mut scene = Scene::new(RoomSettings { players_max: 2, ..patient() });
     let mut ann = scene.join("ann");
     let mut ben = scene.join("ben");
@@ -111,7 +111,7 @@ fn a_player_without_connection_still_counts_and_is_still_seen() {
 }
 
 #[test]
-fn who_says_goodbye_does_not_wait_for_a_resume() {
+fn a_leave_does_not_wait_for_a_resume() {
     let mut scene = Scene::new(patient());
     let ann = scene.join("ann");
     ann.send(ClientMessage::Leave);
@@ -121,7 +121,7 @@ fn who_says_goodbye_does_not_wait_for_a_resume() {
 }
 
 #[test]
-fn a_goodbye_is_heard_although_the_link_is_dropped_right_after_it() {
+fn a_leave_is_handled_although_the_connection_is_dropped_right_after_it() {
     let mut scene = Scene::new(patient());
     let ann = scene.join("ann");
     let player = ann.player;
@@ -133,7 +133,7 @@ fn a_goodbye_is_heard_although_the_link_is_dropped_right_after_it() {
 }
 
 #[test]
-fn who_comes_back_as_a_new_program_is_heard_and_acknowledged() {
+fn inputs_of_a_resume_by_a_new_program_are_applied_and_acknowledged() {
     let mut scene = Scene::new(patient());
     let mut ann = scene.join("ann");
     ann.read();
@@ -146,7 +146,7 @@ fn who_comes_back_as_a_new_program_is_heard_and_acknowledged() {
     let player = ann.player;
     drop(ann);
     scene.tick();
-    // A page that was loaded anew knows nothing of the numbers before, and counts from 1.
+    // A reloaded page does not know the earlier numbers and counts from 1.
     let mut ann = scene.resume(player);
     ann.push(1, &[5.0]);
     scene.play(2, &mut [&mut ann]);

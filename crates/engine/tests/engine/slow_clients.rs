@@ -1,6 +1,6 @@
 //! Clients that do not read.
 
-use crate::support::{Call, Chat, Client, Crate, Scene, joiner, settings};
+use crate::support::{Call, Chat, Client, Crate, Scene, join_request, settings};
 use aether_engine::RoomSettings;
 use aether_engine::connection::{INBOX_MAX, RELIABLE_MAX, STATE_PACKETS_MAX};
 use aether_replication::DeliveryOrder;
@@ -10,7 +10,7 @@ fn bustle(scene: &mut Scene, ticks: u32, clients: &mut [&mut Client]) {
     for _ in 0..ticks {
         scene.next(|room| {
             room.world.each_mut::<Crate>(|_, body| body.position[1] += 0.5);
-            // Something comes and something goes, every tick.
+            // An entity is spawned and one despawned, every tick.
             let oldest = room.world.each::<Crate>().map(|(id, _)| id).find(|&id| room.world.owner(id).is_none());
             if let Some(oldest) = oldest {
                 room.world.despawn(oldest);
@@ -33,10 +33,10 @@ fn busy_scene() -> Scene {
 }
 
 #[test]
-fn state_is_not_queued_for_who_does_not_read_and_comes_fresh_afterwards() {
-    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
+fn state_is_not_queued_for_a_client_that_does_not_read() {
+    for order in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         let mut scene = busy_scene();
-        let mut slow = scene.join_as(joiner("slow"), link);
+        let mut slow = scene.join_as(join_request("slow"), order);
         let mut ann = scene.join("ann");
         let skipped = scene.totals().snapshots_skipped;
         bustle(&mut scene, 300, &mut [&mut ann]);
@@ -45,10 +45,10 @@ fn state_is_not_queued_for_who_does_not_read_and_comes_fresh_afterwards() {
         assert!(scene.agrees_with(&ann));
         let packets = slow.read();
         assert!(packets <= 10, "{packets} packets waited");
-        assert_eq!(slow.mirror.tick().0, 2, "what waited is the one snapshot from before");
+        assert_eq!(slow.mirror.tick().0, 2, "only the snapshot from before was queued");
         bustle(&mut scene, 3, &mut [&mut ann, &mut slow]);
         assert_eq!(slow.mirror.tick(), scene.room.now());
-        assert!(scene.agrees_with(&slow), "after reading again it has what it may see, over {link:?}");
+        assert!(scene.agrees_with(&slow), "after reading again it has what it may see, over {order:?}");
     }
 }
 
@@ -67,14 +67,14 @@ fn a_client_that_reads_now_and_then_always_gets_the_newest() {
 }
 
 #[test]
-fn what_changed_once_while_nobody_read_is_not_forgotten() {
-    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
+fn a_change_while_the_client_did_not_read_is_sent_later() {
+    for order in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         let mut scene = Scene::new(settings());
-        let mut slow = scene.join_as(joiner("slow"), link);
+        let mut slow = scene.join_as(join_request("slow"), order);
         let [moved, ended] = [1.0, 2.0].map(|y| scene.spawn_at([10.0, y]));
         scene.play(30, &mut [&mut slow]);
         assert!(scene.agrees_with(&slow));
-        // Something keeps the queue full; the rest changes behind it.
+        // One change keeps the queue full; the others happen behind it.
         scene.put(moved, [11.0, 1.0]);
         scene.tick();
         scene.put(moved, [12.0, 1.0]);
@@ -84,7 +84,7 @@ fn what_changed_once_while_nobody_read_is_not_forgotten() {
         slow.read();
         assert_eq!(slow.place(moved), Some([11.0, 1.0]));
         scene.play(1, &mut [&mut slow]);
-        assert_eq!(slow.place(moved), Some([12.0, 1.0]), "over {link:?}");
+        assert_eq!(slow.place(moved), Some([12.0, 1.0]), "over {order:?}");
         assert!(slow.mirror.contains(spawned) && !slow.mirror.contains(ended));
         assert!(scene.agrees_with(&slow));
     }
@@ -114,7 +114,7 @@ fn the_largest_snapshot_fits_the_queue() {
 }
 
 #[test]
-fn who_lets_reliable_messages_pile_up_is_closed_and_the_others_are_not() {
+fn a_full_reliable_queue_closes_only_its_client() {
     let mut scene = Scene::new(settings());
     let slow = scene.join("slow");
     let mut ann = scene.join("ann");
@@ -146,23 +146,23 @@ fn the_game_learns_that_a_player_was_too_slow() {
 }
 
 #[test]
-fn an_inbox_that_is_full_says_so_and_a_tick_empties_it() {
+fn a_full_inbox_is_an_error_and_a_tick_empties_it() {
     let mut scene = Scene::new(settings());
     let ann = scene.join("ann");
     (0..INBOX_MAX).for_each(|_| ann.send(ClientMessage::Heartbeat));
-    assert!(ann.link.push(ClientMessage::Heartbeat).is_err());
+    assert!(ann.endpoint.push(ClientMessage::Heartbeat).is_err());
     scene.tick();
     (0..INBOX_MAX).for_each(|_| ann.send(ClientMessage::Heartbeat));
 }
 
 #[test]
-fn silent_clients_on_an_unordered_link_cost_no_growing_memory_and_heal() {
+fn unordered_clients_that_never_acknowledge_use_bounded_memory_and_recover() {
     let mut scene = busy_scene();
-    let mut deaf = scene.join_as(joiner("deaf"), DeliveryOrder::Unordered);
-    // It takes packets off the queue, but they are lost and never acknowledged.
+    let mut deaf = scene.join_as(join_request("deaf"), DeliveryOrder::Unordered);
+    // It takes packets, but they are lost and never acknowledged.
     for _ in 0..600 {
         bustle(&mut scene, 1, &mut []);
-        while deaf.link.next_state().is_some() {}
+        while deaf.endpoint.next_state().is_some() {}
     }
     bustle(&mut scene, 40, &mut [&mut deaf]);
     assert!(scene.agrees_with(&deaf));

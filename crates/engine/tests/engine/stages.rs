@@ -1,6 +1,6 @@
-//! The five stages of a tick, and what a snapshot holds.
+//! The five stages of a tick, and the contents of a snapshot.
 
-use crate::support::{Client, Crate, Scene, joiner, read_all, settings};
+use crate::support::{Client, Crate, Scene, join_request, read_all, settings};
 use aether_engine::{ConnectionEndpoint, RoomSettings, TickStage};
 use aether_replication::DeliveryOrder;
 use aether_wire::Tick;
@@ -58,13 +58,13 @@ fn what_a_join_or_an_input_spawns_or_moves_is_in_that_ticks_snapshot() {
 }
 
 #[test]
-fn packets_come_on_snapshot_ticks_only_and_hold_all_that_changed_since() {
+fn packets_are_sent_on_snapshot_ticks_only_with_all_changes_since() {
     let mut scene = Scene::new(RoomSettings { tick_hz: 20, snapshot_hz: 5, ..settings() });
     let mut ann = scene.join("ann");
     let known = [1.0, 2.0, 3.0].map(|y| scene.spawn_at([20.0, y]));
     scene.play(4, &mut [&mut ann]);
     for tick in 9..=40u32 {
-        // One of three moves in each tick between snapshots, and something is spawned in one of them.
+        // One of three moves in each tick between snapshots, and an entity is spawned in one of them.
         if let Some(&entity) = known.get(tick as usize % 4) {
             scene.put(entity, [20.0, tick as f32]);
         }
@@ -84,7 +84,7 @@ fn packets_come_on_snapshot_ticks_only_and_hold_all_that_changed_since() {
 }
 
 #[test]
-fn an_entity_that_takes_the_slot_of_another_between_two_snapshots_takes_its_place() {
+fn an_entity_that_reuses_a_slot_between_two_snapshots_replaces_the_other() {
     let mut scene = Scene::new(RoomSettings { tick_hz: 20, snapshot_hz: 5, ..settings() });
     let mut ann = scene.join("ann");
     let first = scene.spawn_at([10.0, 1.0]);
@@ -101,14 +101,14 @@ fn an_entity_that_takes_the_slot_of_another_between_two_snapshots_takes_its_plac
 }
 
 #[test]
-fn an_entity_that_came_and_went_between_two_snapshots_is_never_mentioned() {
+fn an_entity_that_exists_only_between_two_snapshots_is_never_sent() {
     let mut scene = Scene::new(RoomSettings { tick_hz: 20, snapshot_hz: 5, ..settings() });
     let mut ann = scene.join("ann");
     scene.play(3, &mut [&mut ann]);
     let brief = scene.spawn_at([10.0, 0.0]);
     scene.next(move |room| assert!(room.world.despawn(brief)));
     scene.play(2, &mut [&mut ann]);
-    // The slot is in use again before the next snapshot.
+    // The slot is reused before the next snapshot.
     let heir = scene.spawn_at([11.0, 0.0]);
     scene.play(4, &mut [&mut ann]);
     assert_eq!(heir.slot, brief.slot);
@@ -118,18 +118,18 @@ fn an_entity_that_came_and_went_between_two_snapshots_is_never_mentioned() {
 }
 
 #[test]
-fn what_all_clients_share_is_encoded_once() {
+fn deltas_that_all_clients_share_are_encoded_once() {
     const CLIENTS: u64 = 50;
     let mut scene = Scene::new(settings());
-    // They come together, so that one difference fits all.
-    let links: Vec<_> =
-        (0..CLIENTS).map(|_| scene.handle.join(joiner("player"), DeliveryOrder::Ordered).unwrap()).collect();
+    // They join together, so that one delta fits all.
+    let endpoints: Vec<_> =
+        (0..CLIENTS).map(|_| scene.handle.join(join_request("player"), DeliveryOrder::Ordered).unwrap()).collect();
     scene.tick();
-    let client = |link: ConnectionEndpoint| {
-        let player = *link.admission().unwrap().as_ref().unwrap();
-        Client::new(link, player, DeliveryOrder::Ordered, scene.room.settings().seconds_per_tick())
+    let client = |endpoint: ConnectionEndpoint| {
+        let player = *endpoint.admission().unwrap().as_ref().unwrap();
+        Client::new(endpoint, player, DeliveryOrder::Ordered, scene.room.settings().seconds_per_tick())
     };
-    let mut clients: Vec<_> = links.into_iter().map(client).collect();
+    let mut clients: Vec<_> = endpoints.into_iter().map(client).collect();
     for _ in 0..10 {
         scene.tick();
         read_all(&mut clients);
@@ -153,11 +153,11 @@ fn what_all_clients_share_is_encoded_once() {
     let seen: u64 = clients.iter().map(|client| client.crates() as u64).sum();
     assert!(seen > 20 * CLIENTS, "{seen}");
     assert_eq!(updates, seen);
-    assert_eq!(encoded, CLIENTS, "one difference per crate that moved, and not one per client");
+    assert_eq!(encoded, CLIENTS, "one delta per moved crate, not one per client");
 }
 
 #[test]
-fn a_snapshot_keeps_to_its_bytes_the_own_entity_first_and_the_rest_comes_later() {
+fn a_snapshot_stays_within_its_budget_and_sends_the_own_entity_first() {
     let bytes_max = 400;
     let mut scene = Scene::new(RoomSettings { snapshot_bytes_max: bytes_max, ..settings() });
     scene.next(|room| {
@@ -178,14 +178,14 @@ fn a_snapshot_keeps_to_its_bytes_the_own_entity_first_and_the_rest_comes_later()
         assert!(ann.state_bytes - before <= bytes_max + 20, "{} bytes", ann.state_bytes - before);
         assert!(snapshots < 200, "something starves");
     }
-    // When all rest, everything arrives.
+    // At rest, everything arrives.
     scene.next(|room| room.world.each_mut::<Crate>(|_, body| body.velocity = [0.0; 2]));
     scene.play(100, &mut [&mut ann]);
     assert!(scene.agrees_with(&ann));
 }
 
 #[test]
-fn a_late_joiner_gets_everything_and_then_differences() {
+fn a_late_join_gets_full_state_and_then_deltas() {
     let mut scene = Scene::new(settings());
     let first = scene.spawn_at([10.0, 10.0]);
     scene.ticks(50);
@@ -210,12 +210,12 @@ fn several_threads_encode_the_same_bytes_as_one() {
             builder = builder.pool(std::sync::Arc::new(pool));
         }
         let mut room = builder.build().unwrap();
-        let links: Vec<_> =
-            (0..20).map(|_| room.handle().join(joiner("player"), DeliveryOrder::Ordered).unwrap()).collect();
+        let endpoints: Vec<_> =
+            (0..20).map(|_| room.handle().join(join_request("player"), DeliveryOrder::Ordered).unwrap()).collect();
         let mut packets = Vec::new();
         for _ in 0..20 {
             room.tick(&mut aether_engine::NoObserver);
-            packets.extend(links.iter().flat_map(|link| std::iter::from_fn(|| link.next_state())));
+            packets.extend(endpoints.iter().flat_map(|endpoint| std::iter::from_fn(|| endpoint.next_state())));
         }
         (packets, *room.totals())
     };

@@ -1,10 +1,10 @@
-//! What a player may see, however near it is.
+//! Visibility: what a player may see, regardless of distance.
 
 use crate::support::{Crate, Scene, Secret, settings};
 use aether_wire::{EntityId, PlayerId};
 use aether_world::Visibility;
 
-/// A crate beside the players that not everyone may see.
+/// Spawns a crate near the players with limited visibility.
 fn hidden_crate(scene: &mut Scene, owner: Option<PlayerId>, visibility: Visibility) -> EntityId {
     scene.now(move |room| {
         let entity = room.world.spawn(Crate { position: [12.0, 0.0], velocity: [0.0; 2] }).unwrap();
@@ -14,7 +14,7 @@ fn hidden_crate(scene: &mut Scene, owner: Option<PlayerId>, visibility: Visibili
     })
 }
 
-/// Lets an entity move for a while under everyone's eyes.
+/// Moves an entity for a while in view of everyone.
 fn stir(scene: &mut Scene, entity: EntityId, clients: &mut [&mut crate::support::Client]) {
     for step in 0..10 {
         scene.put(entity, [12.0 + step as f32, 0.0]);
@@ -23,7 +23,7 @@ fn stir(scene: &mut Scene, entity: EntityId, clients: &mut [&mut crate::support:
 }
 
 #[test]
-fn a_secret_goes_to_its_owner_and_into_no_byte_for_anyone_else() {
+fn an_owner_only_entity_is_in_no_byte_for_other_players() {
     let mut scene = Scene::new(settings());
     let mut ann = scene.join("ann");
     let mut ben = scene.join("ben");
@@ -40,7 +40,7 @@ fn a_secret_goes_to_its_owner_and_into_no_byte_for_anyone_else() {
 }
 
 #[test]
-fn a_secret_that_changes_hands_leaves_one_and_comes_to_the_other() {
+fn an_owner_only_entity_with_a_new_owner_leaves_one_player_and_enters_for_the_other() {
     let mut scene = Scene::new(settings());
     let mut ann = scene.join("ann");
     let mut ben = scene.join("ben");
@@ -92,7 +92,7 @@ fn the_game_decides_player_by_player_and_snapshot_by_snapshot() {
 }
 
 #[test]
-fn what_becomes_public_is_seen_and_what_becomes_secret_is_gone() {
+fn an_entity_that_becomes_public_enters_and_one_that_becomes_hidden_leaves() {
     let mut scene = Scene::new(settings());
     let mut ann = scene.join("ann");
     let entity = hidden_crate(&mut scene, None, Visibility::Owner);

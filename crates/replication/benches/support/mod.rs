@@ -1,4 +1,4 @@
-//! What the replication benches share: a moving world, clients with and without delay, and the report.
+//! Parts that the replication benches share: a moving world, clients with and without delay, and the report.
 
 use aether_replication::{
     ClientView, DeliveryOrder, DeltaCache, GatherBuffer, PacketSink, SendSettings, SnapshotContext,
@@ -20,7 +20,7 @@ pub fn spawn(world: &mut World, count: usize, random: &mut Random) -> Vec<Entity
                 velocity: [speed * heading.cos(), speed * heading.sin()],
                 heading,
             };
-            world.spawn(body).expect("the world has room")
+            world.spawn(body).expect("the world is not full")
         })
         .collect()
 }
@@ -38,7 +38,7 @@ pub fn drive(body: &mut Body, random: &mut Random) {
     }
 }
 
-/// A client whose acknowledgements come so many ticks late, or that is on an ordered link.
+/// A client whose acknowledgements are delayed by some ticks, or with ordered delivery.
 pub struct Client {
     pub view: ClientView,
     lag: Option<usize>,
@@ -46,7 +46,7 @@ pub struct Client {
     pub outbox: Outbox,
 }
 
-/// Keeps the buffers of the last snapshot for the next.
+/// Stores the buffers of the last snapshot for reuse.
 #[derive(Default)]
 pub struct Outbox {
     spare: Vec<Vec<u8>>,
@@ -71,11 +71,11 @@ impl PacketSink for Outbox {
 
 impl Client {
     pub fn new(lag: Option<usize>) -> Client {
-        let link = if lag.is_some() { DeliveryOrder::Unordered } else { DeliveryOrder::Ordered };
-        Client { view: ClientView::new(link), lag, acks: VecDeque::new(), outbox: Outbox::default() }
+        let order = if lag.is_some() { DeliveryOrder::Unordered } else { DeliveryOrder::Ordered };
+        Client { view: ClientView::new(order), lag, acks: VecDeque::new(), outbox: Outbox::default() }
     }
 
-    /// Part of the measured time: taking in the acknowledgement that is due.
+    /// Measured: handles the acknowledgement that is due.
     fn receive(&mut self) {
         let Some(lag) = self.lag else { return };
         if self.acks.len() >= lag
@@ -85,7 +85,7 @@ impl Client {
         }
     }
 
-    /// Not measured: the client takes the packets away and gives the buffers back.
+    /// Not measured: the client takes the packets and returns the buffers.
     fn take(&mut self) {
         self.acks.push_back(self.outbox.latest);
         self.outbox.spare.append(&mut self.outbox.sent);
@@ -105,16 +105,16 @@ impl Sender {
         Sender { deltas: DeltaCache::default(), gathered: GatherBuffer::default(), settings }
     }
 
-    /// Sends one snapshot to all clients; gives the time that took: acknowledgements, encoding and packets.
+    /// Sends one snapshot to all clients. Returns its duration: acknowledgements, encoding and packets.
     pub fn send(&mut self, world: &World, clients: &mut [Client]) -> Duration {
         let start = Instant::now();
         self.deltas.begin(world, SECONDS_PER_TICK);
-        let frame = SnapshotContext { world, changed: world.changed(), settings: &self.settings, ring_stretch: 1 };
+        let context = SnapshotContext { world, changed: world.changed(), settings: &self.settings, ring_stretch: 1 };
         self.gathered.begin();
         for client in clients.iter_mut() {
             client.receive();
-            client.view.gather(&frame, &mut self.deltas, &mut self.gathered);
-            client.view.assemble(&frame, &self.deltas, &mut self.gathered, InputSeq(0), &mut client.outbox);
+            client.view.gather(&context, &mut self.deltas, &mut self.gathered);
+            client.view.assemble(&context, &self.deltas, &mut self.gathered, InputSeq(0), &mut client.outbox);
         }
         let time = start.elapsed();
         clients.iter_mut().for_each(Client::take);
@@ -122,7 +122,7 @@ impl Sender {
     }
 }
 
-/// Lets every client see everything.
+/// Makes everything visible to every client.
 pub fn show_all(world: &World, clients: &mut [Client]) {
     for client in clients {
         client.view.update_visible(world.tick(), &[], |visible: &mut SlotSet, changes: &mut InterestChanges| {
@@ -132,17 +132,17 @@ pub fn show_all(world: &World, clients: &mut [Client]) {
     }
 }
 
-/// Which entities change in each tick.
+/// Choice of the entities that change in each tick.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Change {
-    /// Others every tick.
+    /// Other entities every tick.
     Spread,
-    /// Always the same, so that late clients have other baselines than prompt ones.
+    /// Always the same entities, so that late clients have other baselines than prompt ones.
     Same,
 }
 
-/// Sends `rounds` snapshots of `entities` to `clients` that see all, half of whom acknowledge late; `change` changes the
-/// world before each. Gives the median time of one in milliseconds.
+/// Sends `rounds` snapshots of `entities` to `clients` that see everything, half of which acknowledge late. `change`
+/// changes the world before each. Returns the median duration in milliseconds.
 pub fn send_all(
     rounds: usize,
     (entities, clients): (usize, usize),
@@ -177,7 +177,7 @@ pub fn median(times: &mut [Duration]) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1e3
 }
 
-/// The last line of a bench.
+/// Prints the last line of a bench.
 pub fn report(name: &str, figure: f64, unit: &str, aim: &str, met: bool) {
     println!("{name}: {figure:.3} {unit}, aim {aim}: {}", if met { "met" } else { "missed" });
 }

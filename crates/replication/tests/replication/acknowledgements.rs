@@ -1,4 +1,4 @@
-//! What a client acknowledges counts as received, and nothing else does.
+//! Only acknowledged packets count as received.
 
 use crate::common::{Body, Random, Tag, stir};
 use crate::support::{Room, bytes_of, counts_of, line, mirror, nudge_all, typeless_mirror};
@@ -79,7 +79,7 @@ fn a_packet_that_was_skipped_long_enough_is_lost_and_its_content_sent_again() {
 }
 
 #[test]
-fn a_packet_whose_state_is_of_no_more_use_is_lost_however_patient_the_settings() {
+fn a_packet_older_than_any_baseline_is_lost_regardless_of_the_settings() {
     let mut room = Room::new(DeliveryOrder::Unordered);
     room.settings.resend_ticks = 1_000_000;
     let mut ids = Vec::new();
@@ -135,7 +135,7 @@ fn what_was_sent_before_an_entity_left_does_not_count_after_its_return() {
 }
 
 #[test]
-fn false_acknowledgements_hurt_only_who_sends_them() {
+fn false_acknowledgements_harm_only_their_sender() {
     let mut room = Room::new(DeliveryOrder::Unordered);
     let mut random = Random(3);
     for step in 1..200 {
@@ -164,7 +164,7 @@ fn a_client_that_never_acknowledges_keeps_getting_right_and_bounded_state() {
             let applied = room.mirror.apply(packet).unwrap();
             assert_eq!(typeless.apply(packet), Ok(applied));
             assert!(!applied.stale);
-            assert_eq!(counts_of(std::slice::from_ref(packet))[2], 0, "there is nothing to tell a difference from");
+            assert_eq!(counts_of(std::slice::from_ref(packet))[2], 0, "there is no baseline for a delta");
         }
         assert!(room.agrees(), "step {step}");
     }
@@ -173,8 +173,8 @@ fn a_client_that_never_acknowledges_keeps_getting_right_and_bounded_state() {
 
 #[test]
 fn where_older_values_are_forgotten_whole_entities_are_sent() {
-    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
-        let mut room = Room::new(link);
+    for order in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
+        let mut room = Room::new(order);
         room.world = World::builder().component::<Body>().component::<Tag>().versions(2).build();
         let mut random = Random(6);
         let mut whole = 0;
@@ -188,14 +188,14 @@ fn where_older_values_are_forgotten_whole_entities_are_sent() {
             if step % 4 == 3 {
                 room.view.acknowledge(room.mirror.acknowledgement());
             }
-            assert!(room.agrees(), "{link:?}, step {step}");
+            assert!(room.agrees(), "{order:?}, step {step}");
         }
-        assert!(whole > 300, "{link:?}: {whole} whole entities");
+        assert!(whole > 300, "{order:?}: {whole} whole entities");
     }
 }
 
 #[test]
-fn who_joins_late_needs_nothing_from_before() {
+fn a_late_join_needs_no_earlier_packets() {
     let mut room = Room::new(DeliveryOrder::Unordered);
     let mut random = Random(12);
     for _ in 0..300 {

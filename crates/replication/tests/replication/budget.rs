@@ -1,4 +1,4 @@
-//! A snapshot stays within its bytes, sends what matters most first, and lets nothing starve.
+//! A snapshot stays within its budget, sends the most urgent entities first, and starves none.
 
 use crate::common::{Body, Random, Tag, body};
 use crate::support::{HEADER_BYTES, Room, body_at, bytes_of, counts_of, line, nudge_all};
@@ -8,8 +8,8 @@ use aether_wire::EntityId;
 const LINKS: [DeliveryOrder; 2] = [DeliveryOrder::Ordered, DeliveryOrder::Unordered];
 
 /// Runs 80 snapshots of a world in which everything changes; `sees` is what the client sees.
-fn hold_to_budget(link: DeliveryOrder, bytes_max: usize, entities: usize, sees: fn(u32) -> bool) {
-    let mut room = Room::new(link);
+fn hold_to_budget(order: DeliveryOrder, bytes_max: usize, entities: usize, sees: fn(u32) -> bool) {
+    let mut room = Room::new(order);
     room.settings = SendSettings { bytes_max, ..room.settings };
     room.view.center = Some([0.0, 0.0]);
     let mut random = Random(bytes_max as u64);
@@ -28,24 +28,24 @@ fn hold_to_budget(link: DeliveryOrder, bytes_max: usize, entities: usize, sees: 
             assert!(packet.len() <= 1_000, "a packet of {} bytes", packet.len());
         }
         let (bytes, most) = (bytes_of(&packets), bytes_max + HEADER_BYTES * packets.len());
-        assert!(bytes <= most, "{link:?}, snapshot {step}: {bytes} bytes, {bytes_max} are allowed beside headers");
+        assert!(bytes <= most, "{order:?}, snapshot {step}: {bytes} bytes, {bytes_max} are allowed beside headers");
     }
 }
 
 #[test]
 fn a_snapshot_of_a_crowd_stays_within_its_bytes() {
-    for link in LINKS {
+    for order in LINKS {
         for bytes_max in [100, 300, 1_200, 4_000] {
-            hold_to_budget(link, bytes_max, 600, |_| true);
+            hold_to_budget(order, bytes_max, 600, |_| true);
         }
     }
 }
 
 #[test]
 fn a_snapshot_of_few_among_many_stays_within_its_bytes() {
-    for link in LINKS {
+    for order in LINKS {
         for bytes_max in [100, 300] {
-            hold_to_budget(link, bytes_max, 9_000, |slot| slot % 90 == 0);
+            hold_to_budget(order, bytes_max, 9_000, |slot| slot % 90 == 0);
         }
     }
 }
@@ -88,7 +88,7 @@ fn the_players_own_entity_is_sent_first_wherever_it_is() {
     let (mut room, ids) = squeezed(Some(99));
     assert!(room.is_fresh(ids[99]));
     let mut random = Random(5);
-    // So little room that all others grow very urgent.
+    // A budget so small that all others grow very urgent.
     room.settings.bytes_max = 30;
     for _ in 0..50 {
         room.round(|world| nudge_all(world, &mut random));
@@ -125,7 +125,7 @@ fn what_was_sent_in_a_calm_snapshot_is_no_longer_urgent() {
 #[test]
 fn with_a_tiny_budget_everything_is_sent_within_the_bound() {
     const ENTITIES: usize = 120;
-    /// The most bits that an update of a body takes, with its slot and source.
+    /// Maximum bits of an update of a body, with its slot and source.
     const UPDATE_BITS_MAX: usize = 2 * (2 * 18 + 2 * 14 + 8) + 3 * 5 + 42;
     for bytes_max in [60, 150] {
         let mut room = Room::new(DeliveryOrder::Ordered);
@@ -174,8 +174,8 @@ fn on_a_lossy_link_a_tiny_budget_starves_nobody_either() {
 
 #[test]
 fn an_entity_larger_than_the_budget_is_sent_all_the_same() {
-    for link in LINKS {
-        let mut room = Room::new(link);
+    for order in LINKS {
+        let mut room = Room::new(order);
         room.settings.bytes_max = 8;
         room.tick(|world| {
             let id = world.spawn(body_at(1.0, 1.0)).unwrap();

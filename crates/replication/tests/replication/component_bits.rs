@@ -1,4 +1,4 @@
-//! The component_bits says which component cost how many bits.
+//! Bits of each component in a snapshot.
 
 use crate::common::{Body, SECONDS_PER_TICK, Sent, Tag, choose, settings, world};
 use crate::support::{header_bits, line};
@@ -7,20 +7,26 @@ use aether_replication::{ClientView, ComponentBits, DeliveryOrder, DeltaCache, G
 use aether_wire::{EntityId, InputSeq};
 use aether_world::World;
 
-/// A room with two clients that see everything, and the bill of its last snapshot.
-struct Billed {
+/// A room with two clients that see everything, and the component bits of its last snapshot.
+struct CountedRoom {
     world: World,
     views: [ClientView; 2],
-    /// All bits beside the headers, with the padding of the last byte of each packet.
+    /// All bits except the headers, with the padding of each packet.
     bits_max: usize,
     component_bits: ComponentBits,
     packets: Vec<Vec<u8>>,
 }
 
-impl Billed {
-    fn new() -> Billed {
+impl CountedRoom {
+    fn new() -> CountedRoom {
         let views = [ClientView::new(DeliveryOrder::Ordered), ClientView::new(DeliveryOrder::Ordered)];
-        Billed { world: world(), views, bits_max: 0, component_bits: ComponentBits::default(), packets: Vec::new() }
+        CountedRoom {
+            world: world(),
+            views,
+            bits_max: 0,
+            component_bits: ComponentBits::default(),
+            packets: Vec::new(),
+        }
     }
 
     fn round(&mut self, act: impl FnOnce(&mut World)) {
@@ -28,14 +34,14 @@ impl Billed {
         act(&mut self.world);
         self.world.settle();
         let (world, settings) = (&self.world, settings());
-        let frame = SnapshotContext { world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
+        let context = SnapshotContext { world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
         let (mut deltas, mut gathered, mut sent) = (DeltaCache::default(), GatherBuffer::default(), Sent::default());
         deltas.begin(world, SECONDS_PER_TICK);
         gathered.begin();
         for view in &mut self.views {
             view.update_visible(world.tick(), &[], |visible, changes| choose(world, visible, changes, |_| true));
-            view.gather(&frame, &mut deltas, &mut gathered);
-            view.assemble(&frame, &deltas, &mut gathered, InputSeq(0), &mut sent);
+            view.gather(&context, &mut deltas, &mut gathered);
+            view.assemble(&context, &deltas, &mut gathered, InputSeq(0), &mut sent);
         }
         self.component_bits = ComponentBits::default();
         deltas.count_bits(&mut gathered, &mut self.component_bits);
@@ -60,8 +66,8 @@ fn bits_of_full(value: &impl Replicate) -> u64 {
 }
 
 #[test]
-fn whole_entities_are_charged_by_component_for_every_client() {
-    let mut room = Billed::new();
+fn full_entities_are_counted_by_component_for_every_client() {
+    let mut room = CountedRoom::new();
     room.round(|world| drop(populate(world)));
     let bodies: u64 = room.world.each::<Body>().map(|(_, body)| bits_of_full(body)).sum();
     let tags: u64 = room.world.each::<Tag>().map(|(_, tag)| bits_of_full(tag)).sum();
@@ -73,8 +79,8 @@ fn whole_entities_are_charged_by_component_for_every_client() {
 }
 
 #[test]
-fn a_difference_is_charged_as_it_was_written() {
-    let mut room = Billed::new();
+fn a_delta_is_counted_as_it_was_written() {
+    let mut room = CountedRoom::new();
     let mut ids = Vec::new();
     room.round(|world| ids = populate(world));
     let before = room.world.get::<Body>(ids[5]).unwrap().clone();
@@ -88,7 +94,7 @@ fn a_difference_is_charged_as_it_was_written() {
 
 #[test]
 fn a_component_that_did_not_change_costs_nothing() {
-    let mut room = Billed::new();
+    let mut room = CountedRoom::new();
     let mut ids = Vec::new();
     room.round(|world| ids = populate(world));
     room.round(|world| world.get_mut::<Tag>(ids[2]).unwrap().score = 99);
@@ -102,36 +108,36 @@ fn a_component_that_did_not_change_costs_nothing() {
 }
 
 #[test]
-fn the_bill_never_exceeds_what_was_sent() {
-    let mut room = Billed::new();
+fn the_component_bits_never_exceed_what_was_sent() {
+    let mut room = CountedRoom::new();
     room.round(|world| drop(populate(world)));
     for step in 0..30 {
         room.round(|world| {
             world.each_mut::<Body>(|id, body| body.position[0] += (id.slot + step) as f32 / 10.0);
             world.each_mut::<Tag>(|_, tag| tag.score += u16::from(step % 3 == 0));
         });
-        let charged = room.component_bits.bits.iter().sum::<u64>() as usize;
-        assert!(charged <= room.bits_max, "{charged} of {}", room.bits_max);
+        let counted = room.component_bits.bits.iter().sum::<u64>() as usize;
+        assert!(counted <= room.bits_max, "{counted} of {}", room.bits_max);
         // Twelve slots, twelve sources and four masks of two bits are all there is besides.
-        assert!(room.bits_max - charged <= 2 * (12 * 6 + 4 * 2 + 8), "{charged} of {}", room.bits_max);
+        assert!(room.bits_max - counted <= 2 * (12 * 6 + 4 * 2 + 8), "{counted} of {}", room.bits_max);
     }
 }
 
 #[test]
-fn what_the_budget_held_back_is_not_charged() {
+fn entities_beyond_the_budget_are_not_counted() {
     let mut world = world();
     world.advance();
     line(&mut world, 100, 1.0);
     world.settle();
     let mut settings = settings();
     settings.bytes_max = 100;
-    let frame = SnapshotContext { world: &world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
+    let context = SnapshotContext { world: &world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
     let (mut deltas, mut gathered, mut sent) = (DeltaCache::default(), GatherBuffer::default(), Sent::default());
     let mut view = ClientView::new(DeliveryOrder::Ordered);
     deltas.begin(&world, SECONDS_PER_TICK);
     view.update_visible(world.tick(), &[], |visible, changes| choose(&world, visible, changes, |_| true));
-    view.gather(&frame, &mut deltas, &mut gathered);
-    view.assemble(&frame, &deltas, &mut gathered, InputSeq(0), &mut sent);
+    view.gather(&context, &mut deltas, &mut gathered);
+    view.assemble(&context, &deltas, &mut gathered, InputSeq(0), &mut sent);
     let mut component_bits = ComponentBits::default();
     let updates = deltas.count_bits(&mut gathered, &mut component_bits);
     assert_eq!(deltas.len(), 100);

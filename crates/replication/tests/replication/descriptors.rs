@@ -1,4 +1,4 @@
-//! A client that knows only the descriptor holds the same as one that knows the types.
+//! A mirror that knows only the descriptor has the same state as one that knows the types.
 
 use crate::common::{Body, Random, Tag, stir};
 use crate::support::{Room, line, typeless_mirror};
@@ -16,10 +16,10 @@ fn expected_tag(tag: &Tag) -> SchemaValue {
 
 #[test]
 fn every_value_is_the_same_with_and_without_its_type() {
-    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
-        let mut room = Room::new(link);
+    for order in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
+        let mut room = Room::new(order);
         let mut random = Random(31);
-        let mut typeless = typeless_mirror(link, &room.world);
+        let mut typeless = typeless_mirror(order, &room.world);
         let (mut bodies, mut tags) = (0, 0);
         for _ in 0..100 {
             for packet in room.round(|world| stir(world, &mut random)) {

@@ -1,4 +1,4 @@
-//! No packet, however wrong, brings a client down.
+//! No invalid packet makes a client fail.
 
 use crate::common::{Random, stir};
 use crate::support::{Room, mirror, typeless_mirror};
@@ -9,12 +9,12 @@ use aether_wire::limits::SLOTS_MAX;
 
 const LINKS: [DeliveryOrder; 2] = [DeliveryOrder::Ordered, DeliveryOrder::Unordered];
 
-/// The most entries that a packet of a thousand bytes can name: a bit for the slot, and the rest of a removal is nothing.
+/// Maximum number of entries in a packet of a thousand bytes: a removal can take a single bit.
 const ENTRIES_MAX: usize = 3 * 1_023;
 
-/// A short history of packets, and the last of them apart.
-fn history(link: DeliveryOrder, seed: u64) -> (Room, Vec<Vec<u8>>, Vec<u8>) {
-    let mut room = Room::new(link);
+/// A short history of packets, and the last of them.
+fn history(order: DeliveryOrder, seed: u64) -> (Room, Vec<Vec<u8>>, Vec<u8>) {
+    let mut room = Room::new(order);
     let mut random = Random(seed);
     let mut packets = Vec::new();
     for _ in 0..12 {
@@ -31,7 +31,7 @@ fn replay(mut client: Mirror, packets: &[Vec<u8>]) -> Mirror {
     client
 }
 
-/// Uses everything that a client can ask after a packet.
+/// Calls everything that a client can call after a packet.
 fn exercise(client: &Mirror) {
     assert!(client.entities().count() <= ENTRIES_MAX);
     let _ = client.hash();
@@ -44,11 +44,11 @@ fn exercise(client: &Mirror) {
 #[test]
 fn random_bytes_are_refused_or_read() {
     let mut random = Random(1);
-    for link in LINKS {
+    for order in LINKS {
         for _ in 0..4_000 {
             let len = random.below(120) as usize;
             let bytes: Vec<u8> = (0..len).map(|_| random.next() as u8).collect();
-            let mut client = mirror(link);
+            let mut client = mirror(order);
             let _ = client.apply(&bytes);
             exercise(&client);
         }
@@ -58,10 +58,10 @@ fn random_bytes_are_refused_or_read() {
 #[test]
 fn random_content_behind_a_good_header_is_refused_or_read() {
     let mut random = Random(2);
-    for link in LINKS {
-        let (room, packets, last) = history(link, 2);
-        let mut typed = replay(mirror(link), &packets);
-        let mut typeless = replay(typeless_mirror(link, &room.world), &packets);
+    for order in LINKS {
+        let (room, packets, last) = history(order, 2);
+        let mut typed = replay(mirror(order), &packets);
+        let mut typeless = replay(typeless_mirror(order, &room.world), &packets);
         for _ in 0..3_000 {
             let mut bytes = last.clone();
             bytes.truncate(8);
@@ -74,16 +74,16 @@ fn random_content_behind_a_good_header_is_refused_or_read() {
 
 #[test]
 fn a_packet_cut_anywhere_is_refused() {
-    for link in LINKS {
-        let (room, packets, last) = history(link, 3);
+    for order in LINKS {
+        let (room, packets, last) = history(order, 3);
         for cut in 0..last.len() {
-            let mut client = replay(mirror(link), &packets);
+            let mut client = replay(mirror(order), &packets);
             let before = client.acknowledgement();
             assert!(client.apply(&last[..cut]).is_err(), "{cut} of {} bytes", last.len());
-            assert_eq!(client.acknowledgement(), before, "what cannot be read is not acknowledged");
+            assert_eq!(client.acknowledgement(), before, "an unreadable packet is not acknowledged");
             exercise(&client);
         }
-        let mut client = replay(mirror(link), &packets);
+        let mut client = replay(mirror(order), &packets);
         client.apply(&last).unwrap();
         assert_eq!(client.hash(), room.mirror.hash());
     }
@@ -102,18 +102,18 @@ fn after_a_packet_cut_anywhere_the_whole_one_is_still_good() {
 
 #[test]
 fn a_packet_with_any_bit_turned_is_refused_or_read() {
-    for link in LINKS {
+    for order in LINKS {
         for seed in 0..3 {
-            let (room, packets, last) = history(link, seed);
+            let (room, packets, last) = history(order, seed);
             for bit in 0..last.len() * 8 {
                 let mut bytes = last.clone();
                 bytes[bit / 8] ^= 1 << (bit % 8);
-                let mut typed = replay(mirror(link), &packets);
-                let mut typeless = replay(typeless_mirror(link, &room.world), &packets);
+                let mut typed = replay(mirror(order), &packets);
+                let mut typeless = replay(typeless_mirror(order, &room.world), &packets);
                 assert_eq!(typed.apply(&bytes), typeless.apply(&bytes), "bit {bit}");
                 exercise(&typed);
                 exercise(&typeless);
-                // Whatever it did, the client goes on.
+                // The client must continue after any packet.
                 let _ = typed.apply(&last);
             }
         }
@@ -156,12 +156,12 @@ fn a_slot_beyond_the_limit_is_refused() {
 
 #[test]
 fn an_update_of_the_unknown_is_refused() {
-    for link in LINKS {
-        let (_, packets, last) = history(link, 6);
-        let mut client = mirror(link);
+    for order in LINKS {
+        let (_, packets, last) = history(order, 6);
+        let mut client = mirror(order);
         let refused = packets.iter().chain([&last]).filter_map(|packet| client.apply(packet).err());
         assert!(refused.count() == 0, "the history itself is good");
-        let mut client = mirror(link);
+        let mut client = mirror(order);
         assert_eq!(client.apply(&last), Err(ReadError::NoBaseline));
     }
 }

@@ -1,4 +1,4 @@
-//! Who is out of view is gone from the client, and from every byte.
+//! Entities out of view are gone from the client and from every byte.
 
 use crate::common::{Body, Random, Tag, body, stir};
 use crate::support::{Room, counts_of, line, nudge_all};
@@ -13,8 +13,8 @@ const LINKS: [DeliveryOrder; 2] = [DeliveryOrder::Ordered, DeliveryOrder::Unorde
 
 #[test]
 fn what_leaves_is_removed_and_what_comes_back_is_whole() {
-    for link in LINKS {
-        let mut room = Room::new(link);
+    for order in LINKS {
+        let mut room = Room::new(order);
         let mut ids = Vec::new();
         room.round(|world| ids = line(world, 4, 1.0));
         assert_eq!(room.mirror.entered(), ids);
@@ -25,7 +25,7 @@ fn what_leaves_is_removed_and_what_comes_back_is_whole() {
         assert_eq!(room.mirror.left(), [ids[2]]);
         assert!(!room.mirror.contains(ids[2]) && room.mirror.get::<Body>(ids[2]).is_none());
         assert!(room.agrees());
-        // It goes on unseen.
+        // It keeps changing out of view.
         room.tick(|world| nudge_all(world, &mut Random(1)));
         let packets = room.packets_of(|slot| slot != 2);
         assert_eq!(counts_of(&packets), [0, 0, 3]);
@@ -39,8 +39,8 @@ fn what_leaves_is_removed_and_what_comes_back_is_whole() {
 
 #[test]
 fn an_ended_entity_is_removed() {
-    for link in LINKS {
-        let mut room = Room::new(link);
+    for order in LINKS {
+        let mut room = Room::new(order);
         let mut ids = Vec::new();
         room.round(|world| ids = line(world, 3, 1.0));
         room.round(|world| assert!(world.despawn(ids[1])));
@@ -51,15 +51,15 @@ fn an_ended_entity_is_removed() {
 
 #[test]
 fn coming_and_going_every_snapshot_stays_right() {
-    for link in LINKS {
-        let mut room = Room::new(link);
+    for order in LINKS {
+        let mut room = Room::new(order);
         let mut random = Random(9);
         room.tick(|world| drop(line(world, 130, 1.0)));
         for step in 0..100u32 {
             room.tick(|world| nudge_all(world, &mut random));
             let packets = room.packets_of(|slot| Random(u64::from(slot) << 32 | u64::from(step)).chance(50));
             room.deliver(&packets);
-            assert!(room.agrees(), "{link:?}, step {step}");
+            assert!(room.agrees(), "{order:?}, step {step}");
         }
     }
 }
@@ -74,7 +74,7 @@ fn an_entity_that_was_never_sent_needs_no_removal() {
     assert!(known < 50);
     room.tick(|_| {});
     let packets = room.packets_of(|_| false);
-    assert_eq!(counts_of(&packets)[0], known, "only what the client may know of");
+    assert_eq!(counts_of(&packets)[0], known, "only entities that the client may see");
     room.deliver(&packets);
     assert!(room.agrees());
 }
@@ -82,10 +82,10 @@ fn an_entity_that_was_never_sent_needs_no_removal() {
 /// Even slots are visible. Odd ones are not, and differ between two runs.
 #[test]
 fn the_unseen_is_absent_from_every_byte() {
-    for link in LINKS {
+    for order in LINKS {
         let run = |secret: u64| {
             let (mut shown, mut hidden) = (Random(5), Random(secret));
-            let mut room = Room::new(link);
+            let mut room = Room::new(order);
             room.view.center = Some([0.0, 0.0]);
             room.settings.bytes_max = 200;
             let mut packets = Vec::new();
@@ -118,15 +118,15 @@ fn the_unseen_is_absent_from_every_byte() {
             }
             packets
         };
-        assert_eq!(run(1), run(2), "{link:?}");
+        assert_eq!(run(1), run(2), "{order:?}");
     }
 }
 
 #[test]
-fn the_client_never_hears_of_an_entity_it_was_not_shown() {
-    for link in LINKS {
+fn an_entity_that_was_never_visible_is_never_sent() {
+    for order in LINKS {
         for seed in 0..10 {
-            let mut room = Room::new(link);
+            let mut room = Room::new(order);
             let mut random = Random(seed);
             let mut shown: BTreeSet<EntityId> = BTreeSet::new();
             for step in 0..120u64 {
@@ -139,7 +139,7 @@ fn the_client_never_hears_of_an_entity_it_was_not_shown() {
                     let news = room.mirror.entered().iter().chain(room.mirror.left());
                     assert!(news.chain(&room.mirror.entities().collect::<Vec<_>>()).all(|id| shown.contains(id)));
                 }
-                assert!(room.agrees(), "{link:?}, seed {seed}, step {step}");
+                assert!(room.agrees(), "{order:?}, seed {seed}, step {step}");
             }
         }
     }
@@ -148,8 +148,8 @@ fn the_client_never_hears_of_an_entity_it_was_not_shown() {
 /// The same with the sets that a room really uses.
 #[test]
 fn a_walk_through_a_crowd_shows_who_is_near() {
-    for link in LINKS {
-        let mut room = Room::new(link);
+    for order in LINKS {
+        let mut room = Room::new(order);
         let mut random = Random(14);
         let settings = InterestSettings { radius: 500.0, ..InterestSettings::default() };
         let mut grid = Grid::new(WorldBounds::default(), settings.outer_radius()).unwrap();
@@ -172,7 +172,7 @@ fn a_walk_through_a_crowd_shows_who_is_near() {
                 came += room.mirror.entered().len();
                 went += room.mirror.left().len();
             }
-            assert!(room.agrees(), "{link:?}, step {step}");
+            assert!(room.agrees(), "{order:?}, step {step}");
             let reach = settings.outer_radius() + 0.01;
             assert!(room.mirror.entities().all(|id| {
                 let [x, y] = room.world.position(id).unwrap();

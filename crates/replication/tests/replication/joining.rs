@@ -1,4 +1,4 @@
-//! Who joins a large room gets its state over several snapshots.
+//! A client that joins a large room gets its state over several snapshots.
 
 use crate::common::{Body, Random, body};
 use crate::support::{HEADER_BYTES, Room, bytes_of, counts_of};
@@ -16,8 +16,8 @@ fn populate(world: &mut World) {
 
 #[test]
 fn a_full_state_is_paced_and_complete_afterwards() {
-    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
-        let mut room = Room::new(link);
+    for order in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
+        let mut room = Room::new(order);
         room.view.center = Some([0.0, 0.0]);
         room.tick(populate);
         let (mut snapshots, mut sent, mut bytes) = (0, 0, 0);
@@ -32,9 +32,9 @@ fn a_full_state_is_paced_and_complete_afterwards() {
             room.tick(|_| {});
         }
         assert!(room.agrees());
-        assert_eq!(sent, ENTITIES, "{link:?}: each was sent once");
+        assert_eq!(sent, ENTITIES, "{order:?}: each was sent once");
         let least = bytes.div_ceil(room.settings.bytes_max + 5 * HEADER_BYTES);
-        assert!((least..=least + 1).contains(&snapshots), "{link:?}: {snapshots} snapshots for {bytes} bytes");
+        assert!((least..=least + 1).contains(&snapshots), "{order:?}: {snapshots} snapshots for {bytes} bytes");
         assert!(snapshots > 4);
     }
 }
@@ -51,9 +51,9 @@ fn the_nearest_of_a_full_state_come_first() {
 }
 
 #[test]
-fn a_joiner_catches_up_while_the_room_goes_on() {
-    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
-        let mut room = Room::new(link);
+fn a_new_client_catches_up_while_the_room_runs() {
+    for order in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
+        let mut room = Room::new(order);
         room.view.center = Some([0.0, 0.0]);
         room.tick(populate);
         let mut random = Random(4);
@@ -67,7 +67,7 @@ fn a_joiner_catches_up_while_the_room_goes_on() {
                 });
             });
             rounds += 1;
-            assert!(rounds < 60, "{link:?}: not everybody is known after 60 snapshots");
+            assert!(rounds < 60, "{order:?}: not everybody is known after 60 snapshots");
         }
         room.rounds_to_agreement(20);
     }

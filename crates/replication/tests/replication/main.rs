@@ -1,4 +1,4 @@
-//! Sending and receiving state through the public surface, one topic per file.
+//! Sending and receiving state through the public API, one topic per file.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 

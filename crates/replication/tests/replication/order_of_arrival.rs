@@ -1,4 +1,4 @@
-//! Packets that come late, twice, or in another order.
+//! Packets that arrive late, twice, or in another order.
 
 use crate::common::{Body, Client, Random, Weather, ended, settings, stir, world};
 use crate::support::{Room, line, mirror, nudge_all};
@@ -50,7 +50,7 @@ fn a_removal_and_what_was_sent_before_it_may_change_places() {
     room.deliver(&removal);
     assert!(room.agrees());
     room.deliver(&full);
-    assert!(room.agrees(), "who left before it was known does not come back");
+    assert!(room.agrees(), "an entity that left before it was sent does not enter again");
     assert!(room.mirror.entered().is_empty());
 }
 
@@ -110,7 +110,7 @@ fn the_packets_of_a_snapshot_stand_alone() {
     assert!(room.agrees());
 }
 
-/// A state that is too old for the server to name from now on may still be what a slower packet is made from.
+/// A state that is too old for new packets may still be the baseline of a delayed packet.
 #[test]
 fn a_packet_from_an_old_baseline_may_be_overtaken() {
     let mut room = Room::new(DeliveryOrder::Unordered);
@@ -176,9 +176,9 @@ fn a_link_that_loses_most_and_delays_the_rest_is_survived() {
                 net.0 = Weather { loss: 0, delay: 0, doubles: 0 };
             }
             world.settle();
-            let frame =
+            let context =
                 SnapshotContext { world: &world, changed: world.changed(), settings: &settings(), ring_stretch: 1 };
-            client.exchange(&frame, &ended(&world), step, &mut net, |_| true);
+            client.exchange(&context, &ended(&world), step, &mut net, |_| true);
         }
         assert!(client.agrees(&world), "seed {seed}");
     }

@@ -1,4 +1,4 @@
-//! A client that was not ready gets the newest state when it is, and nothing in between.
+//! A client that was not ready gets the newest state when it is ready, and nothing in between.
 
 use crate::common::{Random, stir};
 use crate::support::{HEADER_BYTES, Room, bytes_of, line, nudge_all};
@@ -8,28 +8,28 @@ const LINKS: [DeliveryOrder; 2] = [DeliveryOrder::Ordered, DeliveryOrder::Unorde
 
 #[test]
 fn after_a_hundred_missed_ticks_one_snapshot_is_enough() {
-    for link in LINKS {
+    for order in LINKS {
         for seed in 0..20 {
-            let mut room = Room::new(link);
+            let mut room = Room::new(order);
             let mut random = Random(seed);
             for _ in 0..30 {
                 room.round(|world| stir(world, &mut random));
             }
-            // The room keeps what changed and what ended for this client until it takes a snapshot again.
+            // Changes and removals wait for this client until its next snapshot.
             for _ in 0..100 {
                 room.tick(|world| stir(world, &mut random));
             }
             let packets = room.packets();
             room.deliver(&packets);
-            assert!(room.agrees(), "{link:?}, seed {seed}");
+            assert!(room.agrees(), "{order:?}, seed {seed}");
         }
     }
 }
 
 #[test]
 fn what_a_client_missed_is_sent_once() {
-    for link in LINKS {
-        let mut room = Room::new(link);
+    for order in LINKS {
+        let mut room = Room::new(order);
         let mut random = Random(3);
         room.round(|world| drop(line(world, 50, 3.0)));
         let typical = bytes_of(&room.round(|world| nudge_all(world, &mut random)));
@@ -39,22 +39,22 @@ fn what_a_client_missed_is_sent_once() {
         let packets = room.packets();
         room.deliver(&packets);
         assert!(room.agrees());
-        assert!(bytes_of(&packets) <= 2 * typical + HEADER_BYTES, "{link:?}: {} bytes", bytes_of(&packets));
+        assert!(bytes_of(&packets) <= 2 * typical + HEADER_BYTES, "{order:?}: {} bytes", bytes_of(&packets));
     }
 }
 
 #[test]
 fn snapshots_at_any_distance_are_right() {
-    for link in LINKS {
+    for order in LINKS {
         for seed in 0..20 {
-            let mut room = Room::new(link);
+            let mut room = Room::new(order);
             let mut random = Random(seed);
             for step in 0..60 {
                 for _ in 0..random.below(12) {
                     room.tick(|world| stir(world, &mut random));
                 }
                 room.round(|world| stir(world, &mut random));
-                assert!(room.agrees(), "{link:?}, seed {seed}, step {step}");
+                assert!(room.agrees(), "{order:?}, seed {seed}, step {step}");
             }
         }
     }
@@ -62,9 +62,9 @@ fn snapshots_at_any_distance_are_right() {
 
 #[test]
 fn a_view_keeps_what_its_client_missed() {
-    for link in LINKS {
+    for order in LINKS {
         for seed in 0..20 {
-            let mut room = Room::new(link);
+            let mut room = Room::new(order);
             let mut random = Random(seed);
             for step in 0..120u64 {
                 let sees = |slot: u32| Random(u64::from(slot) ^ (step / 7) << 32).chance(75);
@@ -75,14 +75,14 @@ fn a_view_keeps_what_its_client_missed() {
                 }
                 let packets = room.packets_of(sees);
                 room.deliver(&packets);
-                assert!(room.agrees(), "{link:?}, seed {seed}, step {step}");
+                assert!(room.agrees(), "{order:?}, seed {seed}, step {step}");
             }
         }
     }
 }
 
 #[test]
-fn changes_that_no_frame_and_no_view_was_told_of_are_not_sent() {
+fn changes_that_no_snapshot_and_no_view_received_are_not_sent() {
     let mut room = Room::new(DeliveryOrder::Ordered);
     let mut ids = Vec::new();
     room.round(|world| ids = line(world, 5, 3.0));
@@ -99,8 +99,8 @@ fn changes_that_no_frame_and_no_view_was_told_of_are_not_sent() {
 
 #[test]
 fn naming_what_the_client_has_already_costs_nothing() {
-    for link in LINKS {
-        let mut room = Room::new(link);
+    for order in LINKS {
+        let mut room = Room::new(order);
         room.round(|world| drop(line(world, 5, 3.0)));
         room.tick(|world| nudge_all(world, &mut Random(1)));
         let changed = room.changed.clone();
@@ -108,15 +108,15 @@ fn naming_what_the_client_has_already_costs_nothing() {
         room.deliver(&packets);
         room.tick(|_| {});
         room.changed = changed;
-        assert!(room.packets().is_empty(), "{link:?}: there is nothing to say");
+        assert!(room.packets().is_empty(), "{order:?}: there is nothing to say");
         assert!(room.agrees());
     }
 }
 
 #[test]
 fn a_slot_that_was_reused_several_times_meanwhile_brings_the_last_entity() {
-    for link in LINKS {
-        let mut room = Room::new(link);
+    for order in LINKS {
+        let mut room = Room::new(order);
         let mut ids = Vec::new();
         room.round(|world| ids = line(world, 3, 1.0));
         let mut last = ids[1];

@@ -1,4 +1,4 @@
-//! Slots change hands quickly while packets of their former entities are still under way.
+//! Slots are reused while packets of their former entities are in flight.
 
 use crate::common::{Body, Random, Tag, body, ended};
 use crate::support::Room;
@@ -7,7 +7,7 @@ use aether_wire::{EntityId, StateAck};
 use aether_world::World;
 use std::collections::BTreeMap;
 
-/// Ends about a third of a dozen entities and fills their slots again a tick later.
+/// Despawns about a third of a dozen entities and reuses their slots a tick later.
 fn churn(world: &mut World, random: &mut Random) {
     let ids: Vec<EntityId> = world.entities().collect();
     for id in ids {
@@ -24,7 +24,7 @@ fn churn(world: &mut World, random: &mut Random) {
     }
 }
 
-/// What the client was told of each entity, which must alternate between coming and going.
+/// Enter and leave events of each entity, which must alternate.
 #[derive(Default)]
 struct Story(BTreeMap<EntityId, bool>);
 
@@ -40,7 +40,7 @@ impl Story {
     }
 }
 
-/// Carries packets and acknowledgements with loss, delay and doubles.
+/// Network that delays, loses and duplicates packets and acknowledgements.
 struct Storm {
     random: Random,
     loss: u64,
@@ -97,12 +97,12 @@ fn survive(seed: u64, bytes_max: usize) {
     assert!(room.agrees(), "seed {seed}");
     let mut present: Vec<EntityId> = room.mirror.entities().collect();
     present.sort_unstable();
-    let told: Vec<EntityId> = story.0.iter().filter(|(_, present)| **present).map(|(id, _)| *id).collect();
-    assert_eq!(present, told, "the events add up to what is there");
+    let notified: Vec<EntityId> = story.0.iter().filter(|(_, present)| **present).map(|(id, _)| *id).collect();
+    assert_eq!(present, notified, "the events add up to what is there");
 }
 
 #[test]
-fn the_client_ends_up_right_and_hears_of_each_coming_and_going_once() {
+fn the_client_converges_and_gets_each_enter_and_leave_once() {
     for seed in 0..150 {
         survive(seed, 4_000);
     }
@@ -116,9 +116,9 @@ fn so_it_does_with_a_small_budget() {
 }
 
 #[test]
-fn a_slot_that_changes_hands_brings_the_end_of_one_and_the_start_of_the_other() {
-    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
-        let mut room = Room::new(link);
+fn a_reused_slot_removes_one_entity_and_adds_the_other() {
+    for order in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
+        let mut room = Room::new(order);
         let mut random = Random(1);
         let mut old = EntityId::default();
         room.round(|world| old = world.spawn(body(&mut random)).unwrap());

@@ -1,4 +1,4 @@
-//! What is far away is updated less often, in turns, and never lost.
+//! Distant entities are updated less often, in turns, and never lost.
 
 use crate::common::{Body, Random, Tag};
 use crate::support::{Room, body_at, counts_of, nudge_all};
@@ -9,8 +9,8 @@ const NEAR: usize = 20;
 const FAR: usize = 40;
 
 /// Twenty bodies nearby and forty far away; the far ring is updated every fourth snapshot.
-fn ringed(link: DeliveryOrder) -> (Room, Vec<EntityId>) {
-    let mut room = Room::new(link);
+fn ringed(order: DeliveryOrder) -> (Room, Vec<EntityId>) {
+    let mut room = Room::new(order);
     room.settings.rings =
         vec![UpdateRing { distance: 100.0, interval: 1 }, UpdateRing { distance: 500.0, interval: 4 }];
     room.view.center = Some([0.0, 0.0]);
@@ -22,11 +22,11 @@ fn ringed(link: DeliveryOrder) -> (Room, Vec<EntityId>) {
             ids.push(world.spawn(body_at(x, 0.0)).unwrap());
         }
     });
-    assert!(room.agrees(), "what is new is sent at once, however far");
+    assert!(room.agrees(), "new entities are sent at once at any distance");
     (room, ids)
 }
 
-/// How often each entity arrived over so many snapshots in which all changed.
+/// Returns the number of updates of each entity over several snapshots in which all changed.
 fn arrivals(room: &mut Room, ids: &[EntityId], snapshots: u32) -> Vec<u32> {
     let mut random = Random(2);
     let mut arrivals = vec![0; ids.len()];
@@ -41,8 +41,8 @@ fn arrivals(room: &mut Room, ids: &[EntityId], snapshots: u32) -> Vec<u32> {
 
 #[test]
 fn the_far_ring_is_updated_every_fourth_snapshot() {
-    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
-        let (mut room, ids) = ringed(link);
+    for order in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
+        let (mut room, ids) = ringed(order);
         let arrivals = arrivals(&mut room, &ids, 40);
         assert!(arrivals[..NEAR].iter().all(|&count| count == 40), "{arrivals:?}");
         assert!(arrivals[NEAR..].iter().all(|&count| count == 10), "{arrivals:?}");
@@ -70,8 +70,8 @@ fn overload_stretches_all_rings_but_the_nearest() {
 
 #[test]
 fn a_single_change_far_away_arrives_within_a_turn() {
-    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
-        let (mut room, ids) = ringed(link);
+    for order in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
+        let (mut room, ids) = ringed(order);
         for &id in &ids[NEAR..] {
             room.round(|world| world.get_mut::<Body>(id).unwrap().heading += 1.0);
             let rounds = room.rounds_to_agreement(4);
@@ -106,7 +106,7 @@ fn what_has_no_place_is_sent_with_every_snapshot() {
 }
 
 #[test]
-fn who_takes_every_second_snapshot_gets_its_turns_too() {
+fn a_client_that_takes_every_second_snapshot_gets_its_turns_too() {
     let (mut room, ids) = ringed(DeliveryOrder::Ordered);
     let mut random = Random(2);
     let mut seen = vec![false; ids.len()];

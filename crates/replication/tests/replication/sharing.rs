@@ -1,4 +1,4 @@
-//! Differences are encoded once for all clients, in one pass or in several.
+//! Deltas are encoded once for all clients, in one pass or in several.
 
 use crate::common::{Random, SECONDS_PER_TICK, Sent, choose, ended, settings, stir, world};
 use crate::support::mirror;
@@ -8,17 +8,17 @@ use aether_replication::{
 use aether_wire::InputSeq;
 use aether_world::World;
 
-/// Clients of both kinds with sights and speeds of their own.
+/// Clients of both delivery orders with their own visibility and speed.
 struct Crew(Vec<(ClientView, Mirror)>);
 
-/// Clients with an even number are on ordered links.
-fn link(index: usize) -> DeliveryOrder {
+/// Clients with an even number have ordered delivery.
+fn order(index: usize) -> DeliveryOrder {
     if index.is_multiple_of(2) { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered }
 }
 
 impl Crew {
     fn new() -> Crew {
-        Crew((0..6).map(|index| (ClientView::new(link(index)), mirror(link(index)))).collect())
+        Crew((0..6).map(|index| (ClientView::new(order(index)), mirror(order(index)))).collect())
     }
 
     fn look(&mut self, world: &World, step: u32) {
@@ -31,11 +31,11 @@ impl Crew {
         }
     }
 
-    /// Delivers what was sent, but for some packets of the unordered links.
+    /// Delivers what was sent, except for some packets of unordered clients.
     fn deliver(&mut self, sent: &[Vec<Vec<u8>>], random: &mut Random) {
         for (index, ((view, mirror), packets)) in self.0.iter_mut().zip(sent).enumerate() {
             for packet in packets {
-                if link(index) == DeliveryOrder::Ordered || !random.chance(20) {
+                if order(index) == DeliveryOrder::Ordered || !random.chance(20) {
                     mirror.apply(packet).unwrap();
                 }
             }
@@ -46,53 +46,53 @@ impl Crew {
 
 fn send(
     view: &mut ClientView,
-    frame: &SnapshotContext<'_>,
+    context: &SnapshotContext<'_>,
     deltas: &DeltaCache,
     gathered: &mut GatherBuffer,
 ) -> Vec<Vec<u8>> {
     let mut sent = Sent::default();
-    view.assemble(frame, deltas, gathered, InputSeq(3), &mut sent);
+    view.assemble(context, deltas, gathered, InputSeq(3), &mut sent);
     sent.0
 }
 
-/// One pass: each client gathers and assembles with the shared differences.
-fn in_one_pass(crew: &mut Crew, frame: &SnapshotContext<'_>, deltas: &mut DeltaCache) -> Vec<Vec<Vec<u8>>> {
-    deltas.begin(frame.world, SECONDS_PER_TICK);
+/// One pass: each client gathers and assembles with the shared deltas.
+fn in_one_pass(crew: &mut Crew, context: &SnapshotContext<'_>, deltas: &mut DeltaCache) -> Vec<Vec<Vec<u8>>> {
+    deltas.begin(context.world, SECONDS_PER_TICK);
     let mut gathered = GatherBuffer::default();
     let one = |(view, _): &mut (ClientView, Mirror)| {
-        view.gather(frame, deltas, &mut gathered);
-        send(view, frame, deltas, &mut gathered)
+        view.gather(context, deltas, &mut gathered);
+        send(view, context, deltas, &mut gathered)
     };
     crew.0.iter_mut().map(one).collect()
 }
 
-/// Three passes, of which the first and the last could run side by side.
-fn in_three_passes(crew: &mut Crew, frame: &SnapshotContext<'_>, deltas: &mut DeltaCache) -> Vec<Vec<Vec<u8>>> {
-    deltas.begin(frame.world, SECONDS_PER_TICK);
+/// Three passes, of which the first and the last could run in parallel.
+fn in_three_passes(crew: &mut Crew, context: &SnapshotContext<'_>, deltas: &mut DeltaCache) -> Vec<Vec<Vec<u8>>> {
+    deltas.begin(context.world, SECONDS_PER_TICK);
     let mut gathered: Vec<GatherBuffer> = crew.0.iter().map(|_| GatherBuffer::default()).collect();
     for ((view, _), gathered) in crew.0.iter_mut().zip(&mut gathered) {
-        view.survey(frame, gathered);
+        view.survey(context, gathered);
     }
     for ((view, _), gathered) in crew.0.iter_mut().zip(&mut gathered) {
-        view.resolve(frame, deltas, gathered);
+        view.resolve(context, deltas, gathered);
     }
-    crew.0.iter_mut().zip(&mut gathered).map(|((view, _), gathered)| send(view, frame, deltas, gathered)).collect()
+    crew.0.iter_mut().zip(&mut gathered).map(|((view, _), gathered)| send(view, context, deltas, gathered)).collect()
 }
 
-/// Each client with differences of its own.
-fn unshared(crew: &mut Crew, frame: &SnapshotContext<'_>, _: &mut DeltaCache) -> Vec<Vec<Vec<u8>>> {
+/// Each client with its own delta cache.
+fn unshared(crew: &mut Crew, context: &SnapshotContext<'_>, _: &mut DeltaCache) -> Vec<Vec<Vec<u8>>> {
     let one = |(view, _): &mut (ClientView, Mirror)| {
         let (mut deltas, mut gathered) = (DeltaCache::default(), GatherBuffer::default());
-        deltas.begin(frame.world, SECONDS_PER_TICK);
-        view.gather(frame, &mut deltas, &mut gathered);
-        send(view, frame, &deltas, &mut gathered)
+        deltas.begin(context.world, SECONDS_PER_TICK);
+        view.gather(context, &mut deltas, &mut gathered);
+        send(view, context, &deltas, &mut gathered)
     };
     crew.0.iter_mut().map(one).collect()
 }
 
 type Way = fn(&mut Crew, &SnapshotContext<'_>, &mut DeltaCache) -> Vec<Vec<Vec<u8>>>;
 
-/// Runs a room and gives all its packets.
+/// Runs a room and returns all its packets.
 fn run(seed: u64, settings: &SendSettings, way: Way) -> Vec<Vec<Vec<Vec<u8>>>> {
     let (mut world, mut random, mut loss) = (world(), Random(seed), Random(!seed));
     let mut crew = Crew::new();
@@ -102,8 +102,8 @@ fn run(seed: u64, settings: &SendSettings, way: Way) -> Vec<Vec<Vec<Vec<u8>>>> {
         stir(&mut world, &mut random);
         world.settle();
         crew.look(&world, step);
-        let frame = SnapshotContext { world: &world, changed: world.changed(), settings, ring_stretch: 1 };
-        let sent = way(&mut crew, &frame, &mut deltas);
+        let context = SnapshotContext { world: &world, changed: world.changed(), settings, ring_stretch: 1 };
+        let sent = way(&mut crew, &context, &mut deltas);
         crew.deliver(&sent, &mut loss);
         sent
     });
@@ -125,7 +125,7 @@ fn three_passes_give_the_same_bytes_as_one() {
 }
 
 #[test]
-fn shared_differences_give_the_same_bytes_as_ones_own() {
+fn shared_deltas_give_the_same_bytes_as_separate_ones() {
     for settings in all_settings() {
         for seed in 0..6 {
             assert!(run(seed, &settings, unshared) == run(seed, &settings, in_one_pass), "seed {seed}");
@@ -134,7 +134,7 @@ fn shared_differences_give_the_same_bytes_as_ones_own() {
 }
 
 #[test]
-fn at_the_edge_of_the_budget_every_way_gives_the_same_bytes() {
+fn at_the_edge_of_the_budget_every_method_gives_the_same_bytes() {
     for bytes_max in (60..460).step_by(8) {
         let settings = SendSettings { bytes_max, ..settings() };
         let packets = run(7, &settings, in_one_pass);
@@ -144,7 +144,7 @@ fn at_the_edge_of_the_budget_every_way_gives_the_same_bytes() {
 }
 
 #[test]
-fn clients_with_the_same_baseline_share_one_difference() {
+fn clients_with_the_same_baseline_share_one_delta() {
     let (mut world, settings) = (world(), settings());
     let mut crew =
         Crew((0..4).map(|_| (ClientView::new(DeliveryOrder::Ordered), mirror(DeliveryOrder::Ordered))).collect());
@@ -159,8 +159,8 @@ fn clients_with_the_same_baseline_share_one_difference() {
         for (view, _) in &mut crew.0 {
             view.update_visible(world.tick(), &[], |visible, changes| choose(&world, visible, changes, |_| true));
         }
-        let frame = SnapshotContext { world: &world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
-        let sent = in_one_pass(&mut crew, &frame, &mut deltas);
+        let context = SnapshotContext { world: &world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
+        let sent = in_one_pass(&mut crew, &context, &mut deltas);
         assert!(sent.windows(2).all(|pair| pair[0] == pair[1]));
         assert_eq!(deltas.len(), 10, "step {step}");
     }
@@ -178,10 +178,10 @@ fn one_scratch_memory_serves_several_worlds() {
     }
     let mut shared = DeltaCache::default();
     for world in &worlds {
-        let frame = SnapshotContext { world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
+        let context = SnapshotContext { world, changed: world.changed(), settings: &settings, ring_stretch: 1 };
         let mut crews = [Crew::new(), Crew::new()];
         crews.iter_mut().for_each(|crew| crew.look(world, 0));
-        let expected = in_one_pass(&mut crews[0], &frame, &mut DeltaCache::default());
-        assert!(in_one_pass(&mut crews[1], &frame, &mut shared) == expected);
+        let expected = in_one_pass(&mut crews[0], &context, &mut DeltaCache::default());
+        assert!(in_one_pass(&mut crews[1], &context, &mut shared) == expected);
     }
 }

@@ -1,4 +1,4 @@
-//! A room with one client whose packets the test itself carries.
+//! A room with one client. The test delivers its packets.
 
 use crate::common::{Body, Random, SECONDS_PER_TICK, Sent, Tag, choose, settings, world};
 use aether_bits::{BitReader, Schema};
@@ -7,10 +7,10 @@ use aether_space::SlotSet;
 use aether_wire::{EntityId, InputSeq};
 use aether_world::World;
 
-/// The most bytes of a packet's header.
+/// Maximum bytes of a packet header.
 pub const HEADER_BYTES: usize = 13;
 
-/// One world, one client, and what of the world's changes the client was not shown yet.
+/// One world, one client, and the changes that the client was not sent yet.
 pub struct Room {
     pub world: World,
     pub settings: SendSettings,
@@ -25,12 +25,12 @@ pub struct Room {
 }
 
 impl Room {
-    pub fn new(link: DeliveryOrder) -> Room {
+    pub fn new(order: DeliveryOrder) -> Room {
         Room {
             world: world(),
             settings: settings(),
-            view: ClientView::new(link),
-            mirror: mirror(link),
+            view: ClientView::new(order),
+            mirror: mirror(order),
             ring_stretch: 1,
             input_ack: InputSeq(0),
             changed: SlotSet::new(),
@@ -40,7 +40,7 @@ impl Room {
         }
     }
 
-    /// One tick of the world, without a snapshot.
+    /// Advances the world by a tick, without a snapshot.
     pub fn tick(&mut self, act: impl FnOnce(&mut World)) {
         self.world.advance();
         act(&mut self.world);
@@ -49,27 +49,27 @@ impl Room {
         self.ended.extend(self.world.despawned().iter().map(|id| id.slot));
     }
 
-    /// The packets of a snapshot for a client that sees what `sees` says.
+    /// Returns the packets of a snapshot for a client that sees what `sees` selects.
     pub fn packets_of(&mut self, sees: impl Fn(u32) -> bool) -> Vec<Vec<u8>> {
         let Room { world, settings, view, deltas, gathered, .. } = self;
         self.ended.sort_unstable();
         view.update_visible(world.tick(), &self.ended, |visible, changes| choose(world, visible, changes, sees));
-        let frame = SnapshotContext { world, changed: &self.changed, settings, ring_stretch: self.ring_stretch };
+        let context = SnapshotContext { world, changed: &self.changed, settings, ring_stretch: self.ring_stretch };
         deltas.begin(world, SECONDS_PER_TICK);
-        view.gather(&frame, deltas, gathered);
+        view.gather(&context, deltas, gathered);
         let mut sent = Sent::default();
-        view.assemble(&frame, deltas, gathered, self.input_ack, &mut sent);
+        view.assemble(&context, deltas, gathered, self.input_ack, &mut sent);
         self.changed.clear();
         self.ended.clear();
         sent.0
     }
 
-    /// The packets of a snapshot for a client that sees everything.
+    /// Returns the packets of a snapshot for a client that sees everything.
     pub fn packets(&mut self) -> Vec<Vec<u8>> {
         self.packets_of(|_| true)
     }
 
-    /// A snapshot that this client is not sent; its view keeps what changed.
+    /// Skips a snapshot for this client; its view defers the changes.
     pub fn skip(&mut self, sees: impl Fn(u32) -> bool) {
         let Room { world, view, .. } = self;
         self.ended.sort_unstable();
@@ -79,7 +79,7 @@ impl Room {
         self.ended.clear();
     }
 
-    /// Hands packets to the client, whose acknowledgement arrives at once.
+    /// Delivers packets to the client and its acknowledgement to the view.
     pub fn deliver(&mut self, packets: &[Vec<u8>]) {
         for packet in packets {
             self.mirror.apply(packet).unwrap();
@@ -87,7 +87,7 @@ impl Room {
         self.view.acknowledge(self.mirror.acknowledgement());
     }
 
-    /// A tick and a snapshot that arrives.
+    /// Runs a tick and delivers a snapshot.
     pub fn round(&mut self, act: impl FnOnce(&mut World)) -> Vec<Vec<u8>> {
         self.tick(act);
         let packets = self.packets();
@@ -95,7 +95,7 @@ impl Room {
         packets
     }
 
-    /// Rounds without changes until the client agrees; gives how many that took.
+    /// Runs rounds without changes until the client agrees. Returns their number.
     pub fn rounds_to_agreement(&mut self, rounds_max: u32) -> u32 {
         for round in 0..rounds_max {
             if self.agrees() {
@@ -107,36 +107,36 @@ impl Room {
         rounds_max
     }
 
-    /// Whether the client holds exactly what it is shown.
+    /// Returns true if the client has exactly what it is shown.
     pub fn agrees(&self) -> bool {
         self.mirror.hash() == self.world.hash_of(self.view.visible().iter())
     }
 
-    /// Whether the client has an entity's body as it is now.
+    /// Returns true if the client has the current state of an entity's body.
     pub fn is_fresh(&self, id: EntityId) -> bool {
         self.mirror.get::<Body>(id).is_some_and(|body| Some(body) == self.world.get::<Body>(id))
     }
 }
 
-pub fn mirror(link: DeliveryOrder) -> Mirror {
-    Mirror::builder().component::<Body>().component::<Tag>().build(link, SECONDS_PER_TICK)
+pub fn mirror(order: DeliveryOrder) -> Mirror {
+    Mirror::builder().component::<Body>().component::<Tag>().build(order, SECONDS_PER_TICK)
 }
 
-pub fn typeless_mirror(link: DeliveryOrder, world: &World) -> Mirror {
+pub fn typeless_mirror(order: DeliveryOrder, world: &World) -> Mirror {
     let schema = Schema { components: world.schema(), ..Schema::default() };
-    Mirror::builder().described(&schema).build(link, SECONDS_PER_TICK)
+    Mirror::builder().described(&schema).build(order, SECONDS_PER_TICK)
 }
 
 pub fn body_at(x: f32, y: f32) -> Body {
     Body { position: [x, y], velocity: [0.0, 0.0], heading: 0.0 }
 }
 
-/// Spawns so many bodies on a line, `spacing` apart.
+/// Spawns bodies on a line, `spacing` apart.
 pub fn line(world: &mut World, count: usize, spacing: f32) -> Vec<EntityId> {
     (0..count).map(|index| world.spawn(body_at(index as f32 * spacing, 0.0)).unwrap()).collect()
 }
 
-/// Changes every body a little, so that none is as it was in any recent tick.
+/// Changes every body a little, so that it differs from all recent ticks.
 pub fn nudge_all(world: &mut World, random: &mut Random) {
     let tick = world.tick().0;
     world.each_mut::<Body>(|_, body| {
@@ -149,7 +149,7 @@ pub fn bytes_of(packets: &[Vec<u8>]) -> usize {
     packets.iter().map(Vec::len).sum()
 }
 
-/// The counts of a packet: what it says was removed, what it sends whole and what it updates.
+/// Returns the counts of a packet: removals, full entities and updates.
 pub fn counts(packet: &[u8]) -> [usize; 3] {
     let mut reader = BitReader::new(packet);
     for bits in [32, 16, 16, 1, 3] {
@@ -158,12 +158,12 @@ pub fn counts(packet: &[u8]) -> [usize; 3] {
     std::array::from_fn(|_| if reader.read_bool().unwrap() { reader.read(10).unwrap() as usize } else { 0 })
 }
 
-/// The counts of all packets of a snapshot together.
+/// Returns the sum of the counts of a snapshot's packets.
 pub fn counts_of(packets: &[Vec<u8>]) -> [usize; 3] {
     packets.iter().map(|packet| counts(packet)).fold([0; 3], |sum, counts| std::array::from_fn(|i| sum[i] + counts[i]))
 }
 
-/// The bits of a packet before its first entry.
+/// Returns the bits of a packet before its first entry.
 pub fn header_bits(packet: &[u8]) -> usize {
     let present = counts(packet).iter().filter(|&&count| count > 0).count();
     32 + 16 + 16 + 1 + 3 + 3 + 10 * present

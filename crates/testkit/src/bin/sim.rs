@@ -52,6 +52,6 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
             other => return Err(other.unexpected()),
         }
     }
-    arguments.seed = seed.ok_or("say which seed to begin with")?;
+    arguments.seed = seed.ok_or("missing --seed: give the first seed to run")?;
     Ok(arguments)
 }

@@ -1,4 +1,4 @@
-//! The network conditioner is as bad as it is told to be, and no worse.
+//! Tests of the network conditioner.
 
 use aether_testkit::{Bandwidth, Conditioner, Conditions, Delivery, Traffic};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 const STEP: Duration = Duration::from_millis(5);
 
-/// Hands in `count` packets of `bytes` bytes, one a step, and gives what came out, each with its step.
+/// Sends `count` packets of `bytes` bytes, one per step. Returns what arrives, each with its step.
 fn send(conditioner: &mut Conditioner<u32>, count: u32, bytes: usize) -> Vec<(u32, u32)> {
     let mut arrived = Vec::new();
     for step in 0..count + 4_000 {
@@ -18,7 +18,7 @@ fn send(conditioner: &mut Conditioner<u32>, count: u32, bytes: usize) -> Vec<(u3
             arrived.push((step, packet));
         }
     }
-    assert_eq!(conditioner.under_way(), 0, "nothing stays under way for ever");
+    assert_eq!(conditioner.under_way(), 0, "nothing stays in flight forever");
     arrived
 }
 
@@ -108,7 +108,7 @@ fn a_healed_stream_catches_up_at_once() {
 fn a_full_queue_loses_datagrams_and_holds_up_a_stream() {
     let bandwidth = Some(Bandwidth { bytes_per_second: 10_000, queue_bytes_max: 2_000 });
     let conditions = Conditions { bandwidth, ..Conditions::PERFECT };
-    // Four times what the line takes.
+    // Four times the bandwidth.
     let mut datagrams = Conditioner::new(conditions, Delivery::Datagrams, 7);
     let arrived = send(&mut datagrams, 1_000, 200);
     assert!((250..=270).contains(&arrived.len()), "{} of 1000 came through", arrived.len());

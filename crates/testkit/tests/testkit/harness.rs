@@ -1,4 +1,4 @@
-//! Clients against a room, scene by scene.
+//! Clients of a harness, scene by scene.
 
 use aether_engine::{Room, RoomSettings};
 use aether_replication::DeliveryOrder;
@@ -11,7 +11,7 @@ fn harness(settings: RoomSettings) -> Harness<Drift> {
     Harness::new(room, 12)
 }
 
-/// Every change in the next snapshot, so that a client agrees with a world in motion too.
+/// No rings and a large budget: every change is in the next snapshot, so clients also agree with a moving world.
 fn prompt() -> RoomSettings {
     RoomSettings { snapshot_hz: 40, rings: Vec::new(), resume_ticks: 40, ..RoomSettings::default() }
 }
@@ -25,7 +25,7 @@ fn on_a_perfect_network_everyone_agrees_on_every_tick() {
     let mut harness = harness(prompt());
     let clients: Vec<_> = [DeliveryOrder::Ordered, DeliveryOrder::Unordered]
         .into_iter()
-        .map(|link| harness.join(&format!("{link:?}"), link, Conditions::PERFECT))
+        .map(|order| harness.join(&format!("{order:?}"), order, Conditions::PERFECT))
         .collect();
     harness.tick(1);
     for _ in 0..200 {
@@ -40,7 +40,7 @@ fn a_storm_delays_and_three_calm_seconds_mend_it() {
     let clients: Vec<_> =
         (0..8).map(|n| harness.join(&format!("sailor {n}"), DeliveryOrder::Unordered, Conditions::STORM)).collect();
     harness.tick(300);
-    assert!(!has_converged(&harness, &clients), "a storm that nobody notices proves nothing");
+    assert!(!has_converged(&harness, &clients), "the storm had no effect");
     let lost: u64 = clients.iter().map(|client| harness.client(*client).traffic().lost).sum();
     assert!(lost > 1_000, "only {lost} packets were lost");
     harness.heal();
@@ -63,10 +63,10 @@ fn inputs_survive_two_lost_messages_in_a_row() {
 }
 
 #[test]
-fn a_client_that_comes_back_sees_the_same_world() {
-    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
+fn a_resumed_client_sees_the_same_world() {
+    for order in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         let mut harness = harness(prompt());
-        let ann = harness.join("ann", link, Conditions::PERFECT);
+        let ann = harness.join("ann", order, Conditions::PERFECT);
         harness.tick(50);
         let player = harness.client(ann).player();
         let own = harness.client(ann).received().possessions.last().copied().expect("it was given a body");
@@ -74,14 +74,14 @@ fn a_client_that_comes_back_sees_the_same_world() {
         harness.tick(20);
         harness.resume(ann);
         harness.tick(2);
-        assert!(harness.has_converged(ann), "{link:?}");
+        assert!(harness.has_converged(ann), "{order:?}");
         assert_eq!(harness.client(ann).player(), player);
         assert_eq!(harness.client(ann).received().possessions.last().map(|again| again.entity), Some(own.entity));
     }
 }
 
 #[test]
-fn who_comes_back_too_late_is_refused() {
+fn a_late_resume_is_rejected() {
     let mut harness = harness(prompt());
     let ann = harness.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
     harness.tick(2);
@@ -89,13 +89,13 @@ fn who_comes_back_too_late_is_refused() {
     harness.tick(60);
     harness.resume(ann);
     harness.tick(2);
-    assert_eq!(harness.client(ann).rejection().map(|refusal| refusal.code), Some(ErrorCode::ResumeRefused));
+    assert_eq!(harness.client(ann).rejection().map(|rejection| rejection.code), Some(ErrorCode::ResumeRefused));
     assert!(!harness.client(ann).is_joined());
     assert_eq!(harness.room().players(), 0);
 }
 
 #[test]
-fn who_leaves_is_told_and_gone() {
+fn a_leave_closes_the_connection() {
     let mut harness = harness(RoomSettings::default());
     let ann = harness.join("ann", DeliveryOrder::Unordered, Conditions::PERFECT);
     harness.tick(5);
@@ -133,7 +133,7 @@ fn a_stalled_reader_gets_the_newest_state_and_not_a_queue() {
     harness.tick(100);
     let before = harness.client(ann).received().packets;
     harness.set_stalled(ann, false);
-    // First comes what lay ready when it stalled, then one snapshot with everything since.
+    // First the snapshot that was queued when it stalled, then one with everything since.
     harness.tick(5);
     assert!(harness.has_converged(ann));
     let packets = harness.client(ann).received().packets - before;
@@ -160,9 +160,9 @@ fn clearing_the_world_lets_everyone_join_anew() {
 #[test]
 fn inputs_are_no_longer_late_once_the_network_has_healed() {
     for conditions in [Conditions::BROADBAND, Conditions::MOBILE, Conditions::STORM] {
-        for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
+        for order in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
             let mut harness = harness(prompt());
-            let ann = harness.join("ann", link, conditions);
+            let ann = harness.join("ann", order, conditions);
             harness.tick(10);
             harness.set_input(ann, Some(&Steering { push: [0.5, 0.0] }));
             harness.tick(800);
@@ -171,16 +171,16 @@ fn inputs_are_no_longer_late_once_the_network_has_healed() {
             let client = harness.client(ann);
             // The newest one has only just been sent.
             let late = client.last_input().0 - 1 - client.mirror().input_ack().0;
-            assert!(late <= harness.room().settings().inputs_burst, "{link:?}: inputs are {late} ticks late");
+            assert!(late <= harness.room().settings().inputs_burst, "{order:?}: inputs are {late} ticks late");
         }
     }
 }
 
 #[test]
-fn who_comes_back_steers_again_at_once() {
-    for link in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
+fn a_resumed_client_steers_at_once() {
+    for order in [DeliveryOrder::Ordered, DeliveryOrder::Unordered] {
         let mut harness = harness(prompt());
-        let ann = harness.join("ann", link, Conditions::PERFECT);
+        let ann = harness.join("ann", order, Conditions::PERFECT);
         harness.tick(2);
         harness.set_input(ann, Some(&Steering { push: [1.0, 0.0] }));
         harness.tick(100);
@@ -190,8 +190,8 @@ fn who_comes_back_steers_again_at_once() {
         harness.resume(ann);
         harness.tick(40);
         let applied = harness.room().totals().inputs - before;
-        assert!(applied >= 38, "{link:?}: only {applied} inputs of 40 ticks were applied");
+        assert!(applied >= 38, "{order:?}: only {applied} inputs of 40 ticks were applied");
         let late = harness.client(ann).last_input().0 - harness.client(ann).mirror().input_ack().0;
-        assert!(late <= 2, "{link:?}: {late} inputs are not acknowledged");
+        assert!(late <= 2, "{order:?}: {late} inputs are not acknowledged");
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of the test tools: bad networks, clients against a room, whole runs, and games that are there twice.
+//! Tests of the test tools: bad networks, clients of a room, whole runs, and games in two forms.
 
 mod conditioner;
 mod harness;

@@ -1,4 +1,4 @@
-//! A game with derived types and its twin with a schema made at run time: the same bytes, hashes, recordings and
+//! A game with derived types and its equivalent with a run-time schema: the same bytes, hashes, recordings and
 //! checkpoints.
 
 use aether_bits::{BitWriter, Component};
@@ -33,16 +33,16 @@ fn settings() -> RoomSettings {
     }
 }
 
-/// All that a room let out.
+/// Complete output of a room.
 #[derive(Default, PartialEq, Debug)]
 struct Trace {
     schema_hash: u64,
     hashes: Vec<u64>,
     /// Reliable messages and state packets, by tick and client.
     sent: Vec<(u32, usize, Vec<u8>)>,
-    /// The admissions, replies, requests, entries, states and labels.
-    told: Vec<String>,
-    /// A hash of what every client sees at the end.
+    /// Admissions, replies, requests, entries, checkpoints and labels.
+    notified: Vec<String>,
+    /// Hash of what every client sees at the end.
     seen: Vec<Option<u64>>,
     counts: RoomCounts,
 }
@@ -50,14 +50,14 @@ struct Trace {
 /// A client in memory.
 struct Client {
     end: Option<ConnectionEndpoint>,
-    link: DeliveryOrder,
+    order: DeliveryOrder,
     player: Option<PlayerId>,
     mirror: Mirror,
     inputs: u32,
     commands: u32,
 }
 
-/// A room of either game, with clients that do the same in each.
+/// A room of either form, with clients that act the same in each.
 struct Play<G: Game> {
     room: Room<G>,
     handle: RoomHandle,
@@ -67,9 +67,9 @@ struct Play<G: Game> {
     trace: Trace,
 }
 
-fn mirror(link: DeliveryOrder) -> Mirror {
+fn mirror(order: DeliveryOrder) -> Mirror {
     let builder = Mirror::builder().component::<Cart>().component::<Crane>().component::<Board>();
-    builder.build(link, settings().seconds_per_tick())
+    builder.build(order, settings().seconds_per_tick())
 }
 
 fn packed(record: &impl Component) -> Vec<u8> {
@@ -90,7 +90,7 @@ impl<G: Game> Play<G> {
         Play { room, handle, clients: Vec::new(), replies: Vec::new(), random: Random::new(seed ^ 99), trace }
     }
 
-    /// Plays for a while: everything is decided by the seed and by what the room let out.
+    /// Plays for a while. Everything is decided by the seed and the room's output.
     fn run(mut self, ticks: u32) -> (Room<G>, Trace) {
         for _ in 0..ticks {
             self.act();
@@ -105,16 +105,16 @@ impl<G: Game> Play<G> {
 
     fn act(&mut self) {
         if self.clients.len() < 20 && self.random.chance(15) {
-            let link = if self.random.chance(50) { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
+            let order = if self.random.chance(50) { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
             let name = if self.random.chance(20) { "stranger" } else { "driver" };
-            let end = self.handle.join(JoinRequest { name: name.to_owned(), ..JoinRequest::default() }, link);
-            let end = Some(end.expect("the mailbox has place"));
-            self.clients.push(Client { end, link, player: None, mirror: mirror(link), inputs: 0, commands: 0 });
+            let end = self.handle.join(JoinRequest { name: name.to_owned(), ..JoinRequest::default() }, order);
+            let end = Some(end.expect("the mailbox is not full"));
+            self.clients.push(Client { end, order, player: None, mirror: mirror(order), inputs: 0, commands: 0 });
         }
         if self.random.chance(5) {
             let (sender, receiver) = mpsc::sync_channel(1);
             let data = vec![0; self.random.below(9) as usize];
-            self.handle.signal(data, sender).expect("the mailbox has place");
+            self.handle.signal(data, sender).expect("the mailbox is not full");
             self.replies.push(receiver);
         }
         for client in &mut self.clients {
@@ -123,13 +123,13 @@ impl<G: Game> Play<G> {
     }
 
     fn collect(&mut self) {
-        let Trace { hashes, sent, told, .. } = &mut self.trace;
+        let Trace { hashes, sent, notified, .. } = &mut self.trace;
         let tick = self.room.now().0;
         hashes.push(self.room.hash());
         for (number, client) in self.clients.iter_mut().enumerate() {
             let Some(end) = &client.end else { continue };
             if let (None, Some(admission)) = (client.player, end.admission()) {
-                told.push(format!("{number}: {admission:?}"));
+                notified.push(format!("{number}: {admission:?}"));
                 client.player = admission.as_ref().ok().copied();
                 if admission.is_err() {
                     client.end = None;
@@ -143,51 +143,51 @@ impl<G: Game> Play<G> {
             }
             let mut received = false;
             while let Some(packet) = end.next_state() {
-                client.mirror.apply(&packet).expect("it can be read");
+                client.mirror.apply(&packet).expect("the bytes can be read");
                 sent.push((tick, number, packet.clone()));
                 end.recycle(packet);
                 received = true;
             }
-            if received && client.link == DeliveryOrder::Unordered && self.random.chance(70) {
+            if received && client.order == DeliveryOrder::Unordered && self.random.chance(70) {
                 let _ = end.push(ClientMessage::Ack(client.mirror.acknowledgement()));
             }
         }
         self.serve();
     }
 
-    /// Answers what the room asks of services.
+    /// Answers the room's requests.
     fn serve(&mut self) {
-        let Trace { told, .. } = &mut self.trace;
+        let Trace { notified, .. } = &mut self.trace;
         while let Some((id, request)) = self.handle.next_request() {
-            told.push(format!("{id:?} {request:?}"));
+            notified.push(format!("{id:?} {request:?}"));
             let Request::Read { key, .. } = request else { continue };
             let answer = Answer::Value(Some(key.into_bytes()));
-            self.handle.answer(id, answer).expect("the mailbox has place");
+            self.handle.answer(id, answer).expect("the mailbox is not full");
         }
         while let Some((number, entry)) = self.handle.next_entry() {
-            told.push(format!("{number:?} {entry:?}"));
+            notified.push(format!("{number:?} {entry:?}"));
             let outcome = if number.0 % 5 == 0 { Err("the disk is full".to_owned()) } else { Ok(()) };
-            self.handle.committed(number, outcome).expect("the mailbox has place");
+            self.handle.committed(number, outcome).expect("the mailbox is not full");
         }
-        if let Some(kept) = self.handle.take_checkpoint() {
-            told.push(format!("{kept:?}"));
+        if let Some(checkpoint) = self.handle.take_checkpoint() {
+            notified.push(format!("{checkpoint:?}"));
         }
         for reply in self.replies.drain(..) {
-            told.push(format!("{:?}", reply.try_recv()));
+            notified.push(format!("{:?}", reply.try_recv()));
         }
-        told.push(self.handle.label().to_string());
+        notified.push(self.handle.label().to_string());
     }
 }
 
-/// One client does something, or nothing.
+/// Runs one random action of a client.
 fn act(client: &mut Client, handle: &RoomHandle, random: &mut Random) {
     let roll = random.below(100);
     let (Some(player), true) = (client.player, client.end.is_some()) else {
         if let (Some(player), None, 0..30) = (client.player, &client.end, roll) {
-            client.end = handle.resume(player, client.link).ok();
-            client.mirror = mirror(client.link);
+            client.end = handle.resume(player, client.order).ok();
+            client.mirror = mirror(client.order);
             client.inputs = 0;
-            // The room may have given the place away, which the next admission tells.
+            // The player may have left; the next admission shows it.
             client.player = None;
         }
         return;
@@ -226,12 +226,12 @@ fn act(client: &mut Client, handle: &RoomHandle, random: &mut Random) {
 
 fn typed(seed: u64, restore: Option<RestoreData>, ticks: u32) -> (Recording, Option<Vec<u8>>, Trace) {
     let (room, trace) = Play::new(Depot::default(), seed, restore).run(ticks);
-    (room.recording().expect("it is recorded").clone(), room.checkpoint(), trace)
+    (room.recording().expect("the room is recorded").clone(), room.checkpoint(), trace)
 }
 
 fn runtime(seed: u64, restore: Option<RestoreData>, ticks: u32) -> (Recording, Option<Vec<u8>>, Trace) {
     let (room, trace) = Play::new(RuntimeDepot::boxed(), seed, restore).run(ticks);
-    (room.recording().expect("it is recorded").clone(), room.checkpoint(), trace)
+    (room.recording().expect("the room is recorded").clone(), room.checkpoint(), trace)
 }
 
 /// Names the first difference instead of printing megabytes.
@@ -243,10 +243,10 @@ fn assert_same(a: &Trace, b: &Trace) {
     for (a, b) in a.sent.iter().zip(&b.sent) {
         assert_eq!(a, b);
     }
-    for (a, b) in a.told.iter().zip(&b.told) {
+    for (a, b) in a.notified.iter().zip(&b.notified) {
         assert_eq!(a, b);
     }
-    assert!(a == b, "something is there once only: {:?} and {:?}", a.counts, b.counts);
+    assert!(a == b, "the outputs differ in length: {:?} and {:?}", a.counts, b.counts);
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn both_forms_of_a_game_send_the_same_bytes() {
 #[test]
 fn a_recording_of_either_form_is_replayed_by_the_other() {
     let (recording, _, trace) = typed(7, None, TICKS);
-    let recording = Recording::from_bytes(&recording.to_bytes()).expect("it can be read");
+    let recording = Recording::from_bytes(&recording.to_bytes()).expect("the bytes can be read");
     let mut replay = Replay::new(RuntimeDepot::boxed(), settings(), &recording).expect("the schema is the same");
     let last = trace.hashes.last().copied();
     assert_eq!(replay.run_to(Tick(TICKS)), Ok(last.map(|hash| (Tick(TICKS), hash))));
@@ -297,12 +297,12 @@ fn a_checkpoint_of_either_form_is_restored_by_the_other() {
     let (_, from_runtime, _) = runtime(12, None, 150);
     for state in [from_typed, from_runtime] {
         assert!(state.as_ref().is_some_and(|state| state.len() > 20), "there is something to restore");
-        let joiner = JoinRequest { name: "driver".to_owned(), ..JoinRequest::default() };
+        let request = JoinRequest { name: "driver".to_owned(), ..JoinRequest::default() };
         let restore = RestoreData {
             state,
             applied: EntryNumber(3),
             last_player: PlayerId(9),
-            players: vec![(PlayerId(8), joiner.clone()), (PlayerId(9), joiner)],
+            players: vec![(PlayerId(8), request.clone()), (PlayerId(9), request)],
             journal: vec![(EntryNumber(4), b"late entry".to_vec())],
         };
         let (recording, checkpoint, trace) = typed(13, Some(restore.clone()), 150);
@@ -325,7 +325,7 @@ fn a_runtime_game_is_played_through_a_storm() {
     }
     harness.send_message(clients[0], &Lift { mode: Mode::Lifting, by: 2 });
     harness.tick(200);
-    assert!(!clients.iter().all(|client| harness.has_converged(*client)), "a storm that nobody notices proves nothing");
+    assert!(!clients.iter().all(|client| harness.has_converged(*client)), "the storm had no effect");
     harness.heal();
     harness.tick(60);
     for client in clients {
@@ -335,7 +335,7 @@ fn a_runtime_game_is_played_through_a_storm() {
 }
 
 #[test]
-fn a_damaged_checkpoint_is_refused_by_both_forms() {
+fn a_damaged_checkpoint_is_rejected_by_both_forms() {
     for state in [vec![], vec![255; 9]] {
         let typed = Room::builder(Depot::default(), settings()).checkpoint(state.clone()).build().err();
         let runtime = Room::builder(RuntimeDepot::boxed(), settings()).checkpoint(state).build().err();

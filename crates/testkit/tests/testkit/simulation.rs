@@ -2,7 +2,7 @@
 
 use aether_testkit::Simulation;
 
-/// Seeds that once failed, or whose runs once found a fault. They are run for ever.
+/// Seeds that once failed or found a bug. They are always run.
 const KEPT_SEEDS: &[u64] = &[];
 
 fn run(seed: u64) {

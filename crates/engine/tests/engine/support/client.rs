@@ -12,90 +12,90 @@ use aether_wire::{
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A connection with the client's copy of the world behind it.
+/// An endpoint with the client's mirror.
 pub struct Client {
-    pub link: ConnectionEndpoint,
+    pub endpoint: ConnectionEndpoint,
     pub player: PlayerId,
     pub mirror: Mirror,
-    /// Every reliable message that came, in order.
+    /// Received reliable messages, in order.
     pub reliable: Vec<Arc<ServerMessage>>,
-    /// Every entity that was ever named to this client.
+    /// Every entity that was ever sent to this client.
     pub ever: BTreeSet<EntityId>,
-    /// The ticks of all state packets that came.
+    /// Ticks of all received state packets.
     pub packet_ticks: Vec<Tick>,
     pub state_bytes: usize,
-    kind: DeliveryOrder,
+    order: DeliveryOrder,
 }
 
 impl Client {
-    pub fn new(link: ConnectionEndpoint, player: PlayerId, kind: DeliveryOrder, seconds_per_tick: f32) -> Self {
+    pub fn new(endpoint: ConnectionEndpoint, player: PlayerId, order: DeliveryOrder, seconds_per_tick: f32) -> Self {
         let mirror = Mirror::builder().component::<Crate>().component::<Secret>().component::<Scoreboard>();
         Client {
-            link,
+            endpoint,
             player,
-            mirror: mirror.build(kind, seconds_per_tick),
+            mirror: mirror.build(order, seconds_per_tick),
             reliable: Vec::new(),
             ever: BTreeSet::new(),
             packet_ticks: Vec::new(),
             state_bytes: 0,
-            kind,
+            order,
         }
     }
 
-    /// Takes everything that waits: first the reliable messages, then the state. Gives the number of state packets.
+    /// Takes all output: first the reliable messages, then the state. Returns the number of state packets.
     pub fn read(&mut self) -> usize {
         self.read_reliable();
         let mut packets = 0;
-        while let Some(packet) = self.link.next_state() {
+        while let Some(packet) = self.endpoint.next_state() {
             let applied = self.mirror.apply(&packet).unwrap();
             assert!(!applied.stale);
             self.packet_ticks.push(applied.tick);
             self.ever.extend(self.mirror.entered());
             self.state_bytes += packet.len();
-            self.link.recycle(packet);
+            self.endpoint.recycle(packet);
             packets += 1;
         }
-        if packets > 0 && self.kind == DeliveryOrder::Unordered {
+        if packets > 0 && self.order == DeliveryOrder::Unordered {
             self.send(ClientMessage::Ack(self.mirror.acknowledgement()));
         }
         packets
     }
 
     pub fn read_reliable(&mut self) {
-        while let Some(message) = self.link.next_reliable() {
+        while let Some(message) = self.endpoint.next_reliable() {
             self.reliable.push(message);
         }
     }
 
     pub fn send(&self, message: ClientMessage) {
-        self.link.push(message).unwrap();
+        self.endpoint.push(message).unwrap();
     }
 
-    /// Sends pushes to the right, numbered from `first_seq` on.
+    /// Sends pushes to the right, numbered from `first_seq`.
     pub fn push(&self, first_seq: u32, by: &[f32]) {
         self.try_push(first_seq, by).unwrap();
     }
 
     pub fn try_push(&self, first_seq: u32, by: &[f32]) -> Result<(), InboxFull> {
-        self.link.push(inputs(first_seq, by, ViewTick::default()))
+        self.endpoint.push(inputs(first_seq, by, ViewTick::default()))
     }
 
-    /// Sends one push that was made while looking at `view`.
+    /// Sends one push made at `view`.
     pub fn push_seeing(&self, seq: u32, by: f32, view: ViewTick) {
         self.send(inputs(seq, &[by], view));
     }
 
-    /// Says something.
+    /// Sends a chat message.
     pub fn chat(&self, seq: u32, text: &str) {
         self.send(message(seq, 0, &Chat { text: text.to_owned() }));
     }
 
-    /// Pokes an entity.
+    /// Sends a poke of an entity.
     pub fn poke(&self, seq: u32, entity: EntityId) {
         self.send(message(seq, 1, &Poke { slot: entity.slot, generation: entity.generation }));
     }
 
-    /// The entity that the last possession named.
+    /// Returns the entity of the last possession message.
     pub fn possession(&self) -> Option<EntityId> {
         self.reliable.iter().rev().find_map(|message| match &**message {
             ServerMessage::Possession(possession) => Some(possession.entity),
@@ -103,7 +103,7 @@ impl Client {
         })
     }
 
-    /// The answer to a command.
+    /// Returns the answer to a command.
     pub fn ack(&self, seq: u32) -> Option<Ack> {
         self.reliable.iter().find_map(|message| match &**message {
             ServerMessage::Ack(ack) if ack.seq == CommandSeq(seq) => Some(ack.clone()),
@@ -111,7 +111,7 @@ impl Client {
         })
     }
 
-    /// All words that came, each with its tick.
+    /// Returns all received chat messages, each with its tick.
     pub fn chats(&self) -> Vec<(Tick, String)> {
         let events = self.reliable.iter().filter_map(|message| match &**message {
             ServerMessage::Event(event) => Some(event),
@@ -120,28 +120,28 @@ impl Client {
         events.map(|event| (event.tick, text_of(&event.body))).collect()
     }
 
-    /// Why the room closed the connection, if it did.
+    /// Returns the close reason, if the room closed the connection.
     pub fn closed(&self) -> Option<CloseReason> {
-        self.link.closing().map(|closing| closing.reason)
+        self.endpoint.closing().map(|closing| closing.reason)
     }
 
-    /// Where an entity in view is.
+    /// Returns the position of an entity in view.
     pub fn place(&self, entity: EntityId) -> Option<[f32; 2]> {
         self.mirror.get::<Crate>(entity).map(|body| body.position)
     }
 
-    /// Where the player's own entity is.
+    /// Returns the position of the player's own entity.
     pub fn own_place(&self) -> Option<[f32; 2]> {
         self.place(self.possession()?)
     }
 
-    /// How many crates are in view.
+    /// Returns the number of crates in view.
     pub fn crates(&self) -> usize {
         self.mirror.entities().filter(|&entity| self.mirror.get::<Crate>(entity).is_some()).count()
     }
 }
 
-/// Lets all of them read.
+/// Reads for all clients.
 pub fn read_all(clients: &mut [Client]) {
     for client in clients {
         client.read();

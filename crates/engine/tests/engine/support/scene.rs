@@ -1,4 +1,4 @@
-//! A room that is driven by hand.
+//! A room that a test ticks by hand.
 
 use super::client::Client;
 use super::yard::{Crate, Yard};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, mpsc};
 
 type Task = Box<dyn FnOnce(&mut Context<'_>) + Send>;
 
-/// A room of the yard, and what was observed of it.
+/// A room of the yard game, with its observations.
 pub struct Scene {
     pub room: Room<Yard>,
     pub handle: RoomHandle,
@@ -22,12 +22,12 @@ pub struct Scene {
     tasks: Arc<Mutex<Vec<Task>>>,
 }
 
-/// Keeps all that an observer is told.
+/// Records all calls of the observer.
 #[derive(Default)]
 pub struct Watch {
     pub stages: Vec<(Tick, TickStage)>,
     pub ticked: Vec<(Tick, RoomCounts)>,
-    /// Who, which account, what, and whether it was allowed.
+    /// Player, account, action, and true if it was allowed.
     pub audits: Vec<(PlayerId, String, &'static str, bool)>,
 }
 
@@ -45,13 +45,13 @@ impl Observer for Watch {
     }
 }
 
-/// Twenty ticks a second, a snapshot each, and no rings.
+/// Twenty ticks per second, a snapshot per tick, no rings.
 pub fn settings() -> RoomSettings {
     RoomSettings { tick_hz: 20, snapshot_hz: 20, rings: Vec::new(), ..RoomSettings::default() }
 }
 
-/// Someone who may do nothing but play.
-pub fn joiner(name: &str) -> JoinRequest {
+/// Join request without permissions.
+pub fn join_request(name: &str) -> JoinRequest {
     JoinRequest { user: format!("user-{name}"), name: name.to_owned(), ..JoinRequest::default() }
 }
 
@@ -74,7 +74,7 @@ impl Scene {
         }
     }
 
-    /// Ticks, and lets the clients read after every tick.
+    /// Ticks, and reads for the clients after every tick.
     pub fn play(&mut self, count: u32, clients: &mut [&mut Client]) {
         for _ in 0..count {
             self.tick();
@@ -84,12 +84,12 @@ impl Scene {
         }
     }
 
-    /// Does something to the room in its next tick, after the inputs.
+    /// Runs a task in the next tick, after the inputs.
     pub fn next(&self, task: impl FnOnce(&mut Context<'_>) + Send + 'static) {
         self.tasks.lock().unwrap().push(Box::new(task));
     }
 
-    /// Does something to the room in a tick of its own, and gives what came of it.
+    /// Runs a task in a tick of its own and returns its result.
     pub fn now<T: Send + 'static>(&mut self, task: impl FnOnce(&mut Context<'_>) -> T + Send + 'static) -> T {
         let (sender, receiver) = mpsc::channel();
         self.next(move |room| sender.send(task(room)).unwrap());
@@ -97,7 +97,7 @@ impl Scene {
         receiver.recv().unwrap()
     }
 
-    /// Puts a crate somewhere, in a tick of its own.
+    /// Spawns a crate in a tick of its own.
     pub fn spawn_at(&mut self, position: [f32; 2]) -> EntityId {
         self.now(move |room| room.world.spawn(Crate { position, velocity: [0.0; 2] }).unwrap())
     }
@@ -108,35 +108,35 @@ impl Scene {
     }
 
     pub fn join(&mut self, name: &str) -> Client {
-        self.join_as(joiner(name), DeliveryOrder::Ordered)
+        self.join_as(join_request(name), DeliveryOrder::Ordered)
     }
 
-    /// Someone with the permission for playground commands.
+    /// Joins with the playground permission.
     pub fn join_developer(&mut self, name: &str) -> Client {
         let permissions = Permissions { playground: true, inspect: false };
-        self.join_as(JoinRequest { permissions, ..joiner(name) }, DeliveryOrder::Ordered)
+        self.join_as(JoinRequest { permissions, ..join_request(name) }, DeliveryOrder::Ordered)
     }
 
-    pub fn join_as(&mut self, joiner: JoinRequest, link: DeliveryOrder) -> Client {
-        let end = self.handle.join(joiner, link).unwrap();
+    pub fn join_as(&mut self, request: JoinRequest, order: DeliveryOrder) -> Client {
+        let endpoint = self.handle.join(request, order).unwrap();
         self.tick();
-        let player = *end.admission().unwrap().as_ref().unwrap();
-        Client::new(end, player, link, self.room.settings().seconds_per_tick())
+        let player = *endpoint.admission().unwrap().as_ref().unwrap();
+        Client::new(endpoint, player, order, self.room.settings().seconds_per_tick())
     }
 
-    /// A new connection for a player, in a tick of its own.
+    /// Resumes a player in a tick of its own.
     pub fn resume(&mut self, player: PlayerId) -> Client {
-        let end = self.handle.resume(player, DeliveryOrder::Ordered).unwrap();
+        let endpoint = self.handle.resume(player, DeliveryOrder::Ordered).unwrap();
         self.tick();
-        assert_eq!(end.admission(), Some(&Ok(player)));
-        Client::new(end, player, DeliveryOrder::Ordered, self.room.settings().seconds_per_tick())
+        assert_eq!(endpoint.admission(), Some(&Ok(player)));
+        Client::new(endpoint, player, DeliveryOrder::Ordered, self.room.settings().seconds_per_tick())
     }
 
     pub fn totals(&self) -> &RoomCounts {
         self.room.totals()
     }
 
-    /// Whether a client has exactly what it may see.
+    /// Returns true if a client has exactly what it may see.
     pub fn agrees_with(&self, client: &Client) -> bool {
         self.room.hash_seen_by(client.player) == Some(client.mirror.hash())
     }

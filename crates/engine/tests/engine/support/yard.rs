@@ -9,7 +9,7 @@ use aether_world::{Visibility, World};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-/// Something with a place. Every player possesses one.
+/// A crate with a position. Every player possesses one.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "movement", position = position)]
 pub struct Crate {
@@ -19,40 +19,40 @@ pub struct Crate {
     pub velocity: [f32; 2],
 }
 
-/// What only its owner may see; it has no place.
+/// A secret without position that only its owner may see.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 pub struct Secret {
     pub code: u32,
 }
 
-/// What everyone sees from everywhere.
+/// A scoreboard without position that everyone sees.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 pub struct Scoreboard {
     pub round: u16,
 }
 
-/// A player's intent.
+/// Input of a player.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 pub struct Push {
     #[replicate(range = -100.0..=100.0, step = 0.5)]
     pub by: [f32; 2],
 }
 
-/// Words, both ways.
+/// Chat text, in both directions.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 pub struct Chat {
     #[replicate(text = 64)]
     pub text: String,
 }
 
-/// A wish to poke an entity, which must be the player's own.
+/// Message: pokes an entity, which must be the player's own.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 pub struct Poke {
     pub slot: u32,
     pub generation: u16,
 }
 
-/// What the engine told the game.
+/// Calls of the engine to the game.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Call {
     Join(PlayerId),
@@ -65,20 +65,20 @@ pub enum Call {
 
 type Task = Box<dyn FnOnce(&mut Context<'_>) + Send>;
 
-/// The game. What a test wants done in the next tick it puts into `tasks`.
+/// The game. Tests put work for the next tick into `tasks`.
 #[derive(Default)]
 pub struct Yard {
-    /// Everything that was called, in order.
+    /// Calls, in order.
     pub calls: Vec<Call>,
-    /// Which player may see which entity of [`Visibility::Game`].
+    /// Players and the entities with [`Visibility::Game`] that they may see.
     pub revealed: Arc<Mutex<BTreeSet<(PlayerId, EntityId)>>>,
-    /// What to do in the next tick, after its inputs.
+    /// Tasks of the next tick, after its inputs.
     pub tasks: Arc<Mutex<Vec<Task>>>,
-    /// What cannot be seen from outside but decides the future.
+    /// State that is not replicated but decides future ticks.
     pub pushes: u64,
 }
 
-/// Where a player's crate begins: ten units further right for each.
+/// Start position of a player's crate: ten units further right for each player.
 pub fn home(player: PlayerId) -> [f32; 2] {
     [player.0 as f32 * 10.0, 0.0]
 }
@@ -103,8 +103,8 @@ impl Yard {
 impl Game for Yard {
     type Input = Push;
 
-    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
-        let components = declaration.component::<Crate>().component::<Secret>().component::<Scoreboard>();
+    fn declare(schema: GameSchemaBuilder) -> GameSchemaBuilder {
+        let components = schema.component::<Crate>().component::<Secret>().component::<Scoreboard>();
         components.event::<Chat>().event::<Poke>()
     }
 
@@ -113,8 +113,8 @@ impl Game for Yard {
         room.set_label("round 1");
     }
 
-    fn join_attempt(&mut self, _room: &mut Context<'_>, joiner: &JoinRequest) -> Result<(), Rejection> {
-        match joiner.name.as_str() {
+    fn join_attempt(&mut self, _room: &mut Context<'_>, request: &JoinRequest) -> Result<(), Rejection> {
+        match request.name.as_str() {
             "stranger" => Err(Rejection::new(ErrorCode::JoinRefused, "no strangers in this yard")),
             _ => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! A world that changes at random, and clients that receive it over a lossy link.
+//! A world that changes at random, and clients that receive it over a lossy network.
 
 use aether_bits::Schema;
 use aether_replication::{
@@ -52,17 +52,17 @@ pub fn stir(world: &mut World, random: &mut Random) {
     }
     while random.chance(40) && world.len() < 60 {
         let body = body(random);
-        world.spawn(body).expect("there is room");
+        world.spawn(body).expect("the queue is not full");
     }
 }
 
-/// A link that loses, doubles and reorders, and the client behind it.
+/// A network that loses, duplicates and reorders packets, and the client behind it.
 pub struct Client {
     pub view: ClientView,
     pub mirror: Mirror,
     pub typeless: Mirror,
-    pub link: DeliveryOrder,
-    /// Packets under way, each with the step at which it arrives.
+    pub order: DeliveryOrder,
+    /// Packets in flight, each with the step of its arrival.
     packets: Vec<(u32, Vec<u8>)>,
     acks: Vec<(u32, StateAck)>,
 }
@@ -75,13 +75,13 @@ pub struct Weather {
 }
 
 impl Client {
-    pub fn new(world: &World, link: DeliveryOrder) -> Client {
+    pub fn new(world: &World, order: DeliveryOrder) -> Client {
         let schema = Schema { components: world.schema(), ..Schema::default() };
         Client {
-            view: ClientView::new(link),
-            mirror: Mirror::builder().component::<Body>().component::<Tag>().build(link, SECONDS_PER_TICK),
-            typeless: Mirror::builder().described(&schema).build(link, SECONDS_PER_TICK),
-            link,
+            view: ClientView::new(order),
+            mirror: Mirror::builder().component::<Body>().component::<Tag>().build(order, SECONDS_PER_TICK),
+            typeless: Mirror::builder().described(&schema).build(order, SECONDS_PER_TICK),
+            order,
             packets: Vec::new(),
             acks: Vec::new(),
         }
@@ -90,28 +90,28 @@ impl Client {
     /// Sends a snapshot and delivers what is due at this step.
     pub fn exchange(
         &mut self,
-        frame: &SnapshotContext<'_>,
+        context: &SnapshotContext<'_>,
         ended: &[u32],
         step: u32,
         net: &mut (Weather, Random),
         sees: impl Fn(u32) -> bool,
     ) {
-        self.view.update_visible(frame.world.tick(), ended, |visible, changes| {
-            choose(frame.world, visible, changes, sees);
+        self.view.update_visible(context.world.tick(), ended, |visible, changes| {
+            choose(context.world, visible, changes, sees);
         });
         let (mut deltas, mut gathered) = (DeltaCache::default(), GatherBuffer::default());
-        deltas.begin(frame.world, SECONDS_PER_TICK);
-        self.view.gather(frame, &mut deltas, &mut gathered);
+        deltas.begin(context.world, SECONDS_PER_TICK);
+        self.view.gather(context, &mut deltas, &mut gathered);
         let mut sent = Sent::default();
-        self.view.assemble(frame, &deltas, &mut gathered, InputSeq(0), &mut sent);
+        self.view.assemble(context, &deltas, &mut gathered, InputSeq(0), &mut sent);
         let (weather, random) = net;
         for packet in sent.0 {
             assert!(packet.len() <= 1000, "a packet of {} bytes", packet.len());
             let copies =
-                if self.link == DeliveryOrder::Ordered { 1 } else { 1 + u32::from(random.chance(weather.doubles)) };
+                if self.order == DeliveryOrder::Ordered { 1 } else { 1 + u32::from(random.chance(weather.doubles)) };
             for _ in 0..copies {
-                if self.link == DeliveryOrder::Ordered || !random.chance(weather.loss) {
-                    let delay = if self.link == DeliveryOrder::Ordered { 0 } else { random.below(weather.delay + 1) };
+                if self.order == DeliveryOrder::Ordered || !random.chance(weather.loss) {
+                    let delay = if self.order == DeliveryOrder::Ordered { 0 } else { random.below(weather.delay + 1) };
                     self.packets.push((step + delay as u32, packet.clone()));
                 }
             }
@@ -134,10 +134,10 @@ impl Client {
         }
     }
 
-    /// Whether the client holds exactly what the server shows it.
+    /// Returns true if the client has exactly what the server shows it.
     pub fn agrees(&self, world: &World) -> bool {
         let expected = world.hash_of(self.view.visible().iter());
-        assert_eq!(self.mirror.hash(), self.typeless.hash(), "types or no types, the same state");
+        assert_eq!(self.mirror.hash(), self.typeless.hash(), "typed and described mirrors have the same state");
         self.mirror.hash() == expected
     }
 }
@@ -155,7 +155,7 @@ impl PacketSink for Sent {
     }
 }
 
-/// Sets what is visible to what `sees` says.
+/// Sets the visible slots to those for which `sees` is true.
 pub fn choose(world: &World, visible: &mut SlotSet, changes: &mut InterestChanges, sees: impl Fn(u32) -> bool) {
     changes.clear();
     let left: Vec<u32> = visible.iter().filter(|&slot| !world.alive().contains(slot) || !sees(slot)).collect();
@@ -174,7 +174,7 @@ pub fn settings() -> SendSettings {
     SendSettings { seconds_per_tick: SECONDS_PER_TICK, ..SendSettings::default() }
 }
 
-/// The slots that ended, ascending.
+/// Returns the slots of despawned entities, ascending.
 pub fn ended(world: &World) -> Vec<u32> {
     let mut slots: Vec<u32> = world.despawned().iter().map(|id| id.slot).collect();
     slots.sort_unstable();

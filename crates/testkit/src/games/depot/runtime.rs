@@ -210,7 +210,7 @@ impl RuntimeDepot {
         let chat = self.schema.event(self.handles.chat).expect("it is of this schema");
         let mut record = chat.initial();
         chat.edit(&mut record).set_text(self.handles.text, text).expect("it is short");
-        room.broadcast_record(self.handles.chat, &record).expect("it is a chat");
+        room.broadcast_record(self.handles.chat, &record).expect("the event is a chat");
     }
 
     fn chat(&mut self, room: &mut Context<'_>, chat: &Record) -> Result<(), Rejection> {
@@ -221,7 +221,7 @@ impl RuntimeDepot {
             }
             Some(("save", title)) => room.commit(title.as_bytes().to_vec())?,
             Some(("refuse", why)) => return Err(Rejection::new(ErrorCode::BadValue, why)),
-            _ => room.broadcast_record(self.handles.chat, chat).expect("it is a chat"),
+            _ => room.broadcast_record(self.handles.chat, chat).expect("the event is a chat"),
         }
         Ok(())
     }
@@ -333,7 +333,7 @@ impl RuntimeGame for RuntimeDepot {
         let push: [f32; 2] = drive.vector(h.push).unwrap_or_default();
         let cart = room.possession(player).and_then(|cart| room.world.record_mut(cart, h.cart));
         if let Some(mut cart) = cart {
-            cart.set_numbers(h.velocity, &push.map(|push| push * SPEED)).expect("it is in range");
+            cart.set_numbers(h.velocity, &push.map(|push| push * SPEED)).expect("the value is in range");
         }
         if drive.flag(h.horn) == Some(true) {
             self.horns += 1;
@@ -390,7 +390,7 @@ impl RuntimeGame for RuntimeDepot {
         let board = room.world.record_mut(self.board, self.handles.board);
         if let (Some(mut board), Answer::Value(Some(value)), true) = (board, answer, self.asked == Some(id)) {
             let degrees = i64::from(value.len() as i8).clamp(-40, 60);
-            board.set_whole(self.handles.degrees, degrees).expect("it is in range");
+            board.set_whole(self.handles.degrees, degrees).expect("the value is in range");
         }
     }
 
@@ -405,7 +405,7 @@ impl RuntimeGame for RuntimeDepot {
         let h = self.handles;
         let Some(mut board) = room.world.record_mut(self.board, h.board) else { return Vec::new() };
         let round = (board.whole(h.round).unwrap_or(0) as u16).wrapping_add(data.len() as u16);
-        board.set_whole(h.round, i64::from(round)).expect("it is in range");
+        board.set_whole(h.round, i64::from(round)).expect("the value is in range");
         let label = format!("round {round}");
         room.set_label(label.clone());
         label.into_bytes()
