@@ -1,4 +1,4 @@
-//! What went wrong, in a sentence that says what to do.
+//! Failures of commands: a sentence that says what to do.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Debug)]
 pub struct Failure(String);
 
-/// What every command and step returns.
+/// Result of a command or a step.
 pub type Outcome = Result<(), Failure>;
 
 impl Failure {
@@ -20,7 +20,7 @@ impl Failure {
         Self(String::new())
     }
 
-    /// Whether there is nothing to add.
+    /// True if the failure was already printed.
     pub fn is_told(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,6 +1,6 @@
 //! The house: which floor each crate stands on. A new crate is entered here, and nowhere else.
 
-/// Where a package stands.
+/// Level of a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PackageLevel {
     /// A numbered floor; it may use only lower floors.
@@ -75,7 +75,7 @@ const WASM_UP_TO: u8 = 3;
 /// The highest floor a game's rules rest on.
 const RULES_REST_ON: u8 = 2;
 
-/// Where a package stands, by its name and its folder relative to the root.
+/// Returns the level of a package, by its name and its folder relative to the root.
 pub fn place_of(package: &str, folder: &str) -> Option<PackageLevel> {
     if let Some((_, floor)) = FLOORS.iter().find(|(name, _)| *name == package) {
         return Some(PackageLevel::Floor(*floor));
@@ -123,7 +123,7 @@ pub fn may_use_in_tests(user: &str, used: &str, folder: &str) -> bool {
     TESTKITS.contains(&used) || (user == SERVER && folder.starts_with("games/"))
 }
 
-/// Whether nothing here may read a clock, depend on the order of a hashed map, or use an async runtime.
+/// Returns true if the package may not read a clock, depend on the order of a hashed map, or use an async runtime.
 pub fn is_deterministic(package: &str, place: PackageLevel) -> bool {
     match place {
         // It waits for disks and other machines.
@@ -134,7 +134,7 @@ pub fn is_deterministic(package: &str, place: PackageLevel) -> bool {
     }
 }
 
-/// Whether this package promises to build for the browser.
+/// Returns true if the package must build for the browser.
 pub fn builds_for_wasm(package: &str, place: PackageLevel) -> bool {
     match place {
         // The derive runs inside the compiler, so it is built for the host only.
@@ -145,7 +145,7 @@ pub fn builds_for_wasm(package: &str, place: PackageLevel) -> bool {
     }
 }
 
-/// Whether this package may read the environment and end the process.
+/// Returns true if the package may read the environment and end the process.
 pub fn owns_its_process(package: &str) -> bool {
     OWN_THEIR_PROCESS.contains(&package)
 }

@@ -8,15 +8,15 @@ use crate::project::Project;
 
 /// Something from outside cargo that a command needs.
 pub struct Package {
-    /// What Debian and Ubuntu call it.
+    /// Package name in Debian and Ubuntu.
     pub debian: &'static str,
-    /// What it is for, so that people elsewhere know what to install instead.
+    /// Purpose, for people who install it on another system.
     pub purpose: &'static str,
-    /// Whether it is there already.
+    /// Returns true if it is installed.
     pub present: fn() -> bool,
 }
 
-/// What `cargo xtask test` needs beside the Rust toolchain.
+/// Packages that `cargo xtask test` needs beside the Rust toolchain.
 pub const FOR_TESTS: &[Package] = &[Package {
     debian: "g++",
     purpose: "a C++ compiler, which builds libFuzzer for the fuzz targets",
@@ -52,12 +52,12 @@ pub fn ensure_components(project: &Project) -> Outcome {
     Ok(())
 }
 
-/// Whether Debian's package manager runs here.
+/// Returns true if Debian's package manager is available.
 pub fn is_debian() -> bool {
     process::find_program("apt-get").is_some() && process::find_program("dpkg-query").is_some()
 }
 
-/// Whether Debian's package manager has this package installed.
+/// Returns true if Debian's package manager has installed this package.
 pub fn is_installed(name: &str) -> bool {
     let mut query = Command::new("dpkg-query");
     query.args(["--show", "--showformat=${db:Status-Status}", name]);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::failure::{Failure, Outcome};
 use crate::report;
 
-/// How often a program with a deadline is looked at.
+/// Interval at which a program with a deadline is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Shows the command line, runs it, and fails if it fails. In a step, each line of its output is labelled.
@@ -109,7 +109,7 @@ pub fn output(command: &mut Command) -> Result<String, Failure> {
     }
 }
 
-/// Whether a quiet run of the program succeeds.
+/// Returns true if a quiet run of the program succeeds.
 pub fn succeeds(command: &mut Command) -> bool {
     output(command).is_ok()
 }
@@ -164,7 +164,7 @@ fn read_all(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<String
     })
 }
 
-/// Where a program lies on the search path.
+/// Returns the path of a program on the search path.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|candidate| candidate.is_file())

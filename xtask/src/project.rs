@@ -1,4 +1,4 @@
-//! Where the project lies, and cargo called on it.
+//! The project's folders, and cargo called on it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl Project {
         command
     }
 
-    /// What cargo knows about the workspace and all it depends on.
+    /// Returns cargo's metadata of the workspace and its dependencies.
     pub fn metadata(&self) -> Result<Value, Failure> {
         let mut command = self.cargo();
         parse(&process::output(command.args(["metadata", "--format-version=1"]))?)

@@ -48,16 +48,16 @@ pub const SHORT_BENCHES: Step = Step {
 
 /// One benchmark.
 struct Bench {
-    /// What it is called here and on its last line.
+    /// Name, also on its last line.
     name: &'static str,
     kind: Kind,
-    /// Whether the peers know this workload.
+    /// True if the peers run this workload too.
     has_peer: bool,
-    /// Whether `cargo xtask test` runs its short form.
+    /// True if `cargo xtask test` runs its short form.
     in_test: bool,
 }
 
-/// How a benchmark is built and started.
+/// Way of building and starting a benchmark.
 enum Kind {
     /// A bench target of a package, in the profile for benches.
     Target { package: &'static str, target: &'static str },
@@ -96,7 +96,7 @@ struct Options {
     peers: bool,
 }
 
-/// What a benchmark's last line says.
+/// Last line of a benchmark.
 #[derive(Debug, PartialEq)]
 struct Figure {
     value: f64,

@@ -38,7 +38,7 @@ pub const BROWSER: Step = Step {
     after: &["setup", "build", "pages"],
 };
 
-/// What Chromium is called on different systems.
+/// Program names of Chromium on different systems.
 const BROWSER_NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 /// The browser.
@@ -85,7 +85,7 @@ pub fn named_program(arguments: Vec<OsString>) -> Result<Option<PathBuf>, Failur
     Ok(program)
 }
 
-/// Where Chromium is; it is installed if it is not there.
+/// Returns the path of Chromium, and installs it if it is missing.
 pub fn chromium() -> Result<PathBuf, Failure> {
     packages::ensure(PACKAGES)?;
     browser().ok_or_else(|| Failure::new("Chromium is not on the search path"))

@@ -1,4 +1,4 @@
-//! What can be said about the code without running it.
+//! Checks that do not run the code.
 
 use std::ffi::OsString;
 

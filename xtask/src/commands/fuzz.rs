@@ -61,8 +61,8 @@ const INPUT_SECONDS_MAX: u32 = 5;
 /// The cargo profile of the targets.
 const PROFILE: &str = "fuzz";
 
-/// What stable rustc needs to tell libFuzzer which branches an input took, and what comparisons
-/// it met. `cfg(fuzzing)` is what fuzzers set by custom.
+/// Compiler flags with which stable rustc reports branches and comparisons to libFuzzer. Fuzzers set `cfg(fuzzing)` by
+/// convention.
 const COMPILER_FLAGS: &[&str] = &[
     "--cfg=fuzzing",
     "-Cpasses=sancov-module",
@@ -228,7 +228,7 @@ fn manifest(project: &Project) -> PathBuf {
     project.root.join("fuzz/Cargo.toml")
 }
 
-/// How many inputs ran, and how much of the code they reached.
+/// Formats the number of inputs and the coverage.
 fn progress(report: &str) -> String {
     let runs = report.lines().rev().find_map(|line| line.strip_prefix("Done "));
     let reached = report.lines().rev().find_map(|line| {

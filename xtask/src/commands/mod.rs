@@ -27,11 +27,11 @@ use crate::project::Project;
 /// One command of the menu.
 #[derive(Debug)]
 pub struct Command {
-    /// What one types.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Description in one line.
     pub summary: &'static str,
-    /// How it is used.
+    /// Help text.
     pub help: &'static str,
     /// Does it, with the arguments after its name.
     pub run: fn(&Project, Vec<OsString>) -> Outcome,

@@ -29,7 +29,7 @@ shown.",
     run,
 };
 
-/// What it takes.
+/// Packages that it needs.
 pub const PACKAGES: &[Package] = &[Package {
     debian: "postgresql",
     purpose: "PostgreSQL, one of the two databases that the data layer is tested on",
@@ -40,7 +40,7 @@ pub const PACKAGES: &[Package] = &[Package {
 pub struct Running(Cluster);
 
 impl Running {
-    /// What tests have to have in their environment.
+    /// Environment variables for the tests.
     pub fn environment(&self) -> [(&'static str, String); 2] {
         [(URL_VARIABLE, self.0.url()), (REQUIRED_VARIABLE, "1".to_owned())]
     }

@@ -102,6 +102,6 @@ mod tests {
     fn the_address_is_read_from_the_first_line_of_the_server() {
         let line = r#"{"listening":{"admin":"127.0.0.1:7351","http":"127.0.0.1:7350"}}"#;
         assert_eq!(listening(line).as_deref(), Some("127.0.0.1:7350"));
-        assert_eq!(listening("INFO aether is at http://127.0.0.1:7350/"), None);
+        assert_eq!(listening("INFO server started url=http://127.0.0.1:7350/"), None);
     }
 }

@@ -49,7 +49,7 @@ const EXAMPLES_DEFAULT: u32 = 200;
 
 const VERSION: &str = "schemathesis==4.32.5";
 
-/// What makes an answer a failure. A request that is right in its form may still be refused, so nothing is said of that.
+/// Checks of each answer. The server may reject a request that matches its schema, so that is not checked.
 const CHECKS: &str =
     "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,ignored_auth";
 
@@ -95,7 +95,7 @@ fn test(project: &Project, program: Option<PathBuf>, examples: u32, seed: u64) -
     on_sqlite.and(on_postgres)
 }
 
-/// Where schemathesis is, in its own folder of Python's packages.
+/// Returns the path of schemathesis, in a folder of Python packages of its own.
 pub fn install(project: &Project) -> Result<PathBuf, Failure> {
     packages::ensure(PACKAGES)?;
     let folder = project.target.join("schemathesis");
@@ -180,7 +180,7 @@ impl Server {
         session["token"].as_str().map(str::to_owned).ok_or_else(|| Failure::new(format!("there is no token: {answer}")))
     }
 
-    /// What is answered to a request, from its status line on.
+    /// Returns the answer to a request, including the status line.
     fn ask(&self, method: &str, path: &str, authorization: &str, body: &str) -> Result<String, Failure> {
         let trouble = |error: std::io::Error| Failure::new(format!("{}: {error}", self.http));
         let request = format!(

@@ -33,7 +33,7 @@ pub const SDK: Step = Step {
     after: &["setup", "build"],
 };
 
-/// Where the tests of the SDK for JavaScript lie.
+/// Folder of the tests with the JavaScript SDK.
 const NAKAMA_JS: &str = "sdk-tests/nakama-js";
 
 fn run_command(project: &Project, arguments: Vec<OsString>) -> Outcome {

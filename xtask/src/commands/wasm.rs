@@ -47,7 +47,7 @@ pub const WASM: Step = Step {
 /// A crate that pages load as a module.
 struct Module {
     package: &'static str,
-    /// Where the module goes. It is built, and so it is not committed.
+    /// Output folder of the module. It is not committed.
     folder: &'static str,
 }
 

@@ -32,7 +32,7 @@ pub const PAGES: Step = Step {
     after: &["setup"],
 };
 
-/// What the bundle is made from; a folder stands for all that is in it.
+/// Sources of the bundle; a folder counts with all its files.
 const SOURCES: &[&str] = &[
     "src",
     "index.html",
@@ -90,7 +90,7 @@ pub fn bundle(project: &Project) -> Outcome {
     stamp(&folder.join(BUILT), &sources)
 }
 
-/// Where the pages' sources lie.
+/// Folder of the pages' sources.
 pub fn folder(project: &Project) -> PathBuf {
     project.root.join("web")
 }

@@ -30,9 +30,9 @@ pub struct Finding {
     pub line: usize,
     /// The rule's name.
     pub rule: &'static str,
-    /// What to do.
+    /// Instruction for the author.
     pub advice: String,
-    /// Whether it only warns.
+    /// True if it only warns.
     pub warning: bool,
 }
 

@@ -11,11 +11,11 @@ const LINES_WARNED: usize = 500;
 /// A file of this length has to be split.
 const LINES_MAX: usize = 800;
 
-/// What reads the environment or ends the process.
+/// Paths that read the environment or end the process.
 const ENVIRONMENT: [&str; 7] =
     ["std::env", "env::var", "env::var_os", "env::vars", "env::args", "process::exit", "process::abort"];
 
-/// What reads a clock. `elapsed` does so too, behind its innocent name.
+/// Calls that read a clock.
 const CLOCKS: [&str; 3] = ["Instant::now", "SystemTime", ".elapsed()"];
 
 /// Float functions whose last bits differ between platforms. Square roots and roundings are
@@ -29,13 +29,13 @@ const INEXACT: [&str; 26] = [
 pub struct SourceFile<'a> {
     /// Its package's name.
     pub package: &'a str,
-    /// Where the package stands.
+    /// Level of the package.
     pub place: PackageLevel,
     /// Its path relative to the root.
     pub path: &'a str,
     /// Its path inside the package.
     pub inside: &'a str,
-    /// What it says.
+    /// Its text.
     pub content: &'a str,
 }
 

@@ -1,4 +1,4 @@
-//! Where the standard library for the browser comes from, and the cargo that uses it.
+//! Source of the standard library for the browser, and the cargo that uses it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::process::{find_program, output, run_within};
 use crate::project::Project;
 use crate::report;
 
-/// What browsers run.
+/// Target triple of browsers.
 pub const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Adding a target takes seconds; on a closed network rustup may try for much longer.
@@ -36,7 +36,7 @@ const DEBIAN_PACKAGES: &[Package] = &[
     Package { debian: "lld", purpose: "the linker wasm-ld", present: || find_program("wasm-ld").is_some() },
 ];
 
-/// Where the standard library for wasm32 comes from.
+/// Source of the standard library for wasm32.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Toolchain {
     Rustup,
@@ -98,7 +98,7 @@ fn add_target(project: &Project) -> bool {
     }
 }
 
-/// Whether the compiler in use has a standard library for the target.
+/// Returns true if the compiler in use has a standard library for the target.
 fn has_target(project: &Project) -> bool {
     let mut command = Command::new("rustc");
     command.current_dir(&project.root).args(["--print", "target-libdir", "--target", TARGET]);

@@ -14,7 +14,7 @@ const GAMES: &[&str] = &["arena", "outpost"];
 /// The script that runs one in Node.
 const SCRIPT: &str = "games/outpost/trial.mjs";
 
-/// What the tests of the rules use, too.
+/// Values that the tests of the rules use as well.
 const SEED: &str = "20260101";
 const TICKS: &str = "10000";
 
