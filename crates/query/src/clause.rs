@@ -1,4 +1,4 @@
-//! Clauses of a query, and what they accept.
+//! Clauses of a query.
 
 use std::fmt;
 
@@ -61,7 +61,7 @@ pub enum Comparison {
 }
 
 impl Clause {
-    /// Returns whether a document fulfils the condition, whatever follows from it.
+    /// Returns true if a document meets the condition, regardless of the occurrence.
     pub fn accepts(&self, document: &Document) -> bool {
         if matches!(self.condition, Condition::All) {
             return true;
@@ -153,7 +153,7 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// Text as a word, in which nothing has a meaning beyond itself.
+/// Text as a word, with reserved characters escaped.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {

@@ -53,14 +53,14 @@ pub struct DocumentBuilder {
     error: Option<DocumentError>,
 }
 
-/// A document that was refused, as a whole.
+/// Reason why a document is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DocumentError {
     /// It has more values than are allowed.
     TooManyValues,
     /// Its JSON is nested too deeply, below this name.
     TooDeep(String),
-    /// The name of a field is too long; it has so many bytes.
+    /// The name of a field is too long: its length in bytes.
     NameTooLong(usize),
     /// The text under this name is too long.
     TextTooLong(String),
@@ -77,12 +77,12 @@ impl Document {
         Document::builder().json("", value).build()
     }
 
-    /// All values with their names, sorted by name, then value.
+    /// Returns all values with their names, sorted by name, then value.
     pub fn values(&self) -> impl Iterator<Item = (&str, &FieldValue)> {
         self.fields.iter().map(|field| (&*field.name, &field.value))
     }
 
-    /// Values under one name, sorted.
+    /// Returns the values of one name, sorted.
     pub(crate) fn values_of(&self, name: &str) -> &[Field] {
         let start = self.fields.partition_point(|field| &*field.name < name);
         let count = self.fields[start..].partition_point(|field| &*field.name == name);
@@ -205,13 +205,13 @@ pub(crate) fn normal(value: f64) -> f64 {
     if value == 0.0 { 0.0 } else { value }
 }
 
-/// Start of a name for an error message, since a name that is too long may be the fault.
+/// Shortens a name for an error message, because it may be too long.
 fn shortened(name: &str) -> String {
     name.chars().take(FIELD_NAME_BYTES_MAX / 4).collect()
 }
 
 impl FieldValue {
-    /// Numbers come before times, and times before text.
+    /// Order of the kinds: numbers, times, text.
     fn rank(&self) -> u8 {
         match self {
             FieldValue::Number(_) => 0,
@@ -266,7 +266,7 @@ impl fmt::Display for DocumentError {
 impl Error for DocumentError {}
 
 impl DocumentError {
-    /// Label for a metric.
+    /// Returns the label for metrics.
     pub fn label(&self) -> &'static str {
         match self {
             DocumentError::TooManyValues => "too_many_values",
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_refuse_the_whole_document() {
+    fn a_document_beyond_a_limit_is_rejected() {
         let deep = (0..=DEPTH_MAX).fold(json!(1), |inner, _| json!([inner]));
         assert_eq!(Document::from_json(&deep), Err(DocumentError::TooDeep(String::new())));
         let many: Vec<usize> = (0..=VALUES_MAX).collect();

@@ -1,4 +1,4 @@
-//! Reasons why a query is refused.
+//! Errors of queries.
 
 use std::error::Error;
 use std::fmt;
@@ -8,14 +8,14 @@ use crate::limits::{
     PATTERNS_MAX, QUERY_BYTES_MAX,
 };
 
-/// A query that was refused, with the place where it stopped making sense.
+/// Error of a query, with its position in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryError {
     position: usize,
     kind: QueryErrorKind,
 }
 
-/// Kinds of refusal.
+/// Kind of error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryErrorKind {
     /// The query has more bytes than are allowed.
@@ -59,19 +59,19 @@ impl QueryError {
         QueryError { position, kind }
     }
 
-    /// Byte of the query where the fault was noticed.
+    /// Returns the byte of the query where the error was found.
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// Kind of refusal.
+    /// Returns the kind of error.
     pub fn kind(&self) -> QueryErrorKind {
         self.kind
     }
 }
 
 impl QueryErrorKind {
-    /// Label for a metric.
+    /// Returns the label for metrics.
     pub fn label(self) -> &'static str {
         match self {
             QueryErrorKind::TooLong => "too_long",

@@ -37,7 +37,7 @@ pub struct DocumentIndex<K> {
 struct Entry<K> {
     key: K,
     document: Document,
-    /// Place in the order of insertion.
+    /// Position in the order of insertion.
     sequence: u64,
 }
 
@@ -48,22 +48,22 @@ struct Hit {
 }
 
 impl<K: Clone + Ord> DocumentIndex<K> {
-    /// An index without documents.
+    /// Creates an index without documents.
     pub fn new() -> DocumentIndex<K> {
         DocumentIndex::default()
     }
 
-    /// Number of documents.
+    /// Returns the number of documents.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Returns whether there are no documents.
+    /// Returns true if there are no documents.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Enters a document, or replaces the one with this key, which keeps its place in the order of insertion.
+    /// Adds a document, or replaces the one with this key, which keeps its position in the order of insertion.
     pub fn insert(&mut self, key: K, document: Document) {
         let replaced = self.take(&key).map(|entry| entry.sequence);
         let sequence = replaced.unwrap_or_else(|| {
@@ -76,7 +76,7 @@ impl<K: Clone + Ord> DocumentIndex<K> {
             (self.entries.len() - 1) as Slot
         });
         let mut document = document;
-        self.enter(&mut document, slot);
+        self.index_values(&mut document, slot);
         self.slots.insert(key.clone(), slot);
         self.entries[slot as usize] = Some(Entry { key, document, sequence });
     }
@@ -86,17 +86,17 @@ impl<K: Clone + Ord> DocumentIndex<K> {
         self.take(key).map(|entry| entry.document)
     }
 
-    /// The document with this key.
+    /// Returns the document with this key.
     pub fn get(&self, key: &K) -> Option<&Document> {
         self.slots.get(key).and_then(|slot| self.entry(*slot)).map(|entry| &entry.document)
     }
 
-    /// Returns the keys of the documents that match, the first of them in this order.
+    /// Returns the keys of the first `limit` matching documents in an order.
     pub fn search(&self, query: &Query, limit: usize, order: &SearchOrder) -> Vec<K> {
         self.search_scored(query, limit, order).into_iter().map(|(key, _)| key).collect()
     }
 
-    /// Does the same as [`search`](Self::search) and returns the scores too.
+    /// Searches as [`search`](Self::search) does, and also returns the scores.
     pub fn search_scored(&self, query: &Query, limit: usize, order: &SearchOrder) -> Vec<(K, MatchScore)> {
         let mut hits = self.hits(query);
         let compare = |left: &Hit, right: &Hit| match (self.ranked(left), self.ranked(right)) {
@@ -112,7 +112,7 @@ impl<K: Clone + Ord> DocumentIndex<K> {
         keyed.collect()
     }
 
-    /// All documents that match, in no order.
+    /// Returns all matching documents, unordered.
     fn hits(&self, query: &Query) -> Vec<Hit> {
         let check = |slot: Slot| {
             let score = query.matches(&self.entry(slot)?.document)?;
@@ -155,8 +155,8 @@ impl<K: Clone + Ord> DocumentIndex<K> {
         Some(entry)
     }
 
-    /// Enters the values of a document. It then shares names and texts with the index.
-    fn enter(&mut self, document: &mut Document, slot: Slot) {
+    /// Indexes the values of a document. It then shares names and texts with the index.
+    fn index_values(&mut self, document: &mut Document, slot: Slot) {
         for values in document.fields_mut().chunk_by_mut(|left, right| left.name == right.name) {
             let name = match self.fields.get_key_value(&values[0].name) {
                 Some((name, _)) => Arc::clone(name),

@@ -1,8 +1,8 @@
 //! Query language of match listings, the matchmaker, parties and the storage index.
 //!
-//! A [`Query`] is parsed once and checked against [`Document`]s: values under dotted names, made from JSON. A
-//! [`DocumentIndex`] holds many documents and finds those that match without looking at all of them. Nothing here does
-//! I/O or reads a clock, and results have the same order in every run.
+//! A [`Query`] is parsed once and checked against [`Document`]s: values with dotted names, made from JSON. A
+//! [`DocumentIndex`] holds many documents and finds the matching ones without checking all of them. The crate does no I/O
+//! and reads no clock, and results have the same order in every run.
 //!
 //! # Language
 //!
@@ -31,15 +31,15 @@
 //! | `\` before one of ``+-=&\|><!(){}[]^"~*?:\/`` or a space | the character itself |
 //!
 //! Two bounds on one field are two clauses: `+skill:>=1000 +skill:<=1200`. Groups with parentheses and words such as
-//! `AND` have no meaning. In a regular expression, a backslash before one of the characters above is taken away first, as
+//! `AND` have no meaning. In a regular expression, a backslash before one of the characters above is removed first, as
 //! everywhere: a literal dot is `\.`, a literal star `\\*`.
 //!
 //! # Cost
 //!
-//! A search looks up the `+` clause with the fewest documents and checks only these against the whole query; bounds on
-//! one field count together. Without a `+`, it looks at the documents of all other clauses together. It looks at every
-//! document if that promises less work, and always if a query has only `-` clauses or only clauses without a field.
-//! Patterns take time that grows with the text, whatever the pattern: see [`limits`].
+//! A search takes the `+` clause with the fewest documents and checks only these against the whole query; bounds on one
+//! field count together. Without a `+`, it checks the documents of all other clauses together. It checks every document if
+//! that is less work, and always if a query has only `-` clauses or only clauses without a field. The time of a pattern
+//! grows only with the text: see [`limits`].
 //!
 //! # Example
 //!

@@ -1,4 +1,4 @@
-//! Limits of what a peer can make long, many or deep.
+//! Limits of queries and documents, which come from clients.
 
 /// Longest query, in bytes. A list of a hundred accounts to avoid, each 50 bytes, fits.
 pub const QUERY_BYTES_MAX: usize = 8_192;
@@ -7,7 +7,7 @@ pub const QUERY_BYTES_MAX: usize = 8_192;
 pub const CLAUSES_MAX: usize = 256;
 
 /// Most clauses of a query with a wildcard, a regular expression or a fuzzy word, which cost more than others: each
-/// takes up to 20 KiB while the query is kept, and a pass over the text of every candidate.
+/// takes up to 20 KiB of memory, and a pass over the text of every candidate.
 pub const PATTERNS_MAX: usize = 8;
 
 /// Longest wildcard, regular expression or fuzzy word, in bytes.

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::document::{Document, FieldValue};
 use crate::query::MatchScore;
 
-/// Order in which a search returns documents. What it leaves equal comes in the order of insertion.
+/// Order of search results. Equal documents are in the order of insertion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchOrder {
     keys: Vec<SortKey>,
@@ -36,22 +36,22 @@ pub(crate) struct Ranked<'a> {
 }
 
 impl SearchOrder {
-    /// An order by several criteria, the first of which counts most.
+    /// Creates an order by several criteria, the first of which counts most.
     pub fn new(keys: impl Into<Vec<SortKey>>) -> SearchOrder {
         SearchOrder { keys: keys.into() }
     }
 
-    /// The order of match listings: best score first, then the newest.
+    /// Returns the order of match listings: best score first, then the newest.
     pub fn best_then_newest() -> SearchOrder {
         SearchOrder::new([SortKey::Best, SortKey::Newest])
     }
 
-    /// The order of the matchmaker: best score first, then who waits longest.
+    /// Returns the order of the matchmaker: best score first, then the oldest.
     pub fn best_then_oldest() -> SearchOrder {
         SearchOrder::new([SortKey::Best, SortKey::Oldest])
     }
 
-    /// An order by names of fields, as the storage index takes them: `name` for the lowest first, `-name` for the highest,
+    /// Creates an order by field names, as the storage index takes them: `name` for the lowest first, `-name` for the highest,
     /// and `_score` for the score.
     pub fn by_names<'a>(names: impl IntoIterator<Item = &'a str>) -> SearchOrder {
         let keys = names.into_iter().map(|name| match name.strip_prefix('-') {

@@ -191,7 +191,7 @@ fn word_condition(word: &[WordChar]) -> Result<Condition, QueryErrorKind> {
     })
 }
 
-/// Replaces a wildcard that accepts everything by what it means.
+/// Replaces a wildcard that accepts everything by the condition that it means.
 fn simplified(condition: Condition, has_field: bool) -> Condition {
     match &condition {
         Condition::Pattern(pattern) if *pattern.source() == PatternSource::Wildcard(vec![WildcardPart::Many]) => {

@@ -1,7 +1,7 @@
-//! Choice of the documents that a search looks at.
+//! Choice of the documents that a search checks.
 //!
 //! A plan is a superset of the matches: every candidate is checked against the whole query afterwards. So a plan may
-//! leave clauses aside, and only has to be small.
+//! ignore clauses and should be small.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -16,7 +16,7 @@ use crate::query::Query;
 /// Fields of an index by their name.
 pub type Fields = BTreeMap<Arc<str>, FieldPostings>;
 
-/// Documents that a search looks at.
+/// Documents that a search checks.
 pub enum Plan<'a> {
     /// All of them.
     Scan,
@@ -24,7 +24,7 @@ pub enum Plan<'a> {
     Lists(Vec<&'a Postings>),
 }
 
-/// Lists of postings, and how many slots they have together.
+/// Lists of postings, and the total number of their slots.
 #[derive(Default)]
 struct Candidates<'a> {
     lists: Vec<&'a Postings>,
@@ -38,9 +38,9 @@ struct Range {
 }
 
 impl<'a> Plan<'a> {
-    /// Chooses the plan for a query over so many documents.
+    /// Chooses the plan for a query over a number of documents.
     pub fn choose(query: &Query, fields: &'a Fields, documents: usize) -> Plan<'a> {
-        // A pass over all documents costs less for each than a pass over lists does.
+        // A scan costs less per document than reading lists.
         let most = documents / 2;
         let has_must = query.clauses().iter().any(|clause| clause.occurrence == Occurrence::Must);
         let candidates = if has_must { most_selective(query, fields, most) } else { any_should(query, fields, most) };
@@ -48,8 +48,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Candidates of the `+` clause that has the fewest. Cheap clauses are tried first, and a later one is given up as soon as
-/// it has as many as the best so far.
+/// Returns the candidates of the `+` clause with the fewest. Cheap clauses are tried first, and a later one is abandoned as
+/// soon as it has as many as the best so far.
 fn most_selective<'a>(query: &Query, fields: &'a Fields, most: usize) -> Option<Candidates<'a>> {
     let musts = || query.clauses().iter().filter(|clause| clause.occurrence == Occurrence::Must);
     let mut best: Option<Candidates<'a>> = None;
@@ -65,7 +65,8 @@ fn most_selective<'a>(query: &Query, fields: &'a Fields, most: usize) -> Option<
     best
 }
 
-/// Candidates of all clauses without a sign, one of which has to hold, if every one can say which they are.
+/// Returns the candidates of all clauses without a sign, one of which must hold. Returns `None` if the candidates of one
+/// are unknown.
 fn any_should<'a>(query: &Query, fields: &'a Fields, most: usize) -> Option<Candidates<'a>> {
     let mut all = Candidates::default();
     let mut has_should = false;
@@ -97,7 +98,7 @@ impl Effort {
         }
     }
 
-    /// Number of candidates that is small enough not to make this effort.
+    /// Number of candidates up to which this effort is not worth it.
     fn enough(self) -> usize {
         match self {
             Effort::Lookup => 0,
@@ -107,8 +108,8 @@ impl Effort {
     }
 }
 
-/// Candidates of one clause, unless it has more than so many or cannot say which they are. `others` are clauses that hold
-/// at the same time and may narrow a range.
+/// Returns the candidates of one clause, unless they are unknown or more than `most`. `others` are clauses that must hold
+/// too and may narrow a range.
 fn candidates<'a, 'q, I: Iterator<Item = &'q Clause>>(
     clause: &Clause,
     others: &impl Fn() -> I,
@@ -141,7 +142,7 @@ fn candidates<'a, 'q, I: Iterator<Item = &'q Clause>>(
 }
 
 impl<'a> Candidates<'a> {
-    /// Adds a list. Returns whether there are not too many now.
+    /// Adds a list. Returns true if the count is still within `most`.
     fn add(&mut self, postings: Option<&'a Postings>, most: usize) -> bool {
         if let Some(postings) = postings {
             self.count += postings.slots().len();
@@ -152,7 +153,8 @@ impl<'a> Candidates<'a> {
 }
 
 impl Range {
-    /// Range of a clause. Where no document has several values, others on the same field narrow it: `+a:>=5 +a:<10`.
+    /// Returns the range of a clause. If no document has several values, other clauses on the same field narrow it:
+    /// `+a:>=5 +a:<10`.
     fn of<'q>(clause: &Clause, others: impl Iterator<Item = &'q Clause>, field: &FieldPostings) -> Option<Range> {
         let mut range = Range::all_of_kind(&clause.condition)?;
         range.narrow(&clause.condition);
@@ -170,7 +172,7 @@ impl Range {
         Some(range)
     }
 
-    /// Range of all values that a comparison of this kind can accept.
+    /// Returns the range of all values that a comparison of this kind can accept.
     fn all_of_kind(condition: &Condition) -> Option<Range> {
         let (lowest, highest) = match condition {
             Condition::NumberRange(..) => (FieldValue::Number(f64::MIN), FieldValue::Number(f64::MAX)),

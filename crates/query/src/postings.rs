@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use crate::document::{Field, FieldValue};
 
-/// Place of a document in the table of the index.
+/// Index of a document in the table.
 pub type Slot = u32;
 
-/// Sorted slots of the documents that have one value. Most values of a kind such as ids belong to one document, which
-/// takes no allocation.
+/// Sorted slots of the documents that have one value. A value of a single document, such as an id, takes no allocation.
 #[derive(Clone, Debug)]
 pub enum Postings {
     One(Slot),
@@ -40,20 +39,20 @@ impl Postings {
             Postings::One(other) if *other == slot => {}
             Postings::One(other) => *self = Postings::Many(vec![slot.min(*other), slot.max(*other)]),
             Postings::Many(slots) => {
-                if let Err(place) = slots.binary_search(&slot) {
-                    slots.insert(place, slot);
+                if let Err(index) = slots.binary_search(&slot) {
+                    slots.insert(index, slot);
                 }
             }
         }
     }
 
-    /// Removes a slot. Returns whether none is left.
+    /// Removes a slot. Returns true if none is left.
     fn remove(&mut self, slot: Slot) -> bool {
         match self {
             Postings::One(other) => *other == slot,
             Postings::Many(slots) => {
-                if let Ok(place) = slots.binary_search(&slot) {
-                    slots.remove(place);
+                if let Ok(index) = slots.binary_search(&slot) {
+                    slots.remove(index);
                 }
                 match slots.as_slice() {
                     [] => return true,
@@ -68,7 +67,7 @@ impl Postings {
 }
 
 impl FieldPostings {
-    /// Enters the values that a document has in this field. They then share their text with the index.
+    /// Adds a document's values of this field. They then share their text with the index.
     pub fn insert(&mut self, values: &mut [Field], slot: Slot) {
         self.more_numbers += more_numbers(values);
         self.more_times += more_times(values);
@@ -85,7 +84,7 @@ impl FieldPostings {
         }
     }
 
-    /// Takes the values of a document out again.
+    /// Removes a document's values of this field.
     pub fn remove(&mut self, values: &[Field], slot: Slot) {
         self.more_numbers -= more_numbers(values);
         self.more_times -= more_times(values);
@@ -124,12 +123,12 @@ impl FieldPostings {
         texts.take_while(move |(text, _)| text.starts_with(prefix))
     }
 
-    /// Returns whether no document has more than one number here.
+    /// Returns true if no document has more than one number in this field.
     pub fn has_single_numbers(&self) -> bool {
         self.more_numbers == 0
     }
 
-    /// Returns whether no document has more than one time here.
+    /// Returns true if no document has more than one time in this field.
     pub fn has_single_times(&self) -> bool {
         self.more_times == 0
     }
@@ -150,7 +149,7 @@ fn more_times(values: &[Field]) -> usize {
     values.iter().filter(|field| matches!(field.value, FieldValue::Time(_))).count().saturating_sub(1)
 }
 
-/// Returns whether nothing can lie between two bounds. A map of the standard library panics on most of these.
+/// Returns true if the range is empty. `BTreeMap::range` panics on most empty ranges.
 fn is_empty_range((lower, upper): &(Bound<FieldValue>, Bound<FieldValue>)) -> bool {
     match (lower, upper) {
         (Bound::Included(lower), Bound::Included(upper)) => lower > upper,

@@ -1,4 +1,4 @@
-//! Queries, and the documents they match.
+//! Queries and scores.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,7 +27,7 @@ pub struct Query {
     clauses: Vec<Clause>,
 }
 
-/// Score of a matching document: the sum of the boosts of the clauses that it fulfils.
+/// Score of a matching document: the sum of the boosts of its accepted clauses.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct MatchScore(f64);
 
@@ -37,12 +37,12 @@ impl Query {
         parse(text).map(|clauses| Query { clauses })
     }
 
-    /// The query that matches every document.
+    /// Returns the query that matches every document.
     pub fn all() -> Query {
         Query { clauses: Vec::new() }
     }
 
-    /// Returns how well a document matches, or that it does not.
+    /// Returns the score of a document, or `None` if it does not match.
     ///
     /// Every `+` clause must hold and no `-` clause may. Of the others one must hold, unless there are `+` clauses.
     pub fn matches(&self, document: &Document) -> Option<MatchScore> {
@@ -75,7 +75,7 @@ impl Query {
 }
 
 impl MatchScore {
-    /// The sum of boosts.
+    /// Returns the sum of boosts.
     pub fn value(self) -> f64 {
         self.0
     }
@@ -91,8 +91,8 @@ impl FromStr for Query {
 
 impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, clause) in self.clauses.iter().enumerate() {
-            let space = if place == 0 { "" } else { " " };
+        for (index, clause) in self.clauses.iter().enumerate() {
+            let space = if index == 0 { "" } else { " " };
             write!(f, "{space}{clause}")?;
         }
         Ok(())

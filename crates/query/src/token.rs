@@ -32,19 +32,19 @@ pub enum TokenKind {
     Word(Vec<WordChar>),
 }
 
-/// A character of a word. One that was escaped has no meaning beyond itself.
+/// A character of a word. An escaped one is literal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WordChar {
     pub value: char,
     pub is_escaped: bool,
 }
 
-/// Returns whether a backslash before this character makes it literal.
+/// Returns true if a backslash before this character makes it literal.
 pub fn is_reserved(character: char) -> bool {
     character.is_whitespace() || RESERVED.contains(character)
 }
 
-/// Takes a query apart.
+/// Splits a query into tokens.
 pub fn tokens(query: &str) -> Result<Vec<Token>, QueryError> {
     let mut lexer = Lexer { query, position: 0 };
     let mut tokens = Vec::new();
@@ -197,14 +197,14 @@ mod tests {
     }
 
     #[test]
-    fn a_backslash_before_a_character_without_meaning_stands_for_itself() {
+    fn a_backslash_before_an_unreserved_character_is_literal() {
         let TokenKind::Word(word) = kinds(r"\d\*").remove(0) else { panic!("a word") };
         assert_eq!(word.iter().map(|character| character.value).collect::<String>(), r"\d*");
         assert_eq!(kinds(r#""a\"\n""#), [TokenKind::Phrase(r#"a"\n"#.to_owned())]);
     }
 
     #[test]
-    fn faults_name_their_place() {
+    fn errors_have_a_position() {
         assert_eq!(tokens(r#"a "b"#), Err(QueryError::new(2, QueryErrorKind::UnclosedQuote)));
         assert_eq!(tokens(r"ab\"), Err(QueryError::new(2, QueryErrorKind::TrailingBackslash)));
     }

@@ -1,7 +1,7 @@
-//! What a ranking of a million records costs: to write a score, to ask for a rank, to look around an owner.
+//! Cost of a ranking of a million records: writing a score, reading a rank, listing the records around an owner.
 //!
-//! Owners and scores are drawn at random, so that hardly anything is in a cache twice. Every record is written once
-//! more before it counts, so that nothing lies any longer in the order it was built in.
+//! Owners and scores are random, so that caches hardly help. Every record is written once more before the measurement, so
+//! that memory is no longer in the order of construction.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -12,11 +12,11 @@ const RECORDS: usize = 1_000_000;
 const RECORDS_SHORT: usize = 20_000;
 const OPERATIONS: usize = 500_000;
 const OPERATIONS_SHORT: usize = 10_000;
-/// How many operations are timed together, since a look at the clock takes a good part of such a short time.
+/// Operations per measurement, because reading the clock takes a good part of such a short time.
 const BATCH: usize = 16;
-/// How many records a look around an owner shows.
+/// Number of records listed around an owner.
 const AROUND: usize = 21;
-/// Points from 0 to here, so that a hundred owners share a score and the subscore decides.
+/// Scores are below this, so that a hundred owners share a score and the subscore decides.
 const SCORE_END: u64 = 10_000;
 const SUBSCORE_END: u64 = 1_000;
 const AIM: Duration = Duration::from_micros(10);
@@ -42,7 +42,7 @@ fn main() {
     let rank = measure("rank of an owner", operations, || ranking.rank(random.pick(&owners)).unwrap_or(0));
     let around = measure(&format!("{AROUND} around an owner"), operations, || {
         let around = ranking.around(random.pick(&owners), AROUND);
-        around.into_iter().flatten().map(|standing| standing.rank ^ standing.score.score as u64).sum()
+        around.into_iter().flatten().map(|record| record.rank ^ record.score.score as u64).sum()
     });
     let worst = write.max(rank).max(around);
     println!(
@@ -53,7 +53,7 @@ fn main() {
     );
 }
 
-/// Builds the ranking at once and one by one, shows what that takes, and returns the second.
+/// Builds the ranking in bulk and one by one, prints the times, and returns the second.
 fn build(records: usize, random: &mut Random) -> (Vec<RankOwner>, Ranking) {
     let owners: Vec<RankOwner> = (0..records).map(|_| random.owner()).collect();
     let scored: Vec<(RankOwner, Score)> = owners.iter().map(|owner| (*owner, random.score())).collect();
@@ -71,11 +71,11 @@ fn build(records: usize, random: &mut Random) -> (Vec<RankOwner>, Ranking) {
         bulk.memory_bytes() as f64 / records as f64,
         microseconds(start.elapsed()) / 1e3,
     );
-    assert!(bulk.range(1, usize::MAX).eq(single.range(1, usize::MAX)), "both must rank alike");
+    assert!(bulk.range(1, usize::MAX).eq(single.range(1, usize::MAX)), "both rankings are equal");
     (owners, single)
 }
 
-/// Runs an operation many times, prints what it takes, and returns the median.
+/// Runs an operation many times, prints the times, and returns the median.
 fn measure(name: &str, operations: usize, mut operation: impl FnMut() -> u64) -> Duration {
     let batches = operations / BATCH;
     let mut times: Vec<Duration> = (0..batches)
@@ -89,7 +89,7 @@ fn measure(name: &str, operations: usize, mut operation: impl FnMut() -> u64) ->
         .collect();
     times.sort_unstable();
     println!(
-        "{name}: median {:.2} µs, p99 {:.2} µs, most {:.0} µs",
+        "{name}: median {:.2} µs, p99 {:.2} µs, maximum {:.0} µs",
         microseconds(times[batches / 2]),
         microseconds(times[batches * 99 / 100]),
         microseconds(times[batches - 1]),
@@ -101,7 +101,7 @@ fn microseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
 
-/// A small generator, so that every run has the same records.
+/// A small random generator, so that every run has the same records.
 struct Random(u64);
 
 impl Random {

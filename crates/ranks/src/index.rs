@@ -1,4 +1,4 @@
-//! An index: slots in the order of their keys, found by key and by position.
+//! An index of slots, sorted by key, that finds slots by key and by position.
 //!
 //! ```text
 //!                     ┌ least ≤ all keys of the child, > all keys before it
@@ -8,30 +8,30 @@
 //!     leaves        [slot slot slot …]  [slot slot …]        all at the same depth
 //! ```
 //!
-//! Keys are not in the leaves, so that an entry takes four bytes: the caller tells them by `key_of`, which must give the
-//! same key for a slot for as long as it is in the index. Writes mend the tree on their way down, so that no way back is
-//! needed: an insertion splits full nodes before it enters them, a removal fills up thin ones.
+//! Keys are not in the leaves, so that an entry takes four bytes. The caller provides them by `key_of`, which must return
+//! the same key for a slot as long as it is in the index. Writes rebalance the tree on the way down, so that no second pass
+//! is needed: an insertion splits full nodes before it enters them, a removal refills thin ones.
 
-/// A place in the table of records.
+/// Index of a record in the table of records.
 pub type RecordSlot = u32;
 
-/// Slots in a leaf. Half or twice as many were as fast; half takes more memory, twice makes writes slower.
-/// Tests of this file have small nodes, so that few keys make a deep tree.
+/// Maximum number of slots in a leaf. Half or twice as many were as fast, but half takes more memory and twice makes writes
+/// slower. Unit tests have small nodes, so that few keys make a deep tree.
 const LEAF_MAX: usize = if cfg!(test) { 8 } else { 128 };
 
-/// Children of an inner node; half or twice as many were as fast.
+/// Maximum number of children of an inner node. Half or twice as many were as fast.
 const CHILDREN_MAX: usize = if cfg!(test) { 8 } else { 32 };
 
-/// How far apart the slots of a leaf are that are compared first: about the root of [`LEAF_MAX`].
+/// Distance between the slots of a leaf that are compared first: about the square root of [`LEAF_MAX`].
 const STRIDE: usize = if cfg!(test) { 3 } else { 12 };
 
-/// A node with no more than this part of the most it can hold is thin.
+/// A node is thin if it holds at most this part (a quarter) of its maximum.
 const THIN_PART: usize = 4;
 
-// A thin child is filled up from a neighbour, so that even a thin node must have two children.
+// A thin child is refilled from a neighbour, so even a thin node must have two children.
 const _: () = assert!(CHILDREN_MAX / THIN_PART >= 2);
 
-/// Slots in the order of their keys, which are all different.
+/// Slots sorted by their keys, which are all different.
 pub struct OrderedIndex<K> {
     root: Node<K>,
     len: usize,
@@ -43,9 +43,9 @@ enum Node<K> {
 }
 
 struct Child<K> {
-    /// A bound that none of its keys is less than, and that is above all keys of the children before it.
+    /// Lower bound of its keys. It is above all keys of the children before it.
     least: K,
-    /// How many slots are below it.
+    /// Number of slots below it.
     count: usize,
     node: Node<K>,
 }
@@ -55,7 +55,7 @@ impl<K: Copy + Ord> OrderedIndex<K> {
         OrderedIndex { root: Node::Leaf(Vec::new()), len: 0 }
     }
 
-    /// An index of slots that are in the order of their keys already.
+    /// Creates an index of slots that are already sorted by key.
     pub fn from_sorted(slots: impl ExactSizeIterator<Item = RecordSlot>, key_of: impl Fn(RecordSlot) -> K) -> Self {
         let len = slots.len();
         if len <= LEAF_MAX {
@@ -73,7 +73,7 @@ impl<K: Copy + Ord> OrderedIndex<K> {
         self.len
     }
 
-    /// How many keys are less than this one, and the slot that has it.
+    /// Returns the number of keys that are less than this one, and the slot with this key.
     pub fn find(&self, key: &K, key_of: impl Fn(RecordSlot) -> K) -> (usize, Option<RecordSlot>) {
         let mut position = 0;
         let mut node = &self.root;
@@ -93,7 +93,7 @@ impl<K: Copy + Ord> OrderedIndex<K> {
         }
     }
 
-    /// The leaf that holds a position, and where in it. There must be such a position.
+    /// Returns the leaf that contains a position, and the index in it. The position must exist.
     pub fn leaf_at(&self, mut position: usize) -> (&[RecordSlot], usize) {
         let mut node = &self.root;
         loop {
@@ -111,7 +111,7 @@ impl<K: Copy + Ord> OrderedIndex<K> {
         }
     }
 
-    /// Adds a slot, whose key must be new, and returns its position.
+    /// Adds a slot, whose key must be new. Returns its position.
     pub fn insert(&mut self, key: K, slot: RecordSlot, key_of: impl Fn(RecordSlot) -> K) -> usize {
         if self.root.is_full() {
             let node = std::mem::replace(&mut self.root, Node::Leaf(Vec::new()));
@@ -155,7 +155,7 @@ impl<K: Copy + Ord> OrderedIndex<K> {
                 Node::Inner(children) => {
                     let mut chosen = child_for(children, key);
                     if children[chosen].node.is_thin() {
-                        fill_up(children, chosen, &key_of);
+                        refill(children, chosen, &key_of);
                         chosen = child_for(children, key);
                     }
                     children[chosen].count -= 1;
@@ -178,13 +178,13 @@ impl<K: Copy + Ord> OrderedIndex<K> {
 
     pub fn memory_bytes(&self) -> usize {
         let mut bytes = 0;
-        let mut waiting = vec![&self.root];
-        while let Some(node) = waiting.pop() {
+        let mut pending = vec![&self.root];
+        while let Some(node) = pending.pop() {
             match node {
                 Node::Leaf(slots) => bytes += slots.capacity() * size_of::<RecordSlot>(),
                 Node::Inner(children) => {
                     bytes += children.capacity() * size_of::<Child<K>>();
-                    waiting.extend(children.iter().map(|child| &child.node));
+                    pending.extend(children.iter().map(|child| &child.node));
                 }
             }
         }
@@ -200,7 +200,8 @@ impl<K: Copy> Node<K> {
         }
     }
 
-    /// Whether it should not lose anything more. All but the root keep a quarter, so the tree stays shallow.
+    /// Returns true if it must not lose more entries. All nodes but the root stay at a quarter or more, so the tree stays
+    /// shallow.
     fn is_thin(&self) -> bool {
         match self {
             Node::Leaf(slots) => slots.len() <= LEAF_MAX / THIN_PART,
@@ -208,7 +209,7 @@ impl<K: Copy> Node<K> {
         }
     }
 
-    /// A bound that no key below it is less than. It must not be empty.
+    /// Returns a lower bound of its keys. The node must not be empty.
     fn least(&self, key_of: &impl Fn(RecordSlot) -> K) -> K {
         match self {
             Node::Leaf(slots) => key_of(slots[0]),
@@ -230,10 +231,10 @@ impl<K: Copy> Child<K> {
     }
 }
 
-/// The last child that may hold the key, or the first where all begin after it.
+/// Returns the last child that may contain the key, or the first if all begin after it.
 ///
-/// Time goes into waiting for memory here. A binary search waits at every step, while reads one after the other do not
-/// wait for each other. With this and [`count_less`] a ranking of a million is about twice as fast as with bisection.
+/// Memory latency dominates here. A binary search waits for memory at every step, while independent reads overlap. With
+/// this and [`count_less`] a ranking of a million records is about twice as fast as with binary search.
 fn child_for<K: Ord>(children: &[Child<K>], key: &K) -> usize {
     children.iter().skip(1).take_while(|child| child.least <= *key).count()
 }
@@ -242,14 +243,14 @@ fn count_before<K>(children: &[Child<K>], chosen: usize) -> usize {
     children[..chosen].iter().map(|child| child.count).sum()
 }
 
-/// How many slots of a leaf have a key that is less, by two rounds of reads that do not wait for each other.
+/// Returns the number of slots of a leaf with a lesser key, by two rounds of independent reads.
 fn count_less(slots: &[RecordSlot], is_less: impl Fn(RecordSlot) -> bool) -> usize {
     let start = STRIDE * slots.iter().skip(STRIDE).step_by(STRIDE).filter(|slot| is_less(**slot)).count();
     let end = (start + STRIDE).min(slots.len());
     start + slots[start..end].iter().filter(|slot| is_less(**slot)).count()
 }
 
-/// Halves a full child.
+/// Splits a full child in two halves.
 fn split<K: Copy>(children: &mut Vec<Child<K>>, chosen: usize, key_of: &impl Fn(RecordSlot) -> K) {
     let left = &mut children[chosen];
     let node = match &mut left.node {
@@ -261,14 +262,14 @@ fn split<K: Copy>(children: &mut Vec<Child<K>>, chosen: usize, key_of: &impl Fn(
     children.insert(chosen + 1, right);
 }
 
-/// Makes a thin child one with a neighbour, or gives it a part of what the neighbour has. There must be a neighbour.
-fn fill_up<K: Copy>(children: &mut Vec<Child<K>>, chosen: usize, key_of: &impl Fn(RecordSlot) -> K) {
+/// Merges a thin child with a neighbour, or moves a part of the neighbour's entries to it. There must be a neighbour.
+fn refill<K: Copy>(children: &mut Vec<Child<K>>, chosen: usize, key_of: &impl Fn(RecordSlot) -> K) {
     let first = chosen.saturating_sub(1);
-    let [left, right] = &mut children[first..first + 2] else { unreachable!("two were taken") };
+    let [left, right] = &mut children[first..first + 2] else { unreachable!("the slice has two children") };
     let both = left.count + right.count;
     let emptied = match (&mut left.node, &mut right.node) {
-        (Node::Leaf(left), Node::Leaf(right)) => level_out(left, right, LEAF_MAX),
-        (Node::Inner(left), Node::Inner(right)) => level_out(left, right, CHILDREN_MAX),
+        (Node::Leaf(left), Node::Leaf(right)) => merge_or_balance(left, right, LEAF_MAX),
+        (Node::Inner(left), Node::Inner(right)) => merge_or_balance(left, right, CHILDREN_MAX),
         _ => unreachable!("leaves are all at the same depth"),
     };
     left.count = left.node.count();
@@ -280,8 +281,8 @@ fn fill_up<K: Copy>(children: &mut Vec<Child<K>>, chosen: usize, key_of: &impl F
     }
 }
 
-/// Moves everything into `left` if it fits, and else about as much as makes both equal. Returns whether it fitted.
-fn level_out<T>(left: &mut Vec<T>, right: &mut Vec<T>, max: usize) -> bool {
+/// Moves everything into `left` if it fits, or else balances both. Returns true if everything was moved.
+fn merge_or_balance<T>(left: &mut Vec<T>, right: &mut Vec<T>, max: usize) -> bool {
     let both = left.len() + right.len();
     if both <= max {
         left.append(right);
@@ -297,14 +298,14 @@ fn level_out<T>(left: &mut Vec<T>, right: &mut Vec<T>, max: usize) -> bool {
     false
 }
 
-/// Cuts the second half off, into a list that has room for `max`.
+/// Removes the second half and returns it, with capacity for `max`.
 fn second_half<T>(items: &mut Vec<T>, max: usize) -> Vec<T> {
     let mut half = Vec::with_capacity(max);
     half.extend(items.drain(items.len() / 2..));
     half
 }
 
-/// Groups of nearly equal size, each with room for `max` and a quarter of it left free.
+/// Returns groups of nearly equal size, each with capacity for `max` and about a quarter of it free.
 fn groups<T>(mut items: impl ExactSizeIterator<Item = T>, max: usize) -> impl Iterator<Item = Vec<T>> {
     let count = items.len().div_ceil(max - max / 4);
     let (size, larger) = (items.len() / count, items.len() % count);
@@ -326,7 +327,7 @@ mod tests {
         slot
     }
 
-    /// Walks the whole tree and checks all that the operations rely on. Returns its depth and its slots in order.
+    /// Checks all invariants of the tree. Returns its depth and its slots in order.
     fn checked(index: &OrderedIndex<u32>) -> (usize, Vec<RecordSlot>) {
         let mut slots = Vec::new();
         let mut depths = Vec::new();
@@ -363,23 +364,23 @@ mod tests {
     }
 
     #[test]
-    fn the_tree_stays_in_shape_while_it_grows_and_shrinks_from_anywhere() {
+    fn the_invariants_hold_while_the_tree_grows_and_shrinks_in_any_order() {
         const COUNT: u32 = 1_000;
         let upwards: Vec<u32> = (0..COUNT).collect();
         let downwards: Vec<u32> = (0..COUNT).rev().collect();
         let scattered: Vec<u32> = (0..COUNT).map(|number| (number * 7_919 + 13) % COUNT).collect();
-        let ways = [upwards, downwards, scattered];
-        for (come, go) in ways.iter().flat_map(|come| ways.iter().map(move |go| (come, go))) {
+        let orders = [upwards, downwards, scattered];
+        for (inserts, removals) in orders.iter().flat_map(|inserts| orders.iter().map(move |other| (inserts, other))) {
             let mut index = OrderedIndex::new();
             let mut expected = BTreeSet::new();
-            for key in come {
+            for key in inserts {
                 assert_eq!(index.insert(*key, *key, key_of), expected.range(..key).count());
                 expected.insert(*key);
                 assert!(checked(&index).1.iter().eq(&expected));
             }
             let (depth, _) = checked(&index);
             assert!((3..=5).contains(&depth), "{depth}");
-            for key in go {
+            for key in removals {
                 assert_eq!(index.find(key, key_of), (expected.range(..key).count(), Some(*key)));
                 index.remove(key, key_of);
                 expected.remove(key);
@@ -391,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_of_any_size_is_built_at_once_in_shape() {
+    fn the_invariants_hold_for_an_index_built_from_any_number_of_slots() {
         for count in 0..1_000 {
             let index = OrderedIndex::from_sorted(0..count, key_of);
             assert!(checked(&index).1.into_iter().eq(0..count));

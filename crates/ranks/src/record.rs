@@ -1,19 +1,19 @@
-//! What is ranked: owners, their scores, and the order.
+//! Owners, scores and orders of rankings.
 
-/// Whose record it is: the 16 bytes of a UUID, as one number whose order is that of the bytes.
+/// Owner of a record: the 16 bytes of a UUID, as a number that is ordered like the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RankOwner(u128);
 
-/// A score and its subscore, which are one value: the subscore decides only between equal scores.
+/// A score and its subscore. The subscore decides between equal scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Score {
-    /// What is compared first.
+    /// Compared first.
     pub score: i64,
-    /// What is compared when the scores are equal.
+    /// Compared if the scores are equal.
     pub subscore: i64,
 }
 
-/// Which end of a ranking is rank 1.
+/// Order of a ranking: which end is rank 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RankOrder {
     /// The lowest score is best, as in a race against time.
@@ -22,7 +22,7 @@ pub enum RankOrder {
     Descending,
 }
 
-/// A record, ordered as all rankings are: by score, subscore and owner.
+/// A record, ordered by score, subscore and owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Record {
     pub score: Score,
@@ -30,14 +30,14 @@ pub(crate) struct Record {
 }
 
 impl RankOwner {
-    /// The owner with these bytes.
+    /// Creates an owner from bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        // The first byte is the most significant one, or numbers would not compare as bytes do.
+        // Big-endian, so that numbers compare like bytes.
         RankOwner(u128::from_be_bytes(bytes))
     }
 
-    /// The bytes it was made from.
+    /// Returns the bytes.
     #[must_use]
     pub const fn to_bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()

@@ -1,4 +1,4 @@
-//! A ranking does what sorting all records does.
+//! Compares a ranking with sorting all records.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -7,14 +7,14 @@ use aether_ranks::{RankOrder, RankOwner, RankedRecord, Ranking, Score};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Brute force: the records by owner, sorted anew for every question.
+/// Brute-force model: the records by owner, sorted for every query.
 struct Model {
     order: RankOrder,
     records: BTreeMap<[u8; 16], Score>,
 }
 
 impl Model {
-    fn standings(&self) -> Vec<RankedRecord> {
+    fn ranked_records(&self) -> Vec<RankedRecord> {
         let mut records: Vec<(&[u8; 16], &Score)> = self.records.iter().collect();
         records.sort_by(|left, right| {
             let ascending = compare(*left, *right);
@@ -27,7 +27,7 @@ impl Model {
     }
 }
 
-/// What `ORDER BY score, subscore, owner_id` means.
+/// Compares as `ORDER BY score, subscore, owner_id` does.
 fn compare(left: (&[u8; 16], &Score), right: (&[u8; 16], &Score)) -> Ordering {
     (left.1.score.cmp(&right.1.score))
         .then(left.1.subscore.cmp(&right.1.subscore))
@@ -38,7 +38,7 @@ fn compare(left: (&[u8; 16], &Score), right: (&[u8; 16], &Score)) -> Ordering {
 enum Operation {
     Set([u8; 16], Score),
     Remove([u8; 16]),
-    Look([u8; 16]),
+    Read([u8; 16]),
     Range(u64, usize),
     Around([u8; 16], usize),
 }
@@ -71,7 +71,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         8 => (owner(), score()).prop_map(|(owner, score)| Operation::Set(owner, score)),
         4 => owner().prop_map(Operation::Remove),
-        1 => owner().prop_map(Operation::Look),
+        1 => owner().prop_map(Operation::Read),
         1 => (rank, count.clone()).prop_map(|(rank, count)| Operation::Range(rank, count)),
         2 => (owner(), count).prop_map(|(owner, count)| Operation::Around(owner, count)),
     ]
@@ -86,56 +86,56 @@ fn apply(operation: &Operation, ranking: &mut Ranking, model: &mut Model) {
         Operation::Set(owner, score) => {
             model.records.insert(owner, score);
             let rank = ranking.set(RankOwner::from_bytes(owner), score);
-            let standing = RankedRecord { rank, owner: RankOwner::from_bytes(owner), score };
-            assert_eq!(model.standings().get(rank as usize - 1), Some(&standing));
+            let expected = RankedRecord { rank, owner: RankOwner::from_bytes(owner), score };
+            assert_eq!(model.ranked_records().get(rank as usize - 1), Some(&expected));
         }
         Operation::Remove(owner) => {
             let existed = model.records.remove(&owner).is_some();
             assert_eq!(ranking.remove(RankOwner::from_bytes(owner)), existed);
         }
-        Operation::Look(owner) => {
-            let expected = model.standings().into_iter().find(|standing| standing.owner.to_bytes() == owner);
+        Operation::Read(owner) => {
+            let expected = model.ranked_records().into_iter().find(|record| record.owner.to_bytes() == owner);
             let owner = RankOwner::from_bytes(owner);
-            assert_eq!(ranking.standing(owner), expected);
-            assert_eq!(ranking.rank(owner), expected.map(|standing| standing.rank));
-            assert_eq!(ranking.score(owner), expected.map(|standing| standing.score));
+            assert_eq!(ranking.ranked_record(owner), expected);
+            assert_eq!(ranking.rank(owner), expected.map(|record| record.rank));
+            assert_eq!(ranking.score(owner), expected.map(|record| record.score));
         }
         Operation::Range(first, count) => {
             let wanted = |rank: u64| u128::from(rank) < u128::from(first) + count as u128 && rank >= first;
             let expected: Vec<RankedRecord> =
-                model.standings().into_iter().filter(|standing| wanted(standing.rank)).collect();
+                model.ranked_records().into_iter().filter(|record| wanted(record.rank)).collect();
             let range = ranking.range(first, count);
             assert_eq!(range.len(), expected.len());
             assert_eq!(range.collect::<Vec<_>>(), expected);
             assert_eq!(
                 ranking.at(first),
-                first.checked_sub(1).and_then(|at| model.standings().get(at as usize).copied())
+                first.checked_sub(1).and_then(|at| model.ranked_records().get(at as usize).copied())
             );
         }
         Operation::Around(owner, count) => {
             let around = ranking.around(RankOwner::from_bytes(owner), count).map(Iterator::collect);
-            assert_eq!(around, window(&model.standings(), owner, count));
+            assert_eq!(around, window(&model.ranked_records(), owner, count));
         }
     }
 }
 
-/// The best window by trying all: full if it can be, with as equal numbers on both sides as there can be, and the
-/// odd one after the owner.
-fn window(standings: &[RankedRecord], owner: [u8; 16], count: usize) -> Option<Vec<RankedRecord>> {
-    let at = standings.iter().position(|standing| standing.owner.to_bytes() == owner)?;
-    let size = count.min(standings.len());
+/// Finds the best window by trying all: full if possible, with equal numbers on both sides if possible, and the odd record
+/// after the owner.
+fn window(records: &[RankedRecord], owner: [u8; 16], count: usize) -> Option<Vec<RankedRecord>> {
+    let at = records.iter().position(|record| record.owner.to_bytes() == owner)?;
+    let size = count.min(records.len());
     if size == 0 {
         return Some(Vec::new());
     }
     let start =
-        (0..=standings.len() - size).filter(|start| (*start..start + size).contains(&at)).min_by_key(|start| {
+        (0..=records.len() - size).filter(|start| (*start..start + size).contains(&at)).min_by_key(|start| {
             let (before, after) = (at - start, start + size - 1 - at);
             (before.abs_diff(after), before)
         })?;
-    Some(standings[start..start + size].to_vec())
+    Some(records[start..start + size].to_vec())
 }
 
-/// The same cases on every run.
+/// Runs the same cases every time.
 fn fixed() -> ProptestConfig {
     ProptestConfig { rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() }
 }
@@ -156,11 +156,11 @@ proptest! {
             apply(operation, &mut ranking, &mut model);
             prop_assert_eq!(ranking.len(), model.records.len());
         }
-        prop_assert_eq!(ranking.range(1, usize::MAX).collect::<Vec<_>>(), model.standings());
+        prop_assert_eq!(ranking.range(1, usize::MAX).collect::<Vec<_>>(), model.ranked_records());
     }
 
     #[test]
-    fn many_at_once_are_ranked_as_one_by_one(
+    fn from_records_ranks_as_single_writes_do(
         order in order(),
         records in prop::collection::vec((owner().prop_map(RankOwner::from), score()), 0..600),
     ) {
@@ -171,8 +171,8 @@ proptest! {
         }
         prop_assert_eq!(bulk.len(), single.len());
         prop_assert!(bulk.range(1, usize::MAX).eq(single.range(1, usize::MAX)));
-        for standing in single.range(1, usize::MAX) {
-            prop_assert_eq!(bulk.standing(standing.owner), Some(standing));
+        for record in single.range(1, usize::MAX) {
+            prop_assert_eq!(bulk.ranked_record(record.owner), Some(record));
         }
     }
 }
@@ -183,9 +183,9 @@ fn random(state: &mut u64) -> u64 {
     *state >> 33
 }
 
-/// Large enough for several levels of the index, on the way up and on the way down.
+/// Large enough for several levels of the index while it grows and shrinks.
 #[test]
-fn thousands_of_records_come_change_and_go() {
+fn thousands_of_records_are_added_changed_and_removed() {
     const RECORDS: usize = 30_000;
     let mut state = 1;
     let mut ranking = Ranking::new(RankOrder::Ascending);
@@ -198,9 +198,9 @@ fn thousands_of_records_come_change_and_go() {
         let at = random(&mut state) as usize % owners.len().max(1);
         if changed || !adding {
             let (owner, score) = if changed { owners[at] } else { owners.swap_remove(at) };
-            let place = model.binary_search(&(score, owner)).expect("the model has it");
-            assert_eq!(ranking.rank(owner.into()), Some(place as u64 + 1));
-            model.remove(place);
+            let position = model.binary_search(&(score, owner)).expect("the model has the record");
+            assert_eq!(ranking.rank(owner.into()), Some(position as u64 + 1));
+            model.remove(position);
             if !changed {
                 assert!(ranking.remove(owner.into()));
                 assert_eq!(ranking.rank(owner.into()), None);
@@ -214,16 +214,16 @@ fn thousands_of_records_come_change_and_go() {
             } else {
                 owners.push((owner, score))
             }
-            let place = model.binary_search(&(score, owner)).expect_err("the model has it not");
-            model.insert(place, (score, owner));
-            assert_eq!(ranking.set(owner.into(), score), place as u64 + 1);
+            let position = model.binary_search(&(score, owner)).expect_err("the model does not have the record");
+            model.insert(position, (score, owner));
+            assert_eq!(ranking.set(owner.into(), score), position as u64 + 1);
         }
         assert_eq!(ranking.len(), model.len());
         if step % RECORDS == 0 {
             assert!(
                 ranking
                     .range(1, usize::MAX)
-                    .map(|standing| (standing.score, standing.owner.into()))
+                    .map(|record| (record.score, record.owner.into()))
                     .eq(model.iter().copied())
             );
         }
@@ -234,16 +234,16 @@ fn thousands_of_records_come_change_and_go() {
     assert!(ranking.is_empty());
 }
 
-const SOMEONE: Score = Score { score: 0, subscore: 0 };
+const ZERO: Score = Score { score: 0, subscore: 0 };
 
 fn ranks_around(ranking: &Ranking, owner: u128, count: usize) -> Vec<u64> {
-    ranking.around(owner.into(), count).expect("the owner is ranked").map(|standing| standing.rank).collect()
+    ranking.around(owner.into(), count).expect("the owner is ranked").map(|record| record.rank).collect()
 }
 
 #[test]
-fn the_window_around_an_owner_moves_at_the_ends_rather_than_shrinks() {
-    // All are equal, so that the owner's bytes decide: owner n stands at rank n.
-    let ranking = Ranking::from_records(RankOrder::Ascending, (1..=10).map(|owner| (RankOwner::from(owner), SOMEONE)));
+fn the_window_around_an_owner_moves_at_the_ends_instead_of_shrinking() {
+    // All scores are equal, so the owner's bytes decide: owner n has rank n.
+    let ranking = Ranking::from_records(RankOrder::Ascending, (1..=10).map(|owner| (RankOwner::from(owner), ZERO)));
     assert_eq!(ranks_around(&ranking, 5, 0), []);
     assert_eq!(ranks_around(&ranking, 5, 1), [5]);
     assert_eq!(ranks_around(&ranking, 5, 2), [5, 6]);
@@ -259,26 +259,26 @@ fn the_window_around_an_owner_moves_at_the_ends_rather_than_shrinks() {
 
 #[test]
 fn equal_scores_are_ordered_by_owner_and_a_descending_ranking_is_the_reverse_of_an_ascending_one() {
-    let records = || [3, 1, 2].map(|owner| (RankOwner::from(owner), SOMEONE));
+    let records = || [3, 1, 2].map(|owner| (RankOwner::from(owner), ZERO));
     let owners = |order| {
         let ranking = Ranking::from_records(order, records());
-        ranking.range(1, 3).map(|standing| standing.owner).collect::<Vec<_>>()
+        ranking.range(1, 3).map(|record| record.owner).collect::<Vec<_>>()
     };
     assert_eq!(owners(RankOrder::Ascending), [1, 2, 3].map(RankOwner::from));
     assert_eq!(owners(RankOrder::Descending), [3, 2, 1].map(RankOwner::from));
 }
 
 #[test]
-fn an_empty_ranking_answers_everything() {
+fn all_operations_work_on_an_empty_ranking() {
     let mut ranking = Ranking::from_records(RankOrder::Descending, []);
-    let nobody = RankOwner::from(0);
+    let unknown = RankOwner::from(0);
     assert!(ranking.is_empty());
-    assert!(!ranking.remove(nobody));
-    assert_eq!((ranking.rank(nobody), ranking.score(nobody), ranking.at(1)), (None, None, None));
+    assert!(!ranking.remove(unknown));
+    assert_eq!((ranking.rank(unknown), ranking.score(unknown), ranking.at(1)), (None, None, None));
     assert_eq!(ranking.range(0, usize::MAX).next(), None);
     assert_eq!(ranking.range(u64::MAX, usize::MAX).next(), None);
-    assert!(ranking.around(nobody, 1).is_none());
-    assert_eq!(ranking.set(nobody, SOMEONE), 1);
+    assert!(ranking.around(unknown, 1).is_none());
+    assert_eq!(ranking.set(unknown, ZERO), 1);
 }
 
 #[test]
@@ -301,16 +301,16 @@ fn owners_compare_as_their_bytes_do() {
 }
 
 #[test]
-fn places_of_removed_records_are_used_again() {
+fn slots_of_removed_records_are_reused() {
     let mut ranking =
-        Ranking::from_records(RankOrder::Ascending, (0..1_000).map(|owner| (RankOwner::from(owner), SOMEONE)));
+        Ranking::from_records(RankOrder::Ascending, (0..1_000).map(|owner| (RankOwner::from(owner), ZERO)));
     for owner in 0..1_000 {
         ranking.remove(owner.into());
     }
     let emptied = ranking.memory_bytes();
     for round in 1..20u128 {
         for owner in 0..1_000 {
-            ranking.set((owner * round).into(), SOMEONE);
+            ranking.set((owner * round).into(), ZERO);
         }
         for owner in 0..1_000 {
             ranking.remove((owner * round).into());

@@ -73,7 +73,7 @@ impl Automaton {
         Some(Automaton { accepting, successors: successors.collect(), sets: builder.sets, whole })
     }
 
-    /// Returns whether the whole text matches.
+    /// Returns true if the whole text matches.
     pub fn is_match(&self, text: &str) -> bool {
         let mut characters = text.chars();
         let Some(first) = characters.next() else { return self.whole.matches_empty };
@@ -153,7 +153,7 @@ impl Builder {
             let before = self.sets.len();
             let mut part = self.add(repeated)?;
             if self.sets.len() == before {
-                // It matches the empty text only, and more copies of it would too.
+                // It matches only the empty text, and so would more copies.
                 return Some(EMPTY);
             }
             if copy == copies && most.is_none() {
@@ -198,7 +198,7 @@ mod tests {
 
     use super::*;
 
-    /// Ends that a part of the text can have which begins here and matches, by trying everything.
+    /// Returns the ends of all matches that begin at `start`, by brute force.
     fn ends(expression: &Expression, text: &[char], start: usize) -> BTreeSet<usize> {
         match expression {
             Expression::Set(set) => {
@@ -247,7 +247,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
         #[test]
-        fn it_matches_what_trying_everything_matches(
+        fn the_automaton_agrees_with_brute_force(
             expression in expressions(),
             text in prop::collection::vec(prop::sample::select(vec!['a', 'b', 'ä']), 0..6),
         ) {

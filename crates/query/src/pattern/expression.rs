@@ -11,7 +11,7 @@ use crate::limits::{PATTERN_DEPTH_MAX, PATTERN_POSITIONS_MAX};
 pub enum Expression {
     /// A character of a set, which copies of a repetition share.
     Set(Arc<CharacterSet>),
-    /// Parts one after the other; the empty text if there are none.
+    /// A sequence of parts; the empty text if there are none.
     Concatenation(Vec<Expression>),
     Alternation(Vec<Expression>),
     Repetition {
@@ -27,8 +27,8 @@ impl Expression {
         Expression::Set(Arc::new(set))
     }
 
-    /// Appends the characters that every match begins with. Returns whether the expression is only these characters, so
-    /// that what follows it goes on with the prefix.
+    /// Appends the characters that every match begins with. Returns true if the expression is only these characters, so
+    /// that the next part can continue the prefix.
     pub fn push_prefix(&self, prefix: &mut String) -> bool {
         match self {
             Expression::Set(set) => set.as_one().map(|value| prefix.push(value)).is_some(),
@@ -189,7 +189,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads what follows a backslash.
+    /// Reads the escape after a backslash.
     fn escape(&mut self) -> Result<CharacterSet, QueryErrorKind> {
         const DIGITS: &[(char, char)] = &[('0', '9')];
         const LETTERS: &[(char, char)] = &[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')];
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_syntax_means_the_usual() {
+    fn common_syntax_is_supported() {
         check("a|bc", &["a", "bc"], &["ac", "abc", "b", ""]);
         check("(?:a|b)c?", &["a", "bc"], &["c", "abc"]);
         check("a.c", &["abc", "aüc"], &["ac", "a\nc"]);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn other_syntax_is_refused_with_advice() {
+    fn other_syntax_is_rejected_with_advice() {
         for source in [
             "(a",
             "a)",

@@ -1,6 +1,7 @@
-//! Words that differ by a few letters.
+//! Fuzzy words.
 
-/// Returns whether one text becomes the other by at most so many insertions, removals and replacements of a character.
+/// Returns true if the edit distance of two texts is at most `distance`: insertions, removals and replacements of a
+/// character.
 ///
 /// Only the cells of the table near its diagonal are computed, so it takes O(length × distance).
 pub fn is_within(distance: u8, text: &str, word: &str) -> bool {
@@ -47,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_more_less_or_other_is_one_change() {
+    fn an_insertion_removal_or_replacement_is_one_change() {
         assert!(is_within(1, "arena", "arenas"));
         assert!(is_within(1, "arena", "rena"));
         assert!(is_within(1, "arena", "aräna"));

@@ -23,7 +23,7 @@ pub struct Pattern {
     prefix: String,
 }
 
-/// A pattern as it was written.
+/// Source of a pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PatternSource {
     /// Text with `*` for any characters and `?` for one.
@@ -79,24 +79,24 @@ impl Pattern {
         Ok(Pattern { source, automaton, prefix })
     }
 
-    /// Returns whether the whole text matches. One that is too long does not.
+    /// Returns true if the whole text matches. A text that is too long does not.
     pub fn is_match(&self, text: &str) -> bool {
         text.len() <= PATTERN_TEXT_BYTES_MAX && self.automaton.is_match(text)
     }
 
-    /// Characters that every matching text begins with.
+    /// Returns the characters that every matching text begins with.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// The pattern as it was written.
+    /// Returns the source of the pattern.
     pub fn source(&self) -> &PatternSource {
         &self.source
     }
 }
 
 impl PartialEq for Pattern {
-    /// Compares what was written; the automaton follows from it.
+    /// Compares the sources, which determine the automata.
     fn eq(&self, other: &Pattern) -> bool {
         self.source == other.source
     }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_that_are_too_large_are_refused() {
+    fn patterns_that_are_too_large_are_rejected() {
         assert_eq!(Pattern::regular("a{129}".to_owned()).err(), Some(QueryErrorKind::PatternTooLarge));
         assert_eq!(Pattern::regular("((a{9}){9}){9}".to_owned()).err(), Some(QueryErrorKind::PatternTooLarge));
         assert_eq!(Pattern::regular("a".repeat(257)).err(), Some(QueryErrorKind::PatternTooLong));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_pattern_takes_time_that_grows_with_the_text_only() {
+    fn time_grows_only_with_the_text_for_the_worst_pattern() {
         let pattern = Pattern::regular("(a*)*(a|a)*(a?){40}b".to_owned()).unwrap();
         assert!(!pattern.is_match(&"a".repeat(PATTERN_TEXT_BYTES_MAX)));
         assert!(pattern.is_match(&("a".repeat(PATTERN_TEXT_BYTES_MAX - 1) + "b")));

@@ -9,17 +9,17 @@ pub struct CharacterSet {
 }
 
 impl CharacterSet {
-    /// A set of one character.
+    /// Creates a set of one character.
     pub fn one(value: char) -> CharacterSet {
         CharacterSet { ranges: vec![(value, value)], ..CharacterSet::default() }
     }
 
-    /// The set of all characters.
+    /// Creates the set of all characters.
     pub fn any() -> CharacterSet {
         CharacterSet { is_negated: true, ..CharacterSet::default() }
     }
 
-    /// A set of ranges, both ends included.
+    /// Creates a set of ranges, both ends included.
     pub fn ranges(ranges: impl Into<Vec<(char, char)>>) -> CharacterSet {
         CharacterSet { ranges: ranges.into(), ..CharacterSet::default() }
     }
@@ -29,22 +29,22 @@ impl CharacterSet {
         self.ranges.push((first, last));
     }
 
-    /// The set of all other characters.
+    /// Returns the set of all other characters.
     pub fn negated(self) -> CharacterSet {
         CharacterSet { is_negated: !self.is_negated, ..self }
     }
 
-    /// The same set with both cases of each letter.
+    /// Returns the set with both cases of each letter.
     pub fn ignoring_case(self) -> CharacterSet {
         CharacterSet { ignores_case: true, ..self }
     }
 
-    /// Ranges of the set, if it is not described by what it leaves out.
+    /// Returns the ranges of the set, unless it is negated.
     pub fn as_ranges(&self) -> Option<&[(char, char)]> {
         (!self.is_negated && !self.ignores_case).then_some(&self.ranges)
     }
 
-    /// The only character of the set.
+    /// Returns the only character of the set.
     pub fn as_one(&self) -> Option<char> {
         match self.as_ranges()? {
             [(first, last)] if first == last => Some(*first),
@@ -52,7 +52,7 @@ impl CharacterSet {
         }
     }
 
-    /// Returns whether a character is in the set.
+    /// Returns true if a character is in the set.
     pub fn contains(&self, value: char) -> bool {
         let is_listed = self.lists(value)
             || self.ignores_case

@@ -1,4 +1,4 @@
-//! The index finds what a check of every document finds, in the same order.
+//! Compares the index with a check of every document.
 
 use std::collections::BTreeMap;
 
@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_printed_parses_to_the_same(text in queries()) {
+    fn a_printed_query_parses_to_the_same(text in queries()) {
         let query = Query::parse(&text).unwrap();
         prop_assert_eq!(Query::parse(&query.to_string()), Ok(query));
     }
@@ -131,7 +131,7 @@ fn an_order_by_fields_puts_documents_without_them_last() {
 }
 
 #[test]
-fn a_replaced_document_keeps_its_place_and_loses_its_old_values() {
+fn a_replaced_document_keeps_its_position_and_loses_its_old_values() {
     let mut index = index_of(&[json!({"mode": "duel"}), json!({"mode": "duel"})]);
     index.insert(0, document(&json!({"mode": "team"})));
     let search = |query| index.search(&Query::parse(query).unwrap(), 10, &SearchOrder::new([SortKey::Newest]));
@@ -149,7 +149,7 @@ fn two_bounds_hold_for_different_values_of_a_list() {
 }
 
 #[test]
-fn bounds_that_leave_nothing_between_them_find_nothing() {
+fn an_empty_range_finds_nothing() {
     let index = index_of(&(0..20).map(|rank| json!({"rank": rank})).collect::<Vec<_>>());
     for query in ["+rank:>5 +rank:<5", "+rank:>=5 +rank:<5", "+rank:>7 +rank:<=5", "+rank:>7 +rank:<5 rank:6"] {
         assert!(index.search(&Query::parse(query).unwrap(), 10, &SearchOrder::default()).is_empty(), "{query}");
@@ -157,7 +157,7 @@ fn bounds_that_leave_nothing_between_them_find_nothing() {
 }
 
 #[test]
-fn a_removed_document_leaves_nothing_behind() {
+fn a_removed_document_is_found_by_no_query() {
     let mut index = index_of(&[json!({"mode": "duel", "rank": [1, 2]})]);
     assert!(index.remove(&0).is_some());
     assert!(index.remove(&0).is_none());

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 fn score(query: &str, document: &Value) -> Option<f64> {
     let query = Query::parse(query).unwrap_or_else(|error| panic!("{query}: {error}"));
-    query.matches(&Document::from_json(document).expect("it is within the limits")).map(|score| score.value())
+    query.matches(&Document::from_json(document).expect("the document is within the limits")).map(|score| score.value())
 }
 
 fn check(query: &str, document: &Value, expected: bool) {
@@ -42,7 +42,7 @@ fn a_number_is_found_as_number_and_as_text() {
 }
 
 #[test]
-fn ranges_include_their_bound_if_they_say_so() {
+fn ranges_with_an_equals_sign_include_their_bound() {
     let document = json!({"rank": 10});
     for (query, expected) in
         [("rank:>10", false), ("rank:>=10", true), ("rank:<10", false), ("rank:<=10", true), ("rank:>-3.5", true)]
@@ -99,7 +99,7 @@ fn fuzzy_words_allow_changes() {
 }
 
 #[test]
-fn an_element_of_a_list_is_enough() {
+fn one_matching_element_of_a_list_is_enough() {
     let document = json!({"tags": ["eu", "ranked"], "teams": [{"size": 2}, {"size": 5}]});
     check("+tags:eu +tags:ranked", &document, true);
     check("-tags:eu", &document, false);
@@ -107,7 +107,7 @@ fn an_element_of_a_list_is_enough() {
 }
 
 #[test]
-fn a_value_without_a_field_is_looked_for_in_all() {
+fn a_value_without_a_field_is_searched_in_all_fields() {
     let document = json!({"a": {"b": "wolf"}, "c": 7});
     check("wolf", &document, true);
     check("w*", &document, true);
@@ -144,14 +144,14 @@ fn must_must_not_and_should() {
 }
 
 #[test]
-fn a_must_that_nothing_fulfils_leaves_nothing() {
+fn a_must_clause_without_matches_rejects_all() {
     let document = json!({"mode": "duel"});
     check("+map:/x.*/ mode:duel", &document, false);
     check("+map:x mode:duel", &document, false);
 }
 
 #[test]
-fn everything_is_matched_by_a_star_and_by_nothing_at_all() {
+fn a_star_and_an_empty_query_match_everything() {
     for query in ["*", "", "  ", "+*", "**"] {
         assert_eq!(score(query, &json!({})), Some(1.0), "{query:?}");
     }

@@ -1,4 +1,4 @@
-//! Random documents and queries, from few names and values so that they meet.
+//! Random documents and queries, from few names and values so that many match.
 
 use aether_query::Document;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ const NAMES: &[&str] = &["mode", "map", "rank", "a.b"];
 const TEXTS: &[&str] =
     &["duel", "team", "ice cave", "lava*", "5", "T", "2026-01-31", "2026-02-01T00:00:00Z", "", "\\d"];
 
-/// A document, as the JSON it is made of.
+/// Generates the JSON of documents.
 pub fn documents() -> impl Strategy<Value = Value> {
     let value = prop_oneof![
         3 => prop::sample::select(TEXTS).prop_map(Value::from),
@@ -26,12 +26,16 @@ pub fn documents() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The document that some JSON makes.
+/// Builds a document from JSON.
 pub fn document(value: &Value) -> Document {
-    Document::builder().json("", value).json("x", &json!({"constant": 1})).build().expect("it is within the limits")
+    Document::builder()
+        .json("", value)
+        .json("x", &json!({"constant": 1}))
+        .build()
+        .expect("the document is within the limits")
 }
 
-/// The text of a query that can be parsed.
+/// Generates valid queries.
 pub fn queries() -> impl Strategy<Value = String> {
     prop::collection::vec(clauses(), 0..5).prop_map(|clauses| clauses.join(" "))
 }

@@ -1,4 +1,4 @@
-//! Queries that are refused, with the place and the reason.
+//! Invalid queries: position and kind of the error.
 
 use aether_query::limits::{CLAUSES_MAX, PATTERNS_MAX, QUERY_BYTES_MAX};
 use aether_query::{Query, QueryErrorKind as Kind};
@@ -9,7 +9,7 @@ fn check(query: &str, position: usize, kind: Kind) {
 }
 
 #[test]
-fn faults_of_the_syntax_name_their_place() {
+fn syntax_errors_have_a_position() {
     check("+", 1, Kind::MissingTerm);
     check("a +", 3, Kind::MissingTerm);
     check(":a", 0, Kind::MissingTerm);
@@ -33,7 +33,7 @@ fn faults_of_the_syntax_name_their_place() {
 }
 
 #[test]
-fn limits_refuse_what_is_long_or_many() {
+fn queries_beyond_a_limit_are_rejected() {
     let padding = |length: usize| " ".repeat(length);
     assert!(Query::parse(&padding(QUERY_BYTES_MAX)).is_ok());
     check(&padding(QUERY_BYTES_MAX + 1), QUERY_BYTES_MAX, Kind::TooLong);
@@ -48,7 +48,7 @@ fn limits_refuse_what_is_long_or_many() {
 }
 
 #[test]
-fn a_message_says_where_and_what_to_do() {
+fn a_message_has_the_position_and_advice() {
     let message = Query::parse("+label.mode:duel +label.rank:>x").unwrap_err().to_string();
     assert_eq!(
         message,

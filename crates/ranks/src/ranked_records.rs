@@ -6,38 +6,38 @@ use std::iter::FusedIterator;
 use crate::index::{OrderedIndex, RecordSlot};
 use crate::record::{RankOrder, RankOwner, Record, Score};
 
-/// A record and where it stands.
+/// A record and its rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankedRecord {
-    /// Its rank; the best is 1.
+    /// Rank; the best is 1.
     pub rank: u64,
-    /// Whose it is.
+    /// Owner of the record.
     pub owner: RankOwner,
-    /// What it is ranked by.
+    /// Score of the record.
     pub score: Score,
 }
 
-/// Neighbouring records of a ranking, best first.
+/// Iterator over consecutive records of a ranking, best first.
 #[derive(Clone)]
 pub struct RankedRecords<'a> {
     pub(crate) records: &'a [Record],
     pub(crate) by_score: &'a OrderedIndex<Record>,
     pub(crate) order: RankOrder,
-    /// The rank of the next record.
+    /// Rank of the next record.
     pub(crate) rank: u64,
-    /// How many records are left; all of them exist.
-    pub(crate) left: usize,
-    /// What is left of the leaf that the next record is in.
-    pub(crate) run: &'a [RecordSlot],
+    /// Number of remaining records.
+    pub(crate) remaining: usize,
+    /// Remaining slots of the current leaf.
+    pub(crate) leaf: &'a [RecordSlot],
 }
 
 impl RankOrder {
-    /// The position, counted from the least record of `len`, that has this 0-based place counted from the
-    /// best; and the other way round, because either order is its own inverse.
-    pub(crate) fn mirror(self, place: usize, len: usize) -> usize {
+    /// Converts between an index counted from the best record and one counted from the least of `len`. The conversion is its
+    /// own inverse.
+    pub(crate) fn mirror(self, index: usize, len: usize) -> usize {
         match self {
-            RankOrder::Ascending => place,
-            RankOrder::Descending => len - 1 - place,
+            RankOrder::Ascending => index,
+            RankOrder::Descending => len - 1 - index,
         }
     }
 }
@@ -46,28 +46,28 @@ impl Iterator for RankedRecords<'_> {
     type Item = RankedRecord;
 
     fn next(&mut self) -> Option<RankedRecord> {
-        self.left = self.left.checked_sub(1)?;
-        if self.run.is_empty() {
+        self.remaining = self.remaining.checked_sub(1)?;
+        if self.leaf.is_empty() {
             let position = self.order.mirror(self.rank as usize - 1, self.by_score.len());
             let (leaf, at) = self.by_score.leaf_at(position);
-            self.run = match self.order {
+            self.leaf = match self.order {
                 RankOrder::Ascending => &leaf[at..],
                 RankOrder::Descending => &leaf[..=at],
             };
         }
         let (slot, rest) = match self.order {
-            RankOrder::Ascending => self.run.split_first(),
-            RankOrder::Descending => self.run.split_last(),
+            RankOrder::Ascending => self.leaf.split_first(),
+            RankOrder::Descending => self.leaf.split_last(),
         }?;
-        self.run = rest;
+        self.leaf = rest;
         let record = self.records[*slot as usize];
-        let standing = RankedRecord { rank: self.rank, owner: record.owner, score: record.score };
+        let ranked = RankedRecord { rank: self.rank, owner: record.owner, score: record.score };
         self.rank += 1;
-        Some(standing)
+        Some(ranked)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        (self.remaining, Some(self.remaining))
     }
 }
 
@@ -77,6 +77,10 @@ impl FusedIterator for RankedRecords<'_> {}
 
 impl fmt::Debug for RankedRecords<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Standings").field("rank", &self.rank).field("left", &self.left).finish_non_exhaustive()
+        formatter
+            .debug_struct("RankedRecords")
+            .field("rank", &self.rank)
+            .field("remaining", &self.remaining)
+            .finish_non_exhaustive()
     }
 }
