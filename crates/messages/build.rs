@@ -1,8 +1,7 @@
-//! Turns the `.proto` files into Rust types (prost) and writes beside each type how it reads and writes JSON.
+//! Generates Rust types from the `.proto` files (prost), and their JSON implementations.
 //!
-//! For every message one implementation of `json::Object` is written: the index of a field by its name, how the
-//! field with an index is read, and how all fields are written. What a value looks like in JSON follows from its Rust
-//! type and is written by hand in `src/json`.
+//! Each message gets an implementation of `json::Object`: the index of a field by name, reading of a field by index,
+//! and writing of all fields. The JSON form of a value follows from its Rust type and is implemented in `src/json`.
 
 use std::{error::Error, fmt::Write as _, fs, path::PathBuf};
 
@@ -15,10 +14,10 @@ use prost_types::{
 
 const FILES: [&str; 2] = ["api.proto", "realtime.proto"];
 
-/// The package whose readers refuse fields they do not know, as the socket of this protocol does.
+/// Package whose messages reject unknown fields, as the socket of this protocol does.
 const STRICT_PACKAGE: &str = "nakama.realtime";
 
-/// The reader of a message remembers in 64 bits which fields it has seen.
+/// Maximum fields of a message: the reader marks seen fields in 64 bits.
 const MESSAGE_FIELDS_MAX: usize = 64;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -29,14 +28,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     for file in descriptors.file.iter().filter(|file| FILES.contains(&file.name())) {
         fs::write(output.join(format!("{}.json.rs", file.package())), file_json(file)?)?;
     }
-    // The description of the API is made from it, and a test compares the messages with another reader of it.
+    // Source of the API description, and of a test that compares the messages with another implementation.
     fs::write(output.join("descriptors.bin"), descriptors.encode_to_vec())?;
-    // Maps are ordered so that equal messages have equal bytes; byte fields share the memory of the frame they came in.
+    // Maps are ordered so that equal messages have equal bytes. Byte fields share the memory of their frame.
     prost_build::Config::new().btree_map(["."]).bytes(["."]).enable_type_names().compile_fds(descriptors)?;
     Ok(())
 }
 
-/// The JSON implementations for all messages of one file.
+/// Returns the JSON implementations of all messages of a file.
 fn file_json(file: &FileDescriptorProto) -> Result<String, Box<dyn Error>> {
     let mut writer = Writer { package: file.package(), code: String::new() };
     for message in &file.message_type {
@@ -51,7 +50,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes a message and those nested in it, `module` being the path of the module it is in.
+    /// Writes a message and its nested messages. `module` is the path of its module.
     fn message(&mut self, module: &str, message: &DescriptorProto) -> Result<(), Box<dyn Error>> {
         let inner = format!("{module}{}::", message.name().to_snake_case());
         for nested in message.nested_type.iter().filter(|nested| !is_map_entry(nested)) {
@@ -60,7 +59,7 @@ impl Writer<'_> {
         if message.field.len() > MESSAGE_FIELDS_MAX {
             return Err(format!("{} has more than {MESSAGE_FIELDS_MAX} fields; split it", message.name()).into());
         }
-        let unknown = if self.package == STRICT_PACKAGE { "Refused" } else { "Ignored" };
+        let unknown = if self.package == STRICT_PACKAGE { "Rejected" } else { "Ignored" };
         let (code, rust_type) = (&mut self.code, format!("{module}{}", message.name().to_upper_camel_case()));
         writeln!(code, "crate::json::implement_serde!({rust_type});")?;
         writeln!(code, "impl crate::json::Object for {rust_type} {{")?;
@@ -104,7 +103,9 @@ impl Writer<'_> {
                     let names = format!("{}::from_str_name", self.enum_type(field)?);
                     format!("values.read_enum(&mut self.{}, |name| {names}(name).map(i32::from))", rust_name(field))
                 }
-                (None, Type::Enum) => return Err(format!("{} is a list of enums; teach build.rs", field.name()).into()),
+                (None, Type::Enum) => {
+                    return Err(format!("{} is a list of enums, which build.rs does not support", field.name()).into());
+                }
                 (None, _) => format!("values.read(&mut self.{})", rust_name(field)),
             };
             writeln!(self.code, "            {index} => {read},")?;
@@ -135,17 +136,20 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The Rust type of an enum of this package.
+    /// Returns the Rust type of an enum of this package.
     fn enum_type(&self, field: &FieldDescriptorProto) -> Result<String, Box<dyn Error>> {
         let path = field.type_name().strip_prefix('.').and_then(|name| name.strip_prefix(self.package));
         match path.and_then(|path| path.strip_prefix('.')) {
             Some(name) if !name.contains('.') => Ok(name.to_upper_camel_case()),
-            _ => Err(format!("{} is not an enum at the top of its package; teach build.rs", field.type_name()).into()),
+            _ => {
+                Err(format!("{} is not a top-level enum of its package, which build.rs requires", field.type_name())
+                    .into())
+            }
         }
     }
 }
 
-/// The name of the oneof that the field is part of.
+/// Returns the name of the oneof that contains the field.
 fn oneof<'a>(message: &'a DescriptorProto, field: &FieldDescriptorProto) -> Option<&'a str> {
     let index = usize::try_from(field.oneof_index?).ok()?;
     message.oneof_decl.get(index).map(|oneof| oneof.name())
@@ -155,7 +159,7 @@ fn is_map_entry(message: &DescriptorProto) -> bool {
     message.options.as_ref().is_some_and(|options| options.map_entry())
 }
 
-/// The name prost gives the field; only the keywords that occur are known, another one fails to compile.
+/// Returns the field name that prost uses. Only the keywords in use are handled; another one fails to compile.
 fn rust_name(field: &FieldDescriptorProto) -> String {
     match field.name() {
         "self" => "self_".to_owned(),

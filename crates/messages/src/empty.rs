@@ -1,6 +1,6 @@
-//! The message that says nothing.
+//! The empty message.
 
-/// The request or the answer of an operation that has none: no bytes, or `{}`.
+/// Request or answer without contents: no bytes, or `{}`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, prost::Message)]
 pub struct Empty {}
 

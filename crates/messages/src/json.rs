@@ -1,8 +1,8 @@
-//! The JSON form of the messages.
+//! JSON form of the messages.
 //!
-//! A message is an [`Object`]: `build.rs` writes its implementation, which knows the names of the fields. What a field
-//! holds is a [`Value`]: its Rust type alone says what it looks like. Reading goes straight from the text into the
-//! message, and whether unknown fields are refused is decided by the outermost message.
+//! A message is an [`Object`]: `build.rs` generates its implementation, which knows the names of the fields. A field
+//! holds a [`Value`]: its Rust type defines its JSON form. Reading goes directly from the text into the message. The
+//! outermost message decides if unknown fields are rejected.
 
 mod scalar;
 
@@ -14,31 +14,30 @@ use serde::{
     ser::SerializeMap,
 };
 
-/// The longest list or map that is read from JSON. An element takes two bytes of text but may take two hundred of
-/// memory, so that the size of the text alone does not bound what reading it costs. No request or answer of the
-/// protocol comes near it: the longest page holds 1,000 records.
+/// Maximum elements of a list or map in JSON. An element takes two bytes of text but may take two hundred of memory, so
+/// the size of the text does not limit the cost of reading it. The longest page of the protocol has 1,000 records.
 pub const ELEMENTS_MAX: usize = 10_000;
 
-/// What becomes of a field that the message does not have.
+/// Handling of fields that the message does not have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unknown {
-    /// It is read and forgotten.
+    /// Unknown fields are skipped.
     Ignored,
-    /// The text is malformed.
-    Refused,
+    /// Unknown fields are an error.
+    Rejected,
 }
 
-/// A message, written as a JSON object. The defaults are those of a message without fields.
+/// Message with a JSON object as its form. The defaults are those of a message without fields.
 pub(crate) trait Object: Default {
-    /// What becomes of unknown fields where this message is the outermost.
+    /// Handling of unknown fields if this message is the outermost.
     const UNKNOWN: Unknown;
 
-    /// The place of the field with that name, less than 64.
+    /// Returns the index of the field with this name, less than 64.
     fn field(_name: &str) -> Option<u8> {
         None
     }
 
-    /// Reads the value of the field at that place.
+    /// Reads the value of the field with this index.
     fn read<'de, A: MapAccess<'de>>(&mut self, _field: u8, _values: &mut Values<'_, A>) -> Result<(), A::Error> {
         Ok(())
     }
@@ -49,9 +48,9 @@ pub(crate) trait Object: Default {
     }
 }
 
-/// What a field of a message, an element of a list or a value of a map may hold.
+/// Value of a field, a list element or a map entry.
 pub(crate) trait Value: Sized {
-    /// Whether a field that holds this is left out.
+    /// Returns true if a field with this value is omitted.
     fn is_unset(&self) -> bool;
 
     fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
@@ -59,7 +58,7 @@ pub(crate) trait Value: Sized {
     fn read<'de, D: Deserializer<'de>>(deserializer: D, unknown: Unknown) -> Result<Self, D::Error>;
 }
 
-/// Gives a message the traits of serde by way of [`Object`].
+/// Implements the serde traits of a message through [`Object`].
 macro_rules! implement_serde {
     ($message:ty) => {
         impl serde::Serialize for $message {
@@ -77,12 +76,12 @@ macro_rules! implement_serde {
 }
 pub(crate) use implement_serde;
 
-/// Writes a field, unless it is at its zero value.
+/// Writes a field, unless it has its zero value.
 pub(crate) fn write<M: SerializeMap, V: Value>(map: &mut M, name: &'static str, value: &V) -> Result<(), M::Error> {
     if value.is_unset() { Ok(()) } else { write_present(map, name, value) }
 }
 
-/// Writes a field whatever it holds.
+/// Writes a field, also with its zero value.
 pub(crate) fn write_present<M, V>(map: &mut M, name: &'static str, value: &V) -> Result<(), M::Error>
 where
     M: SerializeMap,
@@ -91,14 +90,14 @@ where
     map.serialize_entry(name, &Written(value))
 }
 
-/// The values of an object that is being read.
+/// Values of an object that is being read.
 pub(crate) struct Values<'a, A> {
     map: &'a mut A,
     unknown: Unknown,
 }
 
 impl<'de, A: MapAccess<'de>> Values<'_, A> {
-    /// Reads a value into its field; null leaves the field as it is.
+    /// Reads a value into its field. Null leaves the field unchanged.
     pub(crate) fn read<V: Value>(&mut self, field: &mut V) -> Result<(), A::Error> {
         if let Some(value) = self.next()? {
             *field = value;
@@ -106,7 +105,7 @@ impl<'de, A: MapAccess<'de>> Values<'_, A> {
         Ok(())
     }
 
-    /// Reads a value that excludes the other fields of its group.
+    /// Reads a value of a oneof.
     pub(crate) fn read_one_of<V: Value, O>(
         &mut self,
         field: &mut Option<O>,
@@ -115,12 +114,12 @@ impl<'de, A: MapAccess<'de>> Values<'_, A> {
         if let Some(value) = self.next()?
             && field.replace(variant(value)).is_some()
         {
-            return Err(A::Error::custom("two fields are set of which only one may be; send one"));
+            return Err(A::Error::custom("two fields of a oneof are set; send only one"));
         }
         Ok(())
     }
 
-    /// Reads an enum, by its number or by a name that `number` knows.
+    /// Reads an enum by its number, or by its name through `number`.
     pub(crate) fn read_enum(&mut self, field: &mut i32, number: impl Fn(&str) -> Option<i32>) -> Result<(), A::Error> {
         if let Some(value) = self.map.next_value_seed(scalar::Enum(number))? {
             *field = value;
@@ -194,7 +193,7 @@ impl<V: Value> Value for BTreeMap<String, V> {
     }
 }
 
-/// A value on its way out.
+/// Adapter that serializes a value.
 struct Written<'a, V>(&'a V);
 
 impl<V: Value> Serialize for Written<'_, V> {
@@ -203,7 +202,7 @@ impl<V: Value> Serialize for Written<'_, V> {
     }
 }
 
-/// A value on its way in.
+/// Seed that deserializes a value.
 struct Read<V> {
     unknown: Unknown,
     value: PhantomData<V>,
@@ -256,7 +255,7 @@ impl<'de, O: Object> Visitor<'de> for Read<O> {
     }
 }
 
-/// The name of a field of an object, read as the place of the field.
+/// Seed that reads the name of a field as its index.
 struct FieldName<O>(Read<O>);
 
 impl<'de, O: Object> DeserializeSeed<'de> for FieldName<O> {
@@ -276,14 +275,14 @@ impl<O: Object> Visitor<'_> for FieldName<O> {
 
     fn visit_str<E: Error>(self, name: &str) -> Result<Option<u8>, E> {
         match O::field(name) {
-            // The precision bounds how much of a peer's text the error repeats.
-            None if self.0.unknown == Unknown::Refused => Err(E::custom(format_args!("unknown field {name:.64}"))),
+            // The precision limits how much of a peer's text the error repeats.
+            None if self.0.unknown == Unknown::Rejected => Err(E::custom(format_args!("unknown field {name:.64}"))),
             field => Ok(field),
         }
     }
 }
 
-/// A value, or null.
+/// Seed that reads a value or null.
 struct Nullable<V>(Read<V>);
 
 impl<'de, V: Value> DeserializeSeed<'de> for Nullable<V> {
@@ -326,7 +325,7 @@ impl<'de, V: Value> Visitor<'de> for ListVisitor<V> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Vec<V>, A::Error> {
         let mut list = Vec::new();
         while let Some(element) = elements.next_element_seed(self.0)? {
-            refuse_too_many(list.len())?;
+            check_count(list.len())?;
             list.push(element);
         }
         Ok(list)
@@ -345,7 +344,7 @@ impl<'de, V: Value> Visitor<'de> for MapVisitor<V> {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
         let mut map = BTreeMap::new();
         while let Some(key) = entries.next_key::<String>()? {
-            refuse_too_many(map.len())?;
+            check_count(map.len())?;
             if map.insert(key, entries.next_value_seed(self.0)?).is_some() {
                 return Err(A::Error::custom("a map has the same key twice; send it once"));
             }
@@ -354,7 +353,7 @@ impl<'de, V: Value> Visitor<'de> for MapVisitor<V> {
     }
 }
 
-fn refuse_too_many<E: Error>(count: usize) -> Result<(), E> {
+fn check_count<E: Error>(count: usize) -> Result<(), E> {
     if count < ELEMENTS_MAX {
         return Ok(());
     }

@@ -1,12 +1,12 @@
-//! Every message of the services API and of the realtime socket, defined once in `proto/` and spoken in two ways.
+//! Messages of the services API and of the realtime socket, defined once in `proto/`, in two encodings.
 //!
 //! - As protobuf bytes, through [`prost::Message`].
 //! - As JSON, through [`serde`], by the rules of the protocol: snake_case names, fields at their zero value left out,
 //!   64-bit integers as strings, enums as numbers, bytes in base64, times by RFC 3339, and optional values bare. Read
 //!   are also lowerCamelCase names, integers as numbers or strings, enum names, and null for an absent field.
 //!
-//! [`api`] ignores JSON fields it does not know, [`realtime`] refuses them. [`operation`] lists which request belongs
-//! to which answer.
+//! [`api`] ignores unknown JSON fields, [`realtime`] rejects them. [`operation`] lists the operations with their requests
+//! and answers.
 //!
 //! ```
 //! use aether_messages::{api::WriteStorageObject, timestamp};
@@ -31,5 +31,5 @@ pub use prost_types;
 pub use prost_types::Timestamp;
 pub use time::{timestamp, timestamp_ms};
 
-/// The definitions of all messages with their comments, as the bytes of a [`prost_types::FileDescriptorSet`].
+/// Definitions of all messages with their comments, as bytes of a [`prost_types::FileDescriptorSet`].
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -1,8 +1,8 @@
-//! Which request belongs to which answer.
+//! Operations of the API with their requests and answers.
 //!
-//! Every operation of the API is a type of this module, so that a handler, its hooks and its route are all found by
-//! one [`Operation`]. A second route to the same operation (a storage listing with the user in the path, a tournament
-//! record sent by POST, a function called by GET) is no operation of its own.
+//! Every operation is a type of this module, which identifies its handler, its hooks and its route. A second route to
+//! the same operation (a storage listing with the user in the path, a tournament record sent by POST, a function called
+//! by GET) is not a separate operation.
 
 use prost::{Message, Name};
 use serde::{Serialize, de::DeserializeOwned};
@@ -12,19 +12,19 @@ use crate::{
     api::{self, *},
 };
 
-/// A request that is answered.
+/// Operation of the API.
 pub trait Operation: Send + Sync + 'static {
-    /// The name of the operation, by which hooks are registered.
+    /// Name of the operation, for registering hooks.
     const NAME: &'static str;
-    /// What a client asks.
+    /// Request message.
     type Request: Clone + Default + Serialize + DeserializeOwned + Message + Name + Send + Sync + 'static;
-    /// What it is answered.
+    /// Answer message.
     type Answer: Clone + Default + Serialize + DeserializeOwned + Message + Name + Send + Sync + 'static;
 }
 
-/// Something that is done for an operation, whichever it is.
+/// Visitor of operations.
 pub trait Visitor {
-    /// Does it for the operation `O`.
+    /// Visits the operation `O`.
     fn visit<O: Operation>(&mut self);
 }
 
@@ -42,7 +42,7 @@ macro_rules! operations {
             }
         )*
 
-        /// The names of all operations, in the order of the table.
+        /// Names of all operations, in the order of the table.
         pub const NAMES: &[&str] = &[$($name::NAME,)*];
 
         /// Visits all operations, in the order of the table.

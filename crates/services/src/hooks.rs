@@ -143,7 +143,8 @@ impl Hooks {
     fn named(&mut self, operation: &str) -> Result<&mut Around, ServiceError> {
         if !is_operation(operation) {
             // The precision limits how much of a script's text the error repeats.
-            let message = format!("Operation {operation:.64} does not exist. Register the hook for an operation of the API.");
+            let message =
+                format!("Operation {operation:.64} does not exist. Register the hook for an operation of the API.");
             return Err(ServiceError::with(GrpcCode::NotFound, message));
         }
         Ok(self.entry(operation))

@@ -1,6 +1,6 @@
-//! The services around a game: accounts, sessions, storage, wallets, leaderboards, profiles.
+//! Services of a game: accounts, sessions, storage, wallets, leaderboards, profiles.
 //!
-//! One module per noun, plain async functions over the store, no HTTP inside. The server's own code calls them as
+//! Each module serves one noun with plain async functions over the store and no HTTP. Server code calls them as
 //! [`Caller::Server`], which may do everything; calls on behalf of a user are checked.
 
 pub mod account;

@@ -342,7 +342,11 @@ mod tests {
             };
             assert_eq!(active, expected, "{}", database.name);
             fixture.clock.advance_ms(1_000);
-            assert_eq!(fixture.profiles.list(fixture.user).await.unwrap(), [expected], "the default profile is created once");
+            assert_eq!(
+                fixture.profiles.list(fixture.user).await.unwrap(),
+                [expected],
+                "the default profile is created once"
+            );
         }
     }
 

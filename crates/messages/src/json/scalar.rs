@@ -1,4 +1,4 @@
-//! The JSON form of single values: text, numbers, bytes and times.
+//! JSON form of scalar values: text, numbers, bytes and times.
 
 use std::{fmt, marker::PhantomData, str::FromStr};
 
@@ -17,10 +17,10 @@ use serde::{
 
 use super::{Unknown, Value};
 
-/// Below this every whole number has a float of its own; from here on a float may stand for several integers.
+/// Limit below which every integer has its own float; from here on a float may represent several integers.
 const EXACT_FLOAT_END: f64 = 9_007_199_254_740_992.0;
 
-/// The seconds of the years 1 to 9999, which are the ones that RFC 3339 can write.
+/// Seconds of the years 1 to 9999, the range of RFC 3339.
 const TIMESTAMP_SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
 impl Value for String {

@@ -1,4 +1,4 @@
-//! Every message means the same to another reader of the same definitions, in bytes and in JSON.
+//! Every message agrees with another implementation of the same definitions, in bytes and in JSON.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,7 +25,7 @@ fn frames_agree() {
     Comparison::new(1_000).compare::<Envelope>();
 }
 
-/// Fills messages at random and compares what the two readers make of them.
+/// Fills messages at random, and compares both implementations.
 struct Comparison {
     pool: DescriptorPool,
     random: u64,

@@ -1,4 +1,4 @@
-//! What the messages look like in JSON, and what is read as one.
+//! JSON form of messages, and accepted variants.
 
 use std::collections::BTreeMap;
 

@@ -2,6 +2,6 @@
 
 mod agreement;
 mod json;
+mod malformed;
 mod operations;
 mod realtime;
-mod refusals;

@@ -25,7 +25,7 @@ fn an_operation_knows_its_name_request_and_answer() {
 }
 
 #[test]
-fn requests_and_answers_can_be_handled_without_knowing_them() {
+fn requests_and_answers_can_be_handled_generically() {
     fn defaults<O: Operation>() -> String {
         assert!(O::Answer::decode(&O::Answer::default().encode_to_vec()[..]).is_ok());
         let request: O::Request = serde_json::from_str("{}").unwrap();
@@ -37,7 +37,7 @@ fn requests_and_answers_can_be_handled_without_knowing_them() {
 }
 
 #[test]
-fn empty_says_nothing_in_either_form() {
+fn the_empty_message_has_no_contents() {
     assert_eq!(serde_json::to_string(&Empty {}).unwrap(), "{}");
     assert!(Empty {}.encode_to_vec().is_empty());
     assert_eq!(Empty::decode(&[][..]).unwrap(), Empty {});

@@ -1,4 +1,4 @@
-//! The frames of the socket: what an SDK sends is understood, in both forms, and comes out as it went in.
+//! Frames of the socket: messages of SDKs are read in both encodings, and written back unchanged.
 
 use aether_messages::{
     api::{ChannelMessage, Notification, Rpc},
@@ -65,14 +65,14 @@ const RECORDED: [&str; 28] = [
 ];
 
 #[test]
-fn every_recorded_frame_is_read_and_loses_nothing() {
+fn recorded_frames_round_trip() {
     for json in RECORDED {
         let envelope = read(json);
         assert!(envelope.message.is_some(), "{json}");
         assert_eq!(read(&text(&envelope)), envelope, "{json}");
         assert_eq!(Envelope::decode(&envelope.encode_to_vec()[..]).unwrap(), envelope, "{json}");
 
-        // An empty list is the one thing these frames hold that is not written again.
+        // Of these frames, only empty lists are not written again.
         let mut sent: serde_json::Value = serde_json::from_str(json).unwrap();
         if let Some(data) = sent.get_mut("match_data_send").and_then(|data| data.as_object_mut()) {
             data.remove("presences");
@@ -82,7 +82,7 @@ fn every_recorded_frame_is_read_and_loses_nothing() {
 }
 
 #[test]
-fn recorded_frames_mean_what_the_client_meant() {
+fn recorded_frames_are_parsed_correctly() {
     let frames = [
         (0, envelope("1", Message::Ping(Ping {}))),
         (
@@ -138,7 +138,7 @@ fn recorded_frames_mean_what_the_client_meant() {
 }
 
 #[test]
-fn recorded_binary_frames_are_read_and_written_to_the_byte() {
+fn recorded_binary_frames_round_trip_exactly() {
     let frames: [(&[u8], Envelope); 2] = [
         (&[0x0a, 0x01, b'1', 0x82, 0x02, 0x00], envelope("1", Message::Ping(Ping {}))),
         (
@@ -253,7 +253,7 @@ fn lower_camel_case_frames_are_read() {
 }
 
 #[test]
-fn unknown_fields_are_refused_at_every_depth() {
+fn unknown_fields_are_rejected_at_every_depth() {
     for json in [
         r#"{"cid":"1","more":1}"#,
         r#"{"cid":"1","ping":{"more":1}}"#,

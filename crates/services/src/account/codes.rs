@@ -25,14 +25,10 @@ const CODE_TEXT_BYTES: usize = CODE_BYTES.div_ceil(3) * 4 - 1;
 /// time does not reveal if the account exists.
 const ANSWER_TIME_MIN: Duration = Duration::from_millis(250);
 
-const NOT_OFFERED: ServiceError = ServiceError::new(
-    GrpcCode::FailedPrecondition,
-    "This server cannot send codes, because no webhook is configured.",
-);
-const CODE_INVALID: ServiceError = ServiceError::new(
-    GrpcCode::InvalidArgument,
-    "The code is invalid, already used, or expired. Request a new one.",
-);
+const NOT_OFFERED: ServiceError =
+    ServiceError::new(GrpcCode::FailedPrecondition, "This server cannot send codes, because no webhook is configured.");
+const CODE_INVALID: ServiceError =
+    ServiceError::new(GrpcCode::InvalidArgument, "The code is invalid, already used, or expired. Request a new one.");
 const NO_EMAIL: ServiceError =
     ServiceError::new(GrpcCode::FailedPrecondition, "The account has no email address to verify.");
 const VERIFIED: ServiceError =

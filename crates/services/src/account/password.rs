@@ -147,11 +147,16 @@ mod tests {
         let passwords = Passwords::new(1);
         let stored = passwords.hash("correct horse".to_owned()).await.expect("a permit is free");
         assert!(stored.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{stored}");
-        assert_ne!(passwords.hash("correct horse".to_owned()).await.expect("a permit is free"), stored, "each hash has its own salt");
+        assert_ne!(
+            passwords.hash("correct horse".to_owned()).await.expect("a permit is free"),
+            stored,
+            "each hash has its own salt"
+        );
         assert_eq!(passwords.verify("correct horse".to_owned(), Some(stored.clone())).await, Ok(true));
         assert_eq!(passwords.verify("correct house".to_owned(), Some(stored)).await, Ok(false));
         assert_eq!(passwords.verify("correct horse".to_owned(), None).await, Ok(false));
-        for none in ["", "correct horse", "$argon2id$v=19$m=19456,t=2,p=1", &DUMMY_HASH.replace("argon2id", "argon2d")] {
+        for none in ["", "correct horse", "$argon2id$v=19$m=19456,t=2,p=1", &DUMMY_HASH.replace("argon2id", "argon2d")]
+        {
             assert_eq!(passwords.verify("correct horse".to_owned(), Some(none.to_owned())).await, Ok(false), "{none}");
         }
     }

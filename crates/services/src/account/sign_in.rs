@@ -119,10 +119,24 @@ impl Accounts {
                 self.sign_in_with_password(identity, password, username, create, address).await
             }
             SignInMethod::Device(id) => {
-                self.sign_in_with_identity(LoginIdentity::device(id)?, kind, ExternalIdentity::default(), username, create).await
+                self.sign_in_with_identity(
+                    LoginIdentity::device(id)?,
+                    kind,
+                    ExternalIdentity::default(),
+                    username,
+                    create,
+                )
+                .await
             }
             SignInMethod::Custom(id) => {
-                self.sign_in_with_identity(LoginIdentity::custom(id)?, kind, ExternalIdentity::default(), username, create).await
+                self.sign_in_with_identity(
+                    LoginIdentity::custom(id)?,
+                    kind,
+                    ExternalIdentity::default(),
+                    username,
+                    create,
+                )
+                .await
             }
             SignInMethod::External { provider, proof } => {
                 let external = self.verify(&provider, &proof).await?;
@@ -149,7 +163,13 @@ impl Accounts {
                 return Err(NOT_FOUND);
             }
             let display_name = fields::display_name_of(external.display_name.as_deref());
-            let new = NewAccount { identity: identity.clone(), method, username: username_or_generated(&username), display_name, password: None };
+            let new = NewAccount {
+                identity: identity.clone(),
+                method,
+                username: username_or_generated(&username),
+                display_name,
+                password: None,
+            };
             if let Some(signed_in) = self.create(new, username.is_some()).await? {
                 return Ok(signed_in);
             }

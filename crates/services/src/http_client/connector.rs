@@ -42,9 +42,7 @@ impl Connector {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
-            warn!(
-                "no certificate authorities found on this system; https requests will fail: install ca-certificates"
-            );
+            warn!("no certificate authorities found on this system; https requests will fail: install ca-certificates");
         }
         roots.add_parsable_certificates(authorities.iter().cloned());
         // The crypto provider is explicit, so that another one in the same program has no effect here.

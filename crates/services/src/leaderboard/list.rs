@@ -217,7 +217,7 @@ fn outline(period: &Period, window: &Window, owners: &[Uuid]) -> Outline {
         };
         let mut seen = std::collections::HashSet::new();
         let owners = owners.iter().filter(|owner| seen.insert(**owner));
-        let owners = owners.filter_map(|owner| ranking.standing(rank_owner(*owner))).collect();
+        let owners = owners.filter_map(|owner| ranking.ranked_record(rank_owner(*owner))).collect();
         Outline { page, owners, rank_count: ranking.len() as u64 }
     });
     outline.unwrap_or(Outline { page: Vec::new(), owners: Vec::new(), rank_count: 0 })

@@ -220,6 +220,7 @@ fn is_same(one: &Definition, other: &Definition) -> bool {
 
 fn other_settings(board: &Board) -> ServiceError {
     let id = &board.definition.id;
-    let why = format!("Leaderboard \"{id}\" already exists with other settings. Delete it first, or choose another id.");
+    let why =
+        format!("Leaderboard \"{id}\" already exists with other settings. Delete it first, or choose another id.");
     ServiceError::with(GrpcCode::AlreadyExists, why)
 }

@@ -62,7 +62,7 @@ impl Period {
 
     /// Returns the rank of an owner.
     pub fn ranked_record(&self, owner: Uuid) -> Option<RankedRecord> {
-        self.with_ranking(|ranking| ranking.standing(rank_owner(owner))).flatten()
+        self.with_ranking(|ranking| ranking.ranked_record(rank_owner(owner))).flatten()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

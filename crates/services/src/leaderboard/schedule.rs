@@ -40,7 +40,9 @@ impl Schedule {
         let schedule = Schedule(cron);
         match schedule.next_after(now) {
             Some(_) => Ok(schedule),
-            None => Err(ServiceError::invalid(format!("The reset schedule \"{text}\" never occurs. Correct its day and month."))),
+            None => Err(ServiceError::invalid(format!(
+                "The reset schedule \"{text}\" never occurs. Correct its day and month."
+            ))),
         }
     }
 

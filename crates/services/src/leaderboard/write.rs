@@ -4,7 +4,7 @@
 //! is gone.
 
 use super::board::{Board, Operator, check_object};
-use super::pending::{UncertainRecord, Pending};
+use super::pending::{Pending, UncertainRecord};
 use super::period::Period;
 use super::periods::Periods;
 use super::record::{Record, read_one, record_columns};

@@ -85,7 +85,9 @@ impl Google {
     ) -> Result<Google, ServiceError> {
         let key = PrivatePkcs8KeyDer::from_pem_slice(settings.private_key.as_bytes()).ok();
         let key = key.and_then(|key| RsaKeyPair::from_pkcs8(key.secret_pkcs8_der()).ok()).ok_or_else(|| {
-            ServiceError::invalid("The key of Google's service account is not valid: copy private_key from its key file.")
+            ServiceError::invalid(
+                "The key of Google's service account is not valid: copy private_key from its key file.",
+            )
         })?;
         Ok(Google { settings, key, remote: Remote::new(Shop::Google, http_client, clock) })
     }

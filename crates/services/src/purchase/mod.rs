@@ -166,8 +166,9 @@ impl Purchases {
         self.store
             .write(move |transaction| {
                 stored::check_user(transaction, user)?;
-                let stored =
-                    order.iter().map(|&index| Ok((index, stored::write_purchase(transaction, user, shop, &bought[index], now)?)));
+                let stored = order
+                    .iter()
+                    .map(|&index| Ok((index, stored::write_purchase(transaction, user, shop, &bought[index], now)?)));
                 let mut purchases = stored.collect::<Result<Vec<_>, ServiceError>>()?;
                 purchases.sort_by_key(|(index, _)| *index);
                 Ok(purchases.into_iter().map(|(_, purchase)| purchase).collect())

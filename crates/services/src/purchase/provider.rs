@@ -108,8 +108,7 @@ pub trait PurchaseProvider: Send + Sync + 'static {
 
     /// Returns the subscription of a receipt.
     fn subscription<'a>(&'a self, _receipt: &'a Receipt) -> ValidateFuture<'a, ValidatedSubscription> {
-        let error =
-            ServiceError::new(GrpcCode::Unimplemented, "Subscriptions of this shop are not supported.");
+        let error = ServiceError::new(GrpcCode::Unimplemented, "Subscriptions of this shop are not supported.");
         Box::pin(async move { Err(error) })
     }
 }

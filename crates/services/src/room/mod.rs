@@ -13,7 +13,7 @@ mod write;
 
 pub use list::{CheckpointInfo, ROOMS_LISTED_MAX, Summary};
 pub use open::{LEASE_HELD, NewRoom, OpenedRoom, RoomChoice};
-pub use visit::{VisitRecord, VISITS_LISTED_MAX, Visit};
+pub use visit::{VISITS_LISTED_MAX, Visit, VisitRecord};
 pub use write::{Batch, Checkpoint, LEASE_LOST, StoredMember};
 
 use crate::clock::WallClock;

@@ -10,10 +10,8 @@ const CANDIDATES: i64 = 16;
 const JOURNAL_MAX: i64 = 100_000;
 
 /// Error for a room whose lease another server holds.
-pub const LEASE_HELD: ServiceError = ServiceError::new(
-    GrpcCode::Unavailable,
-    "Another server holds the lease of the room. Try again in a few seconds.",
-);
+pub const LEASE_HELD: ServiceError =
+    ServiceError::new(GrpcCode::Unavailable, "Another server holds the lease of the room. Try again in a few seconds.");
 const CODE_TAKEN: ServiceError = ServiceError::new(GrpcCode::AlreadyExists, "A room with this code already exists.");
 
 /// Description of a durable room.
@@ -133,7 +131,9 @@ impl Rooms {
     ) -> Result<Option<OpenedRoom>, ServiceError> {
         let (node, at) = (node.to_owned(), self.clock.now_ms());
         let operation = move |transaction: &mut Transaction<'_>| {
-            let Some(lease_and_room) = take_lease(transaction, &node, &choice, (away_ms_max, at))? else { return Ok(None) };
+            let Some(lease_and_room) = take_lease(transaction, &node, &choice, (away_ms_max, at))? else {
+                return Ok(None);
+            };
             Ok(Some(read(transaction, lease_and_room)?))
         };
         self.store.write(operation).await

@@ -6,7 +6,8 @@ use aether_store::{StoreError, Transaction, values};
 use std::sync::Arc;
 
 /// Error for a write with an old epoch: nothing was written, and no later write with this lease will succeed.
-pub const LEASE_LOST: ServiceError = ServiceError::new(GrpcCode::Aborted, "Another server holds the lease of the room.");
+pub const LEASE_LOST: ServiceError =
+    ServiceError::new(GrpcCode::Aborted, "Another server holds the lease of the room.");
 
 /// Checkpoint of a room.
 #[derive(Clone, Debug, PartialEq, Eq)]

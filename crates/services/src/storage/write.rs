@@ -214,7 +214,11 @@ impl Checked {
     }
 
     /// Returns the reason why nothing was written.
-    fn rejection_reason(&self, transaction: &mut Transaction<'_>, needed: Permission) -> Result<ServiceError, ServiceError> {
+    fn rejection_reason(
+        &self,
+        transaction: &mut Transaction<'_>,
+        needed: Permission,
+    ) -> Result<ServiceError, ServiceError> {
         let Write { id, condition, .. } = &self.write;
         if let Some(found) = find(transaction, id)? {
             let error = if *condition != Condition::Absent && found.write < needed { DENIED } else { VERSION_FAILED };
@@ -257,7 +261,10 @@ impl InsertStatement {
 
 macro_rules! insert_statement {
     ($on_conflict:literal) => {
-        InsertStatement { sqlite: insert_statement!("", $on_conflict), postgres: insert_statement!(" FOR KEY SHARE", $on_conflict) }
+        InsertStatement {
+            sqlite: insert_statement!("", $on_conflict),
+            postgres: insert_statement!(" FOR KEY SHARE", $on_conflict),
+        }
     };
     ($lock:literal, $on_conflict:literal) => {
         concat!(

@@ -1,4 +1,4 @@
-//! A store of each kind with users in it, at a time that is set by hand.
+//! Stores with users, and a manual clock.
 
 use aether_services::clock::ManualClock;
 use aether_services::{GrpcCode, ServiceError};
@@ -7,30 +7,30 @@ use aether_testkit_store::{TestDatabase, databases};
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// When tests begin.
+/// Start time of tests.
 pub const START_MS: i64 = 1_700_000_000_000;
 
-/// A store with what is tested over it.
-pub struct World {
+/// Store with the tested services.
+pub struct Fixture {
     pub name: &'static str,
     pub store: Store,
     pub clock: Arc<ManualClock>,
-    // Last, because the store has to be closed before its database is removed.
+    // Last, because the store must be closed before its database is removed.
     _database: TestDatabase,
 }
 
-impl World {
-    pub async fn new(database: TestDatabase) -> World {
+impl Fixture {
+    pub async fn new(database: TestDatabase) -> Fixture {
         let store = database.open().await;
-        World::over(store, database)
+        Fixture::over(store, database)
     }
 
-    pub fn over(store: Store, database: TestDatabase) -> World {
+    pub fn over(store: Store, database: TestDatabase) -> Fixture {
         let clock = Arc::new(ManualClock::at(START_MS));
-        World { name: database.name, store, clock, _database: database }
+        Fixture { name: database.name, store, clock, _database: database }
     }
 
-    /// A new user.
+    /// Creates a user.
     pub async fn user(&self) -> Uuid {
         let id = Uuid::new_v4();
         let insert = "INSERT INTO users (id, username, created_at, updated_at) VALUES (?1, ?2, ?3, ?3)";
@@ -40,24 +40,24 @@ impl World {
         id
     }
 
-    /// The number of rows that a statement counts.
+    /// Returns the number of rows that a statement counts.
     pub async fn count(&self, sql: &'static str) -> i64 {
         let counted = self.store.read(move |transaction| transaction.row(sql, &[], |row| row.get::<i64>(0)));
         counted.await.expect("rows can be counted").expect("a count is a row")
     }
 }
 
-/// One world over each kind of database.
-pub async fn worlds() -> Vec<World> {
-    let mut worlds = Vec::new();
+/// Creates a fixture for each kind of database.
+pub async fn fixtures() -> Vec<Fixture> {
+    let mut fixtures = Vec::new();
     for database in databases() {
-        worlds.push(World::new(database).await);
+        fixtures.push(Fixture::new(database).await);
     }
-    worlds
+    fixtures
 }
 
-/// The code and the sentence of a refusal.
-pub fn refusal<T: std::fmt::Debug>(outcome: Result<T, ServiceError>) -> (GrpcCode, String) {
-    let refusal = outcome.expect_err("it is refused");
-    (refusal.code, refusal.message.into_owned())
+/// Returns code and message of an error.
+pub fn error_of<T: std::fmt::Debug>(outcome: Result<T, ServiceError>) -> (GrpcCode, String) {
+    let error = outcome.expect_err("it is rejected");
+    (error.code, error.message.into_owned())
 }

@@ -1,4 +1,4 @@
-//! What a game does before and after operations.
+//! Hooks before and after operations.
 
 use aether_messages::api::{ReadStorageObjectId, ReadStorageObjectsRequest, StorageObjects};
 use aether_messages::operation::ReadStorageObjects;
@@ -23,8 +23,8 @@ fn request(key: &str) -> ReadStorageObjectsRequest {
 }
 
 #[tokio::test]
-async fn without_hooks_an_operation_is_itself() {
-    let answer = run(&Hooks::default(), request("a")).await.expect("nothing is in its way");
+async fn an_operation_runs_without_hooks() {
+    let answer = run(&Hooks::default(), request("a")).await.expect("there are no hooks");
     assert_eq!(answer.objects[0].key, "a");
 }
 
@@ -41,7 +41,7 @@ async fn before_hooks_change_the_request_in_their_order() {
 }
 
 #[tokio::test]
-async fn a_before_hook_rejects_or_takes_away_and_nothing_after_it_runs() {
+async fn a_before_hook_rejects_or_discards_and_nothing_after_it_runs() {
     let after_calls = Arc::new(AtomicUsize::new(0));
     let mut hooks = Hooks::default();
     hooks.before::<ReadStorageObjects, _>(|_, request| async move {
@@ -57,17 +57,17 @@ async fn a_before_hook_rejects_or_takes_away_and_nothing_after_it_runs() {
         assert_eq!(request.object_ids[0].key, answer.objects[0].key);
         async {}
     });
-    let refused = run(&hooks, request("forbidden")).await.expect_err("it is rejected");
-    assert_eq!((refused.code, &*refused.message), (GrpcCode::PermissionDenied, "not this one"));
-    let gone = run(&hooks, request("hidden")).await.expect_err("it is taken away");
+    let rejected = run(&hooks, request("forbidden")).await.expect_err("it is rejected");
+    assert_eq!((rejected.code, &*rejected.message), (GrpcCode::PermissionDenied, "not this one"));
+    let gone = run(&hooks, request("hidden")).await.expect_err("the hook discards it");
     assert_eq!((gone.code, &*gone.message), (GrpcCode::NotFound, "Requested resource was not found."));
     assert_eq!(after_calls.load(Ordering::Relaxed), 0);
-    run(&hooks, request("open")).await.expect("it is let through");
+    run(&hooks, request("open")).await.expect("no hook rejects it");
     assert_eq!(after_calls.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
-async fn hooks_by_name_and_by_type_run_in_the_order_in_which_they_were_registered() {
+async fn named_and_typed_hooks_run_in_order_of_registration() {
     let mut hooks = Hooks::default();
     for round in ["1", "2"] {
         hooks.before::<ReadStorageObjects, _>(move |_, mut request| async move {
@@ -86,7 +86,7 @@ async fn hooks_by_name_and_by_type_run_in_the_order_in_which_they_were_registere
 }
 
 #[tokio::test]
-async fn a_hook_by_name_rejects_takes_away_and_observes() {
+async fn a_named_hook_rejects_discards_and_observes() {
     let seen = Arc::new(AtomicUsize::new(0));
     let mut hooks = Hooks::default();
     let named = hooks.before_named("ReadStorageObjects", |_, request| async move {
@@ -107,9 +107,9 @@ async fn a_hook_by_name_rejects_takes_away_and_observes() {
         named.expect("there is such an operation");
     }
     assert_eq!(run(&hooks, request("forbidden")).await.expect_err("it is rejected").code, GrpcCode::PermissionDenied);
-    assert_eq!(run(&hooks, request("hidden")).await.expect_err("it is taken away").code, GrpcCode::NotFound);
+    assert_eq!(run(&hooks, request("hidden")).await.expect_err("the hook discards it").code, GrpcCode::NotFound);
     assert_eq!(seen.load(Ordering::Relaxed), 0);
-    run(&hooks, request("open")).await.expect("it is let through");
+    run(&hooks, request("open")).await.expect("no hook rejects it");
     assert_eq!(seen.load(Ordering::Relaxed), 2);
 }
 
@@ -117,10 +117,10 @@ async fn a_hook_by_name_rejects_takes_away_and_observes() {
 fn a_hook_needs_the_name_of_an_operation() {
     let mut hooks = Hooks::default();
     for name in ["ReadStorageObject", "", "readStorageObjects"] {
-        let refused = hooks.before_named(name, |_, request| async { Ok(Some(request)) }).expect_err("it is none");
-        assert_eq!(refused.code, GrpcCode::NotFound, "{name}");
-        let refused = hooks.after_named(name, |_, _, _| async {}).expect_err("it is none");
-        assert!(refused.message.contains(name), "{refused}");
+        let rejected = hooks.before_named(name, |_, request| async { Ok(Some(request)) }).expect_err("it is none");
+        assert_eq!(rejected.code, GrpcCode::NotFound, "{name}");
+        let rejected = hooks.after_named(name, |_, _, _| async {}).expect_err("it is none");
+        assert!(rejected.message.contains(name), "{rejected}");
     }
     assert!(hooks.is_empty());
     for name in ["CreateGroup", "ExportAccount", "SelectProfile"] {

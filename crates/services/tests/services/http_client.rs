@@ -1,4 +1,4 @@
-//! Requests to the outside, and where they do not go.
+//! HTTP requests, and addresses that they do not reach.
 
 use aether_services::http_client::{HttpClient, HttpClientError, Settings};
 use axum::Router;
@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// A client that may reach this machine.
-fn here() -> HttpClient {
+/// Creates a client that may reach this machine.
+fn local_client() -> HttpClient {
     HttpClient::new(&settings())
 }
 
@@ -31,7 +31,7 @@ async fn serve(router: Router) -> SocketAddr {
     address
 }
 
-/// Whoever connects is counted, and hears nothing.
+/// Starts a server that counts connections and never answers.
 async fn silent() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
     let address = listener.local_addr().expect("it is bound");
@@ -48,26 +48,26 @@ async fn silent() -> (SocketAddr, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn what_is_asked_and_sent_arrives_and_so_does_the_answer() {
+async fn requests_and_answers_are_transmitted() {
     let show = async |headers: HeaderMap, body: String| {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("").to_owned();
         format!("{} {} {} {body}", header("host"), header("x-test"), header("user-agent"))
     };
     let router = Router::new().route("/show", get(show)).route("/show", post(show));
     let address = serve(router.route("/teapot", get(async || StatusCode::IM_A_TEAPOT))).await;
-    let http_client = here();
+    let http_client = local_client();
     let agent = concat!("aether/", env!("CARGO_PKG_VERSION"));
     let url = format!("http://{address}/show");
     let got = http_client.get(&url, &[("X-Test", "yes")]).await.expect("it is there");
     assert_eq!((got.status, got.body.as_ref()), (200, format!("{address} yes {agent} ").as_bytes()));
     let posted = http_client.post(&url, &[], "hello".to_owned()).await.expect("it is there");
     assert_eq!(posted.body.as_ref(), format!("{address}  {agent} hello").as_bytes());
-    let refused = http_client.get(&format!("http://{address}/teapot"), &[]).await.expect("it answers");
-    assert!(refused.status == 418 && !refused.is_success() && got.is_success());
+    let rejected = http_client.get(&format!("http://{address}/teapot"), &[]).await.expect("it answers");
+    assert!(rejected.status == 418 && !rejected.is_success() && got.is_success());
 }
 
 #[tokio::test]
-async fn addresses_that_are_not_public_are_not_even_connected_to() {
+async fn private_addresses_are_not_connected_to() {
     let (address, connections) = silent().await;
     let port = address.port();
     let http_client = HttpClient::new(&Settings::default());
@@ -93,9 +93,9 @@ async fn addresses_that_are_not_public_are_not_even_connected_to() {
     ] {
         for scheme in ["http", "https"] {
             let outcome = http_client.get(&format!("{scheme}://{host}:{port}/"), &[]).await;
-            // Some systems do not take the odd spellings for an address; then there is nothing to connect to either.
-            let refused = matches!(outcome, Err(HttpClientError::Forbidden | HttpClientError::Unreachable(_)));
-            assert!(refused, "{host}: {outcome:?}");
+            // Some systems do not parse the unusual spellings as addresses; then there is nothing to connect to either.
+            let rejected = matches!(outcome, Err(HttpClientError::Forbidden | HttpClientError::Unreachable(_)));
+            assert!(rejected, "{host}: {outcome:?}");
         }
     }
     assert_eq!(http_client.get(&format!("http://127.0.0.1:{port}/"), &[]).await, Err(HttpClientError::Forbidden));
@@ -104,37 +104,37 @@ async fn addresses_that_are_not_public_are_not_even_connected_to() {
 }
 
 #[tokio::test]
-async fn only_the_networks_that_are_allowed_are_reached() {
-    let address = serve(Router::new().route("/", get(async || "here"))).await;
+async fn only_allowed_networks_are_reached() {
+    let address = serve(Router::new().route("/", get(async || "local"))).await;
     let allowed = vec!["127.0.0.2/32".parse().expect("it is a network"), "10.0.0.0/8".parse().expect("it is one")];
     let other = HttpClient::new(&Settings { allowed, ..settings() });
     assert_eq!(other.get(&format!("http://{address}/"), &[]).await, Err(HttpClientError::Forbidden));
     for host in
         [address.to_string(), format!("localhost:{}", address.port()), format!("[::ffff:127.0.0.1]:{}", address.port())]
     {
-        let got = here().get(&format!("http://{host}/"), &[]).await;
-        assert_eq!(got.map(|got| got.body.to_vec()), Ok(b"here".to_vec()), "{host}");
+        let got = local_client().get(&format!("http://{host}/"), &[]).await;
+        assert_eq!(got.map(|got| got.body.to_vec()), Ok(b"local".to_vec()), "{host}");
     }
 }
 
 #[tokio::test]
-async fn a_redirect_is_an_answer_and_not_followed() {
+async fn redirects_are_not_followed() {
     let (hidden, connections) = silent().await;
     let redirect =
         async move || (StatusCode::FOUND, [(header::LOCATION, format!("http://{hidden}/"))], "elsewhere".to_owned());
     let address = serve(Router::new().route("/", get(redirect))).await;
-    let got = here().get(&format!("http://{address}/"), &[]).await.expect("it answers");
+    let got = local_client().get(&format!("http://{address}/"), &[]).await.expect("it answers");
     assert_eq!((got.status, got.body.as_ref()), (302, &b"elsewhere"[..]));
     assert_eq!(connections.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
-async fn an_answer_has_a_size() {
+async fn answers_are_limited_in_size() {
     let of = |bytes: usize| get(async move || "x".repeat(bytes));
     let endless = async || Body::from_stream(repeat_with(|| Ok::<_, std::io::Error>("x".repeat(100))));
     let router = Router::new().route("/fits", of(1_000)).route("/large", of(1_001));
     let address = serve(router.route("/endless", get(endless))).await;
-    let http_client = here();
+    let http_client = local_client();
     let fits = http_client.get(&format!("http://{address}/fits"), &[]).await.expect("it fits");
     assert_eq!(fits.body.len(), 1_000);
     for path in ["large", "endless"] {
@@ -144,12 +144,12 @@ async fn an_answer_has_a_size() {
 }
 
 #[tokio::test]
-async fn an_answer_has_a_time_whether_it_never_begins_or_never_ends() {
+async fn answers_that_never_begin_or_never_end_time_out() {
     let (never_begins, _) = silent().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
     let never_ends = listener.local_addr().expect("it is bound");
     tokio::spawn(async move {
-        let (mut stream, _) = listener.accept().await.expect("someone comes");
+        let (mut stream, _) = listener.accept().await.expect("a client connects");
         let mut request = [0; 1_024];
         let _ = stream.read(&mut request).await;
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n").await;
@@ -169,21 +169,21 @@ async fn an_answer_has_a_time_whether_it_never_begins_or_never_ends() {
 }
 
 #[tokio::test]
-async fn headers_of_an_answer_have_a_size() {
+async fn response_headers_are_limited_in_size() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
     let address = listener.local_addr().expect("it is bound");
     tokio::spawn(async move {
-        let (mut stream, _) = listener.accept().await.expect("someone comes");
+        let (mut stream, _) = listener.accept().await.expect("a client connects");
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n").await;
         while stream.write_all(b"x-long: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n").await.is_ok() {}
     });
-    let outcome = here().get(&format!("http://{address}/"), &[]).await;
+    let outcome = local_client().get(&format!("http://{address}/"), &[]).await;
     assert!(matches!(outcome, Err(HttpClientError::Unreachable(_))), "{outcome:?}");
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_not_made() {
-    let http_client = here();
+async fn invalid_requests_are_not_sent() {
+    let http_client = local_client();
     let long = format!("http://127.0.0.1/{}", "a".repeat(20_000));
     for url in
         ["", "no url", "/path", "ftp://127.0.0.1/", "file:///etc/passwd", "http://user@127.0.0.1/", "http://", &long]
@@ -198,17 +198,17 @@ async fn what_is_no_request_is_not_made() {
 }
 
 #[tokio::test]
-async fn an_error_does_not_show_the_address_which_may_hold_a_secret() {
+async fn errors_do_not_contain_the_url() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
     let address = listener.local_addr().expect("it is bound");
     drop(listener);
-    let error = here().get(&format!("http://{address}/?key=secret"), &[]).await.expect_err("nobody is there");
+    let error = local_client().get(&format!("http://{address}/?key=secret"), &[]).await.expect_err("nobody is there");
     assert!(matches!(error, HttpClientError::Unreachable(_)));
     assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
 }
 
-/// A server with a certificate of its own making, for `localhost`.
-async fn sealed() -> (SocketAddr, CertificateDer<'static>) {
+/// Starts a TLS server with a self-signed certificate for `localhost`.
+async fn tls_server() -> (SocketAddr, CertificateDer<'static>) {
     let rcgen::CertifiedKey { cert, signing_key } =
         rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate can be made");
     let certificate = cert.der().clone();
@@ -235,11 +235,11 @@ async fn sealed() -> (SocketAddr, CertificateDer<'static>) {
 }
 
 #[tokio::test]
-async fn a_certificate_counts_if_its_authority_is_trusted_and_its_name_is_right() {
-    let (address, certificate) = sealed().await;
+async fn certificates_need_a_trusted_authority_and_the_right_name() {
+    let (address, certificate) = tls_server().await;
     let by_name = format!("https://localhost:{}/", address.port());
-    let outcome = here().get(&by_name, &[]).await;
-    assert!(matches!(outcome, Err(HttpClientError::Unreachable(_))), "nobody vouches for it: {outcome:?}");
+    let outcome = local_client().get(&by_name, &[]).await;
+    assert!(matches!(outcome, Err(HttpClientError::Unreachable(_))), "its authority is not trusted: {outcome:?}");
     let trusting = HttpClient::new(&Settings { authorities: vec![certificate], ..settings() });
     assert_eq!(trusting.get(&by_name, &[]).await.map(|got| got.body.to_vec()), Ok(b"sealed".to_vec()));
     let outcome = trusting.get(&format!("https://{address}/"), &[]).await;

@@ -1,19 +1,19 @@
-//! Objects and who asks for them.
+//! Helpers for objects and callers.
 
-use crate::fixture::World;
+use crate::fixture::Fixture;
 use aether_services::storage::{ObjectId, Storage, Write};
 use aether_services::{Caller, UserIdentity};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
 
-impl World {
+impl Fixture {
     pub fn storage(&self) -> Storage {
         Storage::new(self.store.clone(), self.clock.clone())
     }
 }
 
-/// What a signed-in user's calls come with.
+/// Creates the caller of a signed-in user.
 pub fn by(user: Uuid) -> Caller {
     Caller::User(Arc::new(UserIdentity {
         user,

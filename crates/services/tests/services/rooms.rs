@@ -1,4 +1,4 @@
-//! Durable rooms in the store: one identity, nothing old over anything new, and what is kept of whom.
+//! Durable rooms in the store: leases, checkpoints, members and visits.
 
 use aether_services::GrpcCode;
 use aether_services::clock::ManualClock;
@@ -41,10 +41,10 @@ fn member(player: u32, user: Uuid, hash: u8, previous: Option<u8>) -> StoredMemb
 }
 
 async fn write_batch(rooms: &Rooms, lease: &RoomLease, batch: Batch) -> Result<(), GrpcCode> {
-    rooms.write_batch(lease, Arc::new(batch)).await.map_err(|refusal| refusal.code)
+    rooms.write_batch(lease, Arc::new(batch)).await.map_err(|error| error.code)
 }
 
-/// Lets so many milliseconds pass for the leases.
+/// Lets leases age by some milliseconds.
 async fn pass(store: &Store, ms: i64) {
     let update = "UPDATE rooms SET lease_until = lease_until - ?1";
     let passed: Result<u64, StoreError> =
@@ -53,7 +53,7 @@ async fn pass(store: &Store, ms: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_comes_back_with_its_newest_state_and_what_was_committed_since() {
+async fn a_room_is_restored_from_its_checkpoint_and_journal() {
     for database in databases() {
         let store = database.open().await;
         let rooms = rooms(&store);
@@ -62,12 +62,14 @@ async fn a_room_comes_back_with_its_newest_state_and_what_was_committed_since() 
         assert_eq!(taken.code, GrpcCode::AlreadyExists);
         let entries =
             |numbers: std::ops::RangeInclusive<u64>| numbers.map(|number| (number, vec![number as u8])).collect();
-        write_batch(&rooms, &lease, Batch { entries: entries(1..=3), ..Batch::default() }).await.expect("it is held");
+        write_batch(&rooms, &lease, Batch { entries: entries(1..=3), ..Batch::default() })
+            .await
+            .expect("the lease is held");
         let batch = Batch { checkpoint: Some(checkpoint(b"two", 2)), entries: entries(4..=5), ..Batch::default() };
-        write_batch(&rooms, &lease, batch).await.expect("it is held");
-        write_batch(&rooms, &lease, Batch { voided: vec![4], ..Batch::default() }).await.expect("it is held");
-        for which in [RoomChoice::Id("r1".into()), RoomChoice::Code("ABCDEF".into())] {
-            let opened = rooms.open("node-a", which, AWAY_MAX).await.expect("it is ours").expect("it is stored");
+        write_batch(&rooms, &lease, batch).await.expect("the lease is held");
+        write_batch(&rooms, &lease, Batch { voided: vec![4], ..Batch::default() }).await.expect("the lease is held");
+        for choice in [RoomChoice::Id("r1".into()), RoomChoice::Code("ABCDEF".into())] {
+            let opened = rooms.open("node-a", choice, AWAY_MAX).await.expect("it is ours").expect("it is stored");
             assert_eq!(opened.room, new_room("r1", "ABCDEF"), "{}", database.name);
             assert_eq!((opened.state.as_deref(), opened.applied, opened.last_player), (Some(&b"two"[..]), 2, 4));
             assert_eq!(opened.journal, [(3, vec![3]), (5, vec![5])]);
@@ -84,14 +86,14 @@ async fn a_room_comes_back_with_its_newest_state_and_what_was_committed_since() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_has_one_holder_and_an_old_one_can_write_nothing() {
+async fn a_room_has_one_lease_and_an_old_one_cannot_write() {
     for database in databases() {
         let store = database.open().await;
         let rooms = rooms(&store);
         let old = rooms.create("node-a", new_room("r1", "ABCDEF")).await.expect("it is new");
         write_batch(&rooms, &old, Batch { checkpoint: Some(checkpoint(b"old", 1)), ..Batch::default() })
             .await
-            .expect("it is held");
+            .expect("the lease is held");
         let open = |node: &'static str| rooms.open(node, RoomChoice::Id("r1".into()), AWAY_MAX);
         assert_eq!(open("node-b").await, Err(LEASE_HELD), "{}", database.name);
         assert!(rooms.candidates("node-b", "outpost", "red", 9).await.expect("it can be read").is_empty());
@@ -99,7 +101,7 @@ async fn a_room_has_one_holder_and_an_old_one_can_write_nothing() {
         rooms.renew("node-a").await.expect("it can be written");
         rooms.recover("node-b").await.expect("it can be written");
         pass(&store, LEASE_MS - 1_000).await;
-        assert_eq!(open("node-b").await, Err(LEASE_HELD), "whoever renews keeps it");
+        assert_eq!(open("node-b").await, Err(LEASE_HELD), "a renewed lease stays");
         pass(&store, LEASE_MS).await;
         let new = open("node-b").await.expect("the lease is over").expect("it is stored").lease;
         assert!(new.epoch > old.epoch);
@@ -110,56 +112,56 @@ async fn a_room_has_one_holder_and_an_old_one_can_write_nothing() {
         assert_eq!(open("node-a").await, Err(LEASE_HELD));
         write_batch(&rooms, &new, Batch { checkpoint: Some(checkpoint(b"new", 1)), ..Batch::default() })
             .await
-            .expect("it is held");
-        rooms.release(&new).await.expect("it is held");
+            .expect("the lease is held");
+        rooms.release(&new).await.expect("the lease is held");
         let opened = open("node-a").await.expect("it was given up").expect("it is stored");
         assert_eq!(open("node-b").await, Err(LEASE_HELD));
         rooms.recover("node-a").await.expect("it can be written");
         assert_eq!(rooms.candidates("node-b", "outpost", "red", 9).await.expect("it can be read"), ["r1"]);
         assert_eq!((opened.state.as_deref(), opened.journal.len()), (Some(&b"new"[..]), 0));
-        rooms.remove(&opened.lease).await.expect("it is held");
+        rooms.remove(&opened.lease).await.expect("the lease is held");
         assert_eq!(open("node-a").await, Ok(None));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_leads_back_once_and_a_spent_one_is_known_as_such() {
+async fn a_resume_token_works_once_and_is_then_spent() {
     for database in databases() {
         let store = database.open().await;
         let rooms = rooms(&store);
         let lease = rooms.create("node-a", new_room("r1", "ABCDEF")).await.expect("it is new");
         let user = Uuid::new_v4();
         let members = vec![member(1, user, 1, None), member(2, Uuid::new_v4(), 20, None)];
-        write_batch(&rooms, &lease, Batch { members, ..Batch::default() }).await.expect("it is held");
-        let found = rooms.find_by_token_hash([1; 32]).await.expect("it can be read").expect("it leads back");
+        write_batch(&rooms, &lease, Batch { members, ..Batch::default() }).await.expect("the lease is held");
+        let found = rooms.find_by_token_hash([1; 32]).await.expect("it can be read").expect("the token is known");
         assert_eq!((found.room.as_str(), found.identity.user, found.is_spent), ("r1", user, false));
         write_batch(&rooms, &lease, Batch { members: vec![member(1, user, 2, Some(1))], ..Batch::default() })
             .await
-            .expect("held");
+            .expect("the lease is held");
         let spent = async |hash: u8| {
             let found = rooms.find_by_token_hash([hash; 32]).await.expect("it can be read");
             found.map(|found| found.is_spent)
         };
         assert_eq!((spent(1).await, spent(2).await), (Some(false), Some(false)), "the welcome may have been lost");
-        write_batch(&rooms, &lease, Batch { confirmed: vec![1], ..Batch::default() }).await.expect("it is held");
+        write_batch(&rooms, &lease, Batch { confirmed: vec![1], ..Batch::default() }).await.expect("the lease is held");
         assert_eq!((spent(1).await, spent(2).await), (Some(true), Some(false)), "{}", database.name);
         let opened = rooms.open("node-a", RoomChoice::Id("r1".into()), AWAY_MAX).await.expect("ours").expect("stored");
         assert_eq!(opened.members.iter().map(|identity| identity.player).collect::<Vec<_>>(), [1, 2]);
         let lease = opened.lease;
-        write_batch(&rooms, &lease, Batch { left: vec![2], ..Batch::default() }).await.expect("it is held");
-        assert_eq!(spent(20).await, None, "who left has no way back");
+        write_batch(&rooms, &lease, Batch { left: vec![2], ..Batch::default() }).await.expect("the lease is held");
+        assert_eq!(spent(20).await, None, "a player who left cannot resume");
         write_batch(&rooms, &lease, Batch { members: vec![member(8, user, 8, None)], ..Batch::default() })
             .await
-            .expect("it is held");
+            .expect("the lease is held");
         pass(&store, AWAY_MAX + 1).await;
         let opened = rooms.open("node-a", RoomChoice::Id("r1".into()), AWAY_MAX).await.expect("ours").expect("stored");
-        assert!(opened.members.is_empty(), "after so long nobody has a place any more");
-        assert_eq!(opened.last_player, 8, "but no number is given twice");
+        assert!(opened.members.is_empty(), "members are removed after so long");
+        assert_eq!(opened.last_player, 8, "player ids are not reused");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_states_are_kept_to_look_back_and_old_rooms_go() {
+async fn the_last_checkpoints_are_retained_and_old_rooms_are_pruned() {
     for database in databases() {
         let store = database.open().await;
         let rooms = rooms(&store);
@@ -167,11 +169,11 @@ async fn the_last_states_are_kept_to_look_back_and_old_rooms_go() {
         for number in 1..=5_u8 {
             let batch =
                 Batch { checkpoint: Some(checkpoint(&[number], 0)), checkpoints_max: Some(3), ..Batch::default() };
-            write_batch(&rooms, &lease, batch).await.expect("it is held");
+            write_batch(&rooms, &lease, batch).await.expect("the lease is held");
         }
         write_batch(&rooms, &lease, Batch { checkpoint: Some(checkpoint(b"newest", 0)), ..Batch::default() })
             .await
-            .expect("it is held");
+            .expect("the lease is held");
         let checkpoints = rooms.checkpoints("r1").await.expect("it can be read");
         let numbers: Vec<i64> = checkpoints.iter().map(|checkpoint| checkpoint.number).collect();
         assert_eq!(numbers, [3, 4, 5, 0], "{}", database.name);
@@ -180,17 +182,17 @@ async fn the_last_states_are_kept_to_look_back_and_old_rooms_go() {
         assert_eq!(rooms.checkpoint("r1", 2).await, Ok(None));
         let listed = rooms.list(10).await.expect("it can be read");
         assert_eq!((listed[0].id.as_str(), listed[0].label.as_str(), listed[0].players), ("r1", "shown", 2));
-        assert_eq!(rooms.prune(NOW + 1, AWAY_MAX, NOW).await, Ok(0), "one that is held stays");
-        rooms.release(&lease).await.expect("it is held");
+        assert_eq!(rooms.prune(NOW + 1, AWAY_MAX, NOW).await, Ok(0), "a room with a lease stays");
+        rooms.release(&lease).await.expect("the lease is held");
         pass(&store, 10).await;
-        assert_eq!(rooms.prune(NOW, AWAY_MAX, NOW).await, Ok(0), "one that was used stays");
+        assert_eq!(rooms.prune(NOW, AWAY_MAX, NOW).await, Ok(0), "a recently used room stays");
         assert_eq!(rooms.prune(NOW + 1, AWAY_MAX, NOW).await, Ok(1));
         assert!(rooms.checkpoints("r1").await.expect("it can be read").is_empty());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_was_where_is_remembered_of_those_with_an_account() {
+async fn visits_are_recorded_for_users_with_an_account() {
     for database in databases() {
         let store = database.open().await;
         let rooms = rooms(&store);

@@ -1,6 +1,6 @@
-//! Wallets, their ledger, and changes of several kinds at once, on every kind of database.
+//! Wallets, their ledger, and atomic updates, on every kind of database.
 
-use crate::fixture::{START_MS, World, refusal, worlds};
+use crate::fixture::{Fixture, START_MS, error_of, fixtures};
 use crate::objects::{by, id, write};
 use aether_services::GrpcCode;
 use aether_services::account::Update;
@@ -21,12 +21,12 @@ fn change(user: Uuid, changes: &[(&str, i64)]) -> WalletUpdate {
     WalletUpdate { user, changes: amounts(changes), metadata: String::new() }
 }
 
-fn wallets(world: &World) -> Wallets {
-    Wallets::new(world.store.clone(), world.clock.clone())
+fn wallets(fixture: &Fixture) -> Wallets {
+    Wallets::new(fixture.store.clone(), fixture.clock.clone())
 }
 
-fn multi_updates(world: &World) -> MultiUpdates {
-    MultiUpdates::new(world.store.clone(), world.clock.clone(), wallets(world))
+fn multi_updates(fixture: &Fixture) -> MultiUpdates {
+    MultiUpdates::new(fixture.store.clone(), fixture.clock.clone(), wallets(fixture))
 }
 
 async fn whole_ledger(wallets: &Wallets, user: Uuid, limit: i32) -> Vec<LedgerEntry> {
@@ -42,9 +42,9 @@ async fn whole_ledger(wallets: &Wallets, user: Uuid, limit: i32) -> Vec<LedgerEn
 }
 
 #[tokio::test]
-async fn changes_are_added_and_answered_with_what_was_and_what_is() {
-    for world in worlds().await {
-        let (wallets, ann, ben) = (wallets(&world), world.user().await, world.user().await);
+async fn changes_are_added_and_answered_with_old_and_new_amounts() {
+    for fixture in fixtures().await {
+        let (wallets, ann, ben) = (wallets(&fixture), fixture.user().await, fixture.user().await);
         assert_eq!(wallets.amounts(ann).await, Ok(Amounts::new()));
         let updates = vec![
             change(ben, &[("gold", 5)]),
@@ -52,7 +52,7 @@ async fn changes_are_added_and_answered_with_what_was_and_what_is() {
             change(ben, &[("gold", -2)]),
             change(ann, &[("gold", -10)]),
         ];
-        let updated = wallets.update(updates, true).await.expect(world.name);
+        let updated = wallets.update(updates, true).await.expect(fixture.name);
         let expected = [
             (ben, amounts(&[]), amounts(&[("gold", 5)])),
             (ann, amounts(&[]), amounts(&[("gold", 10), ("gems", 1)])),
@@ -60,87 +60,87 @@ async fn changes_are_added_and_answered_with_what_was_and_what_is() {
             (ann, amounts(&[("gold", 10), ("gems", 1)]), amounts(&[("gold", 0), ("gems", 1)])),
         ];
         let updated: Vec<_> = updated.into_iter().map(|one| (one.user, one.previous, one.updated)).collect();
-        assert_eq!(updated, expected, "{}", world.name);
+        assert_eq!(updated, expected, "{}", fixture.name);
         assert_eq!(wallets.amounts(ben).await, Ok(amounts(&[("gold", 3)])));
-        assert_eq!(refusal(wallets.amounts(Uuid::new_v4()).await).0, GrpcCode::NotFound);
+        assert_eq!(error_of(wallets.amounts(Uuid::new_v4()).await).0, GrpcCode::NotFound);
     }
 }
 
 #[tokio::test]
-async fn an_amount_is_never_negative_nor_beyond_64_bits_and_nothing_is_half_done() {
-    for world in worlds().await {
-        let (wallets, ann, ben) = (wallets(&world), world.user().await, world.user().await);
+async fn amounts_stay_in_range_and_updates_are_atomic() {
+    for fixture in fixtures().await {
+        let (wallets, ann, ben) = (wallets(&fixture), fixture.user().await, fixture.user().await);
         wallets.update(vec![change(ann, &[("gold", 5)]), change(ben, &[("gold", i64::MAX)])], true).await.unwrap();
         let negative =
             (GrpcCode::FailedPrecondition, "wallet update rejected negative value at path 'gold'".to_owned());
         let overdrawn = vec![change(ben, &[("gold", -6), ("gems", 1)]), change(ann, &[("gold", -6)])];
-        assert_eq!(refusal(wallets.update(overdrawn, true).await), negative, "{}", world.name);
-        let least = refusal(wallets.update(vec![change(ann, &[("gold", i64::MIN)])], true).await);
+        assert_eq!(error_of(wallets.update(overdrawn, true).await), negative, "{}", fixture.name);
+        let least = error_of(wallets.update(vec![change(ann, &[("gold", i64::MIN)])], true).await);
         assert_eq!(least, negative);
         let beyond =
-            refusal(wallets.update(vec![change(ann, &[("gold", -5)]), change(ben, &[("gold", 1)])], true).await);
+            error_of(wallets.update(vec![change(ann, &[("gold", -5)]), change(ben, &[("gold", 1)])], true).await);
         assert_eq!(beyond.0, GrpcCode::FailedPrecondition);
         let nobody = vec![change(ann, &[("gold", 1)]), change(Uuid::new_v4(), &[("gold", 1)])];
         let expected = (GrpcCode::NotFound, "User account not found.".to_owned());
-        assert_eq!(refusal(wallets.update(nobody, true).await), expected);
-        assert_eq!(wallets.amounts(ann).await, Ok(amounts(&[("gold", 5)])), "{}", world.name);
+        assert_eq!(error_of(wallets.update(nobody, true).await), expected);
+        assert_eq!(wallets.amounts(ann).await, Ok(amounts(&[("gold", 5)])), "{}", fixture.name);
         assert_eq!(wallets.amounts(ben).await, Ok(amounts(&[("gold", i64::MAX)])));
-        assert_eq!(world.count("SELECT count(*) FROM wallet_ledger").await, 2, "{}", world.name);
+        assert_eq!(fixture.count("SELECT count(*) FROM wallet_ledger").await, 2, "{}", fixture.name);
     }
 }
 
 #[tokio::test]
-async fn the_ledger_lists_the_newest_first_and_goes_on_where_it_stopped() {
-    for world in worlds().await {
-        let (wallets, ann, ben) = (wallets(&world), world.user().await, world.user().await);
+async fn the_ledger_is_paged_newest_first() {
+    for fixture in fixtures().await {
+        let (wallets, ann, ben) = (wallets(&fixture), fixture.user().await, fixture.user().await);
         for round in 0..3 {
-            // Several of the same millisecond keep their order too.
+            // Entries of the same millisecond keep their order too.
             let updates = (0..5).map(|n| WalletUpdate {
                 user: ann,
                 changes: amounts(&[("gold", round * 5 + n + 1)]),
                 metadata: format!(r#"{{"n":{}}}"#, round * 5 + n),
             });
-            wallets.update(updates.collect(), true).await.expect(world.name);
-            wallets.update(vec![change(ben, &[("gold", 1)])], true).await.expect(world.name);
-            wallets.update(vec![change(ann, &[("gems", 1)])], false).await.expect(world.name);
-            world.clock.advance_ms(1);
+            wallets.update(updates.collect(), true).await.expect(fixture.name);
+            wallets.update(vec![change(ben, &[("gold", 1)])], true).await.expect(fixture.name);
+            wallets.update(vec![change(ann, &[("gems", 1)])], false).await.expect(fixture.name);
+            fixture.clock.advance_ms(1);
         }
         for limit in [1, 2, 7, 100] {
             let entries = whole_ledger(&wallets, ann, limit).await;
             let metadata: Vec<_> = entries.iter().map(|entry| entry.metadata.clone()).collect();
             let expected: Vec<_> = (0..15).rev().map(|n| format!(r#"{{"n":{n}}}"#)).collect();
-            assert_eq!(metadata, expected, "{}, {limit} at a time", world.name);
+            assert_eq!(metadata, expected, "{}, {limit} at a time", fixture.name);
             assert!(entries.iter().all(|entry| entry.user == ann && entry.created_at == entry.updated_at));
             assert_eq!((&entries[0].changes, entries[0].created_at), (&amounts(&[("gold", 15)]), START_MS + 2));
         }
         for limit in [0, -1, 101] {
-            assert_eq!(refusal(wallets.list_ledger(ann, limit, "").await).0, GrpcCode::InvalidArgument);
+            assert_eq!(error_of(wallets.list_ledger(ann, limit, "").await).0, GrpcCode::InvalidArgument);
         }
-        assert_eq!(refusal(wallets.list_ledger(ann, 10, "x").await).0, GrpcCode::InvalidArgument);
+        assert_eq!(error_of(wallets.list_ledger(ann, 10, "x").await).0, GrpcCode::InvalidArgument);
     }
 }
 
 #[tokio::test]
-async fn what_is_noted_about_a_change_may_be_changed() {
-    for world in worlds().await {
-        let (wallets, ann) = (wallets(&world), world.user().await);
-        wallets.update(vec![change(ann, &[("gold", 1)])], true).await.expect(world.name);
+async fn ledger_metadata_can_be_changed() {
+    for fixture in fixtures().await {
+        let (wallets, ann) = (wallets(&fixture), fixture.user().await);
+        wallets.update(vec![change(ann, &[("gold", 1)])], true).await.expect(fixture.name);
         let entry = whole_ledger(&wallets, ann, 10).await.remove(0);
         assert_eq!(entry.metadata, "{}");
-        world.clock.advance_ms(9);
-        let annotated = wallets.annotate(entry.id, r#"{"why":"gift"}"#).await.expect(world.name);
+        fixture.clock.advance_ms(9);
+        let annotated = wallets.annotate(entry.id, r#"{"why":"gift"}"#).await.expect(fixture.name);
         let expected = LedgerEntry { metadata: r#"{"why":"gift"}"#.to_owned(), updated_at: START_MS + 9, ..entry };
         assert_eq!(annotated, expected);
         assert_eq!(whole_ledger(&wallets, ann, 10).await, [expected]);
-        assert_eq!(refusal(wallets.annotate(Uuid::new_v4(), "{}").await).0, GrpcCode::NotFound);
-        assert_eq!(refusal(wallets.annotate(annotated.id, "[]").await).0, GrpcCode::InvalidArgument);
+        assert_eq!(error_of(wallets.annotate(Uuid::new_v4(), "{}").await).0, GrpcCode::NotFound);
+        assert_eq!(error_of(wallets.annotate(annotated.id, "[]").await).0, GrpcCode::InvalidArgument);
     }
 }
 
 #[tokio::test]
-async fn changes_that_cannot_be_are_refused() {
-    for world in worlds().await {
-        let (wallets, ann) = (wallets(&world), world.user().await);
+async fn invalid_changes_are_rejected() {
+    for fixture in fixtures().await {
+        let (wallets, ann) = (wallets(&fixture), fixture.user().await);
         let names = |from: usize, count: usize| WalletUpdate {
             user: ann,
             changes: (from..from + count).map(|n| (format!("name{n}"), 1)).collect(),
@@ -157,18 +157,18 @@ async fn changes_that_cannot_be_are_refused() {
             vec![change(ann, &[("gold", 1)]); UPDATES_MAX + 1],
         ];
         for wrong in wrong {
-            assert_eq!(refusal(wallets.update(wrong, true).await).0, GrpcCode::InvalidArgument, "{}", world.name);
+            assert_eq!(error_of(wallets.update(wrong, true).await).0, GrpcCode::InvalidArgument, "{}", fixture.name);
         }
-        wallets.update(vec![names(0, NAMES_MAX)], true).await.expect(world.name);
-        assert_eq!(refusal(wallets.update(vec![names(NAMES_MAX, 1)], true).await).0, GrpcCode::FailedPrecondition);
+        wallets.update(vec![names(0, NAMES_MAX)], true).await.expect(fixture.name);
+        assert_eq!(error_of(wallets.update(vec![names(NAMES_MAX, 1)], true).await).0, GrpcCode::FailedPrecondition);
     }
 }
 
 #[tokio::test]
-async fn several_kinds_of_changes_are_made_together() {
-    for world in worlds().await {
-        let (multi, ann, ben) = (multi_updates(&world), world.user().await, world.user().await);
-        world.storage().write(&by(ben), vec![write("items", "old", ben, "{}")]).await.expect(world.name);
+async fn several_kinds_of_changes_are_applied_together() {
+    for fixture in fixtures().await {
+        let (multi, ann, ben) = (multi_updates(&fixture), fixture.user().await, fixture.user().await);
+        fixture.storage().write(&by(ben), vec![write("items", "old", ben, "{}")]).await.expect(fixture.name);
         let named = Update {
             display_name: Some("Ann".to_owned()),
             metadata: Some(r#"{"a":1}"#.to_owned()),
@@ -181,20 +181,20 @@ async fn several_kinds_of_changes_are_made_together() {
             wallets: vec![change(ben, &[("gold", 5)]), change(ann, &[("gold", 1)])],
             ledger: true,
         };
-        let changed = multi.apply(changes).await.expect(world.name);
+        let changed = multi.apply(changes).await.expect(fixture.name);
         assert_eq!(changed.acks.iter().map(|ack| ack.id.key.as_str()).collect::<Vec<_>>(), ["sword", "brief"]);
         assert_eq!(changed.wallets.iter().map(|one| one.user).collect::<Vec<_>>(), [ben, ann]);
-        assert_eq!(world.count("SELECT count(*) FROM storage_objects").await, 1, "writes come before removals");
-        assert_eq!(world.count("SELECT count(*) FROM users WHERE display_name = 'Ann'").await, 1);
-        assert_eq!(world.count("SELECT count(*) FROM wallet_ledger").await, 2);
+        assert_eq!(fixture.count("SELECT count(*) FROM storage_objects").await, 1, "writes come before removals");
+        assert_eq!(fixture.count("SELECT count(*) FROM users WHERE display_name = 'Ann'").await, 1);
+        assert_eq!(fixture.count("SELECT count(*) FROM wallet_ledger").await, 2);
         assert_eq!(multi.apply(Changes::default()).await, Ok(Default::default()));
     }
 }
 
 #[tokio::test]
-async fn one_refused_change_undoes_all_kinds() {
-    for world in worlds().await {
-        let (multi, ann, ben) = (multi_updates(&world), world.user().await, world.user().await);
+async fn one_rejected_change_undoes_all_kinds() {
+    for fixture in fixtures().await {
+        let (multi, ann, ben) = (multi_updates(&fixture), fixture.user().await, fixture.user().await);
         let good = || Changes {
             accounts: vec![(ann, Update { display_name: Some("Ann".to_owned()), ..Update::default() })],
             writes: vec![write("items", "sword", ann, "{}")],
@@ -232,14 +232,14 @@ async fn one_refused_change_undoes_all_kinds() {
             ),
         ];
         for (changes, code) in wrong {
-            let shown = format!("{}: {changes:?}", world.name);
-            assert_eq!(refusal(multi.apply(changes).await).0, code, "{shown}");
-            assert_eq!(world.count("SELECT count(*) FROM storage_objects").await, 0, "{shown}");
-            assert_eq!(world.count("SELECT count(*) FROM users WHERE display_name = 'Ann'").await, 0, "{shown}");
-            assert_eq!(world.count("SELECT count(*) FROM users WHERE wallet <> '{}'").await, 0, "{shown}");
-            assert_eq!(world.count("SELECT count(*) FROM wallet_ledger").await, 0, "{shown}");
+            let shown = format!("{}: {changes:?}", fixture.name);
+            assert_eq!(error_of(multi.apply(changes).await).0, code, "{shown}");
+            assert_eq!(fixture.count("SELECT count(*) FROM storage_objects").await, 0, "{shown}");
+            assert_eq!(fixture.count("SELECT count(*) FROM users WHERE display_name = 'Ann'").await, 0, "{shown}");
+            assert_eq!(fixture.count("SELECT count(*) FROM users WHERE wallet <> '{}'").await, 0, "{shown}");
+            assert_eq!(fixture.count("SELECT count(*) FROM wallet_ledger").await, 0, "{shown}");
         }
-        let name = refusal(
+        let name = error_of(
             multi
                 .apply(Changes {
                     accounts: vec![(ann, Update { username: Some(ben.to_string()), ..Update::default() })],
@@ -251,8 +251,8 @@ async fn one_refused_change_undoes_all_kinds() {
     }
 }
 
-/// Five players pass gold around in fifty transfers at once, some in opposite directions, each with a receipt in storage.
-/// Nothing is lost, and nobody waited in a circle: the database would have ended one, and the retry would be counted.
+/// Five players pass gold around in fifty concurrent transfers, some in opposite directions, each with a receipt in
+/// storage. No gold is lost, and no transactions deadlock: the database would end one, and the retry would be counted.
 #[tokio::test(flavor = "multi_thread")]
 async fn wallets_conserve_under_concurrent_transfers() {
     for database in aether_testkit_store::databases() {
@@ -286,22 +286,22 @@ async fn wallets_conserve_under_concurrent_transfers() {
             transfers.spawn(async move { multi.apply(changes).await });
         }
         let outcomes = transfers.join_all().await;
-        let refused = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+        let rejected = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
         assert!(
-            refused.clone().all(|refusal| refusal.code == GrpcCode::FailedPrecondition),
+            rejected.clone().all(|error| error.code == GrpcCode::FailedPrecondition),
             "{:?}",
-            refused.collect::<Vec<_>>()
+            rejected.collect::<Vec<_>>()
         );
         let mut total = 0;
         for user in users {
             let gold = wallets.amounts(user).await.unwrap()["gold"];
             let entered: i64 = whole_ledger(&wallets, user, 100).await.iter().map(|entry| entry.changes["gold"]).sum();
-            assert_eq!(gold, entered, "{}: the ledger tells another amount", database.name);
+            assert_eq!(gold, entered, "{}: the ledger has another amount", database.name);
             assert!(gold >= 0);
             total += gold;
         }
         assert_eq!(total, 100, "{}", database.name);
-        let figures = registry.render();
-        assert!(figures.contains("aether_database_retries_total 0"), "{}: {figures}", database.name);
+        let metrics = registry.render();
+        assert!(metrics.contains("aether_database_retries_total 0"), "{}: {metrics}", database.name);
     }
 }

@@ -1,4 +1,4 @@
-//! The outbox on its way out: once it is written, it arrives.
+//! Delivery of the outbox.
 
 use aether_metrics::Registry;
 use aether_services::clock::{ManualClock, WallClock};
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 
 const NOW: i64 = 1_800_000_000_000;
 
-/// A receiver that answers as it is told.
+/// Receiver that answers with a given status.
 #[derive(Clone)]
 struct Receiver {
     received: Arc<Mutex<Vec<(HeaderMap, String)>>>,
@@ -28,8 +28,8 @@ impl Receiver {
         let receiver = Receiver { received: Arc::default(), status: Arc::new(Mutex::new(StatusCode::OK)) };
         let take = |State(receiver): State<Receiver>, headers: HeaderMap, body: Bytes| async move {
             let text = String::from_utf8(body.to_vec()).expect("it is JSON");
-            receiver.received.lock().expect("no test panics with it").push((headers, text));
-            *receiver.status.lock().expect("no test panics with it")
+            receiver.received.lock().expect("the lock is not poisoned").push((headers, text));
+            *receiver.status.lock().expect("the lock is not poisoned")
         };
         let router = axum::Router::new().route("/hook", post(take)).with_state(receiver.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
@@ -39,23 +39,23 @@ impl Receiver {
     }
 
     fn answer(&self, status: StatusCode) {
-        *self.status.lock().expect("no test panics with it") = status;
+        *self.status.lock().expect("the lock is not poisoned") = status;
     }
 
     fn received(&self) -> Vec<(HeaderMap, String)> {
-        self.received.lock().expect("no test panics with it").clone()
+        self.received.lock().expect("the lock is not poisoned").clone()
     }
 }
 
-struct World {
+struct Fixture {
     store: Store,
     clock: Arc<ManualClock>,
     webhooks: Webhooks,
     registry: Registry,
 }
 
-impl World {
-    async fn new(url: &str, private_allowed: bool) -> World {
+impl Fixture {
+    async fn new(url: &str, private_allowed: bool) -> Fixture {
         let registry = Registry::new();
         let store = Store::open(&aether_store::StoreSettings::new(Database::Memory), &registry).await.expect("memory");
         let clock = Arc::new(ManualClock::at(NOW));
@@ -64,7 +64,7 @@ impl World {
         let settings = Settings { url: url.to_owned(), secret: "a secret of its own".to_owned(), attempts_max: 3 };
         let webhooks =
             Webhooks::new(store.clone(), Arc::clone(&clock) as Arc<dyn WallClock>, http_client, settings, &registry);
-        World { store, clock, webhooks, registry }
+        Fixture { store, clock, webhooks, registry }
     }
 
     async fn push(&self, topic: &'static str) {
@@ -80,12 +80,12 @@ impl World {
 }
 
 #[tokio::test]
-async fn a_message_is_posted_once_it_was_written_and_forgotten_once_it_was_taken() {
+async fn a_written_message_is_posted_and_removed_after_delivery() {
     let (receiver, url) = Receiver::start().await;
-    let world = World::new(&url, true).await;
-    world.push("account.created").await;
-    assert_eq!(world.webhooks.deliver_due().await, Ok(1));
-    assert_eq!(world.webhooks.deliver_due().await, Ok(0));
+    let fixture = Fixture::new(&url, true).await;
+    fixture.push("account.created").await;
+    assert_eq!(fixture.webhooks.deliver_due().await, Ok(1));
+    assert_eq!(fixture.webhooks.deliver_due().await, Ok(0));
     let received = receiver.received();
     assert_eq!(received.len(), 1);
     let (headers, body) = &received[0];
@@ -93,49 +93,49 @@ async fn a_message_is_posted_once_it_was_written_and_forgotten_once_it_was_taken
     assert_eq!((&body["topic"], &body["payload"]["a"]), (&"account.created".into(), &1.into()));
     assert_eq!(headers["idempotency-key"].to_str().expect("text"), body["id"]);
     assert!(headers["aether-signature"].to_str().expect("text").starts_with("t=1800000000,v1="));
-    assert_eq!(world.depth().await, (0, 0));
+    assert_eq!(fixture.depth().await, (0, 0));
 }
 
 #[tokio::test]
-async fn what_was_not_taken_is_tried_again_later_with_the_same_key_and_given_up_in_the_end() {
+async fn a_failed_message_is_retried_with_the_same_key_and_parked_in_the_end() {
     let (receiver, url) = Receiver::start().await;
     receiver.answer(StatusCode::INTERNAL_SERVER_ERROR);
-    let world = World::new(&url, true).await;
-    world.push("event").await;
-    assert_eq!(world.webhooks.deliver_due().await, Ok(1));
-    assert_eq!(world.webhooks.deliver_due().await, Ok(0), "not at once");
-    world.clock.advance_ms(1_000);
-    assert_eq!(world.webhooks.deliver_due().await, Ok(1));
-    world.clock.advance_ms(1_000);
-    assert_eq!(world.webhooks.deliver_due().await, Ok(0), "the wait doubles");
-    world.clock.advance_ms(1_000);
-    assert_eq!(world.webhooks.deliver_due().await, Ok(1));
-    world.clock.advance_ms(10_000_000);
-    assert_eq!(world.webhooks.deliver_due().await, Ok(0), "three attempts were all");
-    assert_eq!(world.depth().await, (0, 1), "it is kept for someone to look at");
+    let fixture = Fixture::new(&url, true).await;
+    fixture.push("event").await;
+    assert_eq!(fixture.webhooks.deliver_due().await, Ok(1));
+    assert_eq!(fixture.webhooks.deliver_due().await, Ok(0), "not at once");
+    fixture.clock.advance_ms(1_000);
+    assert_eq!(fixture.webhooks.deliver_due().await, Ok(1));
+    fixture.clock.advance_ms(1_000);
+    assert_eq!(fixture.webhooks.deliver_due().await, Ok(0), "the wait doubles");
+    fixture.clock.advance_ms(1_000);
+    assert_eq!(fixture.webhooks.deliver_due().await, Ok(1));
+    fixture.clock.advance_ms(10_000_000);
+    assert_eq!(fixture.webhooks.deliver_due().await, Ok(0), "there are no attempts after the third");
+    assert_eq!(fixture.depth().await, (0, 1), "it stays in the outbox");
     let keys: Vec<_> = receiver.received().iter().map(|(headers, _)| headers["idempotency-key"].clone()).collect();
     assert!(keys.len() == 3 && keys.iter().all(|key| *key == keys[0]));
-    assert!(world.registry.render().contains("aether_webhook_messages_total{outcome=\"given_up\"} 1"));
+    assert!(fixture.registry.render().contains("aether_webhook_messages_total{outcome=\"given_up\"} 1"));
 }
 
 #[tokio::test]
-async fn a_private_address_is_refused_unless_it_is_allowed() {
+async fn a_private_address_is_rejected_unless_it_is_allowed() {
     let (receiver, url) = Receiver::start().await;
-    let world = World::new(&url, false).await;
-    world.push("event").await;
-    assert_eq!(world.webhooks.deliver_due().await, Ok(1));
+    let fixture = Fixture::new(&url, false).await;
+    fixture.push("event").await;
+    assert_eq!(fixture.webhooks.deliver_due().await, Ok(1));
     assert!(receiver.received().is_empty());
-    assert_eq!(world.depth().await, (1, 0), "it waits");
+    assert_eq!(fixture.depth().await, (1, 0), "it waits");
 }
 
 #[tokio::test]
 async fn events_reach_the_handlers_and_the_outbox() {
-    let world = World::new("http://127.0.0.1:9/", true).await;
+    let fixture = Fixture::new("http://127.0.0.1:9/", true).await;
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&seen);
     let handler: Handler = Box::new(move |_, event| noted.lock().expect("no handler panics").push(event.clone()));
-    let clock = Arc::clone(&world.clock) as Arc<dyn WallClock>;
-    let events = Events::new(world.store.clone(), clock, vec![handler], true);
+    let clock = Arc::clone(&fixture.clock) as Arc<dyn WallClock>;
+    let events = Events::new(fixture.store.clone(), clock, vec![handler], true);
     let event = Event {
         name: "level_up".to_owned(),
         properties: BTreeMap::from([("level".to_owned(), "7".to_owned())]),
@@ -144,7 +144,7 @@ async fn events_reach_the_handlers_and_the_outbox() {
     };
     events.report(&CallContext::server(), event.clone()).await.expect("it is right");
     assert_eq!(*seen.lock().expect("no handler panics"), [Event { at: NOW, ..event.clone() }]);
-    assert_eq!(world.depth().await, (1, 0));
+    assert_eq!(fixture.depth().await, (1, 0));
     for wrong in [
         Event { name: String::new(), ..event.clone() },
         Event { name: "x".repeat(129), ..event.clone() },
@@ -152,7 +152,7 @@ async fn events_reach_the_handlers_and_the_outbox() {
         Event { properties: (0..65).map(|index| (index.to_string(), String::new())).collect(), ..event.clone() },
         Event { properties: BTreeMap::from([("a".to_owned(), "x".repeat(8_193))]), ..event.clone() },
     ] {
-        let refused = events.report(&CallContext::server(), wrong).await.expect_err("it is wrong");
-        assert_eq!(refused.code, GrpcCode::InvalidArgument);
+        let rejected = events.report(&CallContext::server(), wrong).await.expect_err("it is wrong");
+        assert_eq!(rejected.code, GrpcCode::InvalidArgument);
     }
 }

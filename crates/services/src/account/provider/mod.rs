@@ -49,10 +49,8 @@ const REJECTED: ServiceError = ServiceError::new(
     GrpcCode::Unauthenticated,
     "The provider's token is not valid here. Sign in there again and use the new one.",
 );
-const UNAVAILABLE: ServiceError = ServiceError::new(
-    GrpcCode::Unavailable,
-    "The sign-in provider cannot be reached. Try again in a few seconds.",
-);
+const UNAVAILABLE: ServiceError =
+    ServiceError::new(GrpcCode::Unavailable, "The sign-in provider cannot be reached. Try again in a few seconds.");
 
 /// Proof of identity that a client got from a provider.
 #[derive(Clone, PartialEq, Eq)]

@@ -1,15 +1,15 @@
-//! Boards are made, found and deleted.
+//! Creating, finding and deleting boards.
 
 use super::*;
 
 #[tokio::test]
-async fn making_the_same_board_again_is_fine_and_another_of_its_id_is_refused() {
+async fn creating_a_board_twice_needs_the_same_definition() {
     for database in aether_testkit_store::databases() {
-        let place = Place::at(&database).await;
+        let fixture = Fixture::at(&database).await;
         let definition = Definition { metadata: r#"{"a": 1, "b": 2}"#.to_owned(), ..Definition::new("speed") };
-        let made = place.boards.create(definition.clone()).await.unwrap();
+        let made = fixture.boards.create(definition.clone()).await.unwrap();
         let spaced = Definition { metadata: r#"{"b":2,"a":1}"#.to_owned(), ..definition.clone() };
-        let again = place.boards.create(spaced).await.unwrap();
+        let again = fixture.boards.create(spaced).await.unwrap();
         assert!(Arc::ptr_eq(&made, &again));
         let others = [
             Definition { authoritative: true, ..definition.clone() },
@@ -19,16 +19,16 @@ async fn making_the_same_board_again_is_fine_and_another_of_its_id_is_refused() 
             Definition { metadata: "{}".to_owned(), ..definition.clone() },
         ];
         for other in others {
-            assert_eq!(place.boards.create(other).await.unwrap_err().code, GrpcCode::AlreadyExists);
+            assert_eq!(fixture.boards.create(other).await.unwrap_err().code, GrpcCode::AlreadyExists);
         }
-        let reopened = place.reopened().await;
+        let reopened = fixture.reopened().await;
         assert_eq!(reopened.boards.board("speed").unwrap().definition, definition, "{}", database.name);
     }
 }
 
 #[tokio::test]
-async fn what_cannot_be_a_board_is_refused() {
-    let place = Place::at(&aether_testkit_store::memory()).await;
+async fn invalid_boards_are_rejected() {
+    let fixture = Fixture::at(&aether_testkit_store::memory()).await;
     let wrong = [
         Definition::new(""),
         Definition::new("x".repeat(BOARD_ID_BYTES_MAX + 1)),
@@ -43,22 +43,22 @@ async fn what_cannot_be_a_board_is_refused() {
         Definition { reset_schedule: "0 0 31 2 *".to_owned(), ..Definition::new("a") },
     ];
     for definition in wrong {
-        let refusal = place.boards.create(definition.clone()).await.unwrap_err();
-        assert_eq!(refusal.code, GrpcCode::InvalidArgument, "{definition:?}");
+        let error = fixture.boards.create(definition.clone()).await.unwrap_err();
+        assert_eq!(error.code, GrpcCode::InvalidArgument, "{definition:?}");
     }
-    place.boards.create(Definition::new("x".repeat(BOARD_ID_BYTES_MAX))).await.unwrap();
+    fixture.boards.create(Definition::new("x".repeat(BOARD_ID_BYTES_MAX))).await.unwrap();
 }
 
 #[tokio::test]
 async fn boards_are_listed_by_id_in_pages() {
-    let place = Place::at(&aether_testkit_store::memory()).await;
+    let fixture = Fixture::at(&aether_testkit_store::memory()).await;
     for id in ["delta", "alpha", "echo", "bravo", "charlie"] {
-        place.boards.create(Definition::new(id)).await.unwrap();
+        fixture.boards.create(Definition::new(id)).await.unwrap();
     }
     let mut seen = Vec::new();
     let mut cursor = String::new();
     for pages in 1.. {
-        let page = place.boards.boards(2, &cursor).unwrap();
+        let page = fixture.boards.boards(2, &cursor).unwrap();
         seen.extend(page.boards.iter().map(|board| board.definition.id.clone()));
         cursor = page.cursor;
         if cursor.is_empty() {
@@ -67,66 +67,66 @@ async fn boards_are_listed_by_id_in_pages() {
         }
     }
     assert_eq!(seen, ["alpha", "bravo", "charlie", "delta", "echo"]);
-    assert_eq!(place.boards.boards(5, "").unwrap().cursor, "");
+    assert_eq!(fixture.boards.boards(5, "").unwrap().cursor, "");
     for wrong in [0, BOARD_LIMIT_MAX + 1] {
-        assert_eq!(place.boards.boards(wrong, "").unwrap_err().code, GrpcCode::InvalidArgument);
+        assert_eq!(fixture.boards.boards(wrong, "").unwrap_err().code, GrpcCode::InvalidArgument);
     }
-    assert_eq!(place.boards.boards(1, "no cursor").unwrap_err().code, GrpcCode::InvalidArgument);
+    assert_eq!(fixture.boards.boards(1, "no cursor").unwrap_err().code, GrpcCode::InvalidArgument);
 }
 
 #[tokio::test]
-async fn a_deleted_board_is_gone_with_its_records_and_may_be_made_anew() {
+async fn a_deleted_board_loses_its_records_and_may_be_created_again() {
     for database in aether_testkit_store::databases() {
-        let place = Place::at(&database).await;
-        place.boards.create(Definition::new("board")).await.unwrap();
+        let fixture = Fixture::at(&database).await;
+        fixture.boards.create(Definition::new("board")).await.unwrap();
         for number in 0..20 {
-            place.submit("board", owner(number), 5).await;
+            fixture.submit("board", owner(number), 5).await;
         }
-        assert!(place.boards.delete("board").await.unwrap());
-        assert!(!place.boards.delete("board").await.unwrap());
-        let refused = place.boards.write(&Caller::Server, "board", write(owner(1), 1, 0)).await;
-        assert_eq!(refused.unwrap_err().code, GrpcCode::NotFound);
-        assert_eq!(place.boards.records("board", &[], &limit(1)).await.unwrap_err().code, GrpcCode::NotFound);
+        assert!(fixture.boards.delete("board").await.unwrap());
+        assert!(!fixture.boards.delete("board").await.unwrap());
+        let rejected = fixture.boards.write(&Caller::Server, "board", write(owner(1), 1, 0)).await;
+        assert_eq!(rejected.unwrap_err().code, GrpcCode::NotFound);
+        assert_eq!(fixture.boards.records("board", &[], &limit(1)).await.unwrap_err().code, GrpcCode::NotFound);
 
         let ascending = Definition { order: RankOrder::Ascending, ..Definition::new("board") };
-        place.boards.create(ascending).await.unwrap();
-        assert_eq!(place.submit("board", owner(1), 9).await.rank, 1, "{}", database.name);
-        assert_eq!(place.submit("board", owner(2), 3).await.rank, 1, "{}", database.name);
-        assert_eq!(place.all("board", 0).await.len(), 2);
-        assert_eq!(place.reopened().await.all("board", 0).await.len(), 2);
+        fixture.boards.create(ascending).await.unwrap();
+        assert_eq!(fixture.submit("board", owner(1), 9).await.rank, 1, "{}", database.name);
+        assert_eq!(fixture.submit("board", owner(2), 3).await.rank, 1, "{}", database.name);
+        assert_eq!(fixture.all("board", 0).await.len(), 2);
+        assert_eq!(fixture.reopened().await.all("board", 0).await.len(), 2);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_board_that_is_deleted_under_its_writers_leaves_nothing_behind_and_fails_nobody_else() {
+async fn a_board_deleted_during_writes_leaves_nothing_behind() {
     for database in aether_testkit_store::databases() {
-        let place = Place::at(&database).await;
+        let fixture = Fixture::at(&database).await;
         for _ in 0..5 {
-            place.boards.create(Definition::new("board")).await.unwrap();
+            fixture.boards.create(Definition::new("board")).await.unwrap();
             let writers: Vec<_> = (0..20)
                 .map(|number| {
-                    let boards = Arc::clone(&place.boards);
+                    let boards = Arc::clone(&fixture.boards);
                     tokio::spawn(async move {
                         for score in 0..10 {
                             let written = boards.write(&Caller::Server, "board", write(owner(number), score, 0)).await;
                             match written {
                                 Ok(_) => {}
-                                Err(refusal) => return assert_eq!(refusal.code, GrpcCode::NotFound, "{refusal}"),
+                                Err(error) => return assert_eq!(error.code, GrpcCode::NotFound, "{error}"),
                             }
                         }
                     })
                 })
                 .collect();
             tokio::task::yield_now().await;
-            assert!(place.boards.delete("board").await.unwrap());
+            assert!(fixture.boards.delete("board").await.unwrap());
             for writer in writers {
                 writer.await.unwrap();
             }
-            place.boards.create(Definition::new("board")).await.unwrap();
-            assert_eq!(place.all("board", 0).await, [], "{}", database.name);
-            let left = place.ordered_by_the_database(&place.boards.board("board").unwrap(), 0).await;
+            fixture.boards.create(Definition::new("board")).await.unwrap();
+            assert_eq!(fixture.all("board", 0).await, [], "{}", database.name);
+            let left = fixture.ordered_by_the_database(&fixture.boards.board("board").unwrap(), 0).await;
             assert_eq!(left, [], "{}", database.name);
-            place.boards.delete("board").await.unwrap();
+            fixture.boards.delete("board").await.unwrap();
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Memory and database agree, whoever writes at the same time.
+//! Memory and database agree under concurrent writes.
 
 use super::*;
 use aether_store::SqlValue;
 use std::time::Duration;
 
-/// A small generator, so that each writer has numbers of its own and each run the same.
+/// Deterministic random numbers, with one sequence per writer.
 struct Numbers(u64);
 
 impl Numbers {
@@ -14,18 +14,18 @@ impl Numbers {
     }
 }
 
-/// What memory says, as the database would say it.
-async fn ordered_by_memory(place: &Place, board: &str) -> Vec<(Uuid, Score)> {
-    let records = place.all(board, 0).await;
-    for (place, record) in records.iter().enumerate() {
-        assert_eq!(record.rank as usize, place + 1);
+/// Returns the records of the ranking, in the form of the database.
+async fn ordered_by_memory(fixture: &Fixture, board: &str) -> Vec<(Uuid, Score)> {
+    let records = fixture.all(board, 0).await;
+    for (fixture, record) in records.iter().enumerate() {
+        assert_eq!(record.rank as usize, fixture + 1);
     }
     records.iter().map(|record| (record.owner, record.score)).collect()
 }
 
-/// Many records, written past the service.
-async fn fill(place: &Place, records: u128) {
-    // Many rows a statement, because on PostgreSQL each statement is a round trip.
+/// Writes many records directly to the store.
+async fn fill(fixture: &Fixture, records: u128) {
+    // Many rows per statement, because each statement is a round trip on PostgreSQL.
     const ROWS: usize = 500;
     let row = |row: usize| format!("('board', 0, ?{}, '', ?{}, 0, 1, 0, 0)", 2 * row + 1, 2 * row + 2);
     let sql = format!(
@@ -34,7 +34,7 @@ async fn fill(place: &Place, records: u128) {
         (0..ROWS).map(row).collect::<Vec<_>>().join(", ")
     );
     assert_eq!(records % ROWS as u128, 0);
-    let filled = place.store.write(move |transaction| {
+    let filled = fixture.store.write(move |transaction| {
         let numbers: Vec<u128> = (0..records).collect();
         for chunk in numbers.chunks(ROWS) {
             let parameters: Vec<SqlValue<'_>> =
@@ -61,13 +61,13 @@ async fn some_write(boards: &Leaderboards, numbers: &mut Numbers) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fifty_writers_to_ten_owners_leave_memory_as_the_database_is() {
+async fn fifty_writers_to_ten_owners_keep_memory_consistent() {
     for database in aether_testkit_store::databases() {
-        let place = Place::at(&database).await;
-        let board = place.boards.create(Definition::new("board")).await.unwrap();
+        let fixture = Fixture::at(&database).await;
+        let board = fixture.boards.create(Definition::new("board")).await.unwrap();
         let writers: Vec<_> = (0..50)
             .map(|writer| {
-                let boards = Arc::clone(&place.boards);
+                let boards = Arc::clone(&fixture.boards);
                 tokio::spawn(async move {
                     let mut numbers = Numbers(writer);
                     for _ in 0..40 {
@@ -79,27 +79,27 @@ async fn fifty_writers_to_ten_owners_leave_memory_as_the_database_is() {
         for writer in writers {
             writer.await.unwrap();
         }
-        let expected = place.ordered_by_the_database(&board, 0).await;
-        assert_eq!(ordered_by_memory(&place, "board").await, expected, "{}", database.name);
-        let restarted = place.reopened().await;
+        let expected = fixture.ordered_by_the_database(&board, 0).await;
+        assert_eq!(ordered_by_memory(&fixture, "board").await, expected, "{}", database.name);
+        let restarted = fixture.reopened().await;
         assert_eq!(ordered_by_memory(&restarted, "board").await, expected, "{}", database.name);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_that_concerns_an_owner_waits_until_memory_has_what_was_committed_before() {
-    // SQLite has one writer, so there it cannot be otherwise.
+async fn operations_of_an_owner_wait_until_memory_has_earlier_commits() {
+    // SQLite has one writer, so the order is trivial there.
     let Some(database) = aether_testkit_store::postgres() else { return };
-    let place = Place::at(&database).await;
-    place.boards.create(Definition::new("board")).await.unwrap();
+    let fixture = Fixture::at(&database).await;
+    fixture.boards.create(Definition::new("board")).await.unwrap();
     let (ann, bob) = (owner(1), owner(2));
-    place.submit("board", ann, 1).await;
-    place.submit("board", bob, 1).await;
+    fixture.submit("board", ann, 1).await;
+    fixture.submit("board", bob, 1).await;
     for change in 0..3 {
         let (release, waits) = std::sync::mpsc::channel::<()>();
         let (started, is_started) = std::sync::mpsc::channel::<()>();
         let ends = Arc::new(std::sync::Mutex::new((started, waits)));
-        let store = place.store.clone();
+        let store = fixture.store.clone();
         let earlier = tokio::spawn(async move {
             let earlier = store.write_in_order(Leaderboards::turn(ann), move |transaction| {
                 let ends = Arc::clone(&ends);
@@ -113,7 +113,7 @@ async fn all_that_concerns_an_owner_waits_until_memory_has_what_was_committed_be
             earlier.await.unwrap();
         });
         tokio::task::spawn_blocking(move || is_started.recv().unwrap()).await.unwrap();
-        let boards = Arc::clone(&place.boards);
+        let boards = Arc::clone(&fixture.boards);
         let later = tokio::spawn(async move {
             match change {
                 0 => drop(boards.write(&Caller::Server, "board", write(ann, 10, 0)).await.unwrap()),
@@ -121,7 +121,7 @@ async fn all_that_concerns_an_owner_waits_until_memory_has_what_was_committed_be
                 _ => boards.forget_owner(ann).await.unwrap(),
             }
         });
-        place.submit("board", bob, 10 + change).await;
+        fixture.submit("board", bob, 10 + change).await;
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert!(!later.is_finished(), "change {change} did not wait");
         release.send(()).unwrap();
@@ -131,41 +131,41 @@ async fn all_that_concerns_an_owner_waits_until_memory_has_what_was_committed_be
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn writes_whose_requester_goes_away_still_reach_memory() {
+async fn writes_of_dropped_requests_still_reach_memory() {
     for database in aether_testkit_store::databases() {
-        let place = Place::at(&database).await;
-        let board = place.boards.create(Definition::new("board")).await.unwrap();
+        let fixture = Fixture::at(&database).await;
+        let board = fixture.boards.create(Definition::new("board")).await.unwrap();
         let mut numbers = Numbers(99);
         for _ in 0..300 {
             let patience = Duration::from_micros(numbers.below(400));
-            let _ = tokio::time::timeout(patience, some_write(&place.boards, &mut numbers)).await;
+            let _ = tokio::time::timeout(patience, some_write(&fixture.boards, &mut numbers)).await;
         }
-        // A write of an owner goes after all that were handed in before it for that owner.
+        // A write of an owner runs after all earlier ones of that owner.
         for number in 0..10 {
-            place.boards.forget_owner(owner(100 + number)).await.unwrap();
+            fixture.boards.forget_owner(owner(100 + number)).await.unwrap();
             let set = RecordWrite { operator: Some(Operator::Set), ..write(owner(number), number as i64, 0) };
-            place.boards.write(&Caller::Server, "board", set).await.unwrap();
+            fixture.boards.write(&Caller::Server, "board", set).await.unwrap();
         }
-        let expected = place.ordered_by_the_database(&board, 0).await;
-        assert_eq!(ordered_by_memory(&place, "board").await, expected, "{}", database.name);
+        let expected = fixture.ordered_by_the_database(&board, 0).await;
+        assert_eq!(ordered_by_memory(&fixture, "board").await, expected, "{}", database.name);
         assert_eq!(expected.len(), 10);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_period_that_is_loaded_while_it_is_changed_misses_nothing() {
+async fn a_period_loaded_during_changes_is_complete() {
     for database in aether_testkit_store::databases() {
-        let place = Place::at(&database).await;
-        let board = place.boards.create(Definition::new("board")).await.unwrap();
-        fill(&place, 25_000).await;
+        let fixture = Fixture::at(&database).await;
+        let board = fixture.boards.create(Definition::new("board")).await.unwrap();
+        fill(&fixture, 25_000).await;
         let mut first_read: Vec<Uuid> = (0..25_000).map(owner).collect();
         first_read.sort_unstable();
         for round in 0..4 {
-            let fresh = Leaderboards::open(place.store.clone(), place.clock.clone()).await.unwrap();
+            let fresh = Leaderboards::open(fixture.store.clone(), fixture.clock.clone()).await.unwrap();
             fresh.periods.forget_loaded();
             let boards = Arc::new(fresh);
-            let fresh = Place { store: place.store.clone(), clock: Arc::clone(&place.clock), boards };
-            // Those who are read in the first step leave while the later steps are read.
+            let fresh = Fixture { store: fixture.store.clone(), clock: Arc::clone(&fixture.clock), boards };
+            // Owners read in the first step are deleted while later steps are read.
             let leaving: Vec<_> = (0..60)
                 .map(|number| {
                     let (boards, owner) = (Arc::clone(&fresh.boards), first_read[round * 60 + number]);
@@ -183,10 +183,10 @@ async fn a_period_that_is_loaded_while_it_is_changed_misses_nothing() {
                 left.await.unwrap();
             }
             let count = fresh.boards.records("board", &[], &limit(1)).await.unwrap().rank_count;
-            let expected = place.ordered_by_the_database(&board, 0).await;
+            let expected = fixture.ordered_by_the_database(&board, 0).await;
             assert_eq!(count as usize, expected.len(), "{} round {round}", database.name);
         }
-        let restarted = place.reopened().await;
+        let restarted = fixture.reopened().await;
         assert_eq!(restarted.all("board", 0).await.len(), 25_000 - 240, "{}", database.name);
     }
 }
@@ -194,12 +194,12 @@ async fn a_period_that_is_loaded_while_it_is_changed_misses_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_is_in_order_while_others_write() {
     for database in aether_testkit_store::databases() {
-        let place = Place::at(&database).await;
-        place.boards.create(Definition { operator: Operator::Set, ..Definition::new("board") }).await.unwrap();
+        let fixture = Fixture::at(&database).await;
+        fixture.boards.create(Definition { operator: Operator::Set, ..Definition::new("board") }).await.unwrap();
         for number in 0..20 {
-            place.submit("board", owner(number), 0).await;
+            fixture.submit("board", owner(number), 0).await;
         }
-        let boards = Arc::clone(&place.boards);
+        let boards = Arc::clone(&fixture.boards);
         let writer = tokio::spawn(async move {
             let mut numbers = Numbers(5);
             for _ in 0..400 {
@@ -208,7 +208,7 @@ async fn a_list_is_in_order_while_others_write() {
             }
         });
         while !writer.is_finished() {
-            let list = place.boards.records("board", &[], &limit(20)).await.unwrap();
+            let list = fixture.boards.records("board", &[], &limit(20)).await.unwrap();
             assert_eq!(list.records.len(), 20);
             assert!(list.records.iter().map(|record| record.rank).eq(1..=20));
             assert!(list.records.is_sorted_by(|one, next| one.score >= next.score), "{}", database.name);
@@ -218,18 +218,18 @@ async fn a_list_is_in_order_while_others_write() {
 }
 
 #[tokio::test]
-async fn memory_asks_again_where_a_commit_is_in_doubt() {
+async fn uncertain_records_are_read_again() {
     for database in aether_testkit_store::databases() {
-        let place = Place::at(&database).await;
-        let board = place.boards.create(Definition::new("board")).await.unwrap();
+        let fixture = Fixture::at(&database).await;
+        let board = fixture.boards.create(Definition::new("board")).await.unwrap();
         for number in 0..4 {
-            place.submit("board", owner(number), number as i64).await;
+            fixture.submit("board", owner(number), number as i64).await;
         }
-        // What a lost answer to a commit leaves: the record is changed, and nobody was told.
+        // Effect of a lost answer to a commit: the record is changed, but memory is not updated.
         let lost = |sql: &'static str, number: u128| {
-            let doubt = pending::Doubt { board: Arc::clone(&board), expiry: 0, owner: owner(number) };
-            drop(pending::Pending::new(&place.boards.periods, doubt));
-            let store = place.store.clone();
+            let doubt = pending::UncertainRecord { board: Arc::clone(&board), expiry: 0, owner: owner(number) };
+            drop(pending::Pending::new(&fixture.boards.periods, doubt));
+            let store = fixture.store.clone();
             async move {
                 let done = store.write(move |transaction| transaction.execute(sql, values![owner(number)]));
                 done.await.map_err(|error: StoreError| error).unwrap();
@@ -238,31 +238,31 @@ async fn memory_asks_again_where_a_commit_is_in_doubt() {
         lost("UPDATE leaderboard_records SET score = 99 WHERE owner_id = ?1", 1).await;
         lost("DELETE FROM leaderboard_records WHERE owner_id = ?1", 2).await;
         lost("UPDATE leaderboard_records SET score = score WHERE owner_id = ?1", 3).await;
-        place.boards.tick(NOON).await.unwrap();
-        let expected = place.ordered_by_the_database(&board, 0).await;
+        fixture.boards.tick(NOON).await.unwrap();
+        let expected = fixture.ordered_by_the_database(&board, 0).await;
         assert_eq!(expected.len(), 3);
-        assert_eq!(ordered_by_memory(&place, "board").await, expected, "{}", database.name);
+        assert_eq!(ordered_by_memory(&fixture, "board").await, expected, "{}", database.name);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn memory_is_as_the_database_is_after_that_was_killed_under_its_writers() {
+async fn memory_is_consistent_after_the_database_was_killed_during_writes() {
     let Some(mut cluster) = aether_testkit_store::cluster() else { return };
     cluster.start().unwrap();
     let database = aether_testkit_store::postgres_at(&cluster.url());
-    let place = Place::at(&database).await;
+    let fixture = Fixture::at(&database).await;
     let board =
-        place.boards.create(Definition { operator: Operator::Increment, ..Definition::new("board") }).await.unwrap();
+        fixture.boards.create(Definition { operator: Operator::Increment, ..Definition::new("board") }).await.unwrap();
     for round in 0..3 {
         let writers: Vec<_> = (0..8)
             .map(|writer| {
-                let boards = Arc::clone(&place.boards);
+                let boards = Arc::clone(&fixture.boards);
                 tokio::spawn(async move {
                     let mut numbers = Numbers(round * 100 + writer);
                     loop {
                         let write = write(owner(u128::from(numbers.below(200))), 1 + numbers.below(9) as i64, 0);
-                        if let Err(refusal) = boards.write(&Caller::Server, "board", write).await {
-                            return assert_eq!(refusal.code, GrpcCode::Unavailable, "{refusal}");
+                        if let Err(error) = boards.write(&Caller::Server, "board", write).await {
+                            return assert_eq!(error.code, GrpcCode::Unavailable, "{error}");
                         }
                     }
                 })
@@ -274,16 +274,16 @@ async fn memory_is_as_the_database_is_after_that_was_killed_under_its_writers() 
             writer.await.unwrap();
         }
         cluster.start().unwrap();
-        // After a failed attempt to connect, the store waits a moment before the next.
+        // After a failed connection attempt, the store waits before the next.
         for attempt in 0.. {
-            match place.store.ping().await {
+            match fixture.store.ping().await {
                 Ok(()) => break,
                 Err(error) => assert!(matches!(error, StoreError::Unavailable(_)) && attempt < 100, "{error}"),
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        place.boards.tick(NOON).await.unwrap();
-        let expected = place.ordered_by_the_database(&board, 0).await;
-        assert_eq!(ordered_by_memory(&place, "board").await, expected);
+        fixture.boards.tick(NOON).await.unwrap();
+        let expected = fixture.ordered_by_the_database(&board, 0).await;
+        assert_eq!(ordered_by_memory(&fixture, "board").await, expected);
     }
 }

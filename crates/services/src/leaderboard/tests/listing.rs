@@ -1,12 +1,12 @@
-//! Lists: pages, cursors, owners, around an owner.
+//! Lists: pages, cursors, owners, and records around an owner.
 
 use super::*;
 
-/// A board whose owner `n` has the score `n`, so that owner 30 is the first of 30.
-async fn thirty(place: &Place) {
-    place.boards.create(Definition::new("board")).await.unwrap();
+/// Creates a board whose owner `n` has the score `n`, so that owner 30 is the first of 30.
+async fn thirty(fixture: &Fixture) {
+    fixture.boards.create(Definition::new("board")).await.unwrap();
     for number in 1..=30 {
-        place.submit("board", owner(number), number as i64).await;
+        fixture.submit("board", owner(number), number as i64).await;
     }
 }
 
@@ -15,90 +15,90 @@ fn scores(records: &[Record]) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn pages_go_forth_and_back_and_end_where_the_board_does() {
+async fn pages_can_be_read_forward_and_backward() {
     for database in aether_testkit_store::databases() {
-        let place = Place::at(&database).await;
-        thirty(&place).await;
-        let first = place.boards.records("board", &[], &limit(12)).await.unwrap();
+        let fixture = Fixture::at(&database).await;
+        thirty(&fixture).await;
+        let first = fixture.boards.records("board", &[], &limit(12)).await.unwrap();
         assert_eq!(scores(&first.records), (19..=30).rev().collect::<Vec<_>>(), "{}", database.name);
         assert_eq!(first.records.iter().map(|record| record.rank).collect::<Vec<_>>(), (1..=12).collect::<Vec<_>>());
         assert_eq!((first.prev_cursor.as_str(), first.rank_count), ("", 30));
         let at = |cursor: &str| RecordQuery { cursor: cursor.to_owned(), ..limit(12) };
-        let second = place.boards.records("board", &[], &at(&first.next_cursor)).await.unwrap();
-        let third = place.boards.records("board", &[], &at(&second.next_cursor)).await.unwrap();
+        let second = fixture.boards.records("board", &[], &at(&first.next_cursor)).await.unwrap();
+        let third = fixture.boards.records("board", &[], &at(&second.next_cursor)).await.unwrap();
         assert_eq!(scores(&third.records), [6, 5, 4, 3, 2, 1]);
         assert_eq!(third.next_cursor, "");
-        let second_again = place.boards.records("board", &[], &at(&third.prev_cursor)).await.unwrap();
+        let second_again = fixture.boards.records("board", &[], &at(&third.prev_cursor)).await.unwrap();
         assert_eq!(second_again, second);
-        let first_again = place.boards.records("board", &[], &at(&second_again.prev_cursor)).await.unwrap();
+        let first_again = fixture.boards.records("board", &[], &at(&second_again.prev_cursor)).await.unwrap();
         assert_eq!(first_again, first);
     }
 }
 
 #[tokio::test]
-async fn nothing_is_shown_twice_or_left_out_when_others_move_between_pages() {
-    let place = Place::at(&aether_testkit_store::memory()).await;
-    thirty(&place).await;
-    let first = place.boards.records("board", &[], &limit(10)).await.unwrap();
-    // The last one shown moves up, a new one comes in above, and one above leaves.
-    place.submit("board", owner(21), 500).await;
-    place.submit("board", owner(99), 400).await;
-    place.boards.delete_record(&Caller::Server, "board", owner(25)).await.unwrap();
+async fn records_are_neither_repeated_nor_omitted_when_others_move() {
+    let fixture = Fixture::at(&aether_testkit_store::memory()).await;
+    thirty(&fixture).await;
+    let first = fixture.boards.records("board", &[], &limit(10)).await.unwrap();
+    // The last listed record moves up, a new one appears above, and one above is deleted.
+    fixture.submit("board", owner(21), 500).await;
+    fixture.submit("board", owner(99), 400).await;
+    fixture.boards.delete_record(&Caller::Server, "board", owner(25)).await.unwrap();
     let query = RecordQuery { cursor: first.next_cursor, ..limit(10) };
-    let second = place.boards.records("board", &[], &query).await.unwrap();
+    let second = fixture.boards.records("board", &[], &query).await.unwrap();
     assert_eq!(scores(&second.records), (11..=20).rev().collect::<Vec<_>>());
-    assert_eq!(second.records[0].rank, 11, "30 to 26, 24 to 22, and two new ones are above");
+    assert_eq!(second.records[0].rank, 11, "30 to 26, 24 to 22, and two new records are above");
 }
 
 #[tokio::test]
-async fn the_default_is_one_record_and_limits_are_kept() {
-    let place = Place::at(&aether_testkit_store::memory()).await;
-    thirty(&place).await;
+async fn the_default_is_one_record_and_limits_are_enforced() {
+    let fixture = Fixture::at(&aether_testkit_store::memory()).await;
+    thirty(&fixture).await;
     let nothing_said = RecordQuery::default();
-    let list = place.boards.records("board", &[], &nothing_said).await.unwrap();
+    let list = fixture.boards.records("board", &[], &nothing_said).await.unwrap();
     assert_eq!(scores(&list.records), [30]);
-    let around = place.boards.records_around("board", owner(7), &nothing_said).await.unwrap();
+    let around = fixture.boards.records_around("board", owner(7), &nothing_said).await.unwrap();
     assert_eq!(scores(&around.records), [7]);
     for wrong in [-1, 0, RECORD_LIMIT_MAX as i64 + 1, i64::MIN, i64::MAX] {
-        let refusal = place.boards.records("board", &[], &limit(wrong)).await.unwrap_err();
-        assert_eq!(refusal.code, GrpcCode::InvalidArgument);
+        let error = fixture.boards.records("board", &[], &limit(wrong)).await.unwrap_err();
+        assert_eq!(error.code, GrpcCode::InvalidArgument);
     }
     for wrong in [0, AROUND_LIMIT_MAX as i64 + 1] {
-        let refusal = place.boards.records_around("board", owner(7), &limit(wrong)).await.unwrap_err();
-        assert_eq!(refusal.code, GrpcCode::InvalidArgument);
+        let error = fixture.boards.records_around("board", owner(7), &limit(wrong)).await.unwrap_err();
+        assert_eq!(error.code, GrpcCode::InvalidArgument);
     }
-    let largest = place.boards.records("board", &[], &limit(RECORD_LIMIT_MAX as i64)).await.unwrap();
+    let largest = fixture.boards.records("board", &[], &limit(RECORD_LIMIT_MAX as i64)).await.unwrap();
     assert_eq!(largest.records.len(), 30);
     let owners = vec![owner(1); RECORD_LIMIT_MAX + 1];
-    assert_eq!(place.boards.records("board", &owners, &limit(1)).await.unwrap_err().code, GrpcCode::InvalidArgument);
+    assert_eq!(fixture.boards.records("board", &owners, &limit(1)).await.unwrap_err().code, GrpcCode::InvalidArgument);
 }
 
 #[tokio::test]
 async fn owners_are_listed_with_their_ranks_alone_or_beside_a_page() {
     for database in aether_testkit_store::databases() {
-        let place = Place::at(&database).await;
-        thirty(&place).await;
+        let fixture = Fixture::at(&database).await;
+        thirty(&fixture).await;
         let owners = [owner(3), owner(1_000), owner(30), owner(3)];
-        let alone = place.boards.records("board", &owners, &RecordQuery::default()).await.unwrap();
+        let alone = fixture.boards.records("board", &owners, &RecordQuery::default()).await.unwrap();
         assert_eq!(alone.records, []);
         assert_eq!(scores(&alone.owner_records), [3, 30], "{}: as asked, once each", database.name);
         assert_eq!(alone.owner_records.iter().map(|record| record.rank).collect::<Vec<_>>(), [28, 1]);
         assert_eq!((alone.next_cursor.as_str(), alone.prev_cursor.as_str(), alone.rank_count), ("", "", 30));
-        let beside = place.boards.records("board", &owners, &limit(2)).await.unwrap();
+        let beside = fixture.boards.records("board", &owners, &limit(2)).await.unwrap();
         assert_eq!(scores(&beside.records), [30, 29]);
         assert_eq!(beside.owner_records, alone.owner_records);
         let query = RecordQuery { limit: None, cursor: beside.next_cursor, expiry: 0 };
-        let onward = place.boards.records("board", &owners, &query).await.unwrap();
+        let onward = fixture.boards.records("board", &owners, &query).await.unwrap();
         assert_eq!(scores(&onward.records), [28], "a cursor asks for records, also without a limit");
     }
 }
 
 #[tokio::test]
-async fn around_an_owner_the_owner_is_always_among_them_and_cursors_lead_on() {
-    let place = Place::at(&aether_testkit_store::memory()).await;
-    thirty(&place).await;
+async fn records_around_an_owner_include_the_owner_and_can_be_paged() {
+    let fixture = Fixture::at(&aether_testkit_store::memory()).await;
+    thirty(&fixture).await;
     let around = |number, count| {
-        let boards = Arc::clone(&place.boards);
+        let boards = Arc::clone(&fixture.boards);
         async move { boards.records_around("board", owner(number), &limit(count)).await.unwrap() }
     };
     assert_eq!(scores(&around(15, 5).await.records), [17, 16, 15, 14, 13]);
@@ -108,30 +108,30 @@ async fn around_an_owner_the_owner_is_always_among_them_and_cursors_lead_on() {
 
     let middle = around(15, 5).await;
     let at = |cursor: &str| RecordQuery { cursor: cursor.to_owned(), ..limit(5) };
-    let after = place.boards.records_around("board", owner(15), &at(&middle.next_cursor)).await.unwrap();
+    let after = fixture.boards.records_around("board", owner(15), &at(&middle.next_cursor)).await.unwrap();
     assert_eq!(scores(&after.records), [12, 11, 10, 9, 8]);
-    let before = place.boards.records("board", &[], &at(&middle.prev_cursor)).await.unwrap();
-    assert_eq!(scores(&before.records), [22, 21, 20, 19, 18], "cursors of one list lead on in the other");
+    let before = fixture.boards.records("board", &[], &at(&middle.prev_cursor)).await.unwrap();
+    assert_eq!(scores(&before.records), [22, 21, 20, 19, 18], "cursors of one list work in the other");
 
-    let nobody = place.boards.records_around("board", owner(1_000), &limit(5)).await.unwrap();
+    let nobody = fixture.boards.records_around("board", owner(1_000), &limit(5)).await.unwrap();
     assert_eq!((nobody.records.len(), nobody.rank_count), (0, 30));
 }
 
 #[tokio::test]
-async fn a_cursor_that_is_damaged_or_of_another_list_is_refused() {
-    let place = Place::at(&aether_testkit_store::memory()).await;
-    thirty(&place).await;
-    place.boards.create(Definition::new("other")).await.unwrap();
-    let cursor = place.boards.records("board", &[], &limit(3)).await.unwrap().next_cursor;
+async fn cursors_that_are_damaged_or_of_another_list_are_rejected() {
+    let fixture = Fixture::at(&aether_testkit_store::memory()).await;
+    thirty(&fixture).await;
+    fixture.boards.create(Definition::new("other")).await.unwrap();
+    let cursor = fixture.boards.records("board", &[], &limit(3)).await.unwrap().next_cursor;
     let code = |outcome: Result<RecordList, ServiceError>| outcome.unwrap_err().code;
     let query = RecordQuery { cursor: cursor.clone(), ..limit(3) };
-    assert_eq!(code(place.boards.records("other", &[], &query).await), GrpcCode::InvalidArgument);
+    assert_eq!(code(fixture.boards.records("other", &[], &query).await), GrpcCode::InvalidArgument);
     let of_another_period = RecordQuery { expiry: NOON, ..query.clone() };
-    assert_eq!(code(place.boards.records("board", &[], &of_another_period).await), GrpcCode::InvalidArgument);
+    assert_eq!(code(fixture.boards.records("board", &[], &of_another_period).await), GrpcCode::InvalidArgument);
     for damaged in [&cursor[1..], "!", "e30", &"A".repeat(10_000)] {
         let query = RecordQuery { cursor: damaged.to_owned(), ..limit(3) };
-        assert_eq!(code(place.boards.records("board", &[], &query).await), GrpcCode::InvalidArgument);
+        assert_eq!(code(fixture.boards.records("board", &[], &query).await), GrpcCode::InvalidArgument);
     }
     let negative = RecordQuery { expiry: -1, ..limit(3) };
-    assert_eq!(code(place.boards.records("board", &[], &negative).await), GrpcCode::InvalidArgument);
+    assert_eq!(code(fixture.boards.records("board", &[], &negative).await), GrpcCode::InvalidArgument);
 }

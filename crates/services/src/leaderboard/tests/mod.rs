@@ -2,10 +2,10 @@
 
 mod boards;
 mod concurrency;
-mod figures;
 mod listing;
 mod model;
 mod periods;
+mod timing;
 mod writing;
 
 use super::*;
@@ -18,36 +18,36 @@ use uuid::Uuid;
 /// 2026-11-16, a Monday, at noon.
 const NOON: i64 = 1_794_830_400;
 
-/// Leaderboards with a clock that the test sets.
-struct Place {
+/// Leaderboards with a manual clock.
+struct Fixture {
     store: Store,
     clock: Arc<ManualClock>,
     boards: Arc<Leaderboards>,
 }
 
-impl Place {
-    async fn at(database: &TestDatabase) -> Place {
-        Place::over(database.open().await).await
+impl Fixture {
+    async fn at(database: &TestDatabase) -> Fixture {
+        Fixture::over(database.open().await).await
     }
 
-    async fn over(store: Store) -> Place {
+    async fn over(store: Store) -> Fixture {
         let clock = Arc::new(ManualClock::at(NOON * 1_000));
         let boards = Leaderboards::open(store.clone(), clock.clone()).await.unwrap();
-        Place { store, clock, boards: Arc::new(boards) }
+        Fixture { store, clock, boards: Arc::new(boards) }
     }
 
-    /// What a restart finds in the database.
-    async fn reopened(&self) -> Place {
+    /// Returns the leaderboards after a restart.
+    async fn reopened(&self) -> Fixture {
         let boards = Leaderboards::open(self.store.clone(), self.clock.clone()).await.unwrap();
-        Place { store: self.store.clone(), clock: Arc::clone(&self.clock), boards: Arc::new(boards) }
+        Fixture { store: self.store.clone(), clock: Arc::clone(&self.clock), boards: Arc::new(boards) }
     }
 
-    /// A score of the server's own code.
+    /// Writes a score as the server.
     async fn submit(&self, board: &str, owner: Uuid, score: i64) -> Record {
         self.boards.write(&Caller::Server, board, write(owner, score, 0)).await.unwrap()
     }
 
-    /// All records of a period, page by page.
+    /// Returns all records of a period, page by page.
     async fn all(&self, board: &str, expiry: i64) -> Vec<Record> {
         let mut records = Vec::new();
         let mut query = RecordQuery { limit: Some(100), expiry, ..RecordQuery::default() };
@@ -61,7 +61,7 @@ impl Place {
         }
     }
 
-    /// What the database itself says about a period: owners and scores, the best first.
+    /// Returns owners and scores of a period from the database, best first.
     async fn ordered_by_the_database(&self, board: &Board, expiry: i64) -> Vec<(Uuid, Score)> {
         let direction = if board.definition.order == RankOrder::Ascending { "" } else { " DESC" };
         let id = board.definition.id.clone();
@@ -79,7 +79,7 @@ impl Place {
 }
 
 fn owner(number: u128) -> Uuid {
-    // Spread over all bytes, and in another order than the numbers.
+    // Spread over all bytes, in another order than the numbers.
     Uuid::from_u128(number.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835))
 }
 

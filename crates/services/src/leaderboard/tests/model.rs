@@ -1,4 +1,4 @@
-//! A board against the plainest one that could be written: a list that is sorted anew each time.
+//! Compares a board with a simple model: a list that is sorted for each query.
 
 use super::*;
 use proptest::prelude::*;
@@ -17,14 +17,14 @@ enum Step {
 }
 
 #[derive(Clone, Debug)]
-struct Plain {
+struct BoardModel {
     order: RankOrder,
     operator: Operator,
     records: HashMap<u8, (Score, i64)>,
 }
 
-impl Plain {
-    /// Whether it fits, and what stands then.
+impl BoardModel {
+    /// Returns the new score and count, or `None` on overflow.
     fn write(&mut self, owner: u8, new: Score, operator: Option<Operator>) -> Option<(Score, i64)> {
         let sum = |one: i64, other: i64, sign: i128| i64::try_from(i128::from(one) + sign * i128::from(other)).ok();
         let old = self.records.get(&owner).copied();
@@ -38,21 +38,21 @@ impl Plain {
             (Operator::Best, RankOrder::Descending) => old.map_or(new, |(old, _)| new.max(old)),
             (Operator::Increment, _) => added(1)?,
             (Operator::Decrement, _) => {
-                // What is written is what is added, so its negative has to exist.
+                // The value is negated before adding, so its negative must exist.
                 new.score.checked_neg().and(new.subscore.checked_neg())?;
                 added(-1)?
             }
         };
-        let stands = match old {
+        let current = match old {
             Some((score, count)) if score == wanted => (score, count),
             Some((_, count)) => (wanted, count + 1),
             None => (wanted, 1),
         };
-        self.records.insert(owner, stands);
-        Some(stands)
+        self.records.insert(owner, current);
+        Some(current)
     }
 
-    /// Owners, scores and counts, the best first.
+    /// Returns owners, scores and counts, best first.
     fn sorted(&self) -> Vec<(Uuid, Score, i64)> {
         let mut all: Vec<_> = self.records.iter().map(|(id, (score, count))| (person(*id), *score, *count)).collect();
         all.sort_by_key(|(owner, score, _)| (*score, owner.into_bytes()));
@@ -63,7 +63,7 @@ impl Plain {
     }
 
     fn rank(&self, owner: u8) -> Option<usize> {
-        self.sorted().iter().position(|(id, ..)| *id == person(owner)).map(|place| place + 1)
+        self.sorted().iter().position(|(id, ..)| *id == person(owner)).map(|fixture| fixture + 1)
     }
 }
 
@@ -106,20 +106,20 @@ fn seen(records: &[Record]) -> Vec<(Uuid, Score, i64)> {
     records.iter().map(|record| (record.owner, record.score, record.num_score)).collect()
 }
 
-/// Compares a list with a slice of the plain board that begins at `first`.
+/// Compares a list with a slice of the model that begins at `first`.
 fn assert_slice(list: &[Record], sorted: &[(Uuid, Score, i64)], first: usize) {
     assert_eq!(seen(list), sorted[first..first + list.len()]);
-    for (place, record) in list.iter().enumerate() {
-        assert_eq!(record.rank as usize, first + place + 1);
+    for (fixture, record) in list.iter().enumerate() {
+        assert_eq!(record.rank as usize, first + fixture + 1);
     }
 }
 
-async fn assert_pages(place: &Place, board: &str, plain: &Plain, size: usize) {
-    let sorted = plain.sorted();
+async fn assert_pages(fixture: &Fixture, board: &str, model: &BoardModel, size: usize) {
+    let sorted = model.sorted();
     let mut query = limit(size as i64);
     let mut shown = 0;
     let mut last_page = loop {
-        let page = place.boards.records(board, &[], &query).await.unwrap();
+        let page = fixture.boards.records(board, &[], &query).await.unwrap();
         assert_eq!(page.rank_count as usize, sorted.len());
         assert_eq!(page.records.len(), size.min(sorted.len() - shown));
         assert_slice(&page.records, &sorted, shown);
@@ -133,57 +133,57 @@ async fn assert_pages(place: &Place, board: &str, plain: &Plain, size: usize) {
     shown -= last_page.records.len();
     while !last_page.prev_cursor.is_empty() {
         query.cursor = last_page.prev_cursor;
-        last_page = place.boards.records(board, &[], &query).await.unwrap();
+        last_page = fixture.boards.records(board, &[], &query).await.unwrap();
         shown -= last_page.records.len();
         assert_slice(&last_page.records, &sorted, shown);
     }
     assert_eq!(shown, 0, "back at the start");
 }
 
-async fn check(place: &Place, board: &str, plain: &mut Plain, step: &Step) {
+async fn check(fixture: &Fixture, board: &str, model: &mut BoardModel, step: &Step) {
     match step {
         Step::Write { owner, score, subscore, operator } => {
             let write = RecordWrite { operator: *operator, ..write(person(*owner), *score, *subscore) };
-            let before = plain.clone();
+            let before = model.clone();
             match (
-                place.boards.write(&Caller::Server, board, write.clone()).await,
-                plain.write(*owner, write.score, *operator),
+                fixture.boards.write(&Caller::Server, board, write.clone()).await,
+                model.write(*owner, write.score, *operator),
             ) {
-                (Ok(record), Some(stands)) => {
-                    assert_eq!((record.score, record.num_score), stands);
-                    assert_eq!(Some(record.rank as usize), plain.rank(*owner));
+                (Ok(record), Some(current)) => {
+                    assert_eq!((record.score, record.num_score), current);
+                    assert_eq!(Some(record.rank as usize), model.rank(*owner));
                 }
-                (Err(refusal), None) => {
-                    assert_eq!(refusal.code, GrpcCode::InvalidArgument);
-                    *plain = before;
+                (Err(error), None) => {
+                    assert_eq!(error.code, GrpcCode::InvalidArgument);
+                    *model = before;
                 }
                 (outcome, expected) => panic!("{write:?}: {outcome:?} where {expected:?} was expected"),
             }
         }
         Step::Delete(owner) => {
-            let deleted = place.boards.delete_record(&Caller::Server, board, person(*owner)).await.unwrap();
-            assert_eq!(deleted, plain.records.remove(owner).is_some());
+            let deleted = fixture.boards.delete_record(&Caller::Server, board, person(*owner)).await.unwrap();
+            assert_eq!(deleted, model.records.remove(owner).is_some());
         }
         Step::Forget(owner) => {
-            place.boards.forget_owner(person(*owner)).await.unwrap();
-            plain.records.remove(owner);
+            fixture.boards.forget_owner(person(*owner)).await.unwrap();
+            model.records.remove(owner);
         }
         Step::Page { limit, owners } => {
-            assert_pages(place, board, plain, *limit).await;
+            assert_pages(fixture, board, model, *limit).await;
             let ids: Vec<Uuid> = owners.iter().map(|owner| person(*owner)).collect();
-            let list = place.boards.records(board, &ids, &RecordQuery::default()).await.unwrap();
+            let list = fixture.boards.records(board, &ids, &RecordQuery::default()).await.unwrap();
             for record in &list.owner_records {
-                let standing = plain.sorted()[record.rank as usize - 1];
+                let standing = model.sorted()[record.rank as usize - 1];
                 assert_eq!((record.owner, record.score, record.num_score), standing);
             }
             let known: std::collections::HashSet<u8> =
-                owners.iter().copied().filter(|owner| plain.records.contains_key(owner)).collect();
+                owners.iter().copied().filter(|owner| model.records.contains_key(owner)).collect();
             assert_eq!(list.owner_records.len(), known.len());
         }
         Step::Around { owner, limit: size } => {
-            let list = place.boards.records_around(board, person(*owner), &limit(*size as i64)).await.unwrap();
-            let sorted = plain.sorted();
-            match plain.rank(*owner) {
+            let list = fixture.boards.records_around(board, person(*owner), &limit(*size as i64)).await.unwrap();
+            let sorted = model.sorted();
+            match model.rank(*owner) {
                 None => assert_eq!(list.records, []),
                 Some(rank) => {
                     assert_eq!(list.records.len(), (*size).min(sorted.len()));
@@ -207,19 +207,19 @@ fn a_board_agrees_with_a_plain_one(database: &TestDatabase, cases: u32) {
         TestRunner::new_with_rng(config, seed).run(&(orders(), operators(), steps()), |(order, operator, steps)| {
             runtime.block_on(async {
                 let board = format!("case-{}", CASE.fetch_add(1, Ordering::Relaxed));
-                let mut place = Place::over(store.clone()).await;
+                let mut fixture = Fixture::over(store.clone()).await;
                 let definition = Definition { order, operator, ..Definition::new(&board) };
-                place.boards.create(definition).await.unwrap();
-                let mut plain = Plain { order, operator, records: HashMap::new() };
+                fixture.boards.create(definition).await.unwrap();
+                let mut model = BoardModel { order, operator, records: HashMap::new() };
                 for step in &steps {
                     if matches!(step, Step::Restart) {
-                        place = place.reopened().await;
+                        fixture = fixture.reopened().await;
                     }
-                    check(&place, &board, &mut plain, step).await;
+                    check(&fixture, &board, &mut model, step).await;
                 }
-                assert_pages(&place, &board, &plain, 4).await;
-                // The next case begins with people who have no records anywhere.
-                place.boards.delete(&board).await.unwrap();
+                assert_pages(&fixture, &board, &model, 4).await;
+                // The next case begins without records.
+                fixture.boards.delete(&board).await.unwrap();
             });
             Ok(())
         });

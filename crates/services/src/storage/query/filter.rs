@@ -114,9 +114,9 @@ impl Scalar {
                 Err(ServiceError::invalid("Null, true and false have no order. Compare them with equal or not equal."))
             }
             Scalar::Real(value) if !value.is_finite() => Err(ServiceError::invalid("A number must be finite.")),
-            Scalar::Text(text) if text.len() > TEXT_BYTES_MAX => Err(ServiceError::invalid(format!(
-                "A text in a comparison must have at most {TEXT_BYTES_MAX} bytes."
-            ))),
+            Scalar::Text(text) if text.len() > TEXT_BYTES_MAX => {
+                Err(ServiceError::invalid(format!("A text in a comparison must have at most {TEXT_BYTES_MAX} bytes.")))
+            }
             Scalar::Text(text) => reject_nul("A text in a comparison", text),
             _ => Ok(()),
         }

@@ -1,8 +1,9 @@
-//! Accounts: signing in, ways in, what is known about users, and their end.
+//! Accounts: sign-in, login identities, user data, and erasure.
 
 mod codes;
-mod ends;
-mod figures;
+mod erasure;
+mod fake_provider;
+mod fixture;
 mod links;
 mod open_id;
 mod passwords;
@@ -10,6 +11,5 @@ mod providers;
 mod races;
 mod sign_in;
 mod signer;
-mod stand_in;
+mod timing;
 mod users;
-mod world;

@@ -1,8 +1,8 @@
-//! Signing in by a token of a provider that speaks OpenID Connect.
+//! Sign-in with tokens of OpenID Connect providers.
 
+use super::fake_provider::{FakeProvider, ReceivedRequest, json as answer};
+use super::fixture::{Fixture, NOW, assert_rejected, by_device, http_client, sign_in};
 use super::signer::{Signer, base64};
-use super::stand_in::{Asked, StandIn, json as answer};
-use super::world::{NOW, World, assert_refused, by_device, http_client, sign_in};
 use aether_services::account::provider::{OpenId, OpenIdSettings, ProviderProof, SessionStatus};
 use aether_services::account::{SignIn, SignInMethod, SignedIn};
 use aether_services::{GrpcCode, ServiceError};
@@ -11,23 +11,23 @@ use std::sync::Arc;
 
 const SECONDS: i64 = NOW / 1_000;
 
-/// A provider, its keys, and accounts that know it.
-struct Setting {
-    world: World,
-    provider: StandIn,
+/// Provider, its keys, and accounts that use it.
+struct ProviderFixture {
+    fixture: Fixture,
+    provider: FakeProvider,
     signer: Arc<Signer>,
 }
 
-impl Setting {
-    async fn new(signer: Signer) -> Setting {
-        Setting::with(signer, None).await
+impl ProviderFixture {
+    async fn new(signer: Signer) -> ProviderFixture {
+        ProviderFixture::with(signer, None).await
     }
 
-    /// A provider that tells at this path whether a session lasts.
-    async fn with(signer: Signer, status_path: Option<&str>) -> Setting {
+    /// Creates a provider with a session status endpoint at this path.
+    async fn with(signer: Signer, status_path: Option<&str>) -> ProviderFixture {
         let signer = Arc::new(signer);
         let keys = json!({ "keys": [{ "kty": "of another kind" }, signer.published("key-1")] });
-        let provider = StandIn::start(move |asked| at_keys(asked, &keys)).await;
+        let provider = FakeProvider::start(move |asked| at_keys(asked, &keys)).await;
         let status = |path| SessionStatus { url: format!("{}{path}", provider.url), bearer: "secret".to_owned() };
         let settings = OpenIdSettings {
             name: "example".to_owned(),
@@ -37,11 +37,11 @@ impl Setting {
             keys_url: format!("{}/keys", provider.url),
             session_status: status_path.map(status),
         };
-        let world = World::with(|accounts, clock| {
+        let fixture = Fixture::with(|accounts, clock| {
             accounts.with_provider(OpenId::new(settings, http_client(), Arc::clone(clock)))
         })
         .await;
-        Setting { world, provider, signer }
+        ProviderFixture { fixture, provider, signer }
     }
 
     fn token(&self, claims: &Value) -> String {
@@ -49,16 +49,16 @@ impl Setting {
     }
 
     async fn sign_in(&self, token: &str) -> Result<SignedIn, ServiceError> {
-        self.world.sign_in(by_token(token)).await
+        self.fixture.sign_in(by_token(token)).await
     }
 
-    /// How often the keys were read.
+    /// Returns the number of reads of the keys.
     fn reads(&self) -> usize {
         self.provider.asked().iter().filter(|asked| asked.path == "/keys").count()
     }
 }
 
-fn at_keys(asked: &Asked, keys: &Value) -> (u16, Vec<u8>) {
+fn at_keys(asked: &ReceivedRequest, keys: &Value) -> (u16, Vec<u8>) {
     if asked.path == "/keys" { answer(keys) } else { (404, Vec::new()) }
 }
 
@@ -66,7 +66,7 @@ fn by_token(token: &str) -> SignInMethod {
     SignInMethod::External { provider: "example".to_owned(), proof: ProviderProof::Token(token.to_owned()) }
 }
 
-/// Claims that are right, with some of them changed; null takes one out.
+/// Returns valid claims with changes; null removes a claim.
 fn claims(changes: &Value) -> Value {
     let mut claims = json!({
         "iss": "https://id.example.com", "aud": "game-1", "sub": "user-1", "iat": SECONDS, "exp": SECONDS + 60,
@@ -87,12 +87,12 @@ fn assert_not_accepted(outcome: Result<SignedIn, ServiceError>, what: &str) {
 }
 
 #[tokio::test]
-async fn a_token_under_each_algorithm_leads_to_the_account_of_its_subject() {
+async fn tokens_of_each_algorithm_find_the_account_of_their_subject() {
     for signer in [Signer::rsa(), Signer::elliptic(), Signer::edwards()] {
-        let setting = Setting::new(signer).await;
+        let setting = ProviderFixture::new(signer).await;
         let first = setting.sign_in(&setting.token(&claims(&json!({})))).await.expect("it is right");
         assert!(first.created);
-        let account = setting.world.accounts.account(first.user).await.expect("it is there");
+        let account = setting.fixture.accounts.account(first.user).await.expect("it is there");
         assert_eq!(account.user.identities.get("example").map(String::as_str), Some("user-1"));
         assert_eq!(account.user.display_name, "Ann");
         assert_eq!(account.email, None, "an address that somebody else vouches for opens no account");
@@ -106,8 +106,8 @@ async fn a_token_under_each_algorithm_leads_to_the_account_of_its_subject() {
 }
 
 #[tokio::test]
-async fn claims_that_are_not_for_us_or_not_of_now_are_refused() {
-    let setting = Setting::new(Signer::elliptic()).await;
+async fn claims_of_other_audiences_or_times_are_rejected() {
+    let setting = ProviderFixture::new(Signer::elliptic()).await;
     let wrong = [
         json!({ "iss": "https://id.example.org" }),
         json!({ "iss": null }),
@@ -143,8 +143,8 @@ async fn claims_that_are_not_for_us_or_not_of_now_are_refused() {
 }
 
 #[tokio::test]
-async fn a_token_that_the_provider_did_not_sign_is_refused() {
-    let setting = Setting::new(Signer::rsa()).await;
+async fn tokens_not_signed_by_the_provider_are_rejected() {
+    let setting = ProviderFixture::new(Signer::rsa()).await;
     let right = setting.token(&claims(&json!({})));
     let claims = claims(&json!({}));
     let header = |alg: &str| json!({ "alg": alg, "typ": "JWT", "kid": "key-1" });
@@ -152,7 +152,7 @@ async fn a_token_that_the_provider_did_not_sign_is_refused() {
         format!("{}.{}.", base64(header("none").to_string().as_bytes()), base64(claims.to_string().as_bytes()));
     let published = setting.signer.published("key-1").to_string();
     let by_secret = {
-        // Whoever takes the published key for a secret would accept this.
+        // A verifier that takes the public key for a secret would accept this.
         let signed =
             format!("{}.{}", base64(header("HS256").to_string().as_bytes()), base64(claims.to_string().as_bytes()));
         let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, published.as_bytes());
@@ -188,8 +188,8 @@ async fn a_token_that_the_provider_did_not_sign_is_refused() {
 }
 
 #[tokio::test]
-async fn keys_that_are_weak_or_for_something_else_do_not_count() {
-    let setting = Setting::new(Signer::rsa()).await;
+async fn weak_keys_and_keys_of_other_purposes_are_ignored() {
+    let setting = ProviderFixture::new(Signer::rsa()).await;
     let published = setting.signer.published("key-1");
     let changes = [
         json!({ "use": "enc" }),
@@ -204,15 +204,15 @@ async fn keys_that_are_weak_or_for_something_else_do_not_count() {
         change.as_object().expect("it is one").iter().for_each(|(name, value)| key[name] = value.clone());
         let keys = json!({ "keys": [key] });
         setting.provider.answer(move |asked| at_keys(asked, &keys));
-        setting.world.clock.advance_ms(86_400_000);
+        setting.fixture.clock.advance_ms(86_400_000);
         let now = json!({ "exp": SECONDS + 10 * 86_400 });
         assert_not_accepted(setting.sign_in(&setting.token(&claims(&now))).await, &change.to_string());
     }
 }
 
 #[tokio::test]
-async fn a_new_key_is_found_and_unknown_ones_do_not_make_us_ask_and_ask() {
-    let setting = Setting::new(Signer::elliptic()).await;
+async fn new_keys_are_found_and_unknown_ones_do_not_cause_repeated_reads() {
+    let setting = ProviderFixture::new(Signer::elliptic()).await;
     let lasting = claims(&json!({ "exp": SECONDS + 86_400 }));
     setting.sign_in(&setting.token(&lasting)).await.expect("it is right");
     for number in 0..50 {
@@ -225,27 +225,27 @@ async fn a_new_key_is_found_and_unknown_ones_do_not_make_us_ask_and_ask() {
     setting.provider.answer(move |asked| at_keys(asked, &keys));
     let token = second.token("key-2", &lasting);
     assert_not_accepted(setting.sign_in(&token).await, "it is too early to ask again");
-    setting.world.clock.advance_ms(30_000);
+    setting.fixture.clock.advance_ms(30_000);
     setting.sign_in(&token).await.expect("the key is published");
     assert_eq!(setting.reads(), 2);
 }
 
 #[tokio::test]
-async fn a_key_that_was_withdrawn_ends_within_the_hour() {
-    let setting = Setting::new(Signer::elliptic()).await;
+async fn a_withdrawn_key_is_rejected_within_an_hour() {
+    let setting = ProviderFixture::new(Signer::elliptic()).await;
     let token = setting.token(&claims(&json!({ "exp": SECONDS + 86_400 })));
     setting.sign_in(&token).await.expect("it is right");
     let keys = json!({ "keys": [] });
     setting.provider.answer(move |asked| at_keys(asked, &keys));
-    setting.world.clock.advance_ms(3_599_999);
+    setting.fixture.clock.advance_ms(3_599_999);
     setting.sign_in(&token).await.expect("the keys are fresh");
-    setting.world.clock.advance_ms(1);
+    setting.fixture.clock.advance_ms(1);
     assert_not_accepted(setting.sign_in(&token).await, "the key is gone");
 }
 
 #[tokio::test]
-async fn while_the_provider_is_down_known_keys_count_for_a_day_and_others_are_not_decided() {
-    let setting = Setting::new(Signer::elliptic()).await;
+async fn known_keys_stay_valid_for_a_day_while_the_provider_is_down() {
+    let setting = ProviderFixture::new(Signer::elliptic()).await;
     let lasting = claims(&json!({ "exp": SECONDS + 10 * 86_400 }));
     setting.provider.answer(|_| (503, Vec::new()));
     for _ in 0..3 {
@@ -255,22 +255,22 @@ async fn while_the_provider_is_down_known_keys_count_for_a_day_and_others_are_no
     assert_eq!(setting.reads(), 1, "it is not asked again at once");
     let keys = json!({ "keys": [setting.signer.published("key-1")] });
     setting.provider.answer(move |asked| at_keys(asked, &keys));
-    setting.world.clock.advance_ms(30_000);
+    setting.fixture.clock.advance_ms(30_000);
     setting.sign_in(&setting.token(&lasting)).await.expect("it is up again");
     setting.provider.answer(|_| (503, Vec::new()));
-    setting.world.clock.advance_ms(86_399_999);
+    setting.fixture.clock.advance_ms(86_399_999);
     setting.sign_in(&setting.token(&lasting)).await.expect("the key was good a day ago");
-    setting.world.clock.advance_ms(30_000);
+    setting.fixture.clock.advance_ms(30_000);
     let outcome = setting.sign_in(&setting.token(&lasting)).await;
     assert_eq!(outcome.expect_err("that is too long ago").code, GrpcCode::Unavailable);
 }
 
 #[tokio::test]
-async fn many_at_once_read_the_keys_once() {
-    let setting = Setting::new(Signer::elliptic()).await;
+async fn concurrent_sign_ins_read_the_keys_once() {
+    let setting = ProviderFixture::new(Signer::elliptic()).await;
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..20 {
-        let accounts = setting.world.accounts.clone();
+        let accounts = setting.fixture.accounts.clone();
         let token = setting.token(&claims(&json!({ "sub": format!("user-{number}") })));
         tasks.spawn(async move { accounts.authenticate(sign_in(by_token(&token))).await.expect("it is right") });
     }
@@ -279,8 +279,8 @@ async fn many_at_once_read_the_keys_once() {
 }
 
 #[tokio::test]
-async fn where_the_provider_tells_whether_a_session_lasts_it_is_asked() {
-    let setting = Setting::with(Signer::elliptic(), Some("/sessions/{session}")).await;
+async fn the_session_status_is_checked_if_configured() {
+    let setting = ProviderFixture::with(Signer::elliptic(), Some("/sessions/{session}")).await;
     let keys = json!({ "keys": [setting.signer.published("key-1")] });
     setting.provider.answer(move |asked| match asked.path.as_str() {
         "/sessions/lasts" if asked.header("authorization") == "Bearer secret" => answer(&json!({ "status": "active" })),
@@ -299,38 +299,38 @@ async fn where_the_provider_tells_whether_a_session_lasts_it_is_asked() {
         assert_not_accepted(setting.sign_in(&with(session.clone())).await, &session.to_string());
     }
     let unknown = setting.sign_in(&with(json!("fails"))).await;
-    assert_eq!(unknown.expect_err("it cannot be told").code, GrpcCode::Unavailable);
+    assert_eq!(unknown.expect_err("it cannot be message").code, GrpcCode::Unavailable);
 }
 
 #[tokio::test]
 async fn an_identity_is_linked_and_unlinked_by_its_token() {
-    let setting = Setting::new(Signer::elliptic()).await;
-    let world = &setting.world;
+    let setting = ProviderFixture::new(Signer::elliptic()).await;
+    let fixture = &setting.fixture;
     let token = |subject: &str| by_token(&setting.token(&claims(&json!({ "sub": subject }))));
-    let user = world.user("device-0001").await;
-    world.accounts.link(user, token("user-1")).await.expect("it is nobody's");
-    world.accounts.link(user, token("user-1")).await.expect("it is theirs already");
-    assert_eq!(world.sign_in(token("user-1")).await.expect("it leads there").user, user);
-    let other = world.user("device-0002").await;
-    let taken = world.accounts.link(other, token("user-1")).await;
-    assert_refused(taken, GrpcCode::AlreadyExists, "The provider's user is already linked to another account.");
-    world.accounts.link(user, token("user-2")).await.expect("it takes the place of the first");
-    assert_eq!(world.sign_in(token("user-2")).await.expect("it leads there").user, user);
-    assert_ne!(world.sign_in(token("user-1")).await.expect("it is free").user, user);
-    let wrong = world.accounts.unlink(user, token("user-3")).await;
+    let user = fixture.user("device-0001").await;
+    fixture.accounts.link(user, token("user-1")).await.expect("it is nobody's");
+    fixture.accounts.link(user, token("user-1")).await.expect("it is theirs already");
+    assert_eq!(fixture.sign_in(token("user-1")).await.expect("it leads there").user, user);
+    let other = fixture.user("device-0002").await;
+    let taken = fixture.accounts.link(other, token("user-1")).await;
+    assert_rejected(taken, GrpcCode::AlreadyExists, "The provider's user is already linked to another account.");
+    fixture.accounts.link(user, token("user-2")).await.expect("it takes the place of the first");
+    assert_eq!(fixture.sign_in(token("user-2")).await.expect("it leads there").user, user);
+    assert_ne!(fixture.sign_in(token("user-1")).await.expect("it is free").user, user);
+    let wrong = fixture.accounts.unlink(user, token("user-3")).await;
     assert_eq!(wrong.expect_err("it is not theirs").code, GrpcCode::PermissionDenied);
-    world.accounts.unlink(user, by_token("")).await.expect("there is one, and a device");
-    assert!(world.accounts.account(user).await.expect("it is there").user.identities.is_empty());
+    fixture.accounts.unlink(user, by_token("")).await.expect("there is one, and a device");
+    assert!(fixture.accounts.account(user).await.expect("it is there").user.identities.is_empty());
 }
 
 #[tokio::test]
-async fn what_is_not_configured_is_refused_and_nobody_is_created_unasked() {
-    let setting = Setting::new(Signer::elliptic()).await;
+async fn unconfigured_providers_are_rejected_and_accounts_are_not_created_unasked() {
+    let setting = ProviderFixture::new(Signer::elliptic()).await;
     let token = setting.token(&claims(&json!({})));
     let method = SignInMethod::External { provider: "unknown".to_owned(), proof: ProviderProof::Token(token.clone()) };
-    assert_eq!(setting.world.sign_in(method).await.expect_err("it is refused").code, GrpcCode::FailedPrecondition);
+    assert_eq!(setting.fixture.sign_in(method).await.expect_err("it is rejected").code, GrpcCode::FailedPrecondition);
     let unasked = SignIn { create: false, ..sign_in(by_token(&token)) };
-    let outcome = setting.world.accounts.authenticate(unasked).await;
-    assert_refused(outcome, GrpcCode::NotFound, "User account not found.");
-    assert!(setting.world.sign_in(by_device("device-0001")).await.expect("others are not concerned").created);
+    let outcome = setting.fixture.accounts.authenticate(unasked).await;
+    assert_rejected(outcome, GrpcCode::NotFound, "User account not found.");
+    assert!(setting.fixture.sign_in(by_device("device-0001")).await.expect("others are not concerned").created);
 }

@@ -1,8 +1,8 @@
-//! Signing in by Steam, Facebook and Game Center, each against a server that speaks its protocol.
+//! Sign-in with Steam, Facebook and Game Center, each against a server that speaks its protocol.
 
+use super::fake_provider::{FakeProvider, ReceivedRequest, json as answer};
+use super::fixture::{Fixture, NOW, http_client};
 use super::signer::{RSA_KEY, Signer};
-use super::stand_in::{Asked, StandIn, json as answer};
-use super::world::{NOW, World, http_client};
 use aether_services::account::SignInMethod;
 use aether_services::account::provider::{
     FACEBOOK, FACEBOOK_INSTANT, FacebookInstantSettings, FacebookSettings, GAME_CENTER, GameCenterProof,
@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 const SECONDS: i64 = NOW / 1_000;
 
-impl World {
+impl Fixture {
     async fn by_token(&self, provider: &str, token: &str) -> Result<Uuid, ServiceError> {
         let proof = ProviderProof::Token(token.to_owned());
         self.sign_in(SignInMethod::External { provider: provider.to_owned(), proof })
@@ -31,11 +31,11 @@ impl World {
 }
 
 fn code<T>(outcome: Result<T, ServiceError>) -> Option<GrpcCode> {
-    outcome.err().map(|refusal| refusal.code)
+    outcome.err().map(|error| error.code)
 }
 
-/// As Steam answers about tickets.
-fn steam(asked: &Asked) -> (u16, Vec<u8>) {
+/// Answers like Steam for tickets.
+fn steam(asked: &ReceivedRequest) -> (u16, Vec<u8>) {
     if asked.path != "/ISteamUserAuth/AuthenticateUserTicket/v1/" || asked.query("key") != "publisher & key" {
         return (403, b"<html>Forbidden</html>".to_vec());
     }
@@ -58,19 +58,19 @@ fn steam(asked: &Asked) -> (u16, Vec<u8>) {
 }
 
 #[tokio::test]
-async fn a_ticket_of_steam_leads_to_the_account_of_its_player() {
-    let stand_in = StandIn::start(steam).await;
+async fn a_steam_ticket_finds_the_account_of_its_player() {
+    let fake = FakeProvider::start(steam).await;
     let with_key = |key: &str| SteamSettings {
         identity: Some("my game".to_owned()),
-        base_url: stand_in.url.clone(),
+        base_url: fake.url.clone(),
         ..SteamSettings::new(480, key.to_owned())
     };
     let right = with_key("publisher & key");
     let settings = ProviderSettings { steam: Some(right), ..ProviderSettings::default() };
-    let world = World::with(|accounts, _| accounts.with_providers(settings, &http_client())).await;
-    let user = world.by_token(STEAM, "0a0b0c").await.expect("the ticket is right");
-    assert_eq!(world.identity(user, STEAM).await.as_deref(), Some("76561197960287930"));
-    assert_eq!(world.by_token(STEAM, "0a0b0c").await, Ok(user));
+    let fixture = Fixture::with(|accounts, _| accounts.with_providers(settings, &http_client())).await;
+    let user = fixture.by_token(STEAM, "0a0b0c").await.expect("the ticket is right");
+    assert_eq!(fixture.identity(user, STEAM).await.as_deref(), Some("76561197960287930"));
+    assert_eq!(fixture.by_token(STEAM, "0a0b0c").await, Ok(user));
     for (ticket, expected) in [
         ("0d", GrpcCode::Unauthenticated),
         ("0e", GrpcCode::Unauthenticated),
@@ -79,23 +79,23 @@ async fn a_ticket_of_steam_leads_to_the_account_of_its_player() {
         ("0a0b0", GrpcCode::Unauthenticated),
         ("0a&key=x", GrpcCode::Unauthenticated),
     ] {
-        assert_eq!(code(world.by_token(STEAM, ticket).await), Some(expected), "{ticket}");
+        assert_eq!(code(fixture.by_token(STEAM, ticket).await), Some(expected), "{ticket}");
     }
-    let before = stand_in.asked().len();
-    assert_eq!(code(world.by_token(STEAM, &"ab".repeat(5_000)).await), Some(GrpcCode::Unauthenticated));
-    assert_eq!(stand_in.asked().len(), before, "what cannot be a ticket is not asked about");
+    let before = fake.asked().len();
+    assert_eq!(code(fixture.by_token(STEAM, &"ab".repeat(5_000)).await), Some(GrpcCode::Unauthenticated));
+    assert_eq!(fake.asked().len(), before, "malformed tickets cause no request");
     let wrong = with_key("wrong key");
     let settings = ProviderSettings { steam: Some(wrong), ..ProviderSettings::default() };
-    let world = World::with(|accounts, _| accounts.with_providers(settings, &http_client())).await;
+    let fixture = Fixture::with(|accounts, _| accounts.with_providers(settings, &http_client())).await;
     assert_eq!(
-        code(world.by_token(STEAM, "0a0b0c").await),
+        code(fixture.by_token(STEAM, "0a0b0c").await),
         Some(GrpcCode::Unavailable),
         "the key is not the player's doing"
     );
 }
 
-/// As Facebook answers about tokens.
-fn facebook(asked: &Asked) -> (u16, Vec<u8>) {
+/// Answers like Facebook for tokens.
+fn facebook(asked: &ReceivedRequest) -> (u16, Vec<u8>) {
     let about = |valid: bool, app: &str, user: &str| {
         answer(&json!({ "data": { "app_id": app, "type": "USER", "is_valid": valid, "user_id": user } }))
     };
@@ -122,32 +122,32 @@ fn facebook(asked: &Asked) -> (u16, Vec<u8>) {
 }
 
 #[tokio::test]
-async fn a_token_of_facebook_leads_to_the_account_of_its_user() {
+async fn a_facebook_token_finds_the_account_of_its_user() {
     let signer = Signer::rsa();
     let keys = json!({ "keys": [signer.published("key-1")] });
-    let stand_in =
-        StandIn::start(move |asked| if asked.path == "/keys" { answer(&keys) } else { facebook(asked) }).await;
+    let fake =
+        FakeProvider::start(move |asked| if asked.path == "/keys" { answer(&keys) } else { facebook(asked) }).await;
     let mut settings = FacebookSettings::new("app".to_owned(), "secret".to_owned());
-    settings.graph_url = format!("{}/v1", stand_in.url);
-    settings.limited.keys_url = format!("{}/keys", stand_in.url);
+    settings.graph_url = format!("{}/v1", fake.url);
+    settings.limited.keys_url = format!("{}/keys", fake.url);
     let settings = ProviderSettings { facebook: Some(settings), ..ProviderSettings::default() };
-    let world = World::with(|accounts, _| accounts.with_providers(settings, &http_client())).await;
-    let user = world.by_token(FACEBOOK, "right").await.expect("the token is right");
-    assert_eq!(world.identity(user, FACEBOOK).await.as_deref(), Some("1001"));
-    assert_eq!(world.accounts.account(user).await.expect("it is there").user.display_name, "Ann Example");
-    let found = world.accounts.users(vec![], vec![], vec!["1001".to_owned()]).await.expect("these are few");
+    let fixture = Fixture::with(|accounts, _| accounts.with_providers(settings, &http_client())).await;
+    let user = fixture.by_token(FACEBOOK, "right").await.expect("the token is right");
+    assert_eq!(fixture.identity(user, FACEBOOK).await.as_deref(), Some("1001"));
+    assert_eq!(fixture.accounts.account(user).await.expect("it is there").user.display_name, "Ann Example");
+    let found = fixture.accounts.users(vec![], vec![], vec!["1001".to_owned()]).await.expect("these are few");
     assert_eq!(found.iter().map(|user| user.id).collect::<Vec<_>>(), [user]);
     for token in ["expired", "others", "mixed", "unproved", "unknown", "right&input_token=x"] {
-        assert_eq!(code(world.by_token(FACEBOOK, token).await), Some(GrpcCode::Unauthenticated), "{token}");
+        assert_eq!(code(fixture.by_token(FACEBOOK, token).await), Some(GrpcCode::Unauthenticated), "{token}");
     }
     let claims = |audience: &str| {
         json!({
             "iss": "https://www.facebook.com", "aud": audience, "sub": "1001", "iat": SECONDS, "exp": SECONDS + 60,
         })
     };
-    assert_eq!(world.by_token(FACEBOOK, &signer.token("key-1", &claims("app"))).await, Ok(user), "by limited login");
+    assert_eq!(fixture.by_token(FACEBOOK, &signer.token("key-1", &claims("app"))).await, Ok(user), "by limited login");
     let others = signer.token("key-1", &claims("another app"));
-    assert_eq!(code(world.by_token(FACEBOOK, &others).await), Some(GrpcCode::Unauthenticated));
+    assert_eq!(code(fixture.by_token(FACEBOOK, &others).await), Some(GrpcCode::Unauthenticated));
 }
 
 /// Returns Facebook's message for an instant game, signed with this secret.
@@ -162,25 +162,25 @@ fn info(id: &str, issued_at: i64) -> serde_json::Value {
     json!({ "algorithm": "HMAC-SHA256", "issued_at": issued_at, "player_id": id, "request_payload": "x" })
 }
 
-async fn instant_game(secret: &str) -> World {
+async fn instant_game(secret: &str) -> Fixture {
     let facebook_instant = Some(FacebookInstantSettings { app_secret: secret.to_owned() });
     let settings = ProviderSettings { facebook_instant, ..ProviderSettings::default() };
-    World::with(|accounts, _| accounts.with_providers(settings, &http_client())).await
+    Fixture::with(|accounts, _| accounts.with_providers(settings, &http_client())).await
 }
 
 #[tokio::test]
-async fn without_a_secret_nobody_signs_in_to_an_instant_game() {
-    let world = instant_game("").await;
+async fn instant_games_need_a_secret() {
+    let fixture = instant_game("").await;
     let signed_with_nothing = signed("", &info("5001", SECONDS));
-    assert_eq!(code(world.by_token(FACEBOOK_INSTANT, &signed_with_nothing).await), Some(GrpcCode::Unauthenticated));
+    assert_eq!(code(fixture.by_token(FACEBOOK_INSTANT, &signed_with_nothing).await), Some(GrpcCode::Unauthenticated));
 }
 
 #[tokio::test]
-async fn information_that_facebook_signed_for_an_instant_game_leads_to_the_account_of_its_player() {
-    let world = instant_game("secret").await;
+async fn signed_instant_game_info_finds_the_account_of_its_player() {
+    let fixture = instant_game("secret").await;
     let right = signed("secret", &info("5001", SECONDS));
-    let user = world.by_token(FACEBOOK_INSTANT, &right).await.expect("it is signed");
-    assert_eq!(world.identity(user, FACEBOOK_INSTANT).await.as_deref(), Some("5001"));
+    let user = fixture.by_token(FACEBOOK_INSTANT, &right).await.expect("it is signed");
+    assert_eq!(fixture.identity(user, FACEBOOK_INSTANT).await.as_deref(), Some("5001"));
     let (signature, _) = right.split_once('.').expect("it has two parts");
     let wrong = [
         signed("other", &info("5001", SECONDS)),
@@ -195,11 +195,15 @@ async fn information_that_facebook_signed_for_an_instant_game_leads_to_the_accou
         "!.!".to_owned(),
     ];
     for signed in wrong {
-        assert_eq!(code(world.by_token(FACEBOOK_INSTANT, &signed).await), Some(GrpcCode::Unauthenticated), "{signed}");
+        assert_eq!(
+            code(fixture.by_token(FACEBOOK_INSTANT, &signed).await),
+            Some(GrpcCode::Unauthenticated),
+            "{signed}"
+        );
     }
 }
 
-/// What Game Center signs, signed.
+/// Returns a signed proof of Game Center.
 fn game_center_proof(url: &str, change: impl FnOnce(&mut GameCenterProof)) -> GameCenterProof {
     let mut proof = GameCenterProof {
         player_id: "T:_player".to_owned(),
@@ -225,30 +229,30 @@ fn certificate(until: (i32, u8, u8)) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_game_center_signed_leads_to_the_account_of_its_player() {
-    // The tests' clock shows the 15th of January 2027.
+async fn a_game_center_proof_finds_the_account_of_its_player() {
+    // The clock of the tests shows the 15th of January 2027.
     let (good, old) = (certificate((2030, 1, 1)), certificate((2026, 12, 31)));
-    let stand_in = StandIn::start(move |asked| match asked.path.as_str() {
+    let fake = FakeProvider::start(move |asked| match asked.path.as_str() {
         "/public-key/gc-prod-10.cer" => (200, good.clone()),
         "/public-key/gc-prod-1.cer" => (200, old.clone()),
         "/public-key/text.cer" => (200, b"no certificate".to_vec()),
         _ => (404, Vec::new()),
     })
     .await;
-    let key_origins = vec![stand_in.url.clone()];
+    let key_origins = vec![fake.url.clone()];
     let settings = GameCenterSettings { key_origins, ..GameCenterSettings::new(vec!["com.example.game".to_owned()]) };
     let settings = ProviderSettings { game_center: Some(settings), ..ProviderSettings::default() };
-    let world = World::with(|accounts, _| accounts.with_providers(settings, &http_client())).await;
+    let fixture = Fixture::with(|accounts, _| accounts.with_providers(settings, &http_client())).await;
     let sign_in = async |proof: GameCenterProof| {
         let method =
             SignInMethod::External { provider: GAME_CENTER.to_owned(), proof: ProviderProof::GameCenter(proof) };
-        world.sign_in(method).await.map(|signed_in| signed_in.user)
+        fixture.sign_in(method).await.map(|signed_in| signed_in.user)
     };
-    let url = &stand_in.url;
+    let url = &fake.url;
     let user = sign_in(game_center_proof(url, |_| {})).await.expect("it is signed");
-    assert_eq!(world.identity(user, GAME_CENTER).await.as_deref(), Some("T:_player"));
+    assert_eq!(fixture.identity(user, GAME_CENTER).await.as_deref(), Some("T:_player"));
     assert_eq!(sign_in(game_center_proof(url, |proof| proof.timestamp -= 1_000)).await, Ok(user));
-    assert_eq!(stand_in.asked().len(), 1, "the certificate is remembered");
+    assert_eq!(fake.asked().len(), 1, "the certificate is remembered");
 
     let at = |path: &str| game_center_proof(url, |proof| proof.public_key_url = format!("{url}/public-key/{path}"));
     let mut altered = game_center_proof(url, |_| {});
@@ -269,12 +273,12 @@ async fn what_game_center_signed_leads_to_the_account_of_its_player() {
         ("with no certificate", at("missing.cer")),
         ("with a certificate from elsewhere", elsewhere("https://apple.example.com/public-key/gc-prod-10.cer")),
         ("with a certificate from nowhere", elsewhere("public-key/gc-prod-10.cer")),
-        ("with a host in disguise", elsewhere(&format!("{}@evil.example.com/x.cer", stand_in.url))),
+        ("with a host in disguise", elsewhere(&format!("{}@evil.example.com/x.cer", fake.url))),
         ("with a long address", elsewhere(&format!("{url}/{}", "a".repeat(2_000)))),
     ];
     for (what, proof) in wrong {
         assert_eq!(code(sign_in(proof).await), Some(GrpcCode::Unauthenticated), "{what}");
     }
-    let token = world.by_token(GAME_CENTER, "a token").await;
+    let token = fixture.by_token(GAME_CENTER, "a token").await;
     assert_eq!(code(token), Some(GrpcCode::Unauthenticated));
 }

@@ -1,6 +1,6 @@
-//! Writes for a user while the account is being erased: whichever comes first, nothing of the user is left behind.
+//! Writes for a user while the account is being erased: in any order, nothing of the user is left behind.
 
-use super::world::{NOW, World};
+use super::fixture::{Fixture, NOW};
 use aether_ranks::{RankOrder, Score};
 use aether_services::leaderboard::{Definition, Leaderboards, Operator, RecordWrite};
 use aether_services::purchase::{PurchaseProvider, Purchases, Receipt, Shop, ValidateFuture, ValidatedPurchase};
@@ -21,14 +21,14 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-/// How long the test waits for what has to come.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// How long a write may take that neither ends nor waits for the database: one that waits for its turn.
+/// Time limit for expected events.
+const WAIT_MAX: Duration = Duration::from_secs(20);
+/// Time limit for a write that waits for its turn, and so neither ends nor waits for the database.
 const TURN: Duration = Duration::from_millis(300);
 
-/// All that writes for users, over one store.
-struct Scene {
-    world: World,
+/// All services that write for users, over one store.
+struct RaceFixture {
+    fixture: Fixture,
     sessions: Sessions,
     storage: Storage,
     wallets: Wallets,
@@ -37,7 +37,7 @@ struct Scene {
     folder: PathBuf,
 }
 
-/// A user who is signed in.
+/// Signed-in user.
 #[derive(Clone)]
 struct Subject {
     user: Uuid,
@@ -45,28 +45,28 @@ struct Subject {
 }
 
 type Writing = Pin<Box<dyn Future<Output = Result<(), ServiceError>> + Send>>;
-type Deed = fn(Arc<Scene>, Subject) -> Writing;
+type Deed = fn(Arc<RaceFixture>, Subject) -> Writing;
 
-/// Everything that leaves rows of a user.
+/// All operations that write rows of a user.
 const DEEDS: [(&str, Deed); 9] = [
-    ("an object", |scene, subject| Box::pin(async move { scene.put(subject.user, Condition::Always).await })),
-    ("a new object", |scene, subject| Box::pin(async move { scene.put(subject.user, Condition::Absent).await })),
-    ("a wallet", |scene, subject| Box::pin(async move { scene.pay(subject.user).await })),
-    ("a purchase", |scene, subject| Box::pin(async move { scene.buy(subject.user).await })),
-    ("a score", |scene, subject| Box::pin(async move { scene.score(subject.user).await })),
-    ("a session's renewal", |scene, Subject { pair, .. }| {
-        Box::pin(async move { scene.sessions.refresh(&pair.refresh, BTreeMap::new()).await.map(|_| ()) })
+    ("an object", |races, subject| Box::pin(async move { races.put(subject.user, Condition::Always).await })),
+    ("a new object", |races, subject| Box::pin(async move { races.put(subject.user, Condition::Absent).await })),
+    ("a wallet", |races, subject| Box::pin(async move { races.pay(subject.user).await })),
+    ("a purchase", |races, subject| Box::pin(async move { races.buy(subject.user).await })),
+    ("a score", |races, subject| Box::pin(async move { races.score(subject.user).await })),
+    ("a session's renewal", |races, Subject { pair, .. }| {
+        Box::pin(async move { races.sessions.refresh(&pair.refresh, BTreeMap::new()).await.map(|_| ()) })
     }),
-    ("a session's end", |scene, Subject { user, pair }| {
-        Box::pin(async move { scene.sessions.log_out(user, &pair.access, "").await })
+    ("a session's end", |races, Subject { user, pair }| {
+        Box::pin(async move { races.sessions.log_out(user, &pair.access, "").await })
     }),
-    ("the end of a session that is not known", |scene, Subject { user, .. }| {
-        Box::pin(async move { scene.sessions.revoke(Uuid::new_v4(), user, "a test").await })
+    ("the end of a session that is not known", |races, Subject { user, .. }| {
+        Box::pin(async move { races.sessions.revoke(Uuid::new_v4(), user, "a test").await })
     }),
-    ("the history", |scene, _| Box::pin(async move { scene.sessions.flush().await })),
+    ("the history", |races, _| Box::pin(async move { races.sessions.flush().await })),
 ];
 
-/// A shop where everything was bought.
+/// Shop that confirms every receipt.
 struct Market;
 
 impl PurchaseProvider for Market {
@@ -86,10 +86,10 @@ impl PurchaseProvider for Market {
     }
 }
 
-impl Scene {
-    async fn over(database: TestDatabase) -> Arc<Scene> {
-        let world = World::over(database, |accounts, _| accounts).await;
-        let (store, clock) = (world.store.clone(), world.clock.clone());
+impl RaceFixture {
+    async fn over(database: TestDatabase) -> Arc<RaceFixture> {
+        let fixture = Fixture::over(database, |accounts, _| accounts).await;
+        let (store, clock) = (fixture.store.clone(), fixture.clock.clone());
         let folder = std::env::temp_dir().join(format!("aether-races-{}", Uuid::new_v4()));
         let ring = KeyRing::open(&folder, (NOW / 1_000) as u64).expect("the folder can be made");
         let settings = session::Settings {
@@ -110,19 +110,19 @@ impl Scene {
             metadata: "{}".to_owned(),
         };
         leaderboards.create(board).await.expect("it is new");
-        Arc::new(Scene {
+        Arc::new(RaceFixture {
             sessions,
             storage: Storage::new(store.clone(), clock.clone()),
             wallets: Wallets::new(store.clone(), clock.clone()),
             purchases: Purchases::new(store, clock).with_provider(Market),
             leaderboards,
-            world,
+            fixture,
             folder,
         })
     }
 
     async fn subject(&self, number: usize) -> Subject {
-        let user = self.world.user(&format!("device-of-{number:06}")).await;
+        let user = self.fixture.user(&format!("device-of-{number:06}")).await;
         let beginning =
             NewSession { user, username: "someone", variables: BTreeMap::new(), address: None, method: "device" };
         Subject { user, pair: self.sessions.start(beginning).await.expect("it starts") }
@@ -155,46 +155,46 @@ impl Scene {
         self.leaderboards.write(&Caller::Server, "board", write).await.map(|_| ())
     }
 
-    /// Holds the last row that an erasure changes before the account itself goes, until the sender is dropped.
-    async fn hold(&self, user: Uuid) -> (mpsc::Sender<()>, JoinHandle<()>) {
+    /// Locks the last row that an erasure changes before the account itself, until the sender is dropped.
+    async fn lock_row(&self, user: Uuid) -> (mpsc::Sender<()>, JoinHandle<()>) {
         let (release, released) = mpsc::channel::<()>();
         let released = Mutex::new(released);
-        let (held, is_held) = tokio::sync::oneshot::channel();
-        let held = Mutex::new(Some(held));
+        let (locked, is_locked) = tokio::sync::oneshot::channel();
+        let locked = Mutex::new(Some(locked));
         let insert = "INSERT INTO subscriptions (store, original_transaction_id, user_id, product_id, environment,
                 purchased_at, expires_at, response, created_at, updated_at)
             VALUES (1, ?2, ?1, 'season', 1, 0, 0, '{}', 0, 0)";
         let subscribe = move |transaction: &mut Transaction<'_>| {
             transaction.execute(insert, values![user, &user.to_string()]).map(|_| ())
         };
-        self.world.store.write::<_, StoreError>(subscribe).await.expect("it is new");
-        let store = self.world.store.clone();
+        self.fixture.store.write::<_, StoreError>(subscribe).await.expect("it is new");
+        let store = self.fixture.store.clone();
         let holding = tokio::spawn(async move {
             let operation = move |transaction: &mut Transaction<'_>| {
                 let select = "SELECT user_id FROM subscriptions WHERE user_id = ?1 FOR UPDATE";
                 transaction.row(select, values![user], |_| Ok(()))?;
-                if let Some(held) = held.lock().expect("nobody panics with it").take() {
-                    held.send(()).expect("the test waits for it");
+                if let Some(locked) = locked.lock().expect("nobody panics with it").take() {
+                    locked.send(()).expect("the test waits for it");
                 }
-                let _ = released.lock().expect("nobody panics with it").recv_timeout(PATIENCE);
+                let _ = released.lock().expect("nobody panics with it").recv_timeout(WAIT_MAX);
                 Ok::<_, StoreError>(())
             };
-            store.write(operation).await.expect("the row can be held");
+            store.write(operation).await.expect("the row can be locked");
         });
-        is_held.await.expect("the row is there");
+        is_locked.await.expect("the row is there");
         (release, holding)
     }
 
-    /// How many transactions wait for another.
+    /// Returns the number of transactions that wait for another.
     async fn waiting(&self) -> i64 {
         let count = "SELECT count(*) FROM pg_stat_activity
             WHERE datname = current_database() AND wait_event_type = 'Lock'";
         let read = move |transaction: &mut Transaction<'_>| transaction.row(count, &[], |row| row.get::<i64>(0));
-        self.world.store.read::<_, StoreError>(read).await.expect("the database tells it").expect("a count is a row")
+        self.fixture.store.read::<_, StoreError>(read).await.expect("the database tells it").expect("a count is a row")
     }
 }
 
-impl Drop for Scene {
+impl Drop for RaceFixture {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
@@ -205,45 +205,45 @@ fn erased() -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn all_of_it_is_written_for_a_user_who_stays() {
+async fn every_operation_writes_for_an_existing_user() {
     for database in databases() {
-        let scene = Scene::over(database).await;
+        let races = RaceFixture::over(database).await;
         for (number, (name, deed)) in DEEDS.into_iter().enumerate() {
-            let subject = scene.subject(number).await;
-            let (user, before) = (subject.user, scene.world.found(subject.user).await);
-            deed(Arc::clone(&scene), subject).await.expect(name);
-            let after = scene.world.found(user).await;
-            assert!(after.len() > before.len(), "{}: {name}: {after:?}", scene.world.name);
+            let subject = races.subject(number).await;
+            let (user, before) = (subject.user, races.fixture.found(subject.user).await);
+            deed(Arc::clone(&races), subject).await.expect(name);
+            let after = races.fixture.found(user).await;
+            assert!(after.len() > before.len(), "{}: {name}: {after:?}", races.fixture.name);
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_comes_in_the_middle_of_an_erasure_leaves_nothing_behind() {
-    // With one writer at a time nothing comes in the middle.
+async fn writes_in_the_middle_of_an_erasure_leave_nothing_behind() {
+    // With one writer, nothing can run in the middle.
     let Some(database) = postgres() else { return };
-    let scene = Scene::over(database).await;
+    let races = RaceFixture::over(database).await;
     let mut left_behind = Vec::new();
     for (number, (name, deed)) in DEEDS.into_iter().enumerate() {
-        let subject = scene.subject(number).await;
+        let subject = races.subject(number).await;
         let user = subject.user;
-        let (release, holding) = scene.hold(user).await;
-        let accounts = Arc::clone(&scene.world.accounts);
+        let (release, holding) = races.lock_row(user).await;
+        let accounts = Arc::clone(&races.fixture.accounts);
         let erasing = tokio::spawn(async move { accounts.delete(user).await });
         let began = Instant::now();
-        while scene.waiting().await < 1 {
-            assert!(began.elapsed() < PATIENCE, "{name}: the erasure waits for the row that is held");
+        while races.waiting().await < 1 {
+            assert!(began.elapsed() < WAIT_MAX, "{name}: the erasure waits for the row that is locked");
         }
-        // The rows are gone, and the account is about to go.
-        let writing = tokio::spawn(deed(Arc::clone(&scene), subject));
+        // The rows are deleted, and the account is next.
+        let writing = tokio::spawn(deed(Arc::clone(&races), subject));
         let began = Instant::now();
-        while !writing.is_finished() && scene.waiting().await < 2 && began.elapsed() < TURN {}
+        while !writing.is_finished() && races.waiting().await < 2 && began.elapsed() < TURN {}
         drop(release);
         holding.await.expect("it does not panic");
         erasing.await.expect("it does not panic").expect(name);
-        // Whether it is refused or thought to be done is all the same.
+        // The outcome of the write does not matter.
         let _ = writing.await.expect("it does not panic");
-        let found = scene.world.found(user).await;
+        let found = races.fixture.found(user).await;
         if found != erased() {
             left_behind.push((name, found));
         }
@@ -252,29 +252,29 @@ async fn what_comes_in_the_middle_of_an_erasure_leaves_nothing_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_comes_at_the_same_time_as_an_erasure_leaves_nothing_behind() {
+async fn writes_concurrent_with_an_erasure_leave_nothing_behind() {
     for database in databases() {
-        let scene = Scene::over(database).await;
+        let races = RaceFixture::over(database).await;
         for (number, (name, deed)) in DEEDS.into_iter().cycle().take(DEEDS.len() * 5).enumerate() {
-            let subject = scene.subject(number).await;
+            let subject = races.subject(number).await;
             let user = subject.user;
-            let (erased_one, _) = tokio::join!(scene.world.accounts.delete(user), deed(Arc::clone(&scene), subject));
+            let (erased_one, _) = tokio::join!(races.fixture.accounts.delete(user), deed(Arc::clone(&races), subject));
             erased_one.expect(name);
-            assert_eq!(scene.world.found(user).await, erased(), "{}: {name}", scene.world.name);
+            assert_eq!(races.fixture.found(user).await, erased(), "{}: {name}", races.fixture.name);
         }
     }
 }
 
 #[tokio::test]
-async fn what_comes_after_an_erasure_leaves_nothing_behind() {
+async fn writes_after_an_erasure_leave_nothing_behind() {
     for database in databases() {
-        let scene = Scene::over(database).await;
+        let races = RaceFixture::over(database).await;
         for (number, (name, deed)) in DEEDS.into_iter().enumerate() {
-            let subject = scene.subject(number).await;
+            let subject = races.subject(number).await;
             let user = subject.user;
-            scene.world.accounts.delete(user).await.expect(name);
-            let _ = deed(Arc::clone(&scene), subject).await;
-            assert_eq!(scene.world.found(user).await, erased(), "{}: {name}", scene.world.name);
+            races.fixture.accounts.delete(user).await.expect(name);
+            let _ = deed(Arc::clone(&races), subject).await;
+            assert_eq!(races.fixture.found(user).await, erased(), "{}: {name}", races.fixture.name);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Keys of a provider: what it publishes, and tokens under them.
+//! Signing keys of a fake provider, and tokens signed with them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,10 +9,10 @@ use ring::signature::{
 };
 use serde_json::{Value, json};
 
-/// An RSA key that nothing but these tests uses, because making one takes long.
-pub const RSA_KEY: &[u8] = include_bytes!("rsa-key-of-tests.der");
+/// RSA key for tests only, because generating one is slow.
+pub const RSA_KEY: &[u8] = include_bytes!("rsa-test-key.der");
 
-/// A key that signs.
+/// Signing key.
 pub enum Signer {
     Rsa(RsaKeyPair),
     Elliptic(EcdsaKeyPair),
@@ -43,7 +43,7 @@ impl Signer {
         }
     }
 
-    /// The key as a provider publishes it.
+    /// Returns the key as a provider publishes it.
     pub fn published(&self, id: &str) -> Value {
         match self {
             Signer::Rsa(key) => {
@@ -61,12 +61,12 @@ impl Signer {
         }
     }
 
-    /// A token with these claims.
+    /// Returns a token with these claims.
     pub fn token(&self, id: &str, claims: &Value) -> String {
         self.token_with(&json!({ "alg": self.algorithm(), "typ": "JWT", "kid": id }), claims)
     }
 
-    /// A token with this header, whatever it says.
+    /// Returns a token with this header, valid or not.
     pub fn token_with(&self, header: &Value, claims: &Value) -> String {
         let signed = format!("{}.{}", base64(header.to_string().as_bytes()), base64(claims.to_string().as_bytes()));
         format!("{signed}.{}", base64(&self.sign(signed.as_bytes())))

@@ -1,7 +1,7 @@
-//! Receipts, about which Apple is asked.
+//! Receipts validated by Apple.
 
-use super::stand_in::{StandIn, http_client};
-use crate::fixture::{START_MS, World, refusal};
+use super::fake_shop::{FakeShop, http_client};
+use crate::fixture::{Fixture, START_MS, error_of};
 use aether_services::GrpcCode;
 use aether_services::purchase::{Apple, AppleSettings, Environment, Purchases, Receipt, Shop};
 use serde_json::{Value, json};
@@ -17,14 +17,14 @@ fn answer(entries: &[Value]) -> Value {
     json!({ "status": 0, "environment": "Production", "receipt": { "bundle_id": "com.example.game", "in_app": entries } })
 }
 
-async fn purchases(world: &World, shop: &StandIn) -> Purchases {
+async fn purchases(fixture: &Fixture, shop: &FakeShop) -> Purchases {
     let settings = AppleSettings {
         production_url: format!("{}/production", shop.url),
         sandbox_url: format!("{}/sandbox", shop.url),
         ..AppleSettings::new(vec!["com.example.game".to_owned()], "shared".to_owned())
     };
-    let apple = Apple::new(settings, http_client(), world.clock.clone());
-    Purchases::new(world.store.clone(), world.clock.clone()).with_provider(apple)
+    let apple = Apple::new(settings, http_client(), fixture.clock.clone());
+    Purchases::new(fixture.store.clone(), fixture.clock.clone()).with_provider(apple)
 }
 
 fn receipt(text: &str) -> Receipt {
@@ -32,9 +32,9 @@ fn receipt(text: &str) -> Receipt {
 }
 
 #[tokio::test]
-async fn a_receipt_is_sent_with_the_secret_and_gives_its_purchases_the_newest_first() {
-    let world = World::new(aether_testkit_store::memory()).await;
-    let shop = StandIn::start(|_| {
+async fn a_receipt_is_sent_with_the_secret_and_gives_purchases_newest_first() {
+    let fixture = Fixture::new(aether_testkit_store::memory()).await;
+    let shop = FakeShop::start(|_| {
         let mut refunded = entry("t2", 2_000);
         refunded["cancellation_date_ms"] = json!("2500");
         let mut subscription = entry("t3", 3_000);
@@ -42,23 +42,23 @@ async fn a_receipt_is_sent_with_the_secret_and_gives_its_purchases_the_newest_fi
         (200, answer(&[entry("t1", 1_000), refunded, subscription]))
     })
     .await;
-    let (purchases, user) = (purchases(&world, &shop).await, world.user().await);
+    let (purchases, user) = (purchases(&fixture, &shop).await, fixture.user().await);
     let found = purchases.validate(user, Shop::Apple, receipt("cmVjZWlwdA=="), true).await.expect("it is valid");
     let asked = &shop.asked()[0];
     assert_eq!(asked.path, "/production");
     assert_eq!(asked.json()["receipt-data"], "cmVjZWlwdA==");
     assert_eq!(asked.json()["password"], "shared");
     let ids: Vec<_> = found.iter().map(|one| (one.bought.transaction_id.as_str(), one.bought.refunded_at)).collect();
-    assert_eq!(ids, [("t2", Some(2_500)), ("t1", None)], "what ends is a subscription");
+    assert_eq!(ids, [("t2", Some(2_500)), ("t1", None)], "entries with an expiry are subscriptions");
     assert!(found.iter().all(|one| one.user == user && one.bought.environment == Environment::Production));
     assert_eq!((found[1].bought.product_id.as_str(), found[1].bought.purchased_at), ("gems100", 1_000));
     assert_eq!(serde_json::from_str::<Value>(&found[1].bought.response).unwrap(), entry("t1", 1_000));
 }
 
 #[tokio::test]
-async fn a_receipt_of_the_sandbox_is_asked_about_there() {
-    let world = World::new(aether_testkit_store::memory()).await;
-    let shop = StandIn::start(|asked| match asked.path.as_str() {
+async fn a_sandbox_receipt_is_validated_in_the_sandbox() {
+    let fixture = Fixture::new(aether_testkit_store::memory()).await;
+    let shop = FakeShop::start(|asked| match asked.path.as_str() {
         "/production" => (200, json!({ "status": 21_007 })),
         _ => {
             let mut answer = answer(&[entry("t1", 1_000)]);
@@ -67,16 +67,16 @@ async fn a_receipt_of_the_sandbox_is_asked_about_there() {
         }
     })
     .await;
-    let (purchases, user) = (purchases(&world, &shop).await, world.user().await);
+    let (purchases, user) = (purchases(&fixture, &shop).await, fixture.user().await);
     let found = purchases.validate(user, Shop::Apple, receipt("cg=="), true).await.expect("it is valid");
     assert_eq!(found[0].bought.environment, Environment::Sandbox);
     assert_eq!(shop.asked().iter().map(|asked| asked.path.clone()).collect::<Vec<_>>(), ["/production", "/sandbox"]);
 }
 
 #[tokio::test]
-async fn what_apple_does_not_confirm_is_refused() {
-    let world = World::new(aether_testkit_store::memory()).await;
-    let shop = StandIn::start(|asked| {
+async fn receipts_that_apple_does_not_confirm_are_rejected() {
+    let fixture = Fixture::new(aether_testkit_store::memory()).await;
+    let shop = FakeShop::start(|asked| {
         let text = asked.json()["receipt-data"].as_str().unwrap_or_default().to_owned();
         let mut foreign = answer(&[entry("t1", 1_000)]);
         foreign["receipt"]["bundle_id"] = json!("com.example.other");
@@ -91,7 +91,7 @@ async fn what_apple_does_not_confirm_is_refused() {
         }
     })
     .await;
-    let (purchases, user) = (purchases(&world, &shop).await, world.user().await);
+    let (purchases, user) = (purchases(&fixture, &shop).await, fixture.user().await);
     let cases = [
         ("foreign", GrpcCode::FailedPrecondition),
         ("empty", GrpcCode::FailedPrecondition),
@@ -108,18 +108,18 @@ async fn what_apple_does_not_confirm_is_refused() {
         ("a.b", GrpcCode::InvalidArgument),
     ];
     for (text, code) in cases {
-        let refused = refusal(purchases.validate(user, Shop::Apple, receipt(text), true).await);
-        assert_eq!(refused.0, code, "{text}: {}", refused.1);
+        let rejected = error_of(purchases.validate(user, Shop::Apple, receipt(text), true).await);
+        assert_eq!(rejected.0, code, "{text}: {}", rejected.1);
     }
-    let long = refusal(purchases.validate(user, Shop::Apple, receipt(&"x".repeat(300_000)), true).await);
+    let long = error_of(purchases.validate(user, Shop::Apple, receipt(&"x".repeat(300_000)), true).await);
     assert_eq!(long.0, GrpcCode::InvalidArgument);
-    assert_eq!(world.count("SELECT count(*) FROM purchases").await, 0);
+    assert_eq!(fixture.count("SELECT count(*) FROM purchases").await, 0);
 }
 
 #[tokio::test]
-async fn of_a_subscription_the_renewal_that_ends_last_counts() {
-    let world = World::new(aether_testkit_store::memory()).await;
-    let shop = StandIn::start(|_| {
+async fn the_renewal_that_expires_last_counts() {
+    let fixture = Fixture::new(aether_testkit_store::memory()).await;
+    let shop = FakeShop::start(|_| {
         let renewal = |transaction: &str, at: i64, ends: i64| {
             let mut renewal = entry(transaction, at);
             renewal["original_transaction_id"] = json!("first");
@@ -132,11 +132,11 @@ async fn of_a_subscription_the_renewal_that_ends_last_counts() {
         (200, answer)
     })
     .await;
-    let (purchases, user) = (purchases(&world, &shop).await, world.user().await);
+    let (purchases, user) = (purchases(&fixture, &shop).await, fixture.user().await);
     let found = purchases.validate_subscription(user, Shop::Apple, receipt("cg=="), true).await.expect("it is valid");
     assert_eq!(found.subscribed.original_transaction_id, "first");
     assert_eq!((found.subscribed.purchased_at, found.subscribed.expires_at), (START_MS, START_MS + 5_000));
     assert!(found.is_active);
-    world.clock.advance_ms(5_000);
+    fixture.clock.advance_ms(5_000);
     assert!(!purchases.subscription(user, "gems100").await.expect("it is kept").is_active);
 }

@@ -1,7 +1,7 @@
-//! Google Play: a service account asks.
+//! Google Play: purchases queried with a service account.
 
-use super::stand_in::{Asked, RSA_KEY, StandIn, http_client, pem};
-use crate::fixture::{START_MS, World, refusal};
+use super::fake_shop::{FakeShop, RSA_KEY, ReceivedRequest, http_client, pem};
+use crate::fixture::{Fixture, START_MS, error_of};
 use aether_services::GrpcCode;
 use aether_services::purchase::{Environment, Google, GoogleSettings, Purchases, Receipt, Shop};
 use base64::Engine as _;
@@ -18,10 +18,10 @@ fn bought() -> Value {
     json!({ "purchaseTimeMillis": "1600000000000", "purchaseState": 0, "consumptionState": 0, "orderId": "GPA.1" })
 }
 
-/// Gives tokens `access1`, `access2` and so on, and what the test says to those who have one.
-async fn shop(answer: impl Fn(&Asked) -> (u16, Value) + Send + Sync + 'static) -> StandIn {
+/// Issues tokens `access1`, `access2` and so on, and answers requests that carry one.
+async fn shop(answer: impl Fn(&ReceivedRequest) -> (u16, Value) + Send + Sync + 'static) -> FakeShop {
     let given = Arc::new(AtomicUsize::new(0));
-    StandIn::start(move |asked| {
+    FakeShop::start(move |asked| {
         if asked.path == "/token" {
             let number = given.fetch_add(1, Ordering::Relaxed) + 1;
             return (
@@ -37,15 +37,15 @@ async fn shop(answer: impl Fn(&Asked) -> (u16, Value) + Send + Sync + 'static) -
     .await
 }
 
-fn purchases(world: &World, shop: &StandIn) -> Purchases {
+fn purchases(fixture: &Fixture, shop: &FakeShop) -> Purchases {
     let names = vec!["com.example.game".to_owned()];
     let settings = GoogleSettings {
         token_url: format!("{}/token", shop.url),
         api_url: shop.url.clone(),
         ..GoogleSettings::new(names, "account@example.com".to_owned(), pem(RSA_KEY))
     };
-    let google = Google::new(settings, http_client(), world.clock.clone()).expect("the key is one");
-    Purchases::new(world.store.clone(), world.clock.clone()).with_provider(google)
+    let google = Google::new(settings, http_client(), fixture.clock.clone()).expect("the key is one");
+    Purchases::new(fixture.store.clone(), fixture.clock.clone()).with_provider(google)
 }
 
 fn receipt(package: &str, product: &str, token: &str) -> Receipt {
@@ -58,10 +58,10 @@ fn good() -> Receipt {
 }
 
 #[tokio::test]
-async fn a_purchase_is_asked_about_by_its_token_as_the_service_account() {
-    let world = World::new(aether_testkit_store::memory()).await;
+async fn a_purchase_is_queried_by_its_token_with_the_service_account() {
+    let fixture = Fixture::new(aether_testkit_store::memory()).await;
     let shop = shop(|asked| if asked.path == PRODUCT { (200, bought()) } else { (404, json!({})) }).await;
-    let (purchases, user) = (purchases(&world, &shop), world.user().await);
+    let (purchases, user) = (purchases(&fixture, &shop), fixture.user().await);
     let found = purchases.validate(user, Shop::Google, good(), true).await.expect("it is known").remove(0).bought;
     assert_eq!((found.product_id.as_str(), found.transaction_id.as_str()), ("gems100", "token1"));
     assert_eq!((found.purchased_at, found.environment), (1_600_000_000_000, Environment::Production));
@@ -83,28 +83,28 @@ async fn a_purchase_is_asked_about_by_its_token_as_the_service_account() {
 }
 
 #[tokio::test]
-async fn the_access_token_is_asked_for_again_only_when_it_ends_or_is_refused() {
-    let world = World::new(aether_testkit_store::memory()).await;
+async fn the_access_token_is_renewed_only_when_it_expires_or_is_rejected() {
+    let fixture = Fixture::new(aether_testkit_store::memory()).await;
     let shop = shop(|asked| match asked.header("authorization") {
         "Bearer access2" => (401, json!({})),
         _ => (200, bought()),
     })
     .await;
-    let (purchases, user) = (purchases(&world, &shop), world.user().await);
+    let (purchases, user) = (purchases(&fixture, &shop), fixture.user().await);
     let validate = async || purchases.validate(user, Shop::Google, good(), true).await;
     validate().await.expect("it is known");
-    world.clock.advance_ms(3_000_000);
+    fixture.clock.advance_ms(3_000_000);
     validate().await.expect("it is known");
     assert_eq!(shop.count("/token"), 1);
-    world.clock.advance_ms(600_000);
-    assert_eq!(refusal(validate().await).0, GrpcCode::Unavailable, "the second token was withdrawn");
+    fixture.clock.advance_ms(600_000);
+    assert_eq!(error_of(validate().await).0, GrpcCode::Unavailable, "the second token was withdrawn");
     validate().await.expect("a third is asked for");
     assert_eq!(shop.count("/token"), 3);
 }
 
 #[tokio::test]
-async fn what_google_does_not_confirm_is_refused() {
-    let world = World::new(aether_testkit_store::memory()).await;
+async fn purchases_that_google_does_not_confirm_are_rejected() {
+    let fixture = Fixture::new(aether_testkit_store::memory()).await;
     let shop = shop(|asked| match asked.path.rsplit('/').next().unwrap_or_default() {
         "pending" => (200, json!({ "purchaseState": 2, "purchaseTimeMillis": "1" })),
         "cancelled" => (200, json!({ "purchaseState": 1, "purchaseTimeMillis": "1" })),
@@ -115,11 +115,11 @@ async fn what_google_does_not_confirm_is_refused() {
         _ => (404, json!({})),
     })
     .await;
-    let (purchases, user) = (purchases(&world, &shop), world.user().await);
-    let validate = async |receipt: Receipt| refusal(purchases.validate(user, Shop::Google, receipt, true).await).0;
+    let (purchases, user) = (purchases(&fixture, &shop), fixture.user().await);
+    let validate = async |receipt: Receipt| error_of(purchases.validate(user, Shop::Google, receipt, true).await).0;
     for token in ["pending", "cancelled", "strange", "gone", "unknown"] {
-        let refused = validate(receipt("com.example.game", "gems100", token)).await;
-        assert_eq!(refused, GrpcCode::FailedPrecondition, "{token}");
+        let rejected = validate(receipt("com.example.game", "gems100", token)).await;
+        assert_eq!(rejected, GrpcCode::FailedPrecondition, "{token}");
     }
     assert_eq!(validate(receipt("com.example.game", "gems100", "down")).await, GrpcCode::Unavailable);
     assert_eq!(validate(receipt("com.example.other", "gems100", "token1")).await, GrpcCode::FailedPrecondition);
@@ -133,8 +133,8 @@ async fn what_google_does_not_confirm_is_refused() {
 }
 
 #[tokio::test]
-async fn a_subscription_ends_when_its_product_does() {
-    let world = World::new(aether_testkit_store::memory()).await;
+async fn a_subscription_expires_with_its_product() {
+    let fixture = Fixture::new(aether_testkit_store::memory()).await;
     let shop = shop(|asked| match asked.path.as_str() {
         SUBSCRIPTION => (
             200,
@@ -150,23 +150,23 @@ async fn a_subscription_ends_when_its_product_does() {
         _ => (200, json!({ "subscriptionState": "SUBSCRIPTION_STATE_PENDING", "lineItems": [] })),
     })
     .await;
-    let (purchases, user) = (purchases(&world, &shop), world.user().await);
+    let (purchases, user) = (purchases(&fixture, &shop), fixture.user().await);
     let found = purchases.validate_subscription(user, Shop::Google, good(), true).await.expect("it is known");
     assert_eq!((found.subscribed.purchased_at, found.subscribed.expires_at), (1_672_628_645_678, 1_700_006_400_000));
     assert_eq!((found.subscribed.environment, found.is_active), (Environment::Sandbox, true));
     for (product, token) in [("third", "token1"), ("gems100", "pending")] {
         let receipt = receipt("com.example.game", product, token);
-        let refused = refusal(purchases.validate_subscription(user, Shop::Google, receipt, true).await);
-        assert_eq!(refused.0, GrpcCode::FailedPrecondition);
+        let rejected = error_of(purchases.validate_subscription(user, Shop::Google, receipt, true).await);
+        assert_eq!(rejected.0, GrpcCode::FailedPrecondition);
     }
 }
 
 #[tokio::test]
-async fn a_key_that_is_none_is_refused_with_what_to_do() {
-    let world = World::new(aether_testkit_store::memory()).await;
+async fn an_invalid_key_is_rejected_with_a_remedy() {
+    let fixture = Fixture::new(aether_testkit_store::memory()).await;
     for key in [String::new(), "key".to_owned(), pem(b"not a key")] {
         let settings = GoogleSettings::new(vec![], String::new(), key);
-        let refused = Google::new(settings, http_client(), world.clock.clone()).err().expect("it is no key");
-        assert!(refused.message.contains("private_key"));
+        let rejected = Google::new(settings, http_client(), fixture.clock.clone()).err().expect("it is no key");
+        assert!(rejected.message.contains("private_key"));
     }
 }

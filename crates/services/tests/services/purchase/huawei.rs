@@ -1,7 +1,7 @@
-//! Huawei's AppGallery: signed by it, and confirmed by it.
+//! Huawei's AppGallery: purchases that it signs and confirms.
 
-use super::stand_in::{RSA_KEY, StandIn, http_client};
-use crate::fixture::{World, refusal};
+use super::fake_shop::{FakeShop, RSA_KEY, http_client};
+use crate::fixture::{Fixture, error_of};
 use aether_services::GrpcCode;
 use aether_services::purchase::{Environment, Huawei, HuaweiSettings, Purchases, Receipt, Shop};
 use base64::Engine as _;
@@ -29,9 +29,9 @@ fn receipt(data: &Value) -> Receipt {
     Receipt { signature: sign(&text), text }
 }
 
-/// Confirms what the token says.
-async fn shop() -> StandIn {
-    StandIn::start(|asked| {
+/// Answers according to the token.
+async fn shop() -> FakeShop {
+    FakeShop::start(|asked| {
         if asked.path == "/token" {
             let known = asked.form("client_id") == "id" && asked.form("client_secret") == "secret%2F";
             assert!(known && asked.form("grant_type") == "client_credentials", "{asked:?}");
@@ -56,7 +56,7 @@ async fn shop() -> StandIn {
     .await
 }
 
-fn purchases(world: &World, shop: &StandIn) -> Purchases {
+fn purchases(fixture: &Fixture, shop: &FakeShop) -> Purchases {
     let key = rcgen::KeyPair::try_from(RSA_KEY).expect("it is a key");
     let public_key = STANDARD.encode(rcgen::PublicKeyData::subject_public_key_info(&key));
     let texts = ["com.example.game", "id", "secret/"].map(str::to_owned);
@@ -66,15 +66,15 @@ fn purchases(world: &World, shop: &StandIn) -> Purchases {
         orders_url: shop.url.clone(),
         ..HuaweiSettings::new(package_name, client_id, client_secret, public_key)
     };
-    let huawei = Huawei::new(settings, http_client(), world.clock.clone()).expect("the key is one");
-    Purchases::new(world.store.clone(), world.clock.clone()).with_provider(huawei)
+    let huawei = Huawei::new(settings, http_client(), fixture.clock.clone()).expect("the key is one");
+    Purchases::new(fixture.store.clone(), fixture.clock.clone()).with_provider(huawei)
 }
 
 #[tokio::test]
-async fn what_huawei_signed_and_confirms_is_a_purchase() {
-    let world = World::new(aether_testkit_store::memory()).await;
+async fn a_signed_and_confirmed_purchase_is_accepted() {
+    let fixture = Fixture::new(aether_testkit_store::memory()).await;
     let shop = shop().await;
-    let (purchases, user) = (purchases(&world, &shop), world.user().await);
+    let (purchases, user) = (purchases(&fixture, &shop), fixture.user().await);
     let found = purchases.validate(user, Shop::Huawei, receipt(&data("token1")), true).await.expect("it is known");
     let found = &found[0].bought;
     assert_eq!((found.product_id.as_str(), found.transaction_id.as_str()), ("gems100", "token1"));
@@ -82,11 +82,11 @@ async fn what_huawei_signed_and_confirms_is_a_purchase() {
 }
 
 #[tokio::test]
-async fn what_huawei_did_not_sign_or_does_not_confirm_is_refused() {
-    let world = World::new(aether_testkit_store::memory()).await;
+async fn unsigned_or_unconfirmed_purchases_are_rejected() {
+    let fixture = Fixture::new(aether_testkit_store::memory()).await;
     let shop = shop().await;
-    let (purchases, user) = (purchases(&world, &shop), world.user().await);
-    let validate = async |receipt: Receipt| refusal(purchases.validate(user, Shop::Huawei, receipt, true).await).0;
+    let (purchases, user) = (purchases(&fixture, &shop), fixture.user().await);
+    let validate = async |receipt: Receipt| error_of(purchases.validate(user, Shop::Huawei, receipt, true).await).0;
     for token in ["refunded", "swapped", "unknown", "unsigned"] {
         assert_eq!(validate(receipt(&data(token))).await, GrpcCode::FailedPrecondition, "{token}");
     }
@@ -99,5 +99,5 @@ async fn what_huawei_did_not_sign_or_does_not_confirm_is_refused() {
     assert_eq!(validate(Receipt { text: text.clone(), signature: "!".to_owned() }).await, GrpcCode::InvalidArgument);
     assert_eq!(validate(Receipt { text, signature: String::new() }).await, GrpcCode::FailedPrecondition);
     let wrong = HuaweiSettings::new(String::new(), String::new(), String::new(), "key".to_owned());
-    assert!(Huawei::new(wrong, http_client(), world.clock.clone()).is_err());
+    assert!(Huawei::new(wrong, http_client(), fixture.clock.clone()).is_err());
 }

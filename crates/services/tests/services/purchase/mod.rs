@@ -1,8 +1,8 @@
-//! Purchases: what shops are asked, what their answers lead to, and what is kept.
+//! Purchases: requests to shops, their answers, and storing.
 
 mod apple;
+mod fake_shop;
 mod google;
 mod huawei;
-mod keeping;
 mod signed;
-mod stand_in;
+mod stored;

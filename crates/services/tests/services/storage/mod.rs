@@ -5,5 +5,5 @@ mod lists;
 mod permissions;
 mod queries;
 mod quotas;
-mod speed;
+mod timing;
 mod versions;

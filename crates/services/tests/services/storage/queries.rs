@@ -1,6 +1,6 @@
 //! Queries by fields.
 
-use crate::fixture::{World, refusal, worlds};
+use crate::fixture::{Fixture, error_of, fixtures};
 use crate::objects::{by, write};
 use aether_services::storage::query::{
     COMPARISONS_MAX, Comparison, FILTER_DEPTH_MAX, Field, Filter, Kind, Scalar, Sort,
@@ -20,18 +20,18 @@ const OBJECTS: &[(&str, &str)] = &[
     ("f", r#"{}"#),
 ];
 
-async fn filled() -> Vec<World> {
-    let worlds = worlds().await;
-    for world in &worlds {
+async fn filled() -> Vec<Fixture> {
+    let fixtures = fixtures().await;
+    for fixture in &fixtures {
         let writes = OBJECTS.iter().map(|(key, value)| write("units", key, Uuid::nil(), value)).collect();
-        world.storage().write(&Caller::Server, writes).await.expect(world.name);
+        fixture.storage().write(&Caller::Server, writes).await.expect(fixture.name);
     }
-    worlds
+    fixtures
 }
 
-async fn keys(world: &World, query: Query) -> String {
+async fn keys(fixture: &Fixture, query: Query) -> String {
     let page =
-        world.storage().query(&Caller::Server, query).await.unwrap_or_else(|why| panic!("{}: {why}", world.name));
+        fixture.storage().query(&Caller::Server, query).await.unwrap_or_else(|why| panic!("{}: {why}", fixture.name));
     page.objects.iter().map(|object| object.id.key.as_str()).collect()
 }
 
@@ -44,7 +44,7 @@ fn that(field: &str, comparison: Comparison, value: impl Into<Scalar>) -> Filter
 }
 
 #[tokio::test]
-async fn fields_are_compared_by_type_and_alike_on_every_database() {
+async fn fields_are_compared_by_type_on_every_database() {
     let big = 9_007_199_254_740_993_i64;
     let cases: Vec<(Filter, &str)> = vec![
         (that("level", Equal, 1), "a"),
@@ -87,15 +87,15 @@ async fn fields_are_compared_by_type_and_alike_on_every_database() {
         (Filter::Or(Vec::new()), ""),
         (Filter::Or(vec![that("level", Equal, 1), that("level", Equal, -7)]).negated(), "bcef"),
     ];
-    for world in filled().await {
+    for fixture in filled().await {
         for (filter, expected) in &cases {
-            assert_eq!(keys(&world, units(filter.clone())).await, *expected, "{}: {filter:?}", world.name);
+            assert_eq!(keys(&fixture, units(filter.clone())).await, *expected, "{}: {filter:?}", fixture.name);
         }
     }
 }
 
 #[tokio::test]
-async fn a_sorted_list_leaves_out_what_has_no_such_field_and_goes_on_where_it_stopped() {
+async fn a_sorted_list_omits_objects_without_the_field_and_is_paged() {
     let sort = |field: &str, kind, descending| Some(Sort { field: Field::parse(field).unwrap(), kind, descending });
     let cases = [
         (sort("level", Kind::Number, false), "dabe"),
@@ -105,68 +105,72 @@ async fn a_sorted_list_leaves_out_what_has_no_such_field_and_goes_on_where_it_st
         (sort("stats.hp", Kind::Number, false), "bac"),
         (None, "abcdef"),
     ];
-    for world in filled().await {
+    for fixture in filled().await {
         for (sort, expected) in &cases {
             for limit in [1, 2, 100] {
                 let mut query = Query { sort: sort.clone(), limit, ..Query::new("units") };
                 let mut found = String::new();
                 loop {
-                    let page = world.storage().query(&Caller::Server, query.clone()).await.expect(world.name);
+                    let page = fixture.storage().query(&Caller::Server, query.clone()).await.expect(fixture.name);
                     found.extend(page.objects.iter().map(|object| object.id.key.as_str()));
                     if page.cursor.is_empty() {
                         break;
                     }
                     query.cursor = page.cursor;
                 }
-                assert_eq!(found, *expected, "{}: {sort:?}, {limit} at a time", world.name);
+                assert_eq!(found, *expected, "{}: {sort:?}, {limit} at a time", fixture.name);
             }
         }
     }
 }
 
 #[tokio::test]
-async fn equal_values_are_each_found_once_across_pages() {
-    for world in worlds().await {
+async fn equal_values_are_found_once_across_pages() {
+    for fixture in fixtures().await {
         let numbers = ["0.1", "0.30000000000000004", "0.1", "1e-7", "123456789.123456789", "0.1", "5e-324", "2"];
         let writes = numbers
             .iter()
             .enumerate()
             .map(|(key, number)| write("ties", &key.to_string(), Uuid::nil(), &format!(r#"{{"n":{number}}}"#)));
-        world.storage().write(&Caller::Server, writes.collect()).await.expect(world.name);
+        fixture.storage().write(&Caller::Server, writes.collect()).await.expect(fixture.name);
         let sort = Sort { field: Field::parse("n").unwrap(), kind: Kind::Number, descending: true };
         let mut query = Query { sort: Some(sort), limit: 1, ..Query::new("ties") };
         let mut found = String::new();
         for _ in 0..numbers.len() {
-            let page = world.storage().query(&Caller::Server, query.clone()).await.expect(world.name);
+            let page = fixture.storage().query(&Caller::Server, query.clone()).await.expect(fixture.name);
             found.extend(page.objects.iter().map(|object| object.id.key.as_str()));
             query.cursor = page.cursor;
         }
-        assert_eq!((found.as_str(), query.cursor.as_str()), ("47102536", ""), "{}", world.name);
+        assert_eq!((found.as_str(), query.cursor.as_str()), ("47102536", ""), "{}", fixture.name);
     }
 }
 
 #[tokio::test]
-async fn names_and_texts_are_found_however_they_were_written() {
-    for world in worlds().await {
+async fn escaped_names_and_texts_are_found() {
+    for fixture in fixtures().await {
         let value = r#"{ "l\u0065vel" : { "\u00e9 1" : "\ud83d\ude00\/" } }"#;
-        world.storage().write(&Caller::Server, vec![write("units", "a", Uuid::nil(), value)]).await.expect(world.name);
-        assert_eq!(keys(&world, units(that("level.é 1", Equal, "😀/"))).await, "a", "{}", world.name);
+        fixture
+            .storage()
+            .write(&Caller::Server, vec![write("units", "a", Uuid::nil(), value)])
+            .await
+            .expect(fixture.name);
+        assert_eq!(keys(&fixture, units(that("level.é 1", Equal, "😀/"))).await, "a", "{}", fixture.name);
     }
 }
 
 #[tokio::test]
-async fn on_behalf_of_a_user_only_what_they_may_read_is_found() {
+async fn users_find_only_readable_objects() {
     use Permission::{Everyone, Nobody, Owner};
-    for world in worlds().await {
-        let (ann, ben) = (world.user().await, world.user().await);
+    for fixture in fixtures().await {
+        let (ann, ben) = (fixture.user().await, fixture.user().await);
         for owner in [ann, ben] {
             let made = [("private", Nobody), ("own", Owner), ("public", Everyone)];
             let made = made.map(|(name, read)| write("saves", name, owner, r#"{"n":1}"#).permit(read, Owner));
-            world.storage().write(&Caller::Server, made.to_vec()).await.expect(world.name);
+            fixture.storage().write(&Caller::Server, made.to_vec()).await.expect(fixture.name);
         }
         let count = async |caller: &Caller, owner: Option<Uuid>| {
             let query = Query { owner, filter: Some(that("n", Equal, 1)), ..Query::new("saves") };
-            world.storage().query(caller, query).await.expect(world.name).objects.len()
+            fixture.storage().query(caller, query).await.expect(fixture.name).objects.len()
         };
         assert_eq!(count(&Caller::Server, None).await, 6);
         assert_eq!(count(&Caller::Server, Some(ann)).await, 3);
@@ -174,19 +178,19 @@ async fn on_behalf_of_a_user_only_what_they_may_read_is_found() {
         assert_eq!(count(&by(ann), Some(ann)).await, 2);
         assert_eq!(count(&by(ann), Some(ben)).await, 1);
         assert_eq!(
-            refusal(world.storage().query(&Caller::Stranger, Query::new("saves")).await).0,
+            error_of(fixture.storage().query(&Caller::Stranger, Query::new("saves")).await).0,
             GrpcCode::Unauthenticated
         );
     }
 }
 
 #[tokio::test]
-async fn filters_that_are_too_large_or_make_no_sense_are_refused() {
+async fn invalid_filters_are_rejected() {
     let deep = |depth: usize| (1..depth).fold(that("a", Equal, 1), |inner, _| inner.negated());
     let wide = |count: usize| Filter::Or(vec![that("a", Equal, 1); count - 1]);
-    for world in worlds().await {
+    for fixture in fixtures().await {
         for filter in [deep(FILTER_DEPTH_MAX), wide(COMPARISONS_MAX)] {
-            assert_eq!(keys(&world, units(filter)).await, "");
+            assert_eq!(keys(&fixture, units(filter)).await, "");
         }
         let wrong = [
             deep(FILTER_DEPTH_MAX + 1),
@@ -199,8 +203,8 @@ async fn filters_that_are_too_large_or_make_no_sense_are_refused() {
             that("a", Equal, "x".repeat(1_025)),
         ];
         for filter in wrong {
-            let refused = refusal(world.storage().query(&Caller::Server, units(filter)).await);
-            assert_eq!(refused.0, GrpcCode::InvalidArgument, "{}", world.name);
+            let rejected = error_of(fixture.storage().query(&Caller::Server, units(filter)).await);
+            assert_eq!(rejected.0, GrpcCode::InvalidArgument, "{}", fixture.name);
         }
         let text = |sort, cursor: String| Query { sort, cursor, ..Query::new("units") };
         let by_text = Some(Sort { field: Field::parse("n").unwrap(), kind: Kind::Text, descending: false });
@@ -208,7 +212,7 @@ async fn filters_that_are_too_large_or_make_no_sense_are_refused() {
             "sorted": { "Number": f64::NAN.to_bits() }, "owner": Uuid::nil(), "key": "a",
         }));
         for query in [text(by_text, foreign.clone()), text(None, foreign), text(None, "x".to_owned())] {
-            assert_eq!(refusal(world.storage().query(&Caller::Server, query).await).0, GrpcCode::InvalidArgument);
+            assert_eq!(error_of(fixture.storage().query(&Caller::Server, query).await).0, GrpcCode::InvalidArgument);
         }
     }
 }

@@ -1,28 +1,28 @@
-//! What signing in costs; run with `--ignored --nocapture`.
+//! Costs of signing in; run with `--ignored --nocapture`.
 
-use super::world::{World, by_device, by_email, sign_in};
+use super::fixture::{Fixture, by_device, by_email, sign_in};
 use std::time::Instant;
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "it takes some seconds and prints figures"]
-async fn what_signing_in_costs() {
+#[ignore = "it takes some seconds and prints timings"]
+async fn costs_of_signing_in() {
     const LOGINS: usize = 2_000;
     const AT_ONCE: usize = 50;
-    for world in World::all().await {
+    for fixture in Fixture::all().await {
         let began = Instant::now();
         for number in 0..LOGINS / 10 {
-            world.user(&format!("device-{number:06}")).await;
+            fixture.user(&format!("device-{number:06}")).await;
         }
         let created = began.elapsed().as_secs_f64() * 1e6 / (LOGINS / 10) as f64;
         let began = Instant::now();
         for _ in 0..LOGINS {
-            world.sign_in(by_device("device-000007")).await.expect("it is known");
+            fixture.sign_in(by_device("device-000007")).await.expect("it is known");
         }
         let known = began.elapsed().as_secs_f64() * 1e6 / LOGINS as f64;
         let began = Instant::now();
         let mut tasks = tokio::task::JoinSet::new();
         for _ in 0..AT_ONCE {
-            let accounts = world.accounts.clone();
+            let accounts = fixture.accounts.clone();
             tasks.spawn(async move {
                 for number in 0..LOGINS / AT_ONCE * 5 {
                     let device = format!("device-{:06}", number % (LOGINS / 10));
@@ -34,14 +34,14 @@ async fn what_signing_in_costs() {
         let together = (LOGINS * 5) as f64 / began.elapsed().as_secs_f64();
         println!(
             "{}: a new device {created:.0} µs, a known one {known:.0} µs; {AT_ONCE} at once {together:.0} a second",
-            world.name
+            fixture.name
         );
     }
-    let world = World::new().await;
-    world.sign_in(by_email("someone@example.com", "correct horse")).await.expect("it is created");
+    let fixture = Fixture::new().await;
+    fixture.sign_in(by_email("someone@example.com", "correct horse")).await.expect("it is created");
     let began = Instant::now();
     for _ in 0..20 {
-        world.sign_in(by_email("someone@example.com", "correct horse")).await.expect("it is right");
+        fixture.sign_in(by_email("someone@example.com", "correct horse")).await.expect("it is right");
     }
     println!("a password {:.1} ms", began.elapsed().as_secs_f64() * 1e3 / 20.0);
 }

@@ -1,4 +1,4 @@
-//! Accounts over a store, at a time that is set by hand.
+//! Accounts over a store, with a manual clock.
 
 use aether_metrics::Registry;
 use aether_services::account::{Accounts, Settings, SignIn, SignInMethod, SignedIn};
@@ -13,36 +13,36 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// When tests begin.
+/// Start time of tests.
 pub const NOW: i64 = 1_800_000_000_000;
 
-/// The address that sign-ins come from, unless a test says otherwise.
+/// Default address of sign-ins.
 pub const HOME: Option<IpAddr> = Some(IpAddr::V4(std::net::Ipv4Addr::new(198, 51, 100, 7)));
 
-/// Accounts with what is around them.
-pub struct World {
+/// Accounts with their dependencies.
+pub struct Fixture {
     pub name: &'static str,
     pub store: Store,
     pub clock: Arc<ManualClock>,
     pub revocations: Arc<Revocations>,
     pub registry: Registry,
     pub accounts: Arc<Accounts>,
-    // Last, because the store has to be closed before its database is removed.
+    // Last, because the store must be closed before its database is removed.
     _database: TestDatabase,
 }
 
-impl World {
-    /// In memory, and the outside is told what happens.
-    pub async fn new() -> World {
-        World::over(memory(), |accounts, _| accounts).await
+impl Fixture {
+    /// Creates accounts in memory, with webhooks.
+    pub async fn new() -> Fixture {
+        Fixture::over(memory(), |accounts, _| accounts).await
     }
 
-    /// In memory, with more to the accounts, such as providers.
-    pub async fn with(more: impl FnOnce(Accounts, &Arc<dyn WallClock>) -> Accounts) -> World {
-        World::over(memory(), more).await
+    /// Creates accounts in memory, with additions such as providers.
+    pub async fn with(more: impl FnOnce(Accounts, &Arc<dyn WallClock>) -> Accounts) -> Fixture {
+        Fixture::over(memory(), more).await
     }
 
-    pub async fn over(database: TestDatabase, more: impl FnOnce(Accounts, &Arc<dyn WallClock>) -> Accounts) -> World {
+    pub async fn over(database: TestDatabase, more: impl FnOnce(Accounts, &Arc<dyn WallClock>) -> Accounts) -> Fixture {
         let registry = Registry::new();
         let store = database.open_with(&registry).await;
         let manual = Arc::new(ManualClock::at(NOW));
@@ -51,30 +51,30 @@ impl World {
         let settings = Settings { announce: true, hashing_threads: 2, ..Settings::default() };
         let accounts = Accounts::new(store.clone(), Arc::clone(&clock), Arc::clone(&revocations), settings);
         let accounts = Arc::new(more(accounts, &clock));
-        World { name: database.name, store, clock: manual, revocations, registry, accounts, _database: database }
+        Fixture { name: database.name, store, clock: manual, revocations, registry, accounts, _database: database }
     }
 
-    /// A world over each kind of database.
-    pub async fn all() -> Vec<World> {
-        let mut worlds = Vec::new();
+    /// Creates a fixture for each kind of database.
+    pub async fn all() -> Vec<Fixture> {
+        let mut fixtures = Vec::new();
         for database in databases() {
-            worlds.push(World::over(database, |accounts, _| accounts).await);
+            fixtures.push(Fixture::over(database, |accounts, _| accounts).await);
         }
-        worlds
+        fixtures
     }
 
     pub async fn sign_in(&self, method: SignInMethod) -> Result<SignedIn, ServiceError> {
         self.accounts.authenticate(sign_in(method)).await
     }
 
-    /// A new account, by a device.
+    /// Creates an account with a device.
     pub async fn user(&self, device: &str) -> Uuid {
         let signed_in = self.sign_in(by_device(device)).await.expect("a device creates an account");
         assert!(signed_in.created, "{device} is new");
         signed_in.user
     }
 
-    /// How often the store was asked to read and to write.
+    /// Returns the numbers of reads and writes of the store.
     pub fn operations(&self) -> (u64, u64) {
         let count = |kind| self.registry.counter("aether_database_operations_total", "", &[("kind", kind)]).value();
         (count("read"), count("write"))
@@ -92,8 +92,8 @@ impl World {
         self.store.read(operation).await.expect("rows can be counted").expect("a count is a row")
     }
 
-    /// What the outside is told about, and what.
-    pub async fn told(&self) -> Vec<(String, Json)> {
+    /// Takes the messages of the outbox: topic and payload.
+    pub async fn take_messages(&self) -> Vec<(String, Json)> {
         let operation = |transaction: &mut Transaction<'_>| {
             let messages = outbox::claim(transaction, i64::MAX - 1, i64::MAX, 100)?;
             messages.iter().try_for_each(|message| outbox::confirm(transaction, message.id))?;
@@ -105,7 +105,7 @@ impl World {
     }
 }
 
-/// A sign-in that creates the account if it is not there.
+/// Creates a sign-in that creates a missing account.
 pub fn sign_in(method: SignInMethod) -> SignIn {
     SignIn { method, username: None, create: true, address: HOME }
 }
@@ -122,15 +122,15 @@ pub fn by_email(email: &str, password: &str) -> SignInMethod {
     SignInMethod::Email { email: email.to_owned(), password: password.to_owned() }
 }
 
-/// A client that may reach this machine.
+/// Creates an HTTP client that may reach this machine.
 pub fn http_client() -> HttpClient {
     let allowed = vec!["127.0.0.0/8".parse().expect("it is a network")];
     HttpClient::new(&http_client::Settings { allowed, ..http_client::Settings::default() })
 }
 
-/// Whether something was refused with a code and a sentence.
+/// Whether something was rejected with a code and a sentence.
 #[track_caller]
-pub fn assert_refused<T: std::fmt::Debug>(outcome: Result<T, ServiceError>, code: GrpcCode, message: &str) {
-    let refusal = outcome.expect_err("it is refused");
-    assert_eq!((refusal.code, &*refusal.message), (code, message));
+pub fn assert_rejected<T: std::fmt::Debug>(outcome: Result<T, ServiceError>, code: GrpcCode, message: &str) {
+    let error = outcome.expect_err("it is rejected");
+    assert_eq!((error.code, &*error.message), (code, message));
 }

@@ -1,6 +1,6 @@
-//! The end of an account, and all that is kept about a user.
+//! Erasure and export of accounts.
 
-use super::world::{NOW, World, assert_refused, by_device, by_email};
+use super::fixture::{Fixture, NOW, assert_rejected, by_device, by_email};
 use aether_services::GrpcCode;
 use aether_store::{StoreError, Transaction, values};
 use serde_json::json;
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use uuid::Uuid;
 
-/// A row of each table that knows a user.
+/// Rows of a user in each table.
 const ROWS: [&str; 12] = [
     "INSERT INTO user_identities (provider, subject, user_id, created_at) VALUES ('steam', '76561', ?1, ?2)",
     "INSERT INTO account_codes (hash, user_id, purpose, email, created_at, expires_at)
@@ -36,8 +36,8 @@ const ROWS: [&str; 12] = [
         VALUES (?1, ?1, ?1, 'room', 'outpost', 1, 'node', ?2)",
 ];
 
-impl World {
-    /// A user with a row in each table.
+impl Fixture {
+    /// Creates a user with a row in each table.
     async fn user_with_everything(&self, device: &str) -> Uuid {
         let user = self.sign_in(by_email(&format!("{device}@example.com"), "correct horse")).await.expect("new").user;
         self.accounts.link(user, by_device(device)).await.expect("it is nobody's");
@@ -66,7 +66,7 @@ impl World {
         user
     }
 
-    /// Columns that can hold a user's id, by table, as the database itself tells them.
+    /// Returns columns that can hold a user's id, by table, from the database's catalog.
     async fn id_columns(&self) -> Vec<(String, String)> {
         let columns = match self.name {
             "postgres" => {
@@ -84,7 +84,7 @@ impl World {
         self.store.read(read).await.expect("the tables are known")
     }
 
-    /// Where a user's id is found.
+    /// Returns the tables that contain a user's id.
     pub(crate) async fn found(&self, user: Uuid) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for (table, column) in self.id_columns().await {
@@ -96,46 +96,46 @@ impl World {
     }
 }
 
-/// Tables that hold ids, but none of a user.
+/// Tables with ids, but without user ids.
 const OTHERS: [&str; 1] = ["outbox"];
 
 #[tokio::test]
-async fn a_deleted_account_leaves_its_id_among_the_erased_and_nothing_else() {
-    for world in World::all().await {
-        let user = world.user_with_everything("device-0001").await;
-        let before = world.found(user).await;
-        let tables: BTreeSet<String> = world.id_columns().await.into_iter().map(|(table, _)| table).collect();
+async fn a_deleted_account_leaves_only_its_id_in_erasures() {
+    for fixture in Fixture::all().await {
+        let user = fixture.user_with_everything("device-0001").await;
+        let before = fixture.found(user).await;
+        let tables: BTreeSet<String> = fixture.id_columns().await.into_iter().map(|(table, _)| table).collect();
         for table in tables.iter().filter(|table| !OTHERS.contains(&table.as_str()) && *table != "erasures") {
             assert!(before.contains(table), "the test has to put a row into {table}, or erasing it is not shown");
         }
-        world.told().await;
-        world.clock.advance_ms(1_000);
-        world.accounts.delete(user).await.expect("it is there");
-        assert_eq!(world.found(user).await, BTreeSet::from(["erasures".to_owned()]), "{}", world.name);
-        let told = [("account.deleted".to_owned(), json!({ "user_id": user }))];
-        assert_eq!(world.told().await, told);
-        assert!(world.revocations.is_ended(Uuid::from_u128(7), user, (NOW / 1_000) as u64));
-        assert_refused(world.accounts.delete(user).await, GrpcCode::NotFound, "User account not found.");
-        assert!(world.sign_in(by_device("device-0001")).await.expect("the device is free").created);
+        fixture.take_messages().await;
+        fixture.clock.advance_ms(1_000);
+        fixture.accounts.delete(user).await.expect("it is there");
+        assert_eq!(fixture.found(user).await, BTreeSet::from(["erasures".to_owned()]), "{}", fixture.name);
+        let message = [("account.deleted".to_owned(), json!({ "user_id": user }))];
+        assert_eq!(fixture.take_messages().await, message);
+        assert!(fixture.revocations.is_ended(Uuid::from_u128(7), user, (NOW / 1_000) as u64));
+        assert_rejected(fixture.accounts.delete(user).await, GrpcCode::NotFound, "User account not found.");
+        assert!(fixture.sign_in(by_device("device-0001")).await.expect("the device is free").created);
     }
 }
 
 #[tokio::test]
-async fn a_purchase_stays_used_without_its_owner() {
-    let world = World::new().await;
-    let user = world.user_with_everything("device-0001").await;
-    world.accounts.delete(user).await.expect("it is there");
+async fn a_purchase_stays_used_after_erasure() {
+    let fixture = Fixture::new().await;
+    let user = fixture.user_with_everything("device-0001").await;
+    fixture.accounts.delete(user).await.expect("it is there");
     for table in ["purchases", "subscriptions"] {
-        let kept = format!("SELECT count(*) FROM {table} WHERE user_id = ?1 AND response = '{{}}'");
-        assert_eq!(world.count(kept, Uuid::nil()).await, 1, "{table}");
+        let stored = format!("SELECT count(*) FROM {table} WHERE user_id = ?1 AND response = '{{}}'");
+        assert_eq!(fixture.count(stored, Uuid::nil()).await, 1, "{table}");
     }
 }
 
 #[tokio::test]
-async fn whoever_keeps_more_about_a_user_is_asked_in_the_same_transaction() {
+async fn erasers_run_in_the_same_transaction() {
     let asked: Arc<Mutex<Vec<Uuid>>> = Arc::default();
     let seen = Arc::clone(&asked);
-    let world = World::with(|accounts, _| {
+    let fixture = Fixture::with(|accounts, _| {
         accounts.with_eraser(Box::new(move |transaction, user| {
             let count = "SELECT count(*) FROM storage_objects WHERE user_id = ?1";
             let objects = transaction.row(count, values![user], |row| row.get::<i64>(0))?;
@@ -149,19 +149,19 @@ async fn whoever_keeps_more_about_a_user_is_asked_in_the_same_transaction() {
         }))
     })
     .await;
-    let user = world.user_with_everything("device-0001").await;
-    let refused = world.accounts.delete(user).await.expect_err("the other part failed");
-    assert_eq!(refused.code, GrpcCode::Unavailable);
-    assert!(world.found(user).await.contains("users"), "nothing was erased");
-    world.accounts.delete(user).await.expect("it is there");
+    let user = fixture.user_with_everything("device-0001").await;
+    let rejected = fixture.accounts.delete(user).await.expect_err("the other part failed");
+    assert_eq!(rejected.code, GrpcCode::Unavailable);
+    assert!(fixture.found(user).await.contains("users"), "nothing was erased");
+    fixture.accounts.delete(user).await.expect("it is there");
     assert_eq!(*asked.lock().expect("no test panics with it"), [user, user]);
 }
 
 #[tokio::test]
-async fn an_export_holds_everything_that_is_kept_about_a_user_and_no_secret() {
-    for world in World::all().await {
-        let user = world.user_with_everything("device-0001").await;
-        let export = world.accounts.export(user).await.expect("it is there");
+async fn an_export_contains_all_user_data_and_no_secret() {
+    for fixture in Fixture::all().await {
+        let user = fixture.user_with_everything("device-0001").await;
+        let export = fixture.accounts.export(user).await.expect("it is there");
         assert_eq!((&export["format"], &export["exported_at"]), (&json!(1), &json!(NOW)));
         assert_eq!(export["account"]["id"], json!(user));
         assert_eq!(export["account"]["email"], "device-0001@example.com");
@@ -169,13 +169,13 @@ async fn an_export_holds_everything_that_is_kept_about_a_user_and_no_secret() {
         assert_eq!(export["wallet_ledger"][0]["changeset"], json!({ "gold": 5 }));
         assert_eq!(export["user_devices"][0]["id"], "device-0001");
         assert_eq!(export["leaderboard_records"][0]["score"], 10);
-        assert!(!export.to_string().contains("argon2"), "the password stays here");
-        let tables = world.found(user).await.into_iter().filter(|table| table != "account_codes");
+        assert!(!export.to_string().contains("argon2"), "the password hash is not exported");
+        let tables = fixture.found(user).await.into_iter().filter(|table| table != "account_codes");
         for table in tables {
             let rows = if table == "users" { &export["account"] } else { &export[&table][0] };
             assert!(rows.is_object(), "{table} has a row of the user and is not in the export");
             let owner = if table == "leaderboard_records" { "owner_id" } else { "user_id" };
-            for column in world.columns(table.clone()).await {
+            for column in fixture.columns(table.clone()).await {
                 let is_secret = match table.as_str() {
                     "users" => column == "password",
                     "room_players" => column == "hash" || column == "previous_hash",
@@ -185,15 +185,15 @@ async fn an_export_holds_everything_that_is_kept_about_a_user_and_no_secret() {
                 assert!(left_out || rows.get(&column).is_some(), "{table}.{column} is not in the export");
             }
         }
-        let missing = world.accounts.export(Uuid::from_u128(1)).await;
-        assert_refused(missing, GrpcCode::NotFound, "User account not found.");
+        let missing = fixture.accounts.export(Uuid::from_u128(1)).await;
+        assert_rejected(missing, GrpcCode::NotFound, "User account not found.");
     }
 }
 
 #[tokio::test]
-async fn an_export_that_would_be_too_large_is_refused() {
-    let world = World::new().await;
-    let user = world.user_with_everything("device-0001").await;
+async fn an_export_that_is_too_large_is_rejected() {
+    let fixture = Fixture::new().await;
+    let user = fixture.user_with_everything("device-0001").await;
     let fill = move |transaction: &mut Transaction<'_>| {
         let insert = "INSERT INTO storage_objects
                 (collection, key, user_id, value, version, permission_read, permission_write, created_at, updated_at)
@@ -201,11 +201,11 @@ async fn an_export_that_would_be_too_large_is_refused() {
         let value = "x".repeat(1_048_576);
         (0..65).try_for_each(|key| transaction.execute(insert, values![user, &key.to_string(), &value]).map(|_| ()))
     };
-    world.store.write(fill).await.expect("the rows fit");
-    assert_eq!(world.accounts.export(user).await.expect_err("it is refused").code, GrpcCode::ResourceExhausted);
+    fixture.store.write(fill).await.expect("the rows fit");
+    assert_eq!(fixture.accounts.export(user).await.expect_err("it is rejected").code, GrpcCode::ResourceExhausted);
 }
 
-impl World {
+impl Fixture {
     async fn columns(&self, table: String) -> Vec<String> {
         let columns = match self.name {
             "postgres" => {

@@ -1,4 +1,4 @@
-//! What is no message is refused with an error: it never panics, and it costs no more than its size allows.
+//! Malformed messages are rejected with an error, without panics and at bounded cost.
 
 use aether_messages::{
     ELEMENTS_MAX,
@@ -8,31 +8,31 @@ use aether_messages::{
 };
 use serde::de::DeserializeOwned;
 
-fn refusal<M: DeserializeOwned + std::fmt::Debug>(json: &str) -> String {
+fn read_error<M: DeserializeOwned + std::fmt::Debug>(json: &str) -> String {
     serde_json::from_str::<M>(json).expect_err(json).to_string()
 }
 
 #[test]
-fn numbers_that_do_not_fit_are_refused() {
+fn numbers_out_of_range_are_rejected() {
     for number in ["2147483648", "-2147483649", "1e10", "1.5", "1e400", "123456789012345678901234567890"] {
-        refusal::<LeaderboardRecord>(&format!(r#"{{"num_score":{number}}}"#));
-        refusal::<LeaderboardRecord>(&format!(r#"{{"num_score":"{number}"}}"#));
-        refusal::<WriteStorageObject>(&format!(r#"{{"permission_read":{number}}}"#));
+        read_error::<LeaderboardRecord>(&format!(r#"{{"num_score":{number}}}"#));
+        read_error::<LeaderboardRecord>(&format!(r#"{{"num_score":"{number}"}}"#));
+        read_error::<WriteStorageObject>(&format!(r#"{{"permission_read":{number}}}"#));
     }
     for number in ["9223372036854775808", "-9223372036854775809", "1e19", "0.5", "9007199254740993.0"] {
-        refusal::<LeaderboardRecord>(&format!(r#"{{"score":{number}}}"#));
-        refusal::<LeaderboardRecord>(&format!(r#"{{"score":"{number}"}}"#));
+        read_error::<LeaderboardRecord>(&format!(r#"{{"score":{number}}}"#));
+        read_error::<LeaderboardRecord>(&format!(r#"{{"score":"{number}"}}"#));
     }
     for number in ["-1", "4294967296"] {
-        refusal::<Tournament>(&format!(r#"{{"size":{number}}}"#));
+        read_error::<Tournament>(&format!(r#"{{"size":{number}}}"#));
     }
     for number in ["\"1e400\"", "1e400", "\"inf\"", "\"nan\"", "\"\""] {
-        refusal::<MatchmakerAdd>(&format!(r#"{{"numeric_properties":{{"a":{number}}}}}"#));
+        read_error::<MatchmakerAdd>(&format!(r#"{{"numeric_properties":{{"a":{number}}}}}"#));
     }
 }
 
 #[test]
-fn values_of_another_type_are_refused() {
+fn values_of_another_type_are_rejected() {
     for json in [
         r#"{"score":""}"#,
         r#"{"score":"ten"}"#,
@@ -49,27 +49,27 @@ fn values_of_another_type_are_refused() {
         "{",
         r#"{"score":1}}"#,
     ] {
-        refusal::<LeaderboardRecord>(json);
+        read_error::<LeaderboardRecord>(json);
     }
-    refusal::<GetUsersRequest>(r#"{"ids":"a"}"#);
-    refusal::<GetUsersRequest>(r#"{"ids":[null]}"#);
-    refusal::<AccountDevice>(r#"{"vars":{"a":null}}"#);
-    refusal::<AccountDevice>(r#"{"vars":[]}"#);
-    refusal::<Event>(r#"{"external":"true"}"#);
+    read_error::<GetUsersRequest>(r#"{"ids":"a"}"#);
+    read_error::<GetUsersRequest>(r#"{"ids":[null]}"#);
+    read_error::<AccountDevice>(r#"{"vars":{"a":null}}"#);
+    read_error::<AccountDevice>(r#"{"vars":[]}"#);
+    read_error::<Event>(r#"{"external":"true"}"#);
     for operator in [r#""FASTEST""#, "2147483648", "1.5", "{}"] {
-        refusal::<Tournament>(&format!(r#"{{"operator":{operator}}}"#));
+        read_error::<Tournament>(&format!(r#"{{"operator":{operator}}}"#));
     }
 }
 
 #[test]
-fn bytes_that_are_not_base64_are_refused() {
+fn invalid_base64_is_rejected() {
     for data in ["*", "A", "AA=A", "+_8="] {
-        refusal::<MatchData>(&format!(r#"{{"data":"{data}"}}"#));
+        read_error::<MatchData>(&format!(r#"{{"data":"{data}"}}"#));
     }
 }
 
 #[test]
-fn times_that_do_not_exist_are_refused() {
+fn invalid_times_are_rejected() {
     for time in [
         "",
         "now",
@@ -82,56 +82,56 @@ fn times_that_do_not_exist_are_refused() {
         "999999999999999999999999-01-01T00:00:00Z",
         "２０２０-01-01T00:00:00Z",
     ] {
-        refusal::<Event>(&format!(r#"{{"timestamp":"{time}"}}"#));
+        read_error::<Event>(&format!(r#"{{"timestamp":"{time}"}}"#));
     }
 }
 
 #[test]
-fn a_field_or_key_that_comes_twice_is_refused() {
-    refusal::<AccountDevice>(r#"{"id":"a","id":"b"}"#);
-    refusal::<WriteStorageObject>(r#"{"permission_read":1,"permissionRead":2}"#);
-    refusal::<AccountDevice>(r#"{"vars":{"a":"1","a":"2"}}"#);
-    refusal::<Envelope>(r#"{"ping":{},"ping":{}}"#);
+fn duplicate_fields_and_keys_are_rejected() {
+    read_error::<AccountDevice>(r#"{"id":"a","id":"b"}"#);
+    read_error::<WriteStorageObject>(r#"{"permission_read":1,"permissionRead":2}"#);
+    read_error::<AccountDevice>(r#"{"vars":{"a":"1","a":"2"}}"#);
+    read_error::<Envelope>(r#"{"ping":{},"ping":{}}"#);
 }
 
 #[test]
-fn lists_and_maps_have_an_end() {
+fn lists_and_maps_are_limited() {
     let list = |count: usize| format!(r#"{{"ids":[{}]}}"#, vec![r#""""#; count].join(","));
     assert_eq!(serde_json::from_str::<GetUsersRequest>(&list(ELEMENTS_MAX)).unwrap().ids.len(), ELEMENTS_MAX);
-    assert!(refusal::<GetUsersRequest>(&list(ELEMENTS_MAX + 1)).contains("send fewer"));
+    assert!(read_error::<GetUsersRequest>(&list(ELEMENTS_MAX + 1)).contains("send fewer"));
 
     let map = |count: usize| {
         let entries: Vec<String> = (0..count).map(|key| format!(r#""{key}":"""#)).collect();
         format!(r#"{{"vars":{{{}}}}}"#, entries.join(","))
     };
     assert_eq!(serde_json::from_str::<AccountDevice>(&map(ELEMENTS_MAX)).unwrap().vars.len(), ELEMENTS_MAX);
-    assert!(refusal::<AccountDevice>(&map(ELEMENTS_MAX + 1)).contains("send fewer"));
+    assert!(read_error::<AccountDevice>(&map(ELEMENTS_MAX + 1)).contains("send fewer"));
 }
 
 #[test]
-fn deep_nesting_is_refused_without_using_up_the_stack() {
+fn deep_nesting_is_rejected_without_exhausting_the_stack() {
     const DEPTH: usize = 200_000;
     for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
         let nested = format!("{}1{}", open.repeat(DEPTH), close.repeat(DEPTH));
         for field in ["cid", "ping", "error", "more"] {
-            refusal::<Envelope>(&format!(r#"{{"{field}":{nested}}}"#));
+            read_error::<Envelope>(&format!(r#"{{"{field}":{nested}}}"#));
         }
         for field in ["ids", "usernames"] {
-            refusal::<GetUsersRequest>(&format!(r#"{{"{field}":{nested}}}"#));
+            read_error::<GetUsersRequest>(&format!(r#"{{"{field}":{nested}}}"#));
         }
-        // An unknown field of the api is passed over, however deep, without recursion.
+        // Unknown fields of the API are skipped without recursion, however deep.
         serde_json::from_str::<GetUsersRequest>(&format!(r#"{{"more":{nested}}}"#)).unwrap();
-        refusal::<GetUsersRequest>(&format!(r#"{{"more":{}}}"#, open.repeat(DEPTH)));
+        read_error::<GetUsersRequest>(&format!(r#"{{"more":{}}}"#, open.repeat(DEPTH)));
     }
-    // Groups are the one thing that nests in protobuf without being known.
+    // Groups are the only unknown fields that nest in protobuf.
     assert!(Envelope::decode(&vec![0x0b; DEPTH][..]).is_err());
 }
 
 #[test]
-fn an_error_repeats_little_of_what_was_sent() {
-    let error = refusal::<Envelope>(&format!(r#"{{"{}":1}}"#, "x".repeat(100_000)));
+fn errors_repeat_little_of_the_input() {
+    let error = read_error::<Envelope>(&format!(r#"{{"{}":1}}"#, "x".repeat(100_000)));
     assert!(error.len() < 200, "{error}");
-    let error = refusal::<LeaderboardRecord>(&format!(r#"{{"score":"{}"}}"#, "x".repeat(100_000)));
+    let error = read_error::<LeaderboardRecord>(&format!(r#"{{"score":"{}"}}"#, "x".repeat(100_000)));
     assert!(error.len() < 200, "{error}");
 }
 
@@ -161,7 +161,7 @@ fn damaged_frames_never_panic() {
                 serde_json::to_string(&envelope).unwrap();
             }
             if let Ok(envelope) = Envelope::decode(&damaged[..]) {
-                // Only a time from the far past or future has no JSON form.
+                // Only times of the far past or future cannot be converted to JSON.
                 let _ = serde_json::to_string(&envelope);
             }
         }

@@ -1,16 +1,16 @@
-//! How long things take. `cargo test --release -p aether-services figures -- --ignored --nocapture` prints it.
+//! Timings. `cargo test --release -p aether-services timing -- --ignored --nocapture` prints them.
 
 use super::*;
 use std::time::Instant;
 
 const RECORDS: u128 = 1_000_000;
 
-/// A board of a million records, written past the service.
-async fn fill(place: &Place) {
-    place.boards.create(Definition::new("board")).await.unwrap();
+/// Writes a board of a million records directly to the store.
+async fn fill(fixture: &Fixture) {
+    fixture.boards.create(Definition::new("board")).await.unwrap();
     let step = 10_000;
     for first in (0..RECORDS).step_by(step) {
-        let filled = place.store.write(move |transaction| {
+        let filled = fixture.store.write(move |transaction| {
             for number in first..first + step as u128 {
                 transaction.execute(
                     "INSERT INTO leaderboard_records (leaderboard_id, expiry, owner_id, username, score, subscore, \
@@ -33,34 +33,34 @@ async fn per_call<F: Future<Output = ()>>(what: &str, calls: u32, call: impl Fn(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "it takes a minute and prints figures"]
+#[ignore = "it takes a minute and prints timings"]
 async fn a_million_records() {
     let file = aether_testkit_store::file();
     for database in std::iter::once(file).chain(aether_testkit_store::postgres()) {
         println!("{}", database.name);
-        let place = Place::at(&database).await;
-        fill(&place).await;
+        let fixture = Fixture::at(&database).await;
+        fill(&fixture).await;
         let began = Instant::now();
-        let place = place.reopened().await;
+        let fixture = fixture.reopened().await;
         println!("  start with 1,000,000 records: {:.0} ms", began.elapsed().as_secs_f64() * 1e3);
-        let place = &place;
+        let fixture = &fixture;
         let someone = |number: u32| owner(u128::from(number) * 1_001);
         per_call("write that is better", 500, |number| async move {
-            place.submit("board", someone(number), 1_000_000 + i64::from(number)).await;
+            fixture.submit("board", someone(number), 1_000_000 + i64::from(number)).await;
         })
         .await;
         per_call("write that is not", 500, |number| async move {
-            place.submit("board", someone(number), -1).await;
+            fixture.submit("board", someone(number), -1).await;
         })
         .await;
         for size in [1, 10, 100, 1_000] {
             per_call(&format!("page of {size} by rank"), 100, |_| async move {
-                place.boards.records("board", &[], &limit(size)).await.unwrap();
+                fixture.boards.records("board", &[], &limit(size)).await.unwrap();
             })
             .await;
         }
         per_call("10 around an owner", 500, |number| async move {
-            place.boards.records_around("board", someone(number), &limit(10)).await.unwrap();
+            fixture.boards.records_around("board", someone(number), &limit(10)).await.unwrap();
         })
         .await;
     }
