@@ -1,12 +1,12 @@
-//! Memory that the connections of a thread share, so that one that waits holds none.
+//! Buffers that the connections of a thread share, so that an idle connection holds none.
 
 use std::cell::RefCell;
 
-/// Bytes that are read at once. Many small messages fit; a longer one takes several turns.
+/// Size of the read buffer, in bytes. Many small messages fit; a longer one takes several reads.
 const READ_BYTES: usize = 16_384;
-/// Buffers that a thread keeps at hand.
+/// Most buffers in the pool of a thread.
 const POOL_MAX: usize = 64;
-/// A buffer that grew beyond this goes back to the system.
+/// Largest buffer that is returned to the pool, in bytes; larger ones are freed.
 const POOLED_BYTES_MAX: usize = 65_536;
 
 thread_local! {
@@ -15,16 +15,16 @@ thread_local! {
     static POOL: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Lends the thread's read buffer. It must not be asked for again meanwhile.
-pub(crate) fn with_read_buffer<R>(use_it: impl FnOnce(&mut [u8]) -> R) -> R {
-    READ.with_borrow_mut(|buffer| use_it(buffer))
+/// Calls a closure with the thread's read buffer. Nested calls panic.
+pub(crate) fn with_read_buffer<R>(f: impl FnOnce(&mut [u8]) -> R) -> R {
+    READ.with_borrow_mut(|buffer| f(buffer))
 }
 
-/// Lends the thread's scratch buffer, empty. It must not be asked for again meanwhile.
-pub(crate) fn with_scratch<R>(use_it: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+/// Calls a closure with the thread's scratch buffer, which is empty. Nested calls panic.
+pub(crate) fn with_scratch<R>(f: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     SCRATCH.with_borrow_mut(|buffer| {
         buffer.clear();
-        let result = use_it(buffer);
+        let result = f(buffer);
         if buffer.capacity() > POOLED_BYTES_MAX {
             *buffer = Vec::new();
         }
@@ -32,12 +32,12 @@ pub(crate) fn with_scratch<R>(use_it: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     })
 }
 
-/// An empty buffer.
+/// Takes an empty buffer from the pool.
 pub(crate) fn take() -> Vec<u8> {
     POOL.with_borrow_mut(Vec::pop).unwrap_or_default()
 }
 
-/// Gives a buffer back.
+/// Returns a buffer to the pool.
 pub(crate) fn give(mut buffer: Vec<u8>) {
     if buffer.capacity() == 0 || buffer.capacity() > POOLED_BYTES_MAX {
         return;

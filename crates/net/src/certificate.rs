@@ -1,4 +1,4 @@
-//! The certificate by which clients know the server, for HTTPS and for QUIC.
+//! Certificates of the server, for HTTPS and QUIC.
 
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{self, PemObject};
@@ -12,16 +12,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 use wtransport::quinn::crypto::rustls::QuicServerConfig;
 
-/// How long a generated certificate is good. Browsers take one by its hash only if that is at most 14 days.
+/// Lifetime of a generated certificate. Browsers accept a certificate by its hash only if it is at most 14 days.
 pub const GENERATED_LIFETIME: Duration = Duration::from_secs(13 * 86_400);
 
-/// How far the clock of a client may be behind ours when a certificate is fresh.
+/// Largest lag of a client's clock with which a new certificate is already valid.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(3_600);
 
 const _: () = assert!(GENERATED_LIFETIME.as_secs() + CLOCK_TOLERANCE.as_secs() <= 14 * 86_400);
 
-/// The server's certificate, which can be exchanged while the server runs: connections that begin afterwards see the new
-/// one.
+/// Certificate of the server. It can be replaced while the server runs; new connections get the new one.
 #[derive(Clone, Debug)]
 pub struct Certificates {
     source: Source,
@@ -34,46 +33,46 @@ enum Source {
     Generated { names: Vec<String> },
 }
 
-/// Hands the certificate of the moment to each new connection.
+/// Resolves the current certificate for each new connection.
 #[derive(Debug)]
 struct Current(RwLock<Loaded>);
 
 #[derive(Clone, Debug)]
 struct Loaded {
     key: Arc<CertifiedKey>,
-    /// Known of generated ones.
+    /// Expiry; only of a generated certificate.
     expires_at: Option<SystemTime>,
 }
 
-/// Why a certificate cannot be used.
+/// Reason why a certificate cannot be used.
 #[derive(Debug)]
 pub enum CertificateError {
     /// A file cannot be read, or is not in PEM form.
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Error of reading or parsing.
         error: pem::Error,
     },
-    /// The file of the chain holds no certificate.
+    /// The chain file has no certificate.
     NoCertificate(PathBuf),
-    /// Certificate and key do not belong together, or are of an unknown kind.
+    /// Certificate and key do not match, or have an unsupported type.
     Unusable(rustls::Error),
-    /// A name cannot stand in a certificate, or there is no randomness.
+    /// The certificate cannot be generated: a name is invalid, or the system has no random numbers.
     NotGenerated(rcgen::Error),
-    /// The key is not good for QUIC.
+    /// The key cannot be used for QUIC.
     NotForQuic,
 }
 
 impl Certificates {
-    /// Reads a chain of certificates, the server's own first, and its key from files in PEM form.
+    /// Reads a certificate chain, the server's own certificate first, and its key from PEM files.
     pub fn from_files(chain: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Result<Certificates, CertificateError> {
         let source = Source::Files { chain: chain.into(), key: key.into() };
         // The time matters to generated certificates only.
         Certificates::new(source, SystemTime::UNIX_EPOCH)
     }
 
-    /// Makes a certificate for these names and addresses that nobody vouches for. Clients know it by its hash.
+    /// Generates a self-signed certificate for these names and addresses. Clients identify it by its hash.
     pub fn generate<N: Into<String>>(
         names: impl IntoIterator<Item = N>,
         now: SystemTime,
@@ -86,37 +85,39 @@ impl Certificates {
         Ok(Certificates { source, current })
     }
 
-    /// Reads the files again, or makes a new certificate. If that fails, the old one stays.
+    /// Reads the files again, or generates a new certificate. On failure the old one stays in use.
     pub fn reload(&self, now: SystemTime) -> Result<(), CertificateError> {
         let loaded = self.source.load(now)?;
         *self.current.0.write().unwrap_or_else(PoisonError::into_inner) = loaded;
         Ok(())
     }
 
-    /// The SHA-256 of a generated certificate, for clients that take it by its hash. One from files has none, because
-    /// clients are to check who vouches for it.
+    /// SHA-256 of a generated certificate, for clients that accept it by its hash. None for a certificate from files, whose
+    /// issuer clients have to verify.
     #[must_use]
     pub fn hash(&self) -> Option<[u8; 32]> {
         match self.source {
             Source::Files { .. } => None,
-            Source::Generated { .. } => self.current.loaded().key.cert.first().map(|own| Sha256::digest(own).into()),
+            Source::Generated { .. } => {
+                self.current.loaded().key.cert.first().map(|certificate| Sha256::digest(certificate).into())
+            }
         }
     }
 
-    /// Until when a generated certificate is good. It is to be renewed with [`reload`](Self::reload) well before.
+    /// Expiry of a generated certificate. Renew it with [`reload`](Self::reload) well before.
     #[must_use]
     pub fn expires_at(&self) -> Option<SystemTime> {
         self.current.loaded().expires_at
     }
 
-    /// What HTTPS needs: HTTP/2 or HTTP/1.1 over TLS 1.2 or 1.3.
+    /// Returns the configuration of HTTPS: HTTP/2 or HTTP/1.1 over TLS 1.2 or 1.3.
     pub fn https_config(&self) -> Result<Arc<rustls::ServerConfig>, CertificateError> {
         let mut config = self.config(rustls::DEFAULT_VERSIONS)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }
 
-    /// What QUIC needs: HTTP/3 over TLS 1.3.
+    /// Returns the configuration of QUIC: HTTP/3 over TLS 1.3.
     pub(crate) fn quic_config(&self) -> Result<QuicServerConfig, CertificateError> {
         let mut config = self.config(&[&rustls::version::TLS13])?;
         config.alpn_protocols = vec![b"h3".to_vec()];
@@ -141,10 +142,14 @@ impl fmt::Display for CertificateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CertificateError::File { path, error } => write!(f, "{} cannot be read: {error}", path.display()),
-            CertificateError::NoCertificate(path) => write!(f, "{} holds no certificate", path.display()),
-            CertificateError::Unusable(error) => write!(f, "the certificate and its key cannot be used: {error}"),
-            CertificateError::NotGenerated(error) => write!(f, "no certificate could be made: {error}"),
-            CertificateError::NotForQuic => f.write_str("the certificate cannot be used for QUIC"),
+            CertificateError::NoCertificate(path) => write!(f, "{} contains no certificate", path.display()),
+            CertificateError::Unusable(error) => {
+                write!(f, "the certificate and its key cannot be used together: {error}")
+            }
+            CertificateError::NotGenerated(error) => write!(f, "the certificate cannot be generated: {error}"),
+            CertificateError::NotForQuic => {
+                f.write_str("the certificate cannot be used for QUIC; use a key for TLS 1.3")
+            }
         }
     }
 }
@@ -173,16 +178,17 @@ impl Source {
 }
 
 fn from_files(chain: &Path, key: &Path) -> Result<Loaded, CertificateError> {
-    let broken = |path: &Path| {
+    let file_error = |path: &Path| {
         let path = path.to_owned();
         move |error| CertificateError::File { path, error }
     };
-    let certificates =
-        CertificateDer::pem_file_iter(chain).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(broken(chain))?;
+    let certificates = CertificateDer::pem_file_iter(chain)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(file_error(chain))?;
     if certificates.is_empty() {
         return Err(CertificateError::NoCertificate(chain.to_owned()));
     }
-    let private = PrivateKeyDer::from_pem_file(key).map_err(broken(key))?;
+    let private = PrivateKeyDer::from_pem_file(key).map_err(file_error(key))?;
     certified(certificates, private, None)
 }
 
@@ -192,7 +198,7 @@ fn generated(names: &[String], now: SystemTime) -> Result<Loaded, CertificateErr
     parameters.not_before = (now - CLOCK_TOLERANCE).into();
     parameters.not_after = expires_at.into();
     parameters.distinguished_name.push(rcgen::DnType::CommonName, "aether");
-    // Browsers that take a certificate by its hash want this kind of key.
+    // Browsers accept a certificate by its hash only with this type of key.
     let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).map_err(CertificateError::NotGenerated)?;
     let certificate = parameters.self_signed(&key).map_err(CertificateError::NotGenerated)?;
     let private = PrivatePkcs8KeyDer::from(key.serialize_der());
@@ -208,7 +214,7 @@ fn certified(
     Ok(Loaded { key: Arc::new(key), expires_at })
 }
 
-/// It is named wherever it is used, so that no other part of a program can exchange it.
+/// Returns the crypto provider. It is passed explicitly, so that other parts of a program cannot replace it.
 fn provider() -> CryptoProvider {
     rustls::crypto::ring::default_provider()
 }

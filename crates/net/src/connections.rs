@@ -1,7 +1,7 @@
 //! All connections of a server: their limits, their clock and the stop notice.
 
 use crate::connection;
-use crate::counters::ConnectionMetrics;
+use crate::metrics::ConnectionMetrics;
 use crate::protocol::Protocol;
 use crate::transport::Transport;
 use aether_limits::{KeyedShare, KeyedShares, RateLimit, network_of};
@@ -15,19 +15,19 @@ use tokio::time::Instant;
 /// Limits of connections.
 #[derive(Clone, Debug)]
 pub struct ConnectionSettings {
-    /// Connections in all.
+    /// Most connections of the server.
     pub connections_max: u32,
-    /// Connections of one address.
+    /// Most connections of one address.
     pub per_address_max: u32,
-    /// From the first byte to the hello that lets a client in.
+    /// Longest time of the handshake.
     pub handshake: Duration,
-    /// After so long without a sign of life a client counts as gone; it is asked for one after half of that.
+    /// Idle timeout: a client that sends nothing for this long is closed. A probe is sent after half of it.
     pub idle: Duration,
-    /// Bytes of one message of a client, once it is in.
+    /// Upper bound of a client's message after the handshake, in bytes.
     pub message_bytes_max: usize,
     /// Rate of messages other than inputs.
     pub rate: RateLimit,
-    /// A client that takes nothing for so long, although something waits, is closed.
+    /// Longest time that a client may take no data while output is waiting; then it is closed.
     pub write_stall: Duration,
 }
 
@@ -45,30 +45,30 @@ impl Default for ConnectionSettings {
     }
 }
 
-/// The connections of a server, whatever their transport and their protocol.
+/// Connections of a server, of any transport and protocol.
 pub struct Connections {
     pub(crate) settings: ConnectionSettings,
-    pub(crate) counters: ConnectionMetrics,
+    pub(crate) metrics: ConnectionMetrics,
     started: Instant,
     next_id: AtomicU64,
     open: KeyedShares<IpAddr>,
-    /// Milliseconds until the server stops, plus one; 0 while it does not.
+    /// Announced milliseconds until the server stops, plus one; 0 if no stop was announced.
     stopping: AtomicU32,
 }
 
-/// A share of the limits on connections, given back when dropped.
+/// A share of the connection limits, returned when dropped.
 pub struct ConnectionPermit {
     address: IpAddr,
     _share: KeyedShare<IpAddr>,
 }
 
 impl Connections {
-    /// No connections yet.
+    /// Creates an empty set of connections.
     #[must_use]
-    pub fn new(settings: ConnectionSettings, counters: ConnectionMetrics) -> Connections {
+    pub fn new(settings: ConnectionSettings, metrics: ConnectionMetrics) -> Connections {
         Connections {
             settings,
-            counters,
+            metrics,
             started: Instant::now(),
             next_id: AtomicU64::new(1),
             open: KeyedShares::default(),
@@ -76,22 +76,21 @@ impl Connections {
         }
     }
 
-    /// A share of the limits for a new connection; none if the server or the address has as many as it may, or the server
-    /// stops.
+    /// Returns a permit for a new connection; none if the server or the address has reached its limit, or the server stops.
     #[must_use]
-    pub fn ticket(&self, address: IpAddr) -> Option<ConnectionPermit> {
+    pub fn permit(&self, address: IpAddr) -> Option<ConnectionPermit> {
         let ConnectionSettings { connections_max, per_address_max, .. } = self.settings;
         let share = match self.stopping() {
             Some(_) => None,
             None => self.open.take(network_of(address), per_address_max, connections_max),
         };
         if share.is_none() {
-            self.counters.refused.inc();
+            self.metrics.refused.inc();
         }
         share.map(|share| ConnectionPermit { address, _share: share })
     }
 
-    /// A number for a new connection.
+    /// Returns the id of a new connection.
     #[must_use]
     pub fn next_id(&self) -> ConnectionId {
         ConnectionId(self.next_id.fetch_add(1, Ordering::Relaxed))
@@ -102,19 +101,19 @@ impl Connections {
         &self,
         id: ConnectionId,
         transport: impl Transport,
-        ticket: ConnectionPermit,
+        permit: ConnectionPermit,
         protocol: impl Protocol,
     ) {
-        let open = self.counters.open(transport.name());
+        let open = self.metrics.open(transport.name());
         open.inc();
-        // Also when the task is dropped or fails.
-        let _closed = Closed(open);
-        let reason = connection::serve(self, transport, (id, ticket.address), protocol).await;
-        drop(ticket);
-        self.counters.closed(reason).inc();
+        // Decremented even if the task is dropped or panics.
+        let _guard = GaugeGuard(open);
+        let reason = connection::serve(self, transport, (id, permit.address), protocol).await;
+        drop(permit);
+        self.metrics.closed(reason).inc();
     }
 
-    /// Tells every client that the server will stop, and lets nobody in any more.
+    /// Announces the stop of the server to all clients and rejects new connections.
     pub fn announce_stop(&self, grace: Duration) {
         self.stopping.store((grace.as_millis() as u32).saturating_add(1), Ordering::Relaxed);
     }
@@ -125,22 +124,22 @@ impl Connections {
         self.open.total()
     }
 
-    /// The time since this was made.
+    /// Time since the creation of this value.
     #[must_use]
     pub fn now(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// The milliseconds of grace that were announced, if the server stops.
+    /// Announced milliseconds until the server stops, if a stop was announced.
     pub(crate) fn stopping(&self) -> Option<u32> {
         self.stopping.load(Ordering::Relaxed).checked_sub(1)
     }
 }
 
-/// Counts a connection as closed when it is dropped.
-struct Closed(Gauge);
+/// Decrements a gauge when dropped.
+struct GaugeGuard(Gauge);
 
-impl Drop for Closed {
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
         self.0.dec();
     }

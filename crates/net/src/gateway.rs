@@ -1,8 +1,8 @@
 //! Gateway between the connections of a server and its rooms.
 
 use crate::connections::{ConnectionPermit, ConnectionSettings, Connections};
-use crate::counters::ConnectionMetrics;
 use crate::lobby::Lobby;
+use crate::metrics::ConnectionMetrics;
 use crate::protocol::Protocol;
 use crate::protocol::room::{NewClient, RoomProtocol};
 use crate::transport::Transport;
@@ -32,8 +32,8 @@ pub struct PendingClient {
 impl Gateway {
     /// Creates a gateway to the rooms of a lobby.
     #[must_use]
-    pub fn new(lobby: Arc<dyn Lobby>, settings: ConnectionSettings, counters: ConnectionMetrics) -> Arc<Gateway> {
-        Arc::new(Gateway { lobby, connections: Connections::new(settings, counters) })
+    pub fn new(lobby: Arc<dyn Lobby>, settings: ConnectionSettings, metrics: ConnectionMetrics) -> Arc<Gateway> {
+        Arc::new(Gateway { lobby, connections: Connections::new(settings, metrics) })
     }
 
     /// Returns a permit for a new connection; none if the server or the address has reached its limit, or the server stops.
@@ -43,10 +43,10 @@ impl Gateway {
     }
 
     /// Serves a connection to a room until it ends.
-    pub async fn serve(self: Arc<Self>, transport: impl Transport, visitor: PendingClient) {
+    pub async fn serve(self: Arc<Self>, transport: impl Transport, client: PendingClient) {
         let connection = self.connections.next_id();
-        let PendingClient { address, is_local, room, permit } = visitor;
-        let (encoding, order) = (transport.encoding(), transport.link());
+        let PendingClient { address, is_local, room, permit } = client;
+        let (encoding, order) = (transport.encoding(), transport.order());
         let client = NewClient { connection, address, is_local, room, encoding, order, transport: transport.name() };
         let protocol = RoomProtocol::new(&self, client);
         self.connections.serve(connection, transport, permit, protocol).await;

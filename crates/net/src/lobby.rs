@@ -1,90 +1,90 @@
-//! Interface of connections to the server that they belong to.
+//! Interface between connections and the rooms of a server.
 
-mod place;
+mod member;
 
 use aether_engine::Rejection;
 use aether_replication::DeliveryOrder;
 use aether_wire::{Hello, Manifest, Permissions, PlayerId, RoomId, RoomSelector, SessionId, Token};
-pub(crate) use place::PassOutcome;
-pub use place::RoomMember;
+pub(crate) use member::PassOutcome;
+pub use member::RoomMember;
 use std::any::Any;
 use std::net::IpAddr;
 use std::pin::Pin;
 
-/// Decides who comes in, and where to.
+/// Checks clients and selects the rooms that they join.
 pub trait Lobby: Send + Sync + 'static {
-    /// Checks who is there and finds the room that is meant.
-    fn enter<'a>(
+    /// Authenticates a client and joins it to the requested room.
+    fn join<'a>(
         &'a self,
-        entry: JoinAttempt,
+        attempt: JoinAttempt,
     ) -> Pin<Box<dyn Future<Output = Result<JoinGrant, Rejection>> + Send + 'a>>;
 
-    /// The room has let the player in. The answer is a fresh token by which they can come back once; `None` where rooms do
-    /// not allow it. Where it outlasts the server, it is stored before this returns.
-    fn admitted<'a>(
+    /// Issues a resume token after the room has admitted the player; `None` if the room type does not allow resuming. The
+    /// token of a durable room is stored before the future resolves.
+    fn issue_resume_token<'a>(
         &'a self,
-        entrance: &JoinGrant,
+        grant: &JoinGrant,
         player: PlayerId,
     ) -> Pin<Box<dyn Future<Output = Option<Token>> + Send + 'a>>;
 
-    /// The client has spoken, so it has its welcome, and the resume token in it.
-    fn heard(&self, entrance: &JoinGrant);
+    /// Notes that the client has sent a message after its welcome, so it has received the resume token in it.
+    fn confirm_welcome(&self, grant: &JoinGrant);
 
-    /// Describes the server; everything beyond the versions is for those with permission.
-    fn manifest(&self, entrance: &JoinGrant) -> Manifest;
+    /// Returns the description of the server. Everything except the versions needs a permission.
+    fn manifest(&self, grant: &JoinGrant) -> Manifest;
 
-    /// Returns the check of sessions. It is asked often.
+    /// Returns the session check.
     fn sessions(&self) -> &dyn SessionCheck;
 }
 
-/// Tells whether sessions are still good.
+/// Checks the validity of sessions.
 pub trait SessionCheck: Send + Sync {
-    /// Changes with every revocation: while it stays the same, a session that was good still is. So asking on each message
-    /// costs one load.
+    /// Number that changes with every revocation. While it is unchanged, valid sessions stay valid, so the check on each
+    /// message costs one atomic load.
     fn epoch(&self) -> u64;
 
-    /// Returns the standing of a session now. `active` says whether its client sent something since the last time.
-    fn standing(&self, session: SessionId, active: bool) -> SessionValidity;
+    /// Returns the validity of a session. `is_active` is true if its client has sent a message since the last check.
+    fn validity(&self, session: SessionId, is_active: bool) -> SessionValidity;
 }
 
 /// Validity of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionValidity {
-    /// It is good.
-    Good,
-    /// It was revoked, or has expired.
+    /// The session is valid.
+    Valid,
+    /// The session was revoked or has expired.
     Ended,
 }
 
-/// A client that said hello.
+/// A client's request to join a room, made by its hello.
 #[derive(Clone, Debug)]
 pub struct JoinAttempt {
-    /// The hello.
+    /// Hello of the client.
     pub hello: Hello,
-    /// The room that the address named, if it did.
+    /// Room that the URL named, if any.
     pub room: Option<RoomSelector>,
     /// Address of the client, past any trusted proxy.
     pub address: IpAddr,
-    /// True if they surely are on this machine; only then a development token counts.
+    /// True only if the client is certainly on this machine; otherwise development tokens are rejected.
     pub is_local: bool,
-    /// Kind of their link.
-    pub link: DeliveryOrder,
+    /// Delivery order of state packets.
+    pub order: DeliveryOrder,
 }
 
-/// A way in.
+/// Permission to join a room, with the membership and all resources of the connection.
 pub struct JoinGrant {
-    /// The account's session.
+    /// Session of the account.
     pub session: SessionId,
-    /// The account.
+    /// Id of the account.
     pub user: String,
     /// Permissions of the account's role.
     pub permissions: Permissions,
-    /// The room's id.
+    /// Room id.
     pub room: RoomId,
-    /// The room's short code.
+    /// Room code.
     pub room_code: String,
-    /// The place in the room.
-    pub place: RoomMember,
-    /// Resources that the server holds for as long as the connection lasts, such as its share of a limit.
-    pub hold: Box<dyn Any + Send>,
+    /// Membership of the room.
+    pub member: RoomMember,
+    /// Resources that the server keeps until the connection ends, such as a share of a limit.
+    pub resources: Box<dyn Any + Send>,
 }

@@ -1,4 +1,4 @@
-//! A transport in memory, for tests and for bots in the same process.
+//! In-memory transport, for tests and for bots in the same process.
 
 use crate::transport::{CloseNotice, MessageSink, ReceiveOutcome, Transport, TransportEnded};
 use aether_framing::FramingError;
@@ -8,36 +8,36 @@ use aether_wire::{ClientMessage, DecodeError, DeliveryPath, EncodeError, Encodin
 use std::task::{Context, Poll, ready};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Messages on their way, in each direction.
+/// Most messages in transit, in each direction.
 const QUEUE_MAX: usize = 256;
 
-type Parcel = (DeliveryPath, Vec<u8>);
+type PathMessage = (DeliveryPath, Vec<u8>);
 
-/// The server's end.
+/// Server's end of an in-memory connection.
 pub struct MemoryTransport {
-    link: DeliveryOrder,
+    order: DeliveryOrder,
     encoding: Encoding,
-    incoming: Receiver<Parcel>,
-    outgoing: Sender<Parcel>,
-    /// Messages that wait because the client does not read.
-    queued: std::collections::VecDeque<Parcel>,
+    incoming: Receiver<PathMessage>,
+    outgoing: Sender<PathMessage>,
+    /// Messages that wait for the client to read.
+    queued: std::collections::VecDeque<PathMessage>,
     message_bytes_max: usize,
 }
 
-/// The client's end.
+/// Client's end of an in-memory connection.
 pub struct MemoryClient {
     encoding: Encoding,
-    incoming: Receiver<Parcel>,
-    outgoing: Sender<Parcel>,
+    incoming: Receiver<PathMessage>,
+    outgoing: Sender<PathMessage>,
 }
 
-/// Two ends of a link.
+/// Creates both ends of an in-memory connection.
 #[must_use]
-pub fn pair(link: DeliveryOrder, encoding: Encoding) -> (MemoryTransport, MemoryClient) {
+pub fn pair(order: DeliveryOrder, encoding: Encoding) -> (MemoryTransport, MemoryClient) {
     let (to_server, from_client) = channel(QUEUE_MAX);
     let (to_client, from_server) = channel(QUEUE_MAX);
     let server = MemoryTransport {
-        link,
+        order,
         encoding,
         incoming: from_client,
         outgoing: to_client,
@@ -48,8 +48,8 @@ pub fn pair(link: DeliveryOrder, encoding: Encoding) -> (MemoryTransport, Memory
 }
 
 impl Transport for MemoryTransport {
-    fn link(&self) -> DeliveryOrder {
-        self.link
+    fn order(&self) -> DeliveryOrder {
+        self.order
     }
 
     fn encoding(&self) -> Encoding {
@@ -65,7 +65,7 @@ impl Transport for MemoryTransport {
             return Poll::Ready(Err(TransportEnded::Closed));
         };
         if message.len() > self.message_bytes_max {
-            let violation = FramingError::Oversized("a message is too large");
+            let violation = FramingError::Oversized("the message is too large");
             return Poll::Ready(Err(TransportEnded::Violation(violation)));
         }
         take(path, ReceiveOutcome::Message(&message));
@@ -77,15 +77,15 @@ impl Transport for MemoryTransport {
     }
 
     fn poll_flush(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), TransportEnded>> {
-        while let Some(parcel) = self.queued.pop_front() {
-            match self.outgoing.try_send(parcel) {
+        while let Some(message) = self.queued.pop_front() {
+            match self.outgoing.try_send(message) {
                 Ok(()) => {}
                 Err(tokio::sync::mpsc::error::TrySendError::Closed(_)) => {
                     return Poll::Ready(Err(TransportEnded::Lost));
                 }
-                Err(tokio::sync::mpsc::error::TrySendError::Full(parcel)) => {
-                    // The connection's own second brings it here again: a client in memory that does not read is a test.
-                    self.queued.push_front(parcel);
+                Err(tokio::sync::mpsc::error::TrySendError::Full(message)) => {
+                    // No waker is registered: the driver's timer retries each second, which is enough for tests.
+                    self.queued.push_front(message);
                     return Poll::Pending;
                 }
             }
@@ -103,7 +103,7 @@ impl Transport for MemoryTransport {
 
     fn queue_probe(&mut self) {}
 
-    fn queue_close(&mut self, _goodbye: &CloseNotice<'_>) {}
+    fn queue_close(&mut self, _notice: &CloseNotice<'_>) {}
 
     fn poll_closed(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
         Poll::Ready(())
@@ -122,13 +122,13 @@ impl MemoryClient {
         Ok(())
     }
 
-    /// Sends bytes that may be no message at all.
+    /// Sends any bytes.
     pub async fn send_bytes(&self, bytes: Vec<u8>) {
-        // The server may have closed; the next message it does not send tells.
+        // Fails if the server has closed; `next` then returns none.
         let _ = self.outgoing.send((DeliveryPath::Reliable, bytes)).await;
     }
 
-    /// The next message; nothing when the server closed.
+    /// Returns the next message; none if the server has closed.
     pub async fn next(&mut self) -> Option<Result<ServerMessage, DecodeError>> {
         let bytes = self.next_bytes().await?;
         Some(match self.encoding {
@@ -137,7 +137,7 @@ impl MemoryClient {
         })
     }
 
-    /// The bytes of the next message; nothing when the server closed.
+    /// Returns the bytes of the next message; none if the server has closed.
     pub async fn next_bytes(&mut self) -> Option<Vec<u8>> {
         self.incoming.recv().await.map(|(_, bytes)| bytes)
     }

@@ -1,8 +1,7 @@
-//! A room that only passes messages on: no world, no tick.
+//! Relay rooms, which only pass messages on: no world, no tick.
 //!
-//! Messages of its members are collected for a few milliseconds, framed once for all connections that frame in the same way,
-//! and handed to all others together: each of them then writes it in one system call, which is what a small message costs
-//! most.
+//! Messages of the members are collected into a batch for a few milliseconds and framed once per framing. Each member's
+//! connection then writes the batch in one system call, which is the main cost of a small message.
 
 use aether_engine::Rejection;
 use aether_framing::Framing;
@@ -16,25 +15,25 @@ use std::task::Waker;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// The code of the event that tells that a member came; its payload is the member's name. A newcomer gets one for each
-/// member who is there.
+/// Code of the event that a member joined; its payload is the member's name. A new member gets one for each existing
+/// member.
 pub const RELAY_JOINED: u16 = 65_534;
-/// The code of the event that tells that a member left.
+/// Code of the event that a member left.
 pub const RELAY_LEFT: u16 = 65_535;
 
-/// Batches that wait for a member. At the default interval that is most of a second; who is slower is closed.
+/// Most batches in the outbox of a member: most of a second at the default interval. Slower members are closed.
 const BATCHES_MAX: usize = 64;
-/// Bytes that are collected before they are passed on, however early.
+/// Size of a batch in bytes at which it is flushed at once.
 const BATCH_BYTES_MAX: usize = 65_536;
-/// Bytes that framing adds to most messages.
+/// Usual frame overhead of a message, in bytes.
 const FRAME_BYTES_USUAL: usize = 4;
 
 /// Settings of a relay room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelaySettings {
-    /// The most members. Default 100.
+    /// Most members. Default 100.
     pub members_max: usize,
-    /// For how long messages are collected. Default 10 ms: longer saves time, and costs it.
+    /// Time for which messages are collected. Default 10 ms. A longer time saves CPU and adds latency.
     pub flush: Duration,
 }
 
@@ -72,8 +71,8 @@ struct Member {
 pub(crate) struct Batch {
     /// The messages, one after the other.
     bytes: Vec<u8>,
-    entries: Vec<Said>,
-    /// The same in each framing, made when the first member asks for it.
+    entries: Vec<BatchEntry>,
+    /// Framed messages, created per framing on first use.
     framed: [OnceLock<Framed>; Framing::ALL.len()],
 }
 
@@ -87,9 +86,9 @@ struct Framed {
 
 /// One message of a batch.
 #[derive(Clone, Copy, Debug)]
-struct Said {
+struct BatchEntry {
     sender: PlayerId,
-    /// End of the message; it begins where the one before ends.
+    /// End of the message; it starts at the end of the previous one.
     end: usize,
 }
 
@@ -100,7 +99,7 @@ struct Outbox {
     closing: OnceLock<Closing>,
 }
 
-/// A member's place. Dropping it tells the others that the member left.
+/// Membership of a relay. Dropping it announces to the others that the member left.
 pub struct RelayMember {
     relay: Arc<Relay>,
     player: PlayerId,
@@ -108,13 +107,13 @@ pub struct RelayMember {
 }
 
 impl Relay {
-    /// An empty room.
+    /// Creates an empty room.
     #[must_use]
     pub fn new(settings: RelaySettings) -> Arc<Relay> {
         Arc::new_cyclic(|me| Relay { settings, state: Mutex::default(), me: Weak::clone(me) })
     }
 
-    /// Lets someone in.
+    /// Adds a member.
     pub fn join(&self, name: &str) -> Result<RelayMember, Rejection> {
         let relay = self.me.upgrade().ok_or_else(ended)?;
         let mut state = self.state();
@@ -122,7 +121,7 @@ impl Relay {
             return Err(ended());
         }
         if state.members.len() >= self.settings.members_max {
-            return Err(Rejection::new(ErrorCode::RoomFull, "the room has no place left"));
+            return Err(Rejection::new(ErrorCode::RoomFull, "the room is full; join another one"));
         }
         state.next_player += 1;
         let player = PlayerId(state.next_player);
@@ -131,10 +130,10 @@ impl Relay {
         let name: String = name.chars().take(LABEL_BYTES_MAX / 4).collect();
         let mut roster = Batch::default();
         for member in &state.members {
-            roster.say(member.player, RELAY_JOINED, member.name.as_bytes());
+            roster.add(member.player, RELAY_JOINED, member.name.as_bytes());
         }
         outbox.push(Arc::new(roster));
-        state.batch.say(player, RELAY_JOINED, name.as_bytes());
+        state.batch.add(player, RELAY_JOINED, name.as_bytes());
         state.members.push(Member { player, name, outbox: Arc::clone(&outbox) });
         self.flush_soon(state);
         Ok(RelayMember { relay, player, outbox })
@@ -146,7 +145,7 @@ impl Relay {
         self.state().members.len()
     }
 
-    /// Ends the room and tells every member why.
+    /// Ends the room and closes the members' connections with a reason.
     pub fn end(&self, closing: &Closing) {
         let mut state = self.state();
         state.closed = true;
@@ -160,7 +159,7 @@ impl Relay {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sees to it that what was said is passed on in a while, or now if it is much.
+    /// Schedules a flush, or flushes at once if the batch is large.
     fn flush_soon(&self, mut state: MutexGuard<'_, State>) {
         if state.batch.bytes.len() >= BATCH_BYTES_MAX {
             return state.flush();
@@ -168,7 +167,7 @@ impl Relay {
         if !std::mem::replace(&mut state.flush_is_due, true) {
             drop(state);
             let (me, after) = (Weak::clone(&self.me), self.settings.flush);
-            // While the runtime goes down nobody is left to be told.
+            // Without a runtime the server is shutting down, and no member is left.
             let Ok(runtime) = Handle::try_current() else { return };
             runtime.spawn(async move {
                 tokio::time::sleep(after).await;
@@ -188,7 +187,7 @@ impl State {
             return;
         }
         let batch = Arc::new(std::mem::take(&mut self.batch));
-        // The next one is likely to be as long.
+        // The next batch is likely to have the same size.
         self.batch.bytes.reserve(batch.bytes.len());
         for member in &self.members {
             member.outbox.push(Arc::clone(&batch));
@@ -210,38 +209,38 @@ impl Outbox {
 }
 
 impl Batch {
-    fn say(&mut self, sender: PlayerId, code: u16, payload: &[u8]) {
+    fn add(&mut self, sender: PlayerId, code: u16, payload: &[u8]) {
         let body = GameBody::Packed { code, payload: payload.to_vec() };
         let event = ServerMessage::Event(Event { tick: Tick::ZERO, sender: Some(sender), body });
-        // What a client may say always fits what a server may: the limits of both are the same.
+        // Encoding cannot fail: the limits of client and server messages are the same.
         let _ = event.encode(&mut self.bytes);
-        self.entries.push(Said { sender, end: self.bytes.len() });
+        self.entries.push(BatchEntry { sender, end: self.bytes.len() });
     }
 
-    /// The messages of everyone but this member, as runs of their numbers.
+    /// Returns the messages of all other members, as runs of message indexes.
     pub fn runs(&self, except: PlayerId) -> impl Iterator<Item = Range<usize>> {
         let mut start = 0;
-        let of_one_side = move |a: &Said, b: &Said| (a.sender == except) == (b.sender == except);
-        self.entries.chunk_by(of_one_side).filter_map(move |run| {
+        let is_same_side = move |a: &BatchEntry, b: &BatchEntry| (a.sender == except) == (b.sender == except);
+        self.entries.chunk_by(is_same_side).filter_map(move |run| {
             let numbers = start..start + run.len();
             start = numbers.end;
             run.first().filter(|first| first.sender != except).map(|_| numbers)
         })
     }
 
-    /// A run of messages in a framing.
+    /// Returns a run of messages in a framing.
     pub fn framed(&self, framing: Framing, run: &Range<usize>) -> &[u8] {
         let Framed { bytes, ends } = self.framed[framing.number()].get_or_init(|| self.frame(framing));
         let start = run.start.checked_sub(1).map_or(0, |before| ends[before]);
         run.end.checked_sub(1).map_or(&[], |last| &bytes[start..ends[last]])
     }
 
-    /// The messages of a run, one by one and without a frame.
+    /// Returns the messages of a run, without frames.
     pub fn messages(&self, run: Range<usize>) -> impl Iterator<Item = &[u8]> {
         run.map(|number| self.message(number))
     }
 
-    /// Bytes of a run without frames.
+    /// Size of a run in bytes, without frames.
     pub fn bytes(&self, run: &Range<usize>) -> usize {
         run.end.checked_sub(1).map_or(0, |last| self.entries[last].end - self.start(run.start))
     }
@@ -268,25 +267,28 @@ impl Batch {
 }
 
 impl RelayMember {
-    /// The member's number.
+    /// Player id of the member.
     #[must_use]
     pub fn player(&self) -> PlayerId {
         self.player
     }
 
-    /// The room.
+    /// Room of the member.
     #[must_use]
     pub fn relay(&self) -> &Arc<Relay> {
         &self.relay
     }
 
-    /// Says something to all others. The codes of the room itself are taken.
-    pub fn say(&self, code: u16, payload: &[u8]) -> Result<(), Rejection> {
+    /// Sends a message to all other members. The codes of the room's own events are rejected.
+    pub fn send(&self, code: u16, payload: &[u8]) -> Result<(), Rejection> {
         if code >= RELAY_JOINED {
-            return Err(Rejection::new(ErrorCode::BadValue, "the codes 65534 and 65535 belong to the room"));
+            return Err(Rejection::new(
+                ErrorCode::BadValue,
+                "codes 65534 and 65535 are reserved for the room; use a lower one",
+            ));
         }
         let mut state = self.relay.state();
-        state.batch.say(self.player, code, payload);
+        state.batch.add(self.player, code, payload);
         self.relay.flush_soon(state);
         Ok(())
     }
@@ -295,7 +297,7 @@ impl RelayMember {
         self.outbox.waker.register(waker);
     }
 
-    pub(crate) fn has_news(&self) -> bool {
+    pub(crate) fn has_output(&self) -> bool {
         self.closing().is_some() || !self.outbox.batches.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
@@ -313,14 +315,14 @@ impl Drop for RelayMember {
         let mut state = self.relay.state();
         state.members.retain(|member| member.player != self.player);
         if !state.closed && !state.members.is_empty() {
-            state.batch.say(self.player, RELAY_LEFT, &[]);
+            state.batch.add(self.player, RELAY_LEFT, &[]);
             self.relay.flush_soon(state);
         }
     }
 }
 
 fn ended() -> Rejection {
-    Rejection::new(ErrorCode::RoomNotFound, "the room has ended")
+    Rejection::new(ErrorCode::RoomNotFound, "the room has ended; join another one")
 }
 
 #[cfg(test)]
@@ -330,8 +332,8 @@ mod tests {
     fn batch(senders: &[u32]) -> Batch {
         let mut batch = Batch::default();
         for (number, sender) in senders.iter().enumerate() {
-            // Some are short and some are long, so that their frames have headers of different lengths.
-            batch.say(PlayerId(*sender), 7, &vec![number as u8; 1 + 150 * (number % 2)]);
+            // Short and long messages have frame headers of different lengths.
+            batch.add(PlayerId(*sender), 7, &vec![number as u8; 1 + 150 * (number % 2)]);
         }
         batch
     }
@@ -342,12 +344,12 @@ mod tests {
         let runs = |player| batch.runs(PlayerId(player)).collect::<Vec<_>>();
         assert_eq!(runs(1), [2..4, 5..6]);
         assert_eq!(runs(2), [0..2, 3..5]);
-        assert_eq!(runs(4), vec![0..6], "whoever said nothing gets all");
+        assert_eq!(runs(4), vec![0..6], "a member that sent nothing gets all messages");
         assert!(Batch::default().runs(PlayerId(1)).next().is_none());
     }
 
     #[test]
-    fn a_run_is_framed_as_its_messages_one_by_one() {
+    fn a_framed_run_is_the_sequence_of_its_framed_messages() {
         let batch = batch(&[1, 1, 2, 3, 1, 2]);
         for framing in Framing::ALL {
             for run in batch.runs(PlayerId(1)).chain(batch.runs(PlayerId(4))) {
@@ -360,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_framing_is_made_once_and_only_if_someone_asks_for_it() {
+    fn a_framing_is_created_once_on_first_use() {
         let batch = batch(&[1, 2]);
         let first = batch.framed(Framing::Stream, &(0..2)).as_ptr();
         assert_eq!(batch.framed(Framing::Stream, &(0..2)).as_ptr(), first);

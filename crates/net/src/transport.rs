@@ -6,62 +6,62 @@ use aether_wire::{Closing, DeliveryPath, Encoding};
 use std::fmt;
 use std::task::{Context, Poll};
 
-/// A link to one client that carries whole messages.
+/// A connection to one client that carries whole messages.
 ///
-/// It is driven by polling, so that a connection that waits holds no buffers: what came is decoded from memory that the
-/// whole thread shares, and what goes out is written at once, as many messages in one system call as are ready.
+/// It is driven by polling, so that an idle connection holds no buffers: input is decoded from a buffer of the thread, and
+/// all ready output is written in one system call.
 pub trait Transport: Send + 'static {
-    /// Kind of link: ordered if state packets arrive in order and for sure.
-    fn link(&self) -> DeliveryOrder;
+    /// Delivery order of state packets: ordered if they arrive in order and without loss.
+    fn order(&self) -> DeliveryOrder;
 
     /// Encoding of the messages.
     fn encoding(&self) -> Encoding;
 
-    /// A short name for logs and for a metric's label.
+    /// Short name for logs and metric labels.
     fn name(&self) -> &'static str;
 
-    /// Takes in what has come and hands each whole message to `take`; pending until something comes. It takes in a bounded
-    /// amount at a time, and is to be called again until it is pending.
+    /// Reads a bounded amount of input and passes each whole message to `take`. Pending if there is no input. Call it until
+    /// it is pending.
     fn poll_receive(&mut self, cx: &mut Context<'_>, take: MessageSink<'_>) -> Poll<Result<(), TransportEnded>>;
 
-    /// Adds a message to what is to be written. An unreliable one may be dropped if the link is busy.
+    /// Queues a message. An unreliable one may be dropped if the transport is busy.
     fn queue(&mut self, path: DeliveryPath, message: &[u8]);
 
-    /// Framing of reliable messages, if it is the same for other connections too: then a message for many is framed once.
+    /// Framing of reliable messages, if other connections share it: then a message for many clients is framed once.
     fn shared_framing(&self) -> Option<Framing> {
         None
     }
 
-    /// Adds reliable messages that are framed already, as [`Transport::shared_framing`] says. It is not called where that
-    /// is nothing.
+    /// Queues reliable messages that are already framed with [`Transport::shared_framing`]. It is not called if that is
+    /// `None`.
     fn queue_framed(&mut self, _frames: &[u8]) {}
 
-    /// Writes what is queued; ready when the system has taken all of it.
+    /// Writes queued messages. Ready when the system has taken all of them.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), TransportEnded>>;
 
-    /// Bytes that are queued and that the system has not taken yet.
+    /// Bytes that are queued and not yet taken by the system.
     fn backlog_bytes(&self) -> usize;
 
-    /// Sets the upper bound of messages of the client, in bytes.
+    /// Sets the upper bound of the client's messages, in bytes.
     fn set_message_bytes_max(&mut self, bytes: usize);
 
-    /// Returns true if the transport itself notices when the other side is gone, however quiet both are.
-    fn notices_silence(&self) -> bool {
+    /// Returns true if the transport itself detects a lost peer, even without traffic.
+    fn detects_silence(&self) -> bool {
         false
     }
 
-    /// Asks the other side for a sign of life.
+    /// Queues a probe, which the peer answers.
     fn queue_probe(&mut self);
 
-    /// Adds the transport's own goodbye after everything that is queued.
-    fn queue_close(&mut self, end: &CloseNotice<'_>);
+    /// Queues the transport's close notice after all queued messages.
+    fn queue_close(&mut self, notice: &CloseNotice<'_>);
 
-    /// After the goodbye: waits until the other side has closed too. Whoever closes first and still has unread bytes would
-    /// make the system throw away what was sent last.
+    /// Waits until the peer has closed too, after the close notice. Closing a socket with unread bytes would make the system
+    /// discard the last messages.
     fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 }
 
-/// Takes each message with the path it came by.
+/// Receives each message with its delivery path.
 pub type MessageSink<'a> = &'a mut dyn FnMut(DeliveryPath, ReceiveOutcome<'_>);
 
 /// Input from the client.
@@ -69,27 +69,27 @@ pub type MessageSink<'a> = &'a mut dyn FnMut(DeliveryPath, ReceiveOutcome<'_>);
 pub enum ReceiveOutcome<'a> {
     /// A message.
     Message(&'a [u8]),
-    /// A sign of life of the transport itself. It counts against the client's rate.
+    /// A probe, or an answer to one. It counts against the client's rate.
     Probe,
 }
 
-/// End of a connection, as a transport tells it.
+/// Content of a transport's close notice.
 #[derive(Clone, Copy, Debug)]
 pub enum CloseNotice<'a> {
-    /// For a reason of the protocol; the client was told by a message too.
+    /// Close reason of the protocol. The client has also got it as a message.
     Closing(&'a Closing),
-    /// The bytes of the client were no messages.
+    /// Framing error of the client.
     Violation(FramingError),
 }
 
-/// The link has ended.
+/// Reason why a transport has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransportEnded {
-    /// The other side closed it.
+    /// The peer closed it.
     Closed,
-    /// It broke.
+    /// The connection was lost.
     Lost,
-    /// The other side's bytes made no sense to the transport.
+    /// The peer violated the framing of the transport.
     Violation(FramingError),
 }
 
@@ -98,7 +98,7 @@ impl fmt::Display for TransportEnded {
         match self {
             TransportEnded::Closed => f.write_str("closed by the client"),
             TransportEnded::Lost => f.write_str("lost"),
-            TransportEnded::Violation(violation) => write!(f, "violation: {violation}"),
+            TransportEnded::Violation(violation) => write!(f, "framing error: {violation}"),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Drives a connection: reads, writes and watches the time, whatever the transport and the protocol.
+//! Driver of a connection: reads, writes and checks deadlines, for any transport and protocol.
 
-use super::GOODBYE;
+use super::CLOSE_TIMEOUT;
 use super::end::ConnectionEnd;
 use super::meter::RateMeter;
 use super::outgoing::OutgoingMessages;
@@ -13,44 +13,44 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
-/// Interval at which a connection checks its session, its silence and its backlog.
+/// Interval of the checks of session, idle timeout and write stall.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Reads in one turn, so that a peer that sends without end does not keep its thread from the others.
+/// Most reads per turn, so that a peer that sends continuously does not starve other connections.
 const READS_PER_TURN: usize = 4;
 
-/// Writes in one turn, for the same reason.
+/// Most writes per turn, for the same reason.
 const WRITES_PER_TURN: usize = 4;
 
-/// Bytes of answers that may wait for a peer.
+/// Backlog in bytes from which the driver stops reading.
 const BACKLOG_BYTES_MAX: usize = 65_536;
 
-/// One connection.
+/// Driver of one connection.
 ///
-/// The timer is the deadline of the opening until the protocol is open, and then fires each second.
+/// The timer is the deadline of the handshake until the protocol is open, and then fires each second.
 pub(super) struct Driver<'a, T, P> {
     connections: &'a Connections,
     transport: &'a mut T,
     protocol: P,
     meter: RateMeter<'a>,
-    /// End of the transport, while the protocol still works on what came before.
+    /// End of the transport, while the protocol still handles earlier messages.
     ended: Option<TransportEnded>,
-    /// Time since which the peer takes nothing although something waits.
+    /// Time since which the peer has taken no data while output is waiting.
     stalled_since: Option<Duration>,
-    told_of_stop: bool,
+    stop_announced: bool,
 }
 
 impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
     pub fn new(connections: &'a Connections, transport: &'a mut T, protocol: P) -> Driver<'a, T, P> {
         transport.set_message_bytes_max(protocol.message_bytes_max());
-        let meter = RateMeter::new(&connections.counters, protocol.rates(), connections.now());
-        Driver { connections, transport, protocol, meter, ended: None, stalled_since: None, told_of_stop: false }
+        let meter = RateMeter::new(&connections.metrics, protocol.rates(), connections.now());
+        Driver { connections, transport, protocol, meter, ended: None, stalled_since: None, stop_announced: false }
     }
 
-    /// Reads, works, watches the time and writes, as far as that goes without waiting.
+    /// Reads, works, checks deadlines and writes, without waiting.
     pub fn turn(&mut self, mut timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
-        self.open(timer.as_mut());
-        // A transport wakes the task for what comes after it was read to its end, and not for what was left in it.
+        self.open_if_ready(timer.as_mut());
+        // A transport wakes the task for new input only after it returned pending, not for input that was left unread.
         let mut has_unread = true;
         if self.can_read()
             && let Poll::Ready(end) = self.receive(cx, &mut has_unread)
@@ -58,7 +58,7 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
             return Poll::Ready(end);
         }
         self.protocol.poll_work(cx, &mut self.meter);
-        self.open(timer.as_mut());
+        self.open_if_ready(timer.as_mut());
         self.check_time(timer, cx);
         if let Poll::Ready(end) = self.send(cx) {
             return Poll::Ready(end);
@@ -67,21 +67,21 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
             return Poll::Ready(end);
         }
         if has_unread && self.can_read() {
-            // It has its turn after the others.
+            // Other tasks run before the next turn.
             cx.waker().wake_by_ref();
         }
         Poll::Pending
     }
 
-    /// Has the protocol say its last words. The protocol is over, and gives back what it holds.
+    /// Lets the protocol write its last messages, and drops it with its resources.
     pub fn finish(mut self, mut end: ConnectionEnd) -> ConnectionEnd {
-        let mut out = OutgoingMessages::new(&self.connections.counters, self.transport);
+        let mut out = OutgoingMessages::new(&self.connections.metrics, self.transport);
         self.protocol.handle_end(&mut end, &mut out);
         end
     }
 
-    /// Starts the rates and the seconds of a peer that the protocol has let in.
-    fn open(&mut self, timer: Pin<&mut Sleep>) {
+    /// Starts rates and the one-second timer once the handshake is done.
+    fn open_if_ready(&mut self, timer: Pin<&mut Sleep>) {
         if self.meter.is_open() || !self.protocol.is_open() {
             return;
         }
@@ -91,7 +91,7 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
         timer.reset(Instant::now() + SECOND);
     }
 
-    /// Returns false for a busy protocol, and for a peer that does not take its answers: the link itself pushes back.
+    /// Returns false for a busy protocol, and for a peer that does not read its answers: the transport holds it back.
     fn can_read(&self) -> bool {
         self.protocol.can_receive() && self.transport.backlog_bytes() < BACKLOG_BYTES_MAX
     }
@@ -103,7 +103,7 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
             }
             let now = self.connections.now();
             let (protocol, meter) = (&mut self.protocol, &mut self.meter);
-            let counters = &self.connections.counters;
+            let metrics = &self.connections.metrics;
             let received = self.transport.poll_receive(cx, &mut |path, received| {
                 if meter.has_end() {
                     return;
@@ -112,9 +112,9 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
                 match received {
                     ReceiveOutcome::Probe => meter.count_probe(),
                     ReceiveOutcome::Message(bytes) => {
-                        counters.bytes_in.add(bytes.len() as u64);
+                        metrics.bytes_in.add(bytes.len() as u64);
                         if !handle(protocol, path, bytes, meter) {
-                            counters.decode_errors.inc();
+                            metrics.decode_errors.inc();
                         }
                     }
                 }
@@ -127,7 +127,7 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(ended)) => self.ended = Some(ended),
             }
-            // What came before an end is worked on before the end counts.
+            // Messages before the end are handled before the end counts.
             if !self.protocol.can_receive() {
                 return Poll::Pending;
             }
@@ -135,11 +135,11 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
         Poll::Pending
     }
 
-    /// Writes what is queued, and takes more only when the link is free: a slow peer gets the newest state, and never a
-    /// queue of old ones.
+    /// Flushes queued output, and takes more only when all of it is written: a slow peer gets the newest state, never a
+    /// queue of old states.
     fn send(&mut self, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
-        let counters = &self.connections.counters;
-        let answered = self.protocol.answer(&mut OutgoingMessages::new(counters, self.transport));
+        let metrics = &self.connections.metrics;
+        let answered = self.protocol.answer(&mut OutgoingMessages::new(metrics, self.transport));
         let mut answered_at = answered.then(|| self.connections.now());
         for _ in 0..WRITES_PER_TURN {
             let backlog = self.transport.backlog_bytes();
@@ -150,12 +150,12 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
             }
             if let Some(answered_at) = answered_at.take() {
                 let took = self.connections.now().saturating_sub(answered_at);
-                counters.answer_dispatch.observe(took.as_secs_f64());
+                metrics.answer_dispatch.observe(took.as_secs_f64());
             }
             if !self.protocol.has_output() {
                 return Poll::Pending;
             }
-            if let Some(end) = self.protocol.fill(&mut OutgoingMessages::new(counters, self.transport)) {
+            if let Some(end) = self.protocol.fill(&mut OutgoingMessages::new(metrics, self.transport)) {
                 return Poll::Ready(end);
             }
         }
@@ -163,14 +163,16 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
         Poll::Pending
     }
 
-    /// Notes that the peer takes no more for now. It is slow only if nothing moves for long.
-    fn stall(&mut self, moved: bool) -> Poll<ConnectionEnd> {
+    /// Notes that the peer takes no more data. `progressed` is true if it has taken some.
+    fn stall(&mut self, progressed: bool) -> Poll<ConnectionEnd> {
         let now = self.connections.now();
-        let since = if moved { now } else { self.stalled_since.unwrap_or(now) };
+        let since = if progressed { now } else { self.stalled_since.unwrap_or(now) };
         self.stalled_since = Some(since);
-        // The protocol may have closed meanwhile; what it said last has a moment to get out.
+        // If the protocol has closed, its last messages have a limited time to be written.
         match self.protocol.closing() {
-            Some(closing) if now.saturating_sub(since) > GOODBYE => Poll::Ready(ConnectionEnd::Told(closing.clone())),
+            Some(closing) if now.saturating_sub(since) > CLOSE_TIMEOUT => {
+                Poll::Ready(ConnectionEnd::Closing(closing.clone()))
+            }
             _ => Poll::Pending,
         }
     }
@@ -179,27 +181,27 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
         while timer.as_mut().poll(cx).is_ready() {
             timer.as_mut().reset(Instant::now() + SECOND);
             if !self.meter.is_open() {
-                let late = self.protocol.handle_deadline();
-                self.meter.end(ConnectionEnd::Told(late));
+                let closing = self.protocol.handle_deadline();
+                self.meter.end(ConnectionEnd::Closing(closing));
                 continue;
             }
             let now = self.connections.now();
-            let was_heard = self.meter.pass_second(now);
-            self.protocol.handle_second(was_heard, &mut self.meter);
+            let is_active = self.meter.pass_second(now);
+            self.protocol.handle_second(is_active, &mut self.meter);
             self.check_silence(now);
             let write_stall = self.connections.settings.write_stall;
             if self.stalled_since.is_some_and(|since| now.saturating_sub(since) > write_stall) {
                 self.meter.close(CloseReason::TooSlow);
             }
-            self.tell_of_stop();
+            self.announce_stop();
         }
     }
 
     fn check_silence(&mut self, now: Duration) {
         let idle = self.connections.settings.idle;
         let silence = self.meter.silence(now);
-        if self.transport.notices_silence() {
-            // It ends the link by itself.
+        if self.transport.detects_silence() {
+            // The transport has its own idle timeout.
         } else if silence > idle {
             self.meter.close(CloseReason::TimedOut);
         } else if silence > idle / 2 {
@@ -207,19 +209,19 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
         }
     }
 
-    /// Announces, once, that the server is about to stop.
-    fn tell_of_stop(&mut self) {
-        let Some(deadline_ms) = self.connections.stopping().filter(|_| !self.told_of_stop) else { return };
-        self.told_of_stop = true;
-        self.protocol.handle_stop(deadline_ms, &mut OutgoingMessages::new(&self.connections.counters, self.transport));
+    /// Announces once that the server is about to stop.
+    fn announce_stop(&mut self) {
+        let Some(deadline_ms) = self.connections.stopping().filter(|_| !self.stop_announced) else { return };
+        self.stop_announced = true;
+        self.protocol.handle_stop(deadline_ms, &mut OutgoingMessages::new(&self.connections.metrics, self.transport));
     }
 }
 
-/// Handles one message; false if it cannot be read.
+/// Handles one message. Returns false if it cannot be decoded.
 fn handle<P: Protocol>(protocol: &mut P, path: DeliveryPath, bytes: &[u8], meter: &mut RateMeter<'_>) -> bool {
     match protocol.decode(bytes) {
         Ok(message) => {
-            // Before the peer is in, strikes and the deadline bound what it sends.
+            // During the handshake, strikes and the deadline limit the peer instead of rates.
             if !meter.is_open() || meter.admits(protocol.class(&message)) {
                 protocol.handle_message(path, message, meter);
             }

@@ -1,36 +1,35 @@
 //! Ends of connections.
 
 use crate::transport::TransportEnded;
-use aether_engine::closing;
 use aether_framing::FramingError;
 use aether_wire::{CloseReason, Closing};
 
-/// The label under which a peer counts that went without a word to us.
+/// Metric label of connections that the peer ended.
 pub(crate) const GONE: &str = "gone";
 
 /// End of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConnectionEnd {
-    /// We close it, and the peer is told why.
-    Told(Closing),
-    /// The peer's bytes were no messages.
+    /// The server closes the connection with a reason.
+    Closing(Closing),
+    /// The peer violated the framing of the transport.
     Violation(FramingError),
-    /// The peer is gone.
+    /// The peer closed the connection, or it was lost.
     Gone,
 }
 
 impl ConnectionEnd {
-    /// An end for a reason, with the usual sentence.
+    /// Creates an end with a reason and its default text.
     #[must_use]
-    pub fn told(reason: CloseReason) -> ConnectionEnd {
-        ConnectionEnd::Told(closing(reason))
+    pub fn closing(reason: CloseReason) -> ConnectionEnd {
+        ConnectionEnd::Closing(aether_engine::closing(reason))
     }
 
-    /// A short name for logs and for a metric's label.
+    /// Short name for logs and metric labels.
     #[must_use]
     pub fn label(&self) -> &'static str {
         match self {
-            ConnectionEnd::Told(closing) => closing.reason.name(),
+            ConnectionEnd::Closing(closing) => closing.reason.name(),
             ConnectionEnd::Violation(_) => CloseReason::ProtocolViolation.name(),
             ConnectionEnd::Gone => GONE,
         }

@@ -1,68 +1,68 @@
-//! Measures what a peer sends, and ends the connection of one that sends too much.
+//! Rate limits of a peer's messages; a peer that exceeds them too often is closed.
 
 use super::end::ConnectionEnd;
-use crate::counters::ConnectionMetrics;
+use crate::metrics::ConnectionMetrics;
 use aether_limits::{RateLimit, TokenBucket};
 use aether_wire::CloseReason;
 use std::time::Duration;
 
-/// A peer whose messages are dropped this often, less a few each second, is closed.
+/// Strikes beyond which a peer is closed. A message that is dropped adds a strike.
 const STRIKES_MAX: u32 = 256;
 /// Strikes that are forgiven each second.
 const STRIKES_FORGIVEN: u32 = 32;
-/// Strikes for a message that cannot be read: an honest peer sends none.
+/// Strikes for a message that cannot be decoded: a correct peer sends none.
 const STRIKES_UNREADABLE: u32 = 32;
 
-/// Strikes of a peer that is not in yet. They are not forgiven: such a peer has one thing to say.
-const OPENING_STRIKES_MAX: u32 = 16;
-/// Strikes of such a peer for a message that cannot be read.
-const OPENING_STRIKES_UNREADABLE: u32 = 4;
+/// Strikes beyond which a peer is closed during the handshake. They are not forgiven: such a peer has only a hello to send.
+const HANDSHAKE_STRIKES_MAX: u32 = 16;
+/// Strikes during the handshake for a message that cannot be decoded.
+const HANDSHAKE_STRIKES_UNREADABLE: u32 = 4;
 
 /// The rate that a message counts against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageClass {
-    /// Requests, commands and everything else. Signs of life of the transport count with them.
+    /// Requests, commands and everything else, including probes of the transport.
     Usual,
-    /// Messages that come all the time, such as inputs.
+    /// Frequent messages, such as inputs.
     Frequent,
-    /// Parts of longer messages.
-    Parts,
+    /// Fragments of longer messages.
+    Fragments,
 }
 
 /// Rates of an open connection, by class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageRates {
-    /// For [`MessageClass::Usual`].
+    /// Rate of [`MessageClass::Usual`].
     pub usual: RateLimit,
-    /// For [`MessageClass::Frequent`].
+    /// Rate of [`MessageClass::Frequent`].
     pub frequent: RateLimit,
-    /// For [`MessageClass::Parts`].
-    pub parts: RateLimit,
+    /// Rate of [`MessageClass::Fragments`].
+    pub fragments: RateLimit,
 }
 
 impl MessageRates {
-    /// The same rate for every class, each with a bucket of its own.
+    /// Uses the same rate for every class, each with its own bucket.
     #[must_use]
     pub fn all(rate: RateLimit) -> MessageRates {
-        MessageRates { usual: rate, frequent: rate, parts: rate }
+        MessageRates { usual: rate, frequent: rate, fragments: rate }
     }
 
     fn buckets(self, now: Duration) -> [TokenBucket; 3] {
         // In the order of `MessageClass`.
-        [self.usual, self.frequent, self.parts].map(|rate| TokenBucket::new(rate, now))
+        [self.usual, self.frequent, self.fragments].map(|rate| TokenBucket::new(rate, now))
     }
 }
 
-/// Counts what one peer sends against its rates, and keeps the reason for which the connection is to end.
+/// Counts the messages of one peer against its rates, and stores the pending end of the connection.
 ///
-/// The driver asks it for every message. A protocol asks it for messages that it finds inside of others, and tells it of
-/// messages that it cannot use.
+/// The driver calls it for every message. A protocol calls it for messages that are nested in others, and for messages that
+/// it drops.
 pub struct RateMeter<'a> {
-    counters: &'a ConnectionMetrics,
+    metrics: &'a ConnectionMetrics,
     now: Duration,
-    heard_at: Duration,
-    /// True if anything came since the last second.
-    was_heard: bool,
+    received_at: Duration,
+    /// True if the peer has sent anything in the current second.
+    is_active: bool,
     is_open: bool,
     buckets: [TokenBucket; 3],
     strikes: u32,
@@ -70,13 +70,13 @@ pub struct RateMeter<'a> {
 }
 
 impl<'a> RateMeter<'a> {
-    /// A meter for a peer that is not in yet.
-    pub(super) fn new(counters: &'a ConnectionMetrics, rates: MessageRates, now: Duration) -> RateMeter<'a> {
+    /// Creates a meter for the handshake.
+    pub(super) fn new(metrics: &'a ConnectionMetrics, rates: MessageRates, now: Duration) -> RateMeter<'a> {
         RateMeter {
-            counters,
+            metrics,
             now,
-            heard_at: now,
-            was_heard: true,
+            received_at: now,
+            is_active: true,
             is_open: false,
             buckets: rates.buckets(now),
             strikes: 0,
@@ -84,50 +84,50 @@ impl<'a> RateMeter<'a> {
         }
     }
 
-    /// The time, as of when the driver last read something or a second passed.
+    /// Time of the last received message or of the last passed second.
     #[must_use]
     pub fn now(&self) -> Duration {
         self.now
     }
 
-    /// Counts a message; false if it is one too many, and then it is not to be handled.
+    /// Counts a message. Returns false if it exceeds the rate and must be dropped.
     pub fn admits(&mut self, class: MessageClass) -> bool {
         let admitted = self.buckets[class as usize].take(self.now);
         if !admitted {
-            self.counters.drops_rate.inc();
+            self.metrics.drops_rate.inc();
             self.strike(1);
         }
         admitted
     }
 
-    /// Counts against the peer a message that is dropped. Too many end the connection.
+    /// Adds strikes to the peer. Too many end the connection.
     pub fn strike(&mut self, count: u32) {
         self.strikes = self.strikes.saturating_add(count);
         let (strikes_max, reason) = match self.is_open {
             true => (STRIKES_MAX, CloseReason::Flooded),
-            false => (OPENING_STRIKES_MAX, CloseReason::Unauthenticated),
+            false => (HANDSHAKE_STRIKES_MAX, CloseReason::Unauthenticated),
         };
         if self.strikes > strikes_max {
             self.close(reason);
         }
     }
 
-    /// Counts a message, or a part of one, that cannot be read.
+    /// Adds the strikes of a message, or of a fragment, that cannot be decoded.
     pub fn strike_unreadable(&mut self) {
-        self.strike(if self.is_open { STRIKES_UNREADABLE } else { OPENING_STRIKES_UNREADABLE });
+        self.strike(if self.is_open { STRIKES_UNREADABLE } else { HANDSHAKE_STRIKES_UNREADABLE });
     }
 
-    /// Has the connection end for a reason. The first one counts.
+    /// Ends the connection for a reason. Only the first call has an effect.
     pub fn close(&mut self, reason: CloseReason) {
-        self.end(ConnectionEnd::told(reason));
+        self.end(ConnectionEnd::closing(reason));
     }
 
-    /// Has the connection end. The first end counts.
+    /// Ends the connection. Only the first call has an effect.
     pub fn end(&mut self, end: ConnectionEnd) {
         self.end.get_or_insert(end);
     }
 
-    /// Returns true if the connection is to end.
+    /// Returns true if the connection is about to end.
     #[must_use]
     pub fn has_end(&self) -> bool {
         self.end.is_some()
@@ -137,23 +137,23 @@ impl<'a> RateMeter<'a> {
         self.end.take()
     }
 
-    /// Opens the connection: from now on its rates count, and what it did before does not.
+    /// Starts the rates after the handshake, and clears its strikes.
     pub(super) fn open(&mut self, rates: MessageRates, now: Duration) {
-        *self = RateMeter { is_open: true, end: self.end.take(), ..RateMeter::new(self.counters, rates, now) };
+        *self = RateMeter { is_open: true, end: self.end.take(), ..RateMeter::new(self.metrics, rates, now) };
     }
 
     pub(super) fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Notes that something came.
+    /// Notes that the peer has sent something.
     pub(super) fn note_received(&mut self, now: Duration) {
         self.now = now;
-        self.heard_at = now;
-        self.was_heard = true;
+        self.received_at = now;
+        self.is_active = true;
     }
 
-    /// Counts a sign of life of the transport.
+    /// Counts a probe of the transport.
     pub(super) fn count_probe(&mut self) {
         match self.is_open {
             true => {
@@ -165,16 +165,16 @@ impl<'a> RateMeter<'a> {
         }
     }
 
-    /// Forgives strikes, each second. Returns true if anything came in it.
+    /// Forgives strikes after a second. Returns true if the peer has sent anything in it.
     pub(super) fn pass_second(&mut self, now: Duration) -> bool {
         self.now = now;
         self.strikes = self.strikes.saturating_sub(STRIKES_FORGIVEN);
-        std::mem::replace(&mut self.was_heard, false)
+        std::mem::replace(&mut self.is_active, false)
     }
 
-    /// Time since something came.
+    /// Time since the peer last sent something.
     pub(super) fn silence(&self, now: Duration) -> Duration {
-        now.saturating_sub(self.heard_at)
+        now.saturating_sub(self.received_at)
     }
 }
 
@@ -190,21 +190,21 @@ mod tests {
     }
 
     #[test]
-    fn each_class_has_a_bucket_of_its_own() {
-        let counters = ConnectionMetrics::new(&Registry::new());
-        let mut meter = RateMeter::new(&counters, MessageRates::all(RATE), Duration::ZERO);
+    fn each_class_has_its_own_bucket() {
+        let metrics = ConnectionMetrics::new(&Registry::new());
+        let mut meter = RateMeter::new(&metrics, MessageRates::all(RATE), Duration::ZERO);
         meter.open(MessageRates::all(RATE), Duration::ZERO);
-        for class in [MessageClass::Usual, MessageClass::Frequent, MessageClass::Parts] {
+        for class in [MessageClass::Usual, MessageClass::Frequent, MessageClass::Fragments] {
             assert_eq!([(); 3].map(|()| meter.admits(class)), [true, true, false], "{class:?}");
         }
         assert_eq!(meter.strikes, 3);
     }
 
     #[test]
-    fn strikes_are_forgiven_once_the_peer_is_in() {
-        let counters = ConnectionMetrics::new(&Registry::new());
-        let mut meter = RateMeter::new(&counters, MessageRates::all(RATE), Duration::ZERO);
-        meter.strike(OPENING_STRIKES_MAX);
+    fn strikes_are_forgiven_after_the_handshake() {
+        let metrics = ConnectionMetrics::new(&Registry::new());
+        let mut meter = RateMeter::new(&metrics, MessageRates::all(RATE), Duration::ZERO);
+        meter.strike(HANDSHAKE_STRIKES_MAX);
         assert_eq!(reason(&mut meter), None);
         meter.open(MessageRates::all(RATE), Duration::ZERO);
         meter.strike(STRIKES_MAX);
@@ -216,10 +216,10 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_is_not_in_yet_has_few_strikes() {
-        let counters = ConnectionMetrics::new(&Registry::new());
-        let mut meter = RateMeter::new(&counters, MessageRates::all(RATE), Duration::ZERO);
-        (0..OPENING_STRIKES_MAX / OPENING_STRIKES_UNREADABLE).for_each(|_| meter.strike_unreadable());
+    fn few_strikes_are_allowed_during_the_handshake() {
+        let metrics = ConnectionMetrics::new(&Registry::new());
+        let mut meter = RateMeter::new(&metrics, MessageRates::all(RATE), Duration::ZERO);
+        (0..HANDSHAKE_STRIKES_MAX / HANDSHAKE_STRIKES_UNREADABLE).for_each(|_| meter.strike_unreadable());
         assert_eq!(reason(&mut meter), None);
         meter.count_probe();
         assert_eq!(reason(&mut meter), Some("unauthenticated"));
@@ -227,8 +227,8 @@ mod tests {
 
     #[test]
     fn the_first_end_counts() {
-        let counters = ConnectionMetrics::new(&Registry::new());
-        let mut meter = RateMeter::new(&counters, MessageRates::all(RATE), Duration::ZERO);
+        let metrics = ConnectionMetrics::new(&Registry::new());
+        let mut meter = RateMeter::new(&metrics, MessageRates::all(RATE), Duration::ZERO);
         meter.close(CloseReason::Left);
         meter.close(CloseReason::Flooded);
         assert_eq!(reason(&mut meter), Some("left"));

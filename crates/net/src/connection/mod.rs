@@ -1,7 +1,6 @@
-//! One connection, from its first byte to its last.
+//! One connection, from opening to close.
 //!
-//! The [`driver`] owns turns, deadlines, rates, back-pressure and the stop notice; a [`Protocol`] gives messages their
-//! meaning.
+//! The [`driver`] owns turns, deadlines, rates, back-pressure and the stop notice; a [`Protocol`] interprets the messages.
 
 mod driver;
 mod end;
@@ -24,17 +23,17 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
-/// Time that the last words to a peer may take.
-const GOODBYE: Duration = Duration::from_secs(1);
+/// Longest time for each step of a close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Serves one peer; returns the label of the reason for which it ended.
+/// Serves one peer. Returns the label of the reason for which the connection ended.
 pub(crate) async fn serve(
     connections: &Connections,
     mut transport: impl Transport,
     (id, address): (ConnectionId, IpAddr),
     protocol: impl Protocol,
 ) -> &'static str {
-    debug!(connection = id.0, %address, transport = transport.name(), "opened");
+    debug!(connection = id.0, %address, transport = transport.name(), "connection opened");
     let end = {
         let mut driver = Driver::new(connections, &mut transport, protocol);
         let mut timer = pin!(sleep(connections.settings.handshake));
@@ -42,27 +41,27 @@ pub(crate) async fn serve(
         driver.finish(end)
     };
     let reason = end.label();
-    debug!(connection = id.0, reason, "closed");
-    say_goodbye(connections, &mut transport, &end).await;
+    debug!(connection = id.0, reason, "connection closed");
+    close(connections, &mut transport, &end).await;
     reason
 }
 
-/// Writes what is queued and the transport's own goodbye, if the peer still listens.
-async fn say_goodbye(connections: &Connections, transport: &mut impl Transport, end: &ConnectionEnd) {
+/// Writes queued messages and the transport's close notice, if the peer still reads.
+async fn close(connections: &Connections, transport: &mut impl Transport, end: &ConnectionEnd) {
     match end {
-        // A transport may have a last word of its own, such as the answer to a goodbye.
+        // The transport may have to answer the peer's close notice.
         ConnectionEnd::Gone => {
-            let _ = timeout(GOODBYE, poll_fn(|cx| transport.poll_flush(cx))).await;
+            let _ = timeout(CLOSE_TIMEOUT, poll_fn(|cx| transport.poll_flush(cx))).await;
             return;
         }
-        ConnectionEnd::Told(closing) => transport.queue_close(&CloseNotice::Closing(closing)),
+        ConnectionEnd::Closing(closing) => transport.queue_close(&CloseNotice::Closing(closing)),
         ConnectionEnd::Violation(violation) => {
-            connections.counters.violations.inc();
+            connections.metrics.violations.inc();
             transport.queue_close(&CloseNotice::Violation(*violation));
         }
     }
-    let flushed = timeout(GOODBYE, poll_fn(|cx| transport.poll_flush(cx))).await;
+    let flushed = timeout(CLOSE_TIMEOUT, poll_fn(|cx| transport.poll_flush(cx))).await;
     if matches!(flushed, Ok(Ok(()))) {
-        let _ = timeout(GOODBYE, poll_fn(|cx| transport.poll_closed(cx))).await;
+        let _ = timeout(CLOSE_TIMEOUT, poll_fn(|cx| transport.poll_closed(cx))).await;
     }
 }

@@ -1,20 +1,20 @@
-//! Output of a protocol.
+//! Queue of a protocol's output.
 
 use crate::buffers;
-use crate::counters::ConnectionMetrics;
+use crate::metrics::ConnectionMetrics;
 use crate::transport::Transport;
 use aether_framing::Framing;
 use aether_wire::{DeliveryPath, Encoding};
 
-/// Takes what a protocol has to say and counts it; the driver writes it.
+/// Queues and counts the output of a protocol; the driver writes it.
 pub struct OutgoingMessages<'a, T> {
-    counters: &'a ConnectionMetrics,
+    metrics: &'a ConnectionMetrics,
     transport: &'a mut T,
 }
 
 impl<'a, T: Transport> OutgoingMessages<'a, T> {
-    pub(super) fn new(counters: &'a ConnectionMetrics, transport: &'a mut T) -> OutgoingMessages<'a, T> {
-        OutgoingMessages { counters, transport }
+    pub(super) fn new(metrics: &'a ConnectionMetrics, transport: &'a mut T) -> OutgoingMessages<'a, T> {
+        OutgoingMessages { metrics, transport }
     }
 
     /// Encoding of the messages.
@@ -25,12 +25,12 @@ impl<'a, T: Transport> OutgoingMessages<'a, T> {
 
     /// Queues a message.
     pub fn queue(&mut self, path: DeliveryPath, message: &[u8]) {
-        self.counters.bytes_out.add(message.len() as u64);
+        self.metrics.bytes_out.add(message.len() as u64);
         self.transport.queue(path, message);
     }
 
-    /// Queues the message that the closure appends to an empty buffer. One that cannot be written is counted, and nothing
-    /// of it is queued.
+    /// Queues the message that the closure appends to an empty buffer. If it fails, the error is counted and nothing is
+    /// queued.
     pub fn write<E>(
         &mut self,
         path: DeliveryPath,
@@ -42,21 +42,22 @@ impl<'a, T: Transport> OutgoingMessages<'a, T> {
                 Ok(())
             }
             Err(error) => {
-                self.counters.encode_errors.inc();
+                self.metrics.encode_errors.inc();
                 Err(error)
             }
         })
     }
 
-    /// Framing of reliable messages, if it is the same for other connections too.
+    /// Framing of reliable messages, if other connections share it.
     #[must_use]
     pub fn shared_framing(&self) -> Option<Framing> {
         self.transport.shared_framing()
     }
 
-    /// Queues messages of so many bytes that are framed already, as [`OutgoingMessages::shared_framing`] says.
+    /// Queues messages that are already framed with [`OutgoingMessages::shared_framing`]. `message_bytes` is their size
+    /// without frames.
     pub fn queue_framed(&mut self, frames: &[u8], message_bytes: usize) {
-        self.counters.bytes_out.add(message_bytes as u64);
+        self.metrics.bytes_out.add(message_bytes as u64);
         self.transport.queue_framed(frames);
     }
 

@@ -1,4 +1,4 @@
-//! WebSocket as a transport over any stream of bytes.
+//! WebSocket transport over any byte stream.
 
 mod transport;
 

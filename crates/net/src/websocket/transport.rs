@@ -1,4 +1,4 @@
-//! A WebSocket as a transport.
+//! WebSocket transport.
 
 use crate::buffers;
 use crate::transport::{CloseNotice, MessageSink, ReceiveOutcome, Transport, TransportEnded};
@@ -12,25 +12,25 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A WebSocket over any stream of bytes, on the server's side and after the upgrade.
+/// Server side of a WebSocket over any byte stream, after the upgrade.
 pub struct WebSocket<S> {
     stream: S,
     decoder: Decoder,
     encoding: Encoding,
     compressed: bool,
-    /// Bytes that wait to be written; the buffer belongs to the thread's pool while there is nothing.
+    /// Bytes to be written. While empty, the buffer is in the thread's pool.
     out: Vec<u8>,
-    /// Number of them that were written.
+    /// Number of bytes of `out` that are written.
     written: usize,
-    /// The other side said goodbye.
-    closed: bool,
+    /// True after the peer's close frame.
+    is_closed: bool,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
-    /// A WebSocket whose upgrade is done.
+    /// Creates a WebSocket after its upgrade.
     pub fn new(stream: S, encoding: Encoding, compressed: bool) -> Self {
         let decoder = Decoder::new(Role::Server, HELLO_BYTES_MAX).compressed(compressed);
-        WebSocket { stream, decoder, encoding, compressed, out: Vec::new(), written: 0, closed: false }
+        WebSocket { stream, decoder, encoding, compressed, out: Vec::new(), written: 0, is_closed: false }
     }
 
     fn out(&mut self) -> &mut Vec<u8> {
@@ -40,13 +40,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
         &mut self.out
     }
 
-    /// Decodes what was read.
+    /// Decodes input.
     fn decode(&mut self, bytes: &mut [u8], take: MessageSink<'_>) -> Result<(), TransportEnded> {
-        let wanted = self.encoding;
+        let encoding = self.encoding;
         let mut answers = Vec::new();
         let mut violation = None;
-        let mut goodbye = false;
-        let result = self.decoder.feed(bytes, &mut |incoming| match (incoming, wanted) {
+        let mut has_close = false;
+        let result = self.decoder.feed(bytes, &mut |incoming| match (incoming, encoding) {
             (Incoming::Binary(message), Encoding::Protobuf) => {
                 take(DeliveryPath::Reliable, ReceiveOutcome::Message(message))
             }
@@ -54,17 +54,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
                 take(DeliveryPath::Reliable, ReceiveOutcome::Message(message.as_bytes()))
             }
             (Incoming::Binary(_) | Incoming::Text(_), _) => {
-                violation.get_or_insert(FramingError::WrongKind("the subprotocol uses the other kind of message"));
+                violation.get_or_insert(FramingError::WrongKind("the subprotocol uses the other type of message"));
             }
             (Incoming::Ping(payload), _) => {
-                // Only the last needs an answer, so a flood of pings cannot become a flood of pongs.
+                // Only the last ping is answered, so a flood of pings does not become a flood of pongs.
                 answers.clear();
                 codec::frame_bytes(&mut answers, Opcode::Pong, payload);
                 take(DeliveryPath::Reliable, ReceiveOutcome::Probe);
             }
             (Incoming::Pong(_), _) => take(DeliveryPath::Reliable, ReceiveOutcome::Probe),
             (Incoming::Close { code, .. }, _) => {
-                goodbye = true;
+                has_close = true;
                 let payload = code.map(|code| codec::close_payload(code, "")).unwrap_or_default();
                 codec::frame_bytes(&mut answers, Opcode::Close, &payload);
             }
@@ -72,20 +72,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
         if !answers.is_empty() {
             self.out().extend_from_slice(&answers);
         }
-        self.closed |= goodbye;
+        self.is_closed |= has_close;
         if let Err(error) = result {
             return Err(TransportEnded::Violation(error.into()));
         }
         match violation {
             Some(violation) => Err(TransportEnded::Violation(violation)),
-            None if self.closed => Err(TransportEnded::Closed),
+            None if self.is_closed => Err(TransportEnded::Closed),
             None => Ok(()),
         }
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket<S> {
-    fn link(&self) -> DeliveryOrder {
+    fn order(&self) -> DeliveryOrder {
         DeliveryOrder::Ordered
     }
 
@@ -139,7 +139,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
             self.written = 0;
             buffers::give(std::mem::take(&mut self.out));
         }
-        // A stream with a buffer of its own, such as TLS, may still hold something.
+        // A stream with its own buffer, such as TLS, may still hold data.
         Pin::new(&mut self.stream).poll_flush(cx).map_err(|_: io::Error| TransportEnded::Lost)
     }
 
@@ -155,8 +155,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
         codec::frame_bytes(self.out(), Opcode::Ping, &[]);
     }
 
-    fn queue_close(&mut self, goodbye: &CloseNotice<'_>) {
-        let payload = match goodbye {
+    fn queue_close(&mut self, notice: &CloseNotice<'_>) {
+        let payload = match notice {
             CloseNotice::Closing(closing) => codec::close_payload(close_code(closing.reason), &closing.text),
             CloseNotice::Violation(violation) => {
                 codec::close_payload(codec::violation_code(*violation), violation.text())
@@ -166,12 +166,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
     }
 
     fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if !self.closed {
-            // Whatever it still says is not heard.
+        if !self.is_closed {
+            // Further messages are discarded.
             loop {
                 match ready!(self.poll_receive(cx, &mut |_, _| {})) {
                     Ok(()) => {}
-                    // After bytes that made no sense, only the end of the stream is waited for.
+                    // After a framing error the rest cannot be decoded; wait for the end of the stream.
                     Err(TransportEnded::Violation(_)) => return self.poll_drained(cx),
                     Err(_) => break,
                 }
@@ -182,7 +182,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
-    /// Throws away what comes until the stream ends.
+    /// Discards input until the stream ends.
     fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             let bytes = buffers::with_read_buffer(|buffer| {
@@ -197,7 +197,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
     }
 }
 
-/// Returns the close code for a reason of ours: 4000 and the reason's number, or 1000 for whoever left.
+/// Returns the close code of a reason: 4000 plus the reason's number, or 1000 for a player who left.
 fn close_code(reason: CloseReason) -> u16 {
     match reason {
         CloseReason::Left => 1_000,

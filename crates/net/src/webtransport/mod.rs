@@ -1,4 +1,4 @@
-//! WebTransport: a session of HTTP/3 over QUIC, with one stream for what must arrive and datagrams for what may be lost.
+//! WebTransport: an HTTP/3 session over QUIC, with one stream for reliable messages and datagrams for unreliable ones.
 //!
 //! ```text
 //!  client                                       server
@@ -12,8 +12,8 @@
 //!
 //! The QUIC connection carries that one session and nothing else, so its limits on streams and windows are tight.
 
-mod counters;
 mod http3;
+mod metrics;
 mod server;
 mod session;
 

@@ -1,7 +1,7 @@
-//! Where WebTransport sessions come in.
+//! WebTransport server: accepts sessions on a UDP socket.
 
-use super::counters::WebTransportMetrics;
 use super::http3::{self, HandshakeFailure, PendingSession};
+use super::metrics::WebTransportMetrics;
 use super::session::WebTransport;
 use crate::certificate::{CertificateError, Certificates};
 use aether_metrics::{Counter, Registry};
@@ -20,46 +20,45 @@ use wtransport::quinn::{
     Connection, Endpoint, EndpointConfig, IdleTimeout, Incoming, ServerConfig, TokioRuntime, TransportConfig, VarInt,
 };
 
-/// Bidirectional streams of a client: the one that asked for the session, and the one of its messages.
+/// Bidirectional streams of a client: the CONNECT stream and the message stream.
 const BIDIRECTIONAL_STREAMS_MAX: u32 = 2;
-/// Unidirectional streams of a client: those that HTTP/3 demands, for control and for the compression of headers.
+/// Unidirectional streams of a client, as HTTP/3 requires: control and header compression.
 const UNIDIRECTIONAL_STREAMS_MAX: u32 = 3;
-/// Bytes that a client may send on a stream before we have read them: the longest message.
+/// Receive window of a stream, in bytes: the longest message.
 const STREAM_WINDOW_BYTES: u32 = 65_536;
-/// The same for all its streams together, so that one that is not read cannot block the one that is.
+/// Receive window of a connection, in bytes. It is larger, so that an unread stream cannot block the message stream.
 const CONNECTION_WINDOW_BYTES: u32 = 131_072;
-/// Bytes that are kept for a client that does not acknowledge them. Beyond it, messages wait in the connection's outbox,
-/// where they are counted.
+/// Most unacknowledged bytes. Beyond it, messages wait in the connection's backlog, which is limited.
 const SEND_WINDOW_BYTES: u64 = 262_144;
-/// Bytes of datagrams that wait to be read. Beyond it the oldest are dropped, since inputs come again.
+/// Buffer of received datagrams, in bytes. If it is full, the oldest are dropped, since inputs are repeated.
 const DATAGRAMS_IN_BYTES: usize = 65_536;
-/// Bytes of datagrams that wait to be sent: the largest snapshot, and hardly more, because state that waits becomes old.
+/// Buffer of outgoing datagrams, in bytes: the largest snapshot, and little more, because waiting state gets stale.
 const DATAGRAMS_OUT_BYTES: usize = 65_536;
-/// Connections that nobody has looked at yet. A look takes microseconds, so that only a flood gets here.
+/// Most connection attempts before they are accepted. Accepting takes microseconds, so only a flood reaches it.
 const INCOMING_MAX: usize = 1_024;
-/// Bytes that are kept of such a connection, and of all such together.
+/// Buffer of a connection attempt, and of all attempts together, in bytes.
 const INCOMING_BYTES: u64 = 16_384;
 const INCOMING_BYTES_TOTAL: u64 = 4_194_304;
-/// Bytes that the system should buffer for the socket, for the bursts in which ticks send. It gives what it allows.
+/// Requested socket buffers, in bytes, for the bursts of ticks. The system may grant less.
 const SOCKET_BUFFER_BYTES: usize = 4_194_304;
-/// Sessions that are ready but not yet asked for. Until there is room, they count as handshakes.
+/// Most sessions that wait to be accepted. Further ones still count as handshakes.
 const READY_MAX: usize = 64;
-/// How long the end of all connections may take when the server stops.
+/// Longest time to close all connections when the server stops.
 const STOP_DEADLINE: Duration = Duration::from_secs(1);
 
-/// What a WebTransport server allows.
+/// Settings of a WebTransport server.
 #[derive(Clone, Debug)]
 pub struct WebTransportSettings {
-    /// From a client's first packet to its session.
+    /// Longest time from a client's first packet to its session.
     pub handshake: Duration,
-    /// A client that is silent for so long is lost. It is asked for a sign of life three times meanwhile.
+    /// Idle timeout. Three keep-alive probes are sent before it ends.
     pub idle: Duration,
-    /// Handshakes at a time. Beyond it, newcomers are refused.
+    /// Most concurrent handshakes. Beyond it, connections are rejected.
     pub handshakes_max: usize,
-    /// Handshakes at a time of one address.
+    /// Most concurrent handshakes of one address.
     pub handshakes_per_address_max: usize,
-    /// From so many handshakes at a time, newcomers must first show that their address is their own, which costs them a
-    /// round trip and us nothing.
+    /// Concurrent handshakes from which clients must validate their address first. It costs them a round trip and the
+    /// server nothing.
     pub handshakes_unverified_max: usize,
 }
 
@@ -79,36 +78,36 @@ impl Default for WebTransportSettings {
 pub struct WebTransportServer {
     endpoint: Endpoint,
     sessions: mpsc::Receiver<WebTransportSession>,
-    door: AbortHandle,
+    acceptor: AbortHandle,
 }
 
-/// A session whose handshake is done.
+/// A session after its handshake.
 pub struct WebTransportSession {
-    /// The transport.
+    /// Transport of the session.
     pub transport: WebTransport,
-    /// Where the client is.
+    /// Address of the client.
     pub peer: SocketAddr,
-    /// The room that the path named, if it did.
+    /// Code of the room that the path named, if any.
     pub room_code: Option<String>,
-    /// The site whose page opened the session; programs name none.
+    /// Origin of the page that opened the session; programs send none.
     pub origin: Option<String>,
-    /// The name and port by which the client knows this server.
+    /// Host name and port that the client used for this server.
     pub authority: String,
 }
 
-/// Why a server could not start.
+/// Reason why a server cannot start.
 #[derive(Debug)]
 pub enum BindError {
-    /// The address cannot be used.
+    /// The socket cannot be bound.
     Socket(io::Error),
     /// The certificate cannot be used for QUIC.
     Certificate(CertificateError),
-    /// The time after which a silent client is lost is too long for QUIC.
+    /// The idle timeout is too long for QUIC.
     Idle,
 }
 
 impl WebTransportServer {
-    /// Listens at an address. It needs a running tokio runtime.
+    /// Binds a server to an address. Must be called in a tokio runtime.
     pub fn bind(
         address: SocketAddr,
         certificates: &Certificates,
@@ -121,39 +120,39 @@ impl WebTransportServer {
         let endpoint =
             Endpoint::new(EndpointConfig::default(), Some(config), socket, runtime).map_err(BindError::Socket)?;
         let (ready, sessions) = mpsc::channel(READY_MAX);
-        let door = HandshakePermits {
+        let acceptor = SessionAcceptor {
             ready,
             settings,
-            counters: WebTransportMetrics::new(registry),
+            metrics: WebTransportMetrics::new(registry),
             handshakes: JoinSet::new(),
             by_task: HashMap::new(),
         };
-        let door = tokio::spawn(door.run(endpoint.clone())).abort_handle();
-        Ok(WebTransportServer { endpoint, sessions, door })
+        let acceptor = tokio::spawn(acceptor.run(endpoint.clone())).abort_handle();
+        Ok(WebTransportServer { endpoint, sessions, acceptor })
     }
 
-    /// The address that is listened at, with the port that the system chose if it was to.
+    /// Address of the server, with the port that the system chose if it was 0.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
         self.endpoint.local_addr()
     }
 
-    /// The next session; none after [`stop`](Self::stop).
+    /// Accepts the next session; none after [`stop`](Self::stop).
     pub async fn accept(&mut self) -> Option<WebTransportSession> {
         self.sessions.recv().await
     }
 
-    /// Lets nobody in any more. Open sessions go on.
+    /// Stops accepting sessions. Open sessions continue.
     pub fn stop(&mut self) {
         self.endpoint.set_server_config(None);
-        self.door.abort();
+        self.acceptor.abort();
         self.sessions.close();
     }
 
-    /// Ends what is still open and waits a moment until every client has been told.
+    /// Closes all sessions and waits, for a limited time, until the clients are notified.
     pub async fn close(mut self) {
         self.stop();
         self.endpoint.close(http3::close_code(ErrorCode::NoError), b"");
-        // A client that has vanished does not answer; the program's end does not wait for it.
+        // A lost client does not answer and must not delay the end of the program.
         let _ = tokio::time::timeout(STOP_DEADLINE, self.endpoint.wait_idle()).await;
     }
 }
@@ -167,25 +166,25 @@ impl Drop for WebTransportServer {
 impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BindError::Socket(error) => write!(f, "the UDP socket cannot be opened: {error}"),
+            BindError::Socket(error) => write!(f, "the UDP socket cannot be bound: {error}"),
             BindError::Certificate(error) => error.fmt(f),
-            BindError::Idle => f.write_str("the idle time is too long for QUIC"),
+            BindError::Idle => f.write_str("the idle timeout is too long for QUIC; use a shorter one"),
         }
     }
 }
 
 impl std::error::Error for BindError {}
 
-/// Takes in connections and runs their handshakes, each in a task of its own, so that a slow one keeps nobody waiting.
-struct HandshakePermits {
+/// Accepts connections and runs each handshake in its own task, so that a slow client does not delay others.
+struct SessionAcceptor {
     ready: mpsc::Sender<WebTransportSession>,
     settings: WebTransportSettings,
-    counters: WebTransportMetrics,
+    metrics: WebTransportMetrics,
     handshakes: JoinSet<()>,
     by_task: HashMap<Id, IpAddr>,
 }
 
-impl HandshakePermits {
+impl SessionAcceptor {
     async fn run(mut self, endpoint: Endpoint) {
         loop {
             tokio::select! {
@@ -207,68 +206,69 @@ impl HandshakePermits {
     fn admit(&mut self, incoming: Incoming) {
         let address = incoming.remote_address().ip().to_canonical();
         let running = self.handshakes.len();
-        let of_address = self.by_task.values().filter(|other| **other == address).count();
-        let full = running >= self.settings.handshakes_max || of_address >= self.settings.handshakes_per_address_max;
-        if full {
-            self.counters.handshakes.refused.inc();
+        let same_address = self.by_task.values().filter(|other| **other == address).count();
+        let is_full =
+            running >= self.settings.handshakes_max || same_address >= self.settings.handshakes_per_address_max;
+        if is_full {
+            self.metrics.handshakes.refused.inc();
             incoming.refuse();
         } else if running >= self.settings.handshakes_unverified_max && incoming.may_retry() {
-            self.counters.handshakes.retried.inc();
-            // It fails only if there was a retry already, and then it is dropped.
+            self.metrics.handshakes.retried.inc();
+            // Fails only after an earlier retry; then the attempt is dropped.
             let _ = incoming.retry();
         } else {
-            let handshake = handshake(incoming, self.ready.clone(), self.counters.clone());
-            let timed = timed(handshake, self.settings.handshake, self.counters.handshakes.too_slow.clone());
+            let handshake = handshake(incoming, self.ready.clone(), self.metrics.clone());
+            let timed = with_deadline(handshake, self.settings.handshake, self.metrics.handshakes.too_slow.clone());
             let task = self.handshakes.spawn(timed);
             self.by_task.insert(task.id(), address);
         }
     }
 }
 
-async fn timed(handshake: impl Future<Output = ()>, deadline: Duration, too_slow: Counter) {
+async fn with_deadline(handshake: impl Future<Output = ()>, deadline: Duration, too_slow: Counter) {
     if tokio::time::timeout(deadline, handshake).await.is_err() {
         too_slow.inc();
     }
 }
 
-/// From the first packet to a session, or to nothing.
-async fn handshake(incoming: Incoming, ready: mpsc::Sender<WebTransportSession>, counters: WebTransportMetrics) {
+/// Runs the handshake of a connection, up to its session.
+async fn handshake(incoming: Incoming, ready: mpsc::Sender<WebTransportSession>, metrics: WebTransportMetrics) {
     let Ok(connection) = incoming.await else {
-        counters.handshakes.lost.inc();
+        metrics.handshakes.lost.inc();
         return;
     };
-    // Whatever happens from here, also the end of its time, the client is told.
+    // The connection is closed on every failure from here, including the deadline.
     let guard = CloseOnDrop(Some(connection.clone()));
-    match session(&connection, &counters).await {
+    match session(&connection, &metrics).await {
         Ok(Some(session)) => {
             if ready.send(session).await.is_ok() {
-                counters.handshakes.done.inc();
+                metrics.handshakes.done.inc();
                 guard.keep_open();
             }
         }
-        Ok(None) => counters.handshakes.bad_path.inc(),
-        Err(HandshakeFailure::Lost) => counters.handshakes.lost.inc(),
+        Ok(None) => metrics.handshakes.bad_path.inc(),
+        Err(HandshakeFailure::Lost) => metrics.handshakes.lost.inc(),
         Err(HandshakeFailure::Protocol(error)) => {
-            counters.handshakes.bad_protocol.inc();
+            metrics.handshakes.bad_protocol.inc();
             connection.close(http3::close_code(error), b"");
         }
     }
 }
 
-/// The session that a client asks for; none if it leads nowhere.
+/// Creates the session that a client requests; none if its path is unknown.
 async fn session(
     connection: &Connection,
-    counters: &WebTransportMetrics,
+    metrics: &WebTransportMetrics,
 ) -> Result<Option<WebTransportSession>, HandshakeFailure> {
-    let PendingSession { request, session, mut connect, critical } = http3::asked(connection).await?;
+    let PendingSession { request, session, mut connect, critical } = http3::receive_request(connection).await?;
     if connection.max_datagram_size().is_none() {
-        // The other half of the protocol travels in datagrams.
+        // The protocol needs datagrams.
         return Err(HandshakeFailure::Protocol(ErrorCode::Settings));
     }
     let Some(Destination { room_code, encoding }) = Destination::of(request.path()) else {
         http3::answer(&mut connect.0, &SessionResponse::not_found()).await?;
         if connect.0.finish().is_ok() {
-            // The answer must arrive before the connection ends.
+            // The answer must arrive before the connection is closed.
             let _ = connect.0.stopped().await;
         }
         return Ok(None);
@@ -276,7 +276,7 @@ async fn session(
     http3::answer(&mut connect.0, &SessionResponse::ok()).await?;
     let peer = connection.remote_address();
     let transport =
-        WebTransport::new(connection.clone(), session, connect, critical, encoding, counters.datagrams.clone());
+        WebTransport::new(connection.clone(), session, connect, critical, encoding, metrics.datagrams.clone());
     Ok(Some(WebTransportSession {
         transport,
         peer: SocketAddr::new(peer.ip().to_canonical(), peer.port()),
@@ -327,7 +327,7 @@ fn server_config(certificates: &Certificates, settings: &WebTransportSettings) -
 fn socket(address: SocketAddr) -> io::Result<std::net::UdpSocket> {
     let socket = std::net::UdpSocket::bind(address)?;
     let buffers = socket2::SockRef::from(&socket);
-    // Without larger buffers the server works too, only with more loss in bursts.
+    // Smaller buffers only cause more loss in bursts, so failures are ignored.
     let _ = buffers.set_recv_buffer_size(SOCKET_BUFFER_BYTES);
     let _ = buffers.set_send_buffer_size(SOCKET_BUFFER_BYTES);
     Ok(socket)

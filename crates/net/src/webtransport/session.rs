@@ -1,7 +1,7 @@
-//! A WebTransport session as a transport.
+//! WebTransport transport.
 
-use super::counters::DatagramCounters;
 use super::http3::{self, CriticalStreams};
+use super::metrics::DatagramCounters;
 use crate::buffers;
 use crate::transport::{CloseNotice, MessageSink, ReceiveOutcome, Transport, TransportEnded};
 use aether_framing::Framing;
@@ -23,17 +23,16 @@ use wtransport::proto::error::ErrorCode;
 use wtransport::proto::ids::{QStreamId, SessionId};
 use wtransport::quinn::{Connection, ConnectionError, RecvStream, SendStream, WriteError};
 
-/// The code of a session that was closed because of a violation is this plus the WebSocket close code
-/// of the violation. The codes below
-/// are the numbers of [`aether_wire::CloseReason`].
+/// First close code of framing errors: the code is this plus the WebSocket close code of the error. Lower codes are the
+/// numbers of [`aether_wire::CloseReason`].
 pub const CODE_VIOLATION_FIRST: u32 = 0x1000;
 
-/// Datagrams that are taken in at a time, so that a flood of them cannot keep the stream waiting.
+/// Most datagrams per turn, so that a flood of them does not block the stream.
 const DATAGRAMS_PER_TURN_MAX: usize = 16;
 
-/// How long the end of the session waits after the last message has arrived. A browser throws away what its page has not
-/// read when the session ends; a page that reads the last message closes by itself.
-const GOODBYE_GRACE: Duration = Duration::from_millis(100);
+/// Pause between the arrival of the last message and the end of the session. A browser discards unread messages when the
+/// session ends; a page that reads the last message closes by itself.
+const CLOSE_GRACE: Duration = Duration::from_millis(100);
 
 /// A WebTransport session with one client.
 pub struct WebTransport {
@@ -42,28 +41,28 @@ pub struct WebTransport {
     encoding: Encoding,
     dropped: DatagramCounters,
     datagrams: BoxStream<'static, Result<Bytes, ConnectionError>>,
-    messages: Messages,
+    messages: MessageStream,
     decoder: Decoder,
-    /// Resolves when the client ends the session; none after it did.
-    watch: Option<BoxFuture<'static, TransportEnded>>,
-    /// How it ended, once everything that came before has been heard.
+    /// Resolves when the client ends the session; none after it has resolved.
+    session_end: Option<BoxFuture<'static, TransportEnded>>,
+    /// End of the session, set after all earlier input was handled.
     ended: Option<TransportEnded>,
-    /// What waits to be written; it belongs to the thread's pool while there is nothing.
+    /// Bytes to be written. While empty, the buffer is in the thread's pool.
     out: Vec<u8>,
-    /// How much of it was written.
+    /// Number of bytes of `out` that are written.
     written: usize,
-    /// Our side of the stream on which the session was asked for; none after the goodbye took it.
+    /// Server's side of the CONNECT stream; none once the close has taken it.
     connect: Option<SendStream>,
-    goodbye: Vec<u8>,
+    close_message: Vec<u8>,
     closing: Option<BoxFuture<'static, ()>>,
 }
 
-/// The stream of all messages that must arrive.
-enum Messages {
+/// Stream of reliable messages.
+enum MessageStream {
     /// The client has not opened it yet.
     Awaited(BoxFuture<'static, Result<(SendStream, RecvStream), TransportEnded>>),
     Open(SendStream, RecvStream),
-    /// It never came to be, or it is being closed.
+    /// It was never opened, or is being closed.
     Gone(TransportEnded),
 }
 
@@ -76,7 +75,7 @@ impl WebTransport {
         encoding: Encoding,
         dropped: DatagramCounters,
     ) -> WebTransport {
-        // It borrows the connection anew for each datagram within one allocation for all.
+        // One allocation serves all datagrams.
         let datagrams = unfold(connection.clone(), async |connection| {
             let datagram = connection.read_datagram().await;
             Some((datagram, connection))
@@ -86,20 +85,20 @@ impl WebTransport {
             encoding,
             dropped,
             datagrams: datagrams.boxed(),
-            messages: Messages::Awaited(http3::message_stream(connection.clone(), session).boxed()),
+            messages: MessageStream::Awaited(http3::message_stream(connection.clone(), session).boxed()),
             decoder: Decoder::new(HELLO_BYTES_MAX),
-            watch: Some(http3::watch(connection.clone(), connect.1, critical).boxed()),
+            session_end: Some(http3::wait_for_end(connection.clone(), connect.1, critical).boxed()),
             ended: None,
             out: Vec::new(),
             written: 0,
             connect: Some(connect.0),
-            goodbye: goodbye(0, ""),
+            close_message: goodbye(0, ""),
             closing: None,
             connection,
         }
     }
 
-    /// Bytes of the longest message that now fits a datagram.
+    /// Largest message that currently fits a datagram, in bytes.
     #[must_use]
     pub fn datagram_bytes_max(&self) -> usize {
         let header = Datagram::header_size(self.stream_quarter());
@@ -118,23 +117,23 @@ impl WebTransport {
     }
 
     fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), TransportEnded>> {
-        if let Messages::Awaited(opening) = &mut self.messages {
+        if let MessageStream::Awaited(opening) = &mut self.messages {
             self.messages = match ready!(opening.poll_unpin(cx)) {
-                Ok((send, receive)) => Messages::Open(send, receive),
-                Err(ended) => Messages::Gone(ended),
+                Ok((send, receive)) => MessageStream::Open(send, receive),
+                Err(ended) => MessageStream::Gone(ended),
             };
         }
         match self.messages {
-            Messages::Gone(ended) => Poll::Ready(Err(ended)),
+            MessageStream::Gone(ended) => Poll::Ready(Err(ended)),
             _ => Poll::Ready(Ok(())),
         }
     }
 
-    /// Takes in datagrams; ready if any came.
+    /// Reads datagrams. Ready if there were any.
     fn poll_datagrams(&mut self, cx: &mut Context<'_>, take: MessageSink<'_>) -> Poll<Result<(), TransportEnded>> {
         for turn in 0..DATAGRAMS_PER_TURN_MAX {
             match self.datagrams.poll_next_unpin(cx) {
-                Poll::Ready(Some(Ok(bytes))) => self.take_datagram(&bytes, take),
+                Poll::Ready(Some(Ok(bytes))) => self.handle_datagram(&bytes, take),
                 Poll::Ready(Some(Err(error))) if turn == 0 => return Poll::Ready(Err(http3::ended(&error))),
                 Poll::Pending if turn == 0 => return Poll::Pending,
                 _ => break,
@@ -143,11 +142,11 @@ impl WebTransport {
         Poll::Ready(Ok(()))
     }
 
-    fn take_datagram(&self, bytes: &[u8], take: MessageSink<'_>) {
+    fn handle_datagram(&self, bytes: &[u8], take: MessageSink<'_>) {
         let dropped = &self.dropped;
         match Datagram::read(bytes) {
-            // Before the stream is open the client cannot have said hello.
-            _ if !matches!(self.messages, Messages::Open(..)) => dropped.too_early.inc(),
+            // Before the stream is open, the client cannot have sent a hello.
+            _ if !matches!(self.messages, MessageStream::Open(..)) => dropped.too_early.inc(),
             Ok(datagram) if datagram.qstream_id() == self.stream_quarter() => {
                 if datagram.payload().len() > self.decoder.message_bytes_max() {
                     dropped.too_long.inc();
@@ -159,10 +158,12 @@ impl WebTransport {
         }
     }
 
-    /// Takes in what the stream brought; ready if anything came.
+    /// Reads messages of the stream. Ready if there was input.
     fn poll_messages(&mut self, cx: &mut Context<'_>, take: MessageSink<'_>) -> Poll<Result<(), TransportEnded>> {
         ready!(self.poll_open(cx))?;
-        let Messages::Open(_, receive) = &mut self.messages else { return Poll::Ready(Err(TransportEnded::Closed)) };
+        let MessageStream::Open(_, receive) = &mut self.messages else {
+            return Poll::Ready(Err(TransportEnded::Closed));
+        };
         buffers::with_read_buffer(|buffer| {
             let bytes = ready!(receive.poll_read(cx, buffer)).map_err(|error| http3::stream_ended(&error))?;
             if bytes == 0 {
@@ -173,10 +174,10 @@ impl WebTransport {
         })
     }
 
-    fn poll_watch(&mut self, cx: &mut Context<'_>) -> Poll<TransportEnded> {
-        if let Some(watch) = &mut self.watch {
-            self.ended = Some(ready!(watch.poll_unpin(cx)));
-            self.watch = None;
+    fn poll_session_end(&mut self, cx: &mut Context<'_>) -> Poll<TransportEnded> {
+        if let Some(session_end) = &mut self.session_end {
+            self.ended = Some(ready!(session_end.poll_unpin(cx)));
+            self.session_end = None;
         }
         self.ended.map_or(Poll::Pending, Poll::Ready)
     }
@@ -185,7 +186,7 @@ impl WebTransport {
         let datagram = Datagram::new(self.stream_quarter(), message);
         let mut bytes = vec![0; datagram.write_size()];
         let fits = datagram.write(&mut bytes).is_ok();
-        // When its buffer is full, the oldest datagram makes room: old state is worth less than new.
+        // If the buffer is full, the oldest datagram is dropped: old state is worth less than new.
         if !fits || self.connection.send_datagram(bytes.into()).is_err() {
             self.dropped.not_sent.inc();
         }
@@ -193,7 +194,7 @@ impl WebTransport {
 }
 
 impl Transport for WebTransport {
-    fn link(&self) -> DeliveryOrder {
+    fn order(&self) -> DeliveryOrder {
         match self.encoding {
             Encoding::Protobuf => DeliveryOrder::Unordered,
             Encoding::Json => DeliveryOrder::Ordered,
@@ -218,11 +219,11 @@ impl Transport for WebTransport {
             self.ended = Some(ended);
             return Poll::Ready(Err(ended));
         }
-        // What came before the end is heard before the end is told.
+        // Input before the end is handled before the end is reported.
         if matches!(datagrams, Poll::Ready(Ok(()))) || matches!(messages, Poll::Ready(Ok(()))) {
             return Poll::Ready(Ok(()));
         }
-        let ended = match (messages, datagrams, self.poll_watch(cx)) {
+        let ended = match (messages, datagrams, self.poll_session_end(cx)) {
             (Poll::Ready(Err(ended)), ..) | (_, Poll::Ready(Err(ended)), _) | (.., Poll::Ready(ended)) => ended,
             _ => return Poll::Pending,
         };
@@ -250,7 +251,7 @@ impl Transport for WebTransport {
             return Poll::Ready(Ok(()));
         }
         ready!(self.poll_open(cx))?;
-        let Messages::Open(send, _) = &mut self.messages else { return Poll::Ready(Err(TransportEnded::Closed)) };
+        let MessageStream::Open(send, _) = &mut self.messages else { return Poll::Ready(Err(TransportEnded::Closed)) };
         while self.written < self.out.len() {
             match ready!(Pin::new(&mut *send).poll_write(cx, &self.out[self.written..])) {
                 Ok(bytes) => self.written += bytes,
@@ -271,37 +272,37 @@ impl Transport for WebTransport {
         self.decoder.set_message_bytes_max(bytes);
     }
 
-    /// QUIC asks by itself when the link is quiet, and ends it when nothing comes back.
-    fn notices_silence(&self) -> bool {
+    /// QUIC sends keep-alive probes and has its own idle timeout.
+    fn detects_silence(&self) -> bool {
         true
     }
 
     fn queue_probe(&mut self) {}
 
-    fn queue_close(&mut self, end: &CloseNotice<'_>) {
-        self.goodbye = match end {
+    fn queue_close(&mut self, notice: &CloseNotice<'_>) {
+        self.close_message = match notice {
             CloseNotice::Closing(closing) => goodbye(closing.reason.number(), &closing.text),
             CloseNotice::Violation(violation) => {
                 goodbye(CODE_VIOLATION_FIRST + u32::from(violation_code(*violation)), violation.text())
             }
         };
-        if matches!(self.messages, Messages::Awaited(_)) {
-            // There is no stream on which the client could be told anything else.
+        if matches!(self.messages, MessageStream::Awaited(_)) {
+            // There is no stream to send queued messages on.
             self.out.clear();
         }
     }
 
     fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Poll::Ready(TransportEnded::Closed | TransportEnded::Lost) = self.poll_watch(cx) {
+        if let Poll::Ready(TransportEnded::Closed | TransportEnded::Lost) = self.poll_session_end(cx) {
             return Poll::Ready(());
         }
         if let Some(connect) = self.connect.take() {
-            let messages = match std::mem::replace(&mut self.messages, Messages::Gone(TransportEnded::Closed)) {
-                Messages::Open(send, receive) => Some((send, receive)),
-                Messages::Awaited(_) | Messages::Gone(_) => None,
+            let messages = match std::mem::replace(&mut self.messages, MessageStream::Gone(TransportEnded::Closed)) {
+                MessageStream::Open(send, receive) => Some((send, receive)),
+                MessageStream::Awaited(_) | MessageStream::Gone(_) => None,
             };
-            let goodbye = std::mem::take(&mut self.goodbye);
-            self.closing = Some(close(self.connection.clone(), messages, connect, goodbye).boxed());
+            let close_message = std::mem::take(&mut self.close_message);
+            self.closing = Some(close(self.connection.clone(), messages, connect, close_message).boxed());
         }
         if let Some(closing) = &mut self.closing {
             ready!(closing.poll_unpin(cx));
@@ -318,26 +319,26 @@ impl Drop for WebTransport {
     }
 }
 
-/// Ends the stream, then the session, and waits for the client to hang up.
+/// Ends the message stream, then the session, and waits for the client to close the connection.
 async fn close(
     connection: Connection,
     messages: Option<(SendStream, RecvStream)>,
     mut connect: SendStream,
-    goodbye: Vec<u8>,
+    close_message: Vec<u8>,
 ) {
-    // Whatever the client still sends stays unread; a stop could reach its program before the last message does.
+    // Further input stays unread: a stop frame could reach the client before the last message.
     let mut _unread = None;
     if let Some((mut send, receive)) = messages {
         _unread = Some(receive);
-        // Streams overtake each other, so the goodbye must not be sent before the last message is there.
+        // Streams are independent, so the close message must wait until the last message has arrived.
         if send.finish().is_ok() {
             let _ = send.stopped().await;
         }
-        if tokio::time::timeout(GOODBYE_GRACE, connection.closed()).await.is_ok() {
+        if tokio::time::timeout(CLOSE_GRACE, connection.closed()).await.is_ok() {
             return;
         }
     }
-    if connect.write_all(&goodbye).await.is_ok() && connect.finish().is_ok() {
+    if connect.write_all(&close_message).await.is_ok() && connect.finish().is_ok() {
         connection.closed().await;
     }
 }

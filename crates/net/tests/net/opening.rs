@@ -40,7 +40,7 @@ struct TestLobby {
 }
 
 impl Lobby for TestLobby {
-    fn enter<'a>(&'a self, _: JoinAttempt) -> Pin<Box<dyn Future<Output = Result<JoinGrant, Rejection>> + Send + 'a>> {
+    fn join<'a>(&'a self, _: JoinAttempt) -> Pin<Box<dyn Future<Output = Result<JoinGrant, Rejection>> + Send + 'a>> {
         Box::pin(async move {
             match self.answer {
                 Answer::Never => std::future::pending().await,
@@ -54,20 +54,24 @@ impl Lobby for TestLobby {
                 permissions: Permissions::default(),
                 room: RoomId("room".to_owned()),
                 room_code: "CODE".to_owned(),
-                place: RoomMember::Relay(self.relay.join("ann")?),
-                hold: Box::new(()),
+                member: RoomMember::Relay(self.relay.join("ann")?),
+                resources: Box::new(()),
             })
         })
     }
 
-    fn admitted<'a>(&'a self, _: &JoinGrant, _: PlayerId) -> Pin<Box<dyn Future<Output = Option<Token>> + Send + 'a>> {
+    fn issue_resume_token<'a>(
+        &'a self,
+        _: &JoinGrant,
+        _: PlayerId,
+    ) -> Pin<Box<dyn Future<Output = Option<Token>> + Send + 'a>> {
         match self.answer {
             Answer::NeverStored => Box::pin(std::future::pending()),
             _ => Box::pin(async { None }),
         }
     }
 
-    fn heard(&self, _: &JoinGrant) {}
+    fn confirm_welcome(&self, _: &JoinGrant) {}
 
     fn manifest(&self, _: &JoinGrant) -> Manifest {
         Manifest::default()
@@ -83,8 +87,8 @@ impl SessionCheck for TestLobby {
         0
     }
 
-    fn standing(&self, _: SessionId, _: bool) -> SessionValidity {
-        SessionValidity::Good
+    fn validity(&self, _: SessionId, _: bool) -> SessionValidity {
+        SessionValidity::Valid
     }
 }
 
@@ -95,8 +99,8 @@ fn connect(answer: Answer) -> MemoryClient {
     let gateway = Gateway::new(lobby, settings, ConnectionMetrics::new(&Registry::new()));
     let (server, client) = pair(DeliveryOrder::Ordered, Encoding::Protobuf);
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let ticket = gateway.ticket(address).expect("nobody else is connected");
-    tokio::spawn(gateway.serve(server, PendingClient { address, is_local: true, room: None, ticket }));
+    let permit = gateway.permit(address).expect("nobody else is connected");
+    tokio::spawn(gateway.serve(server, PendingClient { address, is_local: true, room: None, permit }));
     client
 }
 
@@ -204,8 +208,8 @@ async fn a_client_that_says_hello_and_hangs_up_was_in_the_room() {
     let gateway = Gateway::new(lobby, ConnectionSettings::default(), ConnectionMetrics::new(&Registry::new()));
     let (server, client) = pair(DeliveryOrder::Ordered, Encoding::Protobuf);
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let ticket = gateway.ticket(address).expect("nobody else is connected");
-    let serving = tokio::spawn(gateway.serve(server, PendingClient { address, is_local: true, room: None, ticket }));
+    let permit = gateway.permit(address).expect("nobody else is connected");
+    let serving = tokio::spawn(gateway.serve(server, PendingClient { address, is_local: true, room: None, permit }));
     client.send(&hello()).await.unwrap();
     drop(client);
     serving.await.expect("the connection ends");

@@ -1,7 +1,7 @@
 //! Writes the output of a room to a client.
 
-use super::counters::{EVENT, RoomProtocolMetrics, SNAPSHOT, kind_out};
-use super::readable::JsonTranslator;
+use super::json_translator::JsonTranslator;
+use super::metrics::{EVENT, RoomProtocolMetrics, SNAPSHOT, server_message_index};
 use crate::connection::{ConnectionEnd, OutgoingMessages};
 use crate::gateway::Gateway;
 use crate::relay::{Batch, RelayMember};
@@ -46,7 +46,7 @@ impl<'a> RoomOutputWriter<'a> {
         path: DeliveryPath,
         message: &ServerMessage,
     ) -> bool {
-        write(self.counters(), out, path, message)
+        write(self.metrics(), out, path, message)
     }
 
     /// Queues output of a game room. Returns the end of the connection, if the room closed it and all output is queued.
@@ -66,7 +66,7 @@ impl<'a> RoomOutputWriter<'a> {
                 && let Some(hello_at) = self.hello_at.take()
             {
                 let took = self.gateway.now().saturating_sub(hello_at);
-                self.counters().auth_to_possession.observe(took.as_secs_f64());
+                self.metrics().auth_to_possession.observe(took.as_secs_f64());
             }
             match (&*message, &self.translator) {
                 (ServerMessage::Event(event), Some(translator)) => {
@@ -95,7 +95,7 @@ impl<'a> RoomOutputWriter<'a> {
             match &mut self.translator {
                 None => {
                     if out.write(DeliveryPath::Unreliable, |scratch| encode_state_packet(&packet, scratch)).is_ok() {
-                        self.counters().packets_out[SNAPSHOT].inc();
+                        self.metrics().packets_out[SNAPSHOT].inc();
                     }
                 }
                 Some(translator) => match translator.decode_state(&packet) {
@@ -108,7 +108,7 @@ impl<'a> RoomOutputWriter<'a> {
                         }
                     }
                     Err(_) => {
-                        self.gateway.connections.counters.encode_errors.inc();
+                        self.gateway.connections.metrics.encode_errors.inc();
                         return Some(ConnectionEnd::closing(CloseReason::RoomFailed));
                     }
                 },
@@ -139,7 +139,7 @@ impl<'a> RoomOutputWriter<'a> {
     fn relay_batch<T: Transport>(&self, batch: &Batch, player: PlayerId, out: &mut OutgoingMessages<'_, T>) {
         let Some(framing) = out.shared_framing() else { return self.relay_messages(batch, player, out) };
         for run in batch.runs(player) {
-            self.counters().packets_out[EVENT].add(run.len() as u64);
+            self.metrics().packets_out[EVENT].add(run.len() as u64);
             out.queue_framed(batch.framed(framing, &run), batch.bytes(&run));
         }
     }
@@ -149,7 +149,7 @@ impl<'a> RoomOutputWriter<'a> {
         for message in batch.runs(player).flat_map(|run| batch.messages(run)) {
             match out.encoding() {
                 Encoding::Protobuf => {
-                    self.counters().packets_out[EVENT].inc();
+                    self.metrics().packets_out[EVENT].inc();
                     out.queue(DeliveryPath::Reliable, message);
                 }
                 Encoding::Json => {
@@ -161,14 +161,14 @@ impl<'a> RoomOutputWriter<'a> {
         }
     }
 
-    fn counters(&self) -> &'a RoomProtocolMetrics {
-        &self.gateway.connections.counters.room
+    fn metrics(&self) -> &'a RoomProtocolMetrics {
+        &self.gateway.connections.metrics.room
     }
 }
 
 /// Encodes and queues a message. Returns false if it cannot be encoded.
 pub(super) fn write<T: Transport>(
-    counters: &RoomProtocolMetrics,
+    metrics: &RoomProtocolMetrics,
     out: &mut OutgoingMessages<'_, T>,
     path: DeliveryPath,
     message: &ServerMessage,
@@ -176,7 +176,7 @@ pub(super) fn write<T: Transport>(
     let encoding = out.encoding();
     match out.write(path, |scratch| encoding.encode(message, scratch)) {
         Ok(()) => {
-            counters.packets_out[kind_out(message)].inc();
+            metrics.packets_out[server_message_index(message)].inc();
             true
         }
         Err(error) => {

@@ -131,7 +131,7 @@ impl Protocol for Echo {
         if self.floods {
             out.queue(DeliveryPath::Reliable, &[b'f'; FLOOD_BYTES]);
         }
-        self.leaves.then(|| ConnectionEnd::told(CloseReason::Left))
+        self.leaves.then(|| ConnectionEnd::closing(CloseReason::Left))
     }
 
     fn handle_stop<T: Transport>(&mut self, deadline_ms: u32, out: &mut OutgoingMessages<'_, T>) {
@@ -139,7 +139,7 @@ impl Protocol for Echo {
     }
 
     fn handle_end<T: Transport>(&mut self, end: &mut ConnectionEnd, out: &mut OutgoingMessages<'_, T>) {
-        if let ConnectionEnd::Told(closing) = end {
+        if let ConnectionEnd::Closing(closing) = end {
             out.queue(DeliveryPath::Reliable, format!("end {}", closing.reason.name()).as_bytes());
         }
     }
@@ -184,9 +184,9 @@ impl Server {
             handled: Arc::clone(&handled),
         };
         let connections = Arc::clone(&self.connections);
-        let ticket = connections.ticket(IpAddr::V4(Ipv4Addr::LOCALHOST)).expect("there is room");
+        let permit = connections.permit(IpAddr::V4(Ipv4Addr::LOCALHOST)).expect("there is room");
         let task = tokio::spawn(async move {
-            connections.serve(connections.next_id(), transport, ticket, protocol).await;
+            connections.serve(connections.next_id(), transport, permit, protocol).await;
         });
         Served { task, handled, push }
     }

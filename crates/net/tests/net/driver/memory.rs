@@ -128,7 +128,7 @@ async fn messages_beyond_the_rate_are_dropped_and_then_their_sender() {
     }
     sleep(Duration::from_millis(10)).await;
     assert_eq!(served.handled(), BURST as usize);
-    assert!(server.registry.render().contains(&format!("aether_drops_total{{reason=\"rate\"}} {BURST}\n")));
+    assert!(server.registry.render().contains(&format!("aether_messages_dropped_total{{reason=\"rate\"}} {BURST}\n")));
     sleep(Duration::from_secs(1)).await;
     say(&client, "now y").await;
     sleep(Duration::from_millis(10)).await;
@@ -151,7 +151,7 @@ async fn the_stop_of_the_server_is_announced_once() {
     sleep(Duration::from_secs(3)).await;
     say(&client, "now still here").await;
     assert_eq!(hear(&mut client).await.as_deref(), Some("now still here"));
-    assert!(server.connections.ticket([127, 0, 0, 1].into()).is_none(), "nobody else is let in");
+    assert!(server.connections.permit([127, 0, 0, 1].into()).is_none(), "nobody else is let in");
     assert!(!served.task.is_finished());
 }
 

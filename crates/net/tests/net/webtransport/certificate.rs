@@ -32,7 +32,7 @@ async fn bad_files_leave_the_old_certificate_in_place_and_say_why() {
     let copy = std::fs::read(&chain).unwrap();
     let elsewhere = std::fs::read(other.folder.join("chain.pem")).unwrap();
     for (bad, says) in [
-        (Some(&b"nothing of the kind"[..]), "holds no certificate"),
+        (Some(&b"nothing of the kind"[..]), "contains no certificate"),
         (Some(&b"-----BEGIN CERTIFICATE-----\nMIIB"[..]), "cannot be read"),
         (Some(&elsewhere[..]), "cannot be used"),
         (None, "cannot be read"),

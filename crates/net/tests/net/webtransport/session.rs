@@ -46,14 +46,14 @@ async fn the_session_tells_who_came_and_where_to() {
     assert_eq!((session.room_code, session.origin.as_deref()), (None, Some("https://example.org")));
     assert_eq!(session.authority, format!("localhost:{}", served.address.port()));
     assert_eq!(
-        (session.transport.link(), session.transport.encoding()),
+        (session.transport.order(), session.transport.encoding()),
         (DeliveryOrder::Unordered, Encoding::Protobuf)
     );
     drop(client);
 
     let (session, _client) = served.pair("/api/rooms/KX7Q/rt?encoding=json").await;
     assert_eq!(session.room_code.as_deref(), Some("KX7Q"));
-    assert_eq!((session.transport.link(), session.transport.encoding()), (DeliveryOrder::Ordered, Encoding::Json));
+    assert_eq!((session.transport.order(), session.transport.encoding()), (DeliveryOrder::Ordered, Encoding::Json));
     assert_eq!(session.transport.name(), "webtransport");
 }
 

@@ -1,8 +1,8 @@
 //! Handles messages of an admitted client.
 
 use super::Answers;
-use super::counters::RoomProtocolMetrics;
-use super::readable::{JsonTranslator, TranslateError};
+use super::json_translator::{JsonTranslator, TranslateError};
+use super::metrics::RoomProtocolMetrics;
 use super::writer::RoomOutputWriter;
 use crate::connection::{ConnectionEnd, OutgoingMessages, RateMeter};
 use crate::gateway::Gateway;
@@ -80,7 +80,7 @@ impl<'a> JoinedClient<'a> {
                 match self.reassembler.push(fragment, meter.now().as_millis() as u64) {
                     Ok(whole) => return whole,
                     Err(_) => {
-                        self.counters().drops.fragment.inc();
+                        self.metrics().drops.fragment.inc();
                         meter.strike_unreadable();
                     }
                 }
@@ -95,7 +95,7 @@ impl<'a> JoinedClient<'a> {
                 }
             }
             // The client has already joined.
-            ClientMessage::Hello(_) => self.counters().drops.out_of_place.inc(),
+            ClientMessage::Hello(_) => self.metrics().drops.out_of_place.inc(),
             message => self.pass_to_room(message, meter),
         }
         None
@@ -133,8 +133,8 @@ impl<'a> JoinedClient<'a> {
         }
     }
 
-    fn counters(&self) -> &'a RoomProtocolMetrics {
-        &self.gateway.connections.counters.room
+    fn metrics(&self) -> &'a RoomProtocolMetrics {
+        &self.gateway.connections.metrics.room
     }
 
     /// Checks the session if any session was revoked since the last message.
@@ -150,9 +150,9 @@ impl<'a> JoinedClient<'a> {
     }
 
     fn handle_ping(&mut self, Ping { client_time, tick }: Ping, received_at: Duration) {
-        self.counters().pings.inc();
+        self.metrics().pings.inc();
         let hold = self.gateway.now().saturating_sub(received_at);
-        self.counters().ping_hold.observe(hold.as_secs_f64());
+        self.metrics().ping_hold.observe(hold.as_secs_f64());
         let server_tick = self.grant.member.tick();
         let pong = Pong { client_time, tick, server_tick, hold_us: hold.as_micros() as u32 };
         self.answers.push((DeliveryPath::Unreliable, ServerMessage::Pong(pong)));
@@ -177,12 +177,12 @@ impl<'a> JoinedClient<'a> {
         match self.grant.member.push(message) {
             PassOutcome::Queued => {}
             PassOutcome::Full => {
-                self.counters().drops.inbox_full.inc();
+                self.metrics().drops.inbox_full.inc();
                 meter.strike(1);
             }
             PassOutcome::Answered(answer) => self.answer(answer),
             PassOutcome::Left => meter.close(CloseReason::Left),
-            PassOutcome::Unsupported => self.counters().drops.out_of_place.inc(),
+            PassOutcome::Unsupported => self.metrics().drops.out_of_place.inc(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Places in rooms of either kind.
+//! Membership of game rooms and relay rooms.
 
 use crate::connection::{ConnectionEnd, OutgoingMessages};
 use crate::protocol::room::{JsonTranslator, RoomOutputWriter};
@@ -11,55 +11,55 @@ use aether_wire::{
 };
 use std::task::{Context, Poll, Waker};
 
-/// Tick rate from which the rate of a relay's messages is derived: that of inputs in a room of 60 ticks a second.
+/// Tick rate that determines the message rate of a relay: that of inputs in a room with 60 ticks per second.
 const RELAY_TICK_HZ: u32 = 60;
 
-/// A place in a room.
+/// A connection's membership of a room.
 pub enum RoomMember {
-    /// In a room that ticks; it lets the player in with its next tick.
+    /// Member of a game room, which admits the player in its next tick.
     Room {
-        /// The room.
+        /// Handle of the room.
         room: RoomHandle,
-        /// The connection's end of the two queues.
-        link: ConnectionEndpoint,
+        /// Connection's end of the two queues.
+        endpoint: ConnectionEndpoint,
     },
-    /// In a room that only passes messages on.
+    /// Member of a relay room.
     Relay(RelayMember),
 }
 
-/// Fate of a message that was handed to a room.
+/// Outcome of passing a message to a room.
 pub(crate) enum PassOutcome {
-    /// The room has it.
-    Taken,
-    /// The room has as many as it takes in one tick.
+    /// The room has queued the message.
+    Queued,
+    /// The inbox of the room is full.
     Full,
-    /// The room answered at once.
+    /// The room has answered at once.
     Answered(ServerMessage),
-    /// The player leaves.
+    /// The player leaves the room.
     Left,
-    /// Rooms of this kind have no use for it.
-    OutOfPlace,
+    /// Rooms of this kind do not handle such messages.
+    Unsupported,
 }
 
-/// Everything that depends on the kind of room; nothing else in this crate asks for the kind.
+/// Everything in this crate that differs between game rooms and relays.
 impl RoomMember {
-    /// Waits until the room lets the player in, or does not.
+    /// Waits for the room to admit or reject the player.
     pub(crate) fn poll_admission(&self, cx: &mut Context<'_>) -> Poll<Result<PlayerId, Rejection>> {
-        let link = match self {
-            RoomMember::Room { link, .. } => link,
-            RoomMember::Relay(seat) => return Poll::Ready(Ok(seat.player())),
+        let endpoint = match self {
+            RoomMember::Room { endpoint, .. } => endpoint,
+            RoomMember::Relay(member) => return Poll::Ready(Ok(member.player())),
         };
-        link.register_waker(cx.waker());
-        match link.admission() {
+        endpoint.register_waker(cx.waker());
+        match endpoint.admission() {
             Some(admission) => Poll::Ready(admission.clone()),
-            None if link.closing().is_some() => {
-                Poll::Ready(Err(Rejection::new(ErrorCode::RoomNotFound, "the room has ended")))
+            None if endpoint.closing().is_some() => {
+                Poll::Ready(Err(Rejection::new(ErrorCode::RoomNotFound, "the room has ended; join another one")))
             }
             None => Poll::Pending,
         }
     }
 
-    /// Ticks a second by which the rate of inputs, or of messages to a relay, is measured.
+    /// Tick rate that determines the rate of inputs, or of messages to a relay.
     pub(crate) fn tick_hz(&self) -> u32 {
         match self {
             RoomMember::Room { room, .. } => room.settings().tick_hz,
@@ -67,12 +67,12 @@ impl RoomMember {
         }
     }
 
-    /// Returns true if messages to the game come as often as inputs do elsewhere.
+    /// Returns true for a relay, whose game messages are as frequent as inputs elsewhere.
     pub(crate) fn is_relay(&self) -> bool {
         matches!(self, RoomMember::Relay(_))
     }
 
-    /// The room's last tick; zero where there is none.
+    /// Last tick of the room; zero for a relay.
     pub(crate) fn tick(&self) -> Tick {
         match self {
             RoomMember::Room { room, .. } => room.stats().tick,
@@ -80,7 +80,7 @@ impl RoomMember {
         }
     }
 
-    /// The room's schema as bytes, if it has one.
+    /// Encoded schema of the room; none for a relay.
     pub(crate) fn schema_bytes(&self) -> Option<Vec<u8>> {
         match self {
             RoomMember::Room { room, .. } => Some(room.schema().to_bytes()),
@@ -88,8 +88,8 @@ impl RoomMember {
         }
     }
 
-    /// A translator for a client that speaks in words, where the room speaks in bits.
-    pub(crate) fn readable(&self, encoding: Encoding) -> Option<Box<JsonTranslator>> {
+    /// Returns a translator for a JSON client of a game room.
+    pub(crate) fn json_translator(&self, encoding: Encoding) -> Option<Box<JsonTranslator>> {
         match (self, encoding) {
             (RoomMember::Room { room, .. }, Encoding::Json) => {
                 Some(Box::new(JsonTranslator::new(room.schema(), room.settings().seconds_per_tick())))
@@ -98,8 +98,8 @@ impl RoomMember {
         }
     }
 
-    /// Adds to a welcome what there is to say of the room.
-    pub(crate) fn complete(&self, welcome: Welcome) -> Welcome {
+    /// Adds the parameters of the room to a welcome.
+    pub(crate) fn complete_welcome(&self, welcome: Welcome) -> Welcome {
         let RoomMember::Room { room, .. } = self else { return welcome };
         let settings = room.settings();
         let corner = |[x, y]: [f32; 2]| Vector2 { x, y };
@@ -110,7 +110,7 @@ impl RoomMember {
             world: WorldParameters {
                 min: corner(settings.bounds.min),
                 max: corner(settings.bounds.max),
-                // A room where everyone sees everything shows no radius.
+                // 0 stands for a room where everyone sees everything.
                 interest_radius: settings.interest.map_or(0.0, |interest| interest.radius),
             },
             schema_hash: SchemaHash(room.schema().hash()),
@@ -118,65 +118,65 @@ impl RoomMember {
         }
     }
 
-    /// Hands a message to the room.
+    /// Passes a message to the room.
     pub(crate) fn push(&self, message: ClientMessage) -> PassOutcome {
         match self {
-            RoomMember::Room { link, .. } => match link.push(message) {
-                Ok(()) => PassOutcome::Taken,
+            RoomMember::Room { endpoint, .. } => match endpoint.push(message) {
+                Ok(()) => PassOutcome::Queued,
                 Err(_) => PassOutcome::Full,
             },
-            RoomMember::Relay(seat) => say(seat, message),
+            RoomMember::Relay(member) => send_to_relay(member, message),
         }
     }
 
-    /// Has this waker called when the room has something for the client.
+    /// Registers a waker that is called when the room has output for the client.
     pub(crate) fn wake_by(&self, waker: &Waker) {
         match self {
-            RoomMember::Room { link, .. } => link.register_waker(waker),
-            RoomMember::Relay(seat) => seat.wake_by(waker),
+            RoomMember::Room { endpoint, .. } => endpoint.register_waker(waker),
+            RoomMember::Relay(member) => member.wake_by(waker),
         }
     }
 
-    /// Returns true if the room has something for the client.
-    pub(crate) fn has_news(&self) -> bool {
+    /// Returns true if the room has output for the client.
+    pub(crate) fn has_output(&self) -> bool {
         match self {
-            RoomMember::Room { link, .. } => link.has_output(),
-            RoomMember::Relay(seat) => seat.has_news(),
+            RoomMember::Room { endpoint, .. } => endpoint.has_output(),
+            RoomMember::Relay(member) => member.has_output(),
         }
     }
 
-    /// Returns the reason for which the room ended the connection, if it did.
+    /// Returns the reason for which the room closes the connection, if it does.
     pub(crate) fn closing(&self) -> Option<&Closing> {
         match self {
-            RoomMember::Room { link, .. } => link.closing(),
-            RoomMember::Relay(seat) => seat.closing(),
+            RoomMember::Room { endpoint, .. } => endpoint.closing(),
+            RoomMember::Relay(member) => member.closing(),
         }
     }
 
-    /// Queues what the room has for the client. Returns why the room ended the connection, if it did and all was said.
+    /// Queues output of the room. Returns the end of the connection, if the room closed it and all output is queued.
     pub(crate) fn fill<T: Transport>(
         &self,
         writer: &mut RoomOutputWriter<'_>,
         out: &mut OutgoingMessages<'_, T>,
     ) -> Option<ConnectionEnd> {
         match self {
-            RoomMember::Room { link, .. } => writer.fill_from_room(link, out),
-            RoomMember::Relay(seat) => writer.fill_from_relay(seat, out),
+            RoomMember::Room { endpoint, .. } => writer.fill_from_room(endpoint, out),
+            RoomMember::Relay(member) => writer.fill_from_relay(member, out),
         }
     }
 }
 
-fn say(seat: &RelayMember, message: ClientMessage) -> PassOutcome {
+fn send_to_relay(member: &RelayMember, message: ClientMessage) -> PassOutcome {
     match message {
         ClientMessage::Game(GameMessage { seq, body: GameBody::Packed { code, payload } }) => {
-            let result = seat.say(code, &payload);
+            let result = member.send(code, &payload);
             if seq == CommandSeq(0) && result.is_ok() {
-                return PassOutcome::Taken;
+                return PassOutcome::Queued;
             }
-            let error = result.err().map(|refusal| CommandError { code: refusal.code, message: refusal.message });
+            let error = result.err().map(|rejection| CommandError { code: rejection.code, message: rejection.message });
             PassOutcome::Answered(ServerMessage::Ack(Ack { seq, error }))
         }
         ClientMessage::Leave => PassOutcome::Left,
-        _ => PassOutcome::OutOfPlace,
+        _ => PassOutcome::Unsupported,
     }
 }

@@ -1,15 +1,15 @@
-//! What the operator sees of WebTransport beyond what all connections show.
+//! Metrics of WebTransport, in addition to those of all connections.
 
 use aether_metrics::{Counter, Registry};
 
-/// Resolved once, shared by all sessions of a server.
+/// Metrics of a WebTransport server, resolved once and shared by its sessions.
 #[derive(Clone, Debug)]
 pub(super) struct WebTransportMetrics {
     pub handshakes: HandshakeCounters,
     pub datagrams: DatagramCounters,
 }
 
-/// How handshakes ended.
+/// Counters of handshakes, by result.
 #[derive(Clone, Debug)]
 pub(super) struct HandshakeCounters {
     pub done: Counter,
@@ -21,7 +21,7 @@ pub(super) struct HandshakeCounters {
     pub bad_path: Counter,
 }
 
-/// Datagrams that were dropped, by reason.
+/// Counters of dropped datagrams, by reason.
 #[derive(Clone, Debug)]
 pub(super) struct DatagramCounters {
     pub too_early: Counter,
@@ -33,11 +33,11 @@ pub(super) struct DatagramCounters {
 impl WebTransportMetrics {
     pub(super) fn new(registry: &Registry) -> WebTransportMetrics {
         let handshake = |result: &'static str| {
-            let help = "QUIC connections that asked for a WebTransport session.";
+            let help = "WebTransport handshakes.";
             registry.counter("aether_webtransport_handshakes_total", help, &[("result", result)])
         };
         let datagram = |reason: &'static str| {
-            registry.counter("aether_datagrams_dropped_total", "Datagrams that were dropped.", &[("reason", reason)])
+            registry.counter("aether_datagrams_dropped_total", "Dropped datagrams.", &[("reason", reason)])
         };
         WebTransportMetrics {
             handshakes: HandshakeCounters {

@@ -1,6 +1,6 @@
 //! Handshake of a connection to a room: from the first message to the welcome.
 
-use super::session::JoinedClient;
+use super::joined_client::JoinedClient;
 use super::{Answers, NewClient};
 use crate::connection::{ConnectionEnd, RateMeter};
 use crate::gateway::Gateway;
@@ -68,7 +68,7 @@ impl<'a> RoomHandshake<'a> {
         match message {
             ClientMessage::Hello(hello) if self.awaits_hello() => self.handle_hello(hello, client),
             _ => {
-                self.gateway.connections.counters.room.drops.before_hello.inc();
+                self.gateway.connections.metrics.room.drops.before_hello.inc();
                 meter.strike(1);
             }
         }

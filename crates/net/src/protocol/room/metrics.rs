@@ -1,10 +1,10 @@
 //! Metrics of the room protocol.
 
-use crate::counters::{SECONDS, dropped};
+use crate::metrics::{SECONDS, dropped};
 use aether_metrics::{Counter, Histogram, Registry};
 use aether_wire::{ClientMessage, ServerMessage};
 
-/// Figures of the room protocol, resolved once.
+/// Metrics of the room protocol, resolved once.
 #[derive(Clone, Debug)]
 pub(crate) struct RoomProtocolMetrics {
     pub packets_in: [Counter; ClientMessage::NAMES.len()],
@@ -15,7 +15,7 @@ pub(crate) struct RoomProtocolMetrics {
     pub auth_to_possession: Histogram,
 }
 
-/// Messages that were dropped, by reason.
+/// Counters of dropped messages, by reason.
 #[derive(Clone, Debug)]
 pub(crate) struct DropCounters {
     pub before_hello: Counter,
@@ -31,7 +31,8 @@ impl RoomProtocolMetrics {
             let help = "Messages received from clients.";
             registry.counter("aether_messages_received_total", help, &[("kind", kind)])
         };
-        let sent = |kind| registry.counter("aether_messages_sent_total", "Messages sent to clients.", &[("kind", kind)]);
+        let sent =
+            |kind| registry.counter("aether_messages_sent_total", "Messages sent to clients.", &[("kind", kind)]);
         RoomProtocolMetrics {
             packets_in: ClientMessage::NAMES.map(received),
             packets_out: ServerMessage::NAMES.map(sent),
@@ -42,14 +43,20 @@ impl RoomProtocolMetrics {
                 out_of_place: dropped(registry, "out_of_place"),
             },
             pings: registry.counter("aether_pings_total", "Pings received.", &[]),
-            ping_hold: seconds("aether_ping_hold_seconds", "From a ping's arrival until its pong is made."),
-            auth_to_possession: seconds("aether_auth_to_possession_seconds", "From a hello until a player's entity."),
+            ping_hold: seconds(
+                "aether_ping_hold_seconds",
+                "Time from the arrival of a ping until its pong is created.",
+            ),
+            auth_to_possession: seconds(
+                "aether_auth_to_possession_seconds",
+                "Time from a hello until the player possesses an entity.",
+            ),
         }
     }
 }
 
-/// A client message's place in [`ClientMessage::NAMES`].
-pub(super) fn kind_in(message: &ClientMessage) -> usize {
+/// Returns the index of a client message in [`ClientMessage::NAMES`].
+pub(super) fn client_message_index(message: &ClientMessage) -> usize {
     match message {
         ClientMessage::Hello(_) => 0,
         ClientMessage::Inputs(_) => 1,
@@ -69,13 +76,13 @@ pub(super) fn kind_in(message: &ClientMessage) -> usize {
     }
 }
 
-/// State packets' place in [`ServerMessage::NAMES`].
+/// Index of state packets in [`ServerMessage::NAMES`].
 pub(super) const SNAPSHOT: usize = 1;
-/// Events' place in it.
+/// Index of events in [`ServerMessage::NAMES`].
 pub(super) const EVENT: usize = 2;
 
-/// A server message's place in [`ServerMessage::NAMES`].
-pub(super) fn kind_out(message: &ServerMessage) -> usize {
+/// Returns the index of a server message in [`ServerMessage::NAMES`].
+pub(super) fn server_message_index(message: &ServerMessage) -> usize {
     match message {
         ServerMessage::Welcome(_) => 0,
         ServerMessage::Snapshot(_) => SNAPSHOT,

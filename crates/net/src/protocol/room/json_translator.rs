@@ -83,8 +83,7 @@ impl JsonTranslator {
 
     fn decode_body(&self, code: u16, payload: &[u8]) -> Option<GameBody> {
         let event = self.schema.events.get(usize::from(code))?;
-        let value =
-            event.kind.read_delta(DeltaBasis::new(&event.kind.initial()), &mut BitReader::new(payload)).ok()?;
+        let value = event.kind.read_delta(DeltaBasis::new(&event.kind.initial()), &mut BitReader::new(payload)).ok()?;
         Some(GameBody::Named {
             feature: event.channel.clone(),
             action: snake_case(&event.name),
@@ -100,7 +99,8 @@ impl JsonTranslator {
                 let input =
                     self.schema.inputs.first().ok_or_else(|| TranslateError("the game takes no inputs".into()))?;
                 let bytes = encode(input, fields)?;
-                let too_long = || TranslateError(format!("the input has {} encoded bytes, which is too long", bytes.len()));
+                let too_long =
+                    || TranslateError(format!("the input has {} encoded bytes, which is too long", bytes.len()));
                 Ok(InputPayload::Packed(InputBytes::new(&bytes).ok_or_else(too_long)?))
             }
         };
