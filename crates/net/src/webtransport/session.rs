@@ -5,7 +5,7 @@ use super::metrics::DatagramCounters;
 use crate::buffers;
 use crate::transport::{CloseNotice, MessageSink, ReceiveOutcome, Transport, TransportEnded};
 use aether_framing::Framing;
-use aether_framing::http3::goodbye;
+use aether_framing::http3::close_session_frame;
 use aether_framing::stream::{self, Decoder};
 use aether_framing::websocket::codec::violation_code;
 use aether_replication::DeliveryOrder;
@@ -92,7 +92,7 @@ impl WebTransport {
             out: Vec::new(),
             written: 0,
             connect: Some(connect.0),
-            close_message: goodbye(0, ""),
+            close_message: close_session_frame(0, ""),
             closing: None,
             connection,
         }
@@ -281,9 +281,9 @@ impl Transport for WebTransport {
 
     fn queue_close(&mut self, notice: &CloseNotice<'_>) {
         self.close_message = match notice {
-            CloseNotice::Closing(closing) => goodbye(closing.reason.number(), &closing.text),
+            CloseNotice::Closing(closing) => close_session_frame(closing.reason.number(), &closing.text),
             CloseNotice::Violation(violation) => {
-                goodbye(CODE_VIOLATION_FIRST + u32::from(violation_code(*violation)), violation.text())
+                close_session_frame(CODE_VIOLATION_FIRST + u32::from(violation_code(*violation)), violation.text())
             }
         };
         if matches!(self.messages, MessageStream::Awaited(_)) {

@@ -1,5 +1,5 @@
 //! Tests of connections and of the WebTransport transport.
 
 mod driver;
-mod opening;
+mod handshake;
 mod webtransport;

@@ -1,4 +1,4 @@
-//! A small protocol: it repeats what it is told, at once or later, and passes on what others send.
+//! A small test protocol: it echoes messages at once or later, and forwards messages of the server.
 
 use aether_limits::RateLimit;
 use aether_metrics::Registry;
@@ -19,26 +19,26 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
-/// Bytes of a message: more than clients of rooms may send.
+/// Upper bound of a message in bytes: more than clients of rooms may send.
 pub const MESSAGE_BYTES_MAX: usize = 16_384;
-/// Answers that are computed at a time.
+/// Most answers that are computed at once.
 pub const WORK_MAX: usize = 4;
-/// Time that an answer takes that is not given at once.
+/// Time of a delayed answer.
 pub const WORK: Duration = Duration::from_millis(50);
-/// Messages at once.
+/// Burst of the message rate.
 pub const BURST: u32 = 10;
 /// Bytes of one message of a flood.
 const FLOOD_BYTES: usize = 16_384;
 
 /// Message of a peer.
 pub enum Request {
-    /// `login`: lets the peer in.
+    /// `login`: opens the connection.
     Login,
-    /// `now …`: repeated at once.
+    /// `now …`: echoed at once.
     Now(Vec<u8>),
-    /// `later …`: repeated after [`WORK`].
+    /// `later …`: echoed after [`WORK`].
     Later(Vec<u8>),
-    /// `flood`: answered without end.
+    /// `flood`: answered with endless output.
     Flood,
     /// `leave`: ends the connection.
     Leave,
@@ -145,20 +145,20 @@ impl Protocol for Echo {
     }
 }
 
-/// Connections that speak it.
+/// Server of the echo protocol.
 #[derive(Clone)]
 pub struct Server {
     pub connections: Arc<Connections>,
     pub registry: Registry,
 }
 
-/// One of them, as the server sees it.
+/// Server's side of a connection.
 pub struct Served {
-    /// Done when the connection is over.
+    /// Task that ends with the connection.
     pub task: JoinHandle<()>,
     /// Messages that the protocol handled.
     pub handled: Arc<AtomicUsize>,
-    /// Passes a message on to the peer.
+    /// Sends a message to the peer.
     pub push: UnboundedSender<Vec<u8>>,
 }
 
@@ -169,7 +169,7 @@ impl Server {
         Server { connections, registry }
     }
 
-    /// Serves a peer that is in from the start, or has to log in.
+    /// Serves a peer, with or without a login.
     pub fn serve(&self, transport: impl Transport, is_open: bool) -> Served {
         let (push, pushes) = unbounded_channel();
         let handled = Arc::new(AtomicUsize::new(0));
@@ -184,7 +184,7 @@ impl Server {
             handled: Arc::clone(&handled),
         };
         let connections = Arc::clone(&self.connections);
-        let permit = connections.permit(IpAddr::V4(Ipv4Addr::LOCALHOST)).expect("there is room");
+        let permit = connections.permit(IpAddr::V4(Ipv4Addr::LOCALHOST)).expect("the limit is not reached");
         let task = tokio::spawn(async move {
             connections.serve(connections.next_id(), transport, permit, protocol).await;
         });

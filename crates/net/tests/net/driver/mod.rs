@@ -1,4 +1,4 @@
-//! The driver with a protocol that knows nothing of rooms: what it promises, it promises for every protocol.
+//! Tests of the driver with a protocol that has no rooms: its guarantees hold for every protocol.
 
 mod echo;
 mod memory;

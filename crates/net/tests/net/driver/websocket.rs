@@ -1,4 +1,4 @@
-//! Over a WebSocket on this machine, in real time.
+//! Tests over a WebSocket on loopback, in real time.
 
 use super::echo::{BURST, Served, Server};
 use aether_framing::websocket::codec::{Decoder, Incoming, Opcode, Role, client_frame};
@@ -11,13 +11,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-/// Nothing here takes that long.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of each step.
+const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 const BYTES_MAX: usize = 1 << 20;
 
-/// Message or frame that a client hears.
+/// Message or frame that a client received.
 #[derive(Clone, Debug, PartialEq)]
-enum Heard {
+enum Received {
     Message(String),
     Ping,
     Closed(Option<u16>),
@@ -26,7 +26,7 @@ enum Heard {
 struct Client {
     stream: TcpStream,
     decoder: Decoder,
-    heard: VecDeque<Heard>,
+    received: VecDeque<Received>,
 }
 
 impl Client {
@@ -36,44 +36,45 @@ impl Client {
         self.stream.write_all(&frame).await.expect("the server reads");
     }
 
-    async fn say(&mut self, text: &str) {
+    async fn send_text(&mut self, text: &str) {
         self.send(Opcode::Text, text.as_bytes()).await;
     }
 
-    async fn hear(&mut self) -> Heard {
+    async fn receive(&mut self) -> Received {
         loop {
-            if let Some(heard) = self.heard.pop_front() {
-                return heard;
+            if let Some(received) = self.received.pop_front() {
+                return received;
             }
             let mut bytes = Vec::new();
-            let read = timeout(PATIENCE, self.stream.read_buf(&mut bytes)).await.expect("the server says something");
-            if read.expect("the connection holds") == 0 {
-                return Heard::Closed(None);
+            let read =
+                timeout(STEP_TIMEOUT, self.stream.read_buf(&mut bytes)).await.expect("the server sends something");
+            if read.expect("the connection is not lost") == 0 {
+                return Received::Closed(None);
             }
-            let heard = &mut self.heard;
+            let received = &mut self.received;
             let fed = self.decoder.feed(&mut bytes, &mut |incoming| {
-                heard.push_back(match incoming {
-                    Incoming::Text(text) => Heard::Message(text.to_owned()),
-                    Incoming::Ping(_) => Heard::Ping,
-                    Incoming::Close { code, .. } => Heard::Closed(code),
+                received.push_back(match incoming {
+                    Incoming::Text(text) => Received::Message(text.to_owned()),
+                    Incoming::Ping(_) => Received::Ping,
+                    Incoming::Close { code, .. } => Received::Closed(code),
                     other => panic!("{other:?}"),
                 });
             });
-            fed.expect("the server keeps to the protocol");
+            fed.expect("the frames are valid");
         }
     }
 
-    /// All that comes until the server closes, but for pings.
-    async fn hear_all(&mut self) -> Vec<Heard> {
+    /// Returns everything until the server closes, except pings.
+    async fn receive_all(&mut self) -> Vec<Received> {
         let mut all = Vec::new();
         loop {
-            match self.hear().await {
-                Heard::Ping => {}
-                closed @ Heard::Closed(_) => {
+            match self.receive().await {
+                Received::Ping => {}
+                closed @ Received::Closed(_) => {
                     all.push(closed);
                     return all;
                 }
-                message @ Heard::Message(_) => all.push(message),
+                message @ Received::Message(_) => all.push(message),
             }
         }
     }
@@ -84,95 +85,95 @@ fn settings() -> ConnectionSettings {
     ConnectionSettings { handshake: second, idle: 2 * second, write_stall: second, ..ConnectionSettings::default() }
 }
 
-/// A peer whose system takes in few bytes while it does not read.
+/// Connects a peer with a small receive buffer.
 async fn connect(server: &Server, is_open: bool) -> (Served, Client) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a port");
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
     let socket = TcpSocket::new_v4().expect("the system has sockets");
     socket.set_recv_buffer_size(4_096).expect("buffers can be small");
     let address = listener.local_addr().expect("it is bound");
     let (stream, accepted) = tokio::join!(socket.connect(address), listener.accept());
-    let (accepted, _) = accepted.expect("someone connects");
+    let (accepted, _) = accepted.expect("the client connects");
     let served = server.serve(WebSocket::new(accepted, Encoding::Json, false), is_open);
     let decoder = Decoder::new(Role::Client, BYTES_MAX);
-    (served, Client { stream: stream.expect("the server listens"), decoder, heard: VecDeque::new() })
+    (served, Client { stream: stream.expect("the server listens"), decoder, received: VecDeque::new() })
 }
 
-fn end(reason: CloseReason) -> [Heard; 2] {
-    [Heard::Message(format!("end {}", reason.name())), Heard::Closed(Some(4_000 + reason.number() as u16))]
+fn end(reason: CloseReason) -> [Received; 2] {
+    [Received::Message(format!("end {}", reason.name())), Received::Closed(Some(4_000 + reason.number() as u16))]
 }
 
 #[tokio::test]
-async fn answers_come_at_once_or_later_and_others_can_push() {
+async fn answers_are_immediate_or_delayed_and_the_server_can_push() {
     let server = Server::new(settings());
     let (served, mut client) = connect(&server, true).await;
     let long = format!("now {}", "x".repeat(10_000));
-    client.say("later a").await;
-    client.say(&long).await;
-    assert_eq!(client.hear().await, Heard::Message(long));
-    assert_eq!(client.hear().await, Heard::Message("later a".to_owned()));
+    client.send_text("later a").await;
+    client.send_text(&long).await;
+    assert_eq!(client.receive().await, Received::Message(long));
+    assert_eq!(client.receive().await, Received::Message("later a".to_owned()));
     served.push.send(b"pushed".to_vec()).expect("the connection is open");
-    assert_eq!(client.hear().await, Heard::Message("pushed".to_owned()));
-    client.say("leave").await;
-    assert_eq!(client.hear_all().await, [Heard::Message("end left".to_owned()), Heard::Closed(Some(1_000))]);
+    assert_eq!(client.receive().await, Received::Message("pushed".to_owned()));
+    client.send_text("leave").await;
+    assert_eq!(client.receive_all().await, [Received::Message("end left".to_owned()), Received::Closed(Some(1_000))]);
 }
 
 #[tokio::test]
-async fn a_peer_that_is_not_let_in_in_time_is_closed() {
+async fn a_peer_without_a_login_in_time_is_closed() {
     let server = Server::new(settings());
     let (_served, mut client) = connect(&server, false).await;
-    assert_eq!(client.hear_all().await, end(CloseReason::Unauthenticated));
+    assert_eq!(client.receive_all().await, end(CloseReason::Unauthenticated));
 }
 
 #[tokio::test]
-async fn a_silent_peer_is_asked_and_then_closed() {
+async fn a_silent_peer_is_probed_and_then_closed() {
     let server = Server::new(settings());
     let (_served, mut client) = connect(&server, true).await;
     let began = Instant::now();
-    // Whoever answers the pings is kept, and whoever stops doing so is not.
+    // The connection stays open while the peer answers pings.
     while began.elapsed() < settings().idle * 2 {
-        assert_eq!(client.hear().await, Heard::Ping);
+        assert_eq!(client.receive().await, Received::Ping);
         client.send(Opcode::Pong, b"").await;
     }
-    assert_eq!(client.hear_all().await, end(CloseReason::TimedOut));
+    assert_eq!(client.receive_all().await, end(CloseReason::TimedOut));
 }
 
 #[tokio::test]
-async fn a_flood_is_dropped_and_then_its_sender() {
+async fn a_flood_is_dropped_and_closes_the_connection() {
     let server = Server::new(settings());
     let (served, mut client) = connect(&server, true).await;
     let mut frames = Vec::new();
     (0..300).for_each(|_| client_frame(&mut frames, Opcode::Text, [1, 2, 3, 4], b"now x"));
     client.stream.write_all(&frames).await.expect("the server reads");
-    let heard = client.hear_all().await;
-    assert!(heard.ends_with(&end(CloseReason::Flooded)), "{:?}", heard.last());
+    let received = client.receive_all().await;
+    assert!(received.ends_with(&end(CloseReason::Flooded)), "{:?}", received.last());
     let handled = served.handled();
     assert!((BURST as usize..250).contains(&handled), "{handled} were handled");
 }
 
 #[tokio::test]
 async fn the_stop_of_the_server_is_announced() {
-    let server = Server::new(ConnectionSettings { idle: PATIENCE, ..settings() });
+    let server = Server::new(ConnectionSettings { idle: STEP_TIMEOUT, ..settings() });
     let (_served, mut client) = connect(&server, true).await;
     server.connections.announce_stop(Duration::from_secs(7));
-    assert_eq!(client.hear().await, Heard::Message("stop 7000".to_owned()));
+    assert_eq!(client.receive().await, Received::Message("stop 7000".to_owned()));
 }
 
 #[tokio::test]
 async fn a_peer_that_does_not_read_is_closed_as_too_slow() {
-    let server = Server::new(ConnectionSettings { idle: PATIENCE, ..settings() });
+    let server = Server::new(ConnectionSettings { idle: STEP_TIMEOUT, ..settings() });
     let (served, mut client) = connect(&server, true).await;
-    client.say("flood").await;
-    timeout(PATIENCE, served.task).await.expect("it is noticed").expect("it ends");
+    client.send_text("flood").await;
+    timeout(STEP_TIMEOUT, served.task).await.expect("the stall is detected").expect("the task does not panic");
     assert!(server.has_closed("too_slow"));
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_messages_are_closed_with_the_codes_of_the_transport() {
+async fn framing_errors_close_with_websocket_codes() {
     let server = Server::new(settings());
     let (_served, mut client) = connect(&server, true).await;
     client.send(Opcode::Binary, b"now x").await;
-    assert_eq!(client.hear_all().await, [Heard::Closed(Some(1_003))]);
+    assert_eq!(client.receive_all().await, [Received::Closed(Some(1_003))]);
     let (_served, mut client) = connect(&server, true).await;
     client.send(Opcode::Text, &[b'x'; 20_000]).await;
-    assert_eq!(client.hear_all().await, [Heard::Closed(Some(1_009))]);
+    assert_eq!(client.receive_all().await, [Received::Closed(Some(1_009))]);
 }

@@ -1,8 +1,8 @@
-//! WebTransport over real sockets on this machine, as an honest client and as a bad one uses it.
+//! Tests of WebTransport over loopback, with correct and with misbehaving clients.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+#![expect(clippy::unwrap_used, reason = "a test fails on unexpected errors")]
 
 mod certificate;
 mod handshake;
 mod session;
-mod table;
+mod support;

@@ -1,4 +1,4 @@
-//! What the tests share: a server, a client, and the files of a certificate.
+//! Shared by the tests: a server, a client, and certificate files.
 
 use aether_framing::stream as framing;
 use aether_metrics::Registry;
@@ -17,30 +17,30 @@ use wtransport::error::ConnectingError;
 use wtransport::tls::Sha256Digest;
 use wtransport::{ClientConfig, Connection, Endpoint, RecvStream, SendStream};
 
-/// Far more than anything here takes, so that a test fails rather than hangs.
-pub const PATIENCE: Duration = Duration::from_secs(10);
-/// Long enough to see that something does not happen.
-pub const MOMENT: Duration = Duration::from_millis(300);
+/// Timeout of each step, so that a test fails instead of hanging.
+pub const STEP_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time after which something counts as not happening.
+pub const SETTLE_TIME: Duration = Duration::from_millis(300);
 
-/// A server with what a client has to know of it.
-pub struct Served {
+/// A server, with its address and certificate.
+pub struct TestServer {
     pub server: WebTransportServer,
     pub certificates: Certificates,
     pub registry: Registry,
     pub address: SocketAddr,
 }
 
-impl Served {
-    pub fn start(settings: WebTransportSettings) -> Served {
-        Served::start_with(Certificates::generate(["localhost", "127.0.0.1"], SystemTime::now()).unwrap(), settings)
+impl TestServer {
+    pub fn start(settings: WebTransportSettings) -> TestServer {
+        TestServer::start_with(Certificates::generate(["localhost", "127.0.0.1"], SystemTime::now()).unwrap(), settings)
     }
 
-    pub fn start_with(certificates: Certificates, settings: WebTransportSettings) -> Served {
+    pub fn start_with(certificates: Certificates, settings: WebTransportSettings) -> TestServer {
         let registry = Registry::new();
         let any_port = "127.0.0.1:0".parse().unwrap();
         let server = WebTransportServer::bind(any_port, &certificates, settings, &registry).unwrap();
         let address = server.local_address().unwrap();
-        Served { server, certificates, registry, address }
+        TestServer { server, certificates, registry, address }
     }
 
     pub async fn connect(&self, path: &str) -> Result<Connection, ConnectingError> {
@@ -48,16 +48,16 @@ impl Served {
     }
 
     pub async fn accept(&mut self) -> WebTransportSession {
-        timeout(PATIENCE, self.server.accept()).await.expect("a session comes").expect("the server runs")
+        timeout(STEP_TIMEOUT, self.server.accept()).await.expect("a session is accepted").expect("the server runs")
     }
 
-    /// A session and its client.
+    /// Connects a client. Returns its session and connection.
     pub async fn pair(&mut self, path: &str) -> (WebTransportSession, Connection) {
         let client = self.connect(path).await.unwrap();
         (self.accept().await, client)
     }
 
-    pub fn counted(&self, series: &str) -> bool {
+    pub fn has_metric(&self, series: &str) -> bool {
         self.registry.render().lines().any(|line| line == series)
     }
 }
@@ -68,14 +68,14 @@ pub async fn connect(address: SocketAddr, hash: [u8; 32], path: &str) -> Result<
     let options = ConnectOptions::builder(format!("https://localhost:{}{path}", address.port()))
         .add_header("origin", "https://example.org")
         .build();
-    timeout(PATIENCE, Endpoint::client(config).unwrap().connect(options)).await.expect("an answer comes")
+    timeout(STEP_TIMEOUT, Endpoint::client(config).unwrap().connect(options)).await.expect("the server answers")
 }
 
 pub async fn open(client: &Connection) -> (SendStream, RecvStream) {
     client.open_bi().await.unwrap().await.unwrap()
 }
 
-/// What comes next, as whole messages; at least one.
+/// Receives messages; at least one.
 pub async fn receive(transport: &mut WebTransport) -> Result<Vec<(DeliveryPath, Vec<u8>)>, TransportEnded> {
     let mut messages = Vec::new();
     let receiving = poll_fn(|cx| {
@@ -90,7 +90,7 @@ pub async fn receive(transport: &mut WebTransport) -> Result<Vec<(DeliveryPath, 
             }
         }
     });
-    timeout(PATIENCE, receiving).await.expect("something comes")?;
+    timeout(STEP_TIMEOUT, receiving).await.expect("a message arrives")?;
     Ok(messages)
 }
 
@@ -111,7 +111,7 @@ pub async fn receive_end(transport: &mut WebTransport) -> TransportEnded {
 }
 
 pub async fn flush(transport: &mut WebTransport) {
-    timeout(PATIENCE, poll_fn(|cx| transport.poll_flush(cx))).await.expect("the link takes it").unwrap();
+    timeout(STEP_TIMEOUT, poll_fn(|cx| transport.poll_flush(cx))).await.expect("the connection accepts data").unwrap();
 }
 
 pub fn reliable(message: &[u8]) -> (DeliveryPath, Vec<u8>) {
@@ -124,18 +124,18 @@ pub fn framed(message: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A certificate and its key in files that are gone after the test.
-pub struct Files {
+/// A certificate and its key in files, which are removed after the test.
+pub struct CertificateFiles {
     pub folder: PathBuf,
     pub certificate: rcgen::Certificate,
 }
 
-impl Files {
-    pub fn new(name: &str) -> Files {
+impl CertificateFiles {
+    pub fn new(name: &str) -> CertificateFiles {
         let folder = std::env::temp_dir().join(format!("aether-certificate-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let certificate = Files::write(&folder);
-        Files { folder, certificate }
+        let certificate = CertificateFiles::write(&folder);
+        CertificateFiles { folder, certificate }
     }
 
     pub fn write(folder: &std::path::Path) -> rcgen::Certificate {
@@ -150,7 +150,7 @@ impl Files {
     }
 
     pub fn exchange(&mut self) {
-        self.certificate = Files::write(&self.folder);
+        self.certificate = CertificateFiles::write(&self.folder);
     }
 
     pub fn load(&self) -> Certificates {
@@ -163,7 +163,7 @@ impl Files {
     }
 }
 
-impl Drop for Files {
+impl Drop for CertificateFiles {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
