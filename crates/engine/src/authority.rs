@@ -204,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_sequence_of_movements_stays_within_the_rules(deltas in proptest::collection::vec((any::<f32>(), any::<f32>()), 1..200)) {
+        fn any_movements_stay_within_the_rules(deltas in proptest::collection::vec((any::<f32>(), any::<f32>()), 1..200)) {
             let rules = MovementRules::default();
             let mut mover = Mover::at([0.0, 0.0]);
             for (seq, (dx, dy)) in deltas.into_iter().enumerate() {

@@ -1,6 +1,5 @@
 //! [`RoomBuilder`].
 
-use crate::schema::BuiltSchema;
 use crate::durable::{CheckpointTimer, RestoreData, RoomOutput};
 use crate::game::{Game, Rejection};
 use crate::handle::Mailbox;
@@ -9,6 +8,7 @@ use crate::overload::OverloadLadder;
 use crate::players::{RoomPlayer, RoomPlayers};
 use crate::recording::Recorder;
 use crate::room::{RecordingSink, Room, RoomState, RoomStatus, TickOutput};
+use crate::schema::BuiltSchema;
 use crate::settings::{RoomSettings, SettingsError};
 use crate::stages::{Extraction, Sending};
 use crate::stats::SharedStats;
@@ -210,7 +210,7 @@ impl std::fmt::Display for BuildError {
                 f.write_str("an input of the game can take more than 32 bytes: use fewer or coarser fields")
             }
             BuildError::NoCheckpoint => f.write_str(
-                "the room is durable, but its game has no checkpoints: implement `Game::checkpoint`, or remove `durable`",
+                "the room is durable, but its game has no checkpoints: implement `checkpoint`, or remove `durable`",
             ),
             BuildError::Checkpoint(rejection) => write!(f, "the game rejected the checkpoint: {}", rejection.message),
         }

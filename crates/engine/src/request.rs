@@ -27,7 +27,7 @@ pub enum Request {
     /// Submits a score to a leaderboard.
     SubmitScore {
         /// Id of the leaderboard.
-        stats: String,
+        board: String,
         /// Account that earned the score.
         user: String,
         /// Score to submit.
