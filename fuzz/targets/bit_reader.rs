@@ -1,4 +1,4 @@
-//! Reads of any widths stay within the bytes and within their width.
+//! Reads of any width stay within the bytes and within the width.
 
 #![no_main]
 

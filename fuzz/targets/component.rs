@@ -1,9 +1,9 @@
-//! A component of every packing: what can be read can be written and read again, and the
-//! descriptor reads the same bits as the derive.
+//! A component with every packing: a decoded value survives a round trip, and the descriptor reads the same bits as the
+//! derive.
 
 #![no_main]
 
-use aether_bits::{DeltaBasis, BitReader, BitWriter, Replicate};
+use aether_bits::{BitReader, BitWriter, DeltaBasis, Replicate};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Clone, Debug, PartialEq, Replicate)]
@@ -54,6 +54,6 @@ fuzz_target!(|bytes: &[u8]| {
     let mut writer = BitWriter::new();
     ship.write_full(&mut writer);
     let written = writer.to_bytes();
-    let again = Ship::read_full(&mut BitReader::new(&written)).expect("it was just written");
+    let again = Ship::read_full(&mut BitReader::new(&written)).expect("a written value can be read");
     assert!(again.same(&ship), "{again:?} is not {ship:?}");
 });

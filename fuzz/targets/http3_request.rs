@@ -1,4 +1,4 @@
-//! The compressed headers of a request for a WebTransport session: whatever they hold, they are read or refused.
+//! Compressed headers of a WebTransport session request: any bytes are decoded or rejected.
 
 #![no_main]
 

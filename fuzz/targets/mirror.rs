@@ -1,5 +1,5 @@
-//! State packets of any content: a mirror that knows the types and one that knows only their
-//! descriptor agree on what they accept and on what they then hold.
+//! State packets with any content: a mirror with the types and a mirror with only the schema accept the same packets
+//! and have the same state.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Any text is a query or is refused; a query prints as itself, and an index finds what a check of the document finds.
+//! Any text is a query or is rejected. A query survives printing, and an index finds the same documents as a direct
+//! check.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Fragments in any order, of any content and at any time never hold more than their bounds.
+//! Fragments in any order, with any content and at any time never exceed the limits.
 
 #![no_main]
 

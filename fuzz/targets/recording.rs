@@ -1,11 +1,11 @@
-//! Recordings of any content: what is accepted survives being written again.
+//! Recordings with any content: an accepted one survives a round trip.
 
 #![no_main]
 
 use aether_engine::recording::Recording;
 use libfuzzer_sys::fuzz_target;
 
-/// A game without a name, at 20 ticks a second, without a checkpoint; its ticks follow.
+/// Header of a game without a name, at 20 ticks per second, without a checkpoint.
 const HEADER: &[u8] = b"AETHREC\x02\0\0\0\0\0\0\0\0\0\x14\0\0\0\0\0\0\0\0\0";
 
 fuzz_target!(|input: (bool, &[u8])| {

@@ -1,8 +1,8 @@
-//! A descriptor from a stranger is refused, or can be written again and used to read values.
+//! A descriptor from a hostile peer is rejected, or survives a round trip and can be used to read values.
 
 #![no_main]
 
-use aether_bits::{DeltaBasis, BitReader, Schema};
+use aether_bits::{BitReader, DeltaBasis, Schema};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (&[u8], &[u8])| {
@@ -14,7 +14,7 @@ fuzz_target!(|input: (&[u8], &[u8])| {
     assert_eq!(again.as_ref(), Ok(&schema));
     let mut reader = BitReader::new(values);
     for record in schema.components.iter().chain(&schema.events) {
-        // Any answer will do, as long as there is one.
+        // Any result is fine, as long as there is no panic.
         let initial = record.kind.initial();
         let _ = record.kind.read_delta(DeltaBasis::new(&initial), &mut reader);
     }

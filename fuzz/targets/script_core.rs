@@ -1,4 +1,4 @@
-//! A server that makes up its schema and its state: a client that knows no game bears it, and draws what there is.
+//! A hostile server with any schema and state: a generic client does not panic.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use aether_wire::{EntityId, Possession, SchemaHash, ServerMessage, Snapshot, Tic
 use libfuzzer_sys::fuzz_target;
 use std::time::Duration;
 
-/// Rules that turn everything round.
+/// Rules that reverse the state.
 struct Reverse;
 
 impl PredictionRules for Reverse {

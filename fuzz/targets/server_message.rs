@@ -1,4 +1,4 @@
-//! A server's protobuf frame is refused, or means the same after being written again.
+//! A server's protobuf frame is rejected, or survives a round trip.
 
 #![no_main]
 
@@ -10,6 +10,6 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let mut again = Vec::new();
-    message.encode(&mut again).expect("what was accepted can be sent");
+    message.encode(&mut again).expect("a decoded message can be encoded");
     assert_eq!(ServerMessage::decode(&again), Ok(message));
 });

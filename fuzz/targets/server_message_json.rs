@@ -1,4 +1,4 @@
-//! A server's JSON envelope is refused, or means the same after being written again.
+//! A server's JSON envelope is rejected, or survives a round trip.
 
 #![no_main]
 
@@ -10,6 +10,6 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let mut again = Vec::new();
-    message.encode_json(&mut again).expect("what was accepted can be sent");
+    message.encode_json(&mut again).expect("a decoded message can be encoded");
     assert_eq!(ServerMessage::decode_json(&again), Ok(message));
 });

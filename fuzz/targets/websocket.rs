@@ -1,5 +1,4 @@
-//! WebSocket bytes from a stranger: they mean the same however they are cut, and hold no more
-//! memory than has come.
+//! WebSocket bytes from a hostile peer: they mean the same in any chunks, and use no more memory than was received.
 
 #![no_main]
 
@@ -11,11 +10,11 @@ const LIMIT: usize = 1_000;
 fuzz_target!(|input: (bool, bool, u8, &[u8])| {
     let (server, compressed, cut, bytes) = input;
     let decoder = || Decoder::new(if server { Role::Server } else { Role::Client }, LIMIT).compressed(compressed);
-    let whole = hear(decoder(), bytes, bytes.len());
-    assert_eq!(hear(decoder(), bytes, usize::from(cut)), whole);
+    let whole = decode(decoder(), bytes, bytes.len());
+    assert_eq!(decode(decoder(), bytes, usize::from(cut)), whole);
 });
 
-fn hear(mut decoder: Decoder, bytes: &[u8], chunk_bytes: usize) -> (Vec<String>, Option<ProtocolError>) {
+fn decode(mut decoder: Decoder, bytes: &[u8], chunk_bytes: usize) -> (Vec<String>, Option<ProtocolError>) {
     let mut heard = Vec::new();
     for chunk in bytes.chunks(chunk_bytes.max(1)) {
         let result = decoder.feed(&mut chunk.to_vec(), &mut |incoming| {
@@ -24,8 +23,8 @@ fn hear(mut decoder: Decoder, bytes: &[u8], chunk_bytes: usize) -> (Vec<String>,
             }
             heard.push(format!("{incoming:?}"));
         });
-        // Vectors double as they grow: one holds the frame, the other the fragments before it.
-        assert!(decoder.bytes_held() <= 4 * LIMIT + 64);
+        // Vectors double as they grow: one has the frame, the other the previous fragments.
+        assert!(decoder.buffered_bytes() <= 4 * LIMIT + 64);
         if let Err(error) = result {
             return (heard, Some(error));
         }

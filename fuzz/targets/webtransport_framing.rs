@@ -1,4 +1,4 @@
-//! The stream of a WebTransport client: its messages are the same however it is cut, and none is longer than allowed.
+//! Stream of a WebTransport client: its messages are the same in any chunks, and none is longer than allowed.
 
 #![no_main]
 
@@ -10,14 +10,14 @@ const LIMIT: usize = 300;
 
 fuzz_target!(|input: (u8, &[u8])| {
     let (cut, bytes) = input;
-    let (whole, end) = hear(bytes, bytes.len());
-    assert_eq!(hear(bytes, usize::from(cut)), (whole.clone(), end));
+    let (whole, end) = decode(bytes, bytes.len());
+    assert_eq!(decode(bytes, usize::from(cut)), (whole.clone(), end));
     let mut again = Vec::new();
     whole.iter().for_each(|message| append(&mut again, message));
-    assert!(bytes.starts_with(&again), "a message has one form");
+    assert!(bytes.starts_with(&again), "a message has one encoding");
 });
 
-fn hear(bytes: &[u8], chunk_bytes: usize) -> (Vec<Vec<u8>>, Option<FramingError>) {
+fn decode(bytes: &[u8], chunk_bytes: usize) -> (Vec<Vec<u8>>, Option<FramingError>) {
     let mut decoder = Decoder::new(LIMIT);
     let mut heard = Vec::new();
     for chunk in bytes.chunks(chunk_bytes.max(1)) {

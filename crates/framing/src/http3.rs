@@ -1,6 +1,6 @@
-//! As much of HTTP/3 (RFC 9114) as one WebTransport session needs, without its streams.
+//! The part of HTTP/3 (RFC 9114) that a WebTransport session needs, without streams.
 //!
-//! The dynamic table of header compression is switched off by our settings, so that headers are read by themselves.
+//! The settings turn off the dynamic table of header compression, so that headers are decoded independently.
 
 use std::borrow::Cow;
 use wtransport_proto::bytes::BytesWriter;
@@ -12,18 +12,19 @@ use wtransport_proto::settings::Settings;
 use wtransport_proto::stream_header::StreamHeader;
 use wtransport_proto::varint::VarInt;
 
-/// Bytes of the text of a goodbye (draft-ietf-webtrans-http3, 6).
-const GOODBYE_TEXT_BYTES_MAX: usize = 1_024;
-/// Bytes after the first of an integer in compressed headers. Four cover every length that fits a frame.
+/// Upper bound of the text of a session close (draft-ietf-webtrans-http3, 6).
+const CLOSE_TEXT_BYTES_MAX: usize = 1_024;
+/// Upper bound of the bytes of an integer in compressed headers, after the first. Four are enough for every length that
+/// fits a frame.
 const HEADER_INTEGER_BYTES_MAX: usize = 4;
 
 const CAPSULE_CLOSE_SESSION: u32 = 0x2843;
 
-/// Returns what a server's control stream begins with: its kind, and the settings.
+/// Returns the start of the control stream of a server: its kind and the settings.
 #[must_use]
 pub fn control_stream() -> Vec<u8> {
     let mut bytes = Vec::new();
-    StreamHeader::new_control().write(&mut bytes).expect("a vector grows");
+    StreamHeader::new_control().write(&mut bytes).expect("writing to a vector cannot fail");
     let settings = Settings::builder()
         .qpack_max_table_capacity(VarInt::from_u32(0))
         .qpack_blocked_streams(VarInt::from_u32(0))
@@ -36,30 +37,30 @@ pub fn control_stream() -> Vec<u8> {
     bytes
 }
 
-/// Checks the payload of a peer's settings. Nothing of what it sets concerns us, but it must make sense.
+/// Checks the payload of the settings of a peer. The values are not used, but they must be valid.
 pub fn check_settings(payload: Vec<u8>) -> Result<(), ErrorCode> {
     Settings::with_frame(&Frame::new_settings(Cow::Owned(payload))).map(|_| ())
 }
 
-/// Reads the session that compressed headers ask for; nothing if they ask for another thing.
+/// Decodes a session request from compressed headers. Returns `None` if they are another request.
 pub fn session_request(headers: Vec<u8>) -> Result<Option<SessionRequest>, ErrorCode> {
-    if !integers_are_short(&headers) {
+    if !has_short_integers(&headers) {
         return Err(ErrorCode::Decompression);
     }
     let headers = Headers::with_frame(&Frame::new_headers(Cow::Owned(headers)))?;
     Ok(SessionRequest::try_from(headers).ok())
 }
 
-/// Returns the frame that answers such a request.
+/// Returns the frame that answers a session request.
 #[must_use]
 pub fn session_response(response: &SessionResponse) -> Vec<u8> {
     bytes_of(&response.headers().generate_frame())
 }
 
-/// Returns the frame that ends the session with a code and a text.
+/// Returns the frame that closes the session with a code and a text.
 #[must_use]
-pub fn goodbye(code: u32, text: &str) -> Vec<u8> {
-    let text = &text[..text.floor_char_boundary(GOODBYE_TEXT_BYTES_MAX)];
+pub fn close_session_frame(code: u32, text: &str) -> Vec<u8> {
+    let text = &text[..text.floor_char_boundary(CLOSE_TEXT_BYTES_MAX)];
     let mut capsule = Vec::new();
     put_varint(&mut capsule, CAPSULE_CLOSE_SESSION);
     put_varint(&mut capsule, (4 + text.len()) as u32);
@@ -70,17 +71,16 @@ pub fn goodbye(code: u32, text: &str) -> Vec<u8> {
 
 fn bytes_of(frame: &Frame<'_>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(frame.write_size());
-    frame.write(&mut bytes).expect("a vector grows");
+    frame.write(&mut bytes).expect("writing to a vector cannot fail");
     bytes
 }
 
 fn put_varint(out: &mut Vec<u8>, value: u32) {
-    out.put_varint(VarInt::from_u32(value)).expect("a vector grows");
+    out.put_varint(VarInt::from_u32(value)).expect("writing to a vector cannot fail");
 }
 
-/// Returns true if no integer of compressed headers (RFC 9204, 4.5) is longer than any honest one. The decoder trusts in
-/// that.
-fn integers_are_short(section: &[u8]) -> bool {
+/// True if all integers of compressed headers (RFC 9204, 4.5) have a valid length. The decoder relies on it.
+fn has_short_integers(section: &[u8]) -> bool {
     let mut rest = section;
     let prefix = skip_integer(&mut rest, 8).and_then(|_| skip_integer(&mut rest, 7));
     let mut sane = prefix.is_some();
@@ -95,7 +95,7 @@ fn skip_field(rest: &mut &[u8]) -> Option<()> {
         0x80.. => skip_integer(rest, 6).map(|_| ()),
         0x40..0x80 => skip_integer(rest, 4).and_then(|_| skip_string(rest, 7)),
         0x20..0x40 => skip_string(rest, 3).and_then(|()| skip_string(rest, 7)),
-        // These point into the dynamic table, which does not exist.
+        // These refer to the dynamic table, which does not exist.
         _ => None,
     }
 }
@@ -150,18 +150,18 @@ mod tests {
     }
 
     #[test]
-    fn headers_of_an_honest_request_are_taken() {
-        assert!(integers_are_short(&request_payload()));
+    fn headers_of_an_honest_request_are_accepted() {
+        assert!(has_short_integers(&request_payload()));
         let request = session_request(request_payload()).unwrap().unwrap();
         assert_eq!(request.path(), "/rt?encoding=json");
     }
 
     #[test]
-    fn headers_with_an_endless_integer_are_refused() {
+    fn headers_with_an_endless_integer_are_rejected() {
         let mut payload = vec![0, 0, 0xff];
         payload.extend([0x80; 40]);
         payload.push(0);
-        assert!(!integers_are_short(&payload));
+        assert!(!has_short_integers(&payload));
     }
 
     proptest! {
@@ -181,10 +181,10 @@ mod tests {
     }
 
     #[test]
-    fn a_goodbye_carries_its_code_and_a_text_of_bounded_length() {
+    fn a_session_close_has_its_code_and_a_text_of_bounded_length() {
         let long = "ä".repeat(2_000);
         for (text, kept) in [("bye", "bye"), (long.as_str(), &long[..1_024])] {
-            let bytes = goodbye(7, text);
+            let bytes = close_session_frame(7, text);
             let frame = Frame::read(&mut bytes.as_slice()).unwrap().unwrap();
             let capsule = Capsule::with_frame(&frame).unwrap();
             let close = CloseWebTransportSession::with_capsule(&capsule).unwrap();

@@ -3,21 +3,21 @@
 use crate::stream;
 use crate::websocket::codec::{self, Opcode};
 
-/// A way of framing whose bytes follow from the message alone, so that a message is framed once for all connections that
-/// use it.
+/// A framing whose bytes depend on the message alone, so that a message is framed once for all connections with the
+/// same framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// Frames of a WebSocket server with bytes as payload, without compression.
+    /// Binary frames of a WebSocket server, without compression.
     WebSocketBinary,
-    /// Lengths before messages on a stream.
+    /// Messages on a stream, each after its length.
     Stream,
 }
 
 impl Framing {
-    /// All of them; [`Framing::number`] is the position in this list.
+    /// All framings. [`Framing::number`] is the index in this list.
     pub const ALL: [Framing; 2] = [Framing::WebSocketBinary, Framing::Stream];
 
-    /// A number for tables with an entry for each framing.
+    /// Index for tables with an entry for each framing.
     #[must_use]
     pub fn number(self) -> usize {
         self as usize
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_positions() {
+    fn numbers_are_indexes() {
         for (position, framing) in Framing::ALL.into_iter().enumerate() {
             assert_eq!(framing.number(), position);
         }

@@ -1,4 +1,4 @@
-//! Messages on a stream of bytes, without the stream.
+//! Framing of messages on a stream of bytes.
 //!
 //! ```text
 //!  length of the message, unsigned LEB128, 1 to 4 bytes, shortest form | the message
@@ -6,10 +6,10 @@
 
 use crate::FramingError;
 
-/// Bytes of a length at most. It reaches 2²⁸, far beyond the longest message of either side.
+/// Upper bound of the bytes of a length. It allows 2²⁸, far more than the longest message of either side.
 pub const LENGTH_BYTES_MAX: usize = 4;
 
-/// Bytes of the longest message that has a length in this form.
+/// Longest message with a length in this form, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = (1 << (7 * LENGTH_BYTES_MAX)) - 1;
 
 const BAD_LENGTH: FramingError = FramingError::Protocol("a length is not in its shortest form");
@@ -21,7 +21,7 @@ const TOO_LONG: FramingError = FramingError::Oversized("a message is too long");
 /// # Panics
 /// If the message is longer than [`MESSAGE_BYTES_MAX`].
 pub fn append(out: &mut Vec<u8>, message: &[u8]) {
-    assert!(message.len() <= MESSAGE_BYTES_MAX, "no message is that long");
+    assert!(message.len() <= MESSAGE_BYTES_MAX, "a message of {} bytes is too long", message.len());
     let mut rest = message.len();
     while rest >= 0x80 {
         out.push(rest as u8 | 0x80);
@@ -31,10 +31,10 @@ pub fn append(out: &mut Vec<u8>, message: &[u8]) {
     out.extend_from_slice(message);
 }
 
-/// Takes the messages out of a stream of bytes, however the stream was cut.
+/// Decodes messages from a stream of bytes in chunks of any size.
 ///
-/// While nothing is half received it holds no heap memory, because most connections are quiet at any moment. It never
-/// takes memory for a length that was only announced.
+/// Without a partial message it uses no heap memory, because most connections are idle at any moment. It never
+/// allocates memory for an announced length.
 #[derive(Debug)]
 pub struct Decoder {
     partial: Vec<u8>,
@@ -42,7 +42,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder that takes messages of so many bytes.
+    /// A decoder for messages of up to `message_bytes_max` bytes.
     #[must_use]
     pub fn new(message_bytes_max: usize) -> Decoder {
         Decoder { partial: Vec::new(), message_bytes_max }
@@ -59,7 +59,8 @@ impl Decoder {
         self.message_bytes_max = bytes;
     }
 
-    /// Takes in bytes and hands out each message that they complete. After an error the stream cannot be read further.
+    /// Adds bytes and calls `take` with each message that they complete. After an error, the stream cannot be decoded
+    /// further.
     pub fn feed(&mut self, mut bytes: &[u8], take: &mut dyn FnMut(&[u8])) -> Result<(), FramingError> {
         while !self.partial.is_empty() && !bytes.is_empty() {
             bytes = self.complete(bytes, take)?;
@@ -73,11 +74,11 @@ impl Decoder {
         Ok(())
     }
 
-    /// Adds to the message that is half there as much as it lacks, and gives back the rest.
+    /// Adds bytes to the partial message, and returns the rest.
     fn complete<'a>(&mut self, bytes: &'a [u8], take: &mut dyn FnMut(&[u8])) -> Result<&'a [u8], FramingError> {
         let Some((header, length)) = self.length(&self.partial)? else {
             self.partial.push(bytes[0]);
-            // The length is checked as soon as it is whole, not only when more bytes come.
+            // The length is checked as soon as it is complete, not when more bytes arrive.
             self.length(&self.partial)?;
             return Ok(&bytes[1..]);
         };
@@ -90,7 +91,7 @@ impl Decoder {
         Ok(&bytes[missing..])
     }
 
-    /// The bytes of the length and the length, if it is whole.
+    /// Returns the size of the length in bytes, and the length, if it is complete.
     fn length(&self, bytes: &[u8]) -> Result<Option<(usize, usize)>, FramingError> {
         let mut length = 0;
         for (index, byte) in bytes.iter().take(LENGTH_BYTES_MAX).enumerate() {
@@ -123,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn messages_survive_any_cut(
+        fn messages_survive_any_chunks(
             messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..400), 0..20),
             cuts in prop::collection::vec(1_usize..200, 1..30),
         ) {
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_beyond_the_limit_is_told_before_its_message_comes() {
+    fn a_length_beyond_the_limit_is_an_error_before_its_message_arrives() {
         assert_eq!(decode(&mut Decoder::new(200), &[&[0xc9, 0x01]]), Err(TOO_LONG));
         assert_eq!(decode(&mut Decoder::new(200), &[&[0xc9], &[0x01]]), Err(TOO_LONG));
         assert_eq!(decode(&mut Decoder::new(200), &[&[0xc8, 0x01]]), Ok(Vec::new()));
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_limit_holds_for_the_next_message() {
+    fn a_new_limit_applies_to_the_next_message() {
         let mut decoder = Decoder::new(10);
         assert_eq!(decode(&mut decoder, &[&[2, 1, 2]]), Ok(vec![vec![1, 2]]));
         decoder.set_message_bytes_max(1);

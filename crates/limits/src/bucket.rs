@@ -1,35 +1,35 @@
-//! Token bucket: bounds a rate.
+//! Token bucket.
 
 use std::time::Duration;
 
-/// A rate and how much may come at once.
+/// A rate and a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// So many a second on average.
+    /// Average number per second.
     pub per_second: u32,
-    /// So many at once after a pause.
+    /// Number at once after a pause.
     pub burst: u32,
 }
 
 impl RateLimit {
-    /// For what is costly, such as a login.
+    /// For expensive requests, such as a sign-in.
     pub const STRICT: RateLimit = RateLimit { per_second: 5, burst: 5 };
     /// For requests.
     pub const STANDARD: RateLimit = RateLimit { per_second: 100, burst: 20 };
     /// For messages of a realtime connection other than inputs.
     pub const REALTIME: RateLimit = RateLimit { per_second: 60, burst: 30 };
 
-    /// For inputs: twice the tick rate, and half a second's worth at once, since networks deliver in bursts.
+    /// For inputs: twice the tick rate, and a burst of half a second, because networks deliver in bursts.
     #[must_use]
     pub fn inputs(tick_hz: u32) -> RateLimit {
         RateLimit { per_second: tick_hz.saturating_mul(2), burst: tick_hz.max(8) }
     }
 }
 
-/// A token bucket in whole numbers: it counts in nanoseconds of credit, so it neither drifts nor allocates.
+/// A token bucket. It counts in whole nanoseconds of credit, so it does not drift. It does not allocate.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenBucket {
-    /// Nanoseconds that one token takes to come.
+    /// Nanoseconds per token.
     token_ns: u64,
     full_ns: u64,
     credit_ns: u64,
@@ -45,7 +45,7 @@ impl TokenBucket {
         TokenBucket { token_ns, full_ns, credit_ns: full_ns, filled_at: now }
     }
 
-    /// Takes one token, if there is one.
+    /// Takes a token. Returns false if there is none.
     pub fn take(&mut self, now: Duration) -> bool {
         let passed = now.saturating_sub(self.filled_at).as_nanos() as u64;
         self.filled_at = self.filled_at.max(now);
@@ -57,7 +57,7 @@ impl TokenBucket {
         enough
     }
 
-    /// Time from the last attempt until there is a token.
+    /// Time from the last attempt until a token is available.
     #[must_use]
     pub fn wait(&self) -> Duration {
         Duration::from_nanos(self.token_ns.saturating_sub(self.credit_ns))
@@ -73,13 +73,13 @@ mod tests {
         let mut bucket = TokenBucket::new(RateLimit { per_second: 10, burst: 5 }, Duration::ZERO);
         let taken = (0..100).filter(|_| bucket.take(Duration::ZERO)).count();
         assert_eq!(taken, 5);
-        // A hundred attempts a second for ten seconds.
+        // A hundred attempts per second for ten seconds.
         let taken = (1..=1_000).filter(|i| bucket.take(Duration::from_millis(10 * i))).count();
         assert_eq!(taken, 100);
     }
 
     #[test]
-    fn whoever_gets_none_is_told_how_long_to_wait() {
+    fn a_failed_attempt_has_a_wait_time() {
         let mut bucket = TokenBucket::new(RateLimit { per_second: 4, burst: 1 }, Duration::ZERO);
         assert!(bucket.take(Duration::ZERO));
         assert!(!bucket.take(Duration::from_millis(100)));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_steps_back_gives_nothing_away() {
+    fn a_clock_that_steps_back_adds_no_credit() {
         let mut bucket = TokenBucket::new(RateLimit { per_second: 1, burst: 1 }, Duration::from_secs(10));
         assert!(bucket.take(Duration::from_secs(10)));
         assert!(!bucket.take(Duration::from_secs(5)));

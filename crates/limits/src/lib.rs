@@ -1,6 +1,6 @@
-//! Limits on how often something happens and on how much of it one peer holds.
+//! Rate limits, and shares of a limit.
 //!
-//! A [`TokenBucket`] bounds a rate, [`KeyedShares`] bound a number at a time. Neither reads a clock nor waits.
+//! A [`TokenBucket`] limits a rate. [`KeyedShares`] limit a number at a time. Neither reads a clock or waits.
 
 mod bucket;
 mod shares;

@@ -1,87 +1,87 @@
-//! Shares: bound how much of something each of many holds at a time.
+//! Shares of a limit, counted by key.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Counts what each key has; a share is given back when it is dropped.
+/// Counts the shares of each key. A share is returned when dropped.
 #[derive(Debug)]
 pub struct KeyedShares<K> {
-    held: Arc<Mutex<Held<K>>>,
+    counts: Arc<Mutex<ShareCounts<K>>>,
 }
 
 #[derive(Debug)]
-struct Held<K> {
+struct ShareCounts<K> {
     by_key: BTreeMap<K, u32>,
     total: u32,
 }
 
-/// One of the shares of a key.
+/// A share of a key.
 #[derive(Debug)]
 pub struct KeyedShare<K: Ord> {
-    held: Arc<Mutex<Held<K>>>,
+    counts: Arc<Mutex<ShareCounts<K>>>,
     key: Option<K>,
 }
 
 impl<K> Default for KeyedShares<K> {
     fn default() -> Self {
-        KeyedShares { held: Arc::new(Mutex::new(Held { by_key: BTreeMap::new(), total: 0 })) }
+        KeyedShares { counts: Arc::new(Mutex::new(ShareCounts { by_key: BTreeMap::new(), total: 0 })) }
     }
 }
 
-/// The same counts, in other hands.
+/// A clone has the same counts.
 impl<K> Clone for KeyedShares<K> {
     fn clone(&self) -> Self {
-        KeyedShares { held: Arc::clone(&self.held) }
+        KeyedShares { counts: Arc::clone(&self.counts) }
     }
 }
 
 impl<K: Ord + Clone> KeyedShares<K> {
-    /// One more share for a key; none if the key or all together have as many as they may.
+    /// Takes a share for a key. Returns `None` if the limit of the key or the total limit is reached.
     #[must_use]
     pub fn take(&self, key: K, per_key_max: u32, total_max: u32) -> Option<KeyedShare<K>> {
-        let mut held = lock(&self.held);
-        let of_key = held.by_key.get(&key).copied().unwrap_or(0);
-        if of_key >= per_key_max || held.total >= total_max {
+        let mut counts = lock(&self.counts);
+        let of_key = counts.by_key.get(&key).copied().unwrap_or(0);
+        if of_key >= per_key_max || counts.total >= total_max {
             return None;
         }
-        held.by_key.insert(key.clone(), of_key + 1);
-        held.total += 1;
-        Some(KeyedShare { held: Arc::clone(&self.held), key: Some(key) })
+        counts.by_key.insert(key.clone(), of_key + 1);
+        counts.total += 1;
+        Some(KeyedShare { counts: Arc::clone(&self.counts), key: Some(key) })
     }
 
-    /// Number of shares that a key holds.
+    /// Number of shares of a key.
     #[must_use]
     pub fn count(&self, key: &K) -> u32 {
-        lock(&self.held).by_key.get(key).copied().unwrap_or(0)
+        lock(&self.counts).by_key.get(key).copied().unwrap_or(0)
     }
 
-    /// Number of shares that are held.
+    /// Number of all shares.
     #[must_use]
     pub fn total(&self) -> u32 {
-        lock(&self.held).total
+        lock(&self.counts).total
     }
 }
 
 impl<K: Ord> Drop for KeyedShare<K> {
     fn drop(&mut self) {
         let Some(key) = self.key.take() else { return };
-        let mut held = lock(&self.held);
-        held.total -= 1;
-        if let Some(count) = held.by_key.get_mut(&key) {
+        let mut counts = lock(&self.counts);
+        counts.total -= 1;
+        if let Some(count) = counts.by_key.get_mut(&key) {
             *count -= 1;
             if *count == 0 {
-                held.by_key.remove(&key);
+                counts.by_key.remove(&key);
             }
         }
     }
 }
 
-fn lock<K>(held: &Mutex<Held<K>>) -> MutexGuard<'_, Held<K>> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<K>(counts: &Mutex<ShareCounts<K>>) -> MutexGuard<'_, ShareCounts<K>> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns what counts as one peer: an IPv4 address, or the network that an IPv6 customer is given, who has 2^64 addresses.
+/// Returns the network that counts as one peer: an IPv4 address, or the /64 network of an IPv6 address.
 #[must_use]
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
@@ -97,18 +97,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_has_so_many_and_all_together_so_many() {
+    fn a_key_and_all_keys_together_have_a_limit() {
         let shares = KeyedShares::default();
         let first = shares.take("ann", 2, 3);
         let _second = shares.take("ann", 2, 3).unwrap();
-        assert!(shares.take("ann", 2, 3).is_none(), "ann has enough");
+        assert!(shares.take("ann", 2, 3).is_none(), "the limit of ann is reached");
         let _third = shares.take("ben", 2, 3).unwrap();
-        assert!(shares.take("cat", 2, 3).is_none(), "all are given out");
+        assert!(shares.take("cat", 2, 3).is_none(), "the total limit is reached");
         assert_eq!((shares.count(&"ann"), shares.count(&"ben"), shares.count(&"cat")), (2, 1, 0));
         drop(first);
         assert_eq!((shares.clone().count(&"ann"), shares.total()), (1, 2));
         assert!(shares.take("ann", 2, 3).is_some());
-        assert_eq!(shares.total(), 2, "what is dropped at once is given back");
+        assert_eq!(shares.total(), 2, "a dropped share is returned");
     }
 
     #[test]

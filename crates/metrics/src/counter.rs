@@ -1,11 +1,11 @@
-//! A number that only grows.
+//! Counter.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A number that only grows. Clones count into the same number.
+/// A number that only grows. Clones share the same number.
 ///
-/// `Counter::default()` belongs to no registry: it counts, and nobody renders it. Tests and tools use it that way.
+/// `Counter::default()` belongs to no registry and is never rendered. Tests and tools use it.
 #[derive(Clone, Debug, Default)]
 pub struct Counter {
     count: Arc<AtomicU64>,
@@ -14,7 +14,7 @@ pub struct Counter {
 impl Counter {
     /// Adds `amount`.
     pub fn add(&self, amount: u64) {
-        // Relaxed is enough: a count orders nothing else, and a reader may see it a moment late.
+        // Relaxed is enough: no other memory depends on a count, and readers may see it late.
         self.count.fetch_add(amount, Ordering::Relaxed);
     }
 
@@ -23,7 +23,7 @@ impl Counter {
         self.add(1);
     }
 
-    /// The count so far.
+    /// Current count.
     pub fn value(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! A number that goes up and down.
+//! Gauge.
 
 use crate::histogram::add_to_bits;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A number that goes up and down. Clones share the same number.
 ///
-/// The number is an `f64`, as it is in Prometheus: whole numbers are exact up to 2^53.
+/// The number is an `f64`, as in Prometheus: whole numbers are exact up to 2^53.
 #[derive(Clone, Debug, Default)]
 pub struct Gauge {
-    /// The bits of an `f64`; all bits zero is the number zero.
+    /// Bits of an `f64`. All bits zero is the number zero.
     bits: Arc<AtomicU64>,
 }
 
 impl Gauge {
-    /// Replaces the number.
+    /// Sets the number.
     pub fn set(&self, value: f64) {
         self.bits.store(value.to_bits(), Ordering::Relaxed);
     }
@@ -39,7 +39,7 @@ impl Gauge {
         self.sub(1.0);
     }
 
-    /// The number now.
+    /// Current number.
     pub fn value(&self) -> f64 {
         f64::from_bits(self.bits.load(Ordering::Relaxed))
     }

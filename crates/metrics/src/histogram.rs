@@ -1,33 +1,33 @@
-//! How often values fell into each of a fixed row of buckets.
+//! Histogram with fixed buckets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts values by bucket, and sums them. Clones observe into the same buckets.
+/// Counts values by bucket, and sums them. Clones share the same buckets.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     shared: Arc<Shared>,
 }
 
-/// What a histogram held at one moment.
+/// Counts and sum of a histogram at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistogramSnapshot {
-    /// For each bucket in rising order, its upper bound and how many values were at or below it. The last bound is
-    /// infinity, so the last count is that of all values.
+    /// Upper bound of each bucket in ascending order, and the number of values at or below it. The last bound is
+    /// infinity, so the last count is the number of all values.
     pub cumulative: Vec<(f64, u64)>,
-    /// The sum of all values.
+    /// Sum of all values.
     pub sum: f64,
-    /// How many values were observed.
+    /// Number of observed values.
     pub count: u64,
 }
 
 #[derive(Debug)]
 struct Shared {
-    /// Upper bounds, rising; a value equal to a bound belongs below it.
+    /// Upper bounds, ascending. A value equal to a bound belongs to its bucket.
     bounds: Box<[f64]>,
-    /// One count per bound, and one more for values above the last.
+    /// One count per bound, and one for values above the last bound.
     counts: Box<[AtomicU64]>,
-    /// The bits of an `f64`.
+    /// Bits of an `f64`.
     sum: AtomicU64,
 }
 
@@ -36,17 +36,17 @@ impl Histogram {
     ///
     /// # Panics
     ///
-    /// When the bounds are not finite numbers in rising order: that is a mistake in the program.
+    /// If the bounds are not finite or not in ascending order.
     pub fn new(buckets: &[f64]) -> Self {
         assert!(
             buckets.iter().all(|bound| bound.is_finite()) && buckets.windows(2).all(|pair| pair[0] < pair[1]),
-            "histogram buckets must be finite and rise, but are {buckets:?}"
+            "histogram buckets must be finite and ascending, but are {buckets:?}"
         );
         let counts = (0..=buckets.len()).map(|_| AtomicU64::new(0)).collect();
         Self { shared: Arc::new(Shared { bounds: buckets.into(), counts, sum: AtomicU64::new(0) }) }
     }
 
-    /// Counts one value. A value that is not finite is left out, because it would spoil the sum for good.
+    /// Adds a value. A value that is not finite is ignored, because it would make the sum invalid.
     pub fn observe(&self, value: f64) {
         if !value.is_finite() {
             return;
@@ -56,12 +56,12 @@ impl Histogram {
         add_to_bits(&self.shared.sum, value);
     }
 
-    /// The upper bounds given at the start, without the infinite one.
+    /// Upper bounds, without the infinite one.
     pub fn buckets(&self) -> &[f64] {
         &self.shared.bounds
     }
 
-    /// What was observed so far. Values observed meanwhile may be in the counts and not yet in the sum.
+    /// Returns the current counts and sum. Concurrent values may be in the counts and not yet in the sum.
     pub fn snapshot(&self) -> HistogramSnapshot {
         let bounds = self.shared.bounds.iter().copied().chain([f64::INFINITY]);
         let mut count = 0;
@@ -76,7 +76,7 @@ impl Histogram {
     }
 }
 
-/// Adds to an `f64` kept as bits: the hardware has no atomic addition for it, so it tries until nobody was faster.
+/// Adds to an `f64` stored as bits. There is no atomic addition for floats, so this is a compare-and-swap loop.
 pub(crate) fn add_to_bits(bits: &AtomicU64, amount: f64) {
     let mut seen = bits.load(Ordering::Relaxed);
     loop {

@@ -1,6 +1,7 @@
-//! Counters, gauges and histograms that cost an atomic addition, and their Prometheus text.
+//! Counters, gauges and histograms, and their Prometheus text.
 //!
-//! A handle is asked for once, by name and labels, and then recorded into without a lock, an allocation or a lookup:
+//! A handle is created once, by name and labels. Recording is an atomic addition, without a lock, an allocation or a
+//! lookup:
 //!
 //! ```
 //! use aether_metrics::Registry;
@@ -11,7 +12,7 @@
 //! assert!(registry.render().contains("aether_joins_total{room_type=\"sandbox\"} 1\n"));
 //! ```
 //!
-//! A registry keeps no clock and reads none: a duration is observed as seconds that the caller measured.
+//! A registry reads no clock: callers measure durations and record them in seconds.
 
 mod counter;
 mod gauge;

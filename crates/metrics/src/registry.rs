@@ -4,16 +4,16 @@ use crate::{Counter, Gauge, Histogram, text};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// All metrics of a program. Clones are the same registry.
+/// All metrics of a program. Clones share the same registry.
 ///
-/// Its lock is held for registering, removing and copying what is to be rendered; recording never touches it.
+/// The lock is taken to register, remove and render, never to record.
 #[derive(Clone, Default)]
 pub struct Registry {
     families: Arc<Mutex<Families>>,
     old_names: Arc<Mutex<Vec<OldName>>>,
 }
 
-/// A name that a metric had before, under which it is still rendered.
+/// Old name of a metric, which is still rendered.
 #[derive(Clone)]
 struct OldName {
     old: String,
@@ -21,10 +21,10 @@ struct OldName {
     labels: Labels,
 }
 
-/// Sorted, so that the text is the same for the same metrics.
+/// Families by name, sorted so that the text is stable.
 pub(crate) type Families = BTreeMap<String, Family>;
 
-/// Label names and values, sorted by name: the order a caller lists them in means nothing.
+/// Label names and values, sorted by name. The order of the caller does not matter.
 pub(crate) type Labels = Vec<(String, String)>;
 
 /// All series of one name.
@@ -56,12 +56,12 @@ impl Registry {
         Self::default()
     }
 
-    /// The counter of this name and these labels, made when it is new.
+    /// Returns the counter with this name and these labels, and creates it if needed.
     ///
     /// # Panics
     ///
-    /// As all registrations: when the name or a label is not one Prometheus accepts, a label is named twice, or the
-    /// name is taken by another kind of metric. Each is a mistake in the program, found the first time it runs.
+    /// As all registrations: if Prometheus does not allow the name or a label, a label is given twice, or the name is
+    /// used by another kind of metric. Each is a bug, found at the first run.
     pub fn counter(&self, name: &str, help: &str, labels: &[(&str, &str)]) -> Counter {
         match self.series(name, help, labels, || Series::Counter(Counter::default())) {
             Series::Counter(counter) => counter,
@@ -69,17 +69,17 @@ impl Registry {
         }
     }
 
-    /// The gauge of this name and these labels, made when it is new. Panics as [`Registry::counter`] does, and when
-    /// [`Registry::gauge_with`] made it.
+    /// Returns the gauge with this name and these labels, and creates it if needed. Panics like [`Registry::counter`],
+    /// and if [`Registry::gauge_with`] created it.
     pub fn gauge(&self, name: &str, help: &str, labels: &[(&str, &str)]) -> Gauge {
         match self.series(name, help, labels, || Series::Gauge(Gauge::default())) {
             Series::Gauge(gauge) => gauge,
-            _ => panic!("metric {name} is read by a function, so it has no gauge to set"),
+            _ => panic!("metric {name} is computed by a function and cannot be set"),
         }
     }
 
-    /// A gauge whose number is read when the text is rendered. A second one of the same name and labels replaces the
-    /// first. Panics as [`Registry::counter`] does.
+    /// Registers a gauge whose number is computed by `read` when the text is rendered. It replaces one with the same
+    /// name and labels. Panics like [`Registry::counter`].
     pub fn gauge_with(
         &self,
         name: &str,
@@ -91,20 +91,21 @@ impl Registry {
         self.change(name, help, Kind::Gauge, |series| series.insert(labels, Series::Reading(Arc::from(read))));
     }
 
-    /// The histogram of this name and these labels, made when it is new. Series of one name may have different
-    /// buckets, because rooms of different rates have different budgets.
+    /// Returns the histogram with this name and these labels, and creates it if needed. Series of one name may have
+    /// different buckets, because rooms with different tick rates have different budgets.
     ///
-    /// Panics as [`Registry::counter`] does, and when the buckets do not rise or differ from those it was made with.
+    /// Panics like [`Registry::counter`], and if the buckets are not ascending or differ from those of the existing
+    /// one.
     pub fn histogram(&self, name: &str, help: &str, labels: &[(&str, &str)], buckets: &[f64]) -> Histogram {
         let histogram = self.histogram_or_existing(name, help, labels, buckets);
         assert_eq!(histogram.buckets(), buckets, "histogram {name} is registered with other buckets");
         histogram
     }
 
-    /// Returns the histogram of this name and these labels with the buckets that it was made with; these are for a new one.
-    /// It is for series whose best buckets change while the program runs.
+    /// Returns the histogram with this name and these labels. An existing one has its own buckets; `buckets` are for a
+    /// new one. It is for series whose best buckets change while the program runs.
     ///
-    /// Panics as [`Registry::counter`] does, and when the buckets do not rise.
+    /// Panics like [`Registry::counter`], and if the buckets are not ascending.
     pub fn histogram_or_existing(&self, name: &str, help: &str, labels: &[(&str, &str)], buckets: &[f64]) -> Histogram {
         assert!(labels.iter().all(|(label, _)| *label != "le"), "histogram {name} may not use the label le itself");
         match self.series(name, help, labels, || Series::Histogram(Histogram::new(buckets))) {
@@ -113,7 +114,7 @@ impl Registry {
         }
     }
 
-    /// Takes a series out of the text, and says whether it was there. Handles to it go on counting, unseen.
+    /// Removes a series. Returns false if it did not exist. Its handles still work but are no longer rendered.
     pub fn remove(&self, name: &str, labels: &[(&str, &str)]) -> bool {
         let mut families = self.lock();
         let Some(family) = families.get_mut(name) else { return false };
@@ -132,9 +133,9 @@ impl Registry {
         names.push(OldName { old: old.to_owned(), new: new.to_owned(), labels });
     }
 
-    /// Everything in Prometheus' text format, version 0.0.4, in a stable order.
+    /// Renders all metrics in the text format of Prometheus, version 0.0.4, in a stable order.
     pub fn render(&self) -> String {
-        // Copied first, so that a reading function may use the registry without meeting its own lock.
+        // The families are copied first, so that a function of a gauge may use the registry without a deadlock.
         let mut families = self.lock().clone();
         self.add_old_names(&mut families);
         text::render(&families)
@@ -144,7 +145,8 @@ impl Registry {
         for name in self.old_names.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             let Some(Family { kind, series, .. }) = families.get(&name.new).cloned() else { continue };
             let help = format!("Old name of {}, for one version.", name.new);
-            let old = families.entry(name.old.clone()).or_insert_with(|| Family { help, kind, series: BTreeMap::new() });
+            let old =
+                families.entry(name.old.clone()).or_insert_with(|| Family { help, kind, series: BTreeMap::new() });
             old.series.extend(series.into_iter().map(|(mut labels, series)| {
                 labels.extend(name.labels.iter().cloned());
                 labels.sort();
@@ -183,7 +185,7 @@ impl Registry {
     }
 
     fn lock(&self) -> MutexGuard<'_, Families> {
-        // No change to the map is left half done, so what another thread's panic left behind is whole.
+        // Every change of the map is complete before a panic is possible, so a poisoned map is valid.
         self.families.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -221,7 +223,7 @@ fn sorted(name: &str, labels: &[(&str, &str)]) -> Labels {
         assert!(is_label_name(label), "{label:?} of metric {name} is not a label name: letters, digits and _");
     }
     for pair in sorted.windows(2) {
-        assert!(pair[0].0 != pair[1].0, "metric {name} names its label {} twice", pair[0].0);
+        assert!(pair[0].0 != pair[1].0, "metric {name} has the label {} twice", pair[0].0);
     }
     sorted
 }
@@ -232,7 +234,7 @@ fn is_metric_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ':')
 }
 
-/// Names that begin with two underscores are Prometheus' own.
+/// True if a label name is allowed. Names with two leading underscores are reserved by Prometheus.
 fn is_label_name(name: &str) -> bool {
     is_metric_name(name) && !name.contains(':') && !name.starts_with("__")
 }

@@ -1,10 +1,10 @@
-//! Prometheus' text format, version 0.0.4.
+//! Text format of Prometheus, version 0.0.4.
 
 use crate::Histogram;
 use crate::registry::{Families, Labels, Series};
 use std::fmt::Write;
 
-/// The `Content-Type` of [`Registry::render`](crate::Registry::render).
+/// `Content-Type` of [`Registry::render`](crate::Registry::render).
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 pub(crate) fn render(families: &Families) -> String {
@@ -40,7 +40,7 @@ fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
     writeln!(text, "{content}").expect("writing to a string cannot fail");
 }
 
-/// `{label="value",…}`, or nothing when there are no labels.
+/// Returns `{label="value",…}`, or an empty text if there are no labels.
 fn braced(labels: &Labels, bound: Option<f64>) -> String {
     let bound = bound.map(|bound| format!("le=\"{}\"", number(bound)));
     let pairs: Vec<String> =

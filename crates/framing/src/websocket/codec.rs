@@ -1,4 +1,4 @@
-//! WebSocket frames (RFC 6455) without sockets: bytes in, messages out, and the reverse.
+//! WebSocket frames (RFC 6455), without sockets.
 //!
 //! ```text
 //!   0               1               2               3
@@ -8,8 +8,8 @@
 //!  | mask, if MASK is set: 4 bytes | payload …
 //! ```
 //!
-//! A [`Decoder`] is one per connection. While nothing is half received it holds no heap
-//! memory, because most connections of a large server are quiet at any moment.
+//! A connection has one [`Decoder`]. Without a partial message it uses no heap memory, because most connections of a
+//! large server are idle at any moment.
 
 mod header;
 
@@ -17,14 +17,14 @@ use super::deflate;
 use crate::FramingError;
 use header::{FIN, Header, LONG_LENGTH_BYTES, MASK, Parsed, RSV1, SHORT_HEADER_BYTES, apply_mask, write_header};
 
-/// Payload bytes of a control frame at most (RFC 6455, 5.5).
+/// Upper bound of the payload of a control frame (RFC 6455, 5.5).
 pub const CONTROL_BYTES_MAX: usize = 125;
 
-/// Fragments of one message at most. Empty fragments would otherwise go on for ever without
-/// reaching the limit of bytes; a message of the longest kind has room for 64 bytes in each.
+/// Upper bound of the fragments of a message. Otherwise, empty fragments would never reach the limit of bytes. The
+/// longest message has 64 bytes in each.
 pub const FRAGMENTS_PER_MESSAGE_MAX: u16 = 1_024;
 
-/// Bytes of the longest header: 2, a 64-bit length and a mask.
+/// Longest header: 2 bytes, a 64-bit length and a mask.
 pub const HEADER_BYTES_MAX: usize = 14;
 
 /// End of the connection.
@@ -39,17 +39,17 @@ pub enum Role {
 /// Kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opcode {
-    /// The next part of a message.
+    /// Next part of a message.
     Continuation,
     /// UTF-8 text, or its first part.
     Text,
     /// Bytes, or their first part.
     Binary,
-    /// The end of the connection.
+    /// Close of the connection.
     Close,
-    /// A question whether the peer is there.
+    /// Ping.
     Ping,
-    /// The answer to it.
+    /// Answer to a ping.
     Pong,
 }
 
@@ -82,32 +82,32 @@ impl Opcode {
     }
 }
 
-/// A whole message, or a control frame, borrowed from where its bytes lie.
+/// A whole message or a control frame, borrowed from the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incoming<'a> {
     /// A text message.
     Text(&'a str),
     /// A binary message.
     Binary(&'a [u8]),
-    /// To be answered by a pong with the same bytes.
+    /// Ping. The answer is a pong with the same bytes.
     Ping(&'a [u8]),
-    /// The answer to a ping.
+    /// Answer to a ping.
     Pong(&'a [u8]),
-    /// The peer closes. Whatever follows is ignored.
+    /// The peer closes the connection. Later bytes are ignored.
     Close {
-        /// The reason as a code, if it gives one.
+        /// Close code, if the peer sent one.
         code: Option<u16>,
-        /// A sentence, often empty.
+        /// Reason, often empty.
         reason: &'a str,
     },
 }
 
-/// The peer broke the protocol. The connection is to be closed with this code.
+/// Protocol violation of the peer. Close the connection with this code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProtocolError {
-    /// 1002 (protocol), 1007 (text that is none) or 1009 (too large).
+    /// Close code: 1002 (protocol), 1007 (text is not UTF-8) or 1009 (too large).
     pub code: u16,
-    /// The reason, for the close frame and the metric.
+    /// Reason, for the close frame and the metric.
     pub reason: &'static str,
 }
 
@@ -129,7 +129,7 @@ impl From<ProtocolError> for FramingError {
     }
 }
 
-/// Returns the close code that tells a peer of a violation (RFC 6455, 7.4.1).
+/// Returns the close code for a violation (RFC 6455, 7.4.1).
 #[must_use]
 pub fn violation_code(violation: FramingError) -> u16 {
     match violation {
@@ -141,12 +141,12 @@ pub fn violation_code(violation: FramingError) -> u16 {
     }
 }
 
-/// Turns received bytes into messages.
+/// Decodes received bytes into messages.
 #[derive(Debug)]
 pub struct Decoder {
-    /// The frame that is not whole yet, as it came.
+    /// Bytes of the partial frame, still masked.
     partial: Vec<u8>,
-    /// The fragments of the message that is not whole yet, unmasked.
+    /// Fragments of the partial message, unmasked.
     assembled: Vec<u8>,
     message_bytes_max: usize,
     failure: Option<ProtocolError>,
@@ -157,7 +157,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder at the start of a connection, without compression.
+    /// A decoder for a new connection, without compression.
     pub fn new(role: Role, message_bytes_max: usize) -> Self {
         Self {
             partial: Vec::new(),
@@ -171,33 +171,32 @@ impl Decoder {
         }
     }
 
-    /// Sets the limit for messages from now on. It holds for a message on the wire and, if it
-    /// was compressed, for what comes out of it.
+    /// Sets the limit of later messages. It applies to the message on the wire and, if compressed, to its decompressed
+    /// size.
     pub fn set_message_bytes_max(&mut self, message_bytes_max: usize) {
         self.message_bytes_max = message_bytes_max;
     }
 
-    /// Sets if both ends agreed on permessage-deflate.
+    /// Set if both ends agreed on permessage-deflate.
     pub fn compressed(mut self, yes: bool) -> Self {
         self.compressed = yes;
         self
     }
 
-    /// Returns true if a frame or a message has begun and is not whole yet.
-    pub fn is_midway(&self) -> bool {
+    /// True if a frame or a message is incomplete.
+    pub fn has_partial_message(&self) -> bool {
         !self.partial.is_empty() || self.unfinished.is_some()
     }
 
-    /// Heap bytes that are held for what is not whole yet.
-    pub fn bytes_held(&self) -> usize {
+    /// Heap bytes of the partial frame and message.
+    pub fn buffered_bytes(&self) -> usize {
         self.partial.capacity() + self.assembled.capacity()
     }
 
-    /// Reads the next bytes of the connection, wherever they were cut, and hands out every
-    /// message that they complete. Payloads are unmasked where they lie.
+    /// Adds the next bytes of the connection, in chunks of any size, and calls `take` with every message that they
+    /// complete. Payloads are unmasked in place.
     ///
-    /// After an error the same error is returned for ever; after a close frame everything is
-    /// ignored.
+    /// After an error, every call returns the same error. After a close frame, all bytes are ignored.
     pub fn feed(&mut self, bytes: &mut [u8], take: &mut dyn FnMut(Incoming<'_>)) -> Result<(), ProtocolError> {
         if let Some(failure) = self.failure {
             return Err(failure);
@@ -230,7 +229,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Fills up the frame that the last bytes began, and returns the bytes after it.
+    /// Completes the partial frame, and returns the bytes after it.
     fn complete_partial<'b>(
         &mut self,
         mut bytes: &'b mut [u8],
@@ -240,7 +239,7 @@ impl Decoder {
             let parsed = self.read_header(&self.partial)?;
             let missing = parsed.bytes_needed() - self.partial.len();
             if let (Parsed::Header(header), 0) = (&parsed, missing) {
-                // Taken out and freed: a frame that was cut is rare, an idle connection is not.
+                // The buffer is freed: a split frame is rare, an idle connection is not.
                 let mut frame = std::mem::take(&mut self.partial);
                 self.take_frame(header, &mut frame[header.bytes..], take)?;
                 break;
@@ -255,7 +254,7 @@ impl Decoder {
         Ok(bytes)
     }
 
-    /// Reads a header and judges everything that can be judged without the payload.
+    /// Parses a header, and checks everything that does not need the payload.
     fn read_header(&self, bytes: &[u8]) -> Result<Parsed, ProtocolError> {
         let parsed = Header::parse(bytes, self.role)?;
         let Parsed::Header(header) = &parsed else {
@@ -268,9 +267,9 @@ impl Decoder {
             return Ok(parsed);
         }
         match (&self.unfinished, header.opcode) {
-            (None, Opcode::Continuation) => return Err(protocol("a continuation of nothing")),
+            (None, Opcode::Continuation) => return Err(protocol("a continuation has no message")),
             (Some(_), Opcode::Text | Opcode::Binary) => {
-                return Err(protocol("a message began before the last one ended"));
+                return Err(protocol("a message began before the previous one ended"));
             }
             (Some(unfinished), _) if unfinished.fragments >= FRAGMENTS_PER_MESSAGE_MAX => {
                 return Err(too_large("a message has too many fragments"));
@@ -342,10 +341,10 @@ impl Decoder {
     }
 }
 
-/// Appends one whole, unmasked frame whose payload the closure appends to the same buffer.
+/// Appends an unmasked frame. The closure appends the payload to the same buffer.
 ///
-/// Most messages are short: room is left for the shortest header, and only a payload of 126
-/// bytes or more is moved, by 2 bytes or by 8.
+/// Most messages are short, so the shortest header is reserved. Only a payload of 126 bytes or more is moved, by 2 or 8
+/// bytes.
 pub fn frame(out: &mut Vec<u8>, opcode: Opcode, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; SHORT_HEADER_BYTES]);
@@ -361,7 +360,7 @@ pub fn frame(out: &mut Vec<u8>, opcode: Opcode, write: impl FnOnce(&mut Vec<u8>)
     out[start..start + header_bytes].copy_from_slice(&header[..header_bytes]);
 }
 
-/// Appends one whole, unmasked frame.
+/// Appends an unmasked frame.
 pub fn frame_bytes(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8]) {
     let (header, header_bytes) = write_header(FIN | opcode.bits(), payload.len(), 0);
     out.reserve(header_bytes + payload.len());
@@ -369,8 +368,8 @@ pub fn frame_bytes(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8]) {
     out.extend_from_slice(payload);
 }
 
-/// Appends one whole, unmasked frame, compressed if that makes it shorter. Only for peers that
-/// agreed on permessage-deflate, and only for text and binary messages.
+/// Appends an unmasked frame, compressed if that makes it shorter. Only for peers that agreed on permessage-deflate,
+/// and only for text and binary messages.
 pub fn compressed_frame(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8]) {
     match deflate::deflate(payload) {
         Some(deflated) => {
@@ -382,7 +381,7 @@ pub fn compressed_frame(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8]) {
     }
 }
 
-/// Appends one whole frame as a client sends it, masked.
+/// Appends a masked frame, as a client sends it.
 pub fn client_frame(out: &mut Vec<u8>, opcode: Opcode, mask: [u8; 4], payload: &[u8]) {
     let (header, header_bytes) = write_header(FIN | opcode.bits(), payload.len(), MASK);
     out.reserve(header_bytes + mask.len() + payload.len());
@@ -393,7 +392,7 @@ pub fn client_frame(out: &mut Vec<u8>, opcode: Opcode, mask: [u8; 4], payload: &
     apply_mask(&mut out[start..], mask);
 }
 
-/// The payload of a close frame. A reason that is too long is cut, between two characters.
+/// Returns the payload of a close frame. A reason that is too long is truncated at a character boundary.
 pub fn close_payload(code: u16, reason: &str) -> Vec<u8> {
     let end = reason.floor_char_boundary(CONTROL_BYTES_MAX - size_of::<u16>());
     let mut payload = code.to_be_bytes().to_vec();
@@ -415,7 +414,7 @@ pub(super) fn too_large(reason: &'static str) -> ProtocolError {
     ProtocolError { code: TOO_LARGE, reason }
 }
 
-/// A message of which some fragments are there.
+/// An incomplete message.
 #[derive(Debug)]
 struct Unfinished {
     text: bool,
@@ -426,19 +425,19 @@ struct Unfinished {
 fn read_close(payload: &[u8]) -> Result<(Option<u16>, &str), ProtocolError> {
     match payload {
         [] => Ok((None, "")),
-        [_] => Err(protocol("a close code is cut off")),
+        [_] => Err(protocol("a close code is truncated")),
         [high, low, reason @ ..] => {
             let code = u16::from_be_bytes([*high, *low]);
             if !is_close_code(code) {
-                return Err(protocol("no such close code"));
+                return Err(protocol("the close code is invalid"));
             }
             Ok((Some(code), std::str::from_utf8(reason).map_err(|_| not_text())?))
         }
     }
 }
 
-/// Codes that may be sent: those that are registered for it, and those of libraries and
-/// applications. 1004 to 1006 and 1015 mean something only inside of one end.
+/// True if a close code may be sent: registered codes, and those of libraries and applications. 1004 to 1006 and 1015
+/// are only for local use.
 fn is_close_code(code: u16) -> bool {
     matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
 }

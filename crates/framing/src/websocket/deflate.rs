@@ -1,7 +1,7 @@
 //! Compression of single messages (permessage-deflate, RFC 7692).
 //!
-//! Neither end keeps its context from one message to the next. So compression costs no memory
-//! per connection: each thread has one pair of engines for all of them.
+//! Neither end retains its context between messages. So compression needs no memory per connection: each thread has one
+//! pair of engines for all connections.
 
 use std::cell::RefCell;
 
@@ -9,18 +9,16 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 
 use super::codec::{MESSAGE_TOO_LARGE, ProtocolError, protocol, too_large};
 
-/// Messages shorter than this are sent as they are: compressing them gains next to nothing.
+/// Messages shorter than this are not compressed, because it saves almost nothing.
 const DEFLATE_BYTES_MIN: usize = 128;
 
-/// Bytes that a compressed message ends with on the inside and leaves out on the wire.
+/// End of every compressed message. It is omitted on the wire.
 const TAIL: [u8; 4] = [0x00, 0x00, 0xFF, 0xFF];
 
-/// The buffer of a message begins with this many bytes and doubles up to the limit, so that
-/// memory follows what really comes out.
+/// Initial size of the buffer of a message. It doubles up to the limit, so that memory follows the real size.
 const INFLATE_CHUNK_BYTES: usize = 4_096;
 
-/// The bytes of a compressed message: at most `bytes_max` of them, and never more in memory
-/// than that and one.
+/// Decompresses a message of up to `bytes_max` bytes. It never allocates more than one byte beyond that.
 pub(super) fn inflate(deflated: &[u8], bytes_max: usize) -> Result<Vec<u8>, ProtocolError> {
     INFLATER.with_borrow_mut(|inflater| {
         inflater.reset(false);
@@ -32,18 +30,18 @@ pub(super) fn inflate(deflated: &[u8], bytes_max: usize) -> Result<Vec<u8>, Prot
     })
 }
 
-/// The compressed form of a message, if it is shorter than the message.
+/// Compresses a message. Returns `None` if the result is not shorter.
 pub(super) fn deflate(payload: &[u8]) -> Option<Vec<u8>> {
     if payload.len() < DEFLATE_BYTES_MIN {
         return None;
     }
     DEFLATER.with_borrow_mut(|deflater| {
         deflater.reset();
-        // With the tail that is cut off, the result has to fit into the length of the payload.
+        // With the tail, which is removed, the result must be shorter than the payload.
         let mut out = Vec::with_capacity(payload.len() + TAIL.len() - 1);
         deflater.compress_vec(payload, &mut out, FlushCompress::Sync).ok()?;
         let finished = deflater.total_in() == payload.len() as u64 && out.ends_with(&TAIL);
-        // A full buffer may mean that there was more to come.
+        // A full buffer may mean that the output is incomplete.
         if !finished || out.len() == out.capacity() {
             return None;
         }
@@ -65,7 +63,7 @@ fn inflate_part(
 ) -> Result<(), ProtocolError> {
     loop {
         if out.len() == out.capacity() {
-            // One byte more than allowed tells a message at the limit from one beyond it.
+            // One byte beyond the limit distinguishes a message at the limit from a longer one.
             let wanted = (out.capacity() * 2).max(INFLATE_CHUNK_BYTES).min(bytes_max.saturating_add(1));
             out.reserve_exact(wanted.saturating_sub(out.len()));
         }
@@ -80,7 +78,7 @@ fn inflate_part(
         }
         let room_left = out.len() < out.capacity();
         match status {
-            // A block that calls itself the last ends a stream; another one may follow.
+            // A block marked as last ends a stream. Another stream may follow.
             Status::StreamEnd => inflater.reset(false),
             _ if read == 0 && out.len() == written_before && room_left && !input.is_empty() => {
                 return Err(protocol("a compressed message is malformed"));
@@ -110,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_get_shorter_is_left_alone() {
+    fn messages_that_do_not_get_shorter_stay_uncompressed() {
         let mut state = 1_u32;
         let noise: Vec<u8> = std::iter::repeat_with(|| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

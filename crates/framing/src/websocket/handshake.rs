@@ -1,4 +1,4 @@
-//! The HTTP request and answer that turn a connection into a WebSocket.
+//! WebSocket handshake: HTTP request and answer.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -8,38 +8,35 @@ use http::header::{self, AsHeaderName};
 use http::{HeaderMap, Method, StatusCode};
 use sha1::{Digest, Sha1};
 
-/// Bytes of a server's answer at most, before its messages begin. Servers send a few hundred.
+/// Upper bound of the answer of a server, in bytes. Servers send a few hundred.
 pub const RESPONSE_BYTES_MAX: usize = 8_192;
 
-/// Bytes of the key that a client makes up.
+/// Bytes of the random key of a client.
 pub const KEY_BYTES: usize = 16;
 
-/// The value of `Sec-WebSocket-Extensions` in an answer that accepts compression.
+/// Value of `Sec-WebSocket-Extensions` in an answer that accepts compression.
 pub const DEFLATE_ACCEPTED: &str = "permessage-deflate; server_no_context_takeover; client_no_context_takeover";
 
-/// The version of the WebSocket protocol, the only one there is. An answer with status 426
-/// carries it as `Sec-WebSocket-Version`.
+/// Version of the WebSocket protocol. An answer with status 426 has it in `Sec-WebSocket-Version`.
 pub const WEBSOCKET_VERSION: &str = "13";
 
-/// A request to upgrade that can be granted.
+/// Valid request for an upgrade.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upgrade {
-    /// The first of the client's subprotocols that is known, if it named one. It belongs into
-    /// the answer's `Sec-WebSocket-Protocol`.
+    /// First known subprotocol of the client, if any: the value of `Sec-WebSocket-Protocol` in the answer.
     pub subprotocol: Option<&'static str>,
-    /// The answer's `Sec-WebSocket-Accept`.
+    /// Value of `Sec-WebSocket-Accept` in the answer.
     pub accept: String,
-    /// True if the client offers compression in a way that can be accepted, by answering with
-    /// [`DEFLATE_ACCEPTED`].
+    /// True if the client offers acceptable compression. The answer accepts it by [`DEFLATE_ACCEPTED`].
     pub deflate: bool,
 }
 
-/// Reason why an upgrade is refused.
+/// Error of an upgrade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeError {
-    /// The status to answer with.
+    /// Status of the answer.
     pub status: StatusCode,
-    /// A sentence for whoever wrote the client.
+    /// Sentence for the developer of the client.
     pub sentence: &'static str,
 }
 
@@ -52,20 +49,20 @@ impl Display for HandshakeError {
 impl std::error::Error for HandshakeError {}
 
 impl Upgrade {
-    /// Reads the request of a client at an address where these subprotocols are spoken.
+    /// Parses the request of a client. `known` are the supported subprotocols.
     pub fn from_request(method: &Method, headers: &HeaderMap, known: &[&'static str]) -> Result<Self, HandshakeError> {
         if method != Method::GET {
-            return Err(refused(StatusCode::METHOD_NOT_ALLOWED, "A WebSocket begins with GET."));
+            return Err(handshake_error(StatusCode::METHOD_NOT_ALLOWED, "A WebSocket handshake must use GET."));
         }
         if !has_token(headers, header::UPGRADE, "websocket") || !has_token(headers, header::CONNECTION, "upgrade") {
-            return Err(refused(StatusCode::UPGRADE_REQUIRED, "This address speaks WebSocket: ask for an upgrade."));
+            return Err(handshake_error(StatusCode::UPGRADE_REQUIRED, "This address requires a WebSocket upgrade."));
         }
         if headers.get(header::SEC_WEBSOCKET_VERSION).is_none_or(|version| version != WEBSOCKET_VERSION) {
-            return Err(refused(StatusCode::UPGRADE_REQUIRED, "The WebSocket version has to be 13."));
+            return Err(handshake_error(StatusCode::UPGRADE_REQUIRED, "The WebSocket version must be 13."));
         }
         let key = headers.get(header::SEC_WEBSOCKET_KEY).and_then(|key| key.to_str().ok()).filter(|key| is_key(key));
         let Some(key) = key else {
-            return Err(refused(StatusCode::BAD_REQUEST, "Sec-WebSocket-Key has to be 16 bytes in base64."));
+            return Err(handshake_error(StatusCode::BAD_REQUEST, "Sec-WebSocket-Key must be 16 bytes in base64."));
         };
         Ok(Self {
             subprotocol: elements(headers, header::SEC_WEBSOCKET_PROTOCOL).find_map(|name| find(known, name)),
@@ -75,19 +72,19 @@ impl Upgrade {
     }
 }
 
-/// The answer to a client's key, which shows that the server understood the request.
+/// Returns the `Sec-WebSocket-Accept` for a key of a client.
 pub fn accept_key(key: &str) -> String {
     const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
     BASE64.encode(Sha1::new().chain_update(key).chain_update(GUID).finalize())
 }
 
-/// A client's key from random bytes.
+/// Returns the key of a client from random bytes.
 pub fn client_key(random: [u8; KEY_BYTES]) -> String {
     BASE64.encode(random)
 }
 
-/// The request of a client, without compression. `host` and `path` are the caller's own words:
-/// they must not contain line breaks.
+/// Returns the request of a client, without compression. `host` and `path` are not escaped: they must not contain line
+/// breaks.
 pub fn client_request(host: &str, path: &str, key: &str, subprotocol: Option<&str>) -> Vec<u8> {
     let mut request = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -102,39 +99,39 @@ pub fn client_request(host: &str, path: &str, key: &str, subprotocol: Option<&st
     request.into_bytes()
 }
 
-/// A server's answer that opens the connection.
+/// Answer of a server that opens the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// Bytes of the answer; the first frame begins after them.
+    /// Bytes of the answer. The first frame follows.
     pub consumed: usize,
-    /// The subprotocol that the server chose.
+    /// Subprotocol that the server chose.
     pub subprotocol: Option<&'static str>,
 }
 
-/// Reason why an answer does not open a connection.
+/// Error in the answer of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseError {
-    /// It does not end within [`RESPONSE_BYTES_MAX`].
+    /// The answer is longer than [`RESPONSE_BYTES_MAX`].
     TooLong,
-    /// It is not HTTP/1.1.
+    /// The answer is not HTTP/1.1.
     Malformed,
-    /// The server answered with another status than 101.
-    Refused(u16),
-    /// The server did not say that it speaks WebSocket from here on.
+    /// The status of the answer is not 101.
+    Status(u16),
+    /// The server did not upgrade the connection.
     NotUpgraded,
-    /// The server's proof does not match the key.
+    /// `Sec-WebSocket-Accept` does not match the key.
     WrongAccept,
-    /// The server chose a subprotocol or an extension that nobody offered.
+    /// The server chose a subprotocol or an extension that was not offered.
     NotOffered,
 }
 
 impl ResponseError {
-    /// A name for counting.
+    /// Label of the counter.
     pub fn label(self) -> &'static str {
         match self {
             Self::TooLong => "response_too_long",
             Self::Malformed => "response_malformed",
-            Self::Refused(_) => "refused",
+            Self::Status(_) => "refused",
             Self::NotUpgraded => "not_upgraded",
             Self::WrongAccept => "wrong_accept",
             Self::NotOffered => "not_offered",
@@ -147,18 +144,18 @@ impl Display for ResponseError {
         match self {
             Self::TooLong => write!(formatter, "the answer is longer than {RESPONSE_BYTES_MAX} bytes"),
             Self::Malformed => formatter.write_str("the answer is not HTTP/1.1"),
-            Self::Refused(status) => write!(formatter, "the server answered with status {status}"),
+            Self::Status(status) => write!(formatter, "the server answered with status {status}"),
             Self::NotUpgraded => formatter.write_str("the server did not upgrade the connection"),
             Self::WrongAccept => formatter.write_str("the server's Sec-WebSocket-Accept is wrong"),
-            Self::NotOffered => formatter.write_str("the server chose what was not offered"),
+            Self::NotOffered => formatter.write_str("the server chose a subprotocol or extension that was not offered"),
         }
     }
 }
 
 impl std::error::Error for ResponseError {}
 
-/// Reads a server's answer from the first bytes of the connection: `None` as long as they are
-/// too few. The server may choose one of the subprotocols that are known.
+/// Parses the answer of a server from the first bytes of the connection. Returns `None` while it is incomplete. The
+/// server may choose one of the known subprotocols.
 pub fn parse_response(bytes: &[u8], key: &str, known: &[&'static str]) -> Result<Option<Response>, ResponseError> {
     const END: &[u8] = b"\r\n\r\n";
     let seen = &bytes[..bytes.len().min(RESPONSE_BYTES_MAX)];
@@ -169,7 +166,7 @@ pub fn parse_response(bytes: &[u8], key: &str, known: &[&'static str]) -> Result
     let mut lines = head.split("\r\n");
     let status = status_of(lines.next().unwrap_or_default()).ok_or(ResponseError::Malformed)?;
     if status != StatusCode::SWITCHING_PROTOCOLS.as_u16() {
-        return Err(ResponseError::Refused(status));
+        return Err(ResponseError::Status(status));
     }
     let mut answer = Answer::default();
     for line in lines {
@@ -185,7 +182,7 @@ pub fn parse_response(bytes: &[u8], key: &str, known: &[&'static str]) -> Result
     Ok(Some(Response { consumed: end + END.len(), subprotocol: answer.subprotocol }))
 }
 
-/// The headers of an answer that matter.
+/// Relevant headers of an answer.
 #[derive(Default)]
 struct Answer<'a> {
     upgrades: bool,
@@ -216,7 +213,7 @@ fn status_of(line: &str) -> Option<u16> {
     (status.len() == 3).then(|| status.parse().ok()).flatten()
 }
 
-fn refused(status: StatusCode, sentence: &'static str) -> HandshakeError {
+fn handshake_error(status: StatusCode, sentence: &'static str) -> HandshakeError {
     HandshakeError { status, sentence }
 }
 
@@ -225,7 +222,7 @@ fn find(known: &[&'static str], name: &str) -> Option<&'static str> {
 }
 
 fn is_key(key: &str) -> bool {
-    // The length is checked first, so that nothing long is ever decoded.
+    // The length is checked first, so that a long key is not decoded.
     key.len() == 24 && BASE64.decode(key).is_ok_and(|bytes| bytes.len() == KEY_BYTES)
 }
 
@@ -233,14 +230,14 @@ fn has_token(headers: &HeaderMap, name: impl AsHeaderName, token: &str) -> bool 
     elements(headers, name).any(|element| element.eq_ignore_ascii_case(token))
 }
 
-/// The elements of a header that is a list, however many lines it is spread over.
+/// Elements of a list header, which may have several lines.
 fn elements(headers: &HeaderMap, name: impl AsHeaderName) -> impl Iterator<Item = &str> {
     let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).map(str::trim).filter(|element| !element.is_empty())
 }
 
-/// Returns true if this offer of an extension is compression with demands that can be met. Those on the
-/// server's window cannot: its engine always uses the largest.
+/// True if an offered extension is compression with acceptable parameters. The window of the server cannot be limited:
+/// its engine always uses the largest.
 fn is_acceptable_deflate(offer: &str) -> bool {
     let mut parts = offer.split(';').map(str::trim);
     parts.next() == Some("permessage-deflate")

@@ -1,4 +1,4 @@
-//! WebSocket: frames, compression of single messages, and the upgrade.
+//! WebSocket: frames, compression of messages, and the handshake.
 
 pub mod codec;
 mod deflate;

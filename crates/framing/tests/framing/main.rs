@@ -1,4 +1,4 @@
-//! Tests of the WebSocket codec and of the upgrade, as peers can use them.
+//! Tests of the WebSocket codec and handshake through the public API.
 
 mod websocket_codec;
 mod websocket_handshake;

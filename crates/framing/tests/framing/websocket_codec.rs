@@ -1,4 +1,4 @@
-//! WebSocket frames, as a peer can send them.
+//! WebSocket frames from honest and hostile peers.
 
 use aether_framing::websocket::codec::{
     CONTROL_BYTES_MAX, Decoder, FRAGMENTS_PER_MESSAGE_MAX, Incoming, Opcode, ProtocolError, Role, client_frame,
@@ -11,7 +11,7 @@ const MASK: [u8; 4] = [0x37, 0xFA, 0x21, 0x3D];
 
 /// An incoming message that owns its bytes.
 #[derive(Clone, Debug, PartialEq)]
-enum Heard {
+enum Received {
     Text(String),
     Binary(Vec<u8>),
     Ping(Vec<u8>),
@@ -19,7 +19,7 @@ enum Heard {
     Close(Option<u16>, String),
 }
 
-impl From<Incoming<'_>> for Heard {
+impl From<Incoming<'_>> for Received {
     fn from(incoming: Incoming<'_>) -> Self {
         match incoming {
             Incoming::Text(text) => Self::Text(text.to_owned()),
@@ -31,38 +31,38 @@ impl From<Incoming<'_>> for Heard {
     }
 }
 
-fn feed(decoder: &mut Decoder, bytes: &[u8]) -> (Vec<Heard>, Result<(), ProtocolError>) {
-    let mut heard = Vec::new();
-    let result = decoder.feed(&mut bytes.to_vec(), &mut |incoming| heard.push(incoming.into()));
-    (heard, result)
+fn feed(decoder: &mut Decoder, bytes: &[u8]) -> (Vec<Received>, Result<(), ProtocolError>) {
+    let mut received = Vec::new();
+    let result = decoder.feed(&mut bytes.to_vec(), &mut |incoming| received.push(incoming.into()));
+    (received, result)
 }
 
-/// What a client hears; servers' frames are the easiest to write down.
-fn hear(bytes: &[u8]) -> (Vec<Heard>, Result<(), ProtocolError>) {
+/// Decodes as a client, because frames of servers are not masked and easy to write.
+fn decode(bytes: &[u8]) -> (Vec<Received>, Result<(), ProtocolError>) {
     feed(&mut Decoder::new(Role::Client, LIMIT), bytes)
 }
 
-fn hear_all(bytes: &[u8]) -> Vec<Heard> {
-    let (heard, result) = hear(bytes);
+fn decode_all(bytes: &[u8]) -> Vec<Received> {
+    let (received, result) = decode(bytes);
     assert_eq!(result, Ok(()));
-    heard
+    received
 }
 
 fn error_code(bytes: &[u8]) -> u16 {
-    hear(bytes).1.expect_err("this breaks the protocol").code
+    decode(bytes).1.expect_err("the bytes violate the protocol").code
 }
 
 #[test]
 fn the_examples_of_the_standard_are_understood() {
-    let hello = Heard::Text("Hello".into());
-    assert_eq!(hear_all(b"\x81\x05Hello"), std::slice::from_ref(&hello));
-    assert_eq!(hear_all(b"\x01\x03Hel\x80\x02lo"), std::slice::from_ref(&hello));
-    assert_eq!(hear_all(b"\x89\x05Hello"), [Heard::Ping(b"Hello".to_vec())]);
+    let hello = Received::Text("Hello".into());
+    assert_eq!(decode_all(b"\x81\x05Hello"), std::slice::from_ref(&hello));
+    assert_eq!(decode_all(b"\x01\x03Hel\x80\x02lo"), std::slice::from_ref(&hello));
+    assert_eq!(decode_all(b"\x89\x05Hello"), [Received::Ping(b"Hello".to_vec())]);
     let masked = [0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
     assert_eq!(feed(&mut Decoder::new(Role::Server, LIMIT), &masked), (vec![hello], Ok(())));
     let pong = [0x8a, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
-    let heard = feed(&mut Decoder::new(Role::Server, LIMIT), &pong);
-    assert_eq!(heard, (vec![Heard::Pong(b"Hello".to_vec())], Ok(())));
+    let received = feed(&mut Decoder::new(Role::Server, LIMIT), &pong);
+    assert_eq!(received, (vec![Received::Pong(b"Hello".to_vec())], Ok(())));
 }
 
 #[test]
@@ -91,31 +91,31 @@ fn the_examples_of_the_standard_are_written() {
 
 #[test]
 fn control_frames_may_come_between_fragments() {
-    let heard = hear_all(b"\x01\x03Hel\x89\x02hi\x00\x01l\x8a\x00\x80\x01o");
-    let expected = [Heard::Ping(b"hi".to_vec()), Heard::Pong(Vec::new()), Heard::Text("Hello".into())];
-    assert_eq!(heard, expected);
+    let received = decode_all(b"\x01\x03Hel\x89\x02hi\x00\x01l\x8a\x00\x80\x01o");
+    let expected = [Received::Ping(b"hi".to_vec()), Received::Pong(Vec::new()), Received::Text("Hello".into())];
+    assert_eq!(received, expected);
 }
 
 #[test]
-fn text_may_be_cut_inside_of_a_character_and_must_be_text_in_the_end() {
-    assert_eq!(hear_all(b"\x01\x02a\xC3\x80\x01\xA4"), [Heard::Text("aä".into())]);
+fn text_may_be_split_inside_a_character_and_must_be_valid_in_the_end() {
+    assert_eq!(decode_all(b"\x01\x02a\xC3\x80\x01\xA4"), [Received::Text("aä".into())]);
     assert_eq!(error_code(b"\x81\x01\xC3"), 1007);
     assert_eq!(error_code(b"\x01\x01\xC3\x80\x01a"), 1007);
     assert_eq!(error_code(b"\x81\x03\xED\xA0\x80"), 1007, "half of a surrogate pair");
-    assert_eq!(hear_all(b"\x82\x01\xC3"), [Heard::Binary(vec![0xC3])]);
+    assert_eq!(decode_all(b"\x82\x01\xC3"), [Received::Binary(vec![0xC3])]);
 }
 
 #[test]
-fn reserved_bits_and_opcodes_are_refused() {
+fn reserved_bits_and_opcodes_are_rejected() {
     for first in [0xC1, 0xA1, 0x91, 0x83, 0x87, 0x8B, 0x8F] {
         assert_eq!(error_code(&[first, 0x00]), 1002, "first byte {first:#x}");
     }
 }
 
 #[test]
-fn fragments_out_of_order_are_refused() {
-    assert_eq!(error_code(b"\x80\x01a"), 1002, "a continuation of nothing");
-    assert_eq!(error_code(b"\x01\x01a\x81\x01b"), 1002, "a message inside of a message");
+fn fragments_out_of_order_are_rejected() {
+    assert_eq!(error_code(b"\x80\x01a"), 1002, "a continuation without a message");
+    assert_eq!(error_code(b"\x01\x01a\x81\x01b"), 1002, "a message inside a message");
     assert_eq!(error_code(b"\x81\x01a\x80\x01b"), 1002, "a continuation after the end");
 }
 
@@ -123,7 +123,7 @@ fn fragments_out_of_order_are_refused() {
 fn control_frames_are_short_and_whole() {
     let mut longest = Vec::new();
     frame_bytes(&mut longest, Opcode::Ping, &[7; CONTROL_BYTES_MAX]);
-    assert_eq!(hear_all(&longest), [Heard::Ping(vec![7; CONTROL_BYTES_MAX])]);
+    assert_eq!(decode_all(&longest), [Received::Ping(vec![7; CONTROL_BYTES_MAX])]);
     assert_eq!(error_code(b"\x89\x7e\x00\x7e"), 1002, "126 bytes");
     assert_eq!(error_code(b"\x89\x7f"), 1002);
     assert_eq!(error_code(b"\x09\x00"), 1002, "a ping in fragments");
@@ -131,7 +131,7 @@ fn control_frames_are_short_and_whole() {
 }
 
 #[test]
-fn lengths_are_written_the_short_way_and_end_somewhere() {
+fn lengths_are_in_their_shortest_form_and_bounded() {
     assert_eq!(error_code(b"\x82\x7e\x00\x7d"), 1002);
     assert_eq!(error_code(b"\x82\x7f\x00\x00\x00\x00\x00\x00\xff\xff"), 1002);
     assert_eq!(error_code(b"\x82\x7f\x80\x00\x00\x00\x00\x00\x00\x00"), 1002, "the top bit");
@@ -142,19 +142,19 @@ fn lengths_are_written_the_short_way_and_end_somewhere() {
 fn masks_are_for_clients() {
     assert_eq!(error_code(b"\x81\x81"), 1002);
     let (_, result) = feed(&mut Decoder::new(Role::Server, LIMIT), b"\x81\x01");
-    assert_eq!(result.expect_err("it is not masked").code, 1002);
+    assert_eq!(result.expect_err("the frame is not masked").code, 1002);
 }
 
 #[test]
-fn a_message_above_the_limit_is_refused_by_its_header_alone() {
+fn a_message_above_the_limit_is_rejected_by_its_header_alone() {
     let mut exact = Vec::new();
     frame_bytes(&mut exact, Opcode::Binary, &[1; LIMIT]);
-    assert_eq!(hear_all(&exact), [Heard::Binary(vec![1; LIMIT])]);
-    assert_eq!(error_code(b"\x82\x7e\x03\xe9"), 1009, "1,001 bytes, of which none has come");
+    assert_eq!(decode_all(&exact), [Received::Binary(vec![1; LIMIT])]);
+    assert_eq!(error_code(b"\x82\x7e\x03\xe9"), 1009, "1,001 bytes announced, none received");
     let mut fragments = b"\x02\x7e\x03\xe7".to_vec();
     fragments.extend_from_slice(&[1; LIMIT - 1]);
     assert_eq!(error_code(&[&fragments[..], b"\x80\x02"].concat()), 1009, "one byte too many in the last fragment");
-    assert_eq!(hear_all(&[&fragments[..], b"\x80\x01a"].concat()).len(), 1);
+    assert_eq!(decode_all(&[&fragments[..], b"\x80\x01a"].concat()).len(), 1);
 }
 
 #[test]
@@ -167,23 +167,23 @@ fn the_limit_can_be_changed() {
 }
 
 #[test]
-fn empty_fragments_do_not_go_on_for_ever() {
+fn empty_fragments_are_limited() {
     let mut bytes = b"\x02\x00".to_vec();
     for _ in 1..FRAGMENTS_PER_MESSAGE_MAX {
         bytes.extend_from_slice(b"\x00\x00");
     }
-    assert_eq!(hear_all(&bytes), []);
+    assert_eq!(decode_all(&bytes), []);
     assert_eq!(error_code(&[&bytes[..], b"\x00\x00"].concat()), 1009);
 }
 
 #[test]
 fn close_frames_carry_a_code_that_may_be_sent() {
-    assert_eq!(hear_all(b"\x88\x00"), [Heard::Close(None, String::new())]);
-    assert_eq!(hear_all(b"\x88\x05\x03\xe8bye"), [Heard::Close(Some(1000), "bye".into())]);
+    assert_eq!(decode_all(b"\x88\x00"), [Received::Close(None, String::new())]);
+    assert_eq!(decode_all(b"\x88\x05\x03\xe8bye"), [Received::Close(Some(1000), "bye".into())]);
     for code in [1000, 1003, 1007, 1014, 3000, 4999] {
         let mut bytes = Vec::new();
         frame_bytes(&mut bytes, Opcode::Close, &close_payload(code, ""));
-        assert_eq!(hear_all(&bytes), [Heard::Close(Some(code), String::new())]);
+        assert_eq!(decode_all(&bytes), [Received::Close(Some(code), String::new())]);
     }
     for code in [0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65_535] {
         let mut bytes = Vec::new();
@@ -191,36 +191,36 @@ fn close_frames_carry_a_code_that_may_be_sent() {
         assert_eq!(error_code(&bytes), 1002, "code {code}");
     }
     assert_eq!(error_code(b"\x88\x01\x03"), 1002, "half of a code");
-    assert_eq!(error_code(b"\x88\x03\x03\xe8\xff"), 1007, "a reason that is no text");
+    assert_eq!(error_code(b"\x88\x03\x03\xe8\xff"), 1007, "a reason that is not UTF-8");
 }
 
 #[test]
-fn what_follows_a_close_frame_is_ignored() {
+fn bytes_after_a_close_frame_are_ignored() {
     let mut decoder = Decoder::new(Role::Client, LIMIT);
-    let (heard, result) = feed(&mut decoder, b"\x88\x00\xff\xff");
-    assert_eq!((heard.len(), result), (1, Ok(())));
+    let (received, result) = feed(&mut decoder, b"\x88\x00\xff\xff");
+    assert_eq!((received.len(), result), (1, Ok(())));
     assert_eq!(feed(&mut decoder, b"\xff\xff\x81\x01a"), (Vec::new(), Ok(())));
 }
 
 #[test]
 fn an_error_is_final() {
     let mut decoder = Decoder::new(Role::Client, LIMIT);
-    let (heard, result) = feed(&mut decoder, b"\x81\x01a\x83\x00\x81\x01b");
-    assert_eq!(heard, [Heard::Text("a".into())], "what came before it is heard");
+    let (received, result) = feed(&mut decoder, b"\x81\x01a\x83\x00\x81\x01b");
+    assert_eq!(received, [Received::Text("a".into())], "messages before it are delivered");
     assert_eq!(feed(&mut decoder, b"\x81\x01c"), (Vec::new(), result));
 }
 
 #[test]
-fn a_long_reason_is_cut_between_two_characters() {
+fn a_long_reason_is_truncated_at_a_character_boundary() {
     let payload = close_payload(1000, &"ä".repeat(100));
     assert_eq!(payload.len(), 2 + 122);
     let mut bytes = Vec::new();
     frame_bytes(&mut bytes, Opcode::Close, &payload);
-    assert_eq!(hear_all(&bytes), [Heard::Close(Some(1000), "ä".repeat(61))]);
+    assert_eq!(decode_all(&bytes), [Received::Close(Some(1000), "ä".repeat(61))]);
 }
 
 #[test]
-fn an_idle_decoder_is_small_and_holds_nothing() {
+fn an_idle_decoder_is_small_and_has_no_heap_memory() {
     assert!(size_of::<Decoder>() < 128, "{} bytes", size_of::<Decoder>());
     let mut decoder = Decoder::new(Role::Client, 100_000);
     let mut bytes = Vec::new();
@@ -228,31 +228,31 @@ fn an_idle_decoder_is_small_and_holds_nothing() {
     bytes.extend_from_slice(b"\x01\x01a\x80\x01b");
     for chunk in bytes.chunks(1_000) {
         assert_eq!(feed(&mut decoder, chunk).1, Ok(()));
-        assert!(decoder.is_midway() == (decoder.bytes_held() > 0));
+        assert!(decoder.has_partial_message() == (decoder.buffered_bytes() > 0));
     }
-    assert_eq!((decoder.is_midway(), decoder.bytes_held()), (false, 0));
+    assert_eq!((decoder.has_partial_message(), decoder.buffered_bytes()), (false, 0));
 }
 
 #[test]
-fn memory_follows_what_has_come_and_not_what_was_announced() {
+fn memory_follows_received_bytes_not_announced_ones() {
     let mut decoder = Decoder::new(Role::Client, 1 << 30);
     assert_eq!(feed(&mut decoder, b"\x82\x7f\x00\x00\x00\x00\x3f\xff\xff\xff").1, Ok(()));
-    assert!(decoder.bytes_held() < 100);
+    assert!(decoder.buffered_bytes() < 100);
 }
 
 #[test]
-fn a_whole_frame_is_handed_out_where_it_lies() {
+fn a_whole_frame_is_delivered_without_a_copy() {
     let mut bytes = Vec::new();
     client_frame(&mut bytes, Opcode::Binary, MASK, &[5; 100]);
     let range = bytes.as_ptr_range();
     let mut decoder = Decoder::new(Role::Server, LIMIT);
-    let mut heard = 0;
+    let mut received = 0;
     let result = decoder.feed(&mut bytes, &mut |incoming| {
         let Incoming::Binary(payload) = incoming else { panic!("{incoming:?}") };
         assert!(range.contains(&payload.as_ptr()));
-        heard += 1;
+        received += 1;
     });
-    assert_eq!((heard, result), (1, Ok(())));
+    assert_eq!((received, result), (1, Ok(())));
 }
 
 fn inflating(limit: usize) -> Decoder {
@@ -261,7 +261,7 @@ fn inflating(limit: usize) -> Decoder {
 
 #[test]
 fn compressed_examples_of_the_standard_are_understood() {
-    let hello = Heard::Text("Hello".into());
+    let hello = Received::Text("Hello".into());
     for bytes in [
         &b"\xc1\x07\xf2\x48\xcd\xc9\xc9\x07\x00"[..],
         b"\x41\x03\xf2\x48\xcd\x80\x04\xc9\xc9\x07\x00",
@@ -271,7 +271,11 @@ fn compressed_examples_of_the_standard_are_understood() {
     ] {
         assert_eq!(feed(&mut inflating(LIMIT), bytes), (vec![hello.clone()], Ok(())), "{bytes:x?}");
     }
-    assert_eq!(feed(&mut inflating(LIMIT), b"\x81\x05Hello"), (vec![hello], Ok(())), "plain is allowed too");
+    assert_eq!(
+        feed(&mut inflating(LIMIT), b"\x81\x05Hello"),
+        (vec![hello], Ok(())),
+        "uncompressed messages are allowed too"
+    );
 }
 
 #[test]
@@ -282,7 +286,7 @@ fn compression_is_marked_on_the_first_fragment_only() {
 }
 
 #[test]
-fn a_compression_bomb_is_refused() {
+fn a_compression_bomb_is_rejected() {
     let mut bytes = Vec::new();
     compressed_frame(&mut bytes, Opcode::Binary, &vec![0; 16 << 20]);
     assert!(bytes.len() < 100_000);
@@ -292,31 +296,31 @@ fn a_compression_bomb_is_refused() {
 }
 
 #[test]
-fn malformed_compression_is_refused_and_does_not_spoil_the_next_connection() {
+fn malformed_compression_is_rejected_and_does_not_affect_the_next_connection() {
     let code = feed(&mut inflating(LIMIT), b"\xc1\x02\xff\xff").1.map_err(|error| error.code);
     assert_eq!(code, Err(1002));
     assert_eq!(feed(&mut inflating(LIMIT), b"\xc1\x07\xf2\x48\xcd\xc9\xc9\x07\x00").0.len(), 1);
 }
 
-fn incoming() -> impl Strategy<Value = Heard> {
+fn incoming() -> impl Strategy<Value = Received> {
     let bytes = || prop_oneof![prop::collection::vec(any::<u8>(), 0..300), prop::collection::vec(0..2_u8, 0..70_000)];
     let short = || prop::collection::vec(any::<u8>(), 0..CONTROL_BYTES_MAX);
     prop_oneof![
-        ".{0,200}".prop_map(Heard::Text),
-        bytes().prop_map(Heard::Binary),
-        short().prop_map(Heard::Ping),
-        short().prop_map(Heard::Pong),
+        ".{0,200}".prop_map(Received::Text),
+        bytes().prop_map(Received::Binary),
+        short().prop_map(Received::Ping),
+        short().prop_map(Received::Pong),
     ]
 }
 
-/// Writes one message, a data message in as many fragments as there are cuts.
-fn write(out: &mut Vec<u8>, role: Role, message: &Heard, cuts: &[usize], deflate: bool) {
+/// Writes a message. A data message is fragmented at `cuts`.
+fn write(out: &mut Vec<u8>, role: Role, message: &Received, cuts: &[usize], deflate: bool) {
     let (opcode, payload) = match message {
-        Heard::Text(text) => (Opcode::Text, text.as_bytes()),
-        Heard::Binary(bytes) => (Opcode::Binary, &bytes[..]),
-        Heard::Ping(bytes) => (Opcode::Ping, &bytes[..]),
-        Heard::Pong(bytes) => (Opcode::Pong, &bytes[..]),
-        Heard::Close(..) => unreachable!("not generated"),
+        Received::Text(text) => (Opcode::Text, text.as_bytes()),
+        Received::Binary(bytes) => (Opcode::Binary, &bytes[..]),
+        Received::Ping(bytes) => (Opcode::Ping, &bytes[..]),
+        Received::Pong(bytes) => (Opcode::Pong, &bytes[..]),
+        Received::Close(..) => unreachable!("not generated"),
     };
     let data = matches!(opcode, Opcode::Text | Opcode::Binary);
     if deflate && data && role == Role::Client {
@@ -355,35 +359,35 @@ proptest! {
             write(&mut bytes, role, message, cuts, deflate);
         }
         let mut decoder = Decoder::new(role, 70_000).compressed(deflate);
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         let mut rest = &mut bytes[..];
         for length in chunks.iter().cycle() {
             let (chunk, after) = rest.split_at_mut((*length).min(rest.len()));
-            decoder.feed(chunk, &mut |incoming| heard.push(Heard::from(incoming)))?;
+            decoder.feed(chunk, &mut |incoming| received.push(Received::from(incoming)))?;
             rest = after;
             if rest.is_empty() {
                 break;
             }
         }
-        let sent: Vec<Heard> = messages.into_iter().map(|(message, _)| message).collect();
-        prop_assert!(heard == sent);
-        prop_assert_eq!(decoder.bytes_held(), 0);
+        let sent: Vec<Received> = messages.into_iter().map(|(message, _)| message).collect();
+        prop_assert!(received == sent);
+        prop_assert_eq!(decoder.buffered_bytes(), 0);
     }
 
     #[test]
-    fn any_bytes_mean_the_same_however_they_are_cut(
+    fn any_bytes_mean_the_same_in_any_chunks(
         bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(0x81), Just(0x01), Just(0x80), Just(0x02)], 0..200),
         cut in 0..200_usize,
     ) {
         let whole = feed(&mut inflating(LIMIT), &bytes);
         let mut decoder = inflating(LIMIT);
         let (first, second) = bytes.split_at(cut.min(bytes.len()));
-        let (mut heard, mut result) = feed(&mut decoder, first);
+        let (mut received, mut result) = feed(&mut decoder, first);
         if result.is_ok() {
             let (more, after) = feed(&mut decoder, second);
-            heard.extend(more);
+            received.extend(more);
             result = after;
         }
-        prop_assert_eq!((heard, result), whole);
+        prop_assert_eq!((received, result), whole);
     }
 }

@@ -1,4 +1,4 @@
-//! The request and the answer that open a WebSocket.
+//! WebSocket handshake: request and answer.
 
 use aether_framing::websocket::handshake::{
     RESPONSE_BYTES_MAX, Response, ResponseError, Upgrade, accept_key, client_key, client_request, parse_response,
@@ -40,18 +40,18 @@ fn the_example_of_the_standard_is_upgraded() {
 
 #[test]
 fn the_first_known_subprotocol_is_chosen() {
-    let chosen = |offer| upgrade(&[("sec-websocket-protocol", offer)]).expect("it is well-formed").subprotocol;
+    let chosen = |offer| upgrade(&[("sec-websocket-protocol", offer)]).expect("the request is valid").subprotocol;
     assert_eq!(chosen("aether.v2.protobuf"), Some(PROTOBUF));
     assert_eq!(chosen("chat,aether.v2.json , aether.v2.protobuf"), Some(JSON));
     assert_eq!(chosen("chat"), None);
     let mut headers = request(&[("sec-websocket-protocol", "chat")]);
     headers.append("sec-websocket-protocol", HeaderValue::from_static("aether.v2.json"));
-    let upgrade = Upgrade::from_request(&Method::GET, &headers, &KNOWN).expect("it is well-formed");
+    let upgrade = Upgrade::from_request(&Method::GET, &headers, &KNOWN).expect("the request is valid");
     assert_eq!(upgrade.subprotocol, Some(JSON), "a list may have several lines");
 }
 
 #[test]
-fn requests_that_are_no_upgrade_are_refused() {
+fn requests_that_are_no_upgrade_are_rejected() {
     let post = Upgrade::from_request(&Method::POST, &request(&[]), &KNOWN).map_err(|error| error.status.as_u16());
     assert_eq!(post, Err(405));
     assert_eq!(upgrade(&[("upgrade", "h2c")]), Err(426));
@@ -64,8 +64,8 @@ fn requests_that_are_no_upgrade_are_refused() {
 }
 
 #[test]
-fn compression_is_accepted_where_its_demands_can_be_met() {
-    let accepted = |offer| upgrade(&[("sec-websocket-extensions", offer)]).expect("it is well-formed").deflate;
+fn compression_is_accepted_with_acceptable_parameters() {
+    let accepted = |offer| upgrade(&[("sec-websocket-extensions", offer)]).expect("the request is valid").deflate;
     assert!(accepted("permessage-deflate"));
     assert!(accepted("permessage-deflate; client_max_window_bits"));
     assert!(accepted("permessage-deflate; client_max_window_bits=\"12\"; server_no_context_takeover"));
@@ -109,9 +109,9 @@ fn a_client_and_a_server_agree() {
 }
 
 #[test]
-fn answers_that_open_nothing_are_told_apart() {
-    let error = |bytes: &[u8]| parse_response(bytes, KEY, &KNOWN).expect_err("it opens nothing");
-    assert_eq!(error(b"HTTP/1.1 403 Forbidden\r\n\r\n"), ResponseError::Refused(403));
+fn invalid_answers_have_distinct_errors() {
+    let error = |bytes: &[u8]| parse_response(bytes, KEY, &KNOWN).expect_err("the answer is invalid");
+    assert_eq!(error(b"HTTP/1.1 403 Forbidden\r\n\r\n"), ResponseError::Status(403));
     assert_eq!(error(b"SSH-2.0-OpenSSH\r\n\r\n"), ResponseError::Malformed);
     assert_eq!(error(&response(&["nonsense"])), ResponseError::Malformed);
     assert_eq!(error(&response(&UPGRADED[..1])), ResponseError::NotUpgraded);

@@ -1,4 +1,4 @@
-//! Handles record the same number from many places at once.
+//! Handles record the same number from many threads.
 
 use aether_metrics::{Counter, Gauge, Histogram, Registry};
 
@@ -41,7 +41,7 @@ fn registering_on_many_threads_gives_one_handle() {
 }
 
 #[test]
-fn a_value_on_a_bound_belongs_below_it() {
+fn a_value_on_a_bound_belongs_to_its_bucket() {
     let histogram = Histogram::new(&[1.0, 2.0]);
     for value in [-1.0, 1.0, 1.5, 2.0, 2.1] {
         histogram.observe(value);
@@ -50,7 +50,7 @@ fn a_value_on_a_bound_belongs_below_it() {
 }
 
 #[test]
-fn a_value_that_is_not_finite_is_left_out() {
+fn a_value_that_is_not_finite_is_ignored() {
     let histogram = Histogram::new(&[1.0]);
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.0] {
         histogram.observe(value);
@@ -68,7 +68,7 @@ fn the_same_name_and_labels_are_the_same_metric_in_any_label_order() {
 }
 
 #[test]
-fn a_removed_series_is_gone_and_its_handle_harmless() {
+fn a_removed_series_is_gone_and_its_handle_still_works() {
     let registry = Registry::new();
     let sandbox = registry.counter("joins_total", "Joins.", &[("room_type", "sandbox")]);
     registry.counter("joins_total", "Joins.", &[("room_type", "relay")]).inc();
@@ -92,7 +92,7 @@ fn one_name_is_one_kind() {
 }
 
 #[test]
-fn a_refused_registration_leaves_the_registry_usable() {
+fn a_failed_registration_leaves_the_registry_usable() {
     let registry = Registry::new();
     registry.counter("joins", "Joins.", &[]).inc();
     let refused = std::panic::catch_unwind(|| registry.gauge("joins", "Joins.", &[]));
@@ -103,7 +103,7 @@ fn a_refused_registration_leaves_the_registry_usable() {
 }
 
 #[test]
-fn names_outside_the_grammar_are_refused() {
+fn names_outside_the_grammar_are_rejected() {
     let refused = |name: &'static str, labels: &'static [(&'static str, &'static str)]| {
         std::panic::catch_unwind(|| Registry::new().counter(name, "Help.", labels)).is_err()
     };
@@ -118,7 +118,7 @@ fn names_outside_the_grammar_are_refused() {
 }
 
 #[test]
-fn buckets_that_do_not_rise_or_change_are_refused() {
+fn buckets_that_are_not_ascending_or_change_are_rejected() {
     for buckets in [[1.0, 1.0], [2.0, 1.0], [1.0, f64::INFINITY], [f64::NAN, 1.0]] {
         assert!(std::panic::catch_unwind(|| Histogram::new(&buckets)).is_err(), "{buckets:?}");
     }

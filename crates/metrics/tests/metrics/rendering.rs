@@ -1,9 +1,9 @@
-//! The text is Prometheus' format, whatever the names and values are.
+//! The text has the format of Prometheus, with any names and values.
 
 use aether_metrics::Registry;
 
 #[test]
-fn every_kind_has_its_lines_in_a_stable_order() {
+fn every_kind_is_rendered_in_a_stable_order() {
     let registry = Registry::new();
     let ticks = registry.histogram("tick_seconds", "Time of a tick.", &[("room_type", "sandbox")], &[0.005, 0.05, 1.0]);
     for seconds in [0.001, 0.05, 0.5, 2.0] {
@@ -51,7 +51,7 @@ fn numbers_that_are_not_finite_have_their_own_spelling() {
 }
 
 #[test]
-fn a_reading_gauge_is_read_at_render_time_and_may_use_the_registry() {
+fn a_computed_gauge_is_read_at_render_time_and_may_use_the_registry() {
     let registry = Registry::new();
     let queue = registry.gauge("queue", "Queue.", &[]);
     let (read, inner) = (queue.clone(), registry.clone());

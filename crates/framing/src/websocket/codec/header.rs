@@ -1,4 +1,4 @@
-//! The bytes in front of a payload.
+//! Header of a frame.
 
 use super::{CONTROL_BYTES_MAX, Opcode, ProtocolError, Role, protocol};
 
@@ -9,15 +9,15 @@ pub(super) const MASK: u8 = 0x80;
 pub(super) const SHORT_HEADER_BYTES: usize = 2;
 pub(super) const LONG_LENGTH_BYTES: usize = 8;
 
-/// Reading of the first bytes of a frame.
+/// Result of parsing the first bytes of a frame.
 pub(super) enum Parsed {
     Header(Header),
-    /// The header needs so many bytes.
+    /// The header needs this many bytes.
     Needs(usize),
 }
 
 impl Parsed {
-    /// Bytes from the start of the frame that are needed to go on.
+    /// Number of bytes from the start of the frame that are needed to continue.
     pub(super) fn bytes_needed(&self) -> usize {
         match self {
             Self::Header(header) => header.frame_bytes(),
@@ -26,14 +26,14 @@ impl Parsed {
     }
 }
 
-/// The header of a frame.
+/// Header of a frame.
 pub(super) struct Header {
     pub(super) last: bool,
     pub(super) compressed: bool,
     pub(super) opcode: Opcode,
     pub(super) mask: Option<[u8; 4]>,
     pub(super) length: usize,
-    /// Bytes of the header itself.
+    /// Size of the header, in bytes.
     pub(super) bytes: usize,
 }
 
@@ -49,7 +49,7 @@ impl Header {
         if first & RSV2_AND_3 != 0 {
             return Err(protocol("a reserved bit is set"));
         }
-        let opcode = Opcode::from_bits(first & 0x0F).ok_or(protocol("an unknown opcode"))?;
+        let opcode = Opcode::from_bits(first & 0x0F).ok_or(protocol("the opcode is unknown"))?;
         let last = first & FIN != 0;
         let masked = second & MASK != 0;
         match role {
@@ -59,7 +59,7 @@ impl Header {
         }
         let short = second & !MASK;
         if opcode.is_control() && (usize::from(short) > CONTROL_BYTES_MAX || !last) {
-            return Err(protocol("a control frame is too long or in fragments"));
+            return Err(protocol("a control frame is too long or fragmented"));
         }
         let length_end = SHORT_HEADER_BYTES
             + match short {
@@ -82,7 +82,7 @@ impl Header {
     }
 }
 
-/// The length that the first header bytes say: by themselves, or in the bytes that follow.
+/// Returns the payload length, from the short field or from the extended bytes.
 fn read_length(short: u8, extended: &[u8]) -> Result<usize, ProtocolError> {
     let length = extended.iter().fold(0, |length: u64, byte| length << 8 | u64::from(*byte));
     let shortest = match extended.len() {
@@ -91,16 +91,16 @@ fn read_length(short: u8, extended: &[u8]) -> Result<usize, ProtocolError> {
         _ => 1 << 16,
     };
     if length < shortest {
-        return Err(protocol("a length is longer than it need be"));
+        return Err(protocol("a length is not in its shortest form"));
     }
     if length >> 63 != 0 {
         return Err(protocol("a length has its top bit set"));
     }
-    // Where addresses are shorter than lengths, anything beyond them is beyond every limit too.
+    // A length beyond the address space is above every limit.
     Ok(usize::try_from(length).unwrap_or(usize::MAX))
 }
 
-/// A header without the mask, and how many of its bytes count.
+/// Returns a header without the mask, and its size.
 pub(super) fn write_header(first: u8, length: usize, mask_bit: u8) -> ([u8; 2 + LONG_LENGTH_BYTES], usize) {
     let mut header = [0; 2 + LONG_LENGTH_BYTES];
     header[0] = first;
@@ -122,7 +122,7 @@ pub(super) fn write_header(first: u8, length: usize, mask_bit: u8) -> ([u8; 2 + 
     }
 }
 
-/// Masks or unmasks, which is the same, eight bytes at a time.
+/// Masks or unmasks (the same operation), eight bytes at a time.
 pub(super) fn apply_mask(bytes: &mut [u8], mask: [u8; 4]) {
     let [a, b, c, d] = mask;
     let wide = u64::from_ne_bytes([a, b, c, d, a, b, c, d]);

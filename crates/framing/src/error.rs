@@ -1,24 +1,24 @@
-//! Violations of a transport's framing.
+//! Errors of framing.
 
 use std::fmt;
 
-/// Bytes of a peer that are no messages, by kind, each with a sentence for people.
+/// Framing violation of a peer, with a sentence for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FramingError {
-    /// Frames or lengths that break the rules of the transport.
+    /// Frames or lengths that violate the protocol of the transport.
     Protocol(&'static str),
-    /// Text where bytes are agreed on, or the reverse.
+    /// A text message instead of a binary one, or the reverse.
     WrongKind(&'static str),
-    /// Text that is not UTF-8.
+    /// A text that is not UTF-8.
     NotText(&'static str),
-    /// More streams, or more bytes beside the messages, than the transport takes.
+    /// More streams, or more bytes besides messages, than the transport accepts.
     Excess(&'static str),
     /// A message longer than allowed.
     Oversized(&'static str),
 }
 
 impl FramingError {
-    /// The sentence.
+    /// Sentence for people.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
