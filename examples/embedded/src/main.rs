@@ -1,9 +1,6 @@
 //! Coins: walk over a coin and it is yours, and another one turns up.
 
-use aether_bits::Replicate;
-use aether_engine::{Context, GameSchemaBuilder, Game, RoomSettings};
-use aether_server::Server;
-use aether_wire::PlayerId;
+use aether::prelude::*;
 use std::process::ExitCode;
 
 #[derive(Clone, Replicate)]

@@ -1,10 +1,9 @@
 //! The program as its players meet it: started by its command line, joined over a WebSocket.
 
-use aether_client_native::{Connection, ConnectionError, Connector, TransportKind};
-use aether_wire::Encoding;
-use aether_wire::{
-    ClientMessage, EntityId, FieldValues, Hello, InputPayload, InputSeq, Inputs, JsonSnapshot, RoomSelector, ServerMessage,
-    Snapshot, StateAck, Token, ViewTick,
+use aether::prelude::*;
+use aether::wire::{
+    ClientMessage, FieldValues, Hello, InputPayload, InputSeq, Inputs, JsonSnapshot, ServerMessage, Snapshot, StateAck,
+    ViewTick,
 };
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;

@@ -2,11 +2,9 @@
 //!
 //! `cargo run -- http://127.0.0.1:7350 10`
 
-use aether_client::{Client, ClientEvent, JoinOptions, ClientPhase, ClientSettings};
-use aether_client_native::{Connector, NativeClient, NativeClientSettings, TokenSource};
+use aether::prelude::*;
 use aether_outpost_client::{Drawn, Outpost};
 use aether_outpost_rules::Controls;
-use aether_wire::RoomSelector;
 use std::error::Error;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -34,7 +32,8 @@ fn run() -> Result<(), Box<dyn Error>> {
     let length = Duration::from_secs(arguments.next().map_or(Ok(10), |seconds| seconds.parse())?);
 
     let room = RoomSelector::Type { name: "outpost".to_owned(), label: None };
-    let client = Client::new(Outpost::default(), ClientSettings::default(), JoinOptions { token: None, room: Some(room) });
+    let client =
+        Client::new(Outpost::default(), ClientSettings::default(), JoinOptions { token: None, room: Some(room) });
     let settings = NativeClientSettings { tokens: TokenSource::guest(), ..NativeClientSettings::default() };
     let mut shell = NativeClient::new(client, Connector::new(&address.parse()?), settings)?;
 

@@ -1,8 +1,8 @@
 //! The walker as its users meet it: started with an address, on a server of its own.
 
+use aether::prelude::*;
+use aether::server::config::Config;
 use aether_outpost_server::Outpost;
-use aether_server::Server;
-use aether_server::config::Config;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::process::Command;

@@ -1,7 +1,7 @@
 //! Rules of single blobs and of pairs.
 
 use crate::{EDGE, MASS_MAX, MERGE_TICKS, SPLIT_MASS_MIN, SPLIT_SPEED};
-use aether_bits::Replicate;
+use aether::prelude::*;
 
 /// Radius of a blob of mass 1.
 const RADIUS: f32 = 4.0;

@@ -1,6 +1,6 @@
 //! Pellets, and components that every player sees at any distance.
 
-use aether_bits::Replicate;
+use aether::prelude::*;
 
 /// Number of rows of a leaderboard.
 pub const BOARD_ROWS: usize = 10;

@@ -2,8 +2,8 @@
 
 use crate::blob::{Blob, can_devour, can_merge, drive, heading, radius, split};
 use crate::{BLOBS_MAX, EDGE, MASS_MAX, PELLET_MASS, STEER_FULL, STEER_REACH, decay};
-use aether_bits::Replicate;
-use aether_space::{Grid, IndexedPoint, NearbyEntity, SpatialIndex, WorldBounds};
+use aether::prelude::*;
+use aether::space::{Grid, IndexedPoint, NearbyEntity, SpatialIndex, WorldBounds};
 use std::collections::BTreeMap;
 
 /// Typical query radius; it affects only the speed of queries.

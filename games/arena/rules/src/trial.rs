@@ -1,7 +1,7 @@
 //! Long deterministic game, to compare platforms.
 
 use crate::{Blob, DECAY_TICKS, Dish, EDGE, MASS_START, Piece, STEP_SECONDS};
-use aether_bits::{BitWriter, Component, Replicate, StateHasher};
+use aether::prelude::*;
 
 const EATERS: u32 = 12;
 const PELLETS: u32 = 150;

@@ -2,9 +2,8 @@
 
 use crate::eater::Eater;
 use crate::profile::{self, records_of};
+use aether::prelude::*;
 use aether_arena_rules::{BOARD_ROWS, Leaderboard, Records, Row};
-use aether_engine::{Answer, Context};
-use aether_wire::{EntityId, RequestId, Tick};
 use std::collections::BTreeMap;
 
 /// Interval of requests for the all-time leaderboard: ten seconds.

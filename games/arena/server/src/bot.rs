@@ -1,7 +1,7 @@
 //! Decisions of bots: flee larger eaters, chase smaller ones, otherwise seek food.
 
+use aether::engine::Random;
 use aether_arena_rules::{Dish, EDGE, SPLIT_MASS_MIN, Steer, radius};
-use aether_engine::Random;
 
 /// View distance of a bot, beyond its own rim.
 const VIEW_DISTANCE: f32 = 260.0;

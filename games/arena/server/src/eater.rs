@@ -1,7 +1,7 @@
 //! State of one eater.
 
+use aether::prelude::*;
 use aether_arena_rules::{Label, Steer};
-use aether_wire::{EntityId, PlayerId, Tick};
 
 /// First number of a bot; players never reach it.
 pub const BOTS_FROM: u32 = 1 << 24;

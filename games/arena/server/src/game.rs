@@ -1,16 +1,14 @@
 //! The game.
 
 use crate::boards::Boards;
-use crate::bot::{self, Myself};
+use crate::bot::{self, BotState};
 use crate::eater::{BOTS_FROM, Eater, player_of};
 use crate::profile::{self, Profile};
+use aether::prelude::*;
 use aether_arena_rules::{
     Blob, DECAY_TICKS, Devoured, Dish, EDGE, Eaten, Label, Leaderboard, MASS_START, Paint, Pellet, Piece, Records,
     Steer,
 };
-use aether_bits::{Replicate, StateHasher};
-use aether_engine::{Answer, Context, Game, GameSchemaBuilder, JoinRequest, PlayerMessage, Rejection, Viewpoint};
-use aether_wire::{CloseReason, EntityId, ErrorCode, PlayerId, RequestId, Tick};
 use std::collections::BTreeMap;
 
 /// Maximum length of a name, as in a label.

@@ -9,9 +9,8 @@ mod profile;
 pub use game::Arena;
 pub use profile::{BOARD, COLLECTION, Profile, TOP, records_of};
 
+use aether::prelude::*;
 use aether_arena_rules::TICK_HZ;
-use aether_engine::RoomSettings;
-use aether_space::InterestSettings;
 
 /// Name of the game, in configurations and recordings.
 pub const NAME: &str = "arena";

@@ -6,8 +6,8 @@
 //! has a line for each record, with the score, a space, and the name.
 
 use crate::game::NAME_BYTES_MAX;
+use aether::prelude::*;
 use aether_arena_rules::{BOARD_ROWS, Row};
-use aether_engine::Request;
 
 /// Collection of the profiles.
 pub const COLLECTION: &str = "arena";

@@ -1,12 +1,9 @@
 //! Client side of Outpost: prediction and interpolation.
 
-use aether_bits::{BitWriter, Replicate};
-use aether_client::{Angle, ClientGame, ClientSchemaBuilder, Interpolate, Predict};
+use aether::prelude::*;
 use aether_outpost_rules::{
     Body, Cell, Controls, Destroyed, Dress, Fallen, Grid, Hit, Place, Player, Presence, Remove, Shot, Structure, walk,
 };
-use aether_replication::Mirror;
-use aether_wire::EntityId;
 use std::collections::BTreeMap;
 
 /// The game on a client. It stores the visible structures, because players collide with them.

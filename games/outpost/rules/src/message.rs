@@ -1,7 +1,7 @@
 //! Messages of players, events of the room, and components that every player sees at any distance.
 
 use crate::{Cell, Kind};
-use aether_bits::Replicate;
+use aether::prelude::*;
 
 /// Message: build a structure.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]

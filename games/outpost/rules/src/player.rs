@@ -5,7 +5,7 @@ use crate::{
     ACCELERATION, CELL, Cell, EDGE, FRICTION, HEALTH_MAX, MATERIAL_MAX, RADIUS, RELOAD_STEPS, SPAWN_AREA, SPEED,
     Surroundings,
 };
-use aether_bits::Replicate;
+use aether::prelude::*;
 
 /// Maximum duration of a step: within it nobody can pass a cell.
 const SECONDS_MAX: f32 = 0.1;
@@ -117,7 +117,7 @@ pub fn walk(player: &mut Player, controls: &Controls, surroundings: &impl Surrou
 pub fn spawn_point(number: u32) -> [f32; 2] {
     let angle = (number % SPAWN_POINTS) as f32 / SPAWN_POINTS as f32 * std::f32::consts::TAU;
     let distance = SPAWN_AREA - 2.0 * RADIUS;
-    [libm::cosf(angle) * distance, libm::sinf(angle) * distance]
+    [aether::libm::cosf(angle) * distance, aether::libm::sinf(angle) * distance]
 }
 
 /// Returns whether a player could stand at a position.

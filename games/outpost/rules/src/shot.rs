@@ -2,7 +2,7 @@
 
 use crate::grid::rounded;
 use crate::{CELL, Cell, Player, RADIUS, SHOT_SPEED, SHOT_STEPS, Surroundings};
-use aether_bits::Replicate;
+use aether::prelude::*;
 
 /// Length of a collision step; shorter than a cell, so that none is skipped.
 const STRIDE: f32 = CELL / 8.0;
@@ -43,7 +43,7 @@ pub struct Flight {
 /// Returns a shot fired from a position in the direction of `aim`.
 #[must_use]
 pub fn fire(position: [f32; 2], aim: f32, shooter: u32) -> Shot {
-    let (x, y) = (libm::cosf(aim), libm::sinf(aim));
+    let (x, y) = (aether::libm::cosf(aim), aether::libm::sinf(aim));
     let mut shot = Shot {
         position,
         velocity: [x * SHOT_SPEED, y * SHOT_SPEED],
@@ -58,7 +58,7 @@ pub fn fire(position: [f32; 2], aim: f32, shooter: u32) -> Shot {
 /// Returns the direction from one position to another, in radians.
 #[must_use]
 pub fn aim_at(from: [f32; 2], to: [f32; 2]) -> f32 {
-    libm::atan2f(to[1] - from[1], to[0] - from[0])
+    aether::libm::atan2f(to[1] - from[1], to[0] - from[0])
 }
 
 impl Player {

@@ -1,6 +1,6 @@
 //! Structures.
 
-use aether_bits::Replicate;
+use aether::prelude::*;
 
 /// Kinds of structures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Replicate)]

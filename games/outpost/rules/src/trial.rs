@@ -4,7 +4,7 @@ use crate::{
     Builder, CELLS, Cell, Controls, DAMAGE, Grid, Kind, MATERIAL_MAX, Player, STEP_SECONDS, Shot, can_place, fly,
     passes, spawn_point, walk,
 };
-use aether_bits::{BitWriter, Component, StateHasher};
+use aether::prelude::*;
 
 const PLAYERS: u32 = 6;
 

@@ -1,6 +1,6 @@
 //! Properties of the rules for arbitrary input.
 
-use aether_bits::{BitReader, BitWriter, Replicate};
+use aether::prelude::*;
 use aether_outpost_rules::{
     Builder, CELL, CELLS, Cell, Controls, EDGE, Grid, Kind, MATERIAL_MAX, Obstacle, Player, RADIUS, REACH,
     RELOAD_STEPS, SHOT_STEPS, SPAWN_AREA, SPEED, STEP_SECONDS, STRUCTURES_PER_PLAYER_MAX, Shot, Surroundings,
@@ -54,8 +54,8 @@ proptest! {
             let before = player.clone();
             walk(&mut player, &controls, &Grid::default(), seconds);
             prop_assert!(player.position.iter().all(|at| at.abs() <= EDGE - RADIUS), "{player:?}");
-            let speed = libm::hypotf(player.velocity[0], player.velocity[1]);
-            let before = libm::hypotf(before.velocity[0], before.velocity[1]);
+            let speed = aether::libm::hypotf(player.velocity[0], player.velocity[1]);
+            let before = aether::libm::hypotf(before.velocity[0], before.velocity[1]);
             prop_assert!(speed <= before.max(SPEED) + 0.05, "{speed}");
             let mut snapped = player.clone();
             snapped.snap();

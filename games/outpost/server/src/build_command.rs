@@ -5,13 +5,11 @@
 
 use crate::building::{builder, no_character, rejected};
 use crate::game::Outpost;
-use aether_bits::{BitReader, BitWriter, Replicate};
-use aether_engine::{Context, Rejection};
+use aether::prelude::*;
 use aether_outpost_rules::{
     Body, Cell, Kind, MATERIAL_MAX, Obstacle, Place, Player, Remove, Shot, Structure, can_place, can_remove, is_free,
     spawn_point,
 };
-use aether_wire::{EntityId, ErrorCode, PlayerId};
 
 /// Search radius in cells for a free position, for players who stand where a structure is built.
 const ASIDE_CELLS: i32 = 3;

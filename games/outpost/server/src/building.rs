@@ -2,9 +2,8 @@
 
 use crate::game::Outpost;
 use crate::player_state::PlayerState;
-use aether_engine::{Context, Rejection};
+use aether::prelude::*;
 use aether_outpost_rules::{Body, Builder, Cell, Destroyed, Grid, Kind, Obstacle, Player, Structure};
-use aether_wire::{EntityId, ErrorCode, PlayerId};
 
 /// Structure on a cell.
 #[derive(Clone, Debug)]

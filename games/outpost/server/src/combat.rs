@@ -2,12 +2,11 @@
 
 use crate::REWIND_TICKS;
 use crate::game::Outpost;
-use aether_engine::Context;
+use aether::prelude::*;
 use aether_outpost_rules::{
     Body, DAMAGE, Fallen, Flight, HEALTH_MAX, Hit, Player, RADIUS, SPEED, Shot, TURRET_REACH, aim_at, fire, fly,
     is_near, passes, spawn_point,
 };
-use aether_wire::{EntityId, PlayerId, Tick};
 
 /// Number of ticks between two shots of a turret: a bit more than once a second.
 const TURRET_TICKS: u32 = 25;

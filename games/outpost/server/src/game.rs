@@ -4,14 +4,11 @@ use crate::build_command::BuildCommand;
 use crate::building::BuiltStructure;
 use crate::player_state::{Character, PlayerState};
 use crate::save::{CHARACTERS_MAX, Saved};
-use aether_bits::{ReadError, StateHasher};
-use aether_engine::{Context, Game, GameSchemaBuilder, JoinRequest, PlayerMessage, Rejection};
+use aether::prelude::*;
 use aether_outpost_rules::{
     APPEARANCES, Body, Cell, Controls, Destroyed, Dress, Fallen, Grid, Hit, MATERIAL_MAX, Place, Player, Presence,
     Remove, Shot, Structure, is_free, spawn_point, walk,
 };
-use aether_wire::{CloseReason, ErrorCode, PlayerId, Tick};
-use aether_world::World;
 use std::collections::BTreeMap;
 
 /// Maximum length of a name, as in [`Presence`].

@@ -9,9 +9,8 @@ mod save;
 
 pub use game::Outpost;
 
-use aether_engine::RoomSettings;
+use aether::prelude::*;
 use aether_outpost_rules::{EDGE, TICK_HZ};
-use aether_space::{InterestSettings, WorldBounds};
 
 /// Name of the game, in configurations and recordings.
 pub const NAME: &str = "outpost";

@@ -1,9 +1,7 @@
 //! State of present players, and stored characters of absent ones.
 
-use aether_bits::Replicate;
+use aether::prelude::*;
 use aether_outpost_rules::{Body, HEALTH_MAX, MATERIAL_MAX, Player, Presence};
-use aether_wire::{EntityId, Tick};
-use aether_world::World;
 
 /// State of a player in the room.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@
 //! accounts build thousands of structures, and writing a checkpoint blocks the tick.
 
 use crate::player_state::Character;
-use aether_bits::{BitReader, BitWriter, ReadError, Replicate};
+use aether::prelude::*;
 use aether_outpost_rules::{CELLS, Cell, Kind, Structure};
 use std::collections::BTreeMap;
 

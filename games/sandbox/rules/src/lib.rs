@@ -1,6 +1,6 @@
 //! Rules of the sandbox: pure and deterministic, the same on the server and in a client that predicts.
 
-use aether_bits::Replicate;
+use aether::prelude::*;
 
 /// Acceleration of a thrusting ship, in units per second squared.
 pub const THRUST: f32 = 60.0;
@@ -131,11 +131,11 @@ pub fn step(ship: &mut Ship, controls: Controls, seconds: f32) {
     let turn = f32::from(i8::from(controls.left) - i8::from(controls.right));
     ship.heading += turn * TURN * seconds;
     if controls.thrust {
-        ship.velocity[0] += libm::cosf(ship.heading) * THRUST * seconds;
-        ship.velocity[1] += libm::sinf(ship.heading) * THRUST * seconds;
+        ship.velocity[0] += aether::libm::cosf(ship.heading) * THRUST * seconds;
+        ship.velocity[1] += aether::libm::sinf(ship.heading) * THRUST * seconds;
     }
-    let glide = libm::powf(GLIDE, seconds);
-    let speed = libm::hypotf(ship.velocity[0], ship.velocity[1]);
+    let glide = aether::libm::powf(GLIDE, seconds);
+    let speed = aether::libm::hypotf(ship.velocity[0], ship.velocity[1]);
     let factor = if speed * glide > SPEED_MAX { SPEED_MAX / speed } else { glide };
     for axis in 0..2 {
         ship.velocity[axis] *= factor;
@@ -146,7 +146,7 @@ pub fn step(ship: &mut Ship, controls: Controls, seconds: f32) {
 /// Returns the shot that a ship fires.
 #[must_use]
 pub fn fire(ship: &Ship, shooter: u32, ticks: u32) -> Shot {
-    let (x, y) = (libm::cosf(ship.heading), libm::sinf(ship.heading));
+    let (x, y) = (aether::libm::cosf(ship.heading), aether::libm::sinf(ship.heading));
     let nose = HIT_RADIUS * 1.5;
     Shot {
         position: [wrap(ship.position[0] + x * nose), wrap(ship.position[1] + y * nose)],

@@ -1,14 +1,11 @@
 //! The game.
 
 use crate::{REWIND_TICKS, save};
-use aether_bits::StateHasher;
-use aether_engine::{Answer, Context, Game, GameSchemaBuilder, JoinRequest, PlaygroundCommand, Rejection, Request};
+use aether::prelude::*;
 use aether_sandbox_rules::{
     Controls, EDGE, HIT_RADIUS, Hit, Look, RELOAD_SECONDS, SHOT_SECONDS, SPEED_MAX, Scoreboard, Ship, Shot, Thing,
     fire, is_near, step, wrap,
 };
-use aether_wire::{CloseReason, EntityId, ErrorCode, PlayerId, RequestId, Tick};
-use aether_world::World;
 use std::collections::BTreeMap;
 
 /// Damage of a hit to a hull.

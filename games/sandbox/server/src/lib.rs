@@ -5,7 +5,7 @@ mod save;
 
 pub use game::Sandbox;
 
-use aether_engine::RoomSettings;
+use aether::prelude::*;
 
 /// Name of the game, in recordings.
 pub const NAME: &str = "sandbox";

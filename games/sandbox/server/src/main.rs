@@ -1,16 +1,10 @@
 //! Runs the sandbox without a network: headless rooms with scripted players, recordings and replays.
 
-use aether_bits::{BitWriter, Replicate};
-use aether_engine::recording::{Recording, Replay};
-use aether_engine::{
-    ConnectionEndpoint, JoinRequest, Observer, Permissions, Random, Room, RoomCounts, TickPacer, TickStage,
-};
-use aether_replication::DeliveryOrder;
+use aether::engine::{ConnectionEndpoint, Observer, Random, RoomCounts, TickPacer, TickStage};
+use aether::prelude::*;
+use aether::wire::{ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, PlaygroundStress, StateAck, ViewTick};
 use aether_sandbox_rules::Controls;
 use aether_sandbox_server::{NAME, Sandbox, settings};
-use aether_wire::{
-    ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, PlaygroundStress, StateAck, Tick, ViewTick,
-};
 use lexopt::{Arg, Parser, ValueExt};
 use std::error::Error;
 use std::path::PathBuf;

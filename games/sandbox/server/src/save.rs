@@ -1,8 +1,7 @@
 //! Checkpoint format: all objects, packed as on the wire.
 
-use aether_bits::{BitReader, BitWriter, ReadError, Replicate};
+use aether::prelude::*;
 use aether_sandbox_rules::Thing;
-use aether_world::World;
 
 /// Maximum number of objects in a checkpoint.
 const THINGS_MAX: u64 = 100_000;

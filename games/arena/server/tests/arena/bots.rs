@@ -1,12 +1,9 @@
 //! Bots in quiet rooms.
 
 use crate::support::{blobs, stage, steer};
+use aether::prelude::*;
 use aether_arena_rules::MASS_START;
 use aether_arena_server::{Arena, NAME, settings};
-use aether_engine::Room;
-use aether_engine::recording::{Recording, Replay};
-use aether_replication::DeliveryOrder;
-use aether_testkit::{Conditions, Harness};
 use std::time::Instant;
 
 const BOTS_FROM: u32 = 1 << 24;

@@ -1,9 +1,8 @@
 //! Eating, growing and splitting.
 
 use crate::support::{all_seen, blobs, events, grow, join, number, stage, steer, towards};
+use aether::prelude::*;
 use aether_arena_rules::{Blob, EDGE, Eaten, Leaderboard, MASS_START, Pellet, Steer};
-use aether_replication::DeliveryOrder;
-use aether_testkit::Conditions;
 
 #[test]
 fn a_player_starts_small_and_moves_where_it_steers() {

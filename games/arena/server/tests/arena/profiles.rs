@@ -1,12 +1,9 @@
 //! Stored profiles of players.
 
 use crate::support::{all_seen, blobs, grow, join, number, stage};
+use aether::prelude::*;
 use aether_arena_rules::{Label, Paint, Records};
 use aether_arena_server::{BOARD, COLLECTION, Profile, TOP, records_of};
-use aether_engine::{Answer, Request};
-use aether_replication::DeliveryOrder;
-use aether_testkit::Conditions;
-use aether_wire::RequestId;
 
 /// Returns the requests that a room made since the last call.
 fn requests(stage: &crate::support::Stage) -> Vec<(RequestId, Request)> {

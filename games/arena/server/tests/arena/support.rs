@@ -1,12 +1,9 @@
 //! Rooms of Arena, and state of their clients.
 
+use aether::bits::DeltaBasis;
+use aether::prelude::*;
 use aether_arena_rules::{Blob, Label, Pellet, Steer};
 use aether_arena_server::{Arena, settings};
-use aether_bits::{BitReader, BitWriter, Component, DeltaBasis, StateHasher};
-use aether_engine::Room;
-use aether_replication::DeliveryOrder;
-use aether_testkit::{ClientNumber, Conditions, Harness};
-use aether_wire::GameBody;
 
 pub type Stage = Harness<Arena>;
 

@@ -1,14 +1,9 @@
 //! Building is stored before it takes effect.
 
 use crate::support::{Stage, answer, body, outwards, player, structure};
-use aether_bits::{BitWriter, Replicate};
-use aether_engine::recording::{Recording, Replay};
-use aether_engine::{EntryNumber, JoinRequest, RestoreData, Room, RoomCheckpoint};
+use aether::prelude::*;
 use aether_outpost_rules::{Cell, Kind, Place, Remove, Structure};
 use aether_outpost_server::{NAME, Outpost, settings};
-use aether_replication::DeliveryOrder;
-use aether_testkit::{ClientNumber, Conditions, Harness};
-use aether_wire::{ErrorCode, PlayerId};
 
 fn durable(restore: Option<RestoreData>) -> Stage {
     let mut builder = Room::builder(Outpost::default(), settings()).seed(5).checkpoint_every(30).record(NAME);

@@ -1,11 +1,9 @@
 //! Building and removing.
 
 use crate::support::{all_seen, answer, body, build, outwards, stage, structure};
+use aether::prelude::*;
 use aether_outpost_rules::{Cell, Kind, MATERIAL_MAX, Remove, Structure};
 use aether_outpost_server::settings;
-use aether_replication::DeliveryOrder;
-use aether_testkit::Conditions;
-use aether_wire::ErrorCode;
 
 #[test]
 fn a_structure_costs_material_and_is_seen_by_everyone_near() {

@@ -1,13 +1,10 @@
 //! Checkpoints.
 
 use crate::support::{Stage, all_seen, answer, body, build, controls, outwards, player, stage, structure};
-use aether_engine::recording::{Recording, Replay};
-use aether_engine::{BuildError, Room};
+use aether::engine::BuildError;
+use aether::prelude::*;
 use aether_outpost_rules::{Cell, Controls, Kind, Place, Remove, Structure};
 use aether_outpost_server::{NAME, Outpost, settings};
-use aether_replication::DeliveryOrder;
-use aether_testkit::{Conditions, Harness};
-use aether_wire::ErrorCode;
 
 fn restored(checkpoint: Vec<u8>) -> Result<Stage, BuildError> {
     let room = Room::builder(Outpost::default(), settings()).seed(9).checkpoint(checkpoint).build()?;

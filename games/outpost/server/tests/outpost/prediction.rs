@@ -2,10 +2,9 @@
 
 use crate::scene::Scene;
 use crate::support::controls;
+use aether::prelude::*;
 use aether_outpost_client::Drawn;
 use aether_outpost_rules::{Cell, Controls, Kind, Place, Structure};
-use aether_replication::DeliveryOrder;
-use aether_testkit::Conditions;
 use std::time::Duration;
 
 fn seconds(seconds: u64) -> Duration {

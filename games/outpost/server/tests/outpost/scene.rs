@@ -1,13 +1,12 @@
 //! Real clients of Outpost, with frames and networks, in virtual time.
 
-use aether_client::{Client, ClientSettings, JoinOptions};
-use aether_engine::{ConnectionEndpoint, JoinRequest, NoObserver, Permissions, Room};
+use aether::client::{Client, ClientSettings, JoinOptions};
+use aether::engine::ConnectionEndpoint;
+use aether::prelude::*;
+use aether::wire::{ClientMessage, Pong, SchemaHash, ServerMessage, Token, Welcome, encode_state_packet};
 use aether_outpost_client as outpost_client;
 use aether_outpost_rules::{Controls, Player};
 use aether_outpost_server::{Outpost, settings};
-use aether_replication::DeliveryOrder;
-use aether_testkit::{Conditioner, Conditions, Delivery};
-use aether_wire::{ClientMessage, PlayerId, Pong, SchemaHash, ServerMessage, Token, Welcome, encode_state_packet};
 use std::time::Duration;
 
 /// A frame of a display.

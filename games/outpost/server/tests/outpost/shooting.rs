@@ -1,11 +1,9 @@
 //! Shots with lag compensation.
 
 use crate::support::{Stage, all_seen, body, build, entity, events, outwards, player, prompt, seen, stage, structure};
-use aether_engine::RoomSettings;
+use aether::prelude::*;
 use aether_outpost_rules::{Controls, Destroyed, Fallen, HEALTH_MAX, Hit, Kind, Player, SHOT_SPEED, aim_at};
 use aether_outpost_server::settings;
-use aether_replication::DeliveryOrder;
-use aether_testkit::{ClientNumber, Conditions};
 use std::time::Duration;
 
 /// Returns the aim at a moving target, as the shooter sees it.

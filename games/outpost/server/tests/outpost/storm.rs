@@ -1,11 +1,10 @@
 //! Outpost over the worst supported network.
 
 use crate::support::{controls, player, prompt, stage};
-use aether_engine::Random;
+use aether::engine::Random;
+use aether::prelude::*;
+use aether::wire::{ClientMessage, GameMessage};
 use aether_outpost_rules::{Cell, Kind, Place};
-use aether_replication::DeliveryOrder;
-use aether_testkit::Conditions;
-use aether_wire::{ClientMessage, GameBody, GameMessage};
 
 #[test]
 fn all_clients_converge_after_a_storm() {

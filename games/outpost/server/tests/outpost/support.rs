@@ -1,11 +1,9 @@
 //! Rooms of Outpost, and state of their clients.
 
-use aether_bits::{BitReader, BitWriter, Component, DeltaBasis, StateHasher};
-use aether_engine::{Room, RoomSettings};
+use aether::bits::DeltaBasis;
+use aether::prelude::*;
 use aether_outpost_rules::{Body, Cell, Controls, Kind, Place, Player, Presence, Structure};
 use aether_outpost_server::{Outpost, settings};
-use aether_testkit::{ClientNumber, Harness};
-use aether_wire::{CommandSeq, EntityId, ErrorCode, GameBody};
 
 pub type Stage = Harness<Outpost>;
 

@@ -1,13 +1,11 @@
 //! Joining, walking and leaving.
 
 use crate::support::{all_seen, body, build, controls, entity, names, outwards, player, seen, stage};
-use aether_engine::{JoinRequest, Permissions};
+use aether::prelude::*;
 use aether_outpost_rules::{
     APPEARANCES, Cell, Controls, Dress, Grid, Kind, Player, STEP_SECONDS, Structure, Surroundings, walk,
 };
 use aether_outpost_server::settings;
-use aether_replication::DeliveryOrder;
-use aether_testkit::Conditions;
 use std::time::Duration;
 
 #[test]

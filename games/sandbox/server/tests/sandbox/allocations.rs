@@ -1,8 +1,7 @@
 //! A steady room allocates no memory.
 
 use crate::support::Pilot;
-use aether_engine::{NoObserver, Room};
-use aether_replication::DeliveryOrder;
+use aether::prelude::*;
 use aether_sandbox_rules::Controls;
 use aether_sandbox_server::{Sandbox, settings};
 

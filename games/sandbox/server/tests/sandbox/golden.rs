@@ -1,11 +1,9 @@
 //! The same inputs give the same game, on every platform and in every version, unless it is changed on purpose.
 
 use crate::support::{Pilot, controls};
-use aether_engine::recording::Recording;
-use aether_engine::{Answer, NoObserver, Room};
-use aether_replication::DeliveryOrder;
+use aether::prelude::*;
+use aether::wire::ClientMessage;
 use aether_sandbox_server::{NAME, Sandbox, settings};
-use aether_wire::ClientMessage;
 use std::fmt::Write;
 use std::path::Path;
 

@@ -2,9 +2,9 @@
 
 use crate::golden::play;
 use crate::support::SandboxVariant;
-use aether_engine::recording::{Recording, RecordingError, Replay, ReplayError};
+use aether::engine::recording::{RecordingError, ReplayError};
+use aether::prelude::*;
 use aether_sandbox_server::{NAME, Sandbox, settings};
-use aether_wire::Tick;
 
 fn replay(recording: &Recording) -> Result<Option<(Tick, u64)>, ReplayError> {
     Replay::new(Sandbox::default(), settings(), recording)?.run_to(Tick(u32::MAX))

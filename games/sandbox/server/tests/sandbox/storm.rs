@@ -1,11 +1,8 @@
 //! The sandbox over the worst supported network.
 
 use crate::support::controls;
-use aether_engine::{Room, RoomSettings};
-use aether_replication::DeliveryOrder;
+use aether::prelude::*;
 use aether_sandbox_server::{Sandbox, settings};
-use aether_testkit::{Conditions, Harness};
-use aether_wire::CommandSeq;
 
 #[test]
 fn all_clients_converge_within_three_seconds_after_a_storm() {

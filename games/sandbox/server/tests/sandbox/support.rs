@@ -1,17 +1,11 @@
 //! The sandbox in a room, with in-memory clients.
 
-use aether_bits::{BitWriter, Replicate, StateHasher};
-use aether_engine::{
-    ConnectionEndpoint, Context, Game, GameSchemaBuilder, JoinRequest, Permissions, PlaygroundCommand, Rejection, Room,
-    RoomHandle, Viewpoint,
-};
-use aether_replication::{DeliveryOrder, Mirror};
+use aether::engine::{ConnectionEndpoint, RoomHandle};
+use aether::prelude::*;
+use aether::replication::Mirror;
+use aether::wire::{ClientMessage, InputBytes, InputPayload, InputSeq, Inputs, PlaygroundStress, StateAck, ViewTick};
 use aether_sandbox_rules::{Controls, Scoreboard, Ship, Shot, Thing};
 use aether_sandbox_server::Sandbox;
-use aether_wire::{
-    ClientMessage, CloseReason, CommandSeq, InputBytes, InputPayload, InputSeq, Inputs, PlayerId, PlaygroundStress,
-    StateAck, Tick, ViewTick,
-};
 
 /// A player with this name sees everything and has no ship.
 pub const SPECTATOR: &str = "spectator";
@@ -59,7 +53,7 @@ impl Game for SandboxVariant {
         self.sandbox.playground(room, player, command)
     }
 
-    fn answer(&mut self, room: &mut Context<'_>, id: aether_wire::RequestId, answer: &aether_engine::Answer) {
+    fn answer(&mut self, room: &mut Context<'_>, id: aether::wire::RequestId, answer: &aether::engine::Answer) {
         self.sandbox.answer(room, id, answer);
     }
 

@@ -1,10 +1,9 @@
 //! One thread or four send the same bytes.
 
 use crate::support::{Pilot, controls};
-use aether_engine::{NoObserver, Room, RoomCounts, RoomSettings};
-use aether_replication::DeliveryOrder;
+use aether::engine::RoomCounts;
+use aether::prelude::*;
 use aether_sandbox_server::{Sandbox, settings};
-use aether_space::InterestSettings;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::Arc;
 

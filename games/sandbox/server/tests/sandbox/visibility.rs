@@ -1,8 +1,7 @@
 //! Every client holds exactly its visible state, whenever it joins and whatever its view radius.
 
 use crate::support::{Pilot, SPECTATOR, SandboxVariant, controls};
-use aether_engine::{NoObserver, Room, RoomSettings};
-use aether_replication::DeliveryOrder;
+use aether::prelude::*;
 use aether_sandbox_server::settings;
 
 /// Every change is in the next snapshot, so that a client follows a world in motion.
@@ -68,8 +67,8 @@ fn a_large_world_reaches_a_new_client_in_several_snapshots() {
     let mut room = Room::builder(SandboxVariant::default(), settings).seed(3).build().expect("the settings are valid");
     let handle = room.handle();
     let mut pilots = vec![Pilot::join(&handle, "first", DeliveryOrder::Ordered)];
-    let stress = aether_wire::PlaygroundStress { seq: aether_wire::CommandSeq(1), count: 1_000, rotate: false };
-    pilots[0].endpoint.push(aether_wire::ClientMessage::PlaygroundStress(stress)).expect("the inbox has room");
+    let stress = aether::wire::PlaygroundStress { seq: aether::wire::CommandSeq(1), count: 1_000, rotate: false };
+    pilots[0].endpoint.push(aether::wire::ClientMessage::PlaygroundStress(stress)).expect("the inbox has room");
     tick(&mut room, &mut pilots);
     pilots.push(Pilot::join(&handle, SPECTATOR, DeliveryOrder::Unordered));
     tick(&mut room, &mut pilots);
