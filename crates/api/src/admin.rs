@@ -46,7 +46,7 @@ impl Interface for Admin {
         const KEY_REQUIRED: ServiceError =
             ServiceError::new(GrpcCode::Unauthenticated, "Send the admin key as a bearer token.");
         if access == Access::Everyone {
-            return Ok(Caller::Stranger);
+            return Ok(Caller::Anonymous);
         }
         let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let shown = shown.and_then(|value| value.strip_prefix("Bearer ")).map(digest);

@@ -11,7 +11,7 @@ pub enum Caller {
     /// Server code, which may do everything.
     Server,
     /// Client that is not signed in.
-    Stranger,
+    Anonymous,
     /// Signed-in user, with a user's rights.
     User(Arc<UserIdentity>),
 }
@@ -51,7 +51,7 @@ impl Caller {
     pub fn user(&self) -> Option<&Arc<UserIdentity>> {
         match self {
             Caller::User(identity) => Some(identity),
-            Caller::Server | Caller::Stranger => None,
+            Caller::Server | Caller::Anonymous => None,
         }
     }
 }

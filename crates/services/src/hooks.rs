@@ -37,12 +37,12 @@ type AfterJson = Box<dyn Fn(Arc<CallContext>, Arc<Value>, Arc<Value>) -> BoxFutu
 /// Hooks of the program or of one module.
 #[derive(Default)]
 pub struct Hooks {
-    by_operation: HashMap<String, Around>,
+    by_operation: HashMap<String, OperationHooks>,
 }
 
 /// Hooks of one operation, in the order of registration.
 #[derive(Default)]
-pub(crate) struct Around {
+pub(crate) struct OperationHooks {
     before: Vec<Hook<BeforeJson>>,
     after: Vec<Hook<AfterJson>>,
 }
@@ -108,7 +108,7 @@ impl Hooks {
     /// Returns the number of hooks.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.by_operation.values().map(|around| around.before.len() + around.after.len()).sum()
+        self.by_operation.values().map(|hooks| hooks.before.len() + hooks.after.len()).sum()
     }
 
     /// Returns true if there are no hooks.
@@ -127,11 +127,11 @@ impl Hooks {
     where
         F: Future<Output = Result<O::Answer, ServiceError>>,
     {
-        run_around::<O, F>(self.around(O::NAME).as_slice(), context, request, operation).await
+        run_with_hooks::<O, F>(self.of_operation(O::NAME).as_slice(), context, request, operation).await
     }
 
     /// Returns the hooks of an operation.
-    pub(crate) fn around(&self, operation: &str) -> Option<&Around> {
+    pub(crate) fn of_operation(&self, operation: &str) -> Option<&OperationHooks> {
         self.by_operation.get(operation)
     }
 
@@ -140,7 +140,7 @@ impl Hooks {
         self.by_operation.keys().map(String::as_str)
     }
 
-    fn named(&mut self, operation: &str) -> Result<&mut Around, ServiceError> {
+    fn named(&mut self, operation: &str) -> Result<&mut OperationHooks, ServiceError> {
         if !is_operation(operation) {
             // The precision limits how much of a script's text the error repeats.
             let message =
@@ -150,14 +150,14 @@ impl Hooks {
         Ok(self.entry(operation))
     }
 
-    fn entry(&mut self, operation: &str) -> &mut Around {
+    fn entry(&mut self, operation: &str) -> &mut OperationHooks {
         self.by_operation.entry(operation.to_owned()).or_default()
     }
 }
 
 /// Runs an operation with several sets of hooks, in order.
-pub(crate) async fn run_around<O: Operation + 'static, F>(
-    around: &[&Around],
+pub(crate) async fn run_with_hooks<O: Operation + 'static, F>(
+    sets: &[&OperationHooks],
     context: &Arc<CallContext>,
     mut request: O::Request,
     operation: impl FnOnce(O::Request) -> F,
@@ -165,16 +165,16 @@ pub(crate) async fn run_around<O: Operation + 'static, F>(
 where
     F: Future<Output = Result<O::Answer, ServiceError>>,
 {
-    for hook in around.iter().flat_map(|around| &around.before) {
+    for hook in sets.iter().flat_map(|hooks| &hooks.before) {
         request = hook.before::<O>(context, request).await?.ok_or(NOT_FOUND)?;
     }
-    if around.iter().all(|around| around.after.is_empty()) {
+    if sets.iter().all(|hooks| hooks.after.is_empty()) {
         return operation(request).await;
     }
     let original = Arc::new(request.clone());
     let answer = Arc::new(operation(request).await?);
     let mut json = None;
-    for hook in around.iter().flat_map(|around| &around.after) {
+    for hook in sets.iter().flat_map(|hooks| &hooks.after) {
         match hook {
             Hook::Typed(hook) => {
                 typed::<After<O>>(&**hook)(Arc::clone(context), Arc::clone(&original), Arc::clone(&answer))

@@ -32,6 +32,3 @@ pub use declare::PACKAGE;
 pub use error::{GrpcCode, ServiceError};
 pub use hooks::Hooks;
 pub use services::{Services, ServicesExtensions, ServicesParts, ServicesSettings};
-
-// Until calls/ and matches.rs use the new path.
-use error as refusal;

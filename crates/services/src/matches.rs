@@ -1,30 +1,30 @@
-//! Matches as the services need them: the rooms that clients play in, wherever they run.
+//! Matches: the rooms that clients play in, as the services use them.
 
 mod functions;
 
 pub use functions::register_functions;
 
-use crate::refusal::{GrpcCode, ServiceError};
+use crate::error::{GrpcCode, ServiceError};
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 
-/// Matches that one list holds at most.
+/// Maximum number of matches in one list.
 pub const MATCHES_LISTED_MAX: usize = 100;
 
-/// Result of a call to [`Matches`], in the future.
+/// Future of a call to [`Matches`].
 pub type MatchesFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ServiceError>> + Send + 'a>>;
 
-/// The matches of a server. Whoever hosts rooms implements it; services and server code call it.
+/// Matches of a server. Implemented by the host of the rooms; called by services and server code.
 pub trait Matches: Send + Sync {
-    /// Creates a match of a type. It lasts until its game ends it or nobody uses it for the configured time.
+    /// Creates a match of a type. It ends when its game ends it, or when it is unused for the configured time.
     fn create<'a>(&'a self, match_type: &'a str, label: &'a str) -> MatchesFuture<'a, MatchInfo>;
 
     /// Returns a running match.
     fn find<'a>(&'a self, id: &'a str) -> MatchesFuture<'a, Option<MatchInfo>>;
 
-    /// Lists running matches, the oldest first.
+    /// Lists running matches, oldest first.
     fn list<'a>(&'a self, filter: &'a MatchFilter) -> MatchesFuture<'a, Vec<MatchInfo>>;
 
     /// Sends data to the game of a match and returns its reply.
@@ -34,10 +34,10 @@ pub trait Matches: Send + Sync {
     fn end<'a>(&'a self, id: &'a str) -> MatchesFuture<'a, ()>;
 }
 
-/// A type of matches, which the program or a module registers in the table of calls. The host of the matches knows its own
-/// kind of types, and gets it back by [`Any`].
+/// Match type that the program or a module registers in the call table. The host of the matches downcasts it by [`Any`]
+/// to its own kind.
 pub trait MatchType: Any + Send + Sync {
-    /// Name by which matches of this type are created and joined.
+    /// Returns the name with which matches of this type are created and joined.
     fn name(&self) -> &str;
 }
 
@@ -45,42 +45,42 @@ pub trait MatchType: Any + Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MatchInfo {
-    /// Id, which ends with the name of its node.
+    /// Id, which ends with the name of the node.
     pub id: String,
-    /// Short code that people tell each other.
+    /// Room code.
     pub code: String,
-    /// Name of its room type.
+    /// Room type.
     #[serde(rename = "type")]
     pub match_type: String,
-    /// Label that it shows.
+    /// Label.
     pub label: String,
-    /// Number of players in it.
+    /// Number of players.
     pub players: u32,
-    /// Most players.
+    /// Maximum number of players.
     pub players_max: usize,
     /// Ticks per second; 0 for a relay.
     pub tick_hz: u32,
 }
 
-/// Filter of a list. Everything that is set must hold.
+/// Filter of a list. All set conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct MatchFilter {
     /// Room type.
     #[serde(rename = "type")]
     pub match_type: Option<String>,
-    /// Label, compared as a whole.
+    /// Label, compared exactly.
     pub label: Option<String>,
-    /// Least number of players.
+    /// Minimum number of players.
     pub players_min: Option<u32>,
-    /// Most number of players.
+    /// Maximum number of players.
     pub players_max: Option<u32>,
-    /// Most matches in the list; at most [`MATCHES_LISTED_MAX`].
+    /// Maximum number of matches in the list, up to [`MATCHES_LISTED_MAX`].
     pub limit: Option<usize>,
 }
 
 impl MatchFilter {
-    /// Returns true if a match passes.
+    /// Returns true if a match passes the filter.
     #[must_use]
     pub fn allows(&self, info: &MatchInfo) -> bool {
         self.match_type.as_ref().is_none_or(|wanted| *wanted == info.match_type)
@@ -90,6 +90,5 @@ impl MatchFilter {
     }
 }
 
-/// Refusal of calls while no rooms are hosted.
-pub(crate) const NOT_HOSTED: ServiceError =
-    ServiceError::new(GrpcCode::Unavailable, "No matches are hosted here at the moment.");
+/// Error for calls while no rooms are hosted.
+pub(crate) const NOT_HOSTED: ServiceError = ServiceError::new(GrpcCode::Unavailable, "This server hosts no matches.");

@@ -29,7 +29,7 @@ pub(super) fn admit(
 ) -> Result<Caller, ServiceError> {
     let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     match access {
-        Access::Everyone => Ok(Caller::Stranger),
+        Access::Everyone => Ok(Caller::Anonymous),
         Access::Operator => Err(OPERATOR_ONLY),
         Access::Session => {
             let token = authorization.and_then(|value| strip_scheme(value, "Bearer ")).ok_or(error::TOKEN_REQUIRED)?;
@@ -40,7 +40,7 @@ pub(super) fn admit(
             let decoded = STANDARD.decode(encoded).map_err(|_| SERVER_KEY_INVALID)?;
             let key = decoded.strip_suffix(b":").ok_or(SERVER_KEY_INVALID)?;
             match key == keys.server.as_bytes() {
-                true => Ok(Caller::Stranger),
+                true => Ok(Caller::Anonymous),
                 false => Err(SERVER_KEY_INVALID),
             }
         }

@@ -13,7 +13,7 @@ use crate::routing::{ErrorAnswer, Form, Received, Routes, WrittenForm, json, wit
 use aether_messages::api::Rpc;
 use aether_messages::operation::RpcFunc;
 use aether_services::ServiceError;
-use aether_services::calls::unreadable;
+use aether_services::calls::invalid_body;
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderValue, Method, StatusCode, header};
@@ -48,7 +48,7 @@ fn read_address(received: &mut Received) -> Result<(Rpc, Wrapping), ServiceError
 fn read_body(received: &mut Received) -> Result<(Rpc, Wrapping), ServiceError> {
     read(received, |body, is_wrapped| match body {
         [] => Ok(String::new()),
-        body if is_wrapped => serde_json::from_slice(body).map_err(|error| unreadable(&error)),
+        body if is_wrapped => serde_json::from_slice(body).map_err(|error| invalid_body(&error)),
         body => match std::str::from_utf8(body) {
             Ok(payload) => Ok(payload.to_owned()),
             Err(_) => Err(ServiceError::invalid("The payload is not UTF-8.")),

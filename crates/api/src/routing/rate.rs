@@ -91,7 +91,7 @@ impl RequestRates {
         let (subject, everything) = match caller {
             Caller::Server => return Ok(()),
             Caller::User(identity) => (RateSubject::Account(identity.user), self.settings.account),
-            Caller::Stranger => (RateSubject::Network(network_of(address)), self.settings.stranger),
+            Caller::Anonymous => (RateSubject::Network(network_of(address)), self.settings.stranger),
         };
         let (scope, rate) = match self.settings.operations.get(operation) {
             Some(rate) => (RateScope::Operation(operation), *rate),
@@ -177,7 +177,7 @@ mod tests {
         let (rates, _) = rates(settings);
         let address = IpAddr::from([192, 0, 2, 1]);
         let taken = |operation, preset| {
-            let ask = |_: &i32| rates.take(&Caller::Stranger, address, (operation, preset)).is_ok();
+            let ask = |_: &i32| rates.take(&Caller::Anonymous, address, (operation, preset)).is_ok();
             (0..10).filter(ask).count()
         };
         assert_eq!(taken("Event", RatePreset::Write), 3);

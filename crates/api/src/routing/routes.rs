@@ -6,7 +6,7 @@ use super::query::{self, QueryValues};
 use super::{Calls, Interface};
 use aether_messages::Operation;
 use aether_messages::prost::Name as _;
-use aether_services::calls::{Access, OperationMetrics, RatePreset, Serve, unreadable};
+use aether_services::calls::{Access, OperationMetrics, RatePreset, Serve, invalid_body};
 use aether_services::{CallContext, ServiceError};
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{RawPathParams, Request, State};
@@ -352,7 +352,7 @@ fn read_json<T: DeserializeOwned + Default>(body: &[u8]) -> Result<T, ServiceErr
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(T::default());
     }
-    serde_json::from_slice(body).map_err(|error| unreadable(&error))
+    serde_json::from_slice(body).map_err(|error| invalid_body(&error))
 }
 
 #[cfg(test)]

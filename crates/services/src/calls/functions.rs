@@ -1,9 +1,9 @@
-//! Functions that the program or a module adds to the server: for clients (RPC), or for rooms and the server's own code.
+//! Functions that the program or a module adds to the server: for clients (RPC), or for rooms and server code.
 
 use super::limits::{FUNCTION_NAME_BYTES_MAX, FUNCTIONS_MAX, PAYLOAD_BYTES_MAX};
 use super::serve::{Call, Serve};
 use crate::caller::{CallContext, Caller};
-use crate::refusal::{GrpcCode, INTERNAL, ServiceError};
+use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::services::Services;
 use aether_messages::api::Rpc;
 use aether_messages::operation::RpcFunc;
@@ -15,25 +15,24 @@ use tracing::error;
 const FUNCTION_NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "RPC function not found");
 const NAME_MISSING: ServiceError = ServiceError::new(GrpcCode::InvalidArgument, "RPC ID missing");
 
-type Answering = Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, ServiceError>> + Send>>;
-type Run = Box<dyn Fn(Arc<Services>, Arc<CallContext>, Vec<u8>) -> Answering + Send + Sync>;
+type FunctionFuture = Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, ServiceError>> + Send>>;
+type RunFunction = Box<dyn Fn(Arc<Services>, Arc<CallContext>, Vec<u8>) -> FunctionFuture + Send + Sync>;
 
-/// Functions by name. Names are compared without regard to the case of ASCII letters, as clients of this protocol expect.
+/// Functions by name. Names are compared case-insensitively for ASCII letters, as clients of this protocol expect.
 #[derive(Default)]
 pub struct Functions {
     by_name: HashMap<String, Arc<Function>>,
 }
 
-/// A function that is called by name.
+/// Function that is called by name.
 pub(super) struct Function {
-    /// Set if clients may call it.
+    /// True if clients may call it.
     is_rpc: bool,
-    run: Run,
+    run: RunFunction,
 }
 
 impl Functions {
-    /// Adds a function that clients call by RPC, and rooms and the server's own code too: it gets the payload as text, and
-    /// returns text.
+    /// Adds a function for clients (RPC), rooms and server code. It receives and returns text.
     pub fn register_rpc<F>(
         &mut self,
         name: &str,
@@ -43,7 +42,7 @@ impl Functions {
         F: Future<Output = Result<String, ServiceError>> + Send + 'static,
     {
         let function = Arc::new(function);
-        let run: Run = Box::new(move |services, context, payload| {
+        let run: RunFunction = Box::new(move |services, context, payload| {
             let function = Arc::clone(&function);
             Box::pin(async move {
                 let payload =
@@ -54,7 +53,7 @@ impl Functions {
         self.add(name, Function { is_rpc: true, run })
     }
 
-    /// Adds a function that only rooms and the server's own code call: it gets bytes, and returns bytes or nothing.
+    /// Adds a function for rooms and server code only. It receives bytes, and returns bytes or nothing.
     pub fn register_call<F>(
         &mut self,
         name: &str,
@@ -63,17 +62,17 @@ impl Functions {
     where
         F: Future<Output = Result<Option<Vec<u8>>, ServiceError>> + Send + 'static,
     {
-        let run: Run = Box::new(move |services, _, payload| Box::pin(function(services, payload)));
+        let run: RunFunction = Box::new(move |services, _, payload| Box::pin(function(services, payload)));
         self.add(name, Function { is_rpc: false, run })
     }
 
-    /// Number of functions.
+    /// Returns the number of functions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_name.len()
     }
 
-    /// Tells if there are none.
+    /// Returns true if there are no functions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
@@ -81,12 +80,13 @@ impl Functions {
 
     fn add(&mut self, name: &str, function: Function) -> Result<(), ServiceError> {
         if name.is_empty() || name.len() > FUNCTION_NAME_BYTES_MAX {
-            let sentence = format!("The name of a function has 1 to {FUNCTION_NAME_BYTES_MAX} bytes.");
-            return Err(ServiceError::invalid(sentence));
+            let message = format!("The name of a function must have 1 to {FUNCTION_NAME_BYTES_MAX} bytes.");
+            return Err(ServiceError::invalid(message));
         }
         if self.by_name.len() >= FUNCTIONS_MAX {
-            let sentence = format!("There are {FUNCTIONS_MAX} functions already; {name} would be one too many.");
-            return Err(ServiceError::with(GrpcCode::ResourceExhausted, sentence));
+            let message =
+                format!("Function {name} cannot be added: the limit of {FUNCTIONS_MAX} functions is reached.");
+            return Err(ServiceError::with(GrpcCode::ResourceExhausted, message));
         }
         let name = name.to_ascii_lowercase();
         if self.by_name.contains_key(&name) {
@@ -102,12 +102,12 @@ impl Functions {
 }
 
 impl Function {
-    /// Tells if clients may call it.
+    /// Returns true if clients may call it.
     pub(super) fn is_rpc(&self) -> bool {
         self.is_rpc
     }
 
-    /// Runs the function for a caller, from whom a function that is not for clients is hidden.
+    /// Runs the function. Clients get "not found" for a function that is not for them.
     pub(super) async fn run(
         &self,
         services: &Arc<Services>,
@@ -118,8 +118,8 @@ impl Function {
             return Err(FUNCTION_NOT_FOUND);
         }
         if payload.len() > PAYLOAD_BYTES_MAX {
-            let sentence = format!("The payload of a function has at most {PAYLOAD_BYTES_MAX} bytes.");
-            return Err(ServiceError::invalid(sentence));
+            let message = format!("The payload of a function must have at most {PAYLOAD_BYTES_MAX} bytes.");
+            return Err(ServiceError::invalid(message));
         }
         (self.run)(Arc::clone(services), Arc::clone(context), payload).await
     }
@@ -134,14 +134,14 @@ impl Serve for RpcFunc {
         let function = find(call.registered, &id)?;
         let answer = function.run(call.services, call.context, payload.into_bytes()).await?;
         let payload = String::from_utf8(answer.unwrap_or_default()).map_err(|_| {
-            error!(function = id, "a function answered bytes that are no text");
+            error!(function = id, "function answer is not UTF-8");
             INTERNAL
         })?;
         Ok(Rpc { id, payload, http_key: String::new() })
     }
 }
 
-/// Returns a function by its name, which a peer may have chosen.
+/// Finds a function by name. The name may come from a client.
 pub(super) fn find<'a>(
     registered: &'a super::modules::Registered,
     name: &str,
@@ -152,10 +152,7 @@ pub(super) fn find<'a>(
     registered.function(&name.to_ascii_lowercase()).ok_or(FUNCTION_NOT_FOUND)
 }
 
-/// Refuses a second function of a name.
+/// Returns the error for a duplicate function name.
 pub(super) fn already_exists(name: &str) -> ServiceError {
-    ServiceError::with(
-        GrpcCode::AlreadyExists,
-        format!("There is a function of the name {name} already; choose another name."),
-    )
+    ServiceError::with(GrpcCode::AlreadyExists, format!("Function {name} already exists. Choose another name."))
 }

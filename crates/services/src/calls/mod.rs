@@ -1,6 +1,6 @@
-//! The table of calls: every operation of the services, with the hooks around it, and every function and match
-//! type that the program or a module adds. Operations and functions are called by name with JSON, and matches of a type
-//! are created by its name; Rust code calls operations by their types.
+//! Call table: all operations with their hooks, and all functions and match types that the program or a module adds.
+//! Operations and functions can be called by name with JSON, and matches are created by the name of their type. Rust
+//! code calls operations by type.
 //!
 //! ```text
 //!   HTTP route ──→ run::<O> ──┐
@@ -8,31 +8,30 @@
 //!   by name ─────→ call_json ─┘   (hooks of the program, then of the modules in their order)
 //! ```
 //!
-//! Operations and the hooks of the program are fixed once the services are shared. Modules come and go while the server
-//! runs, each as a whole ([`CallTable::replace`]): a call that has begun ends with the modules that it began with. A call
-//! takes them by a read lock that is held for as long as it takes to copy a pointer, and goes through JSON only for a hook
-//! that was registered by name.
+//! Operations and the program's hooks are fixed once the services are shared. Modules are replaced as a whole while the
+//! server runs ([`CallTable::replace`]); a call uses the modules of its start until it ends. A call takes them under a
+//! read lock that is held only to copy a pointer, and converts to JSON only for hooks registered by name.
 
-mod figures;
 mod functions;
 mod limits;
 mod match_types;
+mod metrics;
 mod modules;
 mod serve;
 
-pub use figures::OperationMetrics;
 pub use functions::Functions;
 pub use limits::{
     FUNCTION_NAME_BYTES_MAX, FUNCTIONS_MAX, HOOKS_MAX, MATCH_TYPE_NAME_BYTES_MAX, MATCH_TYPES_MAX,
     MODULE_NAME_BYTES_MAX, MODULES_MAX, PAYLOAD_BYTES_MAX,
 };
 pub use match_types::{MatchTypes, MatchTypesByName};
+pub use metrics::OperationMetrics;
 pub use modules::{Module, PROGRAM};
 pub use serve::{Access, Call, RatePreset, Serve};
 
 use crate::caller::CallContext;
-use crate::hooks::{Around, run_around};
-use crate::refusal::{GrpcCode, INTERNAL, ServiceError};
+use crate::error::{GrpcCode, INTERNAL, ServiceError};
+use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
 use crate::{account, event, leaderboard, profile, purchase, session, storage};
 use aether_messages::api::Rpc;
@@ -49,44 +48,44 @@ use tracing::error;
 
 const OPERATOR_ONLY: ServiceError =
     ServiceError::new(GrpcCode::PermissionDenied, "Only the operator of the server may do this.");
-const OPERATION_NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "There is no operation of this name.");
+const OPERATION_NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "Operation not found.");
 const OPERATION_NOT_SERVED: ServiceError =
     ServiceError::new(GrpcCode::Unimplemented, "This server does not serve the operation.");
 
-/// The table of calls of a server.
+/// Call table of a server.
 pub struct CallTable {
     operations: BTreeMap<&'static str, Entry>,
     registered: RwLock<Arc<Registered>>,
-    /// Held by whoever prepares the next modules, so that none of two replacements is lost.
+    /// Locked while the next modules are prepared, so that concurrent replacements are not lost.
     replacing: Mutex<()>,
     registry: Registry,
 }
 
-/// An operation of the table, as descriptions show it.
+/// Description of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperationInfo {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
     /// Access that a caller needs.
     pub access: Access,
-    /// Kind of work that it is.
+    /// Kind of work, for rate limits.
     pub preset: RatePreset,
-    /// Full name of its request's message.
+    /// Full name of the request message.
     pub request: String,
-    /// Full name of its answer's message.
+    /// Full name of the answer message.
     pub answer: String,
 }
 
 struct Entry {
     info: OperationInfo,
-    figures: OperationMetrics,
+    metrics: OperationMetrics,
     call: CallJson,
 }
 
-type Answering<'a> = Pin<Box<dyn Future<Output = Result<Value, ServiceError>> + Send + 'a>>;
-type CallJson = for<'a> fn(&'a Arc<Services>, &'a Arc<CallContext>, Value) -> Answering<'a>;
+type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<Value, ServiceError>> + Send + 'a>>;
+type CallJson = for<'a> fn(&'a Arc<Services>, &'a Arc<CallContext>, Value) -> CallFuture<'a>;
 
-/// Operations of the table, noun by noun.
+/// Builder of the operations of the table.
 #[derive(Default)]
 pub(crate) struct Operations(BTreeMap<&'static str, Entry>);
 
@@ -100,9 +99,9 @@ impl Operations {
             request: O::Request::full_name(),
             answer: O::Answer::full_name(),
         };
-        let entry = Entry { info, figures: OperationMetrics::new(O::NAME), call: call_as::<O> };
+        let entry = Entry { info, metrics: OperationMetrics::new(O::NAME), call: call_as::<O> };
         let former = self.0.insert(O::NAME, entry);
-        debug_assert!(former.is_none(), "the operation {} is in the table twice", O::NAME);
+        debug_assert!(former.is_none(), "operation {} is in the table twice", O::NAME);
         self
     }
 
@@ -125,7 +124,7 @@ impl Operations {
 }
 
 impl CallTable {
-    /// Creates a table of all operations and of the program's own functions and match types, which counts calls in a
+    /// Creates a table of all operations and of the program's functions and match types. Calls are counted in the
     /// registry.
     pub(crate) fn new(
         functions: Functions,
@@ -142,62 +141,62 @@ impl CallTable {
         })
     }
 
-    /// Operations of the table, in the order of their names.
+    /// Returns the operations, sorted by name.
     pub fn operations(&self) -> impl Iterator<Item = &OperationInfo> {
         self.operations.values().map(|entry| &entry.info)
     }
 
-    /// Names of the functions that clients may call, in order.
+    /// Returns the names of functions that clients may call, sorted.
     #[must_use]
     pub fn functions(&self) -> Vec<String> {
         self.registered().rpc_names()
     }
 
-    /// Tells if there is a function of that name, for clients or not.
+    /// Returns true if there is a function of this name, for clients or not.
     #[must_use]
     pub fn has_function(&self, name: &str) -> bool {
         functions::find(&self.registered(), name).is_ok()
     }
 
-    /// Returns the match types at this moment, by name.
+    /// Returns the current match types by name.
     #[must_use]
     pub fn match_types(&self) -> Arc<MatchTypesByName> {
         Arc::clone(self.registered().match_types())
     }
 
-    /// Names of the modules, in the order in which they were first registered.
+    /// Returns the names of modules, in the order of first registration.
     #[must_use]
     pub fn modules(&self) -> Vec<String> {
         self.registered().module_names()
     }
 
-    /// Registers a module, in the place of the one of that name if there is one. Calls that have begun end with the former
-    /// modules, and no call meets a part of one and a part of the other. If it is refused, nothing changes.
+    /// Registers a module, or replaces the one with this name. Running calls finish with the former modules, and no
+    /// call sees a mix of both. On an error nothing changes.
     pub fn replace(&self, name: &str, module: Module) -> Result<(), ServiceError> {
         self.change(name, Some(module))
     }
 
-    /// Removes a module; nothing happens if there is none of that name.
+    /// Removes a module, if it exists.
     pub fn remove(&self, name: &str) -> Result<(), ServiceError> {
         self.change(name, None)
     }
 
     fn change(&self, name: &str, module: Option<Module>) -> Result<(), ServiceError> {
         if name == PROGRAM {
-            let sentence = format!("The module {PROGRAM} is the program itself; choose another name.");
-            return Err(ServiceError::invalid(sentence));
+            let message = format!("The module name {PROGRAM} is reserved. Choose another name.");
+            return Err(ServiceError::invalid(message));
         }
-        let _alone = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lock = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let next = Arc::new(self.registered().with(name, module)?);
         let mut registered = self.registered.write().unwrap_or_else(PoisonError::into_inner);
         let former = std::mem::replace(&mut *registered, next);
-        // The former modules may be freed here, which is not for those who wait for the lock to wait for.
+        // The former modules may be freed here, outside the lock.
         drop(registered);
         drop(former);
         Ok(())
     }
 
-    /// The modules at this moment.
+    /// Returns the current modules.
     fn registered(&self) -> Arc<Registered> {
         Arc::clone(&self.registered.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -208,12 +207,12 @@ impl CallTable {
     }
 
     fn count<T>(&self, entry: &Entry, began: Instant, outcome: &Result<T, ServiceError>) {
-        entry.figures.count(&self.registry, began.elapsed(), outcome.as_ref().err().map(|refusal| refusal.code));
+        entry.metrics.count(&self.registry, began.elapsed(), outcome.as_ref().err().map(|error| error.code));
     }
 }
 
 impl Services {
-    /// Calls an operation, with the hooks around it, and counts the call.
+    /// Calls an operation with its hooks, and counts the call.
     pub async fn call<O: Serve>(
         self: &Arc<Self>,
         context: &Arc<CallContext>,
@@ -225,7 +224,7 @@ impl Services {
         outcome
     }
 
-    /// Calls an operation by its name, with a request in the JSON form of its message; the answer has that form too.
+    /// Calls an operation by name. Request and answer are the JSON forms of their messages.
     pub async fn call_json(
         self: &Arc<Self>,
         name: &str,
@@ -238,7 +237,7 @@ impl Services {
         outcome
     }
 
-    /// Calls a function by its name, as a client does by RPC: with the hooks around [`RpcFunc`].
+    /// Calls a function by name like an RPC of a client, with the hooks of [`RpcFunc`].
     pub async fn call_function(
         self: &Arc<Self>,
         name: &str,
@@ -249,7 +248,7 @@ impl Services {
         Ok(self.call::<RpcFunc>(context, request).await?.payload)
     }
 
-    /// Calls a function by its name with bytes, as rooms do: without hooks.
+    /// Calls a function by name with bytes like a room, without hooks.
     pub async fn call_bytes(
         self: &Arc<Self>,
         name: &str,
@@ -260,8 +259,8 @@ impl Services {
         functions::find(&registered, name)?.run(self, context, payload).await
     }
 
-    /// Calls an operation, with the hooks around it, and leaves counting to the caller: an interface counts what it refuses
-    /// before a call, too. [`OperationMetrics`] of the same name count in the same place.
+    /// Calls an operation with its hooks, without counting. An interface also counts calls that it rejects earlier,
+    /// with [`OperationMetrics`] of the same name.
     pub async fn run<O: Serve>(
         self: &Arc<Self>,
         context: &Arc<CallContext>,
@@ -270,34 +269,35 @@ impl Services {
         O::ACCESS.check(&context.caller)?;
         let registered = self.calls.registered();
         let call = Call { services: self, context, registered: &registered };
-        let around: Vec<&Around> = self.hooks.around(O::NAME).into_iter().chain(registered.around(O::NAME)).collect();
-        // Most operations have no hooks: then nothing was collected, and so nothing allocated.
-        if around.is_empty() {
+        let hooks: Vec<&OperationHooks> =
+            self.hooks.of_operation(O::NAME).into_iter().chain(registered.hooks_of(O::NAME)).collect();
+        // Most operations have no hooks; then nothing is collected, and nothing allocated.
+        if hooks.is_empty() {
             return O::serve(&call, request).await;
         }
-        run_around::<O, _>(&around, context, request, |request| O::serve(&call, request)).await
+        run_with_hooks::<O, _>(&hooks, context, request, |request| O::serve(&call, request)).await
     }
 }
 
-/// Tells if there is an operation of that name, served or not.
+/// Returns true if there is an operation of this name, served or not.
 pub(crate) fn is_operation(name: &str) -> bool {
     [operation::NAMES, account::operation::NAMES, profile::operation::NAMES].iter().any(|names| names.contains(&name))
 }
 
 /// Calls an operation with JSON.
-fn call_as<'a, O: Serve>(services: &'a Arc<Services>, context: &'a Arc<CallContext>, request: Value) -> Answering<'a> {
+fn call_as<'a, O: Serve>(services: &'a Arc<Services>, context: &'a Arc<CallContext>, request: Value) -> CallFuture<'a> {
     Box::pin(async move {
-        let request = serde_json::from_value(request).map_err(|error| unreadable(&error))?;
+        let request = serde_json::from_value(request).map_err(|error| invalid_body(&error))?;
         let answer = services.run::<O>(context, request).await?;
         serde_json::to_value(answer).map_err(|error| {
-            error!(operation = O::NAME, %error, "an answer has no JSON form");
+            error!(operation = O::NAME, %error, "answer cannot be converted to JSON");
             INTERNAL
         })
     })
 }
 
-/// Refuses a request that is not of the JSON form of its message.
+/// Returns the error for a request that is not the JSON form of its message.
 #[must_use]
-pub fn unreadable(error: &serde_json::Error) -> ServiceError {
-    ServiceError::invalid(format!("The body is not what it should be: {error}."))
+pub fn invalid_body(error: &serde_json::Error) -> ServiceError {
+    ServiceError::invalid(format!("The body is not valid: {error}."))
 }

@@ -1,47 +1,47 @@
-//! Modules: hooks, functions and match types that are registered, replaced and removed as a whole while the server runs.
+//! Modules: sets of hooks, functions and match types that are replaced as a whole while the server runs.
 
 use super::functions::{Function, Functions, already_exists};
 use super::limits::{FUNCTIONS_MAX, HOOKS_MAX, MATCH_TYPES_MAX, MODULE_NAME_BYTES_MAX, MODULES_MAX};
 use super::match_types::{MatchTypes, MatchTypesByName};
-use crate::hooks::{Around, Hooks};
+use crate::error::{GrpcCode, ServiceError};
+use crate::hooks::{Hooks, OperationHooks};
 use crate::matches::MatchType;
-use crate::refusal::{GrpcCode, ServiceError};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Name of the module that holds the functions and match types of the program itself. It cannot be replaced.
+/// Name of the module of the program's own functions and match types. It cannot be replaced.
 pub const PROGRAM: &str = "program";
 
 /// Hooks, functions and match types of one module.
 #[derive(Default)]
 pub struct Module {
-    /// Hooks around operations.
+    /// Hooks of operations.
     pub hooks: Hooks,
-    /// Functions that are called by name.
+    /// Functions.
     pub functions: Functions,
-    /// Types of matches that clients join by name.
+    /// Match types.
     pub match_types: MatchTypes,
 }
 
-/// All modules at one moment. It never changes: a call that has begun goes on with the modules it began with.
+/// Immutable snapshot of all modules. A call uses one snapshot until it ends.
 #[derive(Default)]
 pub(crate) struct Registered {
-    /// In the order in which their names were first registered.
+    /// Modules, in the order of first registration.
     modules: Vec<(String, Arc<Module>)>,
-    /// Modules with hooks around an operation, by its name.
+    /// Modules with hooks of an operation, by its name.
     hooked: HashMap<String, Vec<Arc<Module>>>,
     functions: HashMap<String, Arc<Function>>,
     match_types: Arc<MatchTypesByName>,
 }
 
 impl Registered {
-    /// Returns the hooks of modules around an operation, module by module.
-    pub fn around<'a>(&'a self, operation: &'a str) -> impl Iterator<Item = &'a Around> {
+    /// Returns the hooks of an operation, module by module.
+    pub fn hooks_of<'a>(&'a self, operation: &'a str) -> impl Iterator<Item = &'a OperationHooks> {
         let modules = self.hooked.get(operation).into_iter().flatten();
-        modules.filter_map(move |module| module.hooks.around(operation))
+        modules.filter_map(move |module| module.hooks.of_operation(operation))
     }
 
-    /// Returns a function by its name in lower case.
+    /// Returns a function by its lower-case name.
     pub fn function(&self, name: &str) -> Option<&Arc<Function>> {
         self.functions.get(name)
     }
@@ -51,7 +51,7 @@ impl Registered {
         &self.match_types
     }
 
-    /// Returns the names of functions that clients may call, in order.
+    /// Returns the names of functions that clients may call, sorted.
     pub fn rpc_names(&self) -> Vec<String> {
         let mut names: Vec<String> =
             self.functions.iter().filter(|(_, function)| function.is_rpc()).map(|(name, _)| name.clone()).collect();
@@ -59,19 +59,19 @@ impl Registered {
         names
     }
 
-    /// Returns the names of modules, in the order in which they were first registered.
+    /// Returns the names of modules, in the order of first registration.
     pub fn module_names(&self) -> Vec<String> {
         self.modules.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Returns the same modules with one of them in a new form, or without it.
+    /// Returns a snapshot with one module replaced, added or removed.
     pub fn with(&self, name: &str, module: Option<Module>) -> Result<Registered, ServiceError> {
         let mut modules = self.modules.clone();
-        let place = modules.iter().position(|(known, _)| known == name);
-        match (place, module.map(Arc::new)) {
-            (Some(place), Some(module)) => modules[place].1 = module,
+        let index = modules.iter().position(|(known, _)| known == name);
+        match (index, module.map(Arc::new)) {
+            (Some(index), Some(module)) => modules[index].1 = module,
             (None, Some(module)) => modules.push((checked_name(name, modules.len())?, module)),
-            (Some(place), None) => drop(modules.remove(place)),
+            (Some(index), None) => drop(modules.remove(index)),
             (None, None) => {}
         }
         Registered::of(modules)
@@ -83,8 +83,8 @@ impl Registered {
         let mut match_types: BTreeMap<String, (&str, &Arc<dyn MatchType>)> = BTreeMap::new();
         for (name, module) in &modules {
             if module.hooks.len() > HOOKS_MAX {
-                let sentence = format!("The module {name} has more than {HOOKS_MAX} hooks.");
-                return Err(ServiceError::with(GrpcCode::ResourceExhausted, sentence));
+                let message = format!("Module {name} has more than {HOOKS_MAX} hooks.");
+                return Err(ServiceError::with(GrpcCode::ResourceExhausted, message));
             }
             for operation in module.hooks.operations() {
                 hooked.entry(operation.to_owned()).or_default().push(Arc::clone(module));
@@ -96,17 +96,17 @@ impl Registered {
             }
             for (type_name, match_type) in module.match_types.iter() {
                 if let Some((owner, _)) = match_types.insert(type_name.clone(), (name, match_type)) {
-                    return Err(is_taken(type_name, owner));
+                    return Err(name_taken(type_name, owner));
                 }
             }
         }
         if functions.len() > FUNCTIONS_MAX {
-            let sentence = format!("All modules together have more than {FUNCTIONS_MAX} functions.");
-            return Err(ServiceError::with(GrpcCode::ResourceExhausted, sentence));
+            let message = format!("All modules together have more than {FUNCTIONS_MAX} functions.");
+            return Err(ServiceError::with(GrpcCode::ResourceExhausted, message));
         }
         if match_types.len() > MATCH_TYPES_MAX {
-            let sentence = format!("All modules together have more than {MATCH_TYPES_MAX} match types.");
-            return Err(ServiceError::with(GrpcCode::ResourceExhausted, sentence));
+            let message = format!("All modules together have more than {MATCH_TYPES_MAX} match types.");
+            return Err(ServiceError::with(GrpcCode::ResourceExhausted, message));
         }
         let match_types = match_types.into_iter().map(|(name, (_, match_type))| (name, Arc::clone(match_type)));
         let match_types = Arc::new(match_types.collect());
@@ -114,20 +114,22 @@ impl Registered {
     }
 }
 
-/// Refuses a match type whose name is that of another module's.
-fn is_taken(name: &str, owner: &str) -> ServiceError {
-    let sentence = format!("The match type `{name}` belongs to the module `{owner}`; choose another name.");
-    ServiceError::with(GrpcCode::AlreadyExists, sentence)
+/// Returns the error for a match type name of another module.
+fn name_taken(name: &str, owner: &str) -> ServiceError {
+    let message = format!("Match type `{name}` belongs to module `{owner}`. Choose another name.");
+    ServiceError::with(GrpcCode::AlreadyExists, message)
 }
 
-/// Returns the name of a new module, if it may be one.
+/// Validates the name of a new module.
 fn checked_name(name: &str, modules: usize) -> Result<String, ServiceError> {
     if name.is_empty() || name.len() > MODULE_NAME_BYTES_MAX {
-        return Err(ServiceError::invalid(format!("The name of a module has 1 to {MODULE_NAME_BYTES_MAX} bytes.")));
+        return Err(ServiceError::invalid(format!(
+            "The name of a module must have 1 to {MODULE_NAME_BYTES_MAX} bytes."
+        )));
     }
     if modules >= MODULES_MAX {
-        let sentence = format!("There are {MODULES_MAX} modules already; {name} would be one too many.");
-        return Err(ServiceError::with(GrpcCode::ResourceExhausted, sentence));
+        let message = format!("Module {name} cannot be added: the limit of {MODULES_MAX} modules is reached.");
+        return Err(ServiceError::with(GrpcCode::ResourceExhausted, message));
     }
     Ok(name.to_owned())
 }

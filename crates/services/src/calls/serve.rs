@@ -1,18 +1,18 @@
-//! An operation with its handler: what the table calls.
+//! Handlers of operations, and the context of a call.
 
 use super::modules::Registered;
 use crate::caller::{CallContext, Caller, UserIdentity};
-use crate::refusal::{ServiceError, TOKEN_REQUIRED};
+use crate::error::{ServiceError, TOKEN_REQUIRED};
 use crate::services::Services;
 use aether_messages::Operation;
 use std::sync::Arc;
 
-/// An operation that is served.
+/// Operation with a handler.
 pub trait Serve: Operation {
     /// Access that a caller needs.
     const ACCESS: Access = Access::Session;
 
-    /// Which kind of work it is, by which calls of clients are limited.
+    /// Kind of work, for rate limits.
     const PRESET: RatePreset = RatePreset::Write;
 
     /// Handles a call whose hooks have run.
@@ -22,21 +22,21 @@ pub trait Serve: Operation {
     ) -> impl Future<Output = Result<Self::Answer, ServiceError>> + Send;
 }
 
-/// Access that an operation asks for. The server's own code may call all operations.
+/// Access that an operation requires. Server code may call all operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Everyone.
     Everyone,
-    /// Whoever has the server key, which is in every copy of the game.
+    /// Holders of the server key, which is in every copy of the game.
     ServerKey,
-    /// A user who is signed in.
+    /// Signed-in users.
     Session,
-    /// The operator of the server.
+    /// The operator.
     Operator,
 }
 
 impl Access {
-    /// Its name in descriptions.
+    /// Returns the name used in descriptions.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -47,36 +47,36 @@ impl Access {
         }
     }
 
-    /// Refuses a caller who may not call an operation of this access.
+    /// Rejects a caller without this access.
     pub(super) fn check(self, caller: &Caller) -> Result<(), ServiceError> {
         match (self, caller) {
             (_, Caller::Server) | (Access::Everyone | Access::ServerKey, _) | (Access::Session, Caller::User(_)) => {
                 Ok(())
             }
-            (Access::Session, Caller::Stranger) => Err(TOKEN_REQUIRED),
-            (Access::Operator, Caller::Stranger | Caller::User(_)) => Err(super::OPERATOR_ONLY),
+            (Access::Session, Caller::Anonymous) => Err(TOKEN_REQUIRED),
+            (Access::Operator, Caller::Anonymous | Caller::User(_)) => Err(super::OPERATOR_ONLY),
         }
     }
 }
 
-/// Kind of work that an operation is, by which calls of clients are limited.
+/// Kind of work of an operation, for rate limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RatePreset {
-    /// Reads a little.
+    /// Small read.
     Read,
-    /// Writes a little.
+    /// Small write.
     Write,
-    /// Lets someone in, or takes a code.
+    /// Sign-in, or use of a code.
     Login,
-    /// Asks another service, hashes a password, or goes through all that someone has.
+    /// Request to another service, password hash, or work over all data of a user.
     Expensive,
 }
 
 impl RatePreset {
-    /// All of them.
+    /// All presets.
     pub const ALL: [RatePreset; 4] = [RatePreset::Read, RatePreset::Write, RatePreset::Login, RatePreset::Expensive];
 
-    /// Its name in the configuration.
+    /// Returns the name used in the configuration.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -88,18 +88,18 @@ impl RatePreset {
     }
 }
 
-/// One call of an operation.
+/// Context of one call.
 pub struct Call<'a> {
-    /// The services.
+    /// Services.
     pub services: &'a Arc<Services>,
     /// Caller and address.
     pub context: &'a Arc<CallContext>,
-    /// The modules that were registered when the call began.
+    /// Modules registered at the start of the call.
     pub(super) registered: &'a Arc<Registered>,
 }
 
 impl Call<'_> {
-    /// The user who asks.
+    /// Returns the identity of the caller, or an error if it is not a user.
     pub fn identity(&self) -> Result<&Arc<UserIdentity>, ServiceError> {
         self.context.caller.user().ok_or(TOKEN_REQUIRED)
     }

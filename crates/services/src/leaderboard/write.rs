@@ -274,7 +274,7 @@ const OUT_OF_RANGE: ServiceError = ServiceError::new(
 fn may_change(caller: &Caller, board: &Board, owner: Uuid) -> Result<(), ServiceError> {
     let identity = match caller {
         Caller::Server => return Ok(()),
-        Caller::Stranger => return Err(TOKEN_REQUIRED),
+        Caller::Anonymous => return Err(TOKEN_REQUIRED),
         Caller::User(identity) => identity,
     };
     if board.definition.authoritative {

@@ -1,8 +1,8 @@
-//! Matches by name: functions of the table of calls that create, find, list, signal and end them with JSON.
+//! Functions that create, find, list, signal and end matches with JSON.
 
 use super::{MatchFilter, MatchInfo};
-use crate::calls::{Functions, unreadable};
-use crate::refusal::{INTERNAL, ServiceError};
+use crate::calls::{Functions, invalid_body};
+use crate::error::{INTERNAL, ServiceError};
 use crate::services::Services;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,12 +12,12 @@ use std::sync::Arc;
 use tracing::error;
 
 /// Answer of a function.
-type Answered = Result<Option<Vec<u8>>, ServiceError>;
+type FunctionResult = Result<Option<Vec<u8>>, ServiceError>;
 
-/// Adds `match_create`, `match_find`, `match_list`, `match_signal` and `match_end`, except where the program has a function
-/// of the same name. Only rooms and the server's own code can call them.
+/// Adds `match_create`, `match_find`, `match_list`, `match_signal` and `match_end`, except where the program has a
+/// function of the same name. Only rooms and server code can call them.
 pub fn register_functions(functions: &mut Functions) {
-    // Refused only if the name is taken.
+    // Fails only if the name is taken.
     let _ = functions.register_call("match_create", create);
     let _ = functions.register_call("match_find", find);
     let _ = functions.register_call("match_list", list);
@@ -65,41 +65,41 @@ struct Reply {
     data: String,
 }
 
-async fn create(services: Arc<Services>, payload: Vec<u8>) -> Answered {
+async fn create(services: Arc<Services>, payload: Vec<u8>) -> FunctionResult {
     let Create { match_type, label } = read(&payload)?;
     answer(&services.matches()?.create(&match_type, &label).await?)
 }
 
-async fn find(services: Arc<Services>, payload: Vec<u8>) -> Answered {
+async fn find(services: Arc<Services>, payload: Vec<u8>) -> FunctionResult {
     let Named { id } = read(&payload)?;
     answer(&Found { info: services.matches()?.find(&id).await? })
 }
 
-async fn list(services: Arc<Services>, payload: Vec<u8>) -> Answered {
+async fn list(services: Arc<Services>, payload: Vec<u8>) -> FunctionResult {
     let filter: MatchFilter = read(&payload)?;
     answer(&Listed { matches: services.matches()?.list(&filter).await? })
 }
 
-async fn signal(services: Arc<Services>, payload: Vec<u8>) -> Answered {
+async fn signal(services: Arc<Services>, payload: Vec<u8>) -> FunctionResult {
     let Signal { id, data } = read(&payload)?;
-    let data = STANDARD.decode(data).map_err(|_| ServiceError::invalid("The data of a signal is in base64."))?;
+    let data = STANDARD.decode(data).map_err(|_| ServiceError::invalid("The data of a signal must be base64."))?;
     let reply = services.matches()?.signal(&id, data).await?;
     answer(&Reply { data: STANDARD.encode(reply) })
 }
 
-async fn end(services: Arc<Services>, payload: Vec<u8>) -> Answered {
+async fn end(services: Arc<Services>, payload: Vec<u8>) -> FunctionResult {
     let Named { id } = read(&payload)?;
     services.matches()?.end(&id).await?;
     Ok(None)
 }
 
 fn read<T: DeserializeOwned>(payload: &[u8]) -> Result<T, ServiceError> {
-    serde_json::from_slice(payload).map_err(|error| unreadable(&error))
+    serde_json::from_slice(payload).map_err(|error| invalid_body(&error))
 }
 
-fn answer(value: &impl Serialize) -> Answered {
+fn answer(value: &impl Serialize) -> FunctionResult {
     serde_json::to_vec(value).map(Some).map_err(|error| {
-        error!(%error, "an answer has no JSON form");
+        error!(%error, "answer cannot be converted to JSON");
         INTERNAL
     })
 }

@@ -186,7 +186,7 @@ fn user_of(caller: &Caller) -> Result<Option<Uuid>, ServiceError> {
     match caller {
         Caller::Server => Ok(None),
         Caller::User(identity) => Ok(Some(identity.user)),
-        Caller::Stranger => Err(TOKEN_REQUIRED),
+        Caller::Anonymous => Err(TOKEN_REQUIRED),
     }
 }
 

@@ -67,7 +67,7 @@ impl Webhooks {
         settings: Settings,
         registry: &Registry,
     ) -> Webhooks {
-        let (name, help) = ("aether_webhook_messages_total", "Webhook messages by what became of them.");
+        let (name, help) = ("aether_webhook_messages_total", "Webhook messages by outcome.");
         let counter = |outcome| registry.counter(name, help, &[("outcome", outcome)]);
         Webhooks {
             store,
@@ -77,7 +77,7 @@ impl Webhooks {
             delivered: counter("delivered"),
             failed: counter("failed"),
             given_up: counter("given_up"),
-            waiting: registry.gauge("aether_webhook_queue_length", "Webhook messages that wait to be delivered.", &[]),
+            waiting: registry.gauge("aether_webhook_queue_length", "Webhook messages waiting for delivery.", &[]),
         }
     }
 

@@ -130,7 +130,7 @@ async fn a_hook_that_makes_no_request_of_a_request_is_a_defect_of_the_server() {
 #[tokio::test]
 async fn who_may_call_is_the_same_by_name() {
     let world = World::new(|_| {}).await;
-    let stranger = Arc::new(CallContext::from_address(aether_services::Caller::Stranger, [127, 0, 0, 1].into()));
+    let stranger = Arc::new(CallContext::from_address(aether_services::Caller::Anonymous, [127, 0, 0, 1].into()));
     let refused = world.services().call_json("GetUsers", &stranger, json!({})).await.expect_err("they are nobody");
     assert_eq!((refused.code, &*refused.message), (GrpcCode::Unauthenticated, "Auth token required"));
     assert_eq!(

@@ -158,7 +158,7 @@ async fn users_change_their_own_records_and_never_those_of_an_authoritative_boar
     assert_eq!(code(fixture.boards.write(&user(ann), "board", write(bob, 1, 0)).await), GrpcCode::PermissionDenied);
     assert_eq!(code(fixture.boards.write(&user(ann), "strict", write(ann, 1, 0)).await), GrpcCode::PermissionDenied);
     assert_eq!(
-        code(fixture.boards.write(&Caller::Stranger, "board", write(ann, 1, 0)).await),
+        code(fixture.boards.write(&Caller::Anonymous, "board", write(ann, 1, 0)).await),
         GrpcCode::Unauthenticated
     );
     fixture.boards.write(&Caller::Server, "strict", write(ann, 1, 0)).await.unwrap();

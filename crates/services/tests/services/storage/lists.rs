@@ -87,7 +87,7 @@ async fn wrong_limits_collections_and_cursors_are_rejected() {
         for cursor in ["x", "e30", "!!", &with_zero, &"A".repeat(5_000)] {
             assert_eq!(list("saves", 10, cursor).await, GrpcCode::InvalidArgument, "{}: {cursor}", fixture.name);
         }
-        let stranger = fixture.storage().list(&Caller::Stranger, "saves", None, 10, "").await;
+        let stranger = fixture.storage().list(&Caller::Anonymous, "saves", None, 10, "").await;
         assert_eq!(error_of(stranger).0, GrpcCode::Unauthenticated);
     }
 }

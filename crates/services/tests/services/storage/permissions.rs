@@ -34,7 +34,10 @@ async fn users_read_public_objects_and_their_own() {
         assert_eq!(read(&by(ann)).await, shown(&[("owner", false), ("everyone", false), ("everyone", true)]));
         assert_eq!(read(&by(ben)).await, shown(&[("everyone", false), ("everyone", true)]));
         assert_eq!(read(&Caller::Server).await.len(), 6);
-        assert_eq!(error_of(fixture.storage().read(&Caller::Stranger, ids.clone()).await).0, GrpcCode::Unauthenticated);
+        assert_eq!(
+            error_of(fixture.storage().read(&Caller::Anonymous, ids.clone()).await).0,
+            GrpcCode::Unauthenticated
+        );
     }
 }
 

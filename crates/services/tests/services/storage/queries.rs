@@ -178,7 +178,7 @@ async fn users_find_only_readable_objects() {
         assert_eq!(count(&by(ann), Some(ann)).await, 2);
         assert_eq!(count(&by(ann), Some(ben)).await, 1);
         assert_eq!(
-            error_of(fixture.storage().query(&Caller::Stranger, Query::new("saves")).await).0,
+            error_of(fixture.storage().query(&Caller::Anonymous, Query::new("saves")).await).0,
             GrpcCode::Unauthenticated
         );
     }
