@@ -1,13 +1,16 @@
 //! Writes the Rust code of the docs into one file that the library includes.
 //!
-//! A block is compiled as it stands, in a function of its own, so that it may hold items and statements. Names that a
-//! reader knows from the text around it are declared by an HTML comment right before the block, which no reader sees:
+//! Every block that is marked as Rust is compiled in a function of its own, so that it may contain items and statements
+//! and may end with an expression. Names that a reader knows from the text are declared by an HTML comment right before
+//! the block, which the pages do not show:
 //!
 //! ```text
 //! <!-- compile with:
 //! let room: &mut Context<'_> = todo!();
 //! -->
 //! ```
+//!
+//! If the comment has a line `{snippet}`, the block is put there, for example into an `impl`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,6 +18,8 @@ use std::{env, fs};
 
 const ROOT: &str = "../..";
 const CONTEXT: &str = "<!-- compile with:";
+/// Line of a context at which the block is inserted.
+const PLACEHOLDER: &str = "{snippet}\n";
 
 fn main() {
     let mut pages = vec![PathBuf::from(ROOT).join("README.md")];
@@ -64,9 +69,14 @@ fn blocks(text: &str) -> Vec<Block> {
         if line == CONTEXT {
             context = take_until(&mut lines, "-->");
         } else if let Some(language) = line.strip_prefix("```").filter(|language| !language.is_empty()) {
-            let code = take_until(&mut lines, "```");
+            let (code, context) = (take_until(&mut lines, "```"), std::mem::take(&mut context));
+            assert!(
+                !language.starts_with("rust,"),
+                "line {}: mark Rust code as `rust`, so that it is compiled",
+                index + 1
+            );
             if language == "rust" {
-                blocks.push(Block { line: index + 2, context: std::mem::take(&mut context), code });
+                blocks.push(Block { line: index + 2, context, code });
             }
         }
     }
@@ -80,13 +90,17 @@ fn take_until<'a>(lines: &mut impl Iterator<Item = (usize, &'a str)>, end: &str)
 fn write_block(code: &mut String, page: &Path, block: &Block) {
     let page = page.strip_prefix(ROOT).expect("pages are below the root").display().to_string();
     let name: String = page.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect();
+    // Inner doc comments are allowed only at the start of a file.
+    let snippet = block.code.replace("//!", "//");
+    let body = match block.context.contains(PLACEHOLDER) {
+        true => block.context.replace(PLACEHOLDER, &snippet),
+        false => format!("{}let _ = {{\n{snippet}}};\n", block.context),
+    };
     writeln!(
         code,
-        "// {page}, line {line}\nasync fn {name}_{line}() -> Result<(), Box<dyn std::error::Error>> {{\n{context}{snippet}Ok(())\n}}\n",
+        "// {page}, line {line}\nasync fn {name}_{line}() -> Result<(), Box<dyn std::error::Error>> {{\n{body}Ok(())\n}}\n",
         name = name.to_ascii_lowercase(),
         line = block.line,
-        context = block.context,
-        snippet = block.code,
     )
     .expect("writing to a string cannot fail");
 }
