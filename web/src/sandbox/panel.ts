@@ -55,7 +55,7 @@ export class Panel {
     const tick = room?.tick ?? 0;
     this.stat("tick", playing && tick > 0 ? tick.toLocaleString("en") : ABSENT);
     this.stat("tick-rate", playing && tick > 0 ? `${ticks.perSecond(now).toFixed(0)} /s` : ABSENT);
-    this.stat("tick-time", playing ? tickTime(manifest?.tick_us, room?.welcome?.tickHz) : ABSENT);
+    this.stat("tick-time", playing ? tickTime(manifest?.tick_us) : ABSENT);
     const allowed = role !== undefined && mayInspect(role);
     this.serverPart.hidden = !allowed;
     if (!allowed) return;
@@ -106,11 +106,9 @@ function milliseconds(value: number | undefined): string {
   return `${value < 10 ? value.toFixed(1) : value.toFixed(0)} ms`;
 }
 
-/** Formats the duration of a tick and its budget; only the budget before the server sends the former. */
-function tickTime(microseconds: number | undefined, tickHz: number | undefined): string {
-  if (tickHz === undefined || tickHz <= 0) return ABSENT;
-  const budget = `${(1000 / tickHz).toFixed(0)} ms`;
-  return microseconds === undefined ? budget : `${(microseconds / 1000).toFixed(2)} of ${budget}`;
+/** Formats the duration of a tick. Only roles that may inspect get it. */
+function tickTime(microseconds: number | undefined): string {
+  return microseconds === undefined ? ABSENT : `${(microseconds / 1000).toFixed(2)} ms`;
 }
 
 function bytesPerSecond(value: number): string {
