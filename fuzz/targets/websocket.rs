@@ -15,19 +15,19 @@ fuzz_target!(|input: (bool, bool, u8, &[u8])| {
 });
 
 fn decode(mut decoder: Decoder, bytes: &[u8], chunk_bytes: usize) -> (Vec<String>, Option<ProtocolError>) {
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     for chunk in bytes.chunks(chunk_bytes.max(1)) {
         let result = decoder.feed(&mut chunk.to_vec(), &mut |incoming| {
             if let Incoming::Binary(payload) = incoming {
                 assert!(payload.len() <= LIMIT);
             }
-            heard.push(format!("{incoming:?}"));
+            received.push(format!("{incoming:?}"));
         });
         // Vectors double as they grow: one has the frame, the other the previous fragments.
         assert!(decoder.buffered_bytes() <= 4 * LIMIT + 64);
         if let Err(error) = result {
-            return (heard, Some(error));
+            return (received, Some(error));
         }
     }
-    (heard, None)
+    (received, None)
 }

@@ -19,13 +19,13 @@ fuzz_target!(|input: (u8, &[u8])| {
 
 fn decode(bytes: &[u8], chunk_bytes: usize) -> (Vec<Vec<u8>>, Option<FramingError>) {
     let mut decoder = Decoder::new(LIMIT);
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     for chunk in bytes.chunks(chunk_bytes.max(1)) {
-        let result = decoder.feed(chunk, &mut |message| heard.push(message.to_vec()));
-        assert!(heard.last().is_none_or(|message| !message.is_empty() && message.len() <= LIMIT));
+        let result = decoder.feed(chunk, &mut |message| received.push(message.to_vec()));
+        assert!(received.last().is_none_or(|message| !message.is_empty() && message.len() <= LIMIT));
         if let Err(violation) = result {
-            return (heard, Some(violation));
+            return (received, Some(violation));
         }
     }
-    (heard, None)
+    (received, None)
 }

@@ -183,12 +183,12 @@ mod tests {
     #[test]
     fn a_session_close_has_its_code_and_a_text_of_bounded_length() {
         let long = "ä".repeat(2_000);
-        for (text, kept) in [("bye", "bye"), (long.as_str(), &long[..1_024])] {
+        for (text, expected) in [("bye", "bye"), (long.as_str(), &long[..1_024])] {
             let bytes = close_session_frame(7, text);
             let frame = Frame::read(&mut bytes.as_slice()).unwrap().unwrap();
             let capsule = Capsule::with_frame(&frame).unwrap();
             let close = CloseWebTransportSession::with_capsule(&capsule).unwrap();
-            assert_eq!((close.error_code().into_inner(), close.reason()), (7, kept));
+            assert_eq!((close.error_code().into_inner(), close.reason()), (7, expected));
         }
     }
 }

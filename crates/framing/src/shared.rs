@@ -43,19 +43,19 @@ mod tests {
         for framing in Framing::ALL {
             let mut bytes = Vec::new();
             messages.iter().for_each(|message| framing.append(&mut bytes, message));
-            let mut heard = Vec::new();
+            let mut received = Vec::new();
             match framing {
                 Framing::WebSocketBinary => Decoder::new(Role::Client, 100_000)
                     .feed(&mut bytes, &mut |incoming| match incoming {
-                        Incoming::Binary(message) => heard.push(message.to_vec()),
+                        Incoming::Binary(message) => received.push(message.to_vec()),
                         other => panic!("{other:?}"),
                     })
                     .unwrap(),
                 Framing::Stream => {
-                    stream::Decoder::new(100_000).feed(&bytes, &mut |message| heard.push(message.to_vec())).unwrap();
+                    stream::Decoder::new(100_000).feed(&bytes, &mut |message| received.push(message.to_vec())).unwrap();
                 }
             }
-            assert!(heard == messages, "{framing:?}");
+            assert!(received == messages, "{framing:?}");
         }
     }
 

@@ -86,7 +86,7 @@ fn measure(mut index: impl SpatialIndex, settings: InterestSettings) -> Measurem
     let mut interest = InterestManager::new(settings).expect("the settings are the defaults");
     let mut sets = vec![SlotSet::new(); VIEWERS];
     let mut changes = InterestChanges::new();
-    let nobody = SlotSet::new();
+    let none = SlotSet::new();
     let (mut steps, mut rebuilds) = (Vec::new(), Vec::new());
     let mut totals = Totals::default();
     for step in 0..STEPS_WARMUP + STEPS {
@@ -96,7 +96,7 @@ fn measure(mut index: impl SpatialIndex, settings: InterestSettings) -> Measurem
         index.rebuild(&world.points);
         let rebuild = start.elapsed();
         for (point, visible) in world.points.iter().zip(&mut sets) {
-            let viewer = Viewer { center: Some([point.x, point.y]), always: &nobody, hidden: &nobody };
+            let viewer = Viewer { center: Some([point.x, point.y]), always: &none, hidden: &none };
             interest.update(&index, &viewer, visible, &mut changes);
             step_totals.visible += visible.len();
             step_totals.entered += changes.entered.len();

@@ -21,10 +21,10 @@
 //! let settings = InterestSettings::default();
 //! let mut grid = Grid::new(WorldBounds::default(), settings.outer_radius())?;
 //! let mut interest = InterestManager::new(settings)?;
-//! let (nobody, mut visible, mut changes) = (SlotSet::new(), SlotSet::new(), InterestChanges::new());
+//! let (none, mut visible, mut changes) = (SlotSet::new(), SlotSet::new(), InterestChanges::new());
 //!
 //! grid.rebuild(&[IndexedPoint { slot: 0, x: 0.0, y: 0.0 }, IndexedPoint { slot: 1, x: 150.0, y: 0.0 }]);
-//! let viewer = Viewer { center: Some([0.0, 0.0]), always: &nobody, hidden: &nobody };
+//! let viewer = Viewer { center: Some([0.0, 0.0]), always: &none, hidden: &none };
 //! interest.update(&grid, &viewer, &mut visible, &mut changes);
 //! assert_eq!(changes.entered, [0, 1]);
 //! # Ok::<(), aether_space::InterestSettingsError>(())

@@ -162,8 +162,8 @@ impl SlotSet {
             while summary != 0 {
                 let word = index * WORDS_PER_SUMMARY + summary.trailing_zeros() as usize;
                 summary &= summary - 1;
-                let kept = other.words.get(word).copied().unwrap_or(0);
-                self.set_word(word, self.words[word] & kept);
+                let mask = other.words.get(word).copied().unwrap_or(0);
+                self.set_word(word, self.words[word] & mask);
             }
         }
     }

@@ -23,7 +23,7 @@ pub struct VectorBasis<'a> {
     pub ages: BasisAges,
 }
 
-/// Fields that a [`Number`] packs: one number, or a few of like magnitude.
+/// Fields that a [`Number`] packs: one number, or a few of similar magnitude.
 pub trait NumberField: Copy {
     /// All zero.
     const ZERO: Self;
@@ -58,7 +58,7 @@ impl<const N: usize> NumberField for [f32; N] {
     }
 }
 
-/// Packs `f32`, and `[f32; N]` whose components are of like magnitude, over `min..=max` in steps.
+/// Packs `f32`, and `[f32; N]` whose components are of similar magnitude, over `min..=max` in steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Number {
     min: f64,

@@ -95,26 +95,26 @@ fn one_name_is_one_kind() {
 fn a_failed_registration_leaves_the_registry_usable() {
     let registry = Registry::new();
     registry.counter("joins", "Joins.", &[]).inc();
-    let refused = std::panic::catch_unwind(|| registry.gauge("joins", "Joins.", &[]));
-    assert!(refused.is_err());
-    let refused = std::panic::catch_unwind(|| registry.gauge_with("joins", "Joins.", &[], Box::new(|| 0.0)));
-    assert!(refused.is_err());
+    let failed = std::panic::catch_unwind(|| registry.gauge("joins", "Joins.", &[]));
+    assert!(failed.is_err());
+    let failed = std::panic::catch_unwind(|| registry.gauge_with("joins", "Joins.", &[], Box::new(|| 0.0)));
+    assert!(failed.is_err());
     assert_eq!(registry.counter("joins", "Joins.", &[]).value(), 1);
 }
 
 #[test]
 fn names_outside_the_grammar_are_rejected() {
-    let refused = |name: &'static str, labels: &'static [(&'static str, &'static str)]| {
+    let failed = |name: &'static str, labels: &'static [(&'static str, &'static str)]| {
         std::panic::catch_unwind(|| Registry::new().counter(name, "Help.", labels)).is_err()
     };
     for name in ["", "1st", "with-dash", "with space", "ünique", "new\nline"] {
-        assert!(refused(name, &[]), "{name:?}");
+        assert!(failed(name, &[]), "{name:?}");
     }
-    assert!(!refused("rule:joins_2", &[("_label2", "")]));
+    assert!(!failed("rule:joins_2", &[("_label2", "")]));
     for labels in [&[("", "")], &[("1st", "")], &[("a:b", "")], &[("__own", "")], &[("a-b", "")]] {
-        assert!(refused("name", labels), "{labels:?}");
+        assert!(failed("name", labels), "{labels:?}");
     }
-    assert!(refused("name", &[("a", "1"), ("a", "2")]));
+    assert!(failed("name", &[("a", "1"), ("a", "2")]));
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn any_protobuf_frame_takes_little_memory() {
 
 #[test]
 fn any_json_message_takes_memory_by_its_length() {
-    let own =
+    let command =
         |payload: String| format!(r#"{{"v":2,"kind":"command","feature":"own","action":"do","payload":{payload}}}"#);
     let most = JSON_CLIENT_VALUES_MAX - 20;
     let names = |count: usize| {
@@ -43,10 +43,10 @@ fn any_json_message_takes_memory_by_its_length() {
         format!("{{{}}}", fields.join(","))
     };
     let worst_known = [
-        ("numbers", own(format!(r#"{{"a":[{}0]}}"#, "0,".repeat(most)))),
-        ("lists", own(format!(r#"{{"a":[{}[]]}}"#, "[],".repeat(most / 2)))),
-        ("objects", own(format!(r#"{{"a":[{}{{}}]}}"#, "{},".repeat(most / 2)))),
-        ("names", own(names(most))),
+        ("numbers", command(format!(r#"{{"a":[{}0]}}"#, "0,".repeat(most)))),
+        ("lists", command(format!(r#"{{"a":[{}[]]}}"#, "[],".repeat(most / 2)))),
+        ("objects", command(format!(r#"{{"a":[{}{{}}]}}"#, "{},".repeat(most / 2)))),
+        ("names", command(names(most))),
         (
             "inputs",
             format!(
@@ -54,8 +54,8 @@ fn any_json_message_takes_memory_by_its_length() {
                 vec![r#"{"seq":1,"keys":{"a":0}}"#; most / 4].join(",")
             ),
         ),
-        ("too many numbers", own(format!(r#"{{"a":[{}0]}}"#, "0,".repeat(30_000)))),
-        ("text", own(format!(r#"{{"a":"{}"}}"#, "\\n".repeat(30_000)))),
+        ("too many numbers", command(format!(r#"{{"a":[{}0]}}"#, "0,".repeat(30_000)))),
+        ("text", command(format!(r#"{{"a":"{}"}}"#, "\\n".repeat(30_000)))),
     ];
     for (what, json) in worst_known {
         let used = bytes_used(|| drop(ClientMessage::decode_json(json.as_bytes())));

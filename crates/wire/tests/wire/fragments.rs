@@ -102,19 +102,19 @@ fn a_late_duplicate_does_not_start_a_finished_message_again() {
 #[test]
 fn ten_thousand_unfinished_messages_use_no_more_memory_than_the_first_few() {
     let mut reassembler = opened();
-    let mut refused = 0;
+    let mut rejected = 0;
     for id in 0..10_000 {
         let begun = Fragment { bytes: vec![1; FRAGMENT_BYTES_MAX], ..part(id, 0, 2) };
         match reassembler.push(begun, u64::from(id) / 100) {
             Ok(None) => {}
-            Err(FragmentError::TooManyMessages) => refused += 1,
+            Err(FragmentError::TooManyMessages) => rejected += 1,
             other => panic!("unexpected: {other:?}"),
         }
         assert!(reassembler.buffered_bytes() <= REASSEMBLY_BYTES_MAX);
     }
     assert_eq!(reassembler.unfinished(), UNFINISHED_MESSAGES_MAX);
-    assert_eq!(refused, 10_000 - UNFINISHED_MESSAGES_MAX as u64);
-    assert_eq!(reassembler.rejected(), refused);
+    assert_eq!(rejected, 10_000 - UNFINISHED_MESSAGES_MAX as u64);
+    assert_eq!(reassembler.rejected(), rejected);
 }
 
 #[test]

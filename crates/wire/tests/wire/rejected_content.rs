@@ -20,9 +20,9 @@ fn numbers_that_are_not_finite_or_too_large_are_rejected() {
         let bytes = [&[0x3a, 7, 0x10, 1, 0x1d], &dx[..]].concat();
         assert_eq!(ClientMessage::decode(&bytes), Err(DecodeError::BadNumber { field: "dx" }));
         let delta = MovementDelta { dx: number, ..MovementDelta::default() };
-        let refused = Err(EncodeError::Rejected(DecodeError::BadNumber { field: "dx" }));
-        assert_eq!(ClientMessage::MovementDelta(delta).encode(&mut Vec::new()), refused);
-        assert_eq!(ClientMessage::MovementDelta(delta).encode_json(&mut Vec::new()), refused);
+        let rejected = Err(EncodeError::Rejected(DecodeError::BadNumber { field: "dx" }));
+        assert_eq!(ClientMessage::MovementDelta(delta).encode(&mut Vec::new()), rejected);
+        assert_eq!(ClientMessage::MovementDelta(delta).encode_json(&mut Vec::new()), rejected);
     }
     for (number, error) in [
         ("1e38", DecodeError::BadNumber { field: "dx" }),
@@ -104,9 +104,9 @@ fn texts_and_payloads_are_bounded_in_both_directions() {
         ClientMessage::Hello(Hello { token, ..Hello::default() })
     };
     assert_eq!(hello(TOKEN_BYTES_MAX).encode(&mut Vec::new()), Ok(()));
-    let refused = Err(EncodeError::Rejected(DecodeError::FieldTooLong { field: "token", limit: TOKEN_BYTES_MAX }));
-    assert_eq!(hello(TOKEN_BYTES_MAX + 1).encode(&mut Vec::new()), refused);
-    assert_eq!(hello(TOKEN_BYTES_MAX + 1).encode_json(&mut Vec::new()), refused);
+    let rejected = Err(EncodeError::Rejected(DecodeError::FieldTooLong { field: "token", limit: TOKEN_BYTES_MAX }));
+    assert_eq!(hello(TOKEN_BYTES_MAX + 1).encode(&mut Vec::new()), rejected);
+    assert_eq!(hello(TOKEN_BYTES_MAX + 1).encode_json(&mut Vec::new()), rejected);
 
     let json = format!(r#"{{"v":2,"kind":"hello","payload":{{"token":"{}"}}}}"#, "t".repeat(3_073));
     let too_long = DecodeError::FieldTooLong { field: "token", limit: TOKEN_BYTES_MAX };

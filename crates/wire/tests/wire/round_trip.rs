@@ -206,17 +206,17 @@ fn welcome() -> impl Strategy<Value = Welcome> {
 }
 
 fn manifest() -> impl Strategy<Value = Manifest> {
-    let figure = || option::of(any::<u32>());
-    let figures = (figure(), figure(), figure(), figure(), figure());
-    (text(VERSION_BYTES_MAX), any::<u32>(), figures).prop_map(|(version_server, version_protocol, figures)| Manifest {
+    let optional = || option::of(any::<u32>());
+    let numbers = (optional(), optional(), optional(), optional(), optional());
+    (text(VERSION_BYTES_MAX), any::<u32>(), numbers).prop_map(|(version_server, version_protocol, numbers)| Manifest {
         version_server,
         version_protocol,
-        tick_rate: figures.0,
-        clients_active: figures.1,
-        rooms_active: figures.2,
-        entities_active: figures.3,
-        uptime_s: figures.4,
-        tick_us: figures.4,
+        tick_rate: numbers.0,
+        clients_active: numbers.1,
+        rooms_active: numbers.2,
+        entities_active: numbers.3,
+        uptime_s: numbers.4,
+        tick_us: numbers.4,
     })
 }
 
