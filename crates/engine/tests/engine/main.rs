@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 mod authority;
-mod docs;
 mod durable;
 mod events;
 mod failures;

@@ -1,13 +1,7 @@
 //! Tag: all players chase the hare. A player who touches it scores, and the hare moves to a random position.
 
-use aether_bits::{BitReader, BitWriter, Replicate};
-use aether_engine::{Context, Game, GameSchemaBuilder, JoinRequest, NoObserver, Room, RoomSettings};
-use aether_replication::{DeliveryOrder, Mirror};
-use aether_wire::{
-    ClientMessage, EntityId, Event, GameBody, InputBytes, InputPayload, InputSeq, Inputs, PlayerId, ServerMessage,
-    StateAck, ViewTick,
-};
-use std::error::Error;
+use aether::engine::BuildError;
+use aether::prelude::*;
 
 #[derive(Clone, Replicate)]
 #[replicate(channel = "movement", position = position)]
@@ -81,44 +75,27 @@ fn distance(a: [f32; 2], b: [f32; 2]) -> f32 {
     (x * x + y * y).sqrt()
 }
 
-/// Runs a room with one player in memory for half a minute. The player chases the hare by its mirror.
-fn main() -> Result<(), Box<dyn Error>> {
-    let mut room = Room::builder(Tag::default(), RoomSettings::default()).seed(1).build()?;
-    let ann = JoinRequest { name: "Ann".to_owned(), ..JoinRequest::default() };
-    let endpoint = room.handle().join(ann, DeliveryOrder::Ordered).expect("the mailbox is empty");
-    let mut mirror =
-        Mirror::builder().component::<Runner>().build(DeliveryOrder::Ordered, room.settings().seconds_per_tick());
-    let mut own = EntityId::default();
-    for number in 1..=1_200 {
-        room.tick(&mut NoObserver);
-        while let Some(message) = endpoint.next_reliable() {
-            match &*message {
-                ServerMessage::Possession(possession) => own = possession.entity,
-                ServerMessage::Event(Event { tick, body: GameBody::Packed { payload, .. }, .. }) => {
-                    let Tagged { player } = Tagged::read_full(&mut BitReader::new(payload))?;
-                    println!("tick {tick}: player {player} touched the hare");
-                }
-                _ => {}
-            }
-        }
-        while let Some(packet) = endpoint.next_state() {
-            mirror.apply(&packet)?;
-        }
-        if let Some(steer) = towards_the_hare(&mirror, own) {
-            let mut writer = BitWriter::new();
-            steer.write_full(&mut writer);
-            let payloads = InputBytes::new(&writer.to_bytes()).map(InputPayload::Packed).into_iter().collect();
-            let (first_seq, ack, view) = (InputSeq(number), StateAck::NONE, ViewTick::default());
-            let _ = endpoint.push(ClientMessage::Inputs(Inputs { first_seq, payloads, ack, view }));
-        }
+/// Runs a room with one player in memory for half a minute. The player chases the hare.
+fn main() -> Result<(), BuildError> {
+    let room = Room::builder(Tag::default(), RoomSettings::default()).seed(1).build()?;
+    let mut harness = Harness::new(room, 1);
+    let ann = harness.join("Ann", DeliveryOrder::Ordered, Conditions::PERFECT);
+    for _ in 0..1_200 {
+        harness.tick(1);
+        let steer = steer_to_the_hare(harness.room().world());
+        harness.set_input(ann, steer.as_ref());
     }
+    for event in &harness.client(ann).received().events {
+        println!("tick {}: a player touched the hare", event.tick);
+    }
+    let room = harness.room();
     println!("{} ticks, {} inputs, state {:016x}", room.now(), room.totals().inputs, room.hash());
     Ok(())
 }
 
-fn towards_the_hare(mirror: &Mirror, own: EntityId) -> Option<Steer> {
-    let hare = mirror.entities().find(|&entity| entity != own)?;
-    let (from, to) = (mirror.get::<Runner>(own)?.position, mirror.get::<Runner>(hare)?.position);
-    let far = distance(from, to).max(1.0);
-    Some(Steer { push: [(to[0] - from[0]) / far, (to[1] - from[1]) / far] })
+fn steer_to_the_hare(world: &World) -> Option<Steer> {
+    let mut runners = world.each::<Runner>().map(|(_, runner)| runner.position);
+    let (hare, own) = (runners.next()?, runners.next()?);
+    let far = distance(own, hare).max(1.0);
+    Some(Steer { push: [(hare[0] - own[0]) / far, (hare[1] - own[1]) / far] })
 }

@@ -1,11 +1,9 @@
 //! Tag again, with a schema that is built at run time, as a script would do it.
 
-use aether_bits::runtime::{
+use aether::bits::runtime::{
     ComponentHandle, EventHandle, FieldBuilder, FieldHandle, Record, RecordBuilder, RuntimeSchema, SchemaBuilder,
 };
-use aether_engine::{Context, JoinRequest, NoObserver, Room, RoomSettings, RuntimeGame};
-use aether_replication::DeliveryOrder;
-use aether_wire::{EntityId, PlayerId};
+use aether::prelude::*;
 use std::error::Error;
 
 /// The game. Names are looked up once, when the game is created.

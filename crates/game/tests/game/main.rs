@@ -1,0 +1,3 @@
+//! Tests of the docs for game authors.
+
+mod docs;
