@@ -2,11 +2,11 @@
 //!
 //! - As protobuf bytes, through [`prost::Message`].
 //! - As JSON, through [`serde`], by the rules of the protocol: snake_case names, fields at their zero value left out,
-//!   64-bit integers as strings, enums as numbers, bytes in base64, times by RFC 3339, and optional values bare. Read
-//!   are also lowerCamelCase names, integers as numbers or strings, enum names, and null for an absent field.
+//!   64-bit integers as strings, enums as numbers, bytes in base64, times by RFC 3339, and optional values bare. Also
+//!   accepted: lowerCamelCase names, integers as numbers or strings, enum names, and null for an absent field.
 //!
-//! [`api`] ignores unknown JSON fields, [`realtime`] rejects them. [`operation`] lists the operations with their requests
-//! and answers.
+//! [`api`] ignores unknown JSON fields, [`realtime`] rejects them. [`operation`] lists the operations with their
+//! requests and answers.
 //!
 //! ```
 //! use aether_messages::{api::WriteStorageObject, timestamp};

@@ -94,7 +94,7 @@ impl Value for i64 {
     }
 }
 
-/// Written without a fraction where there is none; what is not a number of JSON is written as its name.
+/// Written without a fraction if it is an integer. Values that JSON lacks are written by name.
 impl Value for f64 {
     fn is_unset(&self) -> bool {
         self.to_bits() == 0
@@ -133,7 +133,7 @@ impl Value for Bytes {
     }
 }
 
-/// Written by RFC 3339, with as many groups of three digits behind the second as are needed.
+/// Written by RFC 3339, with 0, 3, 6 or 9 digits after the second, as needed.
 impl Value for Timestamp {
     fn is_unset(&self) -> bool {
         false
@@ -152,7 +152,7 @@ impl Value for Timestamp {
     }
 }
 
-/// An enum as its number or its name, or null.
+/// Seed that reads an enum by number or name, or null.
 pub(super) struct Enum<F>(pub F);
 
 impl<'de, F: Fn(&str) -> Option<i32>> DeserializeSeed<'de> for Enum<F> {
@@ -187,7 +187,7 @@ impl<F: Fn(&str) -> Option<i32>> Visitor<'_> for Enum<F> {
     }
 }
 
-/// A whole number, written as a number or as a string.
+/// Integer, written as a number or as a string.
 struct Integer<T> {
     expected: &'static str,
     value: PhantomData<T>,
@@ -255,8 +255,8 @@ impl Visitor<'_> for Float {
             "NaN" => Ok(f64::NAN),
             "Infinity" => Ok(f64::INFINITY),
             "-Infinity" => Ok(f64::NEG_INFINITY),
-            // The parser answers a number that is too large, and other spellings of these names, with a float that is
-            // not finite.
+            // For a number that is too large, and for other spellings of these names, the parser returns a non-finite
+            // float.
             _ => text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| unexpected(&self)),
         }
     }
@@ -299,12 +299,12 @@ impl Visitor<'_> for Rfc3339 {
     }
 }
 
-/// The integer that the float is, if it is exactly one.
+/// Returns the integer equal to the float, if there is one.
 fn exact_integer(value: f64) -> Option<i64> {
     (value.fract() == 0.0 && value.abs() < EXACT_FLOAT_END).then_some(value as i64)
 }
 
-/// Says what was expected without repeating what a peer sent, which may be long.
+/// Names the expected type without repeating the peer's text, which may be long.
 fn unexpected<'de, V: Visitor<'de>, E: Error>(expected: &V) -> E {
     E::custom(format_args!("expected {}", expected as &dyn serde::de::Expected))
 }

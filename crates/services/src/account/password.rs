@@ -131,9 +131,9 @@ fn matches_hash(password: &[u8], stored: &str, memory: &mut Memory) -> bool {
     let Ok(stored) = PasswordHash::new(stored) else { return false };
     let (Some(salt), Ok(params)) = (stored.salt, Params::try_from(&stored)) else { return false };
     // Outputs are compared in constant time.
-    hashed(password, salt, &params, memory).is_ok_and(|made| {
-        (made.algorithm, made.version) == (stored.algorithm, stored.version)
-            && made.hash == stored.hash
+    hashed(password, salt, &params, memory).is_ok_and(|computed| {
+        (computed.algorithm, computed.version) == (stored.algorithm, stored.version)
+            && computed.hash == stored.hash
             && stored.hash.is_some()
     })
 }

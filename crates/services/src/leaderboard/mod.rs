@@ -12,9 +12,9 @@
 //!
 //! # Ranks
 //! Ranks are held in memory: for current periods always, for earlier ones on request. They follow the commits. Equal
-//! scores are ordered by the bytes of the owner's id, so no two records share a rank: ascending boards have the lower id
-//! first and descending ones the higher, like `ORDER BY score, subscore, owner_id` in the database, with `DESC` on all
-//! columns for descending boards.
+//! scores are ordered by the bytes of the owner's id, so no two records share a rank: ascending boards have the lower
+//! id first and descending ones the higher, like `ORDER BY score, subscore, owner_id` in the database, with `DESC` on
+//! all columns for descending boards.
 //!
 //! Only one server at a time may use the boards of a database.
 

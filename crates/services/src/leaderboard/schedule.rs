@@ -33,8 +33,8 @@ impl Schedule {
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
         let cron = parser.parse(text).map_err(|error| {
             ServiceError::invalid(format!(
-                "\"{text}\" is not a reset schedule: {error}. Give minute, hour, day of month, month and day of week, such \
-                 as \"0 0 * * 1\"."
+                "\"{text}\" is not a reset schedule: {error}. Give minute, hour, day of month, month and day of week, \
+                 such as \"0 0 * * 1\"."
             ))
         })?;
         let schedule = Schedule(cron);

@@ -110,8 +110,8 @@ async fn metadata_and_name_stay_where_none_is_given_and_go_with_the_score_that_c
         assert_eq!((better.metadata.as_str(), better.username.as_str()), (r#"{"car":"red"}"#, "ann"));
         let worse = written(&fixture, with(1, Some(r#"{"car":"blue"}"#), "anna")).await;
         assert_eq!((worse.metadata.as_str(), worse.username.as_str()), (r#"{"car":"red"}"#, "ann"), "it current whole");
-        let kept = written(&fixture, with(7, None, "")).await;
-        assert_eq!((kept.metadata.as_str(), kept.username.as_str()), (r#"{"car":"red"}"#, "ann"));
+        let unchanged = written(&fixture, with(7, None, "")).await;
+        assert_eq!((unchanged.metadata.as_str(), unchanged.username.as_str()), (r#"{"car":"red"}"#, "ann"));
 
         let set = RecordWrite { operator: Some(Operator::Set), ..with(7, Some(r#"{"car":"blue"}"#), "ann") };
         let replaced = written(&fixture, set.clone()).await;

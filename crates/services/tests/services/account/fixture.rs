@@ -128,7 +128,7 @@ pub fn http_client() -> HttpClient {
     HttpClient::new(&http_client::Settings { allowed, ..http_client::Settings::default() })
 }
 
-/// Whether something was rejected with a code and a sentence.
+/// Asserts that a call failed with a code and a message.
 #[track_caller]
 pub fn assert_rejected<T: std::fmt::Debug>(outcome: Result<T, ServiceError>, code: GrpcCode, message: &str) {
     let error = outcome.expect_err("it is rejected");
